@@ -1,0 +1,2 @@
+//! The binary `kavg`.
+fn main() {}

@@ -1,0 +1,163 @@
+//! A latency histogram in the manner of HDR: constant relative error, constant size, no
+//! allocation. Eight buckets to the octave from 256 ns to 137 s.
+
+use crate::Time;
+
+/// log2 of the buckets in an octave.
+const SUB_BITS: u32 = 3;
+/// Buckets in an octave.
+const SUB: u32 = 1 << SUB_BITS;
+/// log2 of the first bound: everything faster falls into bucket 0.
+const MIN_BITS: u32 = 8;
+/// log2 of the last bound: everything slower falls into the last bucket.
+const MAX_BITS: u32 = 37;
+/// Buckets in all.
+const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
+
+/// Counts of durations in nanoseconds. A bucket spans 1/8 of an octave (at most 12.5 %); quantiles
+/// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    buckets: [u32; BUCKETS],
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: [0; BUCKETS] }
+    }
+}
+
+impl Histogram {
+    /// Counts one duration.
+    #[inline]
+    pub fn record(&mut self, nanos: u64) {
+        let bucket = &mut self.buckets[bucket_of(nanos)];
+        *bucket = bucket.saturating_add(1);
+    }
+
+    /// Entries in all buckets.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|&n| u64::from(n)).sum()
+    }
+
+    /// The duration in nanoseconds below which a share `quantile` (0 to 1) of the entries lies;
+    /// `None` when there are none.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        let total = self.count();
+        if total == 0 {
+            return None;
+        }
+        let wanted = (quantile.clamp(0.0, 1.0) * total as f64).max(1.0);
+        let mut below = 0.0;
+        for (index, &n) in self.buckets.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let here = f64::from(n);
+            if below + here >= wanted {
+                let (low, high) = bounds_of(index);
+                let share = (wanted - below) / here;
+                return Some(low + ((high - low) as f64 * share) as u64);
+            }
+            below += here;
+        }
+        None
+    }
+
+    /// Adds the entries of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, &theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+
+    /// The entries that came after an `earlier` reading of the same histogram.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut delta = self.clone();
+        for (now, &then) in delta.buckets.iter_mut().zip(&earlier.buckets) {
+            *now = now.saturating_sub(then);
+        }
+        delta
+    }
+
+    /// Every bucket that holds something: its bounds in nanoseconds and its entries.
+    pub fn filled(&self) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
+        self.buckets.iter().enumerate().filter(|(_, n)| **n > 0).map(|(index, &n)| {
+            let (low, high) = bounds_of(index);
+            (low, high, n)
+        })
+    }
+}
+
+fn bucket_of(nanos: u64) -> usize {
+    let clamped = nanos.clamp(1 << (MIN_BITS - SUB_BITS), (1 << MAX_BITS) | 1);
+    let octave = clamped.ilog2();
+    if octave < MIN_BITS {
+        return 0;
+    }
+    if octave >= MAX_BITS {
+        return BUCKETS - 1;
+    }
+    let within = (clamped >> (octave - SUB_BITS)) as u32 & (SUB - 1);
+    ((octave - MIN_BITS) * SUB + within) as usize + 1
+}
+
+fn bounds_of(bucket: usize) -> (u64, u64) {
+    if bucket == 0 {
+        return (0, 1 << MIN_BITS);
+    }
+    if bucket == BUCKETS - 1 {
+        return (1 << MAX_BITS, Time::NEVER.0 >> 1);
+    }
+    let bucket = bucket as u32 - 1;
+    let octave = MIN_BITS + bucket / SUB;
+    let width = 1_u64 << (octave - SUB_BITS);
+    let low = (1 << octave) + u64::from(bucket % SUB) * width;
+    (low, low + width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_has_no_quantile() {
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn the_extremes_have_buckets() {
+        let mut histogram = Histogram::default();
+        histogram.record(0);
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.count(), 2);
+        assert!(histogram.quantile(1.0).unwrap() >= 1 << MAX_BITS);
+    }
+
+    #[test]
+    fn what_came_since_is_what_was_recorded_since() {
+        let mut before = Histogram::default();
+        before.record(1_000_000);
+        let mut after = before.clone();
+        after.record(2_000_000);
+        let mut only = Histogram::default();
+        only.record(2_000_000);
+        assert_eq!(after.since(&before), only);
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_lies_inside_its_bucket(nanos in 0_u64..1 << MAX_BITS) {
+            let (low, high) = bounds_of(bucket_of(nanos));
+            prop_assert!(low <= nanos && nanos < high);
+            prop_assert!(low < 256 || (high - low) * 8 <= low);
+        }
+
+        #[test]
+        fn buckets_are_in_order(a in any::<u64>(), b in any::<u64>()) {
+            let (low, high) = (a.min(b), a.max(b));
+            prop_assert!(bucket_of(low) <= bucket_of(high));
+        }
+    }
+}

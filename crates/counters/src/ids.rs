@@ -1,0 +1,47 @@
+//! Ids are types: a path cannot be handed over where a device is wanted.
+//!
+//! Every id is an index into the table of its noun, dense from 0, within one host.
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident($inner:ty);)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The id of the table row `index`.
+            ///
+            /// # Panics
+            /// When `index` does not fit: tables are bounded where they are built.
+            #[must_use]
+            pub fn new(index: usize) -> Self {
+                Self(<$inner>::try_from(index).expect("more rows than the id type can name"))
+            }
+
+            /// The row of this id in its table.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A virtual machine on the host.
+    VmId(u16);
+    /// A virtual SCSI adapter of a virtual machine.
+    VscsiId(u16);
+    /// A virtual disk.
+    VdiskId(u16);
+    /// What the device queue schedules: a VM's world, or one of its files (ESXi 6.0 on) [PFS].
+    WorldId(u16);
+    /// A device: a LUN, a local disk, a protocol endpoint, or an NFS mount.
+    DeviceId(u16);
+    /// A path of a device through an adapter.
+    PathId(u16);
+    /// A host adapter (vmhba).
+    AdapterId(u16);
+    /// An I/O inside the engine, from its submission to its completion.
+    IoId(u32);
+}

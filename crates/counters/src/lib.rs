@@ -1,0 +1,33 @@
+//! The nouns that every part of kavg shares: units, ids, the one table of counters,
+//! cumulative totals, and recordings.
+//!
+//! Counters have one direction: the engine adds up [`HostCounters`], a [`Sampler`] turns two
+//! readings into rates under esxtop's names, and a [`Recording`] holds the rows. A capture of a
+//! real ESXi host is read into the same [`Recording`], so whoever looks at one never asks where
+//! it came from.
+//!
+//! The crate has no clock, no I/O and no hashing, and builds without `std`.
+#![no_std]
+
+extern crate alloc;
+
+mod histogram;
+mod ids;
+mod recording;
+mod sampler;
+mod table;
+mod totals;
+mod units;
+
+pub use histogram::Histogram;
+pub use ids::{AdapterId, DeviceId, IoId, PathId, VdiskId, VmId, VscsiId, WorldId};
+pub use recording::{Controller, Entity, EntityId, Kind, Recording};
+pub use sampler::{
+    AdapterInfo, DeviceInfo, DeviceKind, Inventory, PathInfo, Sampler, VdiskInfo, VmInfo,
+};
+pub use table::{Counter, CounterInfo, Format};
+pub use totals::{
+    DeviceCounters, Direction, GateCounters, HostCounters, IoTotals, Levels, Occupancy,
+    VdiskCounters,
+};
+pub use units::{MICROSECOND, MILLISECOND, SECOND, Time, nanos_to_millis};

@@ -1,0 +1,217 @@
+//! A recording: who is who on one host, and a row of counters for every sample.
+//!
+//! Simulation, daemon and captures of real hosts all end here; diagnosis, screens, reports and
+//! the CSV writer all start here.
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+use crate::Counter;
+
+/// The kinds of objects that esxtop has disk counters for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A host adapter (`vmhba1`).
+    Adapter,
+    /// A path (`vmhba1:C0:T2:L0`).
+    Path,
+    /// A SCSI device (`naa.…`).
+    Device,
+    /// A world on a device (`naa.…-480214`).
+    World,
+    /// A partition of a device (`naa.…-1`).
+    Partition,
+    /// An NFS volume, by the name of its datastore.
+    NfsVolume,
+    /// A virtual machine: the sum of its virtual disks.
+    Vm,
+    /// A virtual disk (`sql01:scsi0:1`).
+    VirtualDisk,
+}
+
+/// The type of a virtual storage adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Controller {
+    /// VMware Paravirtual.
+    Pvscsi,
+    /// LSI Logic SAS.
+    LsiSas,
+    /// LSI Logic Parallel.
+    LsiParallel,
+    /// BusLogic Parallel.
+    BusLogic,
+    /// AHCI (SATA).
+    Ahci,
+    /// Virtual NVMe.
+    Nvme,
+    /// IDE.
+    Ide,
+}
+
+/// The position of an object in [`Recording::entities`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntityId(pub u32);
+
+/// An object with counters, and what it belongs to as far as that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entity {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name as esxtop prints it in the parentheses of a column.
+    pub name: String,
+    /// The device of a path, world, partition or virtual disk.
+    pub device: Option<EntityId>,
+    /// The adapter of a path.
+    pub adapter: Option<EntityId>,
+    /// The virtual machine of a virtual disk, or of a world that is one's.
+    pub vm: Option<EntityId>,
+    /// The virtual adapter of a virtual disk.
+    pub controller: Option<Controller>,
+    /// What a world is when it is no VM's: the name of the system process.
+    pub process: Option<String>,
+}
+
+impl Entity {
+    /// An object that belongs to nothing yet.
+    #[must_use]
+    pub const fn new(kind: Kind, name: String) -> Self {
+        Self { kind, name, device: None, adapter: None, vm: None, controller: None, process: None }
+    }
+}
+
+/// Samples of one host: a column of values for each counter of each object, one value a sample.
+///
+/// Every column is as long as [`Recording::times_ms`]. A value that a source could not give is
+/// NaN; a counter that it does not have at all has no column.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The host's name as the source gives it.
+    pub host: String,
+    /// The instants of the samples, in milliseconds since 1970-01-01 UTC, ascending.
+    pub times_ms: Vec<i64>,
+    entities: Vec<Entity>,
+    columns: Vec<(EntityId, Counter, Vec<f64>)>,
+    index: BTreeMap<(EntityId, Counter), usize>,
+}
+
+impl Recording {
+    /// An empty recording of `host`.
+    #[must_use]
+    pub fn new(host: String) -> Self {
+        Self { host, ..Self::default() }
+    }
+
+    /// Adds an object.
+    ///
+    /// # Panics
+    /// When there are more than 4,294,967,295 objects.
+    pub fn add_entity(&mut self, entity: Entity) -> EntityId {
+        let id = u32::try_from(self.entities.len()).expect("more objects than can be named");
+        self.entities.push(entity);
+        EntityId(id)
+    }
+
+    /// Sets the column of a counter; one that is there already is replaced.
+    pub fn set_column(&mut self, entity: EntityId, counter: Counter, values: Vec<f64>) {
+        if let Some(&column) = self.index.get(&(entity, counter)) {
+            self.columns[column].2 = values;
+            return;
+        }
+        self.index.insert((entity, counter), self.columns.len());
+        self.columns.push((entity, counter, values));
+    }
+
+    /// Appends one value to a column, which begins empty.
+    pub fn push(&mut self, entity: EntityId, counter: Counter, value: f64) {
+        if let Some(&column) = self.index.get(&(entity, counter)) {
+            self.columns[column].2.push(value);
+        } else {
+            self.set_column(entity, counter, Vec::from([value]));
+        }
+    }
+
+    /// Samples in the recording.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.times_ms.len()
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.times_ms.is_empty()
+    }
+
+    /// Every object, in the order in which the source named them.
+    #[must_use]
+    pub fn entities(&self) -> &[Entity] {
+        &self.entities
+    }
+
+    /// The object of that id.
+    #[must_use]
+    pub fn entity(&self, id: EntityId) -> &Entity {
+        &self.entities[id.0 as usize]
+    }
+
+    /// The object of that id, to add what it belongs to.
+    pub fn entity_mut(&mut self, id: EntityId) -> &mut Entity {
+        &mut self.entities[id.0 as usize]
+    }
+
+    /// Every object of one kind.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (EntityId, &Entity)> {
+        (0..).map(EntityId).zip(&self.entities).filter(move |(_, entity)| entity.kind == kind)
+    }
+
+    /// The object of that kind and name.
+    #[must_use]
+    pub fn find(&self, kind: Kind, name: &str) -> Option<EntityId> {
+        self.of_kind(kind).find(|(_, entity)| entity.name == name).map(|(id, _)| id)
+    }
+
+    /// Every column, in the order in which they were added.
+    pub fn columns(&self) -> impl Iterator<Item = (EntityId, Counter, &[f64])> {
+        self.columns.iter().map(|(entity, counter, values)| (*entity, *counter, values.as_slice()))
+    }
+
+    /// The values of a counter, one a sample; `None` when the source does not have it.
+    #[must_use]
+    pub fn series(&self, entity: EntityId, counter: Counter) -> Option<&[f64]> {
+        self.index.get(&(entity, counter)).map(|&column| self.columns[column].2.as_slice())
+    }
+
+    /// One value; `None` when the source does not have it or could not give it.
+    #[must_use]
+    pub fn value(&self, entity: EntityId, counter: Counter, sample: usize) -> Option<f64> {
+        let value = *self.series(entity, counter)?.get(sample)?;
+        (!value.is_nan()).then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn a_column_is_found_by_object_and_counter() {
+        let mut recording = Recording::new("esx01".into());
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        recording.set_column(device, Counter::Load, vec![1.97, f64::NAN]);
+        assert_eq!(recording.find(Kind::Device, "naa.1"), Some(device));
+        assert_eq!(recording.value(device, Counter::Load, 0), Some(1.97));
+        assert_eq!(recording.value(device, Counter::Load, 1), None);
+        assert_eq!(recording.value(device, Counter::Load, 2), None);
+        assert_eq!(recording.series(device, Counter::Commands), None);
+    }
+
+    #[test]
+    fn a_column_set_twice_is_replaced() {
+        let mut recording = Recording::new("esx01".into());
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        recording.push(device, Counter::Load, 1.0);
+        recording.set_column(device, Counter::Load, vec![2.0]);
+        assert_eq!(recording.columns().count(), 1);
+        assert_eq!(recording.value(device, Counter::Load, 0), Some(2.0));
+    }
+}

@@ -1,0 +1,518 @@
+//! Two readings of [`HostCounters`] become a row of rates under esxtop's names.
+//!
+//! The formulae are esxtop's [S0, S2, CAP-A]: a rate is delta / interval, an average is
+//! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
+//! LOAD = (ACTV + QUED) / DQLEN.
+
+use alloc::{format, string::String, vec::Vec};
+
+use crate::{
+    AdapterId, Controller, Counter, DeviceId, Direction, Entity, EntityId, GateCounters,
+    HostCounters, IoTotals, Kind, Recording, SECOND, Time, VdiskCounters, VmId,
+};
+
+/// What kind of device queue a device has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A SCSI or NVMe device.
+    Scsi,
+    /// The protocol endpoint of virtual volumes.
+    ProtocolEndpoint,
+    /// An NFS mount: no device queue, and only GAVG in esxtop [ELA].
+    Nfs,
+}
+
+/// A host adapter, for naming.
+#[derive(Clone, Debug)]
+pub struct AdapterInfo {
+    /// Its name (`vmhba1`).
+    pub name: String,
+}
+
+/// A device, for naming.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Its name (`naa.…`), or the datastore's for NFS.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+}
+
+/// A path, for naming and adding up.
+#[derive(Clone, Debug)]
+pub struct PathInfo {
+    /// Its name (`vmhba1:C0:T0:L3`).
+    pub name: String,
+    /// The device it leads to.
+    pub device: DeviceId,
+    /// The adapter it leaves by.
+    pub adapter: AdapterId,
+}
+
+/// A virtual machine, for naming.
+#[derive(Clone, Debug)]
+pub struct VmInfo {
+    /// Its name.
+    pub name: String,
+    /// The id of its leader world, by which esxtop names its rows on devices.
+    pub world: u32,
+    /// A system process of the host (VMFS, hostd): it has worlds and no virtual disks.
+    pub system: bool,
+}
+
+/// A virtual disk, for naming and adding up.
+#[derive(Clone, Debug)]
+pub struct VdiskInfo {
+    /// Its place in the VM (`scsi0:1`).
+    pub name: String,
+    /// Its virtual machine.
+    pub vm: VmId,
+    /// The device its I/Os go to.
+    pub device: DeviceId,
+    /// The type of its virtual adapter.
+    pub controller: Controller,
+    /// The shares of its world.
+    pub shares: u32,
+}
+
+/// Who is who on one host; every vector is indexed by the id of its noun.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// The host's name.
+    pub host: String,
+    /// Host adapters.
+    pub adapters: Vec<AdapterInfo>,
+    /// Devices.
+    pub devices: Vec<DeviceInfo>,
+    /// Paths.
+    pub paths: Vec<PathInfo>,
+    /// Virtual machines.
+    pub vms: Vec<VmInfo>,
+    /// Virtual disks.
+    pub vdisks: Vec<VdiskInfo>,
+}
+
+/// Turns readings into rows of a [`Recording`].
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    inventory: Inventory,
+    entities: Entities,
+    recording: Recording,
+    epoch_ms: i64,
+    last_at: Time,
+    last: HostCounters,
+}
+
+/// The rows of the recording for each noun of the inventory.
+#[derive(Clone, Debug)]
+struct Entities {
+    adapters: Vec<EntityId>,
+    devices: Vec<EntityId>,
+    paths: Vec<EntityId>,
+    /// Each world: its VM, its device, its row.
+    worlds: Vec<(VmId, DeviceId, EntityId)>,
+    vms: Vec<Option<EntityId>>,
+    vdisks: Vec<Option<EntityId>>,
+}
+
+/// The interval of a row and the two readings around it.
+struct Interval<'a> {
+    from: Time,
+    to: Time,
+    before: &'a HostCounters,
+    after: &'a HostCounters,
+}
+
+impl Sampler {
+    /// A sampler whose first interval begins at `from` with the reading `start`. `epoch_ms` is the
+    /// wall-clock time of [`Time::ZERO`] in milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub fn new(inventory: Inventory, epoch_ms: i64, from: Time, start: &HostCounters) -> Self {
+        let mut recording = Recording::new(inventory.host.clone());
+        let entities = Entities::add(&inventory, &mut recording);
+        Self { inventory, entities, recording, epoch_ms, last_at: from, last: start.clone() }
+    }
+
+    /// Adds the row of the interval from the last reading to this one. A reading that is not
+    /// later than the last one adds nothing.
+    pub fn sample(&mut self, at: Time, counters: &HostCounters) {
+        if at <= self.last_at {
+            return;
+        }
+        let interval = Interval { from: self.last_at, to: at, before: &self.last, after: counters };
+        self.recording.times_ms.push(self.epoch_ms + (at.0 / crate::MILLISECOND) as i64);
+        let mut row = Row { recording: &mut self.recording, interval: &interval };
+        row.adapters(&self.inventory, &self.entities);
+        row.paths(&self.entities);
+        row.devices(&self.inventory, &self.entities);
+        row.worlds(&self.inventory, &self.entities);
+        row.vdisks(&self.inventory, &self.entities);
+        self.last_at = at;
+        self.last.clone_from(counters);
+    }
+
+    /// What was recorded so far.
+    #[must_use]
+    pub const fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// The recording, when there is nothing more to add.
+    #[must_use]
+    pub fn finish(self) -> Recording {
+        self.recording
+    }
+}
+
+impl Entities {
+    /// Adds the objects in the order of a real file: adapters, then for each device its paths and
+    /// worlds, then virtual machines with their virtual disks [CAP-A].
+    fn add(inventory: &Inventory, recording: &mut Recording) -> Self {
+        let mut add = |entity| recording.add_entity(entity);
+        let adapters: Vec<_> = inventory
+            .adapters
+            .iter()
+            .map(|adapter| add(Entity::new(Kind::Adapter, adapter.name.clone())))
+            .collect();
+        let mut entities = Self {
+            adapters,
+            devices: Vec::new(),
+            paths: Vec::from_iter(inventory.paths.iter().map(|_| EntityId(0))),
+            worlds: Vec::new(),
+            vms: Vec::new(),
+            vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
+        };
+        for index in 0..inventory.devices.len() {
+            entities.add_device(inventory, recording, DeviceId::new(index));
+        }
+        for index in 0..inventory.vms.len() {
+            entities.add_vm(inventory, recording, VmId::new(index));
+        }
+        entities
+    }
+
+    fn add_device(&mut self, inventory: &Inventory, recording: &mut Recording, id: DeviceId) {
+        let device = &inventory.devices[id.index()];
+        if device.kind == DeviceKind::Nfs {
+            self.devices
+                .push(recording.add_entity(Entity::new(Kind::NfsVolume, device.name.clone())));
+            return;
+        }
+        let row = recording.add_entity(Entity::new(Kind::Device, device.name.clone()));
+        self.devices.push(row);
+        for (index, path) in inventory.paths.iter().enumerate().filter(|(_, p)| p.device == id) {
+            let mut entity = Entity::new(Kind::Path, path.name.clone());
+            entity.device = Some(row);
+            entity.adapter = Some(self.adapters[path.adapter.index()]);
+            self.paths[index] = recording.add_entity(entity);
+        }
+        for (index, vm) in inventory.vms.iter().enumerate() {
+            let vm_id = VmId::new(index);
+            if inventory.vdisks.iter().any(|disk| disk.vm == vm_id && disk.device == id) {
+                let mut entity = Entity::new(Kind::World, format!("{}-{}", device.name, vm.world));
+                entity.device = Some(row);
+                entity.process = vm.system.then(|| vm.name.clone());
+                self.worlds.push((vm_id, id, recording.add_entity(entity)));
+            }
+        }
+    }
+
+    fn add_vm(&mut self, inventory: &Inventory, recording: &mut Recording, id: VmId) {
+        let vm = &inventory.vms[id.index()];
+        if vm.system {
+            self.vms.push(None);
+            return;
+        }
+        let row = recording.add_entity(Entity::new(Kind::Vm, vm.name.clone()));
+        self.vms.push(Some(row));
+        for (index, disk) in inventory.vdisks.iter().enumerate().filter(|(_, d)| d.vm == id) {
+            let name = format!("{}:{}", vm.name, disk.name);
+            let mut entity = Entity::new(Kind::VirtualDisk, name);
+            entity.vm = Some(row);
+            entity.device = Some(self.devices[disk.device.index()]);
+            entity.controller = Some(disk.controller);
+            self.vdisks[index] = Some(recording.add_entity(entity));
+        }
+        for &(_, _, world) in self.worlds.iter().filter(|(owner, ..)| *owner == id) {
+            recording.entity_mut(world).vm = Some(row);
+        }
+    }
+}
+
+/// Reads, writes and how they ended, over one interval.
+#[derive(Default)]
+struct Delta {
+    io: [IoTotals; 2],
+    failed: [u64; 2],
+    aborts: u64,
+    reserves: u64,
+    conflicts: u64,
+}
+
+impl Delta {
+    fn add(&mut self, after: &VdiskCounters, before: &VdiskCounters) {
+        for direction in 0..2 {
+            self.io[direction].add(&after.io[direction].since(&before.io[direction]));
+            self.failed[direction] += after.failed[direction] - before.failed[direction];
+        }
+        self.aborts += after.aborts - before.aborts;
+        self.reserves += after.reserves - before.reserves;
+        self.conflicts += after.conflicts - before.conflicts;
+    }
+
+    fn add_gate(&mut self, after: &GateCounters, before: &GateCounters) {
+        for direction in 0..2 {
+            self.io[direction].add(&after.io[direction].since(&before.io[direction]));
+        }
+    }
+
+    fn both(&self) -> IoTotals {
+        let mut sum = self.io[0];
+        sum.add(&self.io[1]);
+        sum
+    }
+}
+
+/// One row under construction.
+struct Row<'a> {
+    recording: &'a mut Recording,
+    interval: &'a Interval<'a>,
+}
+
+impl Row<'_> {
+    fn put(&mut self, entity: EntityId, counter: Counter, value: f64) {
+        self.recording.push(entity, counter, value);
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        count as f64 * SECOND as f64 / (self.interval.to - self.interval.from) as f64
+    }
+
+    fn adapters(&mut self, inventory: &Inventory, entities: &Entities) {
+        for (index, &entity) in entities.adapters.iter().enumerate() {
+            let after = self.interval.after;
+            let mut delta = Delta::default();
+            for (path, info) in inventory.paths.iter().enumerate() {
+                if info.adapter.index() == index {
+                    delta.add_gate(&after.paths[path], &self.interval.before.paths[path]);
+                }
+            }
+            self.put(entity, Counter::AdapterQDepth, f64::from(after.adapters[index].depth));
+            self.io(entity, &delta);
+            self.latencies(entity, &delta);
+            self.split(entity, &after.adapters[index], &self.interval.before.adapters[index]);
+        }
+    }
+
+    fn paths(&mut self, entities: &Entities) {
+        for (index, &entity) in entities.paths.iter().enumerate() {
+            let (after, before) =
+                (&self.interval.after.paths[index], &self.interval.before.paths[index]);
+            if self.recording.entity(entity).kind != Kind::Path {
+                continue;
+            }
+            let mut delta = Delta::default();
+            delta.add_gate(after, before);
+            self.io(entity, &delta);
+            self.latencies(entity, &delta);
+            self.split(entity, after, before);
+        }
+    }
+
+    fn split(&mut self, entity: EntityId, after: &GateCounters, before: &GateCounters) {
+        let commands = self.per_second(after.split_commands - before.split_commands);
+        let copies = self.per_second(after.split_copies - before.split_copies);
+        self.put(entity, Counter::SplitCommands, commands);
+        self.put(entity, Counter::SplitCopies, copies);
+    }
+
+    fn devices(&mut self, inventory: &Inventory, entities: &Entities) {
+        let Interval { from, to, before, after } = *self.interval;
+        for (index, &entity) in entities.devices.iter().enumerate() {
+            let (now, then) = (&after.devices[index], &before.devices[index]);
+            let delta = self.disks(inventory, |disk| disk.device.index() == index);
+            if inventory.devices[index].kind == DeviceKind::Nfs {
+                self.nfs(entity, now.active.now(), &delta);
+                continue;
+            }
+            let queue = (now.depth, now.active.now(), now.queued.now());
+            self.queue(entity, queue);
+            self.io(entity, &delta);
+            self.latencies(entity, &delta);
+            self.errors(entity, &delta);
+            let ats = self.ats(inventory, DeviceId::new(index));
+            self.put(entity, Counter::Ats, ats);
+            let array = mean_millis(delta.both().array_ns, delta.both().commands);
+            self.put(entity, Counter::ArrayLatency, array);
+            let active = now.active.mean_since(&then.active, from, to);
+            let queued = now.queued.mean_since(&then.queued, from, to);
+            self.put(entity, Counter::MeanActive, active);
+            self.put(entity, Counter::MeanQueued, queued);
+        }
+    }
+
+    fn nfs(&mut self, entity: EntityId, active: u32, delta: &Delta) {
+        self.put(entity, Counter::ActiveCommands, f64::from(active));
+        self.io(entity, delta);
+        let totals = [delta.both(), delta.io[0], delta.io[1]];
+        let counters =
+            [Counter::GuestLatency, Counter::GuestLatencyRead, Counter::GuestLatencyWrite];
+        for (counter, sum) in counters.into_iter().zip(totals) {
+            let latency = mean_millis(sum.kernel_ns + sum.device_ns, sum.commands);
+            self.put(entity, counter, latency);
+        }
+    }
+
+    fn worlds(&mut self, inventory: &Inventory, entities: &Entities) {
+        for &(vm, device, entity) in &entities.worlds {
+            let of_world = |disk: &&(usize, &VdiskInfo)| disk.1.vm == vm && disk.1.device == device;
+            let (mut active, mut queued, mut shares) = (0, 0, 0);
+            for (index, disk) in inventory.vdisks.iter().enumerate().filter(|d| of_world(&d)) {
+                active += self.interval.after.vdisks[index].slots.now();
+                queued += self.interval.after.vdisks[index].queued.now();
+                shares += disk.shares;
+            }
+            let delta = self.disks(inventory, |disk| disk.vm == vm && disk.device == device);
+            let depth = self.interval.after.devices[device.index()].depth;
+            self.put(entity, Counter::Shares, f64::from(shares));
+            self.queue(entity, (depth, active, queued));
+            self.io(entity, &delta);
+            self.latencies(entity, &delta);
+            self.errors(entity, &delta);
+        }
+    }
+
+    fn vdisks(&mut self, inventory: &Inventory, entities: &Entities) {
+        for (index, entity) in entities.vms.iter().enumerate() {
+            if let Some(entity) = *entity {
+                let delta = self.disks(inventory, |disk| disk.vm.index() == index);
+                self.vdisk_rates(entity, &delta);
+            }
+        }
+        for (index, entity) in entities.vdisks.iter().enumerate() {
+            if let Some(entity) = *entity {
+                self.vdisk(entity, index);
+            }
+        }
+    }
+
+    fn vdisk(&mut self, entity: EntityId, index: usize) {
+        let Interval { from, to, before, after } = *self.interval;
+        let (now, then) = (&after.vdisks[index], &before.vdisks[index]);
+        let mut delta = Delta::default();
+        delta.add(now, then);
+        self.vdisk_rates(entity, &delta);
+        let sum = delta.both();
+        let total_ns = sum.guest_ns + sum.kernel_ns + sum.device_ns;
+        self.put(entity, Counter::GuestWait, mean_millis(sum.guest_ns, sum.commands));
+        self.put(entity, Counter::TotalLatency, mean_millis(total_ns, sum.commands));
+        let waiting = now.guest_queued.mean_since(&then.guest_queued, from, to);
+        self.put(entity, Counter::MeanGuestQueued, waiting);
+        let latency = now.total.since(&then.total);
+        let quantiles = [(Counter::P50, 0.5), (Counter::P95, 0.95), (Counter::P99, 0.99)];
+        for (counter, quantile) in quantiles {
+            let nanos = latency.quantile(quantile).unwrap_or(0);
+            self.put(entity, counter, crate::nanos_to_millis(nanos as f64));
+        }
+    }
+
+    fn vdisk_rates(&mut self, entity: EntityId, delta: &Delta) {
+        self.io(entity, delta);
+        let counters = [Counter::VdiskReadLatency, Counter::VdiskWriteLatency];
+        for (counter, sum) in counters.into_iter().zip(delta.io) {
+            let latency = mean_millis(sum.kernel_ns + sum.device_ns, sum.commands);
+            self.put(entity, counter, latency);
+        }
+    }
+
+    fn disks(&self, inventory: &Inventory, wanted: impl Fn(&VdiskInfo) -> bool) -> Delta {
+        let mut delta = Delta::default();
+        for (index, _) in inventory.vdisks.iter().enumerate().filter(|(_, disk)| wanted(disk)) {
+            delta.add(&self.interval.after.vdisks[index], &self.interval.before.vdisks[index]);
+        }
+        delta
+    }
+
+    fn ats(&self, inventory: &Inventory, device: DeviceId) -> f64 {
+        let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
+        disks.filter(|(disk, _)| disk.device == device).map(|(_, c)| c.ats as f64).sum()
+    }
+
+    fn queue(&mut self, entity: EntityId, (depth, active, queued): (u32, u32, u32)) {
+        let limit = f64::from(depth.max(1));
+        self.put(entity, Counter::DeviceQDepth, f64::from(depth));
+        self.put(entity, Counter::WorldQDepth, 0.0);
+        self.put(entity, Counter::ActiveCommands, f64::from(active));
+        self.put(entity, Counter::QueuedCommands, f64::from(queued));
+        self.put(entity, Counter::PercentUsed, 100.0 * f64::from(active) / limit);
+        self.put(entity, Counter::Load, f64::from(active + queued) / limit);
+    }
+
+    fn io(&mut self, entity: EntityId, delta: &Delta) {
+        const MEBIBYTE: f64 = (1 << 20) as f64;
+        let [read, write] = &delta.io;
+        let rates = [
+            (Counter::Commands, self.per_second(read.commands + write.commands)),
+            (Counter::Reads, self.per_second(read.commands)),
+            (Counter::Writes, self.per_second(write.commands)),
+            (Counter::MbRead, self.per_second(read.bytes) / MEBIBYTE),
+            (Counter::MbWritten, self.per_second(write.bytes) / MEBIBYTE),
+        ];
+        for (counter, rate) in rates {
+            self.put(entity, counter, rate);
+        }
+    }
+
+    fn latencies(&mut self, entity: EntityId, delta: &Delta) {
+        use Counter as C;
+        let averages = [
+            (delta.both(), [C::DriverLatency, C::KernelLatency, C::GuestLatency, C::QueueLatency]),
+            (
+                delta.io[Direction::Read as usize],
+                [
+                    C::DriverLatencyRead,
+                    C::KernelLatencyRead,
+                    C::GuestLatencyRead,
+                    C::QueueLatencyRead,
+                ],
+            ),
+            (
+                delta.io[Direction::Write as usize],
+                [
+                    C::DriverLatencyWrite,
+                    C::KernelLatencyWrite,
+                    C::GuestLatencyWrite,
+                    C::QueueLatencyWrite,
+                ],
+            ),
+        ];
+        for (sum, counters) in averages {
+            let times = [sum.device_ns, sum.kernel_ns, sum.device_ns + sum.kernel_ns, sum.queue_ns];
+            for (counter, nanos) in counters.into_iter().zip(times) {
+                self.put(entity, counter, mean_millis(nanos, sum.commands));
+            }
+        }
+    }
+
+    fn errors(&mut self, entity: EntityId, delta: &Delta) {
+        let rates = [
+            (Counter::Reserves, delta.reserves),
+            (Counter::Conflicts, delta.conflicts),
+            (Counter::FailedCommands, delta.failed[0] + delta.failed[1]),
+            (Counter::FailedReads, delta.failed[0]),
+            (Counter::FailedWrites, delta.failed[1]),
+            (Counter::Aborts, delta.aborts),
+        ];
+        for (counter, count) in rates {
+            let rate = self.per_second(count);
+            self.put(entity, counter, rate);
+        }
+    }
+}
+
+fn mean_millis(nanos: u64, commands: u64) -> f64 {
+    if commands == 0 {
+        return 0.0;
+    }
+    crate::nanos_to_millis(nanos as f64 / commands as f64)
+}

@@ -1,0 +1,211 @@
+//! Cumulative counters of one host: what the engine adds up and never resets.
+//!
+//! I/Os are counted where they cannot be summed from elsewhere: at the virtual disk and at the
+//! path. A world is the sum of its virtual disks on a device, a device that of its virtual
+//! disks, an adapter that of its paths; the [`Sampler`](crate::Sampler) adds them up when read.
+
+use alloc::vec::Vec;
+
+use crate::{Histogram, Time};
+
+/// The direction of an I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the array to the guest.
+    Read = 0,
+    /// From the guest to the array.
+    Write = 1,
+}
+
+/// What completed I/Os of one direction add up to. All times are nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoTotals {
+    /// Commands completed.
+    pub commands: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Time waiting inside the guest for a slot of the virtual disk or adapter.
+    pub guest_ns: u64,
+    /// Time in the VMkernel (KAVG).
+    pub kernel_ns: u64,
+    /// The part of it spent in queues (QAVG).
+    pub queue_ns: u64,
+    /// Time from the hand-over to the driver until the completion (DAVG).
+    pub device_ns: u64,
+    /// The part of it that the array reports as its own latency.
+    pub array_ns: u64,
+}
+
+impl IoTotals {
+    /// Adds other totals.
+    pub const fn add(&mut self, other: &Self) {
+        self.commands += other.commands;
+        self.bytes += other.bytes;
+        self.guest_ns += other.guest_ns;
+        self.kernel_ns += other.kernel_ns;
+        self.queue_ns += other.queue_ns;
+        self.device_ns += other.device_ns;
+        self.array_ns += other.array_ns;
+    }
+
+    /// What was added since an `earlier` reading.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            commands: self.commands - earlier.commands,
+            bytes: self.bytes - earlier.bytes,
+            guest_ns: self.guest_ns - earlier.guest_ns,
+            kernel_ns: self.kernel_ns - earlier.kernel_ns,
+            queue_ns: self.queue_ns - earlier.queue_ns,
+            device_ns: self.device_ns - earlier.device_ns,
+            array_ns: self.array_ns - earlier.array_ns,
+        }
+    }
+}
+
+/// How many are inside a level now, and the integral of that number over time.
+///
+/// The integral costs one addition a passage: it is the sum of all departures minus the sum of
+/// all arrivals, in wrapping arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    now: u32,
+    area: u64,
+}
+
+impl Occupancy {
+    /// One more is inside from `at` on.
+    #[inline]
+    pub const fn enter(&mut self, at: Time) {
+        self.now += 1;
+        self.area = self.area.wrapping_sub(at.0);
+    }
+
+    /// One left at `at`.
+    #[inline]
+    pub const fn leave(&mut self, at: Time) {
+        debug_assert!(self.now > 0, "left a level that nobody was in");
+        self.now -= 1;
+        self.area = self.area.wrapping_add(at.0);
+    }
+
+    /// How many are inside.
+    #[must_use]
+    pub const fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// The mean number inside between an `earlier` reading taken at `from` and this one at `to`.
+    #[must_use]
+    pub fn mean_since(&self, earlier: &Self, from: Time, to: Time) -> f64 {
+        let area = self.integral(to).wrapping_sub(earlier.integral(from));
+        area as f64 / (to - from).max(1) as f64
+    }
+
+    const fn integral(&self, at: Time) -> u64 {
+        self.area.wrapping_add((self.now as u64).wrapping_mul(at.0))
+    }
+}
+
+/// Latency histograms of one direction, a level each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// Waiting inside the guest.
+    pub guest: Histogram,
+    /// Inside the VMkernel.
+    pub kernel: Histogram,
+    /// From the driver to the array and back.
+    pub device: Histogram,
+}
+
+/// Counters of a virtual disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VdiskCounters {
+    /// Completed I/Os, by [`Direction`].
+    pub io: [IoTotals; 2],
+    /// Total latency, guest wait included.
+    pub total: Histogram,
+    /// Commands waiting inside the guest.
+    pub guest_queued: Occupancy,
+    /// Commands between the virtual adapter and the completion.
+    pub active: Occupancy,
+    /// Of these, commands waiting for a slot of the device.
+    pub queued: Occupancy,
+    /// Of these, commands holding one.
+    pub slots: Occupancy,
+    /// Commands that failed, by [`Direction`].
+    pub failed: [u64; 2],
+    /// Commands aborted.
+    pub aborts: u64,
+    /// SCSI reservations taken.
+    pub reserves: u64,
+    /// Results RESERVATION CONFLICT, each retried.
+    pub conflicts: u64,
+    /// Atomic test and set commands completed.
+    pub ats: u64,
+}
+
+/// Counters of a device queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// The limit in force (DQLEN).
+    pub depth: u32,
+    /// Commands holding a slot (ACTV).
+    pub active: Occupancy,
+    /// Commands waiting for one (QUED).
+    pub queued: Occupancy,
+    /// Latency histograms, by [`Direction`].
+    pub levels: [Levels; 2],
+    /// Times the limit fell to DSNRO because VMs competed.
+    pub engagements: u64,
+    /// Results TASK SET FULL or BUSY.
+    pub queue_full: u64,
+}
+
+/// Counters of a path or an adapter: a limit and those who pass it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GateCounters {
+    /// The limit (AQLEN).
+    pub depth: u32,
+    /// Commands handed to the driver and not yet completed.
+    pub active: Occupancy,
+    /// Commands waiting at this gate.
+    pub queued: Occupancy,
+    /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
+    /// Adapters leave them 0: they are the sums of their paths.
+    pub io: [IoTotals; 2],
+    /// Commands that were split.
+    pub split_commands: u64,
+    /// The pieces that splitting made.
+    pub split_copies: u64,
+}
+
+/// Everything that one host has counted since it was built.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// By [`VdiskId`](crate::VdiskId).
+    pub vdisks: Vec<VdiskCounters>,
+    /// By [`DeviceId`](crate::DeviceId).
+    pub devices: Vec<DeviceCounters>,
+    /// By [`PathId`](crate::PathId).
+    pub paths: Vec<GateCounters>,
+    /// By [`AdapterId`](crate::AdapterId).
+    pub adapters: Vec<GateCounters>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_an_occupancy_is_its_time_average() {
+        let mut level = Occupancy::default();
+        level.enter(Time(100));
+        let before = level;
+        level.enter(Time(200));
+        level.leave(Time(300));
+        assert_eq!(level.now(), 1);
+        let mean = level.mean_since(&before, Time(100), Time(400));
+        assert!((mean - (3 * 100 + 100) as f64 / 300.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,2 @@
+//! The checks of the house.
+fn main() {}
