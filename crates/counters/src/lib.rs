@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod histogram;
 mod ids;
+mod io;
 mod recording;
 mod sampler;
 mod table;
@@ -21,6 +22,7 @@ mod units;
 
 pub use histogram::Histogram;
 pub use ids::{AdapterId, DeviceId, IoId, PathId, VdiskId, VmId, VscsiId, WorldId};
+pub use io::{Op, Status};
 pub use recording::{Controller, Entity, EntityId, Kind, Recording};
 pub use sampler::{
     AdapterInfo, DeviceInfo, DeviceKind, Inventory, PathInfo, Sampler, VdiskInfo, VmInfo,

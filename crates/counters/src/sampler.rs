@@ -239,11 +239,11 @@ impl Entities {
     }
 }
 
-/// Reads, writes and how they ended, over one interval.
+/// Reads, writes, others and how they ended, over one interval.
 #[derive(Default)]
 struct Delta {
-    io: [IoTotals; 2],
-    failed: [u64; 2],
+    io: [IoTotals; 3],
+    failed: [u64; 3],
     aborts: u64,
     reserves: u64,
     conflicts: u64,
@@ -251,7 +251,7 @@ struct Delta {
 
 impl Delta {
     fn add(&mut self, after: &VdiskCounters, before: &VdiskCounters) {
-        for direction in 0..2 {
+        for direction in 0..3 {
             self.io[direction].add(&after.io[direction].since(&before.io[direction]));
             self.failed[direction] += after.failed[direction] - before.failed[direction];
         }
@@ -261,14 +261,15 @@ impl Delta {
     }
 
     fn add_gate(&mut self, after: &GateCounters, before: &GateCounters) {
-        for direction in 0..2 {
+        for direction in 0..3 {
             self.io[direction].add(&after.io[direction].since(&before.io[direction]));
         }
     }
 
-    fn both(&self) -> IoTotals {
+    fn all(&self) -> IoTotals {
         let mut sum = self.io[0];
         sum.add(&self.io[1]);
+        sum.add(&self.io[2]);
         sum
     }
 }
@@ -342,7 +343,7 @@ impl Row<'_> {
             self.errors(entity, &delta);
             let ats = self.ats(inventory, DeviceId::new(index));
             self.put(entity, Counter::Ats, ats);
-            let array = mean_millis(delta.both().array_ns, delta.both().commands);
+            let array = mean_millis(delta.all().array_ns, delta.all().commands);
             self.put(entity, Counter::ArrayLatency, array);
             let active = now.active.mean_since(&then.active, from, to);
             let queued = now.queued.mean_since(&then.queued, from, to);
@@ -354,7 +355,7 @@ impl Row<'_> {
     fn nfs(&mut self, entity: EntityId, active: u32, delta: &Delta) {
         self.put(entity, Counter::ActiveCommands, f64::from(active));
         self.io(entity, delta);
-        let totals = [delta.both(), delta.io[0], delta.io[1]];
+        let totals = [delta.all(), delta.io[0], delta.io[1]];
         let counters =
             [Counter::GuestLatency, Counter::GuestLatencyRead, Counter::GuestLatencyWrite];
         for (counter, sum) in counters.into_iter().zip(totals) {
@@ -402,7 +403,7 @@ impl Row<'_> {
         let mut delta = Delta::default();
         delta.add(now, then);
         self.vdisk_rates(entity, &delta);
-        let sum = delta.both();
+        let sum = delta.all();
         let total_ns = sum.guest_ns + sum.kernel_ns + sum.device_ns;
         self.put(entity, Counter::GuestWait, mean_millis(sum.guest_ns, sum.commands));
         self.put(entity, Counter::TotalLatency, mean_millis(total_ns, sum.commands));
@@ -450,9 +451,9 @@ impl Row<'_> {
 
     fn io(&mut self, entity: EntityId, delta: &Delta) {
         const MEBIBYTE: f64 = (1 << 20) as f64;
-        let [read, write] = &delta.io;
+        let [read, write, other] = &delta.io;
         let rates = [
-            (Counter::Commands, self.per_second(read.commands + write.commands)),
+            (Counter::Commands, self.per_second(read.commands + write.commands + other.commands)),
             (Counter::Reads, self.per_second(read.commands)),
             (Counter::Writes, self.per_second(write.commands)),
             (Counter::MbRead, self.per_second(read.bytes) / MEBIBYTE),
@@ -466,7 +467,7 @@ impl Row<'_> {
     fn latencies(&mut self, entity: EntityId, delta: &Delta) {
         use Counter as C;
         let averages = [
-            (delta.both(), [C::DriverLatency, C::KernelLatency, C::GuestLatency, C::QueueLatency]),
+            (delta.all(), [C::DriverLatency, C::KernelLatency, C::GuestLatency, C::QueueLatency]),
             (
                 delta.io[Direction::Read as usize],
                 [
@@ -498,7 +499,7 @@ impl Row<'_> {
         let rates = [
             (Counter::Reserves, delta.reserves),
             (Counter::Conflicts, delta.conflicts),
-            (Counter::FailedCommands, delta.failed[0] + delta.failed[1]),
+            (Counter::FailedCommands, delta.failed.iter().sum()),
             (Counter::FailedReads, delta.failed[0]),
             (Counter::FailedWrites, delta.failed[1]),
             (Counter::Aborts, delta.aborts),

@@ -15,6 +15,8 @@ pub enum Direction {
     Read = 0,
     /// From the guest to the array.
     Write = 1,
+    /// Neither: reservations, atomic test and set.
+    Other = 2,
 }
 
 /// What completed I/Os of one direction add up to. All times are nanoseconds.
@@ -122,7 +124,7 @@ pub struct Levels {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VdiskCounters {
     /// Completed I/Os, by [`Direction`].
-    pub io: [IoTotals; 2],
+    pub io: [IoTotals; 3],
     /// Total latency, guest wait included.
     pub total: Histogram,
     /// Commands waiting inside the guest.
@@ -134,7 +136,7 @@ pub struct VdiskCounters {
     /// Of these, commands holding one.
     pub slots: Occupancy,
     /// Commands that failed, by [`Direction`].
-    pub failed: [u64; 2],
+    pub failed: [u64; 3],
     /// Commands aborted.
     pub aborts: u64,
     /// SCSI reservations taken.
@@ -154,7 +156,7 @@ pub struct DeviceCounters {
     pub active: Occupancy,
     /// Commands waiting for one (QUED).
     pub queued: Occupancy,
-    /// Latency histograms, by [`Direction`].
+    /// Latency histograms of reads and writes.
     pub levels: [Levels; 2],
     /// Times the limit fell to DSNRO because VMs competed.
     pub engagements: u64,
@@ -173,7 +175,7 @@ pub struct GateCounters {
     pub queued: Occupancy,
     /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
-    pub io: [IoTotals; 2],
+    pub io: [IoTotals; 3],
     /// Commands that were split.
     pub split_commands: u64,
     /// The pieces that splitting made.

@@ -1,0 +1,47 @@
+//! The words for an I/O: what it does and how it was answered.
+
+use crate::Direction;
+
+/// What an I/O does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// READ.
+    Read,
+    /// WRITE.
+    Write,
+    /// A metadata operation of VMFS under a SCSI-2 reservation of the whole LUN [S3].
+    Reserve,
+    /// The same under an atomic test and set (COMPARE AND WRITE) of one sector [S3].
+    Ats,
+}
+
+impl Op {
+    /// The direction under which the I/O is counted.
+    #[must_use]
+    pub const fn direction(self) -> Direction {
+        match self {
+            Self::Read => Direction::Read,
+            Self::Write => Direction::Write,
+            Self::Reserve | Self::Ats => Direction::Other,
+        }
+    }
+}
+
+/// How the array answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// GOOD.
+    Good,
+    /// BUSY 0x08: held for `Disk.DelayOnBusy`, then sent again [LAMW].
+    Busy,
+    /// TASK SET FULL 0x28: sent again once a command of the device completes [KB-QF].
+    TaskSetFull,
+    /// RESERVATION CONFLICT 0x18: sent again after 60 ms, 80 times at most [ELA].
+    ReservationConflict,
+    /// CHECK CONDITION: goes back to the guest as it is.
+    CheckCondition,
+    /// The path was lost under the command: it is sent again on another one.
+    PathLost,
+    /// The command was aborted, by the guest or because its VM or host went down.
+    Aborted,
+}

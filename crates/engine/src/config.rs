@@ -1,0 +1,193 @@
+//! What a host is made of, before the engine is built from it. Every vector is indexed by the id
+//! of its noun; whoever fills it has checked that ids name something.
+
+use alloc::{string::String, vec::Vec};
+
+use counters::{
+    AdapterId, AdapterInfo, Controller, DeviceId, DeviceInfo, DeviceKind, Inventory, PathInfo,
+    VdiskInfo, VmId, VmInfo, VscsiId,
+};
+
+use crate::{Allocation, Driver, PathPolicy, Version};
+
+/// One host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostConfig {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: Version,
+    /// Who competes on a device (ruling: VMs).
+    pub competition_unit: CompetitionUnit,
+    /// What several paths make of a device's depth (ruling: the value of one path).
+    pub depth_mode: DepthMode,
+    /// Which reading of adaptive throttling is in force (ruling: the kernel's).
+    pub throttle_mode: ThrottleMode,
+    /// Host adapters.
+    pub adapters: Vec<AdapterConfig>,
+    /// Devices.
+    pub devices: Vec<DeviceConfig>,
+    /// Paths; every device has at least one.
+    pub paths: Vec<PathConfig>,
+    /// Virtual machines.
+    pub vms: Vec<VmConfig>,
+    /// Virtual storage adapters.
+    pub vscsi: Vec<VscsiConfig>,
+    /// Virtual disks.
+    pub vdisks: Vec<VdiskConfig>,
+}
+
+/// A host adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdapterConfig {
+    /// Its name (`vmhba1`).
+    pub name: String,
+    /// Its driver.
+    pub driver: &'static Driver,
+    /// The depth per LUN that the driver was loaded with.
+    pub lun_depth: u32,
+    /// The adapter's own limit (AQLEN).
+    pub depth: u32,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceConfig {
+    /// Its name (`naa.…`), or the datastore's for NFS.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// Outstanding I/Os with competing worlds; `None` is the version's default.
+    pub dsnro: Option<u32>,
+    /// How queued I/Os are ordered; `None` is what the version and its options say.
+    pub policy: Option<SchedPolicy>,
+    /// How paths are chosen.
+    pub path_policy: PathPolicy,
+}
+
+/// A path of a device through an adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathConfig {
+    /// Its name (`vmhba1:C0:T0:L3`).
+    pub name: String,
+    /// The device it leads to.
+    pub device: DeviceId,
+    /// The adapter it leaves by.
+    pub adapter: AdapterId,
+    /// Active-optimised; others are used only when no such path is up.
+    pub optimized: bool,
+}
+
+/// A virtual machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmConfig {
+    /// Its name.
+    pub name: String,
+    /// The id of its leader world.
+    pub world: u32,
+    /// A system process of the host: it has worlds and no virtual disks of its own.
+    pub system: bool,
+    /// Whether it is on at the start.
+    pub powered_on: bool,
+}
+
+/// A virtual storage adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VscsiConfig {
+    /// Its virtual machine.
+    pub vm: VmId,
+    /// Its type.
+    pub controller: Controller,
+    /// Commands that it may have outstanding.
+    pub depth: u32,
+    /// The largest command in bytes; the guest splits what is larger.
+    pub max_transfer: u32,
+}
+
+/// A virtual disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VdiskConfig {
+    /// Its place in the VM (`scsi0:1`).
+    pub name: String,
+    /// Its virtual machine.
+    pub vm: VmId,
+    /// Its virtual adapter.
+    pub vscsi: VscsiId,
+    /// The device its I/Os go to.
+    pub device: DeviceId,
+    /// Commands that it may have outstanding.
+    pub depth: u32,
+    /// Its limit, reservation and shares.
+    pub allocation: Allocation,
+}
+
+/// How I/Os that wait for a slot of a device are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedPolicy {
+    /// In the order of their arrival.
+    Fifo,
+    /// True proportional sharing (start-time fair queueing), with the sequential affinity of the
+    /// classic scheduler: `Disk.SchedulerWithReservation=0` [VMB12].
+    Sfq,
+    /// mClock tags, with shares as absolute rates.
+    Mclock,
+}
+
+/// Who counts as competing on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompetitionUnit {
+    /// Virtual machines.
+    Vm,
+    /// Files of virtual machines.
+    File,
+}
+
+/// What several paths make of the depth of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepthMode {
+    /// The depth of one path.
+    PathValue,
+    /// The sum over the paths that are up.
+    SumOfActivePaths,
+}
+
+/// The two readings of adaptive throttling (reference, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThrottleMode {
+    /// `threshold` bad results in a window of `sample size` halve the depth.
+    Kernel,
+    /// `sample size` bad results halve the depth, `threshold` good ones add one.
+    Kb,
+}
+
+impl HostConfig {
+    /// Who is who on this host.
+    #[must_use]
+    pub fn inventory(&self) -> Inventory {
+        let adapters = self.adapters.iter().map(|a| AdapterInfo { name: a.name.clone() }).collect();
+        let devices = self.devices.iter();
+        let paths = self.paths.iter();
+        let vms = self.vms.iter();
+        let vdisks = self.vdisks.iter();
+        Inventory {
+            host: self.name.clone(),
+            adapters,
+            devices: devices.map(|d| DeviceInfo { name: d.name.clone(), kind: d.kind }).collect(),
+            paths: paths
+                .map(|p| PathInfo { name: p.name.clone(), device: p.device, adapter: p.adapter })
+                .collect(),
+            vms: vms
+                .map(|vm| VmInfo { name: vm.name.clone(), world: vm.world, system: vm.system })
+                .collect(),
+            vdisks: vdisks
+                .map(|d| VdiskInfo {
+                    name: d.name.clone(),
+                    vm: d.vm,
+                    device: d.device,
+                    controller: self.vscsi[d.vscsi.index()].controller,
+                    shares: d.allocation.shares,
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What goes into the engine and what comes out of it.
+
+use counters::{DeviceId, IoId, Op, PathId, Status, Time, VdiskId, VmId};
+
+use crate::Knob;
+
+/// An I/O as a guest issues it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The virtual disk.
+    pub vdisk: VdiskId,
+    /// What it does.
+    pub op: Op,
+    /// Its first sector of 512 bytes on the virtual disk.
+    pub lba: u64,
+    /// Its size in bytes.
+    pub bytes: u32,
+    /// What the guest knows it by. The engine hands it back and looks at it only to abort.
+    pub tag: u32,
+}
+
+/// Everything that can happen to the stack. All decisions are taken here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Input {
+    /// A guest issues an I/O.
+    Submit(Request),
+    /// The array answered a command, or a piece of one.
+    Done {
+        /// The command.
+        io: IoId,
+        /// Its result.
+        status: Status,
+        /// What the array reports as its own latency, in nanoseconds; 0 when it does not say.
+        array_ns: u64,
+    },
+    /// A guest gives up on the I/Os of that tag.
+    Abort {
+        /// The virtual disk.
+        vdisk: VdiskId,
+        /// The tag they were submitted with.
+        tag: u32,
+    },
+    /// A setting is changed.
+    Set(Knob),
+    /// A path goes up or down.
+    Path {
+        /// The path.
+        path: PathId,
+        /// Whether it is usable from now on.
+        up: bool,
+    },
+    /// A VM is powered on or off. Off aborts what it has outstanding.
+    Power {
+        /// The virtual machine.
+        vm: VmId,
+        /// On or off.
+        on: bool,
+    },
+    /// A guest reboots: its outstanding I/Os are aborted, staged settings of its drivers apply.
+    RebootGuest(VmId),
+    /// The host reboots: every outstanding I/O is aborted, staged settings apply, the VMs that
+    /// were on are on again.
+    Reboot,
+    /// Time passed: what was due by now happens.
+    Tick,
+}
+
+/// What the driver of the engine has to do. Outputs are a function of the inputs alone, whenever
+/// they are drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send a command, or a piece of one, down a path.
+    Dispatch(Dispatch),
+    /// Tell the guest that its I/O ended.
+    Complete {
+        /// The virtual disk.
+        vdisk: VdiskId,
+        /// The tag it was submitted with.
+        tag: u32,
+        /// How it ended.
+        status: Status,
+    },
+    /// Recall a command that was dispatched; its answer, if one comes, is not awaited.
+    Cancel {
+        /// The command.
+        io: IoId,
+        /// The path it was sent down.
+        path: PathId,
+    },
+    /// Something that an administrator would find in vmkernel.log.
+    Event(Event),
+}
+
+/// A command on its way to the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The command; every piece of it carries the same id, and each is answered.
+    pub io: IoId,
+    /// The virtual disk it came from: behind a protocol endpoint it tells the volume.
+    pub vdisk: VdiskId,
+    /// The path it takes.
+    pub path: PathId,
+    /// What it does.
+    pub op: Op,
+    /// Bytes of this piece.
+    pub bytes: u32,
+}
+
+/// A change of state worth a line in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The limit of a device changed.
+    DepthChanged {
+        /// The device.
+        device: DeviceId,
+        /// The new limit (DQLEN).
+        depth: u32,
+    },
+    /// A device lost its last path; what is queued waits (all paths down).
+    AllPathsDown {
+        /// The device.
+        device: DeviceId,
+    },
+}
+
+/// When the engine next wants an [`Input::Tick`], and for which level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The instant.
+    pub at: Time,
+    /// The device whose queue holds something until then.
+    pub device: DeviceId,
+}

@@ -1,0 +1,34 @@
+//! The queueing stack of one ESXi host as a pure state machine.
+//!
+//! ```text
+//!   guest -> vSCSI -> world -> device queue -> path -> adapter -> (the array)
+//! ```
+//!
+//! The engine never reads a clock, never does I/O and allocates nothing per I/O once warm. Time
+//! comes in with every input; what is to be done is polled out. The order in which an I/O meets
+//! the levels is written once, in `flow.rs`.
+#![no_std]
+
+extern crate alloc;
+
+mod config;
+mod driver;
+mod error;
+mod guest;
+mod io;
+mod knob;
+mod version;
+
+pub use config::{
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
+    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+};
+pub use driver::{Driver, Transport};
+pub use error::Error;
+pub use guest::{
+    GuestOs, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_MAX_TRANSFER,
+    PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits, limits_of,
+};
+pub use io::{Dispatch, Event, Input, Output, Request, Wakeup};
+pub use knob::{Advanced, AdvancedInfo, Allocation, Effect, Knob, PathPolicy};
+pub use version::Version;

@@ -1,0 +1,183 @@
+//! What arrays and workloads are made of, before their state machines are built. Whoever fills
+//! these in has checked the ranges.
+
+use alloc::vec::Vec;
+
+/// The spread of a service time around its mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spread {
+    /// Always the mean.
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// Lognormal with this coefficient of variation (above 0, at most 10).
+    Lognormal(f64),
+}
+
+/// How an array serves commands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Service {
+    /// `servers` equal FIFO servers, mean service `mean_ns`, each command routed to one at random
+    /// (reference `array-and-control.md`, section 1).
+    Servers {
+        /// 1 to 65,536.
+        servers: u32,
+        /// Nanoseconds, above 0.
+        mean_ns: u64,
+        /// The spread of the service time.
+        spread: Spread,
+    },
+    /// A pool of spindles: a write costs several back-end I/Os on as many random spindles.
+    Spindles {
+        /// 1 to 65,536.
+        spindles: u32,
+        /// Nanoseconds a random I/O takes on a spindle, above 0.
+        mean_ns: u64,
+        /// The spread of it.
+        spread: Spread,
+        /// Back-end I/Os of a write: 1, 2, 4 or 6 for RAID 0, 1/10, 5, 6.
+        write_penalty: u32,
+        /// Nanoseconds after which a write is acknowledged from cache; `None` writes through.
+        write_cache_ns: Option<u64>,
+    },
+    /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
+    /// linear between the points and constant outside them.
+    Curve(Vec<(u32, u64)>),
+}
+
+/// How many times a write crosses the fabric, and which of them the array counts
+/// (reference `array-and-control.md`, section 7.1 and 7.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteProtocol {
+    /// FC: transfer-ready first, so two round trips; the array counts one of them [S0].
+    TransferReady,
+    /// iSCSI: one round trip up to `unsolicited` bytes, one more for each `max_burst` after them.
+    Immediate {
+        /// Bytes that travel with the command.
+        unsolicited: u32,
+        /// Bytes of each further round.
+        max_burst: u32,
+    },
+}
+
+/// An array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayConfig {
+    /// How it serves commands.
+    pub service: Service,
+    /// The fabric's round-trip time in nanoseconds.
+    pub round_trip_ns: u64,
+    /// Bytes a second of the link in each direction; `None` is unlimited.
+    pub link_bytes_per_sec: Option<u64>,
+    /// How writes cross the fabric.
+    pub write_protocol: WriteProtocol,
+    /// Commands that the array accepts before it answers TASK SET FULL; `None` never does [S0].
+    pub queue_limit: Option<u32>,
+    /// Its volumes.
+    pub volumes: Vec<VolumeConfig>,
+}
+
+/// A volume of an array.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VolumeConfig {
+    /// The quality of service that the array enforces by delaying completions; `None` is none.
+    pub qos: Option<Qos>,
+}
+
+/// Quality of service of one volume.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Qos {
+    /// Cost units a second in the long run (for SolidFire: 4 KiB IOPS).
+    pub max: u32,
+    /// Cost units a second while burst credit lasts; equal to `max` for none.
+    pub burst: u32,
+    /// Seconds of burst credit that can be stored, 60 for SolidFire.
+    pub burst_secs: u32,
+    /// What a command costs.
+    pub cost: Cost,
+}
+
+/// The cost of a command under quality of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// One unit, whatever its size.
+    Flat,
+    /// SolidFire's measured curve: 1 unit at 4 KiB, 76 at 512 KiB (section 6.2).
+    SolidFire,
+}
+
+/// Sizes of I/Os in bytes with their weights; at least one, weights above 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeMix(pub Vec<(u32, u32)>);
+
+/// When a workload issues I/Os.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrival {
+    /// Each of `threads` issues its next I/O when the last one completed, `think_ns` later.
+    Closed {
+        /// 1 to 65,536: the outstanding I/Os.
+        threads: u32,
+        /// Nanoseconds between a completion and the next I/O.
+        think_ns: u64,
+        /// I/Os a second that are not exceeded, as Vdbench's iorate; `None` is "max".
+        rate: Option<f64>,
+    },
+    /// I/Os arrive whether or not earlier ones completed.
+    Open {
+        /// I/Os a second, above 0.
+        rate: f64,
+        /// Random (Poisson) or evenly spaced arrivals.
+        poisson: bool,
+        /// I/Os outstanding beyond which arrivals wait in the application.
+        outstanding_max: u32,
+    },
+}
+
+/// Whether the next I/O continues where the last one ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anywhere in the working set.
+    Random,
+    /// From its beginning to its end, and again.
+    Sequential,
+}
+
+/// One stretch of a workload's life, repeated in order for as long as the workload runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Nanoseconds during which it issues.
+    pub on_ns: u64,
+    /// Nanoseconds during which it does not; 0 never pauses.
+    pub off_ns: u64,
+}
+
+/// What the I/Os of a workload are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mix {
+    /// Reads and writes.
+    ReadWrite {
+        /// The share of reads, 0 to 1.
+        read_share: f64,
+        /// Sizes.
+        sizes: SizeMix,
+    },
+    /// Metadata operations under a reservation of the whole LUN.
+    Reserve,
+    /// Metadata operations under atomic test and set.
+    Ats,
+}
+
+/// A workload on one virtual disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadConfig {
+    /// When it issues.
+    pub arrival: Arrival,
+    /// What it issues.
+    pub mix: Mix,
+    /// Where.
+    pub access: Access,
+    /// Bytes that it touches, at least its largest I/O.
+    pub working_set: u64,
+    /// On and off in turn; `None` is always on.
+    pub burst: Option<Burst>,
+}
