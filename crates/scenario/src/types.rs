@@ -1,0 +1,220 @@
+//! The nouns that a scenario file is parsed into. Every index and id names something, every
+//! number is in its range: whoever builds a simulation from them checks nothing again.
+
+use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
+use engine::{HostConfig, Knob};
+use model::{ArrayConfig, WorkloadConfig};
+
+/// A scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The file's name without directory and extension.
+    pub name: String,
+    /// One line: what it is.
+    pub title: String,
+    /// The story in plain words; may be empty.
+    pub about: String,
+    /// Where its figures come from; may be empty.
+    pub source: String,
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// Nanoseconds of virtual time that the run lasts, above 0.
+    pub duration_ns: u64,
+    /// Nanoseconds at the beginning that the whole-run report leaves out, below the duration.
+    pub warmup_ns: u64,
+    /// Nanoseconds between samples, as esxtop's delay.
+    pub sample_ns: u64,
+    /// The hosts; at least one.
+    pub hosts: Vec<Host>,
+    /// The arrays; at least one.
+    pub arrays: Vec<Array>,
+    /// The workloads, in the order of the file.
+    pub workloads: Vec<Workload>,
+    /// What happens and when, ascending in time, in the order of the file at the same instant.
+    pub events: Vec<TimedEvent>,
+    /// Named stretches of the run; the first is `run`, from the end of the warm-up to the end.
+    pub windows: Vec<Window>,
+    /// What is expected.
+    pub expectations: Vec<Expectation>,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// What the engine is built from.
+    pub config: HostConfig,
+    /// Where the I/Os of each virtual disk go, by [`VdiskId`].
+    pub targets: Vec<Target>,
+    /// Nanoseconds that a reboot of this host takes: so long nothing runs on it.
+    pub boot_ns: u64,
+    /// Settings in force when the run begins that `config` has no place for. They are set at
+    /// [`Time::ZERO`] before any I/O, followed by a reboot that takes no time when one of them
+    /// needs it.
+    pub settings: Vec<Knob>,
+}
+
+/// A volume of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Index into [`Scenario::arrays`].
+    pub array: usize,
+    /// Index into the array's volumes.
+    pub volume: u32,
+}
+
+/// An array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// What the model is built from.
+    pub config: ArrayConfig,
+    /// The names of its volumes, in the order of `config.volumes`.
+    pub volumes: Vec<String>,
+}
+
+/// A workload on one virtual disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// Index into [`Scenario::hosts`]: where it is when the run begins.
+    pub host: usize,
+    /// The virtual disk it uses on that host.
+    pub vdisk: VdiskId,
+    /// What the model is built from.
+    pub config: WorkloadConfig,
+    /// When it starts; [`Time::NEVER`] when only an event starts it.
+    pub starts: Time,
+    /// When it stops; [`Time::NEVER`] when only an event or the end of the run does.
+    pub stops: Time,
+}
+
+/// Something that happens to a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedEvent {
+    /// When, before the end of the run.
+    pub at: Time,
+    /// Index into [`Scenario::hosts`].
+    pub host: usize,
+    /// What.
+    pub action: Action,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A setting is changed.
+    Set(Knob),
+    /// The host reboots: it is gone for its `boot_ns`, then its VMs go on.
+    Reboot,
+    /// A guest reboots.
+    RebootGuest(VmId),
+    /// A VM is powered on or off.
+    Power {
+        /// The virtual machine.
+        vm: VmId,
+        /// On or off.
+        on: bool,
+    },
+    /// A path goes up or down.
+    Path {
+        /// The path.
+        path: PathId,
+        /// Whether it is usable from now on.
+        up: bool,
+    },
+    /// A workload starts; index into [`Scenario::workloads`].
+    StartWorkload(usize),
+    /// A workload stops; index into [`Scenario::workloads`].
+    StopWorkload(usize),
+    /// A VM leaves this host for another and its workloads go on there.
+    Migrate {
+        /// The virtual machine on the host it leaves.
+        vm: VmId,
+        /// Index into [`Scenario::hosts`] of the one it goes to.
+        to_host: usize,
+        /// The same virtual machine there; it is powered off until then.
+        to_vm: VmId,
+        /// Its virtual disks: here, and there.
+        disks: Vec<(VdiskId, VdiskId)>,
+    },
+}
+
+/// A named stretch of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its name.
+    pub name: String,
+    /// Its beginning.
+    pub from: Time,
+    /// Its end, after the beginning and not after the end of the run.
+    pub to: Time,
+}
+
+/// What a figure must be over a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectation {
+    /// Index into [`Scenario::windows`].
+    pub window: usize,
+    /// Whose figure; with several it is the mean of theirs. At least one.
+    pub subjects: Vec<Subject>,
+    /// The subjects as the file names them.
+    pub subject_name: String,
+    /// Which figure, one that the subject's kind has.
+    pub counter: Counter,
+    /// What it must be.
+    pub bound: Bound,
+    /// Where the figure comes from; may be empty.
+    pub source: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+}
+
+/// Whose figure. `host` is an index into [`Scenario::hosts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each field is the id of its noun")]
+pub enum Subject {
+    /// A virtual machine: the sum of its virtual disks.
+    Vm { host: usize, vm: VmId },
+    /// A virtual disk.
+    Vdisk { host: usize, vdisk: VdiskId },
+    /// A device of a host.
+    Device { host: usize, device: DeviceId },
+    /// A VM's world on a device.
+    World { host: usize, vm: VmId, device: DeviceId },
+    /// A host adapter.
+    Adapter { host: usize, adapter: AdapterId },
+    /// A path.
+    Path { host: usize, path: PathId },
+}
+
+/// What a figure must be, in the counter's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// At most `tolerance` (same unit) away from `value`.
+    Near {
+        /// The published figure.
+        value: f64,
+        /// How far from it is allowed, 0 or more.
+        tolerance: f64,
+    },
+    /// Between the two, both allowed; open ends are infinite.
+    Between {
+        /// The least.
+        min: f64,
+        /// The greatest.
+        max: f64,
+    },
+}
+
+impl Bound {
+    /// Whether a figure is as expected; NaN never is.
+    #[must_use]
+    pub fn holds(self, figure: f64) -> bool {
+        match self {
+            Self::Near { value, tolerance } => (figure - value).abs() <= tolerance,
+            Self::Between { min, max } => (min..=max).contains(&figure),
+        }
+    }
+}
