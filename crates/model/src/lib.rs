@@ -7,6 +7,6 @@ extern crate alloc;
 mod config;
 
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, Service, SizeMix, Spread, VolumeConfig,
-    WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, RESERVE_HOLD_MAX_NS, RESERVE_HOLD_NS,
+    Service, SizeMix, Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
 };
