@@ -27,6 +27,8 @@ pub enum DeviceKind {
 pub struct AdapterInfo {
     /// Its name (`vmhba1`).
     pub name: String,
+    /// Whether esxtop has rows for it: not for a network card under an NFS mount.
+    pub storage: bool,
 }
 
 /// A device, for naming.
@@ -106,9 +108,9 @@ pub struct Sampler {
 /// The rows of the recording for each noun of the inventory.
 #[derive(Clone, Debug)]
 struct Entities {
-    adapters: Vec<EntityId>,
+    adapters: Vec<Option<EntityId>>,
     devices: Vec<EntityId>,
-    paths: Vec<EntityId>,
+    paths: Vec<Option<EntityId>>,
     /// Each world: its VM, its device, its row.
     worlds: Vec<(VmId, DeviceId, EntityId)>,
     vms: Vec<Option<EntityId>>,
@@ -172,12 +174,15 @@ impl Entities {
         let adapters: Vec<_> = inventory
             .adapters
             .iter()
-            .map(|adapter| add(Entity::new(Kind::Adapter, adapter.name.clone())))
+            .map(|adapter| {
+                let row = || add(Entity::new(Kind::Adapter, adapter.name.clone()));
+                adapter.storage.then(row)
+            })
             .collect();
         let mut entities = Self {
             adapters,
             devices: Vec::new(),
-            paths: Vec::from_iter(inventory.paths.iter().map(|_| EntityId(0))),
+            paths: Vec::from_iter(inventory.paths.iter().map(|_| None)),
             worlds: Vec::new(),
             vms: Vec::new(),
             vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
@@ -203,8 +208,8 @@ impl Entities {
         for (index, path) in inventory.paths.iter().enumerate().filter(|(_, p)| p.device == id) {
             let mut entity = Entity::new(Kind::Path, path.name.clone());
             entity.device = Some(row);
-            entity.adapter = Some(self.adapters[path.adapter.index()]);
-            self.paths[index] = recording.add_entity(entity);
+            entity.adapter = self.adapters[path.adapter.index()];
+            self.paths[index] = Some(recording.add_entity(entity));
         }
         for (index, vm) in inventory.vms.iter().enumerate() {
             let vm_id = VmId::new(index);
@@ -290,7 +295,8 @@ impl Row<'_> {
     }
 
     fn adapters(&mut self, inventory: &Inventory, entities: &Entities) {
-        for (index, &entity) in entities.adapters.iter().enumerate() {
+        for (index, entity) in entities.adapters.iter().enumerate() {
+            let Some(entity) = *entity else { continue };
             let after = self.interval.after;
             let mut delta = Delta::default();
             for (path, info) in inventory.paths.iter().enumerate() {
@@ -306,12 +312,10 @@ impl Row<'_> {
     }
 
     fn paths(&mut self, entities: &Entities) {
-        for (index, &entity) in entities.paths.iter().enumerate() {
+        for (index, entity) in entities.paths.iter().enumerate() {
+            let Some(entity) = *entity else { continue };
             let (after, before) =
                 (&self.interval.after.paths[index], &self.interval.before.paths[index]);
-            if self.recording.entity(entity).kind != Kind::Path {
-                continue;
-            }
             let mut delta = Delta::default();
             delta.add_gate(after, before);
             self.io(entity, &delta);

@@ -8,7 +8,7 @@ use counters::{
     VdiskInfo, VmId, VmInfo, VscsiId,
 };
 
-use crate::{Allocation, Driver, PathPolicy, Version};
+use crate::{Allocation, Driver, PathPolicy, Transport, Version};
 
 /// One host.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,7 +164,14 @@ impl HostConfig {
     /// Who is who on this host.
     #[must_use]
     pub fn inventory(&self) -> Inventory {
-        let adapters = self.adapters.iter().map(|a| AdapterInfo { name: a.name.clone() }).collect();
+        let adapters = self
+            .adapters
+            .iter()
+            .map(|a| AdapterInfo {
+                name: a.name.clone(),
+                storage: a.driver.transport != Transport::Network,
+            })
+            .collect();
         let devices = self.devices.iter();
         let paths = self.paths.iter();
         let vms = self.vms.iter();

@@ -12,6 +12,8 @@ pub enum Transport {
     Iscsi,
     /// Inside the host: SATA, SAS, NVMe.
     Local,
+    /// A network card under an NFS mount: no SCSI adapter, and no rows in esxtop.
+    Network,
 }
 
 /// An HBA driver.
@@ -67,6 +69,16 @@ impl Driver {
         local("nhpsa", 28, 1024),
         local("nvme_pcie", 1023, 1023),
         local("pvscsi", 1024, 1024),
+        // An NFS mount has no queue depth of its own: `NFS.MaxQueueDepth` is 4294967295 [LAMW].
+        Self {
+            module: "nfsclient",
+            parameter: None,
+            depth_default: u32::MAX,
+            depth_min: u32::MAX,
+            depth_max: u32::MAX,
+            adapter_depth: u32::MAX,
+            transport: Transport::Network,
+        },
     ];
 
     /// The driver of that module; `None` when it is not known.

@@ -11,19 +11,37 @@
 
 extern crate alloc;
 
+mod account;
+mod adapter;
+mod check;
 mod config;
+mod device;
 mod driver;
+mod engine;
 mod error;
+mod flow;
 mod guest;
 mod io;
 mod knob;
+mod options;
+mod path;
+mod reset;
+mod retry;
+mod sched;
+mod settings;
+mod slab;
+mod split;
+mod throttle;
 mod version;
+mod vscsi;
+mod world;
 
 pub use config::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 pub use driver::{Driver, Transport};
+pub use engine::{DeviceLimits, Engine};
 pub use error::Error;
 pub use guest::{
     GuestOs, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_MAX_TRANSFER,

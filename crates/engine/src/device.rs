@@ -1,0 +1,145 @@
+//! The device queue: one limit (DQLEN) for everything that a host sends to a device.
+//!
+//! ```text
+//!   base  = Device Max Queue Depth         (the driver's value, or lowered with -m)
+//!   comp  = competing ? min(base, DSNRO) : base
+//!   DQLEN = min(comp, adaptive throttling)
+//! ```
+//!
+//! [S0, S1; reference `esxi-host-stack.md` section 2.1]. Lowering DQLEN below ACTV recalls
+//! nothing: dispatch pauses until ACTV has fallen.
+
+use counters::{DeviceKind, Time};
+
+use crate::{CompetitionUnit, path::Selector, sched::Sched, throttle::Throttle};
+
+/// A device. Its commands are counted in [`DeviceCounters`](counters::DeviceCounters).
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) kind: DeviceKind,
+    /// What `-m` lowered the depth to; `None` leaves it to the driver.
+    pub(crate) max_depth_set: Option<u32>,
+    /// Device Max Queue Depth: the depth without competition.
+    pub(crate) base: u32,
+    /// What `-O` set; `None` leaves it to the host's options.
+    pub(crate) dsnro_set: Option<u32>,
+    pub(crate) dsnro: u32,
+    pub(crate) competition: Competition,
+    pub(crate) throttle: Throttle,
+    pub(crate) sched: Sched,
+    pub(crate) selector: Selector,
+    /// Whether the order was chosen for this device rather than by the host's options.
+    pub(crate) policy_set: bool,
+    /// After TASK SET FULL nothing is sent until a command completes or this moment comes.
+    pub(crate) full_until: Time,
+    /// The earliest moment for which a wake-up is set.
+    pub(crate) wake_at: Time,
+}
+
+impl Device {
+    /// The limit in force.
+    pub(crate) fn effective_depth(&self) -> u32 {
+        let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
+        let depth = if competing { self.base.min(self.dsnro) } else { self.base };
+        self.throttle.limit(depth)
+    }
+}
+
+/// Whether worlds compete on a device, by the two rules of the VMkernel: so many switches between
+/// VMs engage, so many commands in a row from one VM release [LAMW; section 2.3]. The release
+/// also resets the count of switches.
+#[derive(Clone, Debug)]
+pub(crate) struct Competition {
+    pub(crate) is_competing: bool,
+    pub(crate) unit: CompetitionUnit,
+    /// `Disk.SchedQControlVMSwitches`; 0 never engages.
+    pub(crate) switches_max: u32,
+    /// `Disk.SchedQControlSeqReqs`; 0 never releases.
+    pub(crate) run_max: u32,
+    last: Option<u16>,
+    run: u32,
+    switches: u32,
+}
+
+impl Competition {
+    pub(crate) const fn new(unit: CompetitionUnit, switches_max: u32, run_max: u32) -> Self {
+        Self { is_competing: false, unit, switches_max, run_max, last: None, run: 0, switches: 0 }
+    }
+
+    /// Counts a command that entered the device queue from `contender`. `true` when competition
+    /// began or ended with it.
+    #[inline]
+    pub(crate) fn count(&mut self, contender: u16) -> bool {
+        let before = self.is_competing;
+        if self.last == Some(contender) {
+            self.run = self.run.saturating_add(1);
+        } else {
+            // The first command of all switches from nobody.
+            self.switches = self.switches.saturating_add(u32::from(self.last.is_some()));
+            self.last = Some(contender);
+            self.run = 1;
+        }
+        if self.switches_max != 0 && self.switches >= self.switches_max {
+            self.is_competing = true;
+        }
+        if self.run_max != 0 && self.run >= self.run_max {
+            self.is_competing = false;
+            self.switches = 0;
+        }
+        self.is_competing != before
+    }
+
+    /// Forgets everything, as a reboot does.
+    pub(crate) const fn reset(&mut self) {
+        *self = Self::new(self.unit, self.switches_max, self.run_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(commands: impl IntoIterator<Item = u16>) -> Competition {
+        let mut competition = Competition::new(CompetitionUnit::Vm, 6, 128);
+        for vm in commands {
+            competition.count(vm);
+        }
+        competition
+    }
+
+    #[test]
+    fn six_switches_engage() {
+        assert!(!after([1, 2, 1, 2, 1, 2]).is_competing);
+        assert!(after([1, 2, 1, 2, 1, 2, 1]).is_competing);
+    }
+
+    #[test]
+    fn one_vm_alone_never_competes() {
+        assert!(!after([1; 1000]).is_competing);
+    }
+
+    #[test]
+    fn a_run_of_128_releases_and_switches_count_anew() {
+        let engaged = [1, 2, 1, 2, 1, 2, 1];
+        let released = |rest: &[u16]| {
+            let run = core::iter::repeat_n(2, 128);
+            after(engaged.into_iter().chain(run).chain(rest.iter().copied()))
+        };
+        assert!(after(engaged.into_iter().chain([2; 127])).is_competing);
+        assert!(!released(&[]).is_competing);
+        assert!(!released(&[1, 2, 1, 2, 1]).is_competing);
+        assert!(released(&[1, 2, 1, 2, 1, 2]).is_competing);
+    }
+
+    #[test]
+    fn zero_disables_each_rule() {
+        let mut never = Competition::new(CompetitionUnit::Vm, 0, 128);
+        let mut forever = Competition::new(CompetitionUnit::Vm, 6, 0);
+        for vm in [1, 2].into_iter().cycle().take(20).chain([1; 1000]) {
+            never.count(vm);
+            forever.count(vm);
+        }
+        assert!(!never.is_competing);
+        assert!(forever.is_competing);
+    }
+}

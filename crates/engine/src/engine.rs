@@ -1,0 +1,339 @@
+//! The engine's surface: inputs in, outputs out, counters to read.
+//!
+//! Everything is decided in [`Engine::handle_input`]; [`Engine::poll_output`] only hands over. So
+//! the outputs are a function of the inputs alone, and a recorded run replays exactly.
+
+use alloc::{
+    collections::{BinaryHeap, VecDeque},
+    vec::Vec,
+};
+use core::cmp::Reverse;
+
+use counters::{
+    AdapterId, DeviceId, DeviceKind, HostCounters, PathId, Time, VdiskId, VmId, WorldId,
+};
+
+use crate::{
+    Advanced, CompetitionUnit, DepthMode, Error, Event, HostConfig, Input, Output, SchedPolicy,
+    Version, Wakeup,
+    adapter::Adapter,
+    device::{Competition, Device},
+    options::Options,
+    path::{Path, Selector},
+    retry::Timer,
+    sched::Sched,
+    slab::{Extra, Io, Parent, Pool},
+    split::SplitSizes,
+    throttle::Throttle,
+    vscsi::{Vdisk, Vscsi},
+    world::World,
+};
+
+/// A virtual machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vm {
+    pub(crate) is_on: bool,
+}
+
+/// The queueing stack of one host.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) version: Version,
+    pub(crate) depth_mode: DepthMode,
+    pub(crate) now: Time,
+    pub(crate) options: Options,
+    pub(crate) split: SplitSizes,
+    pub(crate) vms: Vec<Vm>,
+    pub(crate) vscsi: Vec<Vscsi>,
+    pub(crate) vdisks: Vec<Vdisk>,
+    /// Who each virtual disk competes as on its device.
+    pub(crate) contenders: Vec<u16>,
+    pub(crate) worlds: Vec<World>,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) adapters: Vec<Adapter>,
+    pub(crate) ios: Pool<Io>,
+    pub(crate) extras: Pool<Extra>,
+    pub(crate) parents: Pool<Parent>,
+    pub(crate) timers: BinaryHeap<Reverse<(Time, Timer)>>,
+    pub(crate) outputs: VecDeque<Output>,
+    pub(crate) counters: HostCounters,
+}
+
+/// The limits of a device, as `esxcli storage core device list` and esxtop show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Device Max Queue Depth.
+    pub max_queue_depth: u32,
+    /// No of outstanding IOs with competing worlds (DSNRO).
+    pub dsnro: u32,
+    /// Whether worlds compete now.
+    pub is_competing: bool,
+    /// The limit in force (DQLEN).
+    pub dqlen: u32,
+}
+
+impl Engine {
+    /// The stack of a host as it is after a boot.
+    ///
+    /// # Panics
+    /// When an id in the configuration names nothing: whoever made it has checked that.
+    #[must_use]
+    pub fn new(config: &HostConfig) -> Self {
+        let options = Options::new(config.version);
+        let mut engine = Self {
+            version: config.version,
+            depth_mode: config.depth_mode,
+            now: Time::ZERO,
+            split: split_sizes(&options),
+            options,
+            vms: config.vms.iter().map(|vm| Vm { is_on: vm.powered_on }).collect(),
+            vscsi: config.vscsi.iter().map(Vscsi::new).collect(),
+            vdisks: Vec::new(),
+            contenders: Vec::new(),
+            worlds: Vec::new(),
+            devices: Vec::new(),
+            paths: config.paths.iter().map(Path::new).collect(),
+            adapters: config.adapters.iter().map(Adapter::new).collect(),
+            ios: Pool::default(),
+            extras: Pool::default(),
+            parents: Pool::default(),
+            timers: BinaryHeap::new(),
+            outputs: VecDeque::new(),
+            counters: HostCounters::default(),
+        };
+        engine.add_worlds(config);
+        engine.add_devices(config);
+        engine.counters.vdisks.resize_with(config.vdisks.len(), Default::default);
+        engine.counters.paths.resize_with(config.paths.len(), Default::default);
+        engine.refresh_gates();
+        engine
+    }
+
+    /// From ESXi 6.0 on every virtual disk has a world of its own on its device; before that
+    /// those of one VM share it [PFS].
+    fn add_worlds(&mut self, config: &HostConfig) {
+        let mut owners: Vec<(VmId, DeviceId)> = Vec::new();
+        for (index, disk) in config.vdisks.iter().enumerate() {
+            let owner = (disk.vm, disk.device);
+            let shared = owners.iter().position(|other| *other == owner);
+            let world = match shared.filter(|_| !config.version.schedules_per_file()) {
+                Some(world) => {
+                    self.worlds[world].join(disk.allocation);
+                    world
+                }
+                None => {
+                    owners.push(owner);
+                    self.worlds.push(World::new(disk.allocation));
+                    self.worlds.len() - 1
+                }
+            };
+            self.vdisks.push(Vdisk::new(disk, WorldId::new(world)));
+            self.contenders.push(match config.competition_unit {
+                CompetitionUnit::Vm => disk.vm.0,
+                CompetitionUnit::File => index as u16,
+            });
+        }
+    }
+
+    fn add_devices(&mut self, config: &HostConfig) {
+        for (index, device) in config.devices.iter().enumerate() {
+            let id = DeviceId::new(index);
+            let of_device = config.paths.iter().enumerate().filter(|(_, p)| p.device == id);
+            let paths: Vec<_> = of_device.map(|(path, _)| PathId::new(path)).collect();
+            let mut selector = Selector::new(paths, device.path_policy);
+            selector.refresh(&self.paths);
+            let policy = device.policy.unwrap_or_else(|| self.default_policy());
+            self.devices.push(Device {
+                kind: device.kind,
+                max_depth_set: None,
+                base: 0,
+                dsnro_set: device.dsnro,
+                dsnro: device.dsnro.unwrap_or_else(|| self.default_dsnro(device.kind)),
+                competition: Competition::new(
+                    config.competition_unit,
+                    self.options.get(Advanced::SchedQControlVmSwitches),
+                    self.options.get(Advanced::SchedQControlSeqReqs),
+                ),
+                throttle: Throttle::new(config.throttle_mode),
+                sched: Sched::new(policy, self.options.get(Advanced::SchedCostUnit)),
+                selector,
+                policy_set: device.policy.is_some(),
+                full_until: Time::ZERO,
+                wake_at: Time::NEVER,
+            });
+            self.counters.devices.push(counters::DeviceCounters::default());
+            self.refresh_base(id);
+        }
+        self.refresh_affinity();
+    }
+
+    /// Takes one input at `now`; what follows from it is in [`Engine::poll_output`].
+    ///
+    /// # Errors
+    /// [`Error`], and nothing was changed: an id that the host does not have, a time before the
+    /// last one, an I/O of nothing or of a VM that is off, a setting that is refused.
+    #[inline]
+    pub fn handle_input(&mut self, now: Time, input: Input) -> Result<(), Error> {
+        if now < self.now {
+            return Err(Error::TimeWentBack { last: self.now, now });
+        }
+        self.now = now;
+        self.run_timers();
+        match input {
+            Input::Submit(request) => self.submit(request),
+            Input::Done { io, status, array_ns } => self.done(io, status, array_ns),
+            Input::Abort { vdisk, tag } => self.abort(vdisk, tag),
+            Input::Set(knob) => self.set(knob),
+            Input::Path { path, up } => self.set_path(path, up),
+            Input::Power { vm, on } => self.power(vm, on),
+            Input::RebootGuest(vm) => self.reboot_guest(vm),
+            Input::Reboot => {
+                self.reboot();
+                Ok(())
+            }
+            Input::Tick => Ok(()),
+        }
+    }
+
+    /// The next thing to do, in the order in which it was decided.
+    #[inline]
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When the engine wants the next [`Input::Tick`], if at all.
+    #[inline]
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Wakeup> {
+        let &Reverse((at, timer)) = self.timers.peek()?;
+        let device = match timer {
+            Timer::Device(id) => id,
+            Timer::Again(io) => self.vdisks[usize::from(self.ios[io.0].vdisk)].device,
+        };
+        Some(Wakeup { at, device })
+    }
+
+    /// What has been counted since the engine was built.
+    #[must_use]
+    pub const fn counters(&self) -> &HostCounters {
+        &self.counters
+    }
+
+    /// The limits of a device; `None` when the host does not have it.
+    #[must_use]
+    pub fn device_limits(&self, id: DeviceId) -> Option<DeviceLimits> {
+        let device = self.devices.get(id.index())?;
+        Some(DeviceLimits {
+            max_queue_depth: device.base,
+            dsnro: device.dsnro,
+            is_competing: device.competition.is_competing,
+            dqlen: self.counters.devices[id.index()].depth,
+        })
+    }
+
+    /// The depth of a virtual disk and that of its adapter; `None` when the host does not have it.
+    #[must_use]
+    pub fn vdisk_depths(&self, id: VdiskId) -> Option<(u32, u32)> {
+        let vdisk = self.vdisks.get(id.index())?;
+        Some((vdisk.depth, self.vscsi[vdisk.vscsi.index()].depth))
+    }
+
+    pub(crate) fn known_vdisk(&self, id: VdiskId) -> Result<&Vdisk, Error> {
+        self.vdisks.get(id.index()).ok_or(Error::Unknown("virtual disk", id.index()))
+    }
+
+    pub(crate) fn known_vm(&mut self, id: VmId) -> Result<&mut Vm, Error> {
+        self.vms.get_mut(id.index()).ok_or(Error::Unknown("virtual machine", id.index()))
+    }
+
+    pub(crate) fn known_device(&mut self, id: DeviceId) -> Result<&mut Device, Error> {
+        self.devices.get_mut(id.index()).ok_or(Error::Unknown("device", id.index()))
+    }
+
+    /// Works out the depth of a device anew from its driver, its paths and `-m`.
+    pub(crate) fn refresh_base(&mut self, id: DeviceId) {
+        let driver_depth = self.driver_depth(id);
+        let device = &mut self.devices[id.index()];
+        device.base = device.max_depth_set.map_or(driver_depth, |set| set.min(driver_depth));
+        self.refresh_depth(id);
+    }
+
+    /// What the driver gives the device: the value of one path, or the sum over those that are up.
+    pub(crate) fn driver_depth(&self, id: DeviceId) -> u32 {
+        let paths = self.devices[id.index()].selector.paths();
+        let depth =
+            |path: &PathId| self.adapters[self.paths[path.index()].adapter.index()].lun_depth;
+        match self.depth_mode {
+            DepthMode::PathValue => paths.first().map_or(0, depth),
+            DepthMode::SumOfActivePaths => {
+                let up = paths.iter().filter(|path| self.paths[path.index()].up);
+                up.map(depth).fold(0, u32::saturating_add).max(1)
+            }
+        }
+    }
+
+    /// Puts the limit in force that follows from the state of the device.
+    pub(crate) fn refresh_depth(&mut self, id: DeviceId) {
+        let device = &self.devices[id.index()];
+        let depth = device.effective_depth();
+        let counters = &mut self.counters.devices[id.index()];
+        if depth == counters.depth {
+            return;
+        }
+        let engaged = device.competition.is_competing && depth < counters.depth;
+        counters.engagements += u64::from(engaged);
+        counters.depth = depth;
+        self.outputs.push_back(Output::Event(Event::DepthChanged { device: id, depth }));
+    }
+
+    pub(crate) fn refresh_affinity(&mut self) {
+        let quantum = self.options.get(Advanced::SchedQuantum);
+        let max_diff = self.options.get(Advanced::SectorMaxDiff);
+        for device in &mut self.devices {
+            device.sched.set_affinity(quantum, max_diff);
+        }
+    }
+
+    /// Shows the limits of paths and adapters.
+    pub(crate) fn refresh_gates(&mut self) {
+        self.counters.adapters.resize_with(self.adapters.len(), Default::default);
+        for (counters, adapter) in self.counters.adapters.iter_mut().zip(&self.adapters) {
+            counters.depth = adapter.depth;
+        }
+        for (counters, path) in self.counters.paths.iter_mut().zip(&self.paths) {
+            counters.depth = self.adapters[path.adapter.index()].lun_depth;
+        }
+    }
+
+    /// mClock, or what came before it when the option says so or the version has no other.
+    pub(crate) fn default_policy(&self) -> SchedPolicy {
+        let has_mclock = self.version >= Version::V5_5;
+        if has_mclock && self.options.get(Advanced::SchedulerWithReservation) == 1 {
+            SchedPolicy::Mclock
+        } else {
+            SchedPolicy::Sfq
+        }
+    }
+
+    /// DSNRO: 32 [S1, VMB12], for protocol endpoints `Scsi.ScsiVVolPESNRO` [LAMW].
+    pub(crate) fn default_dsnro(&self, kind: DeviceKind) -> u32 {
+        match kind {
+            DeviceKind::ProtocolEndpoint => self.options.get(Advanced::VvolPesnro),
+            _ => self.options.get(Advanced::SchedNumReqOutstanding),
+        }
+    }
+}
+
+/// The sizes that the options allow.
+pub(crate) fn split_sizes(options: &Options) -> SplitSizes {
+    SplitSizes {
+        disk_max: options.get(Advanced::DiskMaxIoSize) << 10,
+        iscsi_max: options.get(Advanced::IscsiMaxIoSizeKb) << 10,
+    }
+}
+
+/// Every adapter of the host.
+pub(crate) fn adapter_ids(engine: &Engine) -> impl Iterator<Item = AdapterId> + use<> {
+    (0..engine.adapters.len()).map(AdapterId::new)
+}

@@ -1,0 +1,172 @@
+//! Paths and the policies that choose among them: fixed, most recently used, round robin by I/Os
+//! or bytes, round robin by latency [ELA, DOC67].
+//!
+//! Active-optimised paths are used; others only when no such path is up. A device without a path
+//! holds its queue (all paths down).
+
+use alloc::vec::Vec;
+
+use counters::{AdapterId, DeviceId, PathId, Time};
+
+use crate::{PathConfig, PathPolicy};
+
+/// A path.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) device: DeviceId,
+    pub(crate) adapter: AdapterId,
+    pub(crate) up: bool,
+    /// When it last went down: what was sent before that is lost.
+    pub(crate) lost_at: Option<Time>,
+    optimized: bool,
+    /// What the latency policy measured in its present evaluation.
+    sampled: u32,
+    sampled_ns: u64,
+}
+
+impl Path {
+    pub(crate) const fn new(config: &PathConfig) -> Self {
+        Self {
+            device: config.device,
+            adapter: config.adapter,
+            up: true,
+            lost_at: None,
+            optimized: config.optimized,
+            sampled: 0,
+            sampled_ns: 0,
+        }
+    }
+}
+
+/// Which path of a device is next.
+#[derive(Clone, Debug)]
+pub(crate) struct Selector {
+    paths: Vec<PathId>,
+    policy: PathPolicy,
+    /// The position in `paths` of the one in use; `None` when none is usable.
+    current: Option<usize>,
+    ios: u32,
+    bytes: u64,
+    /// I/Os that the latency policy still sends to the current path to measure it.
+    probes_left: u32,
+    next_evaluation: Time,
+}
+
+impl Selector {
+    pub(crate) fn new(paths: Vec<PathId>, policy: PathPolicy) -> Self {
+        Self {
+            paths,
+            policy,
+            current: None,
+            ios: 0,
+            bytes: 0,
+            probes_left: 0,
+            next_evaluation: Time::ZERO,
+        }
+    }
+
+    pub(crate) fn set_policy(&mut self, policy: PathPolicy, all: &[Path]) {
+        self.policy = policy;
+        self.next_evaluation = Time::ZERO;
+        self.probes_left = 0;
+        self.refresh(all);
+    }
+
+    pub(crate) fn paths(&self) -> &[PathId] {
+        &self.paths
+    }
+
+    pub(crate) const fn has_path(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Looks again at which paths are up. Fixed goes back to its first; the others stay where
+    /// they are as long as that path is usable.
+    pub(crate) fn refresh(&mut self, all: &[Path]) {
+        let stays = self.current.filter(|&at| self.is_usable(at, all));
+        self.current = match self.policy {
+            PathPolicy::Fixed => None,
+            _ => stays,
+        }
+        .or_else(|| (0..self.paths.len()).find(|&at| self.is_usable(at, all)));
+    }
+
+    /// The path of the next command of `bytes` bytes; `None` when all paths are down.
+    #[inline]
+    pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
+        if self.paths.len() > 1
+            && let PathPolicy::Latency { sampling_ios, eval_ns } = self.policy
+        {
+            self.sample(all, now, sampling_ios, eval_ns);
+        }
+        let at = self.current?;
+        if self.paths.len() > 1
+            && let PathPolicy::RoundRobin { iops, bytes: limit } = self.policy
+        {
+            self.ios += 1;
+            self.bytes += u64::from(bytes);
+            if self.ios >= iops || self.bytes >= limit {
+                (self.ios, self.bytes) = (0, 0);
+                self.current = self.next_usable(at, all);
+            }
+        }
+        Some(self.paths[at])
+    }
+
+    /// Measures a completed command for the latency policy.
+    #[inline]
+    pub(crate) fn measure(&self, path: &mut Path, device_ns: u64) {
+        if matches!(self.policy, PathPolicy::Latency { .. }) {
+            path.sampled += 1;
+            path.sampled_ns = path.sampled_ns.saturating_add(device_ns);
+        }
+    }
+
+    /// Every `eval_ns` each usable path gets `sampling_ios` commands in turn; after that the one
+    /// with the lowest mean latency is used.
+    fn sample(&mut self, all: &mut [Path], now: Time, sampling_ios: u32, eval_ns: u64) {
+        if now >= self.next_evaluation {
+            self.next_evaluation = now + eval_ns;
+            let usable = (0..self.paths.len()).filter(|&at| self.is_usable(at, all)).count();
+            self.probes_left = sampling_ios.saturating_mul(usable as u32);
+            for path in &self.paths {
+                (all[path.index()].sampled, all[path.index()].sampled_ns) = (0, 0);
+            }
+        }
+        match self.probes_left {
+            0 => {}
+            1 => {
+                self.probes_left = 0;
+                self.current = self.fastest(all);
+            }
+            left => {
+                self.probes_left = left - 1;
+                if let Some(at) = self.current.filter(|_| left % sampling_ios.max(1) == 0) {
+                    self.current = self.next_usable(at, all);
+                }
+            }
+        }
+    }
+
+    fn fastest(&self, all: &[Path]) -> Option<usize> {
+        let mean = |at: &usize| {
+            let path = &all[self.paths[*at].index()];
+            path.sampled_ns.checked_div(u64::from(path.sampled)).unwrap_or(u64::MAX)
+        };
+        (0..self.paths.len()).filter(|&at| self.is_usable(at, all)).min_by_key(mean)
+    }
+
+    fn next_usable(&self, current: usize, all: &[Path]) -> Option<usize> {
+        let count = self.paths.len();
+        (1..=count).map(|step| (current + step) % count).find(|&at| self.is_usable(at, all))
+    }
+
+    fn is_usable(&self, at: usize, all: &[Path]) -> bool {
+        let path = &all[self.paths[at].index()];
+        let optimized_is_up = || {
+            let mut of_device = self.paths.iter().map(|id| &all[id.index()]);
+            of_device.any(|other| other.up && other.optimized)
+        };
+        path.up && (path.optimized || !optimized_is_up())
+    }
+}

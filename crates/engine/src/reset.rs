@@ -1,0 +1,166 @@
+//! Ends other than completion: aborts, power, reboots of guests and of the host, lost paths.
+
+use counters::{IoId, PathId, Status, VdiskId, VmId};
+
+use crate::{
+    Error, Event, Output,
+    engine::{Engine, adapter_ids},
+    slab::{NONE, State},
+};
+
+impl Engine {
+    /// Ends every I/O of that tag; none is no error, since it may have completed meanwhile.
+    pub(crate) fn abort(&mut self, vdisk: VdiskId, tag: u32) -> Result<(), Error> {
+        self.known_vdisk(vdisk)?;
+        self.abort_where(|engine, io| engine.ios[io].vdisk == vdisk.0 && engine.ios[io].tag == tag);
+        Ok(())
+    }
+
+    pub(crate) fn power(&mut self, vm: VmId, on: bool) -> Result<(), Error> {
+        self.known_vm(vm)?.is_on = on;
+        if !on {
+            self.abort_vm(vm);
+        }
+        Ok(())
+    }
+
+    /// Staged settings of the guest's drivers come into force.
+    pub(crate) fn reboot_guest(&mut self, vm: VmId) -> Result<(), Error> {
+        self.known_vm(vm)?;
+        self.abort_vm(vm);
+        self.start_guest(vm);
+        Ok(())
+    }
+
+    /// Staged settings of the host and of its guests come into force.
+    pub(crate) fn reboot(&mut self) {
+        self.abort_where(|_, _| true);
+        self.options.reboot();
+        for adapter in &mut self.adapters {
+            adapter.lun_depth = adapter.staged_lun_depth;
+        }
+        for index in 0..self.vms.len() {
+            self.start_guest(VmId::new(index));
+        }
+        for index in 0..self.devices.len() {
+            self.devices[index].competition.reset();
+            self.refresh_base(counters::DeviceId::new(index));
+        }
+        self.refresh_gates();
+        self.apply_options();
+    }
+
+    fn start_guest(&mut self, vm: VmId) {
+        for vscsi in self.vscsi.iter_mut().filter(|vscsi| vscsi.vm == vm) {
+            vscsi.depth = vscsi.staged_depth;
+        }
+        for vdisk in self.vdisks.iter_mut().filter(|vdisk| vdisk.vm == vm) {
+            vdisk.depth = vdisk.staged_depth;
+        }
+    }
+
+    /// A path goes up or down. What was sent down it and has not come back is sent again when its
+    /// answer would have come.
+    pub(crate) fn set_path(&mut self, id: PathId, up: bool) -> Result<(), Error> {
+        let now = self.now;
+        let path = self.paths.get_mut(id.index()).ok_or(Error::Unknown("path", id.index()))?;
+        path.up = up;
+        if !up {
+            path.lost_at = Some(now);
+        }
+        let device = path.device;
+        let state = &mut self.devices[device.index()];
+        state.selector.refresh(&self.paths);
+        if !state.selector.has_path() {
+            self.outputs.push_back(Output::Event(Event::AllPathsDown { device }));
+        }
+        self.refresh_base(device);
+        self.pump(device);
+        Ok(())
+    }
+
+    fn abort_vm(&mut self, vm: VmId) {
+        self.abort_where(|engine, io| engine.vdisks[usize::from(engine.ios[io].vdisk)].vm == vm);
+    }
+
+    /// Ends every I/O that is wanted gone, wherever it is, then fills the slots that this freed.
+    fn abort_where(&mut self, is_wanted: impl Fn(&Self, u32) -> bool) {
+        for io in self.ios.indices() {
+            let is_alive = !matches!(self.ios[io].state, State::Free | State::Orphan);
+            if is_alive && is_wanted(self, io) {
+                self.abort_one(io);
+            }
+        }
+        adapter_ids(self).for_each(|id| self.open_adapter(id));
+        for index in 0..self.devices.len() {
+            self.pump(counters::DeviceId::new(index));
+        }
+        for index in 0..self.vdisks.len() {
+            self.open_guest(VdiskId::new(index));
+        }
+    }
+
+    fn abort_one(&mut self, io: u32) {
+        let record = &self.ios[io];
+        let (state, vdisk, path) = (record.state, VdiskId(record.vdisk), PathId(record.path));
+        let disk = &mut self.vdisks[vdisk.index()];
+        let counters = &mut self.counters.vdisks[vdisk.index()];
+        counters.aborts += 1;
+        match state {
+            State::Guest => {
+                disk.guest.remove(&mut self.ios, io);
+                counters.guest_queued.leave(self.now);
+                self.complete_from_guest(io);
+                return;
+            }
+            State::Queued => {
+                let (device, world) = (disk.device, disk.world);
+                counters.queued.leave(self.now);
+                self.counters.devices[device.index()].queued.leave(self.now);
+                let sched = &mut self.devices[device.index()].sched;
+                sched.remove(&mut self.worlds, &mut self.ios, world, io);
+            }
+            State::Gated => self.leave_gate(io, vdisk, path),
+            State::Active => {
+                self.recall(io, vdisk, path);
+                return;
+            }
+            State::Held | State::Free | State::Orphan => {}
+        }
+        self.finish(io, Status::Aborted);
+    }
+
+    /// What waits in the guest holds no slot of its adapter.
+    fn complete_from_guest(&mut self, io: u32) {
+        let record = &self.ios[io];
+        let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
+        let parent = if extra == NONE { NONE } else { self.extras[extra].parent };
+        self.free(io);
+        self.complete(vdisk, tag, parent, Status::Aborted);
+    }
+
+    fn leave_gate(&mut self, io: u32, vdisk: VdiskId, path: PathId) {
+        let adapter = self.paths[path.index()].adapter;
+        self.adapters[adapter.index()].queue.remove(&mut self.ios, io);
+        self.counters.adapters[adapter.index()].queued.leave(self.now);
+        self.counters.paths[path.index()].queued.leave(self.now);
+        let device = self.vdisks[vdisk.index()].device;
+        self.counters.vdisks[vdisk.index()].slots.leave(self.now);
+        self.counters.devices[device.index()].active.leave(self.now);
+    }
+
+    /// What the driver has is recalled; its record stays until the answers have come.
+    fn recall(&mut self, io: u32, vdisk: VdiskId, path: PathId) {
+        let adapter = self.paths[path.index()].adapter;
+        let device = self.vdisks[vdisk.index()].device;
+        self.leave_slot(vdisk, device, path, adapter);
+        self.counters.vdisks[vdisk.index()].active.leave(self.now);
+        self.vscsi[self.vdisks[vdisk.index()].vscsi.index()].active -= 1;
+        self.outputs.push_back(Output::Cancel { io: IoId(io), path });
+        let record = &mut self.ios[io];
+        record.state = State::Orphan;
+        let (tag, extra) = (record.tag, record.extra);
+        let parent = if extra == NONE { NONE } else { self.extras[extra].parent };
+        self.complete(vdisk, tag, parent, Status::Aborted);
+    }
+}

@@ -1,0 +1,175 @@
+//! What is sent again: BUSY, TASK SET FULL, reservation conflicts and lost paths, and the timers
+//! that wait for it.
+
+use counters::{DeviceId, IoId, MILLISECOND, PathId, Status, Time, VdiskId};
+
+use crate::{
+    Advanced,
+    engine::Engine,
+    slab::{Extra, NONE, State},
+};
+
+/// A reservation conflict is tried again after about 60 ms [ELA log; reference
+/// `array-and-control.md` section 7.4].
+const CONFLICT_RETRY_NS: u64 = 60 * MILLISECOND;
+/// After so many tries the VMkernel gives up: "too many reservation conflicts" [ELA].
+const CONFLICT_RETRIES: u32 = 80;
+/// `Scsi.ScsiRestartStalledQueueLatency`: a queue that got TASK SET FULL with nothing outstanding
+/// is started again after 500 ms [LAMW].
+const STALLED_QUEUE_NS: u64 = 500 * MILLISECOND;
+
+/// What a wake-up is for; earlier variants and lower ids first at the same instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A device has something that may go now.
+    Device(DeviceId),
+    /// A held I/O is to be sent again.
+    Again(IoId),
+}
+
+impl Extra {
+    /// Adds the answer to a piece; the worst result and the longest latency count.
+    pub(crate) fn collect(&mut self, status: Status, array_ns: u64) -> (Status, u64) {
+        if status != Status::Good {
+            self.status = status;
+        }
+        self.array_ns = self.array_ns.max(array_ns);
+        (self.status, self.array_ns)
+    }
+}
+
+impl Engine {
+    /// What came back over a path that went down after the command was sent did not come back.
+    #[inline]
+    pub(crate) fn status_by_path(&self, io: u32, path: PathId, status: Status) -> Status {
+        let sent = self.ios[io].since;
+        match self.paths[path.index()].lost_at {
+            Some(lost) if lost >= sent => Status::PathLost,
+            _ => status,
+        }
+    }
+
+    /// Counts a result of a device for adaptive throttling, and starts its queue again.
+    #[inline]
+    pub(crate) fn count_result(&mut self, id: DeviceId, status: Status) {
+        let device = &mut self.devices[id.index()];
+        device.full_until = Time::ZERO;
+        let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
+        if !is_good {
+            self.counters.devices[id.index()].queue_full += 1;
+        }
+        if device.throttle.count(is_good, device.base) {
+            self.refresh_depth(id);
+        }
+    }
+
+    /// Sends a command again, at once or after the wait that its result asks for. It has given up
+    /// its slot and stays in the VMkernel, so the wait is KAVG.
+    pub(crate) fn send_again(&mut self, io: u32, status: Status) {
+        let spent = self.now - self.ios[io].since;
+        let extra = self.extra_of(io);
+        extra.device_ns += spent;
+        extra.retries += 1;
+        extra.status = Status::Good;
+        let retries = extra.retries;
+        self.ios[io].since = self.now;
+        let vdisk = VdiskId(self.ios[io].vdisk);
+        match status {
+            Status::Busy => self.hold(io, self.busy_hold_ns()),
+            Status::ReservationConflict => {
+                self.counters.vdisks[vdisk.index()].conflicts += 1;
+                if retries > CONFLICT_RETRIES {
+                    self.account(io, status, 0);
+                    self.finish(io, status);
+                } else {
+                    self.hold(io, CONFLICT_RETRY_NS);
+                }
+            }
+            _ => {
+                self.pause_if_full(vdisk, status);
+                self.queue(io, vdisk, true);
+            }
+        }
+    }
+
+    /// After TASK SET FULL a device waits for one of its commands to complete.
+    fn pause_if_full(&mut self, vdisk: VdiskId, status: Status) {
+        if status == Status::TaskSetFull {
+            let id = self.vdisks[vdisk.index()].device;
+            let until = self.now + STALLED_QUEUE_NS;
+            self.devices[id.index()].full_until = until;
+            self.wake(until, id);
+        }
+    }
+
+    fn busy_hold_ns(&self) -> u64 {
+        u64::from(self.options.get(Advanced::DelayOnBusy)) * MILLISECOND
+    }
+
+    fn hold(&mut self, io: u32, nanos: u64) {
+        self.ios[io].state = State::Held;
+        self.ios[io].since = self.now;
+        self.timers.push(core::cmp::Reverse((self.now + nanos, Timer::Again(IoId(io)))));
+    }
+
+    /// Asks for a wake-up when the first limit of a device lets something go.
+    pub(crate) fn wake_for_limit(&mut self, id: DeviceId) {
+        if let Some(at) = self.devices[id.index()].sched.next_release(&self.worlds) {
+            self.wake(at, id);
+        }
+    }
+
+    fn wake(&mut self, at: Time, id: DeviceId) {
+        let device = &mut self.devices[id.index()];
+        if at < device.wake_at {
+            device.wake_at = at;
+            self.timers.push(core::cmp::Reverse((at, Timer::Device(id))));
+        }
+    }
+
+    /// Does what is due by now.
+    pub(crate) fn run_timers(&mut self) {
+        while let Some(&core::cmp::Reverse((at, timer))) = self.timers.peek() {
+            if at > self.now {
+                return;
+            }
+            self.timers.pop();
+            match timer {
+                Timer::Device(id) => {
+                    self.devices[id.index()].wake_at = Time::NEVER;
+                    self.pump(id);
+                }
+                Timer::Again(io) => self.hold_ended(io.0),
+            }
+        }
+    }
+
+    /// A held I/O that was aborted meanwhile is in another state; its timer means nothing.
+    fn hold_ended(&mut self, io: u32) {
+        if self.ios[io].state != State::Held {
+            return;
+        }
+        let held = self.now - self.ios[io].since;
+        self.extra_of(io).hold_ns += held;
+        let vdisk = VdiskId(self.ios[io].vdisk);
+        self.queue(io, vdisk, true);
+    }
+
+    /// The [`Extra`] of an I/O, made when it has none.
+    pub(crate) fn extra_of(&mut self, io: u32) -> &mut Extra {
+        let record = &mut self.ios[io];
+        if record.extra == NONE {
+            record.extra = self.extras.insert(Extra::default());
+        }
+        &mut self.extras[record.extra]
+    }
+
+    pub(crate) fn free(&mut self, io: u32) {
+        let record = &mut self.ios[io];
+        record.state = State::Free;
+        if record.extra != NONE {
+            self.extras.remove(record.extra);
+        }
+        self.ios.remove(io);
+    }
+}

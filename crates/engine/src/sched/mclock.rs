@@ -1,0 +1,40 @@
+//! `mclock`: reservations first, then shares, limits always.
+//!
+//! Tags are real times [mClock; reference `array-and-control.md` section 4]: a share tag is one
+//! step of cost / shares after the one before it, and never before the command's arrival. A
+//! client that is served slower than its shares would allow therefore has its arrival times as
+//! tags, and the order is that of arrival: this is how a noisy neighbour on a slow device gets
+//! its way [S4; section 8.5].
+
+use counters::{Time, WorldId};
+
+use crate::world::World;
+
+/// First whoever is behind its reservation, then the lowest share tag.
+pub(super) fn choose(backlog: &[WorldId], worlds: &[World], now: Time) -> Option<WorldId> {
+    let mut reserved: Option<(Time, WorldId)> = None;
+    let mut shared: Option<(u64, WorldId)> = None;
+    for &id in backlog {
+        let world = &worlds[id.index()];
+        if !world.may_go(now) {
+            continue;
+        }
+        let due = (world.tags.reservation, id);
+        if world.reservation_ns != 0 && due.0 <= now && reserved.is_none_or(|best| due < best) {
+            reserved = Some(due);
+        }
+        let rank = (world.tags.share, id);
+        if shared.is_none_or(|best| rank < best) {
+            shared = Some(rank);
+        }
+    }
+    reserved.map(|(_, id)| id).or(shared.map(|(_, id)| id))
+}
+
+/// A world that was idle begins level with the others when their tags have run ahead of time;
+/// otherwise it would hold them up until it has caught up.
+#[inline]
+pub(super) fn floor(backlog: &[WorldId], worlds: &[World], now: Time) -> u64 {
+    let least = backlog.iter().map(|id| worlds[id.index()].tags.share).min();
+    least.filter(|&tag| tag > now.0).unwrap_or(0)
+}

@@ -1,0 +1,56 @@
+//! `sfq`: start-time fair queueing, with the sequential affinity of the classic scheduler
+//! [VMB12; PARDA's local scheduler].
+//!
+//! A world may issue up to `Disk.SchedQuantum` commands in a row as long as each begins within
+//! `Disk.SectorMaxDiff` sectors of the end of the last one; then the lowest start tag goes.
+
+use counters::{Time, WorldId};
+
+use crate::{
+    slab::{Io, Pool},
+    world::World,
+};
+
+/// Sectors of 512 bytes in a block of 4 KiB.
+const SECTORS_PER_BLOCK: u32 = 8;
+
+/// Which world is in the middle of a sequential run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Affinity {
+    quantum: u32,
+    max_diff_blocks: u32,
+    current: Option<WorldId>,
+    left: u32,
+}
+
+impl Affinity {
+    pub(super) const fn set(&mut self, quantum: u32, max_diff_sectors: u32) {
+        self.quantum = quantum;
+        self.max_diff_blocks = max_diff_sectors / SECTORS_PER_BLOCK;
+    }
+
+    pub(super) fn choose(
+        &mut self,
+        backlog: &[WorldId],
+        worlds: &[World],
+        ios: &Pool<Io>,
+        now: Time,
+    ) -> Option<WorldId> {
+        if let Some(id) = self.current.filter(|id| self.continues(&worlds[id.index()], ios, now)) {
+            self.left -= 1;
+            return Some(id);
+        }
+        let ready = backlog.iter().filter(|id| worlds[id.index()].may_go(now));
+        let id = ready.copied().min_by_key(|id| (worlds[id.index()].tags.share, *id))?;
+        self.current = Some(id);
+        self.left = self.quantum.saturating_sub(1);
+        Some(id)
+    }
+
+    fn continues(&self, world: &World, ios: &Pool<Io>, now: Time) -> bool {
+        let Some(head) = world.queue.head().filter(|_| self.left > 0 && world.may_go(now)) else {
+            return false;
+        };
+        ios[head].block.abs_diff(world.last_block) <= self.max_diff_blocks
+    }
+}

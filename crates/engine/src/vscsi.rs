@@ -1,0 +1,83 @@
+//! The virtual SCSI adapter and its virtual disks: what does not fit waits in the guest.
+//!
+//! ```text
+//!   guest queue -> [virtual disk: depth] -> [adapter ring: depth] -> VMkernel
+//! ```
+//!
+//! A command needs a slot of both [KB-PV, S0]. Disks that only lack a slot of the ring are
+//! served in turn.
+
+use alloc::collections::VecDeque;
+
+use counters::{DeviceId, VdiskId, VmId, VscsiId, WorldId};
+
+use crate::{VdiskConfig, VscsiConfig, slab::Queue};
+
+/// A virtual adapter.
+#[derive(Clone, Debug)]
+pub(crate) struct Vscsi {
+    pub(crate) vm: VmId,
+    /// Commands that it may have outstanding.
+    pub(crate) depth: u32,
+    /// The same after the guest's next reboot.
+    pub(crate) staged_depth: u32,
+    /// The largest command in bytes.
+    pub(crate) max_transfer: u32,
+    pub(crate) pvscsi: bool,
+    /// Commands outstanding on all its disks.
+    pub(crate) active: u32,
+    /// Disks that wait for a slot of the ring, each once.
+    pub(crate) waiting: VecDeque<VdiskId>,
+}
+
+impl Vscsi {
+    pub(crate) fn new(config: &VscsiConfig) -> Self {
+        Self {
+            vm: config.vm,
+            depth: config.depth,
+            staged_depth: config.depth,
+            max_transfer: config.max_transfer,
+            pvscsi: config.controller == counters::Controller::Pvscsi,
+            active: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.active < self.depth
+    }
+}
+
+/// A virtual disk. Its commands outstanding are counted in
+/// [`VdiskCounters::active`](counters::VdiskCounters::active).
+#[derive(Clone, Debug)]
+pub(crate) struct Vdisk {
+    pub(crate) vm: VmId,
+    pub(crate) vscsi: VscsiId,
+    pub(crate) world: WorldId,
+    pub(crate) device: DeviceId,
+    /// Commands that it may have outstanding.
+    pub(crate) depth: u32,
+    /// The same after the guest's next reboot.
+    pub(crate) staged_depth: u32,
+    /// Whether it is in its adapter's `waiting`.
+    pub(crate) waits_for_ring: bool,
+    /// What waits in the guest.
+    pub(crate) guest: Queue,
+}
+
+impl Vdisk {
+    pub(crate) fn new(config: &VdiskConfig, world: WorldId) -> Self {
+        Self {
+            vm: config.vm,
+            vscsi: config.vscsi,
+            world,
+            device: config.device,
+            depth: config.depth,
+            staged_depth: config.depth,
+            waits_for_ring: false,
+            guest: Queue::default(),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a device queue schedules: per VM and device a world, from ESXi 6.0 on each file of a VM
+//! on its own [PFS]. It has shares, a limit, a reservation, and a queue.
+
+use counters::{SECOND, Time};
+
+use crate::{Allocation, slab::Queue};
+
+/// A scheduling queue of a device.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    /// What waits for a slot of the device.
+    pub(crate) queue: Queue,
+    pub(crate) allocation: Allocation,
+    /// Nanoseconds that one unit of cost takes at the rate of the shares, the limit and the
+    /// reservation; 0 where there is none.
+    pub(crate) share_ns: u64,
+    pub(crate) limit_ns: u64,
+    pub(crate) reservation_ns: u64,
+    /// The tags of the command at the head of the queue.
+    pub(crate) tags: Tags,
+    /// Where the last command dispatched ended, in blocks of 4 KiB.
+    pub(crate) last_block: u32,
+}
+
+/// When the command at the head may or should go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tags {
+    /// Not before this: the IOPS limit.
+    pub(crate) limit: Time,
+    /// By this, whatever the shares say: the reservation.
+    pub(crate) reservation: Time,
+    /// Its rank among the worlds: a real time under mClock, a virtual one under fair queueing.
+    pub(crate) share: u64,
+}
+
+impl World {
+    pub(crate) fn new(allocation: Allocation) -> Self {
+        let mut world = Self {
+            queue: Queue::default(),
+            allocation,
+            share_ns: 0,
+            limit_ns: 0,
+            reservation_ns: 0,
+            tags: Tags::default(),
+            last_block: 0,
+        };
+        world.allocate(allocation);
+        world
+    }
+
+    /// Changes shares, limit and reservation from the next command on.
+    pub(crate) fn allocate(&mut self, allocation: Allocation) {
+        let nanos_per = |rate: u32| SECOND.checked_div(u64::from(rate)).unwrap_or(0);
+        self.allocation = allocation;
+        self.share_ns = nanos_per(allocation.shares);
+        self.limit_ns = allocation.limit_iops.map_or(0, nanos_per);
+        self.reservation_ns = nanos_per(allocation.reservation_iops);
+    }
+
+    /// Joins another virtual disk of the VM: before ESXi 6.0 they share one world, whose shares
+    /// add up and whose limit holds only when every disk has one.
+    pub(crate) fn join(&mut self, other: Allocation) {
+        let mine = self.allocation;
+        let limit = mine.limit_iops.zip(other.limit_iops).map(|(a, b)| a.saturating_add(b));
+        self.allocate(Allocation {
+            shares: mine.shares.saturating_add(other.shares),
+            limit_iops: limit,
+            reservation_iops: mine.reservation_iops.saturating_add(other.reservation_iops),
+        });
+    }
+
+    /// Whether the limit lets the command at the head go.
+    #[inline]
+    pub(crate) fn may_go(&self, now: Time) -> bool {
+        self.limit_ns == 0 || self.tags.limit <= now
+    }
+}
