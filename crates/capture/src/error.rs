@@ -1,0 +1,36 @@
+//! What can go wrong with a file from outside: one line that names the file and the line, what
+//! is wrong there and what is expected.
+
+use std::fmt;
+
+/// Why a file was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The file as the user named it.
+    pub file: String,
+    /// The line it is about, from 1; `None` when it is about the file as a whole.
+    pub line: Option<u64>,
+    /// What is wrong and what is expected.
+    pub what: String,
+}
+
+impl Error {
+    pub(crate) fn new(file: &str, what: impl Into<String>) -> Self {
+        Self { file: file.into(), line: None, what: what.into() }
+    }
+
+    pub(crate) fn at(file: &str, line: u64, what: impl Into<String>) -> Self {
+        Self { file: file.into(), line: Some(line), what: what.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.what),
+            None => write!(f, "{}: {}", self.file, self.what),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

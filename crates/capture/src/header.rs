@@ -1,0 +1,354 @@
+//! The header line of a capture: which column is which counter of which object.
+//!
+//! A header cell is `"\\<host>\<Group>(<instance>)\<Counter>"` [CAP-A]. What links the objects
+//! is partly in the names and partly in the order of the columns: the paths, worlds and
+//! partitions of a device follow it [CAP-A, CAP-B].
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use memchr::{memchr, memmem};
+
+use crate::worlds::Worlds;
+
+/// What the first cell of every capture holds.
+pub(crate) const MARK: &[u8] = b"(PDH-CSV";
+
+/// Groups of real captures that say nothing of disks [CAP-A, CAP-B, NMON].
+const OTHER_GROUPS: [&str; 14] = [
+    "Memory",
+    "Physical Cpu Load",
+    "Physical Cpu",
+    "Power",
+    "VSAN",
+    "Group Cpu",
+    "Vcpu",
+    "Group Memory",
+    "Network Port",
+    "Interrupt Cookie",
+    "Interrupt Vector",
+    "PCPU Power State",
+    "Numa Node",
+    "VSAN(Owner)",
+];
+
+/// What the header says.
+#[derive(Default)]
+pub(crate) struct Header {
+    /// Cells of the header and of every whole row, without an empty one at the end.
+    pub(crate) cells: usize,
+    /// The hosts, in the order in which they appear.
+    pub(crate) hosts: Vec<Host>,
+    /// Columns that came twice; the first is taken.
+    pub(crate) duplicates: usize,
+    /// Columns of known groups that are not about disks.
+    pub(crate) other_columns: usize,
+    /// Columns that nobody has seen before, by `Group\Counter`.
+    pub(crate) unknown: BTreeMap<String, usize>,
+}
+
+/// The columns of one host.
+pub(crate) struct Host {
+    /// The objects with their links, still without values.
+    pub(crate) recording: Recording,
+    /// Position in the line, object and counter of each column to read; ascending.
+    pub(crate) columns: Vec<(usize, EntityId, Counter)>,
+    /// Who the worlds are.
+    pub(crate) worlds: Worlds,
+    index: BTreeMap<(Kind, String), EntityId>,
+    seen: BTreeSet<(EntityId, Counter)>,
+    /// Columns of the group `Physical Disk`, which repeats paths and adapters.
+    repeats: Vec<(usize, EntityId, Counter)>,
+    /// The device whose block of columns this is.
+    device: Option<EntityId>,
+}
+
+/// A header cell in parts.
+#[derive(Debug, PartialEq, Eq)]
+struct Cell<'a> {
+    host: &'a str,
+    group: &'a str,
+    instance: Option<&'a str>,
+    counter: &'a str,
+}
+
+impl<'a> Cell<'a> {
+    /// Takes a cell apart. Names hold parentheses, so an instance ends at the last `)` before
+    /// the last `\` [CAP-A].
+    fn parse(text: &'a str) -> Option<Self> {
+        let (host, rest) = text.strip_prefix(r"\\")?.split_once('\\')?;
+        let (object, counter) = rest.rsplit_once('\\')?;
+        let (group, instance) = match object.strip_suffix(')').and_then(|o| o.split_once('(')) {
+            Some((group, instance)) => (group, Some(instance)),
+            None => (object, None),
+        };
+        Some(Self { host, group, instance, counter })
+    }
+}
+
+/// The cells of a header line, quotes and blanks around them taken off.
+///
+/// A quoted cell ends at `",`; anything else ends at the next comma outside quotes, which also
+/// keeps together the two cells that `esxtop -a` 6.5 prints without a comma between them.
+pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let end = memmem::Finder::new("\",");
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let length = if text.first() == Some(&b'"') {
+            end.find(&text[1..]).map(|at| at + 2)
+        } else {
+            comma_outside_quotes(text)
+        };
+        let (cell, after) = match length {
+            Some(length) => (&text[..length], Some(&text[length + 1..])),
+            None => (text, None),
+        };
+        rest = after;
+        Some(cell.trim_ascii())
+    })
+}
+
+fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
+    let first = memchr(b',', text)?;
+    if memchr(b'"', &text[..first]).is_none() {
+        return Some(first);
+    }
+    let mut quoted = false;
+    text.iter().position(|&byte| {
+        quoted ^= byte == b'"';
+        byte == b',' && !quoted
+    })
+}
+
+fn unquoted(cell: &[u8]) -> &[u8] {
+    let cell = cell.strip_prefix(b"\"").unwrap_or(cell);
+    cell.strip_suffix(b"\"").unwrap_or(cell)
+}
+
+/// UTF-8 where it is, Latin-1 otherwise.
+fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(bytes.iter().copied().map(char::from).collect()),
+    }
+}
+
+impl Header {
+    /// Reads a header line, of which the first cell holds [`MARK`]. Objects of other kinds than
+    /// `kinds` are named, and their columns are left out.
+    pub(crate) fn parse(line: &[u8], kinds: &[Kind]) -> Self {
+        let counters: BTreeMap<_, _> =
+            Counter::TABLE.iter().map(|info| (info.batch_name, info.counter)).collect();
+        let mut header = Self::default();
+        let mut empty_end = false;
+        for (position, cell) in cells(line).enumerate() {
+            header.cells += 1;
+            empty_end = cell.is_empty();
+            if position > 0 && !cell.is_empty() {
+                header.add(position, &decode(unquoted(cell)), &counters);
+            }
+        }
+        header.cells -= usize::from(empty_end);
+        for host in &mut header.hosts {
+            header.duplicates += host.finish(kinds);
+        }
+        header
+    }
+
+    /// Columns to read, of all hosts: position, host, and place among the host's columns.
+    pub(crate) fn wanted(&self) -> Vec<(usize, usize, usize)> {
+        let mut wanted: Vec<_> = self
+            .hosts
+            .iter()
+            .enumerate()
+            .flat_map(|(host, h)| {
+                h.columns.iter().enumerate().map(move |(place, column)| (column.0, host, place))
+            })
+            .collect();
+        wanted.sort_unstable();
+        wanted
+    }
+
+    fn add(&mut self, position: usize, text: &str, counters: &BTreeMap<&str, Counter>) {
+        let Some(cell) = Cell::parse(text) else {
+            // The two cells without a comma between them end in a cell of a known kind.
+            self.other_columns += 1;
+            return;
+        };
+        let host = self.host(cell.host);
+        let Some((entity, repeats)) = host.object(&cell) else {
+            if OTHER_GROUPS.contains(&cell.group) {
+                self.other_columns += 1;
+            } else {
+                self.count_unknown(&cell);
+            }
+            return;
+        };
+        match counters.get(cell.counter) {
+            Some(&counter) if repeats => host.repeats.push((position, entity, counter)),
+            Some(&counter) if host.seen.insert((entity, counter)) => {
+                host.columns.push((position, entity, counter));
+            }
+            Some(_) => self.duplicates += 1,
+            None => self.count_unknown(&cell),
+        }
+    }
+
+    fn count_unknown(&mut self, cell: &Cell<'_>) {
+        *self.unknown.entry(format!("{}\\{}", cell.group, cell.counter)).or_default() += 1;
+    }
+
+    fn host(&mut self, name: &str) -> &mut Host {
+        // Nearly always the host of the cell before.
+        let known = self.hosts.iter().rposition(|host| host.recording.host == name);
+        let index = known.unwrap_or_else(|| {
+            self.hosts.push(Host::new(name));
+            self.hosts.len() - 1
+        });
+        &mut self.hosts[index]
+    }
+}
+
+impl Host {
+    fn new(name: &str) -> Self {
+        Self {
+            recording: Recording::new(name.into()),
+            columns: Vec::new(),
+            worlds: Worlds::default(),
+            index: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            repeats: Vec::new(),
+            device: None,
+        }
+    }
+
+    fn entity(&mut self, kind: Kind, name: &str) -> EntityId {
+        let recording = &mut self.recording;
+        *self
+            .index
+            .entry((kind, name.into()))
+            .or_insert_with(|| recording.add_entity(Entity::new(kind, name.into())))
+    }
+
+    /// The object of a cell, and whether its group repeats what another one has. `None` when the
+    /// group is not about disks.
+    fn object(&mut self, cell: &Cell<'_>) -> Option<(EntityId, bool)> {
+        let instance = cell.instance?;
+        let device = match cell.group {
+            "Physical Disk Path" | "Physical Disk Per-Device-Per-World" => self.device,
+            "Physical Disk Partition" => self.device,
+            _ => self.device.take(),
+        };
+        match cell.group {
+            "Physical Disk" => return Some(self.adapter_or_path(instance)),
+            "Physical Disk Adapter" => Some(self.entity(Kind::Adapter, instance)),
+            "Physical Disk SCSI Device" => {
+                self.device = Some(self.entity(Kind::Device, instance));
+                self.device
+            }
+            "Physical Disk Path" => Some(self.path(instance, device)),
+            "Physical Disk Per-Device-Per-World" => Some(self.part(Kind::World, instance)),
+            "Physical Disk Partition" => Some(self.part(Kind::Partition, instance)),
+            "Physical Disk NFS Volume" => Some(self.entity(Kind::NfsVolume, instance)),
+            "Virtual Disk" => Some(self.virtual_disk(instance)),
+            group => {
+                self.worlds.add(group, instance);
+                None
+            }
+        }
+        .map(|entity| (entity, false))
+    }
+
+    /// `vmhba0`, which alone has AQLEN, or `vmhba0:vmhba0:C0:T2:L0`, which repeats a path [CAP-A].
+    fn adapter_or_path(&mut self, instance: &str) -> (EntityId, bool) {
+        match instance.split_once(':') {
+            Some((_, path)) => (self.path(path, None), true),
+            None => (self.entity(Kind::Adapter, instance), false),
+        }
+    }
+
+    fn path(&mut self, name: &str, device: Option<EntityId>) -> EntityId {
+        let path = self.entity(Kind::Path, name);
+        let adapter = name.split_once(':').map(|(adapter, _)| self.entity(Kind::Adapter, adapter));
+        let entity = self.recording.entity_mut(path);
+        entity.adapter = adapter;
+        entity.device = entity.device.or(device);
+        path
+    }
+
+    /// A world or partition: `<device>-<number>`, split at the last `-` [CAP-A].
+    fn part(&mut self, kind: Kind, name: &str) -> EntityId {
+        let part = self.entity(kind, name);
+        let device = name.rsplit_once('-').map(|(device, _)| self.entity(Kind::Device, device));
+        self.recording.entity_mut(part).device = device;
+        part
+    }
+
+    fn virtual_disk(&mut self, name: &str) -> EntityId {
+        let Some((vm, bus)) = split_virtual_disk(name) else {
+            return self.entity(Kind::Vm, name);
+        };
+        let vm = self.entity(Kind::Vm, vm);
+        let disk = self.entity(Kind::VirtualDisk, name);
+        let entity = self.recording.entity_mut(disk);
+        entity.vm = Some(vm);
+        entity.controller = match bus {
+            Bus::Scsi(_) => None,
+            Bus::Other(controller) => Some(controller),
+        };
+        disk
+    }
+
+    /// Fills what only `Physical Disk` has, leaves out what nobody asked for, and links the
+    /// worlds. Returns how many columns came twice.
+    fn finish(&mut self, kinds: &[Kind]) -> usize {
+        let mut duplicates = 0;
+        for (position, entity, counter) in std::mem::take(&mut self.repeats) {
+            let entity = match (counter, self.recording.entity(entity).adapter) {
+                (Counter::AdapterQDepth, Some(adapter)) => adapter,
+                _ => entity,
+            };
+            if self.seen.insert((entity, counter)) {
+                self.columns.push((position, entity, counter));
+            } else if self.recording.entity(entity).kind == Kind::Device {
+                duplicates += 1;
+            }
+        }
+        let recording = &self.recording;
+        self.columns.retain(|column| kinds.contains(&recording.entity(column.1).kind));
+        self.columns.sort_unstable_by_key(|column| column.0);
+        self.worlds.link(&mut self.recording);
+        duplicates
+    }
+}
+
+/// Where a virtual disk hangs.
+pub(crate) enum Bus<'a> {
+    /// On the SCSI adapter of that number; its type is in the names of worlds.
+    Scsi(&'a str),
+    /// On an adapter of which the name is the type.
+    Other(Controller),
+}
+
+/// Splits `<vm>:scsi0:1`; `None` for the name of a VM [CAP-A].
+pub(crate) fn split_virtual_disk(name: &str) -> Option<(&str, Bus<'_>)> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (rest, unit) = name.rsplit_once(':')?;
+    let (vm, adapter) = rest.rsplit_once(':')?;
+    let (kind, number) = adapter.split_at(adapter.find(|c: char| c.is_ascii_digit())?);
+    if !is_number(unit) || !is_number(number) {
+        return None;
+    }
+    let bus = match kind {
+        "scsi" => Bus::Scsi(number),
+        "ide" => Bus::Other(Controller::Ide),
+        "sata" => Bus::Other(Controller::Ahci),
+        "nvme" => Bus::Other(Controller::Nvme),
+        _ => return None,
+    };
+    Some((vm, bus))
+}

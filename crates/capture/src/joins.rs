@@ -1,0 +1,205 @@
+//! What no column says: which device holds a virtual disk.
+//!
+//! A VM with a world on one device leaves no choice. Otherwise the I/Os of a virtual disk must be
+//! among those of the VM's world on the device, sample by sample [CAP-A]; what no world has is on
+//! an NFS volume, where VMs have no worlds.
+
+use counters::{Counter, EntityId, Kind, Recording};
+
+use crate::{
+    check::check,
+    report::{Because, DiskLink, HostReport},
+};
+
+/// Confidence from which a link is entered into the recording.
+const SURE_ENOUGH: f64 = 0.5;
+
+/// What of a virtual disk is compared with a world, and the weight of a unit: a mebibyte weighs as
+/// much as 16 commands of 64 KiB.
+const COMPARED: [(Counter, f64); 4] = [
+    (Counter::Reads, 1.0),
+    (Counter::Writes, 1.0),
+    (Counter::MbRead, 16.0),
+    (Counter::MbWritten, 16.0),
+];
+
+/// Windows of time that series are averaged over before they are compared.
+const WINDOWS: usize = 64;
+
+/// Times that every virtual disk of a VM is tried on every device.
+const SWEEPS: usize = 8;
+
+/// Links the virtual disks of a host to devices and checks its numbers.
+pub(crate) fn describe(recording: &mut Recording) -> HostReport {
+    let disk_links = disk_links(recording);
+    for link in disk_links.iter().filter(|link| link.confidence >= SURE_ENOUGH) {
+        recording.entity_mut(link.disk).device = Some(link.device);
+    }
+    let unresolved = |entity: &counters::Entity| entity.vm.is_none() && entity.process.is_none();
+    let mut kinds: Vec<Kind> = recording.columns().map(|c| recording.entity(c.0).kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    HostReport {
+        host: recording.host.clone(),
+        disk_links,
+        unresolved_worlds: recording.of_kind(Kind::World).filter(|w| unresolved(w.1)).count(),
+        checks: check(recording),
+        kinds,
+    }
+}
+
+/// The device of each virtual disk, as far as names and series tell.
+fn disk_links(recording: &Recording) -> Vec<DiskLink> {
+    let volumes: Vec<_> = recording
+        .of_kind(Kind::NfsVolume)
+        .map(|(device, _)| Target { device, series: series(recording, device) })
+        .collect();
+    recording.of_kind(Kind::Vm).flat_map(|(vm, _)| links_of_vm(recording, vm, &volumes)).collect()
+}
+
+/// Where I/Os may have gone: a device or NFS volume, and the I/Os counted there.
+struct Target {
+    device: EntityId,
+    series: Vec<f64>,
+}
+
+fn links_of_vm(recording: &Recording, vm: EntityId, volumes: &[Target]) -> Vec<DiskLink> {
+    let of_vm = |kind| recording.of_kind(kind).filter(move |(_, entity)| entity.vm == Some(vm));
+    let mut targets: Vec<Target> = Vec::new();
+    for (world, entity) in of_vm(Kind::World) {
+        let Some(device) = entity.device else { continue };
+        let series = series(recording, world);
+        match targets.iter_mut().find(|known| known.device == device) {
+            Some(known) => add(&mut known.series, &series, 1.0),
+            None => targets.push(Target { device, series }),
+        }
+    }
+    let (ids, disks): (Vec<_>, Vec<_>) =
+        of_vm(Kind::VirtualDisk).map(|(id, _)| (id, series(recording, id))).unzip();
+    if let ([only], []) = (targets.as_slice(), volumes) {
+        let because = Because::OnlyDevice;
+        let link = |disk| DiskLink { disk, device: only.device, confidence: 1.0, because };
+        return ids.into_iter().map(link).collect();
+    }
+    let settled = settle(&disks, &targets, None);
+    let link = |(place, disk): (usize, EntityId)| {
+        let series = &disks[place];
+        let found = settled.places[place].map(|target| {
+            let confidence = confidence(&disks, &targets, &settled, (place, target));
+            (targets[target].device, confidence, Because::Series)
+        });
+        let found = found.or_else(|| {
+            let (device, confidence) = best_volume(volumes, series)?;
+            Some((device, confidence, Because::Elimination))
+        });
+        found.map(|(device, confidence, because)| DiskLink { disk, device, confidence, because })
+    };
+    ids.into_iter().enumerate().filter_map(link).collect()
+}
+
+/// The I/Os of an object, averaged over at most [`WINDOWS`] windows of time.
+fn series(recording: &Recording, entity: EntityId) -> Vec<f64> {
+    let window = recording.len().div_ceil(WINDOWS).max(1);
+    let windows = recording.len().div_ceil(window);
+    let mut all = Vec::with_capacity(COMPARED.len() * windows);
+    for (counter, weight) in COMPARED {
+        let Some(values) = recording.series(entity, counter) else {
+            all.resize(all.len() + windows, 0.0);
+            continue;
+        };
+        all.extend(values.chunks(window).map(|chunk| {
+            let sum: f64 = chunk.iter().filter(|value| !value.is_nan()).sum();
+            weight * sum / chunk.len() as f64
+        }));
+    }
+    all
+}
+
+fn add(sum: &mut [f64], values: &[f64], factor: f64) {
+    for (sum, value) in sum.iter_mut().zip(values) {
+        *sum += factor * value;
+    }
+}
+
+fn energy(series: &[f64]) -> f64 {
+    series.iter().map(|value| value * value).sum()
+}
+
+/// The share of a disk's I/Os that a target explains: 1 when all of them are in it, below 0 when
+/// taking them away leaves more than there was.
+fn explained(target: &[f64], disk: &[f64]) -> f64 {
+    let product: f64 = target.iter().zip(disk).map(|(target, disk)| target * disk).sum();
+    match energy(disk) {
+        0.0 => 0.0,
+        energy => 2.0 * product / energy - 1.0,
+    }
+}
+
+/// Virtual disks placed on targets, and what is left unexplained of these.
+struct Settled {
+    places: Vec<Option<usize>>,
+    error: f64,
+}
+
+/// Places every disk where it explains most of what is left, the busiest first, until nothing
+/// moves any more. `forced` is a disk and the target that it must stay on.
+fn settle(disks: &[Vec<f64>], targets: &[Target], forced: Option<(usize, usize)>) -> Settled {
+    let mut left: Vec<Vec<f64>> = targets.iter().map(|target| target.series.clone()).collect();
+    let mut places = vec![None; disks.len()];
+    let mut order: Vec<usize> = (0..disks.len()).collect();
+    order.sort_by(|&a, &b| energy(&disks[b]).total_cmp(&energy(&disks[a])));
+    if let Some((disk, target)) = forced {
+        order.retain(|&other| other != disk);
+        add(&mut left[target], &disks[disk], -1.0);
+        places[disk] = Some(target);
+    }
+    for _ in 0..SWEEPS {
+        let mut moved = false;
+        for &disk in &order {
+            let before = places[disk];
+            if let Some(target) = before {
+                add(&mut left[target], &disks[disk], 1.0);
+            }
+            let shares = left.iter().map(|left| explained(left, &disks[disk]));
+            let best = shares.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+            places[disk] = best.filter(|best| best.1 > 0.0).map(|best| best.0);
+            if let Some(target) = places[disk] {
+                add(&mut left[target], &disks[disk], -1.0);
+            }
+            moved |= places[disk] != before;
+        }
+        if !moved {
+            break;
+        }
+    }
+    Settled { places, error: left.iter().map(|left| energy(left)).sum() }
+}
+
+/// How much worse everything fits when a disk is moved to the next best target: a disk that fits
+/// one target alone leaves itself there and is missing here, twice its energy.
+fn confidence(
+    disks: &[Vec<f64>],
+    targets: &[Target],
+    settled: &Settled,
+    (disk, target): (usize, usize),
+) -> f64 {
+    let energy = energy(&disks[disk]);
+    let worse =
+        |other| (settle(disks, targets, Some((disk, other))).error - settled.error) / energy;
+    let others = (0..targets.len()).filter(|&other| other != target).map(worse);
+    let nowhere = explained(&targets[target].series, &disks[disk]).min(1.0) * 2.0;
+    (others.fold(nowhere, f64::min) / 2.0).clamp(0.0, 1.0)
+}
+
+/// The NFS volume that may hold a disk which no world accounts for. Its I/Os are those of all VMs,
+/// so one volume that has room for the disk's is as good as another.
+fn best_volume(volumes: &[Target], disk: &[f64]) -> Option<(EntityId, f64)> {
+    let mut shares: Vec<_> = volumes
+        .iter()
+        .map(|volume| (volume.device, explained(&volume.series, disk).min(1.0)))
+        .filter(|(_, share)| *share > 0.0)
+        .collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let second = shares.get(1).map_or(0.0, |share| share.1);
+    shares.first().map(|&(device, share)| (device, share - second))
+}

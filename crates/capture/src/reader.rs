@@ -1,0 +1,415 @@
+//! Files become recordings.
+//!
+//! Blocks of whole lines come from [`Input`]; the header says which cells are wanted; the lines of
+//! a block are shared between threads; values are turned from rows to columns block by block, so
+//! that nothing is held twice.
+
+use std::path::PathBuf;
+
+use counters::{Kind, Recording};
+use memchr::{memchr2, memmem, memrchr};
+
+use crate::{
+    Error, FileReport, Input, Limits, ReadReport,
+    cells::{Damage, Layout, Rows},
+    header::{Header, MARK},
+    input::lines,
+    joins::describe,
+    merge::merge,
+    report::ROWS_NAMED,
+    time::refine,
+};
+
+/// Bytes in which the header must begin. Messages of a shell may stand before it [CAP].
+const HEADER_WITHIN: usize = 1 << 16;
+
+/// Columns that are filled together when rows are turned to columns.
+const TILE: usize = 8;
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The kinds of objects of which the columns are read.
+    pub kinds: Vec<Kind>,
+    /// What a file may ask of the machine.
+    pub limits: Limits,
+    /// Threads that read rows.
+    pub threads: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            kinds: vec![
+                Kind::Adapter,
+                Kind::Path,
+                Kind::Device,
+                Kind::World,
+                Kind::Partition,
+                Kind::NfsVolume,
+                Kind::Vm,
+                Kind::VirtualDisk,
+            ],
+            limits: Limits::default(),
+            threads: std::thread::available_parallelism().map_or(1, Into::into),
+        }
+    }
+}
+
+/// What captures hold.
+#[derive(Clone, Debug, Default)]
+pub struct Capture {
+    /// One recording for each host; several files of one host are joined in time.
+    pub recordings: Vec<Recording>,
+    /// What was read, what was left out, what was wrong.
+    pub report: ReadReport,
+}
+
+/// Reads captures. `paths` may hold `-` for standard input, compressed files and archives;
+/// `progress` is told the bytes read and their number, which is 0 while unknown.
+///
+/// # Errors
+/// The first file that cannot be read or is no capture.
+pub fn read(
+    paths: &[PathBuf],
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Capture, Error> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        inputs.extend(Input::open(path)?);
+    }
+    read_inputs(inputs, options, progress)
+}
+
+/// Reads captures that are open already; like [`read`].
+///
+/// # Errors
+/// The first input that cannot be read or is no capture.
+pub fn read_inputs(
+    inputs: Vec<Input>,
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Capture, Error> {
+    let known = inputs.iter().all(|input| input.total_bytes() > 0);
+    let total = if known { inputs.iter().map(Input::total_bytes).sum() } else { 0 };
+    let mut before = 0;
+    let mut recordings = Vec::new();
+    let mut files = Vec::new();
+    for input in inputs {
+        let size = input.total_bytes();
+        let file = read_file(input, options, &mut |done| progress(before + done, total))?;
+        before += size;
+        recordings.extend(file.0);
+        files.push(file.1);
+    }
+    let mut recordings = merge(recordings);
+    let hosts = recordings.iter_mut().map(describe).collect();
+    Ok(Capture { recordings, report: ReadReport { files, hosts } })
+}
+
+fn read_file(
+    input: Input,
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Vec<Recording>, FileReport), Error> {
+    let mut reader = Reader {
+        name: input.name().into(),
+        size: input.plain_bytes(),
+        options,
+        report: FileReport { file: input.name().into(), ..FileReport::default() },
+        lines: 0,
+        head: Vec::new(),
+        body: None,
+    };
+    let ended_early = input.blocks(&options.limits, &mut |block| {
+        reader.add(block.bytes)?;
+        progress(block.done);
+        Ok(())
+    })?;
+    reader.report.ended_early = ended_early;
+    reader.finish()
+}
+
+/// One file being read.
+struct Reader<'a> {
+    name: String,
+    /// Bytes of a plain file, from which the number of rows is guessed.
+    size: u64,
+    options: &'a ReadOptions,
+    report: FileReport,
+    /// Lines before the block in hand.
+    lines: u64,
+    /// What came before the header was whole.
+    head: Vec<u8>,
+    body: Option<Body>,
+}
+
+/// The part below the header.
+struct Body {
+    header: Header,
+    layout: Layout,
+    /// The byte that ends a line.
+    end: u8,
+    /// Of each wanted column, whether it is 0 in esxtop's first sample.
+    is_rate: Vec<bool>,
+    times_ms: Vec<i64>,
+    columns: Vec<Vec<f64>>,
+}
+
+/// Lines of a block that one thread has read.
+#[derive(Default)]
+struct Part {
+    rows: Rows,
+    lines: u64,
+    damaged_rows: u64,
+    /// Line in this part, from 0.
+    damaged: Vec<(u64, Damage)>,
+}
+
+impl Reader<'_> {
+    fn add(&mut self, block: &[u8]) -> Result<(), Error> {
+        self.report.bytes += block.len() as u64;
+        if self.body.is_some() {
+            return self.add_rows(block);
+        }
+        self.head.extend_from_slice(block);
+        let head = std::mem::take(&mut self.head);
+        match self.find_header(&head)? {
+            Some(rows) => self.add_rows(&head[rows..]),
+            None => {
+                self.head = head;
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads the header when it is whole; returns where the rows begin.
+    fn find_header(&mut self, head: &[u8]) -> Result<Option<usize>, Error> {
+        let window = &head[..head.len().min(HEADER_WITHIN)];
+        let Some(mark) = memmem::find(window, MARK) else {
+            return match head.len() < HEADER_WITHIN {
+                true => Ok(None),
+                false => Err(self.no_header(window)),
+            };
+        };
+        let start = mark - usize::from(mark > 0 && head[mark - 1] == b'"');
+        let Some(length) = memchr2(b'\n', b'\r', &head[start..]) else { return Ok(None) };
+        let after = &head[start + length..];
+        let end = if after.starts_with(b"\r\n") { b'\n' } else { after[0] };
+        let rows = start + length + if after.starts_with(b"\r\n") { 2 } else { 1 };
+        self.start_body(head, start, length, end);
+        Ok(Some(rows))
+    }
+
+    fn start_body(&mut self, head: &[u8], start: usize, length: usize, end: u8) {
+        let text = String::from_utf8_lossy(&head[..start]);
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        self.report.text_before_header = (!text.is_empty()).then(|| text.to_owned());
+        self.lines = lines(&head[..start], end).filter(|line| line.1).count() as u64 + 1;
+        let header = Header::parse(&head[start..start + length], &self.options.kinds);
+        let wanted = header.wanted();
+        let counter =
+            |&(_, host, place): &(usize, usize, usize)| header.hosts[host].columns[place].2;
+        let is_rate = |column| matches!(counter(column).info().unit, "1/s" | "MiB/s" | "ms");
+        self.body = Some(Body {
+            layout: Layout {
+                cells: header.cells,
+                wanted: wanted.iter().map(|column| column.0).collect(),
+            },
+            end,
+            is_rate: wanted.iter().map(is_rate).collect(),
+            times_ms: Vec::new(),
+            columns: vec![Vec::new(); wanted.len()],
+            header,
+        });
+    }
+
+    fn add_rows(&mut self, mut block: &[u8]) -> Result<(), Error> {
+        let Some(body) = &mut self.body else { return Ok(()) };
+        while body.times_ms.is_empty() && !self.report.first_row_left_out && !block.is_empty() {
+            let length = memchr::memchr(body.end, block).map_or(block.len(), |end| end + 1);
+            let part = body.parse(&block[..length]);
+            self.report.first_row_left_out = body.is_first_sample(&part.rows);
+            body.reserve(self.size, length);
+            if !self.report.first_row_left_out {
+                body.append(std::slice::from_ref(&part), 1);
+            }
+            note(&mut self.report, &mut self.lines, part);
+            block = &block[length..];
+        }
+        let threads = self.options.threads.max(1);
+        let parts = body.parse_parallel(block, threads);
+        body.append(&parts, threads);
+        for part in parts {
+            note(&mut self.report, &mut self.lines, part);
+        }
+        let values = body.times_ms.len().saturating_mul(body.columns.len());
+        if values > self.options.limits.values {
+            let what = format!(
+                "holds more than {} disk values; read fewer kinds of objects or cut the file",
+                self.options.limits.values
+            );
+            return Err(Error::new(&self.name, what));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(Vec<Recording>, FileReport), Error> {
+        if self.body.is_none() {
+            let mut head = std::mem::take(&mut self.head);
+            head.push(b'\n');
+            if self.find_header(&head)?.is_none() {
+                head.pop();
+                return Err(self.no_header(&head));
+            }
+        }
+        let Some(body) = self.body else { return Ok((Vec::new(), self.report)) };
+        self.report.columns = body.header.cells.saturating_sub(1);
+        self.report.disk_columns = body.columns.len();
+        self.report.duplicate_columns = body.header.duplicates;
+        self.report.other_columns = body.header.other_columns;
+        self.report.unknown_columns.clone_from(&body.header.unknown);
+        if body.columns.is_empty()
+            && body.header.hosts.iter().all(|h| h.recording.entities().is_empty())
+        {
+            let what = "has no disk column; expected a capture of esxtop -b with disk fields on";
+            return Err(Error::at(&self.name, self.lines.max(1), what));
+        }
+        Ok((body.recordings(&self.report), self.report))
+    }
+
+    /// Why a file without a header is none of ours.
+    fn no_header(&self, head: &[u8]) -> Error {
+        let expected = "expected the header of esxtop -b, which begins with \"(PDH-CSV 4.0)";
+        let first = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+        let cell = first.split(|&byte| byte == b',').next().unwrap_or_default();
+        let what = if head.trim_ascii().is_empty() {
+            "the file is empty"
+        } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+            "the file is UTF-16 text; save it as UTF-8"
+        } else if head.contains(&0) {
+            "the file is binary"
+        } else if crate::parse_stamp(cell).is_some() {
+            "the file has rows and no header, as later parts of a split file have"
+        } else {
+            "this is no esxtop capture"
+        };
+        Error::at(&self.name, 1, format!("{what}; {expected}"))
+    }
+}
+
+/// Adds what a part says to the report.
+fn note(report: &mut FileReport, lines: &mut u64, part: Part) {
+    for (line, damage) in part.damaged {
+        report.add_damage(*lines + line + 1, damage);
+    }
+    *lines += part.lines;
+    report.rows += part.rows.times_ms.len();
+    report.damaged_rows += part.damaged_rows;
+    report.bad_cells += part.rows.bad_cells;
+    report.stamps = report.stamps.max(part.rows.stamps);
+}
+
+impl Body {
+    fn parse(&self, block: &[u8]) -> Part {
+        let mut part = Part::default();
+        for (line, ended) in lines(block, self.end) {
+            if !line.trim_ascii().is_empty()
+                && let Err(damage) = part.rows.add(line, ended, &self.layout)
+            {
+                part.damaged_rows += 1;
+                if part.damaged.len() < ROWS_NAMED {
+                    part.damaged.push((part.lines, damage));
+                }
+            }
+            part.lines += 1;
+        }
+        part
+    }
+
+    fn parse_parallel(&self, block: &[u8], threads: usize) -> Vec<Part> {
+        let mut shares = Vec::new();
+        let mut rest = block;
+        while !rest.is_empty() {
+            let share = (block.len() / threads).clamp(1, rest.len());
+            let end = memrchr(self.end, &rest[..share]).map_or_else(
+                || memchr::memchr(self.end, rest).map_or(rest.len(), |end| end + 1),
+                |end| end + 1,
+            );
+            let end = if shares.len() + 1 == threads { rest.len() } else { end };
+            shares.push(&rest[..end]);
+            rest = &rest[end..];
+        }
+        std::thread::scope(|scope| {
+            let mine = shares.pop();
+            let others: Vec<_> =
+                shares.into_iter().map(|share| scope.spawn(|| self.parse(share))).collect();
+            let mine = mine.map(|share| self.parse(share));
+            let others = others.into_iter().map(|thread| match thread.join() {
+                Ok(part) => part,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            others.chain(mine).collect()
+        })
+    }
+
+    /// Whether a row is the first sample of esxtop, in which every rate and latency is 0 [CAP-A].
+    fn is_first_sample(&self, rows: &Rows) -> bool {
+        let mut rates = rows.values.iter().zip(&self.is_rate).filter(|(_, rate)| **rate).peekable();
+        rates.peek().is_some() && rates.all(|(value, _)| *value == 0.0)
+    }
+
+    /// Makes room for as many rows as a file of `size` bytes may hold.
+    fn reserve(&mut self, size: u64, row_bytes: usize) {
+        let rows = usize::try_from(size).unwrap_or(0) / row_bytes.max(1);
+        let rows = rows.min((1 << 30) / self.columns.len().max(1));
+        for column in &mut self.columns {
+            column.reserve_exact(rows + rows / 50);
+        }
+    }
+
+    fn append(&mut self, parts: &[Part], threads: usize) {
+        for part in parts {
+            self.times_ms.extend_from_slice(&part.rows.times_ms);
+        }
+        let width = self.columns.len();
+        let share = width.div_ceil(threads).next_multiple_of(TILE).max(TILE);
+        std::thread::scope(|scope| {
+            for (index, columns) in self.columns.chunks_mut(share).enumerate() {
+                scope.spawn(move || turn(columns, index * share, width, parts));
+            }
+        });
+    }
+
+    fn recordings(self, report: &FileReport) -> Vec<Recording> {
+        let mut times_ms = self.times_ms;
+        refine(&mut times_ms, report.stamps);
+        let wanted = self.header.wanted();
+        let mut hosts = self.header.hosts;
+        for ((_, host, place), values) in wanted.into_iter().zip(self.columns) {
+            let host = &mut hosts[host];
+            let (_, entity, counter) = host.columns[place];
+            host.recording.set_column(entity, counter, values);
+        }
+        let with_times = |mut recording: Recording| {
+            recording.times_ms.clone_from(&times_ms);
+            recording
+        };
+        hosts.into_iter().map(|host| with_times(host.recording)).collect()
+    }
+}
+
+/// Adds rows of `width` values to the columns from `first` on.
+fn turn(columns: &mut [Vec<f64>], first: usize, width: usize, parts: &[Part]) {
+    for (tile, columns) in columns.chunks_mut(TILE).enumerate() {
+        let from = first + tile * TILE;
+        for part in parts {
+            for row in part.rows.values.chunks_exact(width) {
+                for (column, value) in columns.iter_mut().zip(&row[from..]) {
+                    column.push(*value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What was read, what was left out and what was wrong: nothing is lost silently.
+
+use std::collections::BTreeMap;
+
+use counters::{EntityId, Kind};
+
+use crate::{Check, Stamps, cells::Damage};
+
+/// Damaged rows that a report names; the others are counted.
+pub(crate) const ROWS_NAMED: usize = 20;
+
+/// What one file held.
+#[derive(Clone, Debug, Default)]
+pub struct FileReport {
+    /// The file as the user named it.
+    pub file: String,
+    /// Bytes read, after inflating.
+    pub bytes: u64,
+    /// Columns of the header, the time not among them.
+    pub columns: usize,
+    /// Columns of disk counters that were read.
+    pub disk_columns: usize,
+    /// Rows read.
+    pub rows: usize,
+    /// Whether the first row had nothing but zero rates, as esxtop's first sample has, and was
+    /// left out [CAP-A].
+    pub first_row_left_out: bool,
+    /// Rows that could not be read.
+    pub damaged_rows: u64,
+    /// The first of them: line and damage.
+    pub damaged: Vec<(u64, Damage)>,
+    /// Cells of disk counters that hold no number.
+    pub bad_cells: u64,
+    /// Columns that came twice; the first was taken.
+    pub duplicate_columns: usize,
+    /// Columns of known groups that say nothing of disks.
+    pub other_columns: usize,
+    /// Columns that no capture known to this reader has: `Group\Counter` and how many.
+    pub unknown_columns: BTreeMap<String, usize>,
+    /// Text before the header, as `esxtop -b &> file` leaves it.
+    pub text_before_header: Option<String>,
+    /// How exact the times are.
+    pub stamps: Stamps,
+    /// Why the data ended before the file did (a gzip file cut short).
+    pub ended_early: Option<String>,
+}
+
+impl FileReport {
+    /// Takes note of a damaged row.
+    pub(crate) fn add_damage(&mut self, line: u64, damage: Damage) {
+        if self.damaged.len() < ROWS_NAMED {
+            self.damaged.push((line, damage));
+        }
+    }
+}
+
+/// How sure it is which device holds a virtual disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskLink {
+    /// The virtual disk.
+    pub disk: EntityId,
+    /// The device or NFS volume that suits best.
+    pub device: EntityId,
+    /// 0 to 1: how much better than the next candidate.
+    pub confidence: f64,
+    /// What the link rests on.
+    pub because: Because,
+}
+
+/// What a link between a virtual disk and a device rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// The VM has a world on one device only.
+    OnlyDevice,
+    /// The series of the virtual disk is in the series of the VM's world on the device.
+    Series,
+    /// No world of the VM has its I/Os, and there is an NFS volume that can.
+    Elimination,
+}
+
+/// What is known of one host's recording.
+#[derive(Clone, Debug, Default)]
+pub struct HostReport {
+    /// The host's name as in the file.
+    pub host: String,
+    /// Which device each virtual disk is on.
+    pub disk_links: Vec<DiskLink>,
+    /// Worlds that are neither a VM's nor a known process.
+    pub unresolved_worlds: usize,
+    /// Identities that the numbers of a sound file obey.
+    pub checks: Vec<Check>,
+    /// Kinds of objects that the files hold.
+    pub kinds: Vec<Kind>,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadReport {
+    /// One for each file, in the order given.
+    pub files: Vec<FileReport>,
+    /// One for each recording, in the same order.
+    pub hosts: Vec<HostReport>,
+}

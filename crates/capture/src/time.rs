@@ -1,0 +1,183 @@
+//! Timestamps of captures: `MM/DD/YYYY HH:MM:SS` in UTC, and what spreadsheets make of it.
+//!
+//! esxtop's stamps have one second of resolution [CAP-A]; a file saved again by Excel has lost
+//! the seconds (ten equal stamps in a row) or the date [CAP].
+
+const SECOND_MS: i64 = 1_000;
+const MINUTE_MS: i64 = 60 * SECOND_MS;
+const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+
+/// How exact the stamps of a file are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stamps {
+    /// As esxtop writes them.
+    #[default]
+    Seconds,
+    /// Date, hour and minute: instants inside a minute are spread evenly.
+    Minutes,
+    /// Time without a date: days are counted from 1970-01-01.
+    TimeOnly,
+}
+
+/// The instant of a timestamp cell in milliseconds since 1970-01-01 UTC, and how exact it is.
+/// `None` when it is no timestamp.
+#[must_use]
+pub fn parse_stamp(cell: &[u8]) -> Option<(i64, Stamps)> {
+    let text = std::str::from_utf8(cell).ok()?.trim_matches(|c: char| c == '"' || c == ' ');
+    let Some((date, time)) = text.split_once(' ') else {
+        return Some((time_of_day(text)?.0, Stamps::TimeOnly));
+    };
+    let (month, rest) = date.split_once('/')?;
+    let (day, year) = rest.split_once('/')?;
+    let day_ms = days(number(year, 9999)?, number(month, 12)?, number(day, 31)?)? * DAY_MS;
+    let (time_ms, has_seconds) = time_of_day(time.trim())?;
+    Some((day_ms + time_ms, if has_seconds { Stamps::Seconds } else { Stamps::Minutes }))
+}
+
+/// The cell that esxtop prints for an instant, without quotes; milliseconds are cut off.
+#[must_use]
+pub fn format_stamp(time_ms: i64) -> String {
+    let (year, month, day) = date(time_ms.div_euclid(DAY_MS));
+    let seconds = time_ms.rem_euclid(DAY_MS) / SECOND_MS;
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// `HH:MM[:SS[.fff]]`, and whether it has seconds.
+fn time_of_day(text: &str) -> Option<(i64, bool)> {
+    let mut parts = text.split(':');
+    let hour = number(parts.next()?, 23)?;
+    let minute = number(parts.next()?, 59)?;
+    let seconds = parts.next();
+    if parts.next().is_some() {
+        return None;
+    }
+    let millis = match seconds {
+        Some(text) => {
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+            let fraction = if fraction.is_empty() { 0 } else { thousandths(fraction)? };
+            number(whole, 60)? * SECOND_MS + fraction
+        }
+        None => 0,
+    };
+    Some((hour * 60 * MINUTE_MS + minute * MINUTE_MS + millis, seconds.is_some()))
+}
+
+fn thousandths(fraction: &str) -> Option<i64> {
+    let digits = fraction.get(..fraction.len().min(3))?;
+    Some(number(digits, 999)? * [100, 10, 1][digits.len() - 1])
+}
+
+fn number(text: &str, max: i64) -> Option<i64> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok().filter(|&value| value <= max)
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    if month < 1 || day < 1 || year < 1 {
+        return None;
+    }
+    // Years that begin in March put the leap day at the end.
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
+}
+
+/// Year, month and day of a day counted from 1970-01-01.
+fn date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// Gives every sample of one file an instant of its own, as far as the stamps allow.
+///
+/// Times without a date go on after midnight; equal stamps in a row are spread evenly over their
+/// second or minute, the first run before its end, the others from its beginning.
+pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) {
+    if stamps == Stamps::TimeOnly {
+        count_days(times_ms);
+    }
+    let tick = if stamps == Stamps::Minutes { MINUTE_MS } else { SECOND_MS };
+    let runs: Vec<usize> = times_ms.chunk_by(|a, b| a == b).map(<[i64]>::len).collect();
+    let most = runs.iter().copied().max().unwrap_or(1);
+    if most == 1 {
+        return;
+    }
+    let mut start = 0;
+    for (index, length) in runs.iter().copied().enumerate() {
+        // The first run may have begun before the recording did.
+        let missing = if index == 0 && runs.len() > 1 { most - length } else { 0 };
+        for (place, time) in times_ms[start..start + length].iter_mut().enumerate() {
+            *time += tick * (place + missing) as i64 / most as i64;
+        }
+        start += length;
+    }
+}
+
+fn count_days(times_ms: &mut [i64]) {
+    let mut day_ms = 0;
+    let mut last = i64::MIN;
+    for time in times_ms {
+        if *time + day_ms < last {
+            day_ms += DAY_MS;
+        }
+        *time += day_ms;
+        last = *time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn stamps_are_read_in_every_form_seen() {
+        let table = [
+            ("\"04/26/2018 14:06:27\"", Some((1_524_751_587_000, Stamps::Seconds))),
+            ("3/26/2015 22:42", Some((1_427_409_720_000, Stamps::Minutes))),
+            ("22:42:26", Some((81_746_000, Stamps::TimeOnly))),
+            ("01/01/1970 00:00:01.5", Some((1_500, Stamps::Seconds))),
+            ("04/26/2018", None),
+            ("13/26/2018 14:06:27", None),
+            ("00/26/2018 14:06:27", None),
+            ("04/26/2018 24:06:27", None),
+            ("04/26/2018 14:06:27:9", None),
+            ("-4/26/2018 14:06:27", None),
+            ("0.00", None),
+            ("", None),
+        ];
+        for (cell, expected) in table {
+            assert_eq!(parse_stamp(cell.as_bytes()), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn equal_stamps_are_spread_and_nights_are_counted() {
+        let mut minutes = [0, 0, MINUTE_MS, MINUTE_MS, MINUTE_MS, 2 * MINUTE_MS];
+        refine(&mut minutes, Stamps::Minutes);
+        assert_eq!(minutes, [20_000, 40_000, 60_000, 80_000, 100_000, 120_000]);
+        let mut night = [DAY_MS - 5_000, 0, 5_000];
+        refine(&mut night, Stamps::TimeOnly);
+        assert_eq!(night, [DAY_MS - 5_000, DAY_MS, DAY_MS + 5_000]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_stamp_printed_is_a_stamp_read(seconds in -62_135_596_800_i64..253_402_300_800) {
+            let cell = format_stamp(seconds * 1_000);
+            prop_assert_eq!(parse_stamp(cell.as_bytes()), Some((seconds * 1_000, Stamps::Seconds)));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Who the worlds of a capture are: the join VM <-> world, and the types of virtual adapters.
+//!
+//! Three groups of columns name worlds: `Group Cpu(<gid>:<group>)`,
+//! `Vcpu(<gid>:<group>:<world>:<name>)` and `Network Port(<switch>:<port>:<world>:<group>)`.
+//! A VM's row on a device carries the id of its leader world, which has no column of its own; it
+//! is in the names of the VM's helper worlds, and so is the type of each SCSI adapter [CAP-A].
+
+use std::collections::BTreeMap;
+
+use counters::{Controller, Entity, EntityId, Kind, Recording};
+
+use crate::header::{Bus, split_virtual_disk};
+
+/// Names of helper worlds before the id of the leader world, and the adapter that they tell of
+/// [CAP-A]. LSI Logic SAS and Parallel have one name; both take 32 commands a disk.
+const HELPERS: [(&str, Option<Controller>); 4] = [
+    ("vmast.", None),
+    ("NetWorld-VM-", None),
+    ("PVSCSI-", Some(Controller::Pvscsi)),
+    ("LSI-", Some(Controller::LsiSas)),
+];
+
+/// What the names of other columns tell of worlds.
+#[derive(Default)]
+pub(crate) struct Worlds {
+    /// Group names by group id.
+    groups: BTreeMap<String, String>,
+    /// Worlds with columns of their own: group and name.
+    named: BTreeMap<String, (String, String)>,
+    /// The groups of leader worlds.
+    leaders: BTreeMap<String, String>,
+    /// Types of SCSI adapters by group and bus.
+    adapters: BTreeMap<(String, String), Controller>,
+    /// A world has a column for each counter; only the first is looked at.
+    last: String,
+}
+
+impl Worlds {
+    /// Takes note of a column that is not about disks.
+    pub(crate) fn add(&mut self, group: &str, instance: &str) {
+        if instance == self.last {
+            return;
+        }
+        self.last.clear();
+        self.last.push_str(instance);
+        match group {
+            "Group Cpu" => self.add_group(instance),
+            "Vcpu" => self.add_world(instance),
+            "Network Port" => self.add_port(instance),
+            _ => None,
+        };
+    }
+
+    fn add_group(&mut self, instance: &str) -> Option<()> {
+        let (id, name) = instance.split_once(':')?;
+        self.groups.insert(id.into(), name.into());
+        Some(())
+    }
+
+    fn add_world(&mut self, instance: &str) -> Option<()> {
+        let (id, rest) = instance.split_once(':')?;
+        // Names hold colons, so the group's own column says how long its name is.
+        let known = self.groups.get(id).and_then(|group| {
+            Some((group.as_str(), rest.strip_prefix(group.as_str())?.strip_prefix(':')?))
+        });
+        let (group, rest) = known.or_else(|| rest.split_once(':'))?;
+        let (world, name) = rest.split_once(':')?;
+        for (prefix, controller) in HELPERS {
+            let Some(rest) = name.strip_prefix(prefix) else { continue };
+            let (leader, bus) = rest.split_once(':').unwrap_or((rest, ""));
+            self.leaders.insert(leader.into(), group.into());
+            if let Some(controller) = controller {
+                self.adapters.insert((group.into(), bus.into()), controller);
+            }
+        }
+        self.named.insert(world.into(), (group.into(), name.into()));
+        Some(())
+    }
+
+    fn add_port(&mut self, instance: &str) -> Option<()> {
+        let mut parts = instance.splitn(4, ':').skip(2);
+        let (world, name) = (parts.next()?, parts.next()?);
+        self.leaders.entry(world.into()).or_insert_with(|| name.into());
+        Some(())
+    }
+
+    /// Sets the VM or the process of every world and the adapter type of every virtual disk. A VM
+    /// that has a leader world and no column is added.
+    pub(crate) fn link(&self, recording: &mut Recording) {
+        let mut vms: BTreeMap<_, _> =
+            recording.of_kind(Kind::Vm).map(|(id, entity)| (entity.name.clone(), id)).collect();
+        let ids = |kind, recording: &Recording| -> Vec<EntityId> {
+            recording.of_kind(kind).map(|(id, _)| id).collect()
+        };
+        for world in ids(Kind::World, recording) {
+            let name = &recording.entity(world).name;
+            let number = name.rsplit_once('-').map_or("", |(_, number)| number).to_owned();
+            self.link_world(recording, world, &number, &mut vms);
+        }
+        for disk in ids(Kind::VirtualDisk, recording) {
+            let entity = recording.entity_mut(disk);
+            if let Some((vm, Bus::Scsi(bus))) = split_virtual_disk(&entity.name) {
+                entity.controller = self.adapters.get(&(vm.into(), bus.into())).copied();
+            }
+        }
+    }
+
+    fn link_world(
+        &self,
+        recording: &mut Recording,
+        world: EntityId,
+        number: &str,
+        vms: &mut BTreeMap<String, EntityId>,
+    ) {
+        let (group, name) = match (self.named.get(number), self.leaders.get(number)) {
+            (Some((group, name)), _) => (group, name.as_str()),
+            (None, Some(group)) => (group, ""),
+            (None, None) => return,
+        };
+        // A group is a VM when a virtual disk bears its name [CAP-A], or when it has a leader.
+        if vms.contains_key(group) || self.leaders.values().any(|leader| leader == group) {
+            let vm = *vms
+                .entry(group.clone())
+                .or_insert_with(|| recording.add_entity(Entity::new(Kind::Vm, group.clone())));
+            recording.entity_mut(world).vm = Some(vm);
+        } else {
+            recording.entity_mut(world).process = Some(process(group, name));
+        }
+    }
+}
+
+/// A system process: `hostd.66694` without its number, or a world of the kernel's own group.
+fn process(group: &str, world: &str) -> String {
+    match group.rsplit_once('.') {
+        Some((name, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => name.into(),
+        _ => world.into(),
+    }
+}

@@ -1,0 +1,102 @@
+//! The reader on captures of real hosts. They are not part of the project: where they are not
+//! found beside it or in `KAVG_CAPTURES`, the tests say so and pass.
+
+#![expect(clippy::print_stderr, reason = "a test that skips must say so")]
+
+use std::path::PathBuf;
+
+use capture::{Because, ReadOptions, read, read_inputs, write_esxtop};
+use counters::{Controller, Counter, Kind, Recording};
+
+fn captures(name: &str) -> Option<PathBuf> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
+    let folder = std::env::var_os("KAVG_CAPTURES").map_or_else(beside, PathBuf::from);
+    let path = folder.join(name);
+    let found = path.exists();
+    if !found {
+        eprintln!("skipped: there is no {}", path.display());
+    }
+    found.then_some(path)
+}
+
+const FILES: [(&str, usize, usize); 2] = [
+    ("esxi65-all-counters-3-samples.csv", 17_426, 1_268),
+    ("esxi65-default-counters-3-samples.csv", 7_630, 532),
+];
+
+#[test]
+fn every_disk_column_world_and_identity_of_real_files_is_understood() {
+    for (name, columns, disk_columns) in FILES {
+        let Some(path) = captures(name) else { return };
+        let capture = read(&[path], &ReadOptions::default(), &mut |_, _| ()).expect("readable");
+        let [recording] = capture.recordings.as_slice() else { panic!("{name}: one host") };
+        let (file, host) = (&capture.report.files[0], &capture.report.hosts[0]);
+        assert_eq!(file.columns, columns, "{name}");
+        let repeated = 4 * if columns > 10_000 { 32 } else { 9 };
+        assert_eq!(file.disk_columns, disk_columns - repeated, "{name}");
+        assert!(file.first_row_left_out && file.rows == 3 && recording.len() == 2, "{name}");
+        assert_eq!((file.damaged_rows, file.bad_cells), (0, 0), "{name}");
+        assert!(file.unknown_columns.is_empty(), "{name}: {:?}", file.unknown_columns);
+        assert_eq!(host.unresolved_worlds, 0, "{name}");
+        assert!(host.checks.len() >= 4, "{name}: {:?}", host.checks);
+        for check in &host.checks {
+            assert_eq!(check.held, check.tested, "{name}: {check:?}");
+        }
+    }
+}
+
+#[test]
+fn joins_of_a_real_host_are_complete() {
+    let Some(path) = captures(FILES[0].0) else { return };
+    let capture = read(&[path], &ReadOptions::default(), &mut |_, _| ()).expect("readable");
+    let recording = &capture.recordings[0];
+    assert_eq!(recording.of_kind(Kind::Vm).count(), 6);
+    assert_eq!(recording.of_kind(Kind::VirtualDisk).count(), 7);
+    assert_eq!(recording.of_kind(Kind::World).count(), 14);
+    let controllers: Vec<_> =
+        recording.of_kind(Kind::VirtualDisk).map(|(_, disk)| disk.controller).collect();
+    let lsi = controllers.iter().filter(|&&c| c == Some(Controller::LsiSas)).count();
+    assert_eq!((lsi, controllers.len()), (1, 7));
+    assert!(controllers.iter().all(Option::is_some));
+    for kind in [Kind::Path, Kind::World, Kind::Partition] {
+        assert!(recording.of_kind(kind).all(|(_, entity)| entity.device.is_some()), "{kind:?}");
+    }
+    assert!(recording.of_kind(Kind::Path).all(|(_, path)| path.adapter.is_some()));
+    for link in &capture.report.hosts[0].disk_links {
+        assert!(link.because != Because::Elimination && link.confidence > 0.5, "{link:?}");
+    }
+}
+
+#[test]
+fn a_real_recording_survives_the_writer() {
+    for (name, ..) in FILES {
+        let Some(path) = captures(name) else { return };
+        let options = ReadOptions::default();
+        let first = read(&[path], &options, &mut |_, _| ()).expect("readable");
+        let mut file = Vec::new();
+        write_esxtop(&first.recordings[0], &mut file).expect("memory takes all");
+        let input = capture::Input::from_bytes("written", file);
+        let second = read_inputs(vec![input], &options, &mut |_, _| ()).expect("readable");
+        assert_eq!(shown(&first.recordings[0]), shown(&second.recordings[0]), "{name}");
+    }
+}
+
+/// Everything in a recording by name, in the order of names.
+fn shown(recording: &Recording) -> Vec<String> {
+    let name = |id: Option<counters::EntityId>| id.map(|id| recording.entity(id).name.clone());
+    let mut all: Vec<String> = recording
+        .entities()
+        .iter()
+        .map(|e| {
+            let links = (name(e.device), name(e.adapter), name(e.vm));
+            format!("{:?} {} {links:?} {:?} {:?}", e.kind, e.name, e.controller, e.process)
+        })
+        .collect();
+    all.extend(recording.columns().map(|(id, counter, values): (_, Counter, &[f64])| {
+        let entity = recording.entity(id);
+        format!("{:?} {} {counter:?} {values:?}", entity.kind, entity.name)
+    }));
+    all.sort();
+    all.push(format!("{:?}", recording.times_ms));
+    all
+}
