@@ -4,9 +4,23 @@
 
 extern crate alloc;
 
+mod array;
+mod arrival;
 mod config;
+mod fabric;
+mod pace;
+mod qos;
+mod random;
+mod request;
+mod service;
+mod spread;
+mod tags;
+mod workload;
 
+pub use array::{Answer, Array, Command};
 pub use config::{
     Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, RESERVE_HOLD_MAX_NS, RESERVE_HOLD_NS,
     Service, SizeMix, Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
 };
+pub use request::Io;
+pub use workload::Workload;
