@@ -1,0 +1,160 @@
+//! An array: takes a command at its dispatch and knows at once when the host sees the answer.
+//!
+//! ```text
+//!   host --- out ---> array: accepted? --> servers --> data --> tokens --- back ---> host
+//!                       no: TASK SET FULL, RESERVATION CONFLICT ---------- back --->
+//! ```
+//!
+//! Every station on the way is first come, first served in the order of dispatch, so one event
+//! an I/O is enough. The array's own latency begins when the command arrives and ends when the
+//! answer leaves, as FlashArray counts it [S0].
+
+use alloc::{boxed::Box, vec::Vec};
+
+use counters::{Op, Status, Time};
+
+use crate::{
+    config::{ArrayConfig, VolumeConfig},
+    fabric::Fabric,
+    qos::Bucket,
+    random::Random,
+    service::Service,
+};
+
+/// A command to a volume of the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The volume, by its position in [`ArrayConfig::volumes`].
+    pub volume: u32,
+    /// The host that sends it; reservations belong to hosts.
+    pub host: u32,
+    /// What it does.
+    pub op: Op,
+    /// Bytes that it moves.
+    pub bytes: u32,
+}
+
+/// The array's answer to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// When the host sees it.
+    pub at: Time,
+    /// Good, or why the command was refused.
+    pub status: Status,
+    /// Nanoseconds that the array reports as its own latency.
+    pub array_ns: u64,
+}
+
+/// A storage array and the fabric to it.
+#[derive(Clone, Debug)]
+pub struct Array {
+    fabric: Fabric,
+    service: Service,
+    random: Random,
+    volumes: Vec<Volume>,
+    queue_limit: u32,
+    outstanding: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Volume {
+    bucket: Option<Box<Bucket>>,
+    /// Until when, and by whom, the LUN is reserved.
+    reserved_until: Time,
+    reserved_by: u32,
+    reserve_hold_ns: u64,
+}
+
+impl Array {
+    /// An idle array, whose draws depend on `seed` alone. Values outside their ranges are taken
+    /// as the nearest end of the range.
+    #[must_use]
+    pub fn new(config: &ArrayConfig, seed: u64) -> Self {
+        Self {
+            fabric: Fabric::new(config),
+            service: Service::new(&config.service),
+            random: Random::new(seed),
+            volumes: config.volumes.iter().map(Volume::new).collect(),
+            queue_limit: config.queue_limit.unwrap_or(u32::MAX),
+            outstanding: 0,
+        }
+    }
+
+    /// Takes a command at `now`, which never goes back from one call to the next.
+    ///
+    /// A command that is refused is answered after one round trip: TASK SET FULL at the queue
+    /// limit (section 7.3), RESERVATION CONFLICT while another host has the LUN reserved (section 7.4).
+    ///
+    /// # Panics
+    /// When the array has no such volume.
+    #[inline]
+    pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
+        let Command { volume, host, op, bytes } = command;
+        let volume = &mut self.volumes[volume as usize];
+        let arrive = now + self.fabric.out_ns;
+        let refused = if self.outstanding >= self.queue_limit {
+            Some(Status::TaskSetFull)
+        } else {
+            volume.conflicts(arrive, host).then_some(Status::ReservationConflict)
+        };
+        if let Some(status) = refused {
+            return Answer { at: arrive + self.fabric.back_ns, status, array_ns: 0 };
+        }
+        self.outstanding += 1;
+        let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
+        let transfer = self.fabric.transfer(arrive, op, bytes);
+        let mut done = served + transfer.total_ns;
+        if op == Op::Reserve {
+            done = volume.reserve(done, host);
+        }
+        if let Some(bucket) = &mut volume.bucket {
+            done = done.max(bucket.grant(arrive, bytes));
+        }
+        Answer {
+            at: done + self.fabric.back_ns,
+            status: Status::Good,
+            array_ns: done.since(arrive).saturating_sub(transfer.total_ns - transfer.counted_ns),
+        }
+    }
+
+    /// An answer of this status reached the host. A command that was refused never occupied the
+    /// array; any other leaves it.
+    #[inline]
+    pub fn done(&mut self, status: Status) {
+        if status == Status::Good {
+            debug_assert!(self.outstanding > 0, "an answer without a command");
+            self.outstanding = self.outstanding.saturating_sub(1);
+        }
+    }
+
+    /// Commands that the array accepted and whose answer has not reached the host.
+    #[must_use]
+    pub const fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+}
+
+impl Volume {
+    fn new(config: &VolumeConfig) -> Self {
+        Self {
+            bucket: config.qos.as_ref().map(|qos| Box::new(Bucket::new(qos))),
+            reserved_until: Time::ZERO,
+            reserved_by: 0,
+            reserve_hold_ns: config.reserve_hold_ns,
+        }
+    }
+
+    #[inline]
+    fn conflicts(&self, arrive: Time, host: u32) -> bool {
+        arrive < self.reserved_until && self.reserved_by != host
+    }
+
+    /// Reserves the LUN for a metadata operation whose I/O is done at `done`, and says when the
+    /// operation ends.
+    fn reserve(&mut self, done: Time, host: u32) -> Time {
+        let end = done + self.reserve_hold_ns;
+        self.reserved_until = self.reserved_until.max(end);
+        self.reserved_by = host;
+        end
+    }
+}

@@ -1,0 +1,239 @@
+//! Who may issue an I/O, and when: the threads of a closed loop, the slots of an open one.
+
+use alloc::collections::VecDeque;
+
+use counters::Time;
+
+use crate::{
+    config::{Arrival, Spread},
+    pace::{Beat, Phases},
+    random::Random,
+    tags::Tags,
+};
+
+/// Arrivals that an application keeps waiting at most. One that has fallen so far behind no
+/// longer measures anything; what arrives above it is counted as lost.
+const WAITING_MAX: u64 = 1_000_000;
+
+/// Threads that issue, wait, think, and issue again.
+#[derive(Clone, Debug)]
+pub(crate) struct ClosedLoop {
+    think_ns: u64,
+    /// Holds the threads to a rate.
+    beat: Option<Beat>,
+    /// Threads that think, by the end of it.
+    thinking: VecDeque<(Time, u32)>,
+    /// Threads that would issue.
+    idle: Tags,
+    /// When the next of them may.
+    issue_at: Time,
+}
+
+/// Arrivals that do not wait for completions.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenLoop {
+    beat: Beat,
+    free: Tags,
+    waiting: u64,
+    lost: u64,
+}
+
+impl ClosedLoop {
+    fn new(threads: u32, think_ns: u64, rate: Option<f64>) -> Self {
+        let idle = Tags::full(threads);
+        Self {
+            think_ns,
+            beat: rate.map(|rate| Beat::new(rate, Spread::Constant)),
+            thinking: VecDeque::with_capacity(if think_ns > 0 { idle.len() } else { 0 }),
+            idle,
+            issue_at: Time::ZERO,
+        }
+    }
+
+    /// Whether a completion always makes the next I/O due at once.
+    const fn is_free(&self) -> bool {
+        self.think_ns == 0 && self.beat.is_none()
+    }
+
+    fn start(&mut self, now: Time) {
+        if let Some(beat) = &mut self.beat {
+            beat.reset(0);
+        }
+        self.issue_at = now;
+    }
+
+    fn next_wakeup(&self) -> Time {
+        let thought = self.thinking.front().map_or(Time::NEVER, |&(end, _)| end);
+        if self.idle.is_empty() { thought } else { thought.min(self.issue_at) }
+    }
+
+    fn wake(&mut self, now: Time, phases: &Phases, random: &mut Random) -> Option<u32> {
+        while let Some(&(_, tag)) = self.thinking.front().filter(|(end, _)| *end <= now) {
+            self.thinking.pop_front();
+            self.idle.insert(tag);
+        }
+        if self.idle.is_empty() || !self.may_issue(now, phases, random) {
+            return None;
+        }
+        self.idle.pop()
+    }
+
+    fn complete(
+        &mut self,
+        now: Time,
+        tag: u32,
+        phases: &Phases,
+        random: &mut Random,
+    ) -> Option<u32> {
+        if self.think_ns > 0 {
+            self.thinking.push_back((now + self.think_ns, tag));
+            return None;
+        }
+        if self.may_issue(now, phases, random) {
+            return Some(tag);
+        }
+        self.idle.insert(tag);
+        None
+    }
+
+    /// Whether the workload is on and its rate allows another I/O, which it then counts. A rate
+    /// that was missed is not made up for.
+    fn may_issue(&mut self, now: Time, phases: &Phases, random: &mut Random) -> bool {
+        let on_ns = phases.on_ns(now);
+        let due_ns = self.beat.as_ref().map_or(on_ns, |beat| beat.next_ns.max(on_ns));
+        self.issue_at = phases.at(due_ns);
+        let due = self.issue_at <= now;
+        if let Some(beat) = self.beat.as_mut().filter(|_| due) {
+            if beat.next_ns < on_ns {
+                beat.reset(on_ns);
+            }
+            beat.advance(random);
+            self.issue_at = phases.at(beat.next_ns);
+        }
+        due
+    }
+}
+
+impl OpenLoop {
+    fn new(rate: f64, poisson: bool, outstanding_max: u32) -> Self {
+        let spread = if poisson { Spread::Exponential } else { Spread::Constant };
+        let free = Tags::full(outstanding_max);
+        Self { beat: Beat::new(rate, spread), free, waiting: 0, lost: 0 }
+    }
+
+    fn start(&mut self, random: &mut Random) {
+        self.beat.reset(0);
+        self.beat.advance(random);
+    }
+
+    fn wake(&mut self, now: Time, phases: &Phases, random: &mut Random) -> Option<u32> {
+        while phases.at(self.beat.next_ns) <= now {
+            self.beat.advance(random);
+            let slot = self.free.pop();
+            if slot.is_some() {
+                return slot;
+            }
+            if self.waiting < WAITING_MAX {
+                self.waiting += 1;
+            } else {
+                self.lost += 1;
+            }
+        }
+        None
+    }
+
+    fn complete(&mut self, tag: u32) -> Option<u32> {
+        if self.waiting > 0 {
+            self.waiting -= 1;
+            return Some(tag);
+        }
+        self.free.insert(tag);
+        None
+    }
+}
+
+/// Either kind of loop.
+#[derive(Clone, Debug)]
+pub(crate) enum Arrivals {
+    Closed(ClosedLoop),
+    Open(OpenLoop),
+}
+
+impl Arrivals {
+    pub(crate) fn new(arrival: &Arrival) -> Self {
+        match *arrival {
+            Arrival::Closed { threads, think_ns, rate } => {
+                Self::Closed(ClosedLoop::new(threads, think_ns, rate))
+            }
+            Arrival::Open { rate, poisson, outstanding_max } => {
+                Self::Open(OpenLoop::new(rate, poisson, outstanding_max))
+            }
+        }
+    }
+
+    /// Whether a completion always makes the next I/O due at once.
+    pub(crate) const fn is_free(&self) -> bool {
+        match self {
+            Self::Closed(threads) => threads.is_free(),
+            Self::Open(_) => false,
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Time, random: &mut Random) {
+        match self {
+            Self::Closed(threads) => threads.start(now),
+            Self::Open(arrivals) => arrivals.start(random),
+        }
+    }
+
+    pub(crate) const fn stop(&mut self) {
+        if let Self::Open(arrivals) = self {
+            arrivals.waiting = 0;
+        }
+    }
+
+    pub(crate) fn next_wakeup(&self, phases: &Phases) -> Time {
+        match self {
+            Self::Closed(threads) => threads.next_wakeup(),
+            Self::Open(arrivals) => phases.at(arrivals.beat.next_ns),
+        }
+    }
+
+    /// The tag that issues at `now`.
+    pub(crate) fn wake(&mut self, now: Time, phases: &Phases, random: &mut Random) -> Option<u32> {
+        match self {
+            Self::Closed(threads) => threads.wake(now, phases, random),
+            Self::Open(arrivals) => arrivals.wake(now, phases, random),
+        }
+    }
+
+    /// The I/O of a tag ended: the tag when it issues at once.
+    pub(crate) fn complete(
+        &mut self,
+        now: Time,
+        tag: u32,
+        phases: &Phases,
+        random: &mut Random,
+    ) -> Option<u32> {
+        match self {
+            Self::Closed(threads) => threads.complete(now, tag, phases, random),
+            Self::Open(arrivals) => arrivals.complete(tag),
+        }
+    }
+
+    /// The I/O of a tag ended after the workload was stopped.
+    pub(crate) fn retire(&mut self, tag: u32) {
+        match self {
+            Self::Closed(threads) => threads.idle.insert(tag),
+            Self::Open(arrivals) => arrivals.free.insert(tag),
+        }
+    }
+
+    /// Arrivals that wait in the application, and those that were lost.
+    pub(crate) const fn waiting_and_lost(&self) -> (u64, u64) {
+        match self {
+            Self::Closed(_) => (0, 0),
+            Self::Open(arrivals) => (arrivals.waiting, arrivals.lost),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The way between host and array: round trips, and a link with a rate in each direction.
+
+use counters::{Op, SECOND, Time};
+
+use crate::config::{ArrayConfig, WriteProtocol};
+
+/// The fabric between the hosts and one array.
+#[derive(Clone, Debug)]
+pub(crate) struct Fabric {
+    /// From the host to the array, and back.
+    pub(crate) out_ns: u64,
+    pub(crate) back_ns: u64,
+    write_protocol: WriteProtocol,
+    /// To the host and to the array; `None` is unlimited.
+    links: Option<[Link; 2]>,
+}
+
+/// What data cost a command, beside the way out and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// Further round trips and time on the link.
+    pub(crate) total_ns: u64,
+    /// The part of it that the array counts as its own latency.
+    pub(crate) counted_ns: u64,
+}
+
+impl Fabric {
+    pub(crate) fn new(config: &ArrayConfig) -> Self {
+        let out_ns = config.round_trip_ns / 2;
+        Self {
+            out_ns,
+            back_ns: config.round_trip_ns - out_ns,
+            write_protocol: config.write_protocol,
+            links: config.link_bytes_per_sec.map(|rate| [Link::new(rate), Link::new(rate)]),
+        }
+    }
+
+    /// Moves the data of a command that arrives at the array now.
+    ///
+    /// Time on the link and further round trips are added to the service instead of standing
+    /// before it: then commands reach the servers in the order of dispatch, the sum and the rate
+    /// are the same, and writes that wait for the link do not delay reads that need not.
+    #[inline]
+    pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
+        let writes = match op {
+            Op::Read => false,
+            Op::Write | Op::Ats => true,
+            Op::Reserve => return Transfer::default(),
+        };
+        let link_ns = match &mut self.links {
+            Some(links) => links[usize::from(writes)].send(arrive, bytes),
+            None => 0,
+        };
+        let rounds = if writes { self.further_rounds(bytes) } else { 0 };
+        if rounds == 0 {
+            return Transfer { total_ns: link_ns, counted_ns: 0 };
+        }
+        let total_ns = rounds.saturating_mul(self.out_ns + self.back_ns).saturating_add(link_ns);
+        Transfer { total_ns, counted_ns: total_ns }
+    }
+
+    /// Round trips of a write after the first (sections 7.1 and 7.5). The array asks for the data
+    /// of these, so its timer runs while they come [S0].
+    fn further_rounds(&self, bytes: u32) -> u64 {
+        match self.write_protocol {
+            WriteProtocol::TransferReady => 1,
+            WriteProtocol::Immediate { unsolicited, max_burst } => {
+                u64::from(bytes.saturating_sub(unsolicited).div_ceil(max_burst.max(1)))
+            }
+        }
+    }
+}
+
+/// One direction of a link: a FIFO station whose service is the size over the rate.
+#[derive(Clone, Debug)]
+struct Link {
+    free: Time,
+    /// Nanoseconds a byte, with 32 fraction bits.
+    byte_ns: u64,
+}
+
+impl Link {
+    fn new(bytes_per_sec: u64) -> Self {
+        Self { free: Time::ZERO, byte_ns: (SECOND << 32) / bytes_per_sec.max(1) }
+    }
+
+    /// Nanoseconds until `bytes` that are there now have crossed.
+    fn send(&mut self, now: Time, bytes: u32) -> u64 {
+        let crossing_ns = ((u128::from(bytes) * u128::from(self.byte_ns)) >> 32) as u64;
+        self.free = self.free.max(now) + crossing_ns;
+        self.free.since(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Service;
+    use alloc::vec::Vec;
+
+    const KIB: u32 = 1 << 10;
+    /// The software initiator against COMSTAR (section 7.5).
+    const COMSTAR: WriteProtocol =
+        WriteProtocol::Immediate { unsolicited: 32 * KIB, max_burst: 256 * KIB };
+
+    fn fabric(write_protocol: WriteProtocol, link_bytes_per_sec: Option<u64>) -> Fabric {
+        Fabric::new(&ArrayConfig {
+            service: Service::Curve(Vec::new()),
+            round_trip_ns: 100,
+            link_bytes_per_sec,
+            write_protocol,
+            queue_limit: None,
+            volumes: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn round_trips_of_writes_are_those_of_the_reference() {
+        for (protocol, op, bytes, further) in [
+            (WriteProtocol::TransferReady, Op::Read, 4 * KIB, 0),
+            (WriteProtocol::TransferReady, Op::Write, 4 * KIB, 1),
+            (WriteProtocol::TransferReady, Op::Write, 512 * KIB, 1),
+            (COMSTAR, Op::Write, 32 * KIB, 0),
+            (COMSTAR, Op::Write, 128 * KIB, 1),
+            (COMSTAR, Op::Write, 512 * KIB, 2),
+            (COMSTAR, Op::Read, 512 * KIB, 0),
+            (COMSTAR, Op::Ats, 512, 0),
+            (WriteProtocol::TransferReady, Op::Reserve, 512, 0),
+        ] {
+            let transfer = fabric(protocol, None).transfer(Time::ZERO, op, bytes);
+            let ns = further * 100;
+            assert_eq!(transfer, Transfer { total_ns: ns, counted_ns: ns }, "{protocol:?} {op:?}");
+        }
+    }
+
+    #[test]
+    fn the_directions_of_a_link_are_apart() {
+        let mut fabric = fabric(COMSTAR, Some(1_000_000_000));
+        for expected in [1_000, 2_000] {
+            let read = fabric.transfer(Time::ZERO, Op::Read, 1_000);
+            assert_eq!(read, Transfer { total_ns: expected, counted_ns: 0 });
+            let write = fabric.transfer(Time::ZERO, Op::Write, 1_000);
+            assert_eq!(write, Transfer { total_ns: expected, counted_ns: 0 });
+        }
+        assert_eq!(fabric.transfer(Time(1_500), Op::Read, 500).total_ns, 1_000);
+    }
+}

@@ -1,0 +1,257 @@
+//! Quality of service of a volume as SolidFire enforces it: a token bucket that delays
+//! completions (reference `array-and-control.md`, sections 6.1 to 6.4).
+//!
+//! ```text
+//!   rate = burst while there is credit, else max        tokens are granted first come, first served
+//!   a second under max earns a second of credit, a second above max spends one
+//! ```
+//!
+//! The bucket keeps time by the tokens it has granted: what waits for tokens is granted ahead of
+//! time, second by second, so the answer is known when the command arrives. The cluster is taken
+//! to have headroom for every burst.
+
+use core::cmp::Ordering;
+
+use counters::{SECOND, Time};
+
+use crate::config::{Cost, Qos};
+
+/// Size in bytes and cost in hundredths of a unit: the curve in the answers of real clusters
+/// (section 6.2).
+const CURVE: [(u32, u64); 9] = [
+    (4 << 10, 100),
+    (8 << 10, 160),
+    (16 << 10, 270),
+    (32 << 10, 500),
+    (64 << 10, 1_000),
+    (128 << 10, 1_950),
+    (256 << 10, 3_900),
+    (512 << 10, 7_600),
+    (1 << 20, 15_000),
+];
+/// Hundredths of a unit for each further 100 KiB above 1 MiB: 14.65 a KiB (section 6.2).
+const COST_PER_100_KIB: u64 = 1_465;
+/// A backlog that reaches beyond this instant, 146 years, is never served.
+const HORIZON: Time = Time(1 << 62);
+
+/// The tokens of one volume.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    /// Cost units a second.
+    max: u64,
+    burst: u64,
+    cost: Cost,
+    /// Seconds of burst.
+    credit: u32,
+    credit_max: u32,
+    /// Until when the tokens are granted.
+    granted: Time,
+    /// The second in which that is, and what was granted of it, in units times nanoseconds.
+    second: u64,
+    used: u64,
+}
+
+impl Bucket {
+    /// A bucket whose volume was idle for long: its credit is full.
+    pub(crate) fn new(qos: &Qos) -> Self {
+        let max = u64::from(qos.max.max(1));
+        Self {
+            max,
+            burst: u64::from(qos.burst).max(max),
+            cost: qos.cost,
+            credit: qos.burst_secs,
+            credit_max: qos.burst_secs,
+            granted: Time::ZERO,
+            second: 0,
+            used: 0,
+        }
+    }
+
+    /// The instant at which a command that arrives now has its tokens.
+    pub(crate) fn grant(&mut self, arrive: Time, bytes: u32) -> Time {
+        let start = self.granted.max(arrive);
+        if start < HORIZON {
+            self.idle_until(start.0 / SECOND);
+            self.granted = self.spend(start.0, cost_of(self.cost, bytes) * (SECOND / 100));
+        }
+        start
+    }
+
+    fn rate(&self) -> u64 {
+        if self.credit > 0 { self.burst } else { self.max }
+    }
+
+    /// Grants what is `owed` (units times nanoseconds) from the instant `at` on.
+    fn spend(&mut self, mut at: u64, mut owed: u64) -> Time {
+        loop {
+            let rate = self.rate();
+            let in_second = rate * ((self.second + 1) * SECOND - at);
+            if owed <= in_second {
+                self.used += owed;
+                return Time(at + owed.div_ceil(rate));
+            }
+            owed -= in_second;
+            self.used += in_second;
+            self.close_second();
+            // Seconds at exactly max neither earn nor spend: they pass at once.
+            if self.rate() == self.max {
+                let seconds = owed / (self.max * SECOND);
+                owed -= seconds * self.max * SECOND;
+                self.second += seconds;
+            }
+            at = self.second * SECOND;
+        }
+    }
+
+    fn close_second(&mut self) {
+        match self.used.cmp(&(self.max * SECOND)) {
+            Ordering::Less => self.earn(1),
+            Ordering::Equal => {}
+            Ordering::Greater => self.credit -= 1,
+        }
+        self.second += 1;
+        self.used = 0;
+    }
+
+    fn idle_until(&mut self, second: u64) {
+        if second > self.second {
+            self.close_second();
+            self.earn(second - self.second);
+            self.second = second;
+        }
+    }
+
+    fn earn(&mut self, seconds: u64) {
+        let credit = u64::from(self.credit).saturating_add(seconds);
+        self.credit = credit.min(u64::from(self.credit_max)) as u32;
+    }
+}
+
+/// The cost of a command in hundredths of a unit, linear between the points of the curve.
+fn cost_of(cost: Cost, bytes: u32) -> u64 {
+    match cost {
+        Cost::Flat => 100,
+        Cost::SolidFire => solidfire_cost(bytes),
+    }
+}
+
+fn solidfire_cost(bytes: u32) -> u64 {
+    let above = CURVE.partition_point(|&(size, _)| size < bytes);
+    let Some(&(size, cost)) = CURVE.get(above) else {
+        let (size, cost) = CURVE[CURVE.len() - 1];
+        return cost + u64::from(bytes - size) * COST_PER_100_KIB / (100 << 10);
+    };
+    if above == 0 {
+        return cost;
+    }
+    let (size_below, cost_below) = CURVE[above - 1];
+    let (part, whole) = (u64::from(bytes - size_below), u64::from(size - size_below));
+    cost_below + (cost - cost_below) * part / whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counters::MILLISECOND;
+
+    const BRONZE: Qos = Qos { max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire };
+
+    /// I/Os granted in each second when there is always one waiting.
+    fn backlogged(qos: &Qos, bytes: u32, seconds: usize) -> alloc::vec::Vec<u32> {
+        let mut bucket = Bucket::new(qos);
+        let mut counts = alloc::vec![0; seconds];
+        while let Some(count) =
+            counts.get_mut((bucket.grant(Time::ZERO, bytes).0 / SECOND) as usize)
+        {
+            *count += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn rates_by_size_are_those_of_the_reference() {
+        // Section 6.2 and 6.3: limit, KiB, I/Os a second.
+        for (limit, kib, expected) in [
+            (1_000, 4, 1_000.0),
+            (1_000, 128, 51.3),
+            (1_000, 256, 25.6),
+            (1_000, 512, 13.2),
+            (2_000, 512, 26.3),
+            (3_000, 512, 39.5),
+            (3_000, 256, 76.9),
+            (6_000, 256, 153.8),
+            (6_000, 512, 78.9),
+            (2_000, 128, 25.6 * 4.0),
+        ] {
+            let qos = Qos { max: limit, burst: limit, burst_secs: 60, cost: Cost::SolidFire };
+            let found = f64::from(backlogged(&qos, kib << 10, 100).iter().sum::<u32>()) / 100.0;
+            assert!((found - expected).abs() < 0.2, "{limit} at {kib} KiB: {found}");
+        }
+    }
+
+    #[test]
+    fn between_and_beyond_the_points_the_curve_is_linear() {
+        for (bytes, cost) in [
+            (0, 100),
+            (512, 100),
+            (4096, 100),
+            (6 << 10, 130),
+            (384 << 10, 5_750),
+            (2 << 20, 15_000 + 15_001),
+            (u32::MAX, 61_446_551),
+        ] {
+            assert_eq!(solidfire_cost(bytes), cost, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_burst_lasts_as_long_as_its_credit() {
+        let counts = backlogged(&BRONZE, 4096, 63);
+        assert_eq!(counts[..60], [2_000; 60]);
+        assert_eq!(counts[60..], [1_000; 3]);
+    }
+
+    #[test]
+    fn a_second_under_max_earns_a_second_of_burst() {
+        let mut bucket = Bucket::new(&BRONZE);
+        bucket.credit = 0;
+        for second in 0..5 {
+            bucket.grant(Time(second * SECOND), 4096);
+        }
+        assert_eq!(bucket.credit, 4);
+        bucket.grant(Time(1_000 * SECOND), 4096);
+        assert_eq!(bucket.credit, 60);
+    }
+
+    #[test]
+    fn a_backlog_granted_ahead_spends_the_credit_that_there_will_be() {
+        let mut bucket = Bucket::new(&BRONZE);
+        bucket.credit = 1;
+        // 76 units each: 2,000 in the first second, then 1,000 a second.
+        let last = (0..100).map(|_| bucket.grant(Time::ZERO, 512 << 10)).last();
+        let units = 99.0 * 76.0;
+        let expected = 1.0 + (units - 2_000.0) / 1_000.0;
+        assert!((last.unwrap().0 as f64 / SECOND as f64 - expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_command_that_finds_tokens_does_not_wait() {
+        let mut bucket = Bucket::new(&BRONZE);
+        for second in 1..100 {
+            let at = Time(second * 500 * MILLISECOND);
+            assert_eq!(bucket.grant(at, 4096), at);
+        }
+    }
+
+    #[test]
+    fn extremes_neither_overflow_nor_hang() {
+        for (max, burst, burst_secs) in
+            [(0, 0, 0), (1, u32::MAX, u32::MAX), (u32::MAX, 1, 1), (1, 1, u32::MAX)]
+        {
+            let mut bucket = Bucket::new(&Qos { max, burst, burst_secs, cost: Cost::SolidFire });
+            for at in [0, 1 << 40, 1 << 62, u64::MAX] {
+                assert!(bucket.grant(Time(at), u32::MAX) >= Time(at));
+            }
+        }
+    }
+}

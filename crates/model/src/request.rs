@@ -1,0 +1,121 @@
+//! What the I/Os of a workload are: operation, size and place.
+
+use alloc::boxed::Box;
+
+use counters::Op;
+
+use crate::{
+    config::{Access, Mix, WorkloadConfig},
+    random::{Random, below},
+};
+
+/// Bytes of a sector, in which places are counted.
+const SECTOR: u32 = 512;
+
+/// An I/O of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// What it does.
+    pub op: Op,
+    /// Its first sector of 512 bytes on the virtual disk.
+    pub lba: u64,
+    /// Its size in bytes.
+    pub bytes: u32,
+    /// Who issued it: the thread of a closed loop, the slot of an open one.
+    pub tag: u32,
+}
+
+/// Draws I/Os.
+#[derive(Clone, Debug)]
+pub(crate) struct Requests {
+    ops: Ops,
+    sizes: Box<[Size]>,
+    access: Access,
+    /// Sectors of the working set, and where the next sequential I/O begins.
+    sectors: u64,
+    next: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ops {
+    /// Reads when 32 random bits are below this, else writes.
+    ReadsBelow(u64),
+    Only(Op),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// Chosen when 32 random bits are below this.
+    below: u64,
+    bytes: u32,
+    sectors: u32,
+    /// Places of this size in the working set.
+    places: u64,
+}
+
+impl Requests {
+    pub(crate) fn new(config: &WorkloadConfig) -> Self {
+        let sectors = (config.working_set / u64::from(SECTOR)).max(1);
+        // A metadata operation is one small I/O: the lock's sector (section 7.4).
+        let (ops, sizes): (_, &[(u32, u32)]) = match &config.mix {
+            Mix::ReadWrite { read_share, sizes } => {
+                (Ops::ReadsBelow((read_share * (1_u64 << 32) as f64) as u64), &sizes.0)
+            }
+            Mix::Reserve => (Ops::Only(Op::Reserve), &[(SECTOR, 1)]),
+            Mix::Ats => (Ops::Only(Op::Ats), &[(SECTOR, 1)]),
+        };
+        Self { ops, sizes: thresholds(sizes, sectors), access: config.access, sectors, next: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn draw(&mut self, random: &mut Random, tag: u32) -> Io {
+        let bits = random.bits();
+        let op = match self.ops {
+            Ops::ReadsBelow(share) if u64::from(bits as u32) < share => Op::Read,
+            Ops::ReadsBelow(_) => Op::Write,
+            Ops::Only(op) => op,
+        };
+        let size = self.size(random);
+        let lba = match self.access {
+            Access::Random => below(bits, size.places) * u64::from(size.sectors),
+            Access::Sequential => self.follow(size.sectors),
+        };
+        Io { op, lba, bytes: size.bytes, tag }
+    }
+
+    #[inline]
+    fn size(&self, random: &mut Random) -> Size {
+        if let [only] = *self.sizes {
+            return only;
+        }
+        let bits = random.bits() >> 32;
+        let chosen = self.sizes.iter().find(|size| bits < size.below);
+        *chosen.unwrap_or(&self.sizes[0])
+    }
+
+    fn follow(&mut self, sectors: u32) -> u64 {
+        let end = self.next + u64::from(sectors);
+        let first = if end > self.sectors { 0 } else { self.next };
+        self.next = first + u64::from(sectors);
+        first
+    }
+}
+
+/// The weights of the sizes, added up and scaled to 32 bits.
+fn thresholds(sizes: &[(u32, u32)], sectors: u64) -> Box<[Size]> {
+    let total: u64 = sizes.iter().map(|&(_, weight)| u64::from(weight)).sum();
+    let mut sum = 0;
+    sizes
+        .iter()
+        .map(|&(bytes, weight)| {
+            sum += u64::from(weight);
+            let per_io = bytes.div_ceil(SECTOR).max(1);
+            Size {
+                below: ((u128::from(sum) << 32) / u128::from(total.max(1))) as u64,
+                bytes,
+                sectors: per_io,
+                places: (sectors / u64::from(per_io)).max(1),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,159 @@
+//! How long an array works on a command. Every server is a FIFO station whose next free instant
+//! is all there is to know, so the end of the service is a closed form at its beginning
+//! (reference `simulation.md`, section 2b).
+
+use alloc::{boxed::Box, vec};
+
+use counters::{Op, Time};
+
+use crate::{
+    config,
+    random::{Random, below_low},
+    spread::Duration,
+};
+
+/// The servers of an array. Commands must come in the order of their arrival.
+#[derive(Clone, Debug)]
+pub(crate) enum Service {
+    /// Each command goes to one random station.
+    Servers(Stations),
+    /// A write goes to several, and may be acknowledged before they are done.
+    Spindles { stations: Stations, write_penalty: u32, write_cache_ns: Option<u64> },
+    /// No stations: latency is read off a curve.
+    Curve(Box<[(u32, u64)]>),
+}
+
+/// Equal FIFO servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Stations {
+    /// When each has served what it accepted.
+    free: Box<[Time]>,
+    time: Duration,
+}
+
+/// Back-end I/Os of a write at most; the worst RAID level needs 6.
+const WRITE_PENALTY_MAX: u32 = 64;
+/// Servers of an array at most.
+const SERVERS_MAX: u32 = 1 << 16;
+
+impl Service {
+    pub(crate) fn new(config: &config::Service) -> Self {
+        match config {
+            config::Service::Servers { servers, mean_ns, spread } => {
+                Self::Servers(Stations::new(*servers, Duration::new(*mean_ns, *spread)))
+            }
+            config::Service::Spindles {
+                spindles,
+                mean_ns,
+                spread,
+                write_penalty,
+                write_cache_ns,
+            } => Self::Spindles {
+                stations: Stations::new(*spindles, Duration::new(*mean_ns, *spread)),
+                write_penalty: (*write_penalty).clamp(1, WRITE_PENALTY_MAX),
+                write_cache_ns: *write_cache_ns,
+            },
+            config::Service::Curve(points) => Self::Curve(points.as_slice().into()),
+        }
+    }
+
+    /// When a command that arrives now is served; `outstanding` counts it already.
+    #[inline]
+    pub(crate) fn serve(
+        &mut self,
+        arrive: Time,
+        op: Op,
+        outstanding: u32,
+        random: &mut Random,
+    ) -> Time {
+        match self {
+            Self::Servers(stations) => stations.serve(arrive, random),
+            Self::Spindles { stations, write_penalty, write_cache_ns } => {
+                if op != Op::Write {
+                    return stations.serve(arrive, random);
+                }
+                let slowest = (0..*write_penalty).map(|_| stations.serve(arrive, random)).max();
+                let through = slowest.unwrap_or(arrive);
+                write_cache_ns.map_or(through, |cached_ns| arrive + cached_ns)
+            }
+            Self::Curve(points) => arrive + latency_at(points, outstanding),
+        }
+    }
+}
+
+impl Stations {
+    fn new(servers: u32, time: Duration) -> Self {
+        let servers = servers.clamp(1, SERVERS_MAX) as usize;
+        Self { free: vec![Time::ZERO; servers].into(), time }
+    }
+
+    #[inline]
+    fn serve(&mut self, arrive: Time, random: &mut Random) -> Time {
+        let bits = random.bits();
+        let server = below_low(bits, self.free.len() as u32) as usize;
+        let free = &mut self.free[server];
+        *free = (*free).max(arrive) + self.time.draw(bits);
+        *free
+    }
+}
+
+/// Linear between the points, constant outside them; 0 without points.
+fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
+    let above = points.partition_point(|&(n, _)| n <= outstanding);
+    let low = above.checked_sub(1).and_then(|below| points.get(below));
+    match (low, points.get(above)) {
+        (Some(&(n0, y0)), Some(&(n1, y1))) => {
+            let (part, whole) = (i128::from(outstanding - n0), i128::from(n1 - n0));
+            let rise = i128::from(y1) - i128::from(y0);
+            (i128::from(y0) + rise * part / whole) as u64
+        }
+        (Some(&(_, y)), None) | (None, Some(&(_, y))) => y,
+        (None, None) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Spread;
+
+    #[test]
+    fn a_curve_is_linear_between_its_points_and_flat_outside() {
+        let points = [(8, 1_000), (16, 2_000), (32, 1_000)];
+        for (outstanding, latency) in
+            [(0, 1_000), (8, 1_000), (12, 1_500), (16, 2_000), (24, 1_500), (99, 1_000)]
+        {
+            assert_eq!(latency_at(&points, outstanding), latency, "{outstanding}");
+        }
+        assert_eq!(latency_at(&[], 5), 0);
+        assert_eq!(latency_at(&[(0, 0), (u32::MAX, u64::MAX)], u32::MAX - 1) >> 32, (1 << 32) - 2);
+    }
+
+    fn raid(write_penalty: u32, write_cache_ns: Option<u64>) -> Service {
+        Service::new(&config::Service::Spindles {
+            spindles: 1,
+            mean_ns: 10,
+            spread: Spread::Constant,
+            write_penalty,
+            write_cache_ns,
+        })
+    }
+
+    #[test]
+    fn a_write_costs_its_penalty_and_a_read_one() {
+        let mut random = Random::new(1);
+        for (penalty, done) in [(1, 10), (2, 20), (4, 40), (6, 60)] {
+            let mut pool = raid(penalty, None);
+            assert_eq!(pool.serve(Time(0), Op::Write, 1, &mut random), Time(done));
+            assert_eq!(pool.serve(Time(0), Op::Read, 2, &mut random), Time(done + 10));
+        }
+    }
+
+    #[test]
+    fn a_cached_write_is_acknowledged_early_and_still_occupies_the_spindles() {
+        let mut random = Random::new(1);
+        let mut pool = raid(4, Some(3));
+        assert_eq!(pool.serve(Time(0), Op::Write, 1, &mut random), Time(3));
+        assert_eq!(pool.serve(Time(0), Op::Read, 1, &mut random), Time(50));
+    }
+}

@@ -1,0 +1,105 @@
+//! A workload on one virtual disk: when it issues I/Os ([`Arrival`](crate::Arrival)), and which.
+
+use counters::Time;
+
+use crate::{
+    arrival::Arrivals,
+    config::WorkloadConfig,
+    pace::Phases,
+    random::Random,
+    request::{Io, Requests},
+};
+
+/// What an application does to a virtual disk.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    requests: Requests,
+    random: Random,
+    /// Running, and nothing but completions decides when: the next I/O follows at once.
+    free: bool,
+    running: bool,
+    phases: Phases,
+    arrivals: Arrivals,
+}
+
+impl Workload {
+    /// A workload that has not started, whose draws depend on `seed` alone. Values outside their
+    /// ranges are taken as the nearest end of the range.
+    #[must_use]
+    pub fn new(config: &WorkloadConfig, seed: u64) -> Self {
+        Self {
+            requests: Requests::new(config),
+            random: Random::new(seed),
+            free: false,
+            running: false,
+            phases: Phases::new(config.burst),
+            arrivals: Arrivals::new(&config.arrival),
+        }
+    }
+
+    /// Starts it, or starts it again: bursts and rates begin anew.
+    pub fn start(&mut self, now: Time) {
+        self.running = true;
+        self.free = self.arrivals.is_free() && self.phases.always_on();
+        self.phases.start(now);
+        self.arrivals.start(now, &mut self.random);
+    }
+
+    /// Stops it: it issues nothing more, and forgets what waited in the application. What is
+    /// outstanding still has to be completed.
+    pub fn stop(&mut self) {
+        self.running = false;
+        self.free = false;
+        self.arrivals.stop();
+    }
+
+    /// When it next wants [`wake`](Self::wake); [`Time::NEVER`] when only completions move it.
+    #[must_use]
+    #[inline]
+    pub fn next_wakeup(&self) -> Time {
+        if self.running { self.arrivals.next_wakeup(&self.phases) } else { Time::NEVER }
+    }
+
+    /// The next I/O that is due at `now`; to be called until there is none.
+    pub fn wake(&mut self, now: Time) -> Option<Io> {
+        if !self.running {
+            return None;
+        }
+        let tag = self.arrivals.wake(now, &self.phases, &mut self.random)?;
+        Some(self.requests.draw(&mut self.random, tag))
+    }
+
+    /// The I/O of `tag` ended: the I/O that this makes due at once, if any.
+    ///
+    /// # Panics
+    /// When `tag` is none that this workload gave out.
+    #[inline]
+    pub fn complete(&mut self, now: Time, tag: u32) -> Option<Io> {
+        if self.free {
+            return Some(self.requests.draw(&mut self.random, tag));
+        }
+        self.complete_gated(now, tag)
+    }
+
+    fn complete_gated(&mut self, now: Time, tag: u32) -> Option<Io> {
+        if !self.running {
+            self.arrivals.retire(tag);
+            return None;
+        }
+        let tag = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
+        Some(self.requests.draw(&mut self.random, tag))
+    }
+
+    /// Arrivals of an open loop that wait in the application because `outstanding_max` I/Os are
+    /// outstanding.
+    #[must_use]
+    pub const fn waiting(&self) -> u64 {
+        self.arrivals.waiting_and_lost().0
+    }
+
+    /// Arrivals that came when a million were waiting, and were dropped.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.arrivals.waiting_and_lost().1
+    }
+}
