@@ -1,0 +1,364 @@
+//! Arrays and workloads together, in an event loop of a dozen lines, held against the laws of
+//! queueing and the reference `array-and-control.md`.
+
+use std::collections::BTreeMap;
+
+use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
+use model::{
+    Access, Answer, Array, ArrayConfig, Arrival, Burst, Command, Cost, Io, Mix, Qos, Service,
+    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+};
+
+fn array(service: Service) -> ArrayConfig {
+    ArrayConfig {
+        service,
+        round_trip_ns: 0,
+        link_bytes_per_sec: None,
+        write_protocol: WriteProtocol::TransferReady,
+        queue_limit: None,
+        volumes: vec![VolumeConfig::default(); 2],
+    }
+}
+
+fn servers(servers: u32, mean_ns: u64, spread: Spread) -> Service {
+    Service::Servers { servers, mean_ns, spread }
+}
+
+fn closed(threads: u32) -> Arrival {
+    Arrival::Closed { threads, think_ns: 0, rate: None }
+}
+
+fn workload(arrival: Arrival, read_share: f64, bytes: u32) -> WorkloadConfig {
+    WorkloadConfig {
+        arrival,
+        mix: Mix::ReadWrite { read_share, sizes: SizeMix(vec![(bytes, 1)]) },
+        access: Access::Random,
+        working_set: 1 << 30,
+        burst: None,
+    }
+}
+
+/// What came of a run: each I/O with its dispatch and its answer.
+type Run = Vec<(Time, Io, Answer)>;
+
+fn run(array: &ArrayConfig, workload: &WorkloadConfig, seconds: u64) -> Run {
+    let (mut array, mut workload) = (Array::new(array, 1), Workload::new(workload, 2));
+    let mut run = Run::new();
+    let mut pending: BTreeMap<(Time, usize), Status> = BTreeMap::new();
+    let mut now = Time::ZERO;
+    workload.start(now);
+    loop {
+        let answer = pending.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+        now = now.max(answer.min(workload.next_wakeup()));
+        if now >= Time(seconds * SECOND) {
+            return run;
+        }
+        let due = if answer <= now {
+            let ((_, index), status) = pending.pop_first().unwrap();
+            array.done(status);
+            workload.complete(now, run[index].1.tag)
+        } else {
+            workload.wake(now)
+        };
+        if let Some(io) = due {
+            let command = Command { volume: 0, host: 0, op: io.op, bytes: io.bytes };
+            let answer = array.dispatch(now, command);
+            pending.insert((answer.at, run.len()), answer.status);
+            run.push((now, io, answer));
+        }
+    }
+}
+
+fn mean_response(run: &Run) -> f64 {
+    let sum: u64 = run.iter().map(|(at, _, answer)| answer.at.since(*at)).sum();
+    sum as f64 / run.len() as f64
+}
+
+fn close(found: f64, expected: f64, tolerance: f64) -> bool {
+    (found / expected - 1.0).abs() <= tolerance
+}
+
+#[test]
+fn closed_networks_obey_their_exact_solution() {
+    // Section 1: R(n) = S (1 + (n-1)/N), X(n) = n / R(n).
+    for (n, count) in [(1, 100), (8, 1), (32, 100), (64, 40), (96, 100)] {
+        let service = servers(count, 500 * MICROSECOND, Spread::Exponential);
+        let run = run(&array(service), &workload(closed(n), 1.0, 4096), 40);
+        let expected = 500e3 * (1.0 + f64::from(n - 1) / f64::from(count));
+        assert!(close(mean_response(&run), expected, 0.01), "n={n} N={count}");
+        let rate = run.len() as f64 / 40.0;
+        assert!(close(rate, f64::from(n) * 1e9 / expected, 0.01), "n={n} N={count}: {rate}");
+    }
+}
+
+#[test]
+fn one_server_with_constant_service_is_a_queue_without_variance() {
+    let service = servers(1, 100 * MICROSECOND, Spread::Constant);
+    let run = run(&array(service), &workload(closed(10), 1.0, 4096), 1);
+    assert_eq!(run.last().unwrap().2.array_ns, 1_000 * MICROSECOND);
+}
+
+#[test]
+fn the_array_counts_what_flasharray_counts() {
+    // Section 7.1 and 7.5: operation, bytes, DAVG and array latency in microseconds.
+    let immediate = WriteProtocol::Immediate { unsolicited: 32 << 10, max_burst: 256 << 10 };
+    for (protocol, op, bytes, device, reported) in [
+        (WriteProtocol::TransferReady, Op::Read, 4096, 400, 300),
+        (WriteProtocol::TransferReady, Op::Write, 4096, 500, 400),
+        (immediate, Op::Read, 4096, 400, 300),
+        (immediate, Op::Write, 4096, 400, 300),
+        (immediate, Op::Write, 128 << 10, 500, 400),
+    ] {
+        let mut config = array(servers(1, 300 * MICROSECOND, Spread::Constant));
+        config.round_trip_ns = 100 * MICROSECOND;
+        config.write_protocol = protocol;
+        let answer =
+            Array::new(&config, 1).dispatch(Time(7), Command { volume: 0, host: 0, op, bytes });
+        assert_eq!(answer.at, Time(7 + device * MICROSECOND), "{protocol:?} {op:?} {bytes}");
+        assert_eq!(answer.array_ns, reported * MICROSECOND, "{protocol:?} {op:?} {bytes}");
+    }
+}
+
+#[test]
+fn a_link_caps_each_direction_at_its_rate() {
+    let mut config = array(servers(100, 100 * MICROSECOND, Spread::Exponential));
+    config.link_bytes_per_sec = Some(1_000_000_000);
+    for (read_share, expected) in [(1.0, 1e9), (0.0, 1e9), (0.5, 2e9)] {
+        let run = run(&config, &workload(closed(64), read_share, 32 << 10), 2);
+        let rate = run.len() as f64 * 32768.0 / 2.0;
+        assert!(close(rate, expected, 0.03), "{read_share}: {rate}");
+    }
+}
+
+#[test]
+fn a_raid_pool_loses_its_penalty_on_writes() {
+    // Section 7.2: front-end rate = spindles * rate / (reads + penalty * writes).
+    for (read_share, expected) in [(1.0, 1_000.0), (0.5, 400.0), (0.0, 250.0)] {
+        let config = array(Service::Spindles {
+            spindles: 10,
+            mean_ns: 10 * MILLISECOND,
+            spread: Spread::Constant,
+            write_penalty: 4,
+            write_cache_ns: None,
+        });
+        let run = run(&config, &workload(closed(512), read_share, 16 << 10), 60);
+        let rate = run.len() as f64 / 60.0;
+        assert!(close(rate, expected, 0.06), "{read_share}: {rate}");
+    }
+}
+
+#[test]
+fn a_curve_gives_the_latency_of_the_outstanding_count() {
+    let config = array(Service::Curve(vec![(1, 100_000), (33, 420_000)]));
+    let run = run(&config, &workload(closed(17), 1.0, 4096), 1);
+    assert_eq!(run.last().unwrap().2.array_ns, 260_000);
+}
+
+#[test]
+fn quality_of_service_delays_completions_to_its_rate() {
+    // Section 8.5: bronze at 512 KiB, 26.3 I/Os a second while burst credit lasts, then 13.2.
+    let mut config = array(servers(100, 500 * MICROSECOND, Spread::Constant));
+    config.volumes[0].qos =
+        Some(Qos { max: 1_000, burst: 2_000, burst_secs: 60, cost: Cost::SolidFire });
+    let run = run(&config, &workload(closed(32), 0.0, 512 << 10), 120);
+    let ended = |from, to| {
+        let ended = run
+            .iter()
+            .filter(|(_, _, answer)| (Time(from * SECOND)..Time(to * SECOND)).contains(&answer.at));
+        ended.count() as f64 / (to - from) as f64
+    };
+    assert!(close(ended(0, 60), 26.3, 0.01), "{}", ended(0, 60));
+    assert!(close(ended(62, 118), 13.2, 0.01), "{}", ended(62, 118));
+    assert!(run.is_sorted_by_key(|(_, _, answer)| answer.at), "first come, first served");
+    let throttled = run.iter().rev().find(|(_, _, answer)| answer.at < Time(60 * SECOND)).unwrap();
+    assert!(throttled.2.array_ns > SECOND, "injected latency is the array's");
+}
+
+#[test]
+fn above_its_limit_the_array_is_full() {
+    let mut config = array(servers(1, SECOND, Spread::Constant));
+    config.round_trip_ns = 100;
+    config.queue_limit = Some(2);
+    let mut array = Array::new(&config, 1);
+    let read = Command { volume: 0, host: 0, op: Op::Read, bytes: 4096 };
+    let answers = [0, 1, 2].map(|at| array.dispatch(Time(at), read));
+    assert_eq!(
+        answers.map(|answer| answer.status),
+        [Status::Good, Status::Good, Status::TaskSetFull]
+    );
+    assert_eq!(answers[2], Answer { at: Time(102), status: Status::TaskSetFull, array_ns: 0 });
+    array.done(Status::TaskSetFull);
+    assert_eq!(array.outstanding(), 2);
+    array.done(Status::Good);
+    assert_eq!(array.dispatch(Time(SECOND), read).status, Status::Good);
+}
+
+#[test]
+fn a_reservation_shuts_other_hosts_out_of_its_volume() {
+    let mut config = array(servers(1, 100, Spread::Constant));
+    config.volumes[0].reserve_hold_ns = 1_000;
+    let mut array = Array::new(&config, 1);
+    let mut status = |now, volume, host, op| {
+        array.dispatch(Time(now), Command { volume, host, op, bytes: 512 }).status
+    };
+    assert_eq!(status(0, 0, 1, Op::Reserve), Status::Good);
+    for op in [Op::Read, Op::Write, Op::Reserve, Op::Ats] {
+        assert_eq!(status(500, 0, 2, op), Status::ReservationConflict, "{op:?}");
+    }
+    assert_eq!(status(500, 0, 1, Op::Read), Status::Good, "its own host");
+    assert_eq!(status(500, 1, 2, Op::Read), Status::Good, "another volume");
+    assert_eq!(status(1_099, 0, 2, Op::Read), Status::ReservationConflict, "the last moment");
+    assert_eq!(status(1_100, 0, 2, Op::Read), Status::Good, "released");
+    assert_eq!(status(1_200, 0, 2, Op::Ats), Status::Good);
+    assert_eq!(status(1_201, 0, 1, Op::Ats), Status::Good, "an ATS locks no host out");
+}
+
+#[test]
+fn threads_with_a_target_rate_never_exceed_it() {
+    // S0: 96 threads for 130,000 I/Os a second.
+    let service = || servers(1_000, 500 * MICROSECOND, Spread::Exponential);
+    let arrival = Arrival::Closed { threads: 96, think_ns: 0, rate: Some(130_000.0) };
+    let fast = run(&array(service()), &workload(arrival.clone(), 1.0, 4096), 2);
+    assert!(fast.len() <= 260_001 && fast.len() > 259_000, "{}", fast.len());
+    let gaps = fast.windows(2).map(|pair| pair[1].0.since(pair[0].0));
+    assert!(gaps.min().unwrap() >= 7_692, "no two closer than the rate allows");
+    let slow = array(servers(32, 500 * MICROSECOND, Spread::Constant));
+    let slow = run(&slow, &workload(arrival, 1.0, 4096), 2);
+    let unlimited = array(servers(32, 500 * MICROSECOND, Spread::Constant));
+    let unlimited = run(&unlimited, &workload(closed(96), 1.0, 4096), 2);
+    assert!(close(slow.len() as f64, unlimited.len() as f64, 0.01), "a rate out of reach");
+}
+
+#[test]
+fn ioping_is_one_thread_that_thinks() {
+    let arrival = Arrival::Closed { threads: 1, think_ns: SECOND, rate: None };
+    let config = array(servers(1, MILLISECOND, Spread::Constant));
+    let run = run(&config, &workload(arrival, 1.0, 4096), 10);
+    let starts: Vec<u64> = run.iter().map(|(at, ..)| at.0).collect();
+    assert_eq!(starts, (0..10).map(|i| i * (SECOND + MILLISECOND)).collect::<Vec<_>>());
+}
+
+#[test]
+fn open_arrivals_have_their_rate_and_their_spread() {
+    let service = || servers(1 << 16, 10 * MICROSECOND, Spread::Constant);
+    for (poisson, variation2) in [(true, 1.0), (false, 0.0)] {
+        let arrival = Arrival::Open { rate: 100_000.0, poisson, outstanding_max: 4_096 };
+        let run = run(&array(service()), &workload(arrival, 1.0, 4096), 10);
+        assert!(close(run.len() as f64, 1e6, 0.005), "{}", run.len());
+        let gaps: Vec<f64> =
+            run.windows(2).map(|pair| pair[1].0.since(pair[0].0) as f64 / 1e4).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
+        assert!((squares / (mean * mean) - 1.0 - variation2).abs() < 0.01, "{squares}");
+    }
+}
+
+#[test]
+fn an_open_queue_obeys_pollaczek_and_khinchine() {
+    // One server at 70 %: R = S (1 + rho (1 + cv^2) / (2 (1 - rho))).
+    for (spread, cv2) in
+        [(Spread::Constant, 0.0), (Spread::Exponential, 1.0), (Spread::Lognormal(2.0), 4.0)]
+    {
+        let arrival = Arrival::Open { rate: 7_000.0, poisson: true, outstanding_max: 1 << 16 };
+        let config = array(servers(1, 100 * MICROSECOND, spread));
+        let run = run(&config, &workload(arrival, 1.0, 4096), 300);
+        let expected = 1e5 * (1.0 + 0.7 * (1.0 + cv2) / 0.6);
+        assert!(close(mean_response(&run), expected, 0.03), "{spread:?} {}", mean_response(&run));
+    }
+}
+
+#[test]
+fn arrivals_above_the_outstanding_limit_wait_in_the_application() {
+    let arrival = Arrival::Open { rate: 1_000.0, poisson: false, outstanding_max: 2 };
+    let mut workload = Workload::new(&workload(arrival, 1.0, 4096), 1);
+    workload.start(Time::ZERO);
+    let issued: Vec<_> =
+        core::iter::from_fn(|| workload.wake(Time(10 * MILLISECOND))).map(|io| io.tag).collect();
+    assert_eq!(issued, [0, 1]);
+    assert_eq!(workload.waiting(), 8);
+    assert_eq!(workload.complete(Time(10 * MILLISECOND), 1).map(|io| io.tag), Some(1));
+    assert_eq!(workload.waiting(), 7);
+    workload.wake(Time(2_000 * SECOND));
+    assert_eq!((workload.waiting(), workload.lost()), (1_000_000, 2_000_000 - 1_000_000 - 3));
+    workload.stop();
+    assert_eq!(workload.complete(Time(2_000 * SECOND), 1), None);
+    assert_eq!(workload.next_wakeup(), Time::NEVER);
+}
+
+#[test]
+fn bursts_pause_every_kind_of_arrival() {
+    let burst = Some(Burst { on_ns: 10 * MILLISECOND, off_ns: 30 * MILLISECOND });
+    for arrival in [
+        closed(8),
+        Arrival::Closed { threads: 8, think_ns: 50 * MICROSECOND, rate: None },
+        Arrival::Closed { threads: 8, think_ns: 0, rate: Some(20_000.0) },
+        Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64 },
+    ] {
+        let config = array(servers(8, 100 * MICROSECOND, Spread::Constant));
+        let mut workload = workload(arrival.clone(), 1.0, 4096);
+        let whole = run(&config, &workload, 2).len() as f64;
+        workload.burst = burst;
+        let run = run(&config, &workload, 2);
+        assert!(run.iter().all(|(at, ..)| at.0 % (40 * MILLISECOND) < 10 * MILLISECOND));
+        assert!(close(run.len() as f64, whole / 4.0, 0.05), "{arrival:?}: {} {whole}", run.len());
+    }
+}
+
+#[test]
+fn a_workload_that_is_stopped_and_started_has_as_many_threads_as_before() {
+    let mut workload = Workload::new(&workload(closed(70), 1.0, 4096), 1);
+    assert_eq!(workload.wake(Time::ZERO), None, "not started");
+    workload.start(Time::ZERO);
+    assert_eq!(workload.next_wakeup(), Time::ZERO);
+    let first = core::iter::from_fn(|| workload.wake(Time::ZERO)).count();
+    assert_eq!((first, workload.next_wakeup()), (70, Time::NEVER));
+    workload.stop();
+    assert_eq!(workload.complete(Time(1), 5), None);
+    assert_eq!(workload.wake(Time(2)), None);
+    workload.start(Time(3));
+    let again: Vec<_> = core::iter::from_fn(|| workload.wake(Time(3))).map(|io| io.tag).collect();
+    assert_eq!(again, [5]);
+}
+
+#[test]
+fn sequential_access_goes_through_the_working_set_and_begins_again() {
+    let mut config = workload(closed(1), 1.0, 4096);
+    config.access = Access::Sequential;
+    config.working_set = 3 * 4096 + 512;
+    let mut workload = Workload::new(&config, 1);
+    workload.start(Time::ZERO);
+    let first = workload.wake(Time::ZERO).unwrap();
+    let next = (0..4).map(|_| workload.complete(Time(1), 0).unwrap().lba);
+    assert_eq!((first.lba, next.collect::<Vec<_>>()), (0, vec![8, 16, 0, 8]));
+}
+
+#[test]
+fn mixes_have_their_shares() {
+    let mut config = workload(closed(1), 0.7, 4096);
+    let sizes = SizeMix(vec![(4096, 3), (65536, 1)]);
+    config.mix = Mix::ReadWrite { read_share: 0.7, sizes };
+    config.working_set = 1 << 20;
+    let mut workload = Workload::new(&config, 1);
+    workload.start(Time::ZERO);
+    let ios: Vec<Io> = (0..100_000).filter_map(|_| workload.complete(Time(0), 0)).collect();
+    let share = |chosen: fn(&Io) -> bool| {
+        ios.iter().filter(|io| chosen(io)).count() as f64 / ios.len() as f64
+    };
+    assert!(close(share(|io| io.op == Op::Read), 0.7, 0.01));
+    assert!(close(share(|io| io.bytes == 4096), 0.75, 0.01));
+    assert!(close(share(|io| io.lba < 1_024), 0.5, 0.02));
+    assert!(ios.iter().all(|io| io.lba * 512 + u64::from(io.bytes) <= 1 << 20));
+    for (mix, op) in [(Mix::Reserve, Op::Reserve), (Mix::Ats, Op::Ats)] {
+        let mut workload = Workload::new(&WorkloadConfig { mix, ..config.clone() }, 1);
+        workload.start(Time::ZERO);
+        assert_eq!(workload.wake(Time::ZERO).map(|io| (io.op, io.bytes)), Some((op, 512)));
+    }
+}
+
+#[test]
+fn one_seed_gives_one_result() {
+    let config = array(servers(20, 500 * MICROSECOND, Spread::Lognormal(1.5)));
+    let arrival = Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64 };
+    let workload = workload(arrival, 0.5, 8192);
+    assert!(run(&config, &workload, 1) == run(&config, &workload, 1));
+}
