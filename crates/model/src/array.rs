@@ -113,7 +113,7 @@ impl Array {
         Answer {
             at: done + self.fabric.back_ns,
             status: Status::Good,
-            array_ns: done.since(arrive).saturating_sub(transfer.total_ns - transfer.counted_ns),
+            array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
     }
 

@@ -10,27 +10,34 @@ pub(crate) struct Fabric {
     /// From the host to the array, and back.
     pub(crate) out_ns: u64,
     pub(crate) back_ns: u64,
-    write_protocol: WriteProtocol,
+    /// Bytes of a write that travel with the command, and bytes of each further round trip.
+    unsolicited: u32,
+    max_burst: u32,
     /// To the host and to the array; `None` is unlimited.
     links: Option<[Link; 2]>,
 }
 
 /// What data cost a command, beside the way out and back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     /// Further round trips and time on the link.
     pub(crate) total_ns: u64,
-    /// The part of it that the array counts as its own latency.
-    pub(crate) counted_ns: u64,
+    /// The part of it that the array does not count as its own latency.
+    pub(crate) uncounted_ns: u64,
 }
 
 impl Fabric {
     pub(crate) fn new(config: &ArrayConfig) -> Self {
         let out_ns = config.round_trip_ns / 2;
+        let (unsolicited, max_burst) = match config.write_protocol {
+            WriteProtocol::TransferReady => (0, u32::MAX),
+            WriteProtocol::Immediate { unsolicited, max_burst } => (unsolicited, max_burst.max(1)),
+        };
         Self {
             out_ns,
             back_ns: config.round_trip_ns - out_ns,
-            write_protocol: config.write_protocol,
+            unsolicited,
+            max_burst,
             links: config.link_bytes_per_sec.map(|rate| [Link::new(rate), Link::new(rate)]),
         }
     }
@@ -40,34 +47,32 @@ impl Fabric {
     /// Time on the link and further round trips are added to the service instead of standing
     /// before it: then commands reach the servers in the order of dispatch, the sum and the rate
     /// are the same, and writes that wait for the link do not delay reads that need not.
+    ///
+    /// The array's timer runs while the data of a further round trip come, because the array
+    /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
     #[inline]
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
-        let writes = match op {
-            Op::Read => false,
-            Op::Write | Op::Ats => true,
-            Op::Reserve => return Transfer::default(),
-        };
+        let writes = matches!(op, Op::Write | Op::Ats);
+        let rounds = u64::from(writes) * self.further_rounds(bytes);
         let link_ns = match &mut self.links {
             Some(links) => links[usize::from(writes)].send(arrive, bytes),
             None => 0,
         };
-        let rounds = if writes { self.further_rounds(bytes) } else { 0 };
-        if rounds == 0 {
-            return Transfer { total_ns: link_ns, counted_ns: 0 };
+        let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
+        Transfer {
+            total_ns: rounds_ns.saturating_add(link_ns),
+            uncounted_ns: if rounds == 0 { link_ns } else { 0 },
         }
-        let total_ns = rounds.saturating_mul(self.out_ns + self.back_ns).saturating_add(link_ns);
-        Transfer { total_ns, counted_ns: total_ns }
     }
 
-    /// Round trips of a write after the first (sections 7.1 and 7.5). The array asks for the data
-    /// of these, so its timer runs while they come [S0].
+    /// Round trips of a write after the first (sections 7.1 and 7.5).
+    #[inline]
     fn further_rounds(&self, bytes: u32) -> u64 {
-        match self.write_protocol {
-            WriteProtocol::TransferReady => 1,
-            WriteProtocol::Immediate { unsolicited, max_burst } => {
-                u64::from(bytes.saturating_sub(unsolicited).div_ceil(max_burst.max(1)))
-            }
+        let solicited = bytes.saturating_sub(self.unsolicited);
+        if solicited <= self.max_burst {
+            return u64::from(solicited > 0);
         }
+        u64::from(solicited.div_ceil(self.max_burst))
     }
 }
 
@@ -129,7 +134,7 @@ mod tests {
         ] {
             let transfer = fabric(protocol, None).transfer(Time::ZERO, op, bytes);
             let ns = further * 100;
-            assert_eq!(transfer, Transfer { total_ns: ns, counted_ns: ns }, "{protocol:?} {op:?}");
+            assert_eq!(transfer, Transfer { total_ns: ns, uncounted_ns: 0 }, "{protocol:?} {op:?}");
         }
     }
 
@@ -138,9 +143,9 @@ mod tests {
         let mut fabric = fabric(COMSTAR, Some(1_000_000_000));
         for expected in [1_000, 2_000] {
             let read = fabric.transfer(Time::ZERO, Op::Read, 1_000);
-            assert_eq!(read, Transfer { total_ns: expected, counted_ns: 0 });
+            assert_eq!(read, Transfer { total_ns: expected, uncounted_ns: expected });
             let write = fabric.transfer(Time::ZERO, Op::Write, 1_000);
-            assert_eq!(write, Transfer { total_ns: expected, counted_ns: 0 });
+            assert_eq!(write, Transfer { total_ns: expected, uncounted_ns: expected });
         }
         assert_eq!(fabric.transfer(Time(1_500), Op::Read, 500).total_ns, 1_000);
     }

@@ -28,19 +28,14 @@ pub struct Io {
 /// Draws I/Os.
 #[derive(Clone, Debug)]
 pub(crate) struct Requests {
-    ops: Ops,
+    /// The first when 32 random bits are below `first_below`, else the second.
+    ops: [Op; 2],
+    first_below: u64,
     sizes: Box<[Size]>,
     access: Access,
     /// Sectors of the working set, and where the next sequential I/O begins.
     sectors: u64,
     next: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Ops {
-    /// Reads when 32 random bits are below this, else writes.
-    ReadsBelow(u64),
-    Only(Op),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,24 +52,25 @@ impl Requests {
     pub(crate) fn new(config: &WorkloadConfig) -> Self {
         let sectors = (config.working_set / u64::from(SECTOR)).max(1);
         // A metadata operation is one small I/O: the lock's sector (section 7.4).
-        let (ops, sizes): (_, &[(u32, u32)]) = match &config.mix {
-            Mix::ReadWrite { read_share, sizes } => {
-                (Ops::ReadsBelow((read_share * (1_u64 << 32) as f64) as u64), &sizes.0)
-            }
-            Mix::Reserve => (Ops::Only(Op::Reserve), &[(SECTOR, 1)]),
-            Mix::Ats => (Ops::Only(Op::Ats), &[(SECTOR, 1)]),
+        let (ops, first_share, sizes): (_, _, &[_]) = match &config.mix {
+            Mix::ReadWrite { read_share, sizes } => ([Op::Read, Op::Write], *read_share, &sizes.0),
+            Mix::Reserve => ([Op::Reserve; 2], 1.0, &[(SECTOR, 1)]),
+            Mix::Ats => ([Op::Ats; 2], 1.0, &[(SECTOR, 1)]),
         };
-        Self { ops, sizes: thresholds(sizes, sectors), access: config.access, sectors, next: 0 }
+        Self {
+            ops,
+            first_below: (first_share * (1_u64 << 32) as f64) as u64,
+            sizes: thresholds(sizes, sectors),
+            access: config.access,
+            sectors,
+            next: 0,
+        }
     }
 
     #[inline]
     pub(crate) fn draw(&mut self, random: &mut Random, tag: u32) -> Io {
         let bits = random.bits();
-        let op = match self.ops {
-            Ops::ReadsBelow(share) if u64::from(bits as u32) < share => Op::Read,
-            Ops::ReadsBelow(_) => Op::Write,
-            Ops::Only(op) => op,
-        };
+        let op = self.ops[usize::from(u64::from(bits as u32) >= self.first_below)];
         let size = self.size(random);
         let lba = match self.access {
             Access::Random => below(bits, size.places) * u64::from(size.sectors),
