@@ -163,7 +163,7 @@ impl Engine {
         record.pieces = 1;
         let (bytes, path) = (record.bytes, PathId(record.path));
         let command =
-            Dispatch { io: IoId(io), vdisk: VdiskId(record.vdisk), path, op: record.op, bytes };
+            Dispatch { io: IoId(io), vdisk: VdiskId(record.vdisk), path, op: record.op, offset: 0, bytes };
         self.counters.paths[path.index()].active.enter(self.now);
         self.counters.adapters[adapter.index()].active.enter(self.now);
         if bytes <= piece {
@@ -178,8 +178,10 @@ impl Engine {
         self.extra_of(io);
         let pieces = command.bytes.div_ceil(piece);
         self.ios[io].pieces = pieces as u16;
+        let mut offset = 0;
         for bytes in split::pieces(command.bytes, piece) {
-            self.outputs.push_back(Output::Dispatch(Dispatch { bytes, ..command }));
+            self.outputs.push_back(Output::Dispatch(Dispatch { offset, bytes, ..command }));
+            offset += bytes;
         }
         let gates = [
             &mut self.counters.paths[command.path.index()],

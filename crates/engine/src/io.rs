@@ -102,6 +102,8 @@ pub struct Dispatch {
     pub path: PathId,
     /// What it does.
     pub op: Op,
+    /// Where this piece begins, in bytes from the beginning of the I/O.
+    pub offset: u32,
     /// Bytes of this piece.
     pub bytes: u32,
 }

@@ -1,0 +1,130 @@
+//! Keys of events and tags of I/Os: small numbers packed into one word.
+
+use counters::{IoId, Status, Time};
+use engine::Dispatch;
+
+/// What an event is; earlier variants first at the same instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A timed event of the scenario.
+    Event = 0,
+    /// A host is up again after a reboot.
+    Boot = 1,
+    /// A workload stops.
+    Stop = 2,
+    /// A workload starts.
+    Start = 3,
+    /// The answer of an array.
+    Done = 4,
+    /// The engine asked to be woken.
+    Wake = 5,
+    /// A workload has something to issue.
+    Arrival = 6,
+}
+
+/// What an event is about, packed below its time: class, then host, then the I/O with its piece
+/// and status, or the index of an event or a workload. The order of the fields is the tie rule.
+#[derive(Clone, Copy)]
+pub(crate) struct Key(u64);
+
+impl Key {
+    const PIECE_SHIFT: u32 = 3;
+    const IO_SHIFT: u32 = 13;
+    const HOST_SHIFT: u32 = 41;
+    const CLASS_SHIFT: u32 = 60;
+
+    pub(crate) const fn new(class: Class, host: usize, index: u64) -> Self {
+        let class = (class as u64) << Self::CLASS_SHIFT;
+        Self(class | ((host as u64) << Self::HOST_SHIFT) | index)
+    }
+
+    /// No piece is smaller than 32 KB (`Disk.DiskMaxIOSize`), so the offset in units of it
+    /// numbers them.
+    #[inline]
+    pub(crate) const fn done(host: usize, dispatch: &Dispatch, status: Status) -> Self {
+        let io = (dispatch.io.0 as u64) << Self::IO_SHIFT;
+        let piece = ((dispatch.offset >> 15) as u64) << Self::PIECE_SHIFT;
+        Self::new(Class::Done, host, io | piece | status as u64)
+    }
+
+    #[inline]
+    pub(crate) const fn class(self) -> Class {
+        match self.0 >> Self::CLASS_SHIFT {
+            0 => Class::Event,
+            1 => Class::Boot,
+            2 => Class::Stop,
+            3 => Class::Start,
+            4 => Class::Done,
+            5 => Class::Wake,
+            _ => Class::Arrival,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn host(self) -> usize {
+        ((self.0 >> Self::HOST_SHIFT) & ((1 << (Self::CLASS_SHIFT - Self::HOST_SHIFT)) - 1)) as usize
+    }
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        (self.0 & ((1 << Self::HOST_SHIFT) - 1)) as usize
+    }
+
+    #[inline]
+    pub(crate) const fn io(self) -> IoId {
+        IoId(((self.0 & ((1 << Self::HOST_SHIFT) - 1)) >> Self::IO_SHIFT) as u32)
+    }
+
+    #[inline]
+    pub(crate) const fn status(self) -> Status {
+        const BUSY: u64 = Status::Busy as u64;
+        const FULL: u64 = Status::TaskSetFull as u64;
+        const CONFLICT: u64 = Status::ReservationConflict as u64;
+        const CHECK: u64 = Status::CheckCondition as u64;
+        match self.0 & ((1 << Self::PIECE_SHIFT) - 1) {
+            BUSY => Status::Busy,
+            FULL => Status::TaskSetFull,
+            CONFLICT => Status::ReservationConflict,
+            CHECK => Status::CheckCondition,
+            _ => Status::Good,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn at(self, time: Time) -> u128 {
+        ((time.0 as u128) << 64) | self.0 as u128
+    }
+
+    /// The two halves of a packed event.
+    #[inline]
+    pub(crate) const fn unpack(event: u128) -> (Time, Self) {
+        (Time((event >> 64) as u64), Self(event as u64))
+    }
+}
+
+/// What the guest knows an I/O by: which workload of the virtual disk, and which of its threads.
+#[derive(Clone, Copy)]
+pub(crate) struct Tag(pub(crate) u32);
+
+impl Tag {
+    const SLOT_BITS: u32 = 20;
+    /// The most threads of a workload.
+    pub(crate) const SLOTS: u32 = 1 << Self::SLOT_BITS;
+    /// The most workloads on a virtual disk.
+    pub(crate) const ORDINALS: u32 = 1 << (32 - Self::SLOT_BITS);
+
+    #[inline]
+    pub(crate) const fn new(ordinal: u32, slot: u32) -> Self {
+        Self((ordinal << Self::SLOT_BITS) | slot)
+    }
+
+    #[inline]
+    pub(crate) const fn ordinal(self) -> usize {
+        (self.0 >> Self::SLOT_BITS) as usize
+    }
+
+    #[inline]
+    pub(crate) const fn slot(self) -> u32 {
+        self.0 & (Self::SLOTS - 1)
+    }
+}

@@ -1,0 +1,16 @@
+//! The virtual-time driver: hosts, arrays and workloads of a scenario, from one event to the
+//! next, as fast as the machine allows; and the same by the wall clock.
+//!
+//! It stands between the pure engine and whoever asks for a run. Nothing here decides how an I/O
+//! is queued: it carries inputs to the engines and does what they say.
+
+pub mod bench;
+mod component;
+mod event;
+mod heap;
+mod key;
+mod machine;
+mod run;
+
+pub use machine::{LogLine, Logged, Watch};
+pub use run::{EPOCH_MS, Limits, Outcome, Progress, WindowView, run, run_watched};

@@ -1,0 +1,380 @@
+//! The loop: hosts, arrays and workloads of one component, and what happens among them in order.
+//!
+//! ```text
+//!   workload --Submit--> engine --Dispatch--> array
+//!      ^                   | ^                  |
+//!      +----Complete-------+ +------Done--------+   (one event an I/O: the answer)
+//! ```
+//!
+//! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
+//! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
+
+use counters::{Time, VdiskId};
+use engine::{Dispatch, Engine, Event, Input, Output, Request};
+use scenario::Scenario;
+
+use crate::{
+    heap::Heap,
+    key::{Class, Key, Tag},
+};
+
+/// Whoever looks on: the clock of a run in real time, the journal, a debugger.
+pub trait Watch {
+    /// Called before anything happens at `at`.
+    #[inline]
+    fn before(&mut self, _at: Time) {}
+    /// Called with every input of a host's engine; `host` is its index in the scenario.
+    #[inline]
+    fn input(&mut self, _host: usize, _at: Time, _input: &Input) {}
+    /// Called with every output of it.
+    #[inline]
+    fn output(&mut self, _host: usize, _at: Time, _output: &Output) {}
+}
+
+/// Nobody looks on.
+impl Watch for () {}
+
+/// A line of the log: a change that an administrator would find in vmkernel.log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When.
+    pub at: Time,
+    /// Index into [`Scenario::hosts`].
+    pub host: usize,
+    /// What.
+    pub what: Logged,
+}
+
+/// What is logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// An event of the engine.
+    Event(Event),
+    /// A setting that the host refused: its line.
+    Refused(String),
+}
+
+/// Lines kept of a log; what comes after them is only counted.
+const LOG_MAX: usize = 1000;
+
+/// A host under simulation.
+pub(crate) struct Host {
+    /// Its index in the scenario.
+    pub(crate) index: usize,
+    pub(crate) engine: Engine,
+    /// Array (of this component) and volume of each virtual disk.
+    targets: Vec<(u32, u32)>,
+    /// The workloads that issued to each virtual disk, by the ordinal in their tags.
+    seats: Vec<Vec<u32>>,
+    /// What is with the driver, by `IoId`.
+    flights: Vec<Flight>,
+    /// The earliest wake-up in the event list.
+    armed: Time,
+    /// Between going down for a reboot and being up again.
+    pub(crate) is_down: bool,
+    /// Which of its VMs are on.
+    pub(crate) is_on: Vec<bool>,
+}
+
+/// A command with the array.
+#[derive(Clone, Copy, Default)]
+struct Flight {
+    array: u32,
+    /// The latency that the array reports; of several pieces the longest.
+    array_ns: u64,
+}
+
+/// A workload and where it plays.
+pub(crate) struct Player {
+    pub(crate) workload: model::Workload,
+    pub(crate) host: usize,
+    pub(crate) vdisk: VdiskId,
+    ordinal: u32,
+    /// Whether it has been started; it issues nothing while its guest is down all the same.
+    pub(crate) is_running: bool,
+    /// The earliest arrival in the event list.
+    armed: Time,
+}
+
+/// One component at work.
+pub(crate) struct Machine<'a, W> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) hosts: Vec<Host>,
+    /// Position in `hosts` of each host of the scenario.
+    pub(crate) local: Vec<Option<usize>>,
+    arrays: Vec<model::Array>,
+    pub(crate) players: Vec<Player>,
+    /// Position in `players` of each workload of the scenario.
+    pub(crate) player_of: Vec<Option<usize>>,
+    events: Heap,
+    pub(crate) watch: W,
+    pub(crate) log: Vec<LogLine>,
+    /// I/Os completed.
+    pub(crate) ios: u64,
+}
+
+impl<'a, W: Watch> Machine<'a, W> {
+    /// Sets up the hosts of one component, at [`Time::ZERO`].
+    pub(crate) fn new(scenario: &'a Scenario, hosts: &[usize], watch: W) -> Self {
+        let mut machine = Self {
+            scenario,
+            hosts: Vec::new(),
+            local: vec![None; scenario.hosts.len()],
+            arrays: Vec::new(),
+            players: Vec::new(),
+            player_of: vec![None; scenario.workloads.len()],
+            events: Heap::default(),
+            watch,
+            log: Vec::new(),
+            ios: 0,
+        };
+        let mut array_of = vec![None; scenario.arrays.len()];
+        for &host in hosts {
+            machine.add_host(host, &mut array_of);
+        }
+        machine.add_workloads();
+        for (index, event) in scenario.events.iter().enumerate() {
+            if let Some(host) = machine.local[event.host] {
+                machine.push(event.at, Key::new(Class::Event, host, index as u64));
+            }
+        }
+        machine
+    }
+
+    fn add_host(&mut self, index: usize, array_of: &mut [Option<u32>]) {
+        let scenario = self.scenario;
+        let host = &scenario.hosts[index];
+        let arrays = &mut self.arrays;
+        let mut local_array = |array: usize| {
+            *array_of[array].get_or_insert_with(|| {
+                let seed = stream(scenario.seed, Stream::Array, array);
+                arrays.push(model::Array::new(&scenario.arrays[array].config, seed));
+                (arrays.len() - 1) as u32
+            })
+        };
+        let targets = host.targets.iter().map(|t| (local_array(t.array), t.volume)).collect();
+        let local = self.hosts.len();
+        self.local[index] = Some(local);
+        self.hosts.push(Host {
+            index,
+            engine: Engine::new(&host.config),
+            targets,
+            seats: vec![Vec::new(); host.config.vdisks.len()],
+            flights: Vec::new(),
+            armed: Time::NEVER,
+            is_down: false,
+            is_on: host.config.vms.iter().map(|vm| vm.powered_on).collect(),
+        });
+        for knob in &host.settings {
+            self.input(local, Time::ZERO, Input::Set(*knob));
+        }
+        if !host.settings.is_empty() {
+            self.input(local, Time::ZERO, Input::Reboot);
+        }
+    }
+
+    fn add_workloads(&mut self) {
+        for (index, workload) in self.scenario.workloads.iter().enumerate() {
+            let Some(host) = self.local[workload.host] else { continue };
+            let seed = stream(self.scenario.seed, Stream::Workload, index);
+            let id = self.players.len();
+            self.player_of[index] = Some(id);
+            self.players.push(Player {
+                workload: model::Workload::new(&workload.config, seed),
+                host,
+                vdisk: workload.vdisk,
+                ordinal: 0,
+                is_running: false,
+                armed: Time::NEVER,
+            });
+            self.seat(id, host, workload.vdisk);
+            let starts_and_stops = [(workload.starts, Class::Start), (workload.stops, Class::Stop)];
+            for (at, class) in starts_and_stops.into_iter().filter(|(at, _)| *at != Time::NEVER) {
+                self.push(at, Key::new(class, host, id as u64));
+            }
+        }
+    }
+
+    /// Gives a workload its place on a virtual disk. What it has outstanding on another one comes
+    /// back to it all the same.
+    pub(crate) fn seat(&mut self, player: usize, host: usize, vdisk: VdiskId) {
+        let seats = &mut self.hosts[host].seats[vdisk.index()];
+        let ordinal = seats.len() as u32 % Tag::ORDINALS;
+        seats.push(player as u32);
+        let player = &mut self.players[player];
+        (player.host, player.vdisk, player.ordinal) = (host, vdisk, ordinal);
+    }
+
+    pub(crate) fn push(&mut self, at: Time, key: Key) {
+        self.events.push(key.at(at));
+    }
+
+    /// Lets everything happen that happens before `limit`.
+    pub(crate) fn run_until(&mut self, limit: Time) {
+        while let Some(event) = self.events.pop_below(u128::from(limit.0) << 64) {
+            let (at, key) = Key::unpack(event);
+            self.watch.before(at);
+            match key.class() {
+                Class::Done => self.done(at, key),
+                Class::Arrival => {
+                    self.players[key.index()].armed = Time::NEVER;
+                    self.play(key.index(), at);
+                }
+                Class::Wake => {
+                    self.hosts[key.host()].armed = Time::NEVER;
+                    self.input(key.host(), at, Input::Tick);
+                }
+                Class::Event => self.event(at, key.host(), key.index()),
+                Class::Boot => self.boot(at, key.host()),
+                Class::Start => self.start(key.index(), at),
+                Class::Stop => self.stop(key.index()),
+            }
+        }
+    }
+
+    /// The array answered.
+    #[inline]
+    fn done(&mut self, at: Time, key: Key) {
+        let host = &mut self.hosts[key.host()];
+        let (io, status) = (key.io(), key.status());
+        let flight = host.flights[io.0 as usize];
+        self.arrays[flight.array as usize].done(status);
+        let input = Input::Done { io, status, array_ns: flight.array_ns };
+        self.watch.input(host.index, at, &input);
+        host.engine.handle_input(at, input).expect("a dispatch is answered once for each piece");
+        self.drain(key.host(), at);
+    }
+
+    /// Hands an input over and does what follows from it. A refusal is logged.
+    pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) {
+        let index = self.hosts[host].index;
+        self.watch.input(index, at, &input);
+        if let Err(error) = self.hosts[host].engine.handle_input(at, input) {
+            self.log.push(LogLine { at, host: index, what: Logged::Refused(error.to_string()) });
+        }
+        self.drain(host, at);
+    }
+
+    /// Lets a workload issue what is due.
+    pub(crate) fn play(&mut self, id: usize, at: Time) {
+        let player = &mut self.players[id];
+        let host = &mut self.hosts[player.host];
+        while let Some(io) = player.workload.wake(at) {
+            player.submit(host, at, io, &mut self.watch);
+        }
+        let index = player.host;
+        player.arm(id, &mut self.events);
+        self.drain(index, at);
+    }
+
+    /// Does what the engine decided, until there is nothing left to do at this instant.
+    #[inline]
+    fn drain(&mut self, index: usize, at: Time) {
+        loop {
+            let host = &mut self.hosts[index];
+            let Some(output) = host.engine.poll_output() else { break };
+            self.watch.output(host.index, at, &output);
+            match output {
+                Output::Dispatch(dispatch) => self.dispatch(index, at, &dispatch),
+                Output::Complete { vdisk, tag, .. } => self.complete(index, at, vdisk, Tag(tag)),
+                Output::Cancel { .. } => {}
+                Output::Event(event) => {
+                    let line = LogLine { at, host: host.index, what: Logged::Event(event) };
+                    if self.log.len() < LOG_MAX {
+                        self.log.push(line);
+                    }
+                }
+            }
+        }
+        self.arm_engine(index, at);
+    }
+
+    #[inline]
+    fn arm_engine(&mut self, index: usize, at: Time) {
+        let host = &mut self.hosts[index];
+        if let Some(wakeup) = host.engine.next_wakeup()
+            && wakeup.at < host.armed
+        {
+            host.armed = wakeup.at;
+            self.events.push(Key::new(Class::Wake, index, 0).at(wakeup.at.max(at)));
+        }
+    }
+
+    /// To the array, which knows at once when its answer will be seen.
+    #[inline]
+    fn dispatch(&mut self, index: usize, at: Time, dispatch: &Dispatch) {
+        let host = &mut self.hosts[index];
+        let (array, volume) = host.targets[dispatch.vdisk.index()];
+        let command = model::Command {
+            volume,
+            host: host.index as u32,
+            op: dispatch.op,
+            bytes: dispatch.bytes,
+        };
+        let answer = self.arrays[array as usize].dispatch(at, command);
+        let io = dispatch.io.0 as usize;
+        if io >= host.flights.len() {
+            host.flights.resize(io + 1, Flight::default());
+        }
+        let earlier_ns = if dispatch.offset == 0 { 0 } else { host.flights[io].array_ns };
+        host.flights[io] = Flight { array, array_ns: answer.array_ns.max(earlier_ns) };
+        self.events.push(Key::done(index, dispatch, answer.status).at(answer.at));
+    }
+
+    /// Back to the workload, which may have its next I/O at once.
+    #[inline]
+    fn complete(&mut self, index: usize, at: Time, vdisk: VdiskId, tag: Tag) {
+        self.ios += 1;
+        let id = self.hosts[index].seats[vdisk.index()][tag.ordinal()] as usize;
+        let player = &mut self.players[id];
+        if let Some(io) = player.workload.complete(at, tag.slot()) {
+            let host = player.host;
+            player.submit(&mut self.hosts[host], at, io, &mut self.watch);
+            if host != index {
+                self.drain(host, at);
+            }
+        }
+        self.players[id].arm(id, &mut self.events);
+    }
+}
+
+impl Player {
+    #[inline]
+    fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, watch: &mut W) {
+        let request = Request {
+            vdisk: self.vdisk,
+            op: io.op,
+            lba: io.lba,
+            bytes: io.bytes,
+            tag: Tag::new(self.ordinal, io.tag).0,
+        };
+        let input = Input::Submit(request);
+        watch.input(host.index, at, &input);
+        host.engine.handle_input(at, input).expect("workloads run on VMs that are on");
+    }
+
+    #[inline]
+    fn arm(&mut self, id: usize, events: &mut Heap) {
+        let at = self.workload.next_wakeup();
+        if at < self.armed {
+            self.armed = at;
+            events.push(Key::new(Class::Arrival, self.host, id as u64).at(at));
+        }
+    }
+}
+
+/// What a random stream is for: every station draws from its own.
+enum Stream {
+    Array = 1,
+    Workload = 2,
+}
+
+/// The seed of a station's stream: it depends on the scenario's seed and on the station alone,
+/// not on what it is simulated together with.
+fn stream(seed: u64, kind: Stream, index: usize) -> u64 {
+    let station = ((kind as u64) << 48) | index as u64;
+    let mut mixed = seed ^ station.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,219 @@
+//! A whole run: components side by side, samples, windows, and what comes out.
+
+use counters::{HostCounters, Recording, Sampler, Time};
+use engine::{DeviceLimits, Engine};
+use scenario::Scenario;
+
+use crate::{
+    component,
+    machine::{LogLine, Machine, Watch},
+};
+
+/// What a run yields.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The samples of each host, as [`Scenario::hosts`].
+    pub recordings: Vec<Recording>,
+    /// For each of [`Scenario::windows`], and in it for each host, what was seen over it.
+    pub windows: Vec<Vec<WindowView>>,
+    /// What would be in vmkernel.log, in order of time.
+    pub log: Vec<LogLine>,
+    /// I/Os completed.
+    pub ios: u64,
+}
+
+/// One host over one window.
+#[derive(Clone, Debug)]
+pub struct WindowView {
+    /// One sample that spans the window.
+    pub recording: Recording,
+    /// The counters at its end.
+    pub counters: HostCounters,
+    /// The limits at its end.
+    pub limits: Limits,
+}
+
+/// The limits in force on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// By device.
+    pub devices: Vec<DeviceLimits>,
+    /// By virtual disk: its own depth and that of its adapter.
+    pub vdisks: Vec<(u32, u32)>,
+}
+
+/// What is told of a run under way: the virtual time that the slowest component has reached.
+pub trait Progress: Sync {
+    /// A component has reached `at`; `ios` more I/Os have completed.
+    fn reached(&self, at: Time, ios: u64);
+}
+
+/// Nobody is told.
+impl Progress for () {
+    fn reached(&self, _at: Time, _ios: u64) {}
+}
+
+/// The wall-clock time of [`Time::ZERO`] in recordings: 2020-01-01 00:00:00 UTC.
+pub const EPOCH_MS: i64 = 1_577_836_800_000;
+
+/// Runs a scenario in virtual time, its components on up to `threads` threads. One seed gives one
+/// result, whatever the number of threads.
+#[must_use]
+pub fn run(scenario: &Scenario, threads: usize, progress: &dyn Progress) -> Outcome {
+    let components = component::split(scenario);
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let mut parts = Vec::new();
+        loop {
+            let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let Some(hosts) = components.get(index) else { return parts };
+            let machine = Machine::new(scenario, hosts, ());
+            parts.push(Part::run(machine, progress).0);
+        }
+    };
+    let threads = threads.clamp(1, components.len().max(1));
+    let parts = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut parts = work();
+        for other in others {
+            parts.extend(other.join().expect("a component's thread ends by itself"));
+        }
+        parts
+    });
+    Outcome::join(scenario, parts)
+}
+
+/// Runs a scenario as one component, in order, before the eyes of `watch`.
+pub fn run_watched<W: Watch>(scenario: &Scenario, watch: W) -> (Outcome, W) {
+    let hosts: Vec<_> = (0..scenario.hosts.len()).collect();
+    let (part, watch) = Part::run(Machine::new(scenario, &hosts, watch), &());
+    (Outcome::join(scenario, vec![part]), watch)
+}
+
+/// What one component yields.
+struct Part {
+    hosts: Vec<HostPart>,
+    log: Vec<LogLine>,
+    ios: u64,
+}
+
+/// What one host yields.
+struct HostPart {
+    index: usize,
+    recording: Recording,
+    windows: Vec<WindowView>,
+}
+
+/// The samplers of one host.
+struct HostSamplers {
+    samples: Sampler,
+    open: Vec<Option<Sampler>>,
+    windows: Vec<Option<WindowView>>,
+}
+
+impl Part {
+    /// Runs a component from one moment at which something is read to the next.
+    fn run<W: Watch>(mut machine: Machine<'_, W>, progress: &dyn Progress) -> (Self, W) {
+        let scenario = machine.scenario;
+        let mut samplers: Vec<_> =
+            machine.hosts.iter().map(|h| HostSamplers::new(scenario, h.index, &h.engine)).collect();
+        let mut told = 0;
+        for at in moments(scenario) {
+            machine.run_until(at);
+            for (sampler, host) in samplers.iter_mut().zip(&machine.hosts) {
+                sampler.read(scenario, host.index, at, &host.engine);
+            }
+            progress.reached(at, machine.ios - told);
+            told = machine.ios;
+        }
+        let hosts = samplers.into_iter().zip(&machine.hosts);
+        let hosts = hosts.map(|(samplers, host)| samplers.finish(host.index)).collect();
+        (Self { hosts, log: machine.log, ios: machine.ios }, machine.watch)
+    }
+}
+
+/// Every moment at which counters are read, ascending: samples, and both ends of windows.
+fn moments(scenario: &Scenario) -> Vec<Time> {
+    let samples = (1..).map(|n| n * scenario.sample_ns).take_while(|at| *at < scenario.duration_ns);
+    let mut moments: Vec<_> = samples.map(Time).collect();
+    moments.extend(scenario.windows.iter().flat_map(|window| [window.from, window.to]));
+    moments.push(Time(scenario.duration_ns));
+    moments.sort_unstable();
+    moments.dedup();
+    moments
+}
+
+impl HostSamplers {
+    fn new(scenario: &Scenario, host: usize, engine: &Engine) -> Self {
+        let windows = scenario.windows.len();
+        Self {
+            samples: sampler(scenario, host, Time::ZERO, engine),
+            open: (0..windows).map(|_| None).collect(),
+            windows: (0..windows).map(|_| None).collect(),
+        }
+    }
+
+    fn read(&mut self, scenario: &Scenario, host: usize, at: Time, engine: &Engine) {
+        let is_sample = at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns;
+        if is_sample {
+            self.samples.sample(at, engine.counters());
+        }
+        for (index, window) in scenario.windows.iter().enumerate() {
+            if window.from == at {
+                self.open[index] = Some(sampler(scenario, host, at, engine));
+            }
+            if window.to == at
+                && let Some(mut sampler) = self.open[index].take()
+            {
+                sampler.sample(at, engine.counters());
+                self.windows[index] = Some(WindowView {
+                    recording: sampler.finish(),
+                    counters: engine.counters().clone(),
+                    limits: Limits::of(engine),
+                });
+            }
+        }
+    }
+
+    fn finish(self, index: usize) -> HostPart {
+        let windows = self.windows.into_iter().flatten().collect();
+        HostPart { index, recording: self.samples.finish(), windows }
+    }
+}
+
+fn sampler(scenario: &Scenario, host: usize, from: Time, engine: &Engine) -> Sampler {
+    let inventory = scenario.hosts[host].config.inventory();
+    Sampler::new(inventory, EPOCH_MS, from, engine.counters())
+}
+
+impl Limits {
+    fn of(engine: &Engine) -> Self {
+        let devices = (0..).map_while(|id| engine.device_limits(counters::DeviceId(id)));
+        let vdisks = (0..).map_while(|id| engine.vdisk_depths(counters::VdiskId(id)));
+        Self { devices: devices.collect(), vdisks: vdisks.collect() }
+    }
+}
+
+impl Outcome {
+    /// Puts the hosts of all components back in the scenario's order.
+    fn join(scenario: &Scenario, parts: Vec<Part>) -> Self {
+        let ios = parts.iter().map(|part| part.ios).sum();
+        let (mut hosts, mut log) = (Vec::new(), Vec::new());
+        for part in parts {
+            hosts.extend(part.hosts);
+            log.extend(part.log);
+        }
+        hosts.sort_by_key(|host| host.index);
+        log.sort_by_key(|line| (line.at, line.host));
+        let mut outcome =
+            Self { recordings: Vec::new(), windows: Vec::new(), log, ios };
+        outcome.windows.resize_with(scenario.windows.len(), Vec::new);
+        for host in hosts {
+            outcome.recordings.push(host.recording);
+            for (window, view) in outcome.windows.iter_mut().zip(host.windows) {
+                window.push(view);
+            }
+        }
+        outcome
+    }
+}
