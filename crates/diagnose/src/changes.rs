@@ -1,0 +1,253 @@
+//! The things an administrator can do, with the lines to type: esxcli, PowerCLI, the guest.
+//!
+//! Syntax and moments of effect are those of the reference, sections 1.2, 2, 3 and 6 [S0, S1,
+//! KB-PV, LAMW, QD254].
+
+use crate::{Change, Device, Effect, Facts, Host, drivers};
+
+/// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
+pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
+    keep one VM from crowding out the others of its datastore, one datastore the others of its \
+    adapter, and one host the others of its array; a deeper queue gives some of that fairness \
+    away. Change it only where this workload is known to need it, on every host of the cluster \
+    alike, and think of IOPS limits for the noisy ones. More virtual disks, more virtual adapters \
+    or more datastores often do the same without any knob.";
+
+/// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
+pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
+    const ROOM: f64 = 1.25;
+    let fits = |depth: &u32| f64::from(*depth) > from && f64::from(*depth) >= demand * ROOM;
+    [64, 128, 256, 512].into_iter().find(fits).unwrap_or(1024)
+}
+
+/// Raises DSNRO of a device, or of a vVol protocol endpoint, at once.
+pub(crate) fn raise_dsnro(
+    host: &Host<'_>,
+    device: &Device<'_>,
+    (from, to): (u32, u32),
+    facts: &Facts,
+) -> Change {
+    let name = device.flow.name;
+    let option = if facts.device(name).is_protocol_endpoint {
+        Some("/Scsi/ScsiVVolPESNRO")
+    } else {
+        facts.has_global_dsnro().then_some("/Disk/SchedNumReqOutstanding")
+    };
+    let mut change = match option {
+        Some(option) => advanced_option(host, option, (from, to)),
+        None => per_device_dsnro(host, name, (from, to)),
+    };
+    change.risk = "VMs on this device may take more slots from each other and from other hosts. \
+        A value above Device Max Queue Depth is refused from 6.5 on and has no effect before."
+        .into();
+    change
+}
+
+fn per_device_dsnro(host: &Host<'_>, name: &str, (from, to): (u32, u32)) -> Change {
+    let line = |depth| format!("esxcli storage core device set -d {} -O {depth}", shell(name));
+    Change {
+        what: format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it."),
+        esxcli: vec![line(to)],
+        powercli: vec![
+            get_esxcli(host),
+            format!(
+                "$esxcli.storage.core.device.set.Invoke(@{{device={}; schednumreqoutstanding={to}}})",
+                powershell(name)
+            ),
+        ],
+        guest: Vec::new(),
+        effect: Effect::AtOnce,
+        risk: String::new(),
+        undo: line(from),
+    }
+}
+
+/// Sets an advanced option, at once.
+fn advanced_option(host: &Host<'_>, option: &str, (from, to): (u32, u32)) -> Change {
+    let line = |value| format!("esxcli system settings advanced set -o {option} -i {value}");
+    Change {
+        what: format!("Raise {option} from {from} to {to}."),
+        esxcli: vec![line(to)],
+        powercli: vec![
+            get_esxcli(host),
+            format!(
+                "$esxcli.system.settings.advanced.set.Invoke(@{{option='{option}'; intvalue={to}}})"
+            ),
+        ],
+        guest: Vec::new(),
+        effect: Effect::AtOnce,
+        risk: String::new(),
+        undo: line(from),
+    }
+}
+
+/// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
+/// The driver is known from `facts`, or guessed from the depth that is there now.
+pub(crate) fn raise_driver_depth(
+    host: &Host<'_>,
+    device: &Device<'_>,
+    (from, to): (u32, u32),
+    facts: &Facts,
+) -> Change {
+    let adapters = host.adapters_of(device);
+    let known = adapters.iter().find_map(|adapter| facts.drivers.get(*adapter));
+    let known = known.and_then(|module| drivers::by_module(module));
+    let candidates = known.map_or_else(|| drivers::plausible(from), |driver| vec![driver]);
+    let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
+    let mut esxcli = Vec::new();
+    let mut powercli = vec![get_esxcli(host)];
+    if known.is_none() {
+        esxcli.push(format!("esxcli storage core adapter list     # the driver of {adapters}"));
+    }
+    for driver in &candidates {
+        let (module, parameter) = (driver.module, driver.parameter);
+        let depth = to.min(driver.max);
+        let what = driver.what;
+        esxcli.push(format!(
+            "esxcli system module parameters set -m {module} -p {parameter}={depth}     # {what}"
+        ));
+        powercli.push(format!(
+            "$esxcli.system.module.parameters.set.Invoke(@{{module='{module}'; \
+             parameterstring='{parameter}={depth}'}})     # {what}"
+        ));
+    }
+    Change {
+        what: format!(
+            "Raise the depth that the driver of {adapters} gives each device from {from} to {to}{}.",
+            if known.is_some() { "" } else { " (one line only: that of the driver that is there)" }
+        ),
+        esxcli,
+        powercli,
+        guest: Vec::new(),
+        effect: Effect::HostReboot,
+        risk: "It deepens every device of that driver, and the line replaces all parameters of \
+               the module: list them first (esxcli system module parameters list -m MODULE) and \
+               repeat those that are set. Evacuate the host before the reboot."
+            .into(),
+        undo: format!("The same line with {from} instead, and a reboot"),
+    }
+}
+
+/// Raises the depth of PVSCSI disks inside the guest [KB-PV].
+pub(crate) fn raise_pvscsi(vm: &str) -> Change {
+    Change {
+        what: format!("Let the PVSCSI driver of {vm} send up to 254 commands a disk."),
+        esxcli: Vec::new(),
+        powercli: Vec::new(),
+        guest: vec![
+            "Windows: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device \
+             /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f"
+                .into(),
+            "Linux: echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > \
+             /etc/modprobe.d/pvscsi.conf     # then rebuild the initramfs"
+                .into(),
+        ],
+        effect: Effect::GuestReboot,
+        risk: "One VM can then fill a device queue alone.".into(),
+        undo: "Delete the registry value, or the line in modprobe.d, and reboot the guest".into(),
+    }
+}
+
+/// Spreads a VM over more virtual disks or adapters, without any knob.
+pub(crate) fn spread(vm: &str) -> Change {
+    Change {
+        what: format!(
+            "Give {vm} more virtual disks, on more PVSCSI adapters (up to 4): each disk has a \
+             queue of its own."
+        ),
+        esxcli: Vec::new(),
+        powercli: vec![format!(
+            "New-HardDisk -VM {} -CapacityGB 100 | New-ScsiController -Type ParaVirtual",
+            powershell(vm)
+        )],
+        guest: vec!["Spread the data over the disks (stripe, or more files)".into()],
+        effect: Effect::AtOnce,
+        risk: "The load has to be spread in the guest for it to help.".into(),
+        undo: "Remove the disks once their data is moved back".into(),
+    }
+}
+
+/// Something to look into or to arrange that has no single line to type.
+pub(crate) fn advice(what: impl Into<String>, esxcli: Vec<String>) -> Change {
+    Change {
+        what: what.into(),
+        esxcli,
+        powercli: Vec::new(),
+        guest: Vec::new(),
+        effect: Effect::AtOnce,
+        risk: "None on the host.".into(),
+        undo: "Nothing to undo".into(),
+    }
+}
+
+/// Holds a VM to a rate with an IOPS limit on its virtual disks.
+pub(crate) fn limit_iops(vm: &str) -> Change {
+    let set = |limit| {
+        format!(
+            "Get-VM {0} | Get-VMResourceConfiguration | Set-VMResourceConfiguration \
+             -Disk (Get-HardDisk -VM {0}) -DiskLimitIOPerSecond {limit}",
+            powershell(vm)
+        )
+    };
+    Change {
+        what: format!("Hold {vm} below the rate that the array allows it, with an IOPS limit."),
+        esxcli: Vec::new(),
+        powercli: vec![set("LIMIT")],
+        guest: Vec::new(),
+        effect: Effect::AtOnce,
+        risk: "The VM is slower whenever it would have been allowed more.".into(),
+        undo: set("-1"),
+    }
+}
+
+/// Lets iSCSI send larger I/Os in one piece [LAMW].
+pub(crate) fn raise_iscsi_io_size(host: &Host<'_>) -> Change {
+    let mut change = advanced_option(host, "/ISCSI/MaxIoSizeKB", (128, 512));
+    change.what =
+        "If the device is on software iSCSI: raise its largest I/O from 128 to 512 KB.".into();
+    change.effect = Effect::HostReboot;
+    change.risk = "Fewer and larger pieces on the wire; the array must take them.".into();
+    change
+}
+
+/// The line to see what a device is set to.
+pub(crate) fn list_device(device: &str) -> String {
+    format!("esxcli storage core device list -d {}", shell(device))
+}
+
+fn get_esxcli(host: &Host<'_>) -> String {
+    format!("$esxcli = Get-EsxCli -V2 -VMHost {}", powershell(host.name))
+}
+
+/// A name as one word of a shell.
+pub(crate) fn shell(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:-/=,+@".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        return name.into();
+    }
+    format!("'{}'", name.replace('\'', "'\\''"))
+}
+
+/// A name as a string of PowerShell.
+fn powershell(name: &str) -> String {
+    format!("'{}'", name.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_break_out_of_a_command() {
+        assert_eq!(shell("naa.624a9370"), "naa.624a9370");
+        assert_eq!(shell("a; reboot"), "'a; reboot'");
+        assert_eq!(shell("it's"), "'it'\\''s'");
+        assert_eq!(powershell("it's"), "'it''s'");
+    }
+
+    #[test]
+    fn a_depth_has_room_for_the_demand() {
+        let depths = [(32.0, 30.0), (32.0, 61.0), (64.0, 96.0), (128.0, 90.0), (512.0, 900.0)];
+        assert_eq!(depths.map(|(from, n)| depth_for(from, n)), [64, 128, 128, 256, 1024]);
+    }
+}

@@ -1,0 +1,42 @@
+//! What is known from elsewhere: figures of `esxcli` that no capture has.
+//!
+//! They are optional. With them a guess becomes a certainty, and the commands name the driver
+//! that is really there.
+
+use std::collections::BTreeMap;
+
+/// What esxcli says of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// `Device Max Queue Depth`.
+    pub max_queue_depth: Option<u32>,
+    /// `No of outstanding IOs with competing worlds` (DSNRO).
+    pub dsnro: Option<u32>,
+    /// `Is VVOL PE`.
+    pub is_protocol_endpoint: bool,
+    /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
+    pub queue_full_sample_size: Option<u32>,
+}
+
+/// What esxcli says of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The version of ESXi as (major, minor): `(6, 7)`.
+    pub esxi_version: Option<(u32, u32)>,
+    /// By the name of the device.
+    pub devices: BTreeMap<String, DeviceFacts>,
+    /// The driver module of each adapter: `vmhba1` is `nfnic`.
+    pub drivers: BTreeMap<String, String>,
+}
+
+impl Facts {
+    /// What is known of a device.
+    pub(crate) fn device(&self, name: &str) -> DeviceFacts {
+        self.devices.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether DSNRO is one value for the host (to 5.1) instead of one for each device [S1].
+    pub(crate) fn has_global_dsnro(&self) -> bool {
+        self.esxi_version.is_some_and(|version| version <= (5, 1))
+    }
+}

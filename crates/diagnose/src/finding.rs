@@ -1,0 +1,236 @@
+//! The nouns of the answer: cause, evidence, change, finding, verdict.
+
+use serde::{Serialize, Serializer};
+
+use crate::Profile;
+
+macro_rules! causes {
+    ($($name:ident $key:literal $title:literal $meaning:literal;)*) => {
+        /// What is wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Cause {$(
+            #[doc = $meaning]
+            $name,
+        )*}
+
+        impl Cause {
+            /// Every cause.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// Its key in JSON and in tables.
+            #[must_use]
+            pub const fn key(self) -> &'static str {
+                match self {$(Self::$name => $key),*}
+            }
+
+            /// Its name for people.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self {$(Self::$name => $title),*}
+            }
+        }
+    };
+}
+
+causes! {
+    Silence "silence" "Device does not answer" "Commands are outstanding and nothing completes: all paths down, or close to it.";
+    PathDown "path-down" "Path lost" "A path stopped carrying I/O and others took over.";
+    Aborts "aborts" "Commands are aborted" "Commands are given up, or devices reset.";
+    ReservationConflicts "reservation-conflicts" "SCSI reservation conflicts" "Commands are refused because another host holds the device.";
+    ArrayQos "array-qos" "Limited by the array (QoS)" "The array holds a volume to a rate and delays what is above it.";
+    ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
+    NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
+    Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";
+    DeviceDepth "device-depth" "Device queue full, limited by the HBA's depth" "The device's own depth is too small for what is sent to it.";
+    AdaptiveThrottling "adaptive-throttling" "Depth cut by adaptive throttling" "The array reports itself full and the host halves the depth.";
+    Sioc "sioc" "Depth moved by Storage I/O Control" "The datastore is congested and Storage I/O Control lowers the depth.";
+    AdapterQueue "adapter-queue" "Host adapter queue full" "Commands wait at a path or an adapter.";
+    IopsLimit "iops-limit" "IOPS limit on a virtual disk" "A limit in the host holds a virtual disk to a rate.";
+    VirtualDiskCap "virtual-disk-cap" "Virtual disk at its queue depth" "A virtual disk sends as many commands as its driver allows; more wait in the guest.";
+    VirtualAdapterCap "virtual-adapter-cap" "Virtual adapter at its queue depth" "The disks of a virtual adapter share a full ring; more wait in the guest.";
+    Splitting "splitting" "Large I/Os are split" "Commands are cut into pieces below the point where esxtop counts them.";
+}
+
+impl Serialize for Cause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
+    }
+}
+
+/// When something held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Window {
+    /// Begin of its first interval, in milliseconds since 1970-01-01 UTC.
+    pub from_ms: i64,
+    /// End of its last interval.
+    pub to_ms: i64,
+    /// Samples in which it held.
+    pub samples: usize,
+    /// Samples in which there was something to judge.
+    pub of: usize,
+}
+
+/// One number that speaks for a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What it is, in esxtop's words where it has them.
+    pub label: String,
+    /// The number.
+    pub value: f64,
+    /// Its unit; empty for plain numbers.
+    pub unit: &'static str,
+}
+
+impl Evidence {
+    pub(crate) fn new(label: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        Self { label: label.into(), value, unit }
+    }
+}
+
+/// A VM (or another world) that suffers or causes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Party {
+    /// The name of the VM, or of the world where no VM is known.
+    pub name: String,
+    /// Commands per second in the window.
+    pub iops: f64,
+    /// GAVG in the window.
+    pub gavg_ms: f64,
+    /// Mean slots of the device that it holds.
+    pub slots: f64,
+    /// Mean commands that it has waiting in the VMkernel.
+    pub waiting: f64,
+}
+
+/// When a change acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// At once, while everything runs.
+    AtOnce,
+    /// After a reboot of the host.
+    HostReboot,
+    /// After a reboot of the guest.
+    GuestReboot,
+}
+
+impl Effect {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::AtOnce => "at once, no reboot",
+            Self::HostReboot => "after a reboot of the host",
+            Self::GuestReboot => "after a reboot of the guest",
+        }
+    }
+}
+
+/// Something to do, with the lines to type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// What it does, in one sentence.
+    pub what: String,
+    /// For a shell on the host.
+    pub esxcli: Vec<String>,
+    /// The same from PowerCLI.
+    pub powercli: Vec<String>,
+    /// For the guest.
+    pub guest: Vec<String>,
+    /// When it acts.
+    pub effect: Effect,
+    /// What may go wrong.
+    pub risk: String,
+    /// How to take it back.
+    pub undo: String,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it is.
+    pub cause: Cause,
+    /// The device, virtual disk, path or adapter where it is.
+    pub at: String,
+    /// The finding in one plain sentence.
+    pub sentence: String,
+    /// When it held.
+    pub window: Window,
+    /// Mean commands that stand there instead of being served: what it costs, by Little's law.
+    pub standing: f64,
+    /// The numbers.
+    pub evidence: Vec<Evidence>,
+    /// How sure, from 0 to 1.
+    pub confidence: f64,
+    /// What would make it surer.
+    pub raise_confidence: Vec<String>,
+    /// Who suffers.
+    pub sufferers: Vec<Party>,
+    /// Who causes it.
+    pub causers: Vec<Party>,
+    /// What to do, in order of preference.
+    pub changes: Vec<Change>,
+    /// What not to do.
+    pub do_not: Vec<String>,
+    /// The warning that goes with a raised queue depth [S0].
+    pub caution: Option<&'static str>,
+}
+
+/// How a recording is judged as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// There are findings.
+    Problem,
+    /// There is load and nothing is wrong.
+    Healthy,
+    /// There is next to no load, and so nothing to be wrong.
+    Idle,
+    /// The recording has no disk counters to judge.
+    NothingToJudge,
+}
+
+/// By which profile a device was judged, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProfileChoice {
+    /// The device.
+    pub device: String,
+    /// The profile.
+    pub profile: Profile,
+    /// Why this one.
+    pub why: String,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The host, as the recording names it.
+    pub host: String,
+    /// How it is judged as a whole.
+    pub outcome: Outcome,
+    /// The answer in one sentence.
+    pub headline: String,
+    /// What the recording covers: its samples, and those of them with load.
+    pub window: Window,
+    /// What is wrong, the worst first.
+    pub findings: Vec<Finding>,
+    /// The numbers that prove that nothing is wrong elsewhere.
+    pub evidence: Vec<Evidence>,
+    /// The profile of each busy device.
+    pub profiles: Vec<ProfileChoice>,
+    /// What the recording lacks, and how to record it.
+    pub missing: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_distinct() {
+        let mut keys: Vec<_> = Cause::ALL.iter().map(|cause| cause.key()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), Cause::ALL.len());
+    }
+}

@@ -1,0 +1,36 @@
+//! From counters to an answer: which queue hurts, what proves it, what to type.
+//!
+//! It stands on `counters` alone. A [`Recording`](counters::Recording) goes in, be it of a
+//! simulation, of the daemon or of a real host; a [`Verdict`] comes out. On the way, the numbers
+//! are put together as they belong (`observe`), each rule looks for its one cause (`rules`), and
+//! what they found is put in order (`verdict`).
+//!
+//! Nobody here knows what was simulated: limits that no column shows (DSNRO, a PVSCSI depth, an
+//! IOPS limit, QoS) are inferred from plateaus and from Little's law.
+
+mod changes;
+mod drivers;
+mod facts;
+mod finding;
+#[cfg(test)]
+mod fixture;
+mod observe;
+#[cfg(test)]
+mod published;
+mod render;
+mod rules;
+mod thresholds;
+mod verdict;
+
+pub use facts::{DeviceFacts, Facts};
+pub use finding::{
+    Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
+};
+pub use render::render_text;
+pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
+pub use verdict::diagnose;
+
+pub(crate) use observe::{
+    Adapter, Device, Flow, FullQueue, Host, Motion, Path, Spell, Vdisk, World, halves_and_climbs,
+    largest, little, mean, quantile, unrest_percent,
+};

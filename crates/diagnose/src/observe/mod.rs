@@ -1,0 +1,298 @@
+//! What a recording shows, before anybody judges it: devices with their worlds, paths and virtual
+//! disks, and for each the columns that matter and the samples with load.
+
+mod flow;
+mod queue;
+mod series;
+mod spell;
+mod vdisk;
+
+use counters::{Counter, Entity, EntityId, Kind, Recording};
+
+pub(crate) use flow::{Flow, little};
+pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
+pub(crate) use series::{Column, largest, mean, quantile, unrest_percent};
+pub(crate) use spell::Spell;
+pub(crate) use vdisk::Vdisk;
+
+use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
+
+/// A host over a recording.
+pub(crate) struct Host<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) times_ms: &'a [i64],
+    pub(crate) devices: Vec<Device<'a>>,
+    pub(crate) adapters: Vec<Adapter<'a>>,
+    pub(crate) vdisks: Vec<Vdisk<'a>>,
+    /// What a rate and a latency of the host's own are judged by.
+    pub(crate) limits: Limits<'a>,
+}
+
+/// A SCSI device or an NFS volume.
+pub(crate) struct Device<'a> {
+    pub(crate) id: EntityId,
+    pub(crate) flow: Flow<'a>,
+    pub(crate) queue: Queue<'a>,
+    pub(crate) faults: Faults<'a>,
+    /// kavg's own: what the array reports, where the source knows it.
+    pub(crate) array_ms: Column<'a>,
+    pub(crate) is_nfs: bool,
+    pub(crate) worlds: Vec<World<'a>>,
+    pub(crate) paths: Vec<Path<'a>>,
+    /// The samples with load.
+    pub(crate) busy: Vec<usize>,
+    /// The latency of its quick samples.
+    pub(crate) quickest_ms: f64,
+    pub(crate) limits: Limits<'a>,
+    /// Whether it is full, and when.
+    pub(crate) full: Option<FullQueue>,
+}
+
+/// A world on a device.
+pub(crate) struct World<'a> {
+    pub(crate) flow: Flow<'a>,
+    pub(crate) queue: Queue<'a>,
+    /// The VM, or the name of the row where none is known.
+    pub(crate) owner: &'a str,
+    /// Whether it is the host's own (VMFS, hostd).
+    pub(crate) is_system: bool,
+}
+
+/// A path of a device.
+pub(crate) struct Path<'a> {
+    pub(crate) flow: Flow<'a>,
+    pub(crate) adapter: Option<EntityId>,
+}
+
+/// A host adapter.
+pub(crate) struct Adapter<'a> {
+    pub(crate) id: EntityId,
+    pub(crate) flow: Flow<'a>,
+    pub(crate) aqlen: Column<'a>,
+    pub(crate) split_commands: Column<'a>,
+    pub(crate) split_copies: Column<'a>,
+}
+
+/// What went wrong on a device, per second.
+pub(crate) struct Faults<'a> {
+    pub(crate) conflicts: Column<'a>,
+    pub(crate) aborts: Column<'a>,
+    pub(crate) resets: Column<'a>,
+    pub(crate) failed: Column<'a>,
+}
+
+impl<'a> Host<'a> {
+    pub(crate) fn observe(recording: &'a Recording, thresholds: &'a Thresholds) -> Self {
+        let mut host = Self {
+            name: &recording.host,
+            times_ms: &recording.times_ms,
+            devices: Vec::new(),
+            adapters: Vec::new(),
+            vdisks: Vec::new(),
+            limits: thresholds.for_device(f64::INFINITY),
+        };
+        let mut place = vec![None; recording.entities().len()];
+        for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
+            if matches!(entity.kind, Kind::Device | Kind::NfsVolume) {
+                place[id.0 as usize] = Some(host.devices.len());
+                host.devices.push(Device::of(recording, id, host.limits));
+            }
+        }
+        for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
+            let device = entity.device.and_then(|device| place.get(device.0 as usize).copied()?);
+            host.add(recording, id, entity, device);
+        }
+        for device in &mut host.devices {
+            device.judge(recording.len(), thresholds);
+        }
+        host
+    }
+
+    fn add(
+        &mut self,
+        recording: &'a Recording,
+        id: EntityId,
+        entity: &'a Entity,
+        device: Option<usize>,
+    ) {
+        let device = device.and_then(|index| self.devices.get_mut(index));
+        match (entity.kind, device) {
+            (Kind::World, Some(device)) => device.worlds.push(World::of(recording, id, entity)),
+            (Kind::Path, Some(device)) => {
+                device.paths.push(Path { flow: Flow::of(recording, id), adapter: entity.adapter })
+            }
+            (Kind::Adapter, _) => self.adapters.push(Adapter::of(recording, id)),
+            (Kind::VirtualDisk, _) => self.vdisks.push(Vdisk::of(recording, id)),
+            _ => {}
+        }
+    }
+
+    /// The devices with load.
+    pub(crate) fn busy_devices(&self) -> impl Iterator<Item = &Device<'a>> {
+        self.devices.iter().filter(|device| !device.busy.is_empty())
+    }
+
+    /// The virtual disks on a device.
+    pub(crate) fn vdisks_on(&self, device: &Device<'_>) -> impl Iterator<Item = &Vdisk<'a>> {
+        let id = device.id;
+        self.vdisks.iter().filter(move |disk| disk.device == Some(id))
+    }
+
+    /// The names of the adapters that lead to a device.
+    pub(crate) fn adapters_of(&self, device: &Device<'_>) -> Vec<&'a str> {
+        let leads = |adapter: &&Adapter<'_>| {
+            device.paths.iter().any(|path| path.adapter == Some(adapter.id))
+        };
+        self.adapters.iter().filter(leads).map(|adapter| adapter.flow.name).collect()
+    }
+
+    /// The time from the first to the last interval of a spell.
+    pub(crate) fn window(&self, spell: &Spell) -> Window {
+        let first = spell.samples.first().copied().unwrap_or(0);
+        let last = spell.samples.last().copied().unwrap_or(0);
+        Window {
+            from_ms: self.begin_ms(first),
+            to_ms: self.times_ms.get(last).copied().unwrap_or(0),
+            samples: spell.samples.len(),
+            of: spell.of,
+        }
+    }
+
+    /// The length of a sample's interval in seconds; the first one's is taken from the second.
+    pub(crate) fn interval_s(&self, sample: usize) -> f64 {
+        let end = sample.max(1);
+        match (self.times_ms.get(end - 1), self.times_ms.get(end)) {
+            (Some(from), Some(to)) => to.saturating_sub(*from).max(0) as f64 / 1000.0,
+            _ => 0.0,
+        }
+    }
+
+    pub(crate) fn begin_ms(&self, sample: usize) -> i64 {
+        let end = self.times_ms.get(sample).copied().unwrap_or(0);
+        end.saturating_sub((self.interval_s(sample) * 1000.0) as i64)
+    }
+}
+
+impl<'a> Device<'a> {
+    fn of(recording: &'a Recording, id: EntityId, limits: Limits<'a>) -> Self {
+        let column = |counter| Column::of(recording, id, counter);
+        Self {
+            id,
+            flow: Flow::of(recording, id),
+            queue: Queue::of(recording, id),
+            faults: Faults {
+                conflicts: column(Counter::Conflicts),
+                aborts: column(Counter::Aborts),
+                resets: column(Counter::Resets),
+                failed: column(Counter::FailedCommands),
+            },
+            array_ms: column(Counter::ArrayLatency),
+            is_nfs: recording.entity(id).kind == Kind::NfsVolume,
+            worlds: Vec::new(),
+            paths: Vec::new(),
+            busy: Vec::new(),
+            quickest_ms: f64::INFINITY,
+            limits,
+            full: None,
+        }
+    }
+
+    /// Finds the samples with load, the profile that fits, and whether the queue is full.
+    fn judge(&mut self, samples: usize, thresholds: &'a Thresholds) {
+        let limits = self.limits;
+        self.busy.extend((0..samples).filter(|&sample| is_busy(&self.flow, limits, sample)));
+        if self.busy.is_empty() {
+            return;
+        }
+        self.quickest_ms = self.quickest();
+        self.limits = thresholds.for_device(self.quickest_ms);
+        self.full = self.find_full_queue();
+    }
+
+    /// The latency of the quick samples, of the device or of one of its worlds: a volume that the
+    /// array slows down on purpose says nothing of what the array can do.
+    fn quickest(&self) -> f64 {
+        const QUICK: f64 = 0.1;
+        let own = quantile(self.busy.iter().map(|&sample| self.flow.davg(sample)), QUICK);
+        let worlds = self.worlds.iter().filter(|world| world.flow.mean_rate(&self.busy) > 0.0);
+        worlds
+            .map(|world| world.flow.per_command(&self.busy, Flow::davg))
+            .chain(own)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// What each VM does on the device over some samples, the one with most slots first.
+    pub(crate) fn tenants(&self, samples: &[usize]) -> Vec<Party> {
+        let mut tenants: Vec<Party> = Vec::new();
+        for world in self.worlds.iter().filter(|world| !world.is_system) {
+            let party = world.party(samples);
+            match tenants.iter_mut().find(|tenant| tenant.name == party.name) {
+                Some(tenant) => tenant.add(&party),
+                None => tenants.push(party),
+            }
+        }
+        tenants.retain(|tenant| tenant.iops > 0.0);
+        tenants.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+        tenants
+    }
+}
+
+/// Whether a row has load worth judging. Latency below one I/O per second never is, and neither
+/// is a trickle that leaves the device empty [CAP-A].
+fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, sample: usize) -> bool {
+    let rate = flow.rate(sample);
+    rate >= limits.get(Threshold::MinIops)
+        && (rate >= limits.get(Threshold::BusyIops)
+            || flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding))
+}
+
+impl<'a> World<'a> {
+    fn of(recording: &'a Recording, id: EntityId, entity: &'a Entity) -> Self {
+        let vm = entity.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
+        let owner = vm.map(|vm| vm.name.as_str()).or(entity.process.as_deref());
+        Self {
+            flow: Flow::of(recording, id),
+            queue: Queue::of(recording, id),
+            owner: owner.unwrap_or(&entity.name),
+            is_system: vm.is_none() && entity.process.is_some(),
+        }
+    }
+
+    fn party(&self, samples: &[usize]) -> Party {
+        let flow = &self.flow;
+        let mean =
+            |value: fn(&Flow<'a>, usize) -> f64| mean(samples.iter().map(|s| value(flow, *s)));
+        Party {
+            name: self.owner.into(),
+            iops: flow.mean_rate(samples),
+            gavg_ms: flow.per_command(samples, Flow::gavg),
+            slots: mean(Flow::in_flight),
+            waiting: mean(Flow::waiting),
+        }
+    }
+}
+
+impl Party {
+    fn add(&mut self, other: &Self) {
+        let iops = self.iops + other.iops;
+        if iops > 0.0 {
+            self.gavg_ms = (self.iops * self.gavg_ms + other.iops * other.gavg_ms) / iops;
+        }
+        self.iops = iops;
+        self.slots += other.slots;
+        self.waiting += other.waiting;
+    }
+}
+
+impl<'a> Adapter<'a> {
+    fn of(recording: &'a Recording, id: EntityId) -> Self {
+        let column = |counter| Column::of(recording, id, counter);
+        Self {
+            id,
+            flow: Flow::of(recording, id),
+            aqlen: column(Counter::AdapterQDepth),
+            split_commands: column(Counter::SplitCommands),
+            split_copies: column(Counter::SplitCopies),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A device queue: its limit over time, and whether it is full.
+
+use counters::{Counter, EntityId, Recording};
+
+use super::{
+    Device, Path,
+    series::{Column, largest, most_frequent},
+    spell::Spell,
+};
+use crate::Threshold;
+
+/// The columns of a queue, of a device or of a world on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue<'a> {
+    pub(crate) dqlen: Column<'a>,
+    pub(crate) actv: Column<'a>,
+    pub(crate) qued: Column<'a>,
+}
+
+impl<'a> Queue<'a> {
+    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+        let column = |counter| Column::of(recording, id, counter);
+        Self {
+            dqlen: column(Counter::DeviceQDepth),
+            actv: column(Counter::ActiveCommands),
+            qued: column(Counter::QueuedCommands),
+        }
+    }
+
+    /// ACTV + QUED at the instant of the sample.
+    pub(crate) fn sampled(&self, sample: usize) -> Option<f64> {
+        Some(self.actv.at(sample)? + self.qued.at(sample)?)
+    }
+
+    /// Whether the sample caught every slot taken and somebody waiting. The columns are not read
+    /// at one instant, so the last slots may seem free.
+    fn is_caught_full(&self, sample: usize) -> bool {
+        const NEARLY: f64 = 0.95;
+        let (depth, active) = (self.dqlen.or_zero(sample), self.actv.or_zero(sample));
+        depth > 0.0 && active >= NEARLY * depth && self.qued.or_zero(sample) >= 1.0
+    }
+}
+
+/// How the limit of a device moves over a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Motion {
+    /// It stays.
+    Steady,
+    /// It goes between two values.
+    TwoLevels { low: f64, high: f64 },
+    /// It takes many values.
+    Moving,
+}
+
+/// A device queue that is full while commands wait for it.
+#[derive(Clone, Debug)]
+pub(crate) struct FullQueue {
+    pub(crate) spell: Spell,
+    /// The limit that was in force most of the time.
+    pub(crate) depth: f64,
+    /// Mean commands waiting.
+    pub(crate) waiting: f64,
+    /// Mean wait of a command, in milliseconds.
+    pub(crate) wait_ms: f64,
+    /// VMs that compete for it.
+    pub(crate) competitors: usize,
+    /// The share of the spell's samples that caught the queue full.
+    pub(crate) caught: f64,
+}
+
+/// Mean use from which a queue counts as full without being caught so.
+const FULL: f64 = 0.7;
+
+impl Device<'_> {
+    /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
+    /// adapter [CAP-A], and that part is not the device queue's.
+    pub(crate) fn slot_wait_ms(&self, sample: usize) -> f64 {
+        (self.flow.qavg(sample) - self.path_wait_ms(sample)).max(0.0)
+    }
+
+    /// The wait at paths and adapters.
+    pub(crate) fn path_wait_ms(&self, sample: usize) -> f64 {
+        let commands: f64 = self.paths.iter().map(|path| path.flow.rate(sample)).sum();
+        let wait = |path: &Path<'_>| path.flow.rate(sample) * path.flow.own_wait_ms(sample);
+        if commands > 0.0 { self.paths.iter().map(wait).sum::<f64>() / commands } else { 0.0 }
+    }
+
+    /// Commands in the slots, by Little's law: the wait at path and adapter happens in a slot.
+    pub(crate) fn in_slots(&self, sample: usize) -> f64 {
+        let behind = self.flow.davg(sample) + self.path_wait_ms(sample);
+        super::flow::little(self.flow.rate(sample), behind)
+    }
+
+    /// Whether every slot was taken, as caught by the sample or by Little's law.
+    pub(crate) fn is_full(&self, sample: usize) -> bool {
+        let depth = self.queue.dqlen.or_zero(sample);
+        depth > 0.0 && (self.queue.is_caught_full(sample) || self.in_slots(sample) >= FULL * depth)
+    }
+
+    /// The spell in which commands wait for a slot of this device because all are taken.
+    pub(super) fn find_full_queue(&self) -> Option<FullQueue> {
+        let limit = |threshold| self.limits.get(threshold);
+        let waiting = |s| super::flow::little(self.flow.rate(s), self.slot_wait_ms(s));
+        let spell = Spell::find(&self.busy, |sample| {
+            self.slot_wait_ms(sample) >= limit(Threshold::KavgMs)
+                && waiting(sample) >= limit(Threshold::Waiting)
+        })?;
+        // Bursts: full in some samples only. Never full: the wait is not for a slot.
+        const SOMETIMES: f64 = 0.2;
+        if spell.share(|sample| self.is_full(sample)) < SOMETIMES {
+            return None;
+        }
+        Some(FullQueue {
+            depth: most_frequent(self.queue.dqlen.over(&spell.samples))?,
+            waiting: spell.mean(waiting),
+            wait_ms: self.flow.per_command(&spell.samples, |_, sample| self.slot_wait_ms(sample)),
+            competitors: self.competitors(&spell.samples),
+            caught: spell.share(|sample| self.queue.is_caught_full(sample)),
+            spell,
+        })
+    }
+
+    /// VMs that compete for the device: each sends at least one command for every 128 of all. One
+    /// that sends fewer lets runs of 128 pass, which end the competition
+    /// (`Disk.SchedQControlSeqReqs` [LAMW]).
+    pub(crate) fn competitors(&self, samples: &[usize]) -> usize {
+        const RUN: f64 = 128.0;
+        let all = self.flow.mean_rate(samples);
+        let rates = self.tenants(samples);
+        rates.iter().filter(|tenant| tenant.iops > 0.0 && tenant.iops * RUN >= all).count()
+    }
+
+    /// How the limit moves over the whole recording.
+    pub(crate) fn motion(&self) -> Motion {
+        let depths: Vec<f64> = self.queue.dqlen.every().filter(|d| *d > 0.0).collect();
+        let mut levels = depths.clone();
+        levels.sort_unstable_by(f64::total_cmp);
+        levels.dedup();
+        match levels.as_slice() {
+            [] | [_] => Motion::Steady,
+            [low, high] => Motion::TwoLevels { low: *low, high: *high },
+            [_, _, _] if !halves_and_climbs(&depths) => {
+                Motion::TwoLevels { low: levels[0], high: levels[2] }
+            }
+            _ => Motion::Moving,
+        }
+    }
+
+    /// The largest limit that the recording shows for this device.
+    pub(crate) fn deepest(&self) -> f64 {
+        largest(self.queue.dqlen.every())
+    }
+}
+
+/// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as
+/// adaptive throttling does [KB-QF].
+pub(crate) fn halves_and_climbs(depths: &[f64]) -> bool {
+    depths.windows(3).any(|three| match *three {
+        [before, low, after] => low <= 0.55 * before && low < after && after < before,
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::halves_and_climbs;
+
+    #[test]
+    fn a_halved_depth_that_climbs_is_seen() {
+        assert!(halves_and_climbs(&[64.0, 32.0, 40.0, 48.0, 64.0]));
+        assert!(!halves_and_climbs(&[128.0, 32.0, 128.0]));
+        assert!(!halves_and_climbs(&[64.0, 56.0, 50.0, 56.0]));
+    }
+}

@@ -1,0 +1,108 @@
+//! Columns of a recording, and the few statistics that the rules need of them.
+
+use counters::{Counter, EntityId, Recording};
+
+/// The column of a counter; empty where the source does not have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Column<'a>(&'a [f64]);
+
+impl<'a> Column<'a> {
+    pub(crate) fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
+        Self(recording.series(entity, counter).unwrap_or_default())
+    }
+
+    /// One value. Missing, infinite and negative ones (esxtop's sentinels -1 and -3) are none.
+    pub(crate) fn at(self, sample: usize) -> Option<f64> {
+        self.0.get(sample).copied().filter(|value| value.is_finite() && *value >= 0.0)
+    }
+
+    pub(crate) fn or_zero(self, sample: usize) -> f64 {
+        self.at(sample).unwrap_or(0.0)
+    }
+
+    pub(crate) const fn is_there(self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// All its values.
+    pub(crate) fn every(self) -> impl Iterator<Item = f64> + 'a {
+        (0..self.0.len()).filter_map(move |sample| self.at(sample))
+    }
+
+    /// The values at those samples that have one.
+    pub(crate) fn over(self, samples: &[usize]) -> impl Iterator<Item = f64> {
+        samples.iter().filter_map(move |&sample| self.at(sample))
+    }
+}
+
+/// The mean; 0 of nothing.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) = values.into_iter().fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+/// The largest; 0 of nothing.
+pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, f64::max)
+}
+
+/// The value below which a share of the others lies; `None` of nothing.
+pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    sorted.get((last as f64 * share).round() as usize).copied()
+}
+
+/// The value that occurs most often; the first of them when there are several.
+pub(crate) fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut counts: Vec<(f64, usize)> = Vec::new();
+    for value in values {
+        match counts.iter_mut().find(|(seen, _)| *seen == value) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(value, _)| value)
+}
+
+/// How far a series moves from one value to the next, in percent: the median of the relative
+/// steps, so that a level that changes once is still flat. `None` for fewer than two values.
+pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
+    let steps = values.windows(2).filter_map(|pair| match *pair {
+        [a, b] if a.max(b) > 0.0 => Some(100.0 * (a - b).abs() / a.max(b)),
+        _ => None,
+    });
+    quantile(steps, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_nothing_are_nothing() {
+        assert_eq!(mean([]), 0.0);
+        assert_eq!(quantile([], 0.5), None);
+        assert_eq!(most_frequent([]), None);
+        assert_eq!(unrest_percent(&[1.0]), None);
+    }
+
+    #[test]
+    fn a_level_that_changes_once_is_flat() {
+        assert_eq!(unrest_percent(&[52.0, 52.0, 52.0, 26.0, 26.0]), Some(0.0));
+        assert_eq!(unrest_percent(&[50.0, 100.0, 50.0]), Some(50.0));
+    }
+
+    #[test]
+    fn the_most_frequent_value_is_found() {
+        assert_eq!(most_frequent([128.0, 32.0, 32.0, 128.0]), Some(128.0));
+        assert_eq!(most_frequent([128.0, 32.0, 32.0]), Some(32.0));
+    }
+
+    #[test]
+    fn sentinels_and_holes_are_no_values() {
+        let column = Column(&[1.0, -3.0, f64::NAN, f64::INFINITY, 2.0]);
+        assert_eq!(column.over(&[0, 1, 2, 3, 4, 5]).collect::<Vec<_>>(), [1.0, 2.0]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Virtual disks: what the guest sends, and whether it sends more than its driver lets through.
+//!
+//! esxtop has no queue counter for them, but the mean number outstanding follows from Little's
+//! law, and a driver's limit shows as a number that stays at 32, 64 or 254.
+
+use counters::{Controller, Counter, EntityId, Recording};
+
+use super::{
+    flow::little,
+    series::{Column, mean},
+};
+
+/// The columns of a virtual disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Vdisk<'a> {
+    pub(crate) name: &'a str,
+    /// The virtual machine, by its name.
+    pub(crate) vm: &'a str,
+    pub(crate) device: Option<EntityId>,
+    pub(crate) controller: Option<Controller>,
+    commands: Column<'a>,
+    directions: [(Column<'a>, Column<'a>); 2],
+    /// kavg's own: the wait in the guest, where the source knows it.
+    pub(crate) guest_wait: Column<'a>,
+    pub(crate) guest_queued: Column<'a>,
+}
+
+impl<'a> Vdisk<'a> {
+    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+        let column = |counter| Column::of(recording, id, counter);
+        let entity = recording.entity(id);
+        let owner = entity.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
+        Self {
+            name: &entity.name,
+            vm: owner.map_or(entity.name.as_str(), |vm| vm.name.as_str()),
+            device: entity.device,
+            controller: entity.controller,
+            commands: column(Counter::Commands),
+            directions: [
+                (column(Counter::Reads), column(Counter::VdiskReadLatency)),
+                (column(Counter::Writes), column(Counter::VdiskWriteLatency)),
+            ],
+            guest_wait: column(Counter::GuestWait),
+            guest_queued: column(Counter::MeanGuestQueued),
+        }
+    }
+
+    /// The virtual adapter: the name without the disk's number on it (`sql01:scsi0`).
+    pub(crate) fn adapter(&self) -> &'a str {
+        self.name.rsplit_once(':').map_or(self.name, |(adapter, _)| adapter)
+    }
+
+    pub(crate) fn rate(&self, sample: usize) -> f64 {
+        self.commands.or_zero(sample)
+    }
+
+    /// Mean commands between the virtual adapter and the completion.
+    pub(crate) fn outstanding(&self, sample: usize) -> f64 {
+        let of = |(rate, latency): &(Column<'_>, Column<'_>)| {
+            little(rate.or_zero(sample), latency.or_zero(sample))
+        };
+        self.directions.iter().map(of).sum()
+    }
+
+    /// Mean latency at the virtual adapter.
+    pub(crate) fn latency_ms(&self, samples: &[usize]) -> f64 {
+        let rate = mean(samples.iter().map(|&sample| self.rate(sample)));
+        let inside = mean(samples.iter().map(|&sample| self.outstanding(sample)));
+        if rate > 0.0 { inside * 1000.0 / rate } else { 0.0 }
+    }
+}

@@ -1,0 +1,112 @@
+//! The published cases and the quiet hosts, as whole verdicts.
+
+use counters::Counter;
+
+use crate::{Cause, Facts, Outcome, Profile, Thresholds, Verdict, fixture::Bench, render_text};
+
+fn judged(bench: &Bench) -> Verdict {
+    bench.diagnose(&Thresholds::default(), &Facts::default())
+}
+
+fn causes(verdict: &Verdict) -> Vec<Cause> {
+    verdict.findings.iter().map(|finding| finding.cause).collect()
+}
+
+/// S0, run A: 96 threads, PVSCSI 64, DQLEN 32.
+fn s0_run_a() -> Bench {
+    let mut bench = Bench::new(12);
+    bench.aqlen(1024);
+    let device = bench.device("naa.624a93704bfab20d4b694df7000143ac", 32);
+    device.counter(Counter::Aborts, |_| 0.0);
+    device.counter(Counter::Conflicts, |_| 0.0);
+    device.vm("vdbench").iops(65_000.0).davg(0.49).kavg(0.45).size_kib(4.0);
+    bench
+}
+
+#[test]
+fn s0_run_a_is_two_limits_and_both_must_change() {
+    let verdict = judged(&s0_run_a());
+    assert_eq!(causes(&verdict), [Cause::DeviceDepth, Cause::VirtualDiskCap]);
+    insta::assert_snapshot!(render_text(&verdict));
+}
+
+#[test]
+fn s0_run_b_is_the_device_alone() {
+    let mut bench = Bench::new(12);
+    bench.device("naa.ac", 32).vm("vdbench").iops(65_000.0).davg(0.49).kavg(0.9).size_kib(4.0);
+    let verdict = judged(&bench);
+    assert_eq!(causes(&verdict), [Cause::DeviceDepth]);
+}
+
+#[test]
+fn s0_run_c_is_healthy() {
+    let mut bench = Bench::new(12);
+    bench.device("naa.ac", 96).vm("vdbench").iops(125_000.0).davg(0.7).kavg(0.0).size_kib(4.0);
+    let verdict = judged(&bench);
+    assert_eq!(verdict.outcome, Outcome::Healthy);
+    insta::assert_snapshot!(render_text(&verdict));
+}
+
+#[test]
+fn s1_is_dsnro() {
+    let competing = |sample: usize| (4..9).contains(&sample);
+    let mut bench = Bench::new(14);
+    let device = bench.device("naa.60000970000197800380533030303445", 128);
+    device.depth(move |sample| if competing(sample) { 32 } else { 128 });
+    let davg = move |sample| if competing(sample) { 0.31 } else { 0.5 };
+    let kavg = move |sample| if competing(sample) { 0.29 } else { 0.0 };
+    device.vm("first").iops(100_000.0).davg_when(davg).kavg_when(kavg).size_kib(32.0);
+    let second = move |sample| if competing(sample) { 2_000.0 } else { 0.0 };
+    device.vm("second").iops_when(second).davg(0.31).kavg(0.29);
+    let verdict = judged(&bench);
+    assert_eq!(verdict.findings[0].cause, Cause::Dsnro);
+    assert!(!causes(&verdict).contains(&Cause::NoisyNeighbour));
+    insta::assert_snapshot!(render_text(&verdict));
+}
+
+#[test]
+fn s4_is_qos_and_a_noisy_neighbour() {
+    let verdict = judged(&Bench::noisy_neighbour());
+    assert_eq!(causes(&verdict), [Cause::ArrayQos, Cause::NoisyNeighbour, Cause::Dsnro]);
+    insta::assert_snapshot!(render_text(&verdict));
+}
+
+#[test]
+fn quiet_hosts_raise_nothing() {
+    let mut bench = Bench::new(6);
+    bench.device("mpx.vmhba0:C0:T5:L0", 31).vm("cdrom").iops(0.6).davg(31.9);
+    bench.device("naa.1", 31).vm("idle").iops(18.0).davg(0.48).kavg(0.21);
+    bench.device("naa.2", 31).vm("slow and rare").iops(0.4).davg(900.0).kavg(800.0);
+    let verdict = judged(&bench);
+    assert_eq!(verdict.outcome, Outcome::Healthy);
+    assert!(verdict.headline.contains("no storage problem in this capture"));
+}
+
+#[test]
+fn an_idle_host_says_so() {
+    let mut bench = Bench::new(6);
+    bench.device("naa.1", 31).vm("idle").iops(0.6).davg(30.0);
+    let verdict = judged(&bench);
+    assert_eq!(verdict.outcome, Outcome::Idle);
+    assert!(verdict.headline.contains("no storage problem in this capture"));
+}
+
+#[test]
+fn an_empty_recording_is_nothing_to_judge() {
+    let recording = counters::Recording::new("esx01".into());
+    let verdict = crate::diagnose(&recording, &Thresholds::default(), &Facts::default());
+    assert_eq!(verdict.outcome, Outcome::NothingToJudge);
+    assert!(!render_text(&verdict).is_empty());
+}
+
+#[test]
+fn the_classic_profile_does_not_mind_what_flash_minds() {
+    let verdict = s0_run_a().diagnose(&Thresholds::of(Profile::Classic), &Facts::default());
+    assert!(!causes(&verdict).contains(&Cause::DeviceDepth));
+}
+
+#[test]
+fn a_verdict_is_json() {
+    let text = serde_json::to_string_pretty(&judged(&s0_run_a())).unwrap();
+    insta::assert_snapshot!(text);
+}

@@ -1,0 +1,114 @@
+//! Host adapter queue: commands have a slot of their device and wait at the path or the adapter.
+//!
+//! The QAVG of path and adapter rows covers only the queues there; the device queue's wait is in
+//! their KAVG [CAP-A]. So a QAVG above nothing on an adapter row is the adapter's.
+
+use super::{Case, changes, number};
+use crate::{Adapter, Cause, Device, Evidence, Finding, Flow, Spell, Threshold, observe::little};
+
+/// Use of AQLEN from which the adapter itself is the limit.
+const FULL: f64 = 0.7;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
+}
+
+/// The busy devices behind an adapter.
+fn behind<'a>(case: &'a Case<'_>, adapter: &Adapter<'_>) -> Vec<&'a Device<'a>> {
+    let id = adapter.id;
+    let leads = |device: &&Device<'_>| device.paths.iter().any(|path| path.adapter == Some(id));
+    case.host.busy_devices().filter(leads).collect()
+}
+
+fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
+    let flow = &adapter.flow;
+    let devices = behind(case, adapter);
+    let limits = devices.iter().min_by(|a, b| a.quickest_ms.total_cmp(&b.quickest_ms))?.limits;
+    let mut busy: Vec<usize> = devices.iter().flat_map(|d| d.busy.iter().copied()).collect();
+    busy.sort_unstable();
+    busy.dedup();
+    let waiting = |sample| little(flow.rate(sample), flow.own_wait_ms(sample));
+    let spell = Spell::find(&busy, |sample| {
+        flow.own_wait_ms(sample) >= limits.get(Threshold::QavgMs)
+            && waiting(sample) >= limits.get(Threshold::Waiting)
+    })?;
+    let depth = spell.mean(|sample| adapter.aqlen.or_zero(sample));
+    let in_flight = spell.mean(|sample| flow.in_flight(sample));
+    let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms);
+    let mut finding = case.finding(Cause::AdapterQueue, flow.name, &spell);
+    finding.standing = spell.mean(waiting);
+    let limit =
+        if depth > 0.0 { format!("{} slots (AQLEN)", number(depth)) } else { "queue".into() };
+    finding.sentence = format!(
+        "The {limit} of {} fill up: {} commands that have a slot of their device wait {} ms each \
+         at the adapter.",
+        flow.name,
+        number(finding.standing),
+        number(wait_ms)
+    );
+    finding.evidence = vec![
+        Evidence::new("commands per second", flow.mean_rate(&spell.samples), "1/s"),
+        Evidence::new("QAVG of the adapter", wait_ms, "ms"),
+        Evidence::new("AQLEN", depth, ""),
+        Evidence::new("in flight, by Little's law", in_flight, ""),
+        Evidence::new("devices with load behind it", devices.len() as f64, ""),
+    ];
+    let confirmed = depth > 0.0 && in_flight >= FULL * depth;
+    finding.confidence = if confirmed { 0.95 } else { 0.75 } * spell.weight();
+    if depth == 0.0 {
+        finding.evidence.retain(|evidence| evidence.label != "AQLEN");
+        finding.raise_confidence = vec!["AQLEN, which only `esxtop -b -a` records".into()];
+    }
+    finding.causers = causers(&devices, &spell);
+    finding.changes = fix(flow.name);
+    finding.do_not = vec![
+        "Do not raise the depth of devices behind this adapter: together they already send more \
+         than it takes."
+            .into(),
+    ];
+    Some(finding)
+}
+
+/// The VMs that send most through the adapter's devices.
+fn causers(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
+    const MOST: usize = 5;
+    let mut vms: Vec<_> =
+        devices.iter().flat_map(|device| device.tenants(&spell.samples)).collect();
+    vms.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    vms.truncate(MOST);
+    vms
+}
+
+fn fix(adapter: &str) -> Vec<crate::Change> {
+    vec![
+        changes::advice(
+            format!(
+                "Spread the devices over more adapters, or use all paths of {adapter}'s peers."
+            ),
+            vec!["esxcli storage core path list".into(), "esxcli storage nmp device list".into()],
+        ),
+        changes::advice(
+            "Lower the depth of the devices that need it least (DSNRO), so that those behind the \
+             adapter fit into it.",
+            Vec::new(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_wait_at_the_adapter_is_the_adapters() {
+        let mut bench = Bench::new(6);
+        bench.adapter_wait_ms(0.8);
+        bench.aqlen(256);
+        for name in ["naa.1", "naa.2", "naa.3", "naa.4"] {
+            bench.device(name, 128).vm(name).iops(100_000.0).davg(0.6).kavg(0.8);
+        }
+        let finding = bench.only(Cause::AdapterQueue, &Facts::default());
+        assert_eq!((finding.at.as_str(), finding.causers.len()), ("vmhba1", 4));
+        assert!(finding.confidence > 0.9);
+    }
+}

@@ -1,0 +1,81 @@
+//! Adaptive throttling: the array answers TASK SET FULL or BUSY, the host halves the depth and
+//! lets it climb back one by one [KB-QF].
+
+use super::{Case, changes, number, queue_evidence};
+use crate::{Cause, Device, Evidence, Finding, Motion, Spell, Threshold, halves_and_climbs, mean};
+
+/// Whether a depth that moves is moved by throttling. It is off unless somebody set
+/// `Disk.QFullSampleSize` or its value for the device.
+pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
+    let sample_size = case.facts.device(device.flow.name).queue_full_sample_size;
+    let davg = device.flow.per_command(&device.busy, crate::Flow::davg);
+    let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+    device.motion() == Motion::Moving
+        && sample_size.is_none_or(|size| size > 0)
+        && (halves_and_climbs(&depths) || davg < device.limits.get(Threshold::CongestionMs))
+}
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        if !applies(case, device) {
+            return None;
+        }
+        let base = device.deepest();
+        let spell = Spell::any(&device.busy, |s| device.queue.dqlen.or_zero(s) < base)?;
+        Some(judge(case, device, base, &spell))
+    })
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Finding {
+    let (name, samples) = (device.flow.name, &spell.samples);
+    let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
+    let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+    let failed = mean(device.faults.failed.over(samples));
+    let mut finding = case.finding(Cause::AdaptiveThrottling, name, spell);
+    finding.sentence = format!(
+        "The depth of {name} is cut from {} to as low as {} and climbs back: the array reports \
+         its queue full and the host throttles itself.",
+        number(base),
+        number(lowest)
+    );
+    finding.standing = spell.mean(|sample| device.flow.waiting(sample));
+    finding.evidence = queue_evidence(device, spell);
+    finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
+    if device.faults.failed.is_there() {
+        finding.evidence.push(Evidence::new("failed commands per second", failed, "1/s"));
+    }
+    finding.confidence = if halves_and_climbs(&depths) { 0.85 } else { 0.65 } * spell.weight();
+    finding.raise_confidence = vec![
+        format!("\"Queue Full Sample Size\" above 0 in `{}`", changes::list_device(name)),
+        "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
+    ];
+    finding.sufferers = device.tenants(samples);
+    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.changes = vec![changes::advice(
+        "Lower the load on the array's port or volume: fewer hosts or volumes on the port, lower \
+         depths on the hosts that send most.",
+        vec![changes::list_device(name)],
+    )];
+    finding.do_not = vec![
+        "Do not raise the depth: the array has just said that it is full.".into(),
+        "Do not switch throttling off on one host alone: hosts without it take the slots of those \
+         with it."
+            .into(),
+    ];
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_depth_that_halves_and_climbs_is_throttled() {
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [64, 64, 32, 40, 48, 56, 64, 32, 41, 50][s]);
+        device.vm("a").iops(20_000.0).davg(1.5).kavg(0.8);
+        let finding = bench.first(Cause::AdaptiveThrottling, &Facts::default());
+        assert!(finding.sentence.contains("from 64 to as low as 32"), "{}", finding.sentence);
+    }
+}

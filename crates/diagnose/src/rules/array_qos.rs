@@ -1,0 +1,188 @@
+//! Limited by the array: QoS on a volume [S4].
+//!
+//! The array holds a volume to a rate by delaying what is above it. The rate is flat, the latency
+//! follows the number outstanding, and whatever is not held to that rate is answered many times
+//! faster: another VM's volume behind the same protocol endpoint, another device, or the same one
+//! when it asked for less.
+
+use super::{Case, changes, is_round, latency_evidence, number};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, mean, observe::little, quantile,
+    unrest_percent,
+};
+
+/// How many times faster the others must be.
+const CONTRAST: f64 = 5.0;
+/// How far the number outstanding must vary for the rate's flatness to mean anything.
+const SPREAD: f64 = 1.5;
+/// Commands in flight below which nobody is being held back.
+const HELD: f64 = 2.0;
+
+/// A flow that is held to a rate.
+struct Held<'a> {
+    flow: &'a Flow<'a>,
+    /// The VM, when it is one among others on the device.
+    vm: Option<&'a str>,
+    spell: Spell,
+    /// What is answered faster, and in how many milliseconds.
+    faster: (String, f64),
+    certainty: f64,
+}
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| Some(judge(case, device, &held(case, device)?)))
+}
+
+/// Whether this rule has a finding on a device.
+pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
+    held(case, device).is_some()
+}
+
+fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    held_vm(case, device).or_else(|| held_device(case, device))
+}
+
+/// One VM on a device whose other VMs are answered fast.
+fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let vms = || device.worlds.iter().filter(|world| !world.is_system);
+    vms().find_map(|world| {
+        let spell = flat_and_slow(case, device, &world.flow)?;
+        let davg = world.flow.per_command(&spell.samples, Flow::davg);
+        let others = vms().filter(|other| other.owner != world.owner);
+        let faster = others
+            .filter(|other| other.flow.mean_rate(&spell.samples) > 0.0)
+            .map(|other| (other.owner, other.flow.per_command(&spell.samples, Flow::davg)))
+            .filter(|(_, other)| *other > 0.0 && other * CONTRAST <= davg)
+            .min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (flow, vm) = (&world.flow, Some(world.owner));
+        Some(Held { flow, vm, spell, faster: (faster.0.into(), faster.1), certainty: 0.88 })
+    })
+}
+
+/// A whole device, slower than it was itself or than its peers are.
+fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let spell = flat_and_slow(case, device, &device.flow)?;
+    let davg = device.flow.per_command(&spell.samples, Flow::davg);
+    let inside = |share| quantile(spell.samples.iter().map(|s| device.flow.in_flight(*s)), share);
+    let spread = inside(0.9)? / inside(0.1)?.max(f64::MIN_POSITIVE);
+    let round = is_round(device.flow.mean_rate(&spell.samples));
+    if spread < SPREAD && !round {
+        return None;
+    }
+    let own = (device.quickest_ms * CONTRAST <= davg)
+        .then(|| ("the same device under less load".into(), device.quickest_ms));
+    let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
+    let certainty =
+        0.55 + f64::from(u8::from(spread >= SPREAD)) * 0.15 + 0.1 * f64::from(u8::from(round));
+    Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
+}
+
+/// Another device behind the same adapters that is answered fast in the same samples.
+fn faster_peer(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    spell: &Spell,
+    davg: f64,
+) -> Option<(String, f64)> {
+    let adapters = case.host.adapters_of(device);
+    let peers = case.host.busy_devices().filter(|peer| {
+        peer.id != device.id
+            && case.host.adapters_of(peer).iter().any(|adapter| adapters.contains(adapter))
+            && peer.flow.in_flight(spell.samples[0]) > 0.0
+    });
+    let latencies = peers
+        .map(|peer| (peer.flow.name.to_owned(), peer.flow.per_command(&spell.samples, Flow::davg)));
+    latencies
+        .filter(|(_, peer)| *peer > 0.0 && peer * CONTRAST <= davg)
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The spell in which a flow has a latency worth asking about and a rate that does not move by
+/// more than counting whole commands explains.
+fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<Spell> {
+    let spell = Spell::find(&device.busy, |sample| {
+        flow.davg(sample) >= device.limits.get(Threshold::QosMs) && flow.in_flight(sample) >= HELD
+    })?;
+    let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
+    let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
+    let grain = 100.0 * 2.0 / commands.max(1.0);
+    let allowed = device.limits.get(Threshold::FlatPercent).max(grain);
+    (unrest_percent(&rates)? <= allowed).then_some(spell)
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
+    let (name, samples) = (device.flow.name, &held.spell.samples);
+    let rate = held.flow.mean_rate(samples);
+    let davg = held.flow.per_command(samples, Flow::davg);
+    let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
+    let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
+    finding.sentence = format!(
+        "The array holds {who} to {} commands a second of {} KiB: the rate stays flat while each \
+         takes {} ms (DAVG), and {} is answered in {} ms.",
+        number(rate),
+        number(held.flow.size_kib(samples)),
+        number(davg),
+        held.faster.0,
+        number(held.faster.1)
+    );
+    finding.standing = little(rate, davg - held.faster.1);
+    finding.evidence = latency_evidence(device, &held.spell);
+    finding.evidence.extend([
+        Evidence::new(format!("DAVG of {who}"), davg, "ms"),
+        Evidence::new(format!("DAVG of {}", held.faster.0), held.faster.1, "ms"),
+    ]);
+    let array = mean(device.array_ms.over(samples));
+    if array > 0.0 {
+        finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
+    }
+    finding.confidence = held.certainty * held.spell.weight();
+    finding.raise_confidence =
+        vec!["The array's own QoS counters, or its policy for this volume".into()];
+    finding.sufferers = device.tenants(samples);
+    if let Some(vm) = held.vm {
+        finding.sufferers.retain(|party| party.name == vm);
+        finding.causers = finding.sufferers.clone();
+    }
+    finding.changes = vec![changes::advice(
+        "Raise the volume's policy on the array, or lower the demand. Policies count normalised \
+         I/Os: a large I/O costs as much as many of 4 KiB, and one that is split costs a little \
+         more.",
+        Vec::new(),
+    )];
+    finding.do_not = vec![
+        "Do not raise queue depths for this VM's sake: its rate stays, only its latency grows."
+            .into(),
+    ];
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_flat_rate_beside_a_fast_neighbour_is_qos() {
+        let finding = Bench::noisy_neighbour().first(Cause::ArrayQos, &Facts::default());
+        assert_eq!(finding.causers[0].name, "bad");
+        assert!(finding.sentence.contains("good is answered in 1 ms"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_rate_that_stays_while_latency_follows_the_outstanding_is_qos() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 128);
+        device.vm("a").iops_when(|s| if s < 3 { 500.0 } else { 5_000.0 }).davg_when(|s| match s {
+            0..3 => 0.3,
+            _ => 2.0 + s as f64,
+        });
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_saturated_array_without_contrast_is_not_called_qos() {
+        let mut bench = Bench::new(8);
+        bench.device("naa.1", 128).vm("a").iops(3_360.0).davg(37.0);
+        bench.only(Cause::ArraySlow, &Facts::default());
+    }
+}

@@ -1,0 +1,111 @@
+//! Device queue full, limited by the HBA's depth [S0].
+//!
+//! Commands wait because every slot of the device is taken, its limit does not move, and one VM
+//! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
+//! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
+
+use super::{Case, changes, number, queue_evidence, virtual_cap};
+use crate::{Cause, Device, Finding, FullQueue, Motion};
+
+/// DSNRO, unless somebody changed it [S1, LIST5, LIST8].
+pub(super) const DSNRO_DEFAULT: f64 = 32.0;
+
+/// Whether the driver's depth is the limit, and how sure that is.
+pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<f64> {
+    let facts = case.facts.device(device.flow.name);
+    if let Some(depth) = facts.max_queue_depth {
+        return (f64::from(depth) <= full.depth).then_some(0.98);
+    }
+    if device.motion() != Motion::Steady {
+        return None;
+    }
+    match full.competitors {
+        0 | 1 => Some(0.92),
+        _ if full.depth == DSNRO_DEFAULT => None,
+        _ => Some(0.6),
+    }
+}
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        let full = device.full.as_ref()?;
+        let certainty = certainty(case, device, full)?;
+        Some(judge(case, device, full, certainty))
+    })
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
+    let name = device.flow.name;
+    let next = virtual_cap::on(case, device);
+    let mut finding = case.finding(Cause::DeviceDepth, device.flow.name, &full.spell);
+    finding.sentence = format!(
+        "The device queue of {name} is full: its {} slots (DQLEN, the depth of the HBA's driver) \
+         are taken while {} commands wait {} ms each in the VMkernel{}.",
+        number(full.depth),
+        number(full.waiting),
+        number(full.wait_ms),
+        next.as_ref().map_or(String::new(), |cap| format!(
+            "; the next limit is the virtual disk's own {}, so change both: one alone only moves \
+             the queue",
+            cap.limit
+        ))
+    );
+    finding.standing = full.waiting;
+    finding.evidence = queue_evidence(device, &full.spell);
+    finding.confidence = certainty * full.spell.weight() * (0.9 + 0.1 * full.caught);
+    finding.raise_confidence = vec![format!(
+        "\"Device Max Queue Depth\" of `{}`: {} confirms it",
+        changes::list_device(name),
+        number(full.depth)
+    )];
+    finding.sufferers = device.tenants(&full.spell.samples);
+    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    let demand = next.map_or(0.0, |cap| cap.demand).max(full.depth + full.waiting);
+    let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
+    finding.changes = vec![changes::raise_driver_depth(case.host, device, depths, case.facts)];
+    if full.competitors > 1 {
+        finding.changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
+    }
+    finding.do_not = vec![
+        "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),
+        "Do not raise only the guest's depth: the same commands would wait in the VMkernel.".into(),
+    ];
+    finding.caution = Some(changes::CAUTION);
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, DeviceFacts, Facts, fixture::Bench};
+
+    #[test]
+    fn one_vm_that_fills_a_steady_queue_points_at_the_driver() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 32).vm("sql01").iops(65_000.0).davg(0.49).kavg(0.45);
+        let finding = bench.only(Cause::DeviceDepth, &Facts::default());
+        assert!(finding.confidence > 0.8, "{}", finding.confidence);
+        assert!(finding.changes[0].esxcli.iter().any(|line| line.contains("fnic_max_qdepth=128")));
+        assert_eq!(finding.changes[0].effect, crate::Effect::HostReboot);
+    }
+
+    #[test]
+    fn the_driver_that_is_there_is_named_alone() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 32).vm("sql01").iops(65_000.0).davg(0.49).kavg(0.45);
+        let mut facts = Facts::default();
+        facts.drivers.insert("vmhba1".into(), "nfnic".into());
+        let device = DeviceFacts { max_queue_depth: Some(32), ..DeviceFacts::default() };
+        facts.devices.insert("naa.1".into(), device);
+        let finding = bench.only(Cause::DeviceDepth, &facts);
+        let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=128     # Cisco UCS";
+        assert_eq!(finding.changes[0].esxcli, [line]);
+        assert!(finding.confidence > 0.95);
+    }
+
+    #[test]
+    fn a_wait_without_a_full_queue_is_not_the_devices() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 128).vm("sql01").iops(1_000.0).davg(0.5).kavg(10.0);
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::DeviceDepth));
+    }
+}

@@ -1,0 +1,178 @@
+//! Device queue full, limited by DSNRO [S1].
+//!
+//! As soon as several VMs compete on a device, its limit falls to DSNRO, 32 unless somebody
+//! changed it. DQLEN then moves between two values, or sits at 32 for as long as they compete.
+
+use super::{Case, changes, device_depth, number, queue_evidence, virtual_cap};
+use crate::{Cause, Device, Evidence, Finding, FullQueue, Motion};
+
+/// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
+fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
+    if full.competitors < 2 {
+        return None;
+    }
+    let facts = case.facts.device(device.flow.name);
+    if let (Some(dsnro), Some(depth)) = (facts.dsnro, facts.max_queue_depth) {
+        let (dsnro, depth) = (f64::from(dsnro), f64::from(depth));
+        return (dsnro == full.depth && dsnro < depth).then_some((0.98, Some(depth)));
+    }
+    match device.motion() {
+        Motion::TwoLevels { low, high } if full.depth < high => {
+            Some((if low == full.depth { 0.95 } else { 0.8 }, Some(high)))
+        }
+        Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {
+            let above = deeper_peer(case, device, full.depth);
+            Some((if above.is_some() { 0.8 } else { 0.65 }, above))
+        }
+        _ => None,
+    }
+}
+
+/// The depth of another device behind the same adapters, where it is deeper: what this device
+/// would have without competition.
+fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> {
+    let adapters = case.host.adapters_of(device);
+    let shares = |other: &&Device<'_>| {
+        case.host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
+    };
+    let peers = case.host.devices.iter().filter(shares);
+    peers.map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
+}
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        let full = device.full.as_ref()?;
+        let (certainty, above) = certainty(case, device, full)?;
+        Some(judge(case, device, full, certainty, above))
+    })
+}
+
+fn judge(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    certainty: f64,
+    above: Option<f64>,
+) -> Finding {
+    let name = device.flow.name;
+    let mut finding = case.finding(Cause::Dsnro, device.flow.name, &full.spell);
+    finding.sentence = sentence(name, full, above);
+    finding.standing = full.waiting;
+    finding.evidence = queue_evidence(device, &full.spell);
+    finding.evidence.push(Evidence::new("VMs that compete", full.competitors as f64, ""));
+    if let Some(above) = above {
+        finding.evidence.push(Evidence::new("DQLEN without competition", above, ""));
+    }
+    finding.confidence = certainty * full.spell.weight() * (0.9 + 0.1 * full.caught);
+    finding.raise_confidence = vec![format!(
+        "\"No of outstanding IOs with competing worlds\" and \"Device Max Queue Depth\" of `{}`",
+        changes::list_device(name)
+    )];
+    finding.sufferers = device.tenants(&full.spell.samples);
+    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.changes = fix(case, device, full, above);
+    finding.do_not = vec![
+        "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),
+    ];
+    finding.caution = Some(changes::CAUTION);
+    finding
+}
+
+fn sentence(name: &str, full: &FullQueue, above: Option<f64>) -> String {
+    let fall =
+        above.map_or("is held at".into(), |above| format!("falls from {} to", number(above)));
+    format!(
+        "{} VMs compete on {name}, so its queue {fall} {} slots (DSNRO): {} commands wait {} ms \
+         each in the VMkernel.",
+        full.competitors,
+        number(full.depth),
+        number(full.waiting),
+        number(full.wait_ms)
+    )
+}
+
+/// DSNRO up to the depth that the device has; beyond it, the driver's depth first.
+fn fix(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    above: Option<f64>,
+) -> Vec<crate::Change> {
+    let caps = virtual_cap::on(case, device).map_or(0.0, |cap| cap.demand);
+    let wanted = changes::depth_for(full.depth, caps.max(full.depth + full.waiting));
+    let from = full.depth as u32;
+    let reachable = above.map_or(wanted, |above| wanted.min(above as u32));
+    let mut fix = vec![changes::raise_dsnro(case.host, device, (from, reachable), case.facts)];
+    if above.is_none() || reachable < wanted {
+        let from = above.map_or(from, |above| above as u32);
+        let mut deeper = changes::raise_driver_depth(case.host, device, (from, wanted), case.facts);
+        if above.is_none() {
+            deeper.what.insert_str(0, "If Device Max Queue Depth is no more than DSNRO, first: ");
+        }
+        fix.push(deeper);
+    }
+    fix
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, DeviceFacts, Facts, fixture::Bench};
+
+    fn two_vms(depth: impl Fn(usize) -> u32 + 'static) -> Bench {
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 32).depth(depth);
+        device
+            .vm("big")
+            .iops(100_000.0)
+            .davg(0.31)
+            .kavg_when(|sample| if (3..7).contains(&sample) { 0.29 } else { 0.0 });
+        device
+            .vm("small")
+            .iops_when(|sample| if (3..7).contains(&sample) { 2_000.0 } else { 0.0 })
+            .davg(0.31)
+            .kavg(0.29);
+        bench
+    }
+
+    #[test]
+    fn a_limit_that_falls_while_vms_compete_is_dsnro() {
+        let bench = two_vms(|sample| if (3..7).contains(&sample) { 32 } else { 128 });
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.sentence.contains("falls from 128 to 32"), "{}", finding.sentence);
+        assert_eq!(finding.window.samples, 4);
+        assert!(
+            finding.changes[0].esxcli[0].starts_with("esxcli storage core device set -d naa.1 -O ")
+        );
+        assert_eq!(finding.changes[0].effect, crate::Effect::AtOnce);
+    }
+
+    #[test]
+    fn a_limit_that_sits_at_32_may_be_both() {
+        let bench = two_vms(|_| 32);
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.confidence < 0.7);
+        assert_eq!(finding.changes.len(), 2);
+    }
+
+    #[test]
+    fn facts_decide_between_dsnro_and_the_driver() {
+        let bench = two_vms(|_| 32);
+        let mut facts = Facts::default();
+        let device =
+            DeviceFacts { max_queue_depth: Some(32), dsnro: Some(32), ..DeviceFacts::default() };
+        facts.devices.insert("naa.1".into(), device.clone());
+        bench.only(Cause::DeviceDepth, &facts);
+        let device = DeviceFacts { max_queue_depth: Some(64), ..device };
+        facts.devices.insert("naa.1".into(), device);
+        assert!(bench.only(Cause::Dsnro, &facts).confidence > 0.9);
+    }
+
+    #[test]
+    fn the_global_option_is_used_where_dsnro_is_global() {
+        let facts = Facts { esxi_version: Some((5, 1)), ..Facts::default() };
+        let finding =
+            two_vms(|sample| if sample < 7 { 32 } else { 128 }).only(Cause::Dsnro, &facts);
+        let line = &finding.changes[0].esxcli[0];
+        assert!(line.contains("/Disk/SchedNumReqOutstanding -i "), "{line}");
+    }
+}

@@ -1,0 +1,157 @@
+//! The rules: one cause, one small file, all of one shape. A rule looks at what was observed and
+//! returns the findings of its cause; what it needs of another rule it asks that rule for.
+
+mod aborts;
+mod adapter_queue;
+mod adaptive_throttling;
+mod array_qos;
+mod array_slow;
+mod device_depth;
+mod dsnro;
+mod iops_limit;
+mod noisy_neighbour;
+mod path_down;
+mod reservations;
+mod silence;
+mod sioc;
+mod splitting;
+mod virtual_cap;
+
+use crate::{Cause, Device, Evidence, Facts, Finding, Host, Spell, changes};
+
+/// What a rule has to go by.
+pub(crate) struct Case<'a> {
+    pub(crate) host: &'a Host<'a>,
+    pub(crate) facts: &'a Facts,
+}
+
+/// A rule: the findings of one cause.
+type Rule = fn(&Case<'_>) -> Vec<Finding>;
+
+/// Every rule. Of findings that weigh the same, the earlier rule's comes first.
+pub(crate) const RULES: [Rule; 15] = [
+    silence::find,
+    path_down::find,
+    aborts::find,
+    reservations::find,
+    noisy_neighbour::find,
+    array_qos::find,
+    array_slow::find,
+    adaptive_throttling::find,
+    sioc::find,
+    dsnro::find,
+    device_depth::find,
+    adapter_queue::find,
+    iops_limit::find,
+    virtual_cap::find,
+    splitting::find,
+];
+
+impl Case<'_> {
+    /// A finding about the object `at`, with nothing yet but its window.
+    fn finding(&self, cause: Cause, at: &str, spell: &Spell) -> Finding {
+        Finding {
+            cause,
+            at: at.into(),
+            sentence: String::new(),
+            window: self.host.window(spell),
+            standing: 0.0,
+            evidence: Vec::new(),
+            confidence: 0.0,
+            raise_confidence: Vec::new(),
+            sufferers: Vec::new(),
+            causers: Vec::new(),
+            changes: Vec::new(),
+            do_not: Vec::new(),
+            caution: None,
+        }
+    }
+
+    /// The findings of a rule that judges each device with load for itself.
+    fn each_device(&self, judge: impl Fn(&Device<'_>) -> Option<Finding>) -> Vec<Finding> {
+        self.host.busy_devices().filter_map(judge).collect()
+    }
+}
+
+/// The numbers of a device queue over a spell.
+fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
+    let (flow, queue) = (&device.flow, &device.queue);
+    let samples = &spell.samples;
+    let latency = |label: &str, value| Evidence::new(label, value, "ms");
+    vec![
+        Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
+        Evidence::new("DQLEN", spell.mean(|s| queue.dqlen.or_zero(s)), ""),
+        Evidence::new("ACTV, sampled", spell.mean(|s| queue.actv.or_zero(s)), ""),
+        Evidence::new("QUED, sampled", spell.mean(|s| queue.qued.or_zero(s)), ""),
+        Evidence::new("in the slots, by Little's law", spell.mean(|s| device.in_slots(s)), ""),
+        Evidence::new("waiting, by Little's law", spell.mean(|s| flow.waiting(s)), ""),
+        latency("DAVG", flow.per_command(samples, crate::Flow::davg)),
+        latency("KAVG", flow.per_command(samples, crate::Flow::kavg)),
+        latency("QAVG", flow.per_command(samples, crate::Flow::qavg)),
+    ]
+}
+
+/// The rate and the latencies of a device over a spell.
+fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
+    let (flow, samples) = (&device.flow, &spell.samples);
+    vec![
+        Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
+        Evidence::new("mean size", flow.size_kib(samples), "KiB"),
+        Evidence::new("outstanding, by Little's law", spell.mean(|s| flow.outstanding(s)), ""),
+        Evidence::new("DAVG", flow.per_command(samples, crate::Flow::davg), "ms"),
+        Evidence::new("KAVG", flow.per_command(samples, crate::Flow::kavg), "ms"),
+        Evidence::new("quickest DAVG of the device", device.quickest_ms, "ms"),
+    ]
+}
+
+/// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
+fn is_round(rate: f64) -> bool {
+    const LEADING: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
+    if rate < 1.0 {
+        return false;
+    }
+    let leading = rate / 10_f64.powf(rate.log10().floor());
+    LEADING.iter().any(|round| (leading - round).abs() <= 0.01 * round)
+}
+
+/// A number as people write it: three significant digits, thousands apart.
+pub(crate) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 && digit.is_ascii_digit() {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_read_well() {
+        let cases = [
+            (0.0, "0"),
+            (0.449, "0.45"),
+            (1.0, "1"),
+            (31.96, "32"),
+            (61.1, "61.1"),
+            (100.0, "100"),
+            (65_000.4, "65,000"),
+            (1_234_567.0, "1,234,567"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Noisy neighbour on a shared device [S4].
+//!
+//! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
+//! answers it quickly, and yet each of its commands waits many times as long for a slot.
+
+use super::{Case, changes, number, queue_evidence};
+use crate::{Cause, Device, Evidence, Finding, FullQueue, Party, Threshold};
+
+/// A VM whose share of the slots is below this asks for next to nothing.
+const MODEST_SHARE: f64 = 0.2;
+/// The wait, in multiples of its own service, from which a modest VM suffers.
+const UNFAIR: f64 = 3.0;
+/// Commands that a VM must have completed for its latency to mean anything.
+const ENOUGH_COMMANDS: f64 = 3.0;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        let full = device.full.as_ref()?;
+        let tenants = device.tenants(&full.spell.samples);
+        let (holder, others) = tenants.split_first()?;
+        let slots: f64 = tenants.iter().map(|tenant| tenant.slots).sum();
+        if holder.slots * 100.0 < slots * device.limits.get(Threshold::SlotsPercent) {
+            return None;
+        }
+        let suffers = |tenant: &&Party| suffers(case, device, full, tenant, slots);
+        let sufferers: Vec<Party> = others.iter().filter(suffers).cloned().collect();
+        let worst = sufferers.iter().max_by(|a, b| a.gavg_ms.total_cmp(&b.gavg_ms))?.clone();
+        Some(judge(case, device, full, holder, worst, sufferers))
+    })
+}
+
+fn suffers(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    tenant: &Party,
+    slots: f64,
+) -> bool {
+    let seconds: f64 = full.spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
+    let (wait, service) = (tenant.waiting, tenant.slots);
+    tenant.slots <= MODEST_SHARE * slots
+        && wait >= UNFAIR * service
+        && tenant.iops * seconds >= ENOUGH_COMMANDS
+        && wait * 1000.0 / tenant.iops >= device.limits.get(Threshold::KavgMs)
+}
+
+fn judge(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    holder: &Party,
+    worst: Party,
+    sufferers: Vec<Party>,
+) -> Finding {
+    let name = device.flow.name;
+    let mut finding = case.finding(Cause::NoisyNeighbour, device.flow.name, &full.spell);
+    let service_ms = worst.slots * 1000.0 / worst.iops;
+    finding.sentence = format!(
+        "{} holds {} of the {} slots of {name} and {} other VM{} for them: {} sees {} ms although \
+         its own commands take {} ms.",
+        holder.name,
+        number(holder.slots),
+        number(full.depth),
+        sufferers.len(),
+        if sufferers.len() == 1 { " waits" } else { "s wait" },
+        worst.name,
+        number(worst.gavg_ms),
+        number(service_ms)
+    );
+    finding.standing = full.waiting;
+    finding.evidence = queue_evidence(device, &full.spell);
+    finding.evidence.extend([
+        Evidence::new(format!("slots held by {}", holder.name), holder.slots, ""),
+        Evidence::new(format!("GAVG of {}", worst.name), worst.gavg_ms, "ms"),
+        Evidence::new(format!("DAVG of {}", worst.name), service_ms, "ms"),
+    ]);
+    finding.confidence = 0.9 * full.spell.weight();
+    finding.raise_confidence = vec![
+        "Move the suffering VM to another device or host: its latency must be normal there".into(),
+    ];
+    finding.changes = fix(case, device, full, holder);
+    finding.do_not = vec![format!(
+        "Do not look for the culprit by IOPS: {} does only {} a second, its commands are slow or \
+         large.",
+        holder.name,
+        number(holder.iops)
+    )];
+    finding.causers = vec![holder.clone()];
+    finding.sufferers = sufferers;
+    finding.caution = Some(changes::CAUTION);
+    finding
+}
+
+/// More slots than the holder can fill, or a holder that cannot fill them.
+fn fix(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    holder: &Party,
+) -> Vec<crate::Change> {
+    let to = changes::depth_for(full.depth, 2.0 * (full.depth + full.waiting));
+    let deepest = device.deepest() as u32;
+    let from = full.depth as u32;
+    let mut changes = vec![
+        changes::limit_iops(&holder.name),
+        changes::raise_dsnro(case.host, device, (from, to), case.facts),
+    ];
+    if to > deepest {
+        let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
+        deeper.what.insert_str(0, "Before DSNRO can go there: ");
+        changes.push(deeper);
+    }
+    changes.push(changes::advice(
+        format!("Move {} to a datastore on another device: queues are not shared.", holder.name),
+        Vec::new(),
+    ));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_modest_vm_that_waits_for_anothers_slots_suffers() {
+        let bench = Bench::noisy_neighbour();
+        let finding = bench.first(Cause::NoisyNeighbour, &Facts::default());
+        assert_eq!(finding.causers[0].name, "bad");
+        assert_eq!(finding.sufferers[0].name, "good");
+        assert!(finding.sufferers[0].gavg_ms > 300.0);
+    }
+
+    #[test]
+    fn two_vms_that_share_a_full_queue_evenly_are_no_noise() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 32);
+        device.vm("a").iops(30_000.0).davg(0.5).kavg(0.5);
+        device.vm("b").iops(30_000.0).davg(0.5).kavg(0.5);
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::NoisyNeighbour));
+    }
+}

@@ -1,0 +1,86 @@
+//! SCSI reservation conflicts: another host holds the whole device for its metadata, and every
+//! command of this one is refused and retried [src: elatov 2012-05-12].
+
+use super::{Case, changes, number};
+use crate::{Cause, Device, Evidence, Finding, Flow, Spell, Threshold};
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        let limit = device.limits.get(Threshold::ConflictsPerSecond);
+        let conflicts = device.faults.conflicts;
+        let spell = Spell::find(&device.busy, |sample| conflicts.or_zero(sample) >= limit)?;
+        Some(judge(case, device, &spell))
+    })
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+    let (name, samples) = (device.flow.name, &spell.samples);
+    let conflicts = spell.mean(|sample| device.faults.conflicts.or_zero(sample));
+    let rate = device.flow.mean_rate(samples);
+    let mut finding = case.finding(Cause::ReservationConflicts, name, spell);
+    finding.sentence = format!(
+        "{} commands a second on {name} meet a SCSI reservation of another host and are retried.",
+        number(conflicts)
+    );
+    // A conflict costs about 60 ms until its retry.
+    const RETRY_MS: f64 = 60.0;
+    finding.standing = crate::little(conflicts, RETRY_MS);
+    finding.evidence = vec![
+        Evidence::new("CONS/s", conflicts, "1/s"),
+        Evidence::new("commands per second", rate, "1/s"),
+        Evidence::new("DAVG", device.flow.per_command(samples, Flow::davg), "ms"),
+        Evidence::new("KAVG", device.flow.per_command(samples, Flow::kavg), "ms"),
+    ];
+    finding.confidence = 0.95 * spell.weight();
+    finding.raise_confidence = vec![format!(
+        "`esxcli storage core device vaai status get -d {}`: ATS",
+        changes::shell(name)
+    )];
+    finding.sufferers = device.tenants(samples);
+    finding.changes = fix(case, name);
+    finding.do_not =
+        vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
+    finding
+}
+
+fn fix(_: &Case<'_>, name: &str) -> Vec<crate::Change> {
+    vec![
+        changes::advice(
+            "Let metadata be locked by ATS instead of reservations, where the array has it.",
+            vec![
+                format!("esxcli storage core device vaai status get -d {}", changes::shell(name)),
+                "esxcli system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 1"
+                    .into(),
+            ],
+        ),
+        changes::advice(
+            "If it is the RDM of a Windows cluster: mark it as perennially reserved on the \
+             passive hosts.",
+            vec![format!(
+                "esxcli storage core device setconfig -d {} --perennially-reserved=true",
+                changes::shell(name)
+            )],
+        ),
+        changes::advice(
+            "Spread operations that lock the volume (power-on, snapshots, growing thin disks) \
+             over time and over datastores.",
+            Vec::new(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::Counter;
+
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn conflicts_are_named() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::Conflicts, |_| 40.0);
+        device.vm("a").iops(500.0).davg(4.0);
+        bench.only(Cause::ReservationConflicts, &Facts::default());
+    }
+}

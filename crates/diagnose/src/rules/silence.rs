@@ -1,0 +1,79 @@
+//! A device that does not answer: commands are outstanding, nothing completes. All paths down
+//! looks like this, and so does an array that hangs.
+
+use super::{Case, changes, number};
+use crate::{Cause, Device, Evidence, Finding, Spell, largest};
+
+/// Commands that must be outstanding: a single one may be a long one.
+const OUTSTANDING: f64 = 2.0;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        let before = *device.busy.first()?;
+        let after: Vec<usize> = (before + 1..case.host.times_ms.len()).collect();
+        let spell = Spell::find(&after, |sample| is_silent(device, sample))?;
+        let lasting = spell.samples.windows(2).any(|pair| matches!(*pair, [a, b] if b == a + 1));
+        lasting.then(|| judge(case, device, &spell))
+    })
+}
+
+fn is_silent(device: &Device<'_>, sample: usize) -> bool {
+    device.flow.commands.at(sample) == Some(0.0)
+        && device.queue.sampled(sample).is_some_and(|inside| inside >= OUTSTANDING)
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+    let name = device.flow.name;
+    let inside = spell.mean(|sample| device.queue.sampled(sample).unwrap_or(0.0));
+    let aborts = largest(device.faults.aborts.over(&spell.samples));
+    let mut finding = case.finding(Cause::Silence, name, spell);
+    finding.sentence = format!(
+        "{name} does not answer: {} commands are outstanding and none completes, as when all \
+         paths are down.",
+        number(inside)
+    );
+    finding.standing = inside;
+    finding.evidence = vec![
+        Evidence::new("commands per second", 0.0, "1/s"),
+        Evidence::new("ACTV + QUED, sampled", inside, ""),
+    ];
+    if device.faults.aborts.is_there() {
+        finding.evidence.push(Evidence::new("aborts per second, at most", aborts, "1/s"));
+    }
+    finding.confidence = if aborts > 0.0 { 0.95 } else { 0.85 };
+    finding.raise_confidence =
+        vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
+    finding.sufferers = device.tenants(&device.busy);
+    finding.changes = vec![changes::advice(
+        "Find out what happened to the paths, the fabric and the array in this window.",
+        vec![
+            format!("esxcli storage core path list -d {}", changes::shell(name)),
+            "esxcli storage core adapter list".into(),
+        ],
+    )];
+    finding.do_not =
+        vec!["Do not reboot the host first: it may hang on the device it cannot reach.".into()];
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn commands_that_never_complete_are_silence() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 64);
+        device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 12);
+        let finding = bench.first(Cause::Silence, &Facts::default());
+        assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (4, "a"));
+    }
+
+    #[test]
+    fn a_device_that_is_merely_idle_is_not_silent() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 64);
+        device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 0);
+        assert!(bench.findings().is_empty());
+    }
+}

@@ -1,0 +1,68 @@
+//! Storage I/O Control: the datastore is congested, and each host's depth follows its shares and
+//! the common latency, never above the device's own [ELA 2012-07].
+
+use super::{Case, adaptive_throttling, changes, number, queue_evidence};
+use crate::{Cause, Device, Evidence, Finding, Flow, Motion, Spell, Threshold};
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.each_device(|device| {
+        if device.motion() != Motion::Moving || adaptive_throttling::applies(case, device) {
+            return None;
+        }
+        let base = device.deepest();
+        let spell = Spell::find(&device.busy, |sample| {
+            device.queue.dqlen.or_zero(sample) < base
+                && device.flow.davg(sample) >= device.limits.get(Threshold::CongestionMs)
+        })?;
+        Some(judge(case, device, base, &spell))
+    })
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Finding {
+    let (name, samples) = (device.flow.name, &spell.samples);
+    let davg = device.flow.per_command(samples, Flow::davg);
+    let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
+    let mut finding = case.finding(Cause::Sioc, name, spell);
+    finding.sentence = format!(
+        "Storage I/O Control moves the depth of {name} between {} and {}: the datastore is \
+         congested ({} ms DAVG) and the hosts share what the array can do.",
+        number(lowest),
+        number(base),
+        number(davg)
+    );
+    finding.standing = spell.mean(|sample| device.flow.waiting(sample));
+    finding.evidence = queue_evidence(device, spell);
+    finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
+    finding.confidence = 0.7 * spell.weight();
+    finding.raise_confidence = vec![
+        "siocActiveTimePercentage of the datastore in vCenter, or /var/log/storagerm.log".into(),
+    ];
+    finding.sufferers = device.tenants(samples);
+    finding.changes = vec![changes::advice(
+        "Bring the datastore below its congestion threshold: move load elsewhere, or set shares \
+         and limits so that the right VMs get the slots.",
+        Vec::new(),
+    )];
+    finding.do_not = vec![
+        "Do not raise DSNRO: Storage I/O Control ignores it.".into(),
+        "Do not raise the congestion threshold to get the depth back: above 50 ms it buys latency \
+         and no throughput."
+            .into(),
+    ];
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_depth_that_follows_a_high_latency_is_sioc() {
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [64, 58, 52, 47, 44, 42, 41, 43, 45, 44][s]);
+        device.vm("a").iops(1_500.0).davg(32.0).kavg(12.0);
+        let finding = bench.first(Cause::Sioc, &Facts::default());
+        assert!(finding.sentence.contains("between 41 and 64"), "{}", finding.sentence);
+    }
+}

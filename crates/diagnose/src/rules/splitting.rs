@@ -1,0 +1,65 @@
+//! Splitting: large I/Os are cut into pieces on their way down, and complete with their last
+//! piece [VMB14, S4].
+
+use super::{Case, changes, number};
+use crate::{Adapter, Cause, Evidence, Finding, Flow, Spell, Threshold};
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
+}
+
+fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
+    let flow = &adapter.flow;
+    let behind = case
+        .host
+        .busy_devices()
+        .filter(|device| device.paths.iter().any(|path| path.adapter == Some(adapter.id)));
+    let device = behind.max_by(|a, b| {
+        let size = |flow: &Flow<'_>, busy: &[usize]| flow.size_kib(busy);
+        size(&a.flow, &a.busy).total_cmp(&size(&b.flow, &b.busy))
+    })?;
+    let limit = |threshold| device.limits.get(threshold);
+    let spell = Spell::find(&device.busy, |sample| {
+        let split = adapter.split_commands.or_zero(sample);
+        split > 0.0
+            && 100.0 * split >= limit(Threshold::SplitPercent) * flow.rate(sample)
+            && flow.gavg(sample) >= limit(Threshold::DavgMs)
+    })?;
+    let commands = spell.mean(|sample| adapter.split_commands.or_zero(sample));
+    let pieces = spell.mean(|sample| adapter.split_copies.or_zero(sample)) / commands;
+    let mut finding = case.finding(Cause::Splitting, flow.name, &spell);
+    finding.sentence = format!(
+        "{} cuts {} of {} commands a second into pieces ({} each): a command is as slow as its \
+         last piece, and the array sees more commands than esxtop counts.",
+        flow.name,
+        number(commands),
+        number(flow.mean_rate(&spell.samples)),
+        number(pieces)
+    );
+    finding.evidence = vec![
+        Evidence::new("commands split per second", commands, "1/s"),
+        Evidence::new("pieces per split command", pieces, ""),
+        Evidence::new("mean size", flow.size_kib(&spell.samples), "KiB"),
+        Evidence::new("GAVG", flow.per_command(&spell.samples, Flow::gavg), "ms"),
+    ];
+    finding.confidence = 0.8 * spell.weight();
+    finding.raise_confidence = vec!["The array's own count and size of commands".into()];
+    finding.sufferers = device.tenants(&spell.samples);
+    finding.changes = vec![changes::raise_iscsi_io_size(case.host)];
+    finding.do_not = vec!["Do not expect it to lift a rate that the array holds by bytes.".into()];
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn slow_commands_that_are_split_are_named() {
+        let mut bench = Bench::new(6);
+        bench.split(0.5, 4.0);
+        bench.device("naa.1", 64).vm("a").iops(400.0).davg(30.0).size_kib(512.0);
+        let finding = bench.first(Cause::Splitting, &Facts::default());
+        assert!(finding.sentence.contains("200 of 400 commands a second into pieces (4 each)"));
+    }
+}

@@ -1,0 +1,158 @@
+//! From findings to a verdict: the worst first, and the proof when there are none.
+
+use counters::Recording;
+
+use crate::{
+    Cause, Device, Evidence, Facts, Finding, Flow, Host, Outcome, Profile, ProfileChoice,
+    Thresholds, Verdict, Window, largest,
+    rules::{Case, RULES, number},
+};
+
+/// Judges a recording: what is wrong, or that nothing is.
+///
+/// `thresholds` decide from when on a number counts; `facts` are optional figures of esxcli that
+/// raise the confidence. Whether the recording came from a simulation or from a real host makes
+/// no difference.
+#[must_use]
+pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
+    let host = Host::observe(recording, thresholds);
+    let case = Case { host: &host, facts };
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&case)).collect();
+    findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
+    let outcome = outcome(&host, &findings);
+    Verdict {
+        host: host.name.into(),
+        outcome,
+        headline: headline(&host, outcome, &findings),
+        window: window(&host),
+        findings,
+        evidence: evidence(&host),
+        profiles: host.busy_devices().map(|device| choice(device, thresholds)).collect(),
+        missing: missing(&host),
+    }
+}
+
+/// Faults first, then what costs time, then what is the next limit once that is gone.
+const fn rank(finding: &Finding) -> u8 {
+    match finding.cause {
+        Cause::Silence | Cause::PathDown | Cause::Aborts => 0,
+        Cause::VirtualDiskCap | Cause::VirtualAdapterCap => 2,
+        Cause::Splitting => 3,
+        _ => 1,
+    }
+}
+
+fn outcome(host: &Host<'_>, findings: &[Finding]) -> Outcome {
+    if !findings.is_empty() {
+        Outcome::Problem
+    } else if host.busy_devices().next().is_some() {
+        Outcome::Healthy
+    } else if host.devices.iter().any(|device| device.flow.commands.is_there()) {
+        Outcome::Idle
+    } else {
+        Outcome::NothingToJudge
+    }
+}
+
+fn headline<'a>(host: &Host<'a>, outcome: Outcome, findings: &[Finding]) -> String {
+    match (outcome, findings.first()) {
+        (_, Some(first)) => first.sentence.clone(),
+        (Outcome::NothingToJudge, _) => "This recording has no disk counters to judge.".into(),
+        (Outcome::Idle, _) => {
+            "There is no storage problem in this capture: no device has load worth judging.".into()
+        }
+        _ => {
+            let worst = |value: fn(&Flow<'a>, usize) -> f64| {
+                largest(host.busy_devices().map(|d| d.flow.per_command(&d.busy, value)))
+            };
+            format!(
+                "Nothing is wrong: there is no storage problem in this capture. No queue is full; \
+                 the slowest device takes {} ms (DAVG) and the host adds at most {} ms (KAVG).",
+                number(worst(Flow::davg)),
+                number(worst(Flow::kavg))
+            )
+        }
+    }
+}
+
+/// The whole recording, and its samples with load.
+fn window(host: &Host<'_>) -> Window {
+    let mut busy: Vec<usize> = host.busy_devices().flat_map(|d| d.busy.iter().copied()).collect();
+    busy.sort_unstable();
+    busy.dedup();
+    Window {
+        from_ms: host.begin_ms(0),
+        to_ms: host.times_ms.last().copied().unwrap_or(0),
+        samples: busy.len(),
+        of: host.times_ms.len(),
+    }
+}
+
+/// The numbers that prove health: the load, and the worst of everything that would be a finding.
+fn evidence(host: &Host<'_>) -> Vec<Evidence> {
+    let of = |value: fn(&Device<'_>) -> f64| host.busy_devices().map(value);
+    let total: f64 = of(|device| device.flow.mean_rate(&device.busy)).sum();
+    let devices = host.devices.len() as f64;
+    vec![
+        Evidence::new("devices", devices, ""),
+        Evidence::new("devices with load", host.busy_devices().count() as f64, ""),
+        Evidence::new("their commands per second", total, "1/s"),
+        Evidence::new(
+            "highest DAVG",
+            largest(of(|d| d.flow.per_command(&d.busy, Flow::davg))),
+            "ms",
+        ),
+        Evidence::new(
+            "highest KAVG",
+            largest(of(|d| d.flow.per_command(&d.busy, Flow::kavg))),
+            "ms",
+        ),
+        Evidence::new("highest use of a device queue, mean", 100.0 * largest(of(use_of)), "%"),
+        Evidence::new(
+            "highest QUED, sampled",
+            largest(of(|d| largest(d.queue.qued.over(&d.busy)))),
+            "",
+        ),
+    ]
+}
+
+/// The share of a device's slots in use, by Little's law.
+fn use_of(device: &Device<'_>) -> f64 {
+    let used = |sample: &usize| {
+        let depth = device.queue.dqlen.at(*sample).filter(|depth| *depth > 0.0);
+        depth.map(|depth| device.in_slots(*sample) / depth)
+    };
+    crate::mean(device.busy.iter().filter_map(used))
+}
+
+fn choice(device: &Device<'_>, thresholds: &Thresholds) -> ProfileChoice {
+    let profile = device.limits.profile;
+    let why = if thresholds.is_asked_for() {
+        "asked for".into()
+    } else {
+        let side = if profile == Profile::Flash { "below" } else { "not below" };
+        format!("its quickest DAVG, {} ms, is {side} that of a disk", number(device.quickest_ms))
+    };
+    ProfileChoice { device: device.flow.name.into(), profile, why }
+}
+
+fn missing(host: &Host<'_>) -> Vec<String> {
+    let mut lacks = Vec::new();
+    if host.adapters.iter().all(|adapter| !adapter.aqlen.is_there()) {
+        lacks.push("AQLEN");
+    }
+    if host.devices.iter().all(|device| !device.faults.aborts.is_there()) {
+        lacks.push("aborts and resets");
+    }
+    if host.devices.iter().all(|device| !device.faults.conflicts.is_there()) {
+        lacks.push("reservation conflicts");
+    }
+    if lacks.is_empty() || host.devices.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "No {} in this recording, so nothing is said about them: `esxtop -b -a -d 5 -n 720 > \
+         FILE.csv` records everything for an hour.",
+        lacks.join(", no ")
+    )]
+}
