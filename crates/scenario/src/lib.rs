@@ -1,8 +1,29 @@
 //! A scenario: what is simulated, what happens meanwhile and what is expected of it, parsed once
 //! from a TOML file into types that cannot be wrong.
+//!
+//! It stands between the file and whoever drives the engine: hosts, arrays and workloads come out
+//! as the configuration of [`engine`] and [`model`], command lines as [`engine::Knob`].
 
+mod array;
+mod datastore;
+mod error;
+mod esxcli;
+mod event;
+mod expect;
+mod fio;
+mod guest;
+mod host;
+mod names;
+mod reader;
+mod scenario;
 mod types;
+mod units;
+mod vdbench;
+mod vm;
+mod workload;
 
+pub use error::Error;
+pub use scenario::parse_knob;
 pub use types::{
     Action, Array, Bound, Expectation, Host, Scenario, Subject, Target, TimedEvent, Window,
     Workload,

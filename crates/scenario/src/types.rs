@@ -2,7 +2,7 @@
 //! number is in its range: whoever builds a simulation from them checks nothing again.
 
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
-use engine::{HostConfig, Knob};
+use engine::{GuestOs, HostConfig, Knob};
 use model::{ArrayConfig, WorkloadConfig};
 
 /// A scenario.
@@ -36,6 +36,8 @@ pub struct Scenario {
     pub windows: Vec<Window>,
     /// What is expected.
     pub expectations: Vec<Expectation>,
+    /// Options of parameter files that are read and left out: a line each.
+    pub warnings: Vec<String>,
 }
 
 /// A host.
@@ -45,6 +47,8 @@ pub struct Host {
     pub config: HostConfig,
     /// Where the I/Os of each virtual disk go, by [`VdiskId`].
     pub targets: Vec<Target>,
+    /// The guest of each virtual machine, by [`VmId`].
+    pub guests: Vec<GuestOs>,
     /// Nanoseconds that a reboot of this host takes: so long nothing runs on it.
     pub boot_ns: u64,
     /// Settings in force when the run begins that `config` has no place for. They are set at
@@ -163,6 +167,9 @@ pub struct Expectation {
     pub subject_name: String,
     /// Which figure, one that the subject's kind has.
     pub counter: Counter,
+    /// The window whose figure it is divided by: then `bound` is about the ratio, as in "reads rose
+    /// by 37 %". Index into [`Scenario::windows`].
+    pub relative_to: Option<usize>,
     /// What it must be.
     pub bound: Bound,
     /// Where the figure comes from; may be empty.

@@ -1,0 +1,240 @@
+//! `[array.NAME]` and `[volume.NAME]`: how arrays serve commands and how writes reach them.
+
+use model::{ArrayConfig, Cost, Qos, Service, Spread, VolumeConfig, WriteProtocol};
+
+use crate::{
+    Array, Error, Target,
+    names::Names,
+    reader::{Node, Table},
+};
+
+/// More volumes than a configuration maximum of any array.
+const VOLUMES_MAX: usize = 200_000;
+const ARRAYS_MAX: usize = 10_000;
+/// iSCSI as a Linux target negotiated it with ESXi [elatov; reference 7.5].
+const UNSOLICITED_DEFAULT: u32 = 65_536;
+const MAX_BURST_DEFAULT: u32 = 262_144;
+/// Seconds of burst credit that SolidFire stores [reference 6.1].
+const BURST_CREDIT_SECS: u32 = 60;
+
+const ARRAY_KEYS: &[&str] = &[
+    "servers",
+    "service",
+    "spread",
+    "variation",
+    "spindles",
+    "raid",
+    "write_cache",
+    "curve",
+    "round_trip",
+    "link",
+    "write",
+    "unsolicited",
+    "max_burst",
+    "queue_limit",
+    "qos",
+];
+
+/// Arrays with their policies, and volumes by name.
+pub(crate) struct Arrays {
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) names: Names,
+    policies: Vec<Vec<(String, Qos)>>,
+    volume_names: Names,
+    volumes: Vec<Target>,
+}
+
+impl Arrays {
+    /// Reads every array and every named volume.
+    pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
+        let mut all = Self {
+            arrays: Vec::new(),
+            names: Names::new("array", ARRAYS_MAX),
+            policies: Vec::new(),
+            volume_names: Names::new("volume", VOLUMES_MAX),
+            volumes: Vec::new(),
+        };
+        for (name, node) in root.named("array")? {
+            all.names.add(&node, &name, None)?;
+            let table = node.table(ARRAY_KEYS)?;
+            all.arrays.push(Array { config: array(&table)?, name, volumes: Vec::new() });
+            all.policies.push(policies(&table)?);
+        }
+        for (name, node) in root.named("volume")? {
+            all.read_volume(&name, &node)?;
+        }
+        Ok(all)
+    }
+
+    fn read_volume(&mut self, name: &str, node: &Node<'_>) -> Result<(), Error> {
+        let table = node.table(&["array", "qos", "count"])?;
+        let array = self.array_of(&table)?;
+        let qos = self.policy(array, &table)?;
+        let count = count(&table, VOLUMES_MAX)?;
+        for member in self.volume_names.add(node, name, count)? {
+            let target = self.add_volume(array, member, qos.clone());
+            self.volumes.push(target);
+        }
+        Ok(())
+    }
+
+    /// The array that a table's `array` names; it may be left out when there is one.
+    pub(crate) fn array_of(&self, table: &Table<'_>) -> Result<usize, Error> {
+        match table.get("array") {
+            Some(node) => self.names.find_one(&node),
+            None if self.arrays.len() == 1 => Ok(0),
+            None => Err(table
+                .need("array")
+                .err()
+                .unwrap_or_else(|| table.node().error("`array` is missing"))),
+        }
+    }
+
+    /// The policy that a table's `qos` names.
+    pub(crate) fn policy(&self, array: usize, table: &Table<'_>) -> Result<Option<Qos>, Error> {
+        let policies: Vec<(&str, Qos)> = self
+            .policies
+            .get(array)
+            .into_iter()
+            .flatten()
+            .map(|(name, qos)| (name.as_str(), qos.clone()))
+            .collect();
+        table.read("qos", |node| node.choice(&policies))
+    }
+
+    /// The volumes that a value names.
+    pub(crate) fn volumes(&self, node: &Node<'_>) -> Result<Vec<Target>, Error> {
+        let found = self.volume_names.find(node)?;
+        Ok(found.into_iter().map(|index| self.volumes[index]).collect())
+    }
+
+    /// Adds a volume that has no table of its own.
+    pub(crate) fn add_volume(&mut self, array: usize, name: String, qos: Option<Qos>) -> Target {
+        let Array { config, volumes, .. } = &mut self.arrays[array];
+        let volume = volumes.len() as u32;
+        config.volumes.push(VolumeConfig { qos, ..VolumeConfig::default() });
+        volumes.push(name);
+        Target { array, volume }
+    }
+}
+
+/// `count`, when it is there.
+pub(crate) fn count(table: &Table<'_>, max: usize) -> Result<Option<usize>, Error> {
+    table.read("count", |node| Ok(node.integer(1..=max as u64)? as usize))
+}
+
+fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
+    Ok(ArrayConfig {
+        service: service(table)?,
+        round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
+        link_bytes_per_sec: table.read("link", |node| node.parsed(crate::units::bandwidth))?,
+        write_protocol: write_protocol(table)?,
+        queue_limit: table.read("queue_limit", |node| node.integer32(1..=1_000_000))?,
+        volumes: Vec::new(),
+    })
+}
+
+fn service(table: &Table<'_>) -> Result<Service, Error> {
+    let kind = table.exactly_one(&["servers", "spindles", "curve"])?;
+    let own: &[&str] = match kind.name() {
+        "servers" => &["service", "spread", "variation"],
+        "spindles" => &["service", "spread", "variation", "raid", "write_cache"],
+        _ => &[],
+    };
+    for key in ["service", "spread", "variation", "raid", "write_cache"] {
+        if let (Some(node), false) = (table.get(key), own.contains(&key)) {
+            return Err(node.error(&format!("it does not go with `{}`", kind.name())));
+        }
+    }
+    match kind.name() {
+        "servers" => Ok(Service::Servers {
+            servers: kind.integer32(1..=65_536)?,
+            mean_ns: table.need("service")?.positive_duration()?,
+            spread: spread(table)?,
+        }),
+        "spindles" => Ok(Service::Spindles {
+            spindles: kind.integer32(1..=65_536)?,
+            mean_ns: table.need("service")?.positive_duration()?,
+            spread: spread(table)?,
+            write_penalty: raid(table)?,
+            write_cache_ns: table.read("write_cache", Node::positive_duration)?,
+        }),
+        _ => curve(&kind),
+    }
+}
+
+fn spread(table: &Table<'_>) -> Result<Spread, Error> {
+    let choices = [("constant", 0), ("exponential", 1), ("lognormal", 2)];
+    let chosen = table.read("spread", |node| node.choice(&choices))?.unwrap_or(1);
+    match (chosen, table.get("variation")) {
+        (2, Some(node)) => Ok(Spread::Lognormal(node.number(0.001..=10.0)?)),
+        (2, None) => Ok(Spread::Lognormal(table.need("variation")?.number(0.001..=10.0)?)),
+        (_, Some(node)) => Err(node.error("it goes with spread = \"lognormal\" only")),
+        (0, None) => Ok(Spread::Constant),
+        (_, None) => Ok(Spread::Exponential),
+    }
+}
+
+/// Back-end I/Os of a write [reference 7.2].
+fn raid(table: &Table<'_>) -> Result<u32, Error> {
+    let levels = [("0", 1), ("1", 2), ("10", 2), ("5", 4), ("6", 6)];
+    table.need("raid")?.choice(&levels)
+}
+
+/// `curve = [[1, "0.3ms"], [64, "0.8ms"]]`: outstanding commands and the latency at so many.
+fn curve(node: &Node<'_>) -> Result<Service, Error> {
+    let mut points: Vec<(u32, u64)> = Vec::new();
+    for point in node.list() {
+        let [outstanding, latency] = point.list().try_into().map_err(|_| {
+            point.error("a point is a pair: [outstanding, \"latency\"], as [32, \"0.5ms\"]")
+        })?;
+        let pair = (outstanding.integer32(1..=1_000_000)?, latency.positive_duration()?);
+        if points.last().is_some_and(|last| last.0 >= pair.0) {
+            return Err(
+                outstanding.error("points stand in ascending order of outstanding commands")
+            );
+        }
+        points.push(pair);
+    }
+    if points.is_empty() {
+        return Err(node.error("a curve has at least one point, as [[32, \"0.5ms\"]]"));
+    }
+    Ok(Service::Curve(points))
+}
+
+fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
+    let choices = [("transfer-ready", false), ("immediate", true)];
+    let immediate = table.read("write", |node| node.choice(&choices))?.unwrap_or(false);
+    let bytes = |node: &Node<'_>| Ok(node.size(512..=16 << 20)? as u32);
+    let unsolicited = table.read("unsolicited", bytes)?;
+    let max_burst = table.read("max_burst", bytes)?;
+    if immediate {
+        return Ok(WriteProtocol::Immediate {
+            unsolicited: unsolicited.unwrap_or(UNSOLICITED_DEFAULT),
+            max_burst: max_burst.unwrap_or(MAX_BURST_DEFAULT),
+        });
+    }
+    match table.get("unsolicited").or_else(|| table.get("max_burst")) {
+        Some(node) => Err(node.error("it goes with write = \"immediate\" only")),
+        None => Ok(WriteProtocol::TransferReady),
+    }
+}
+
+fn policies(table: &Table<'_>) -> Result<Vec<(String, Qos)>, Error> {
+    let named = table.named("qos")?;
+    named.into_iter().map(|(name, node)| Ok((name, policy(&node)?))).collect()
+}
+
+fn policy(node: &Node<'_>) -> Result<Qos, Error> {
+    let table = node.table(&["max", "burst", "credit", "cost"])?;
+    let max = table.need("max")?.integer32(1..=100_000_000)?;
+    let burst = table.read("burst", |node| node.integer32(max..=100_000_000))?;
+    let credit = table.read("credit", |node| Ok((node.duration()? / counters::SECOND) as u32))?;
+    let costs = [("flat", Cost::Flat), ("solidfire", Cost::SolidFire)];
+    Ok(Qos {
+        max,
+        burst: burst.unwrap_or(max),
+        burst_secs: credit.unwrap_or(BURST_CREDIT_SECS),
+        cost: table.read("cost", |node| node.choice(&costs))?.unwrap_or(Cost::Flat),
+    })
+}

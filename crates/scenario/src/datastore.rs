@@ -1,0 +1,384 @@
+//! `[datastore.NAME]`: the device that each host sees of it, and the paths to that device.
+
+use counters::{AdapterId, DeviceId, DeviceKind};
+use engine::{AdapterConfig, DeviceConfig, Driver, PathConfig, PathPolicy, SchedPolicy, Transport};
+use model::Qos;
+
+use crate::{
+    Error, Target,
+    array::{Arrays, count},
+    esxcli::dsnro_max,
+    host::{Hosts, adapter_of},
+    names::Names,
+    reader::{Node, Table},
+};
+
+const DATASTORES_MAX: usize = 20_000;
+/// Paths of a device through one adapter: target ports of an array.
+const PATHS_MAX: usize = 32;
+/// Devices and paths of all hosts together, so that a small file cannot ask for all memory.
+const PATHS_TOTAL_MAX: usize = 4_000_000;
+/// Ids are 16 bits wide.
+pub(crate) const IDS_MAX: usize = 65_535;
+/// `NFS.NFSMaxOutstandingIOs`: the only limit of NFS, for the whole host [LAMW].
+const NFS_OUTSTANDING: u32 = 65_536;
+
+/// NFS leaves a host by its network, not by a host adapter; only its limit counts.
+static NFS_CLIENT: Driver = Driver {
+    module: "nfsclient",
+    parameter: None,
+    depth_default: NFS_OUTSTANDING,
+    depth_min: NFS_OUTSTANDING,
+    depth_max: NFS_OUTSTANDING,
+    adapter_depth: NFS_OUTSTANDING,
+    transport: Transport::Iscsi,
+};
+
+const KEYS: &[&str] = &[
+    "count",
+    "kind",
+    "array",
+    "volume",
+    "qos",
+    "device",
+    "endpoint",
+    "hosts",
+    "adapters",
+    "paths",
+    "unoptimized_paths",
+    "path_policy",
+    "scheduler",
+    "dsnro",
+    "metadata",
+];
+
+/// What a datastore lives on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A file system on a LUN.
+    Vmfs,
+    /// A LUN handed to virtual machines as it is.
+    Rdm,
+    /// A mount.
+    Nfs,
+    /// Virtual volumes behind a protocol endpoint.
+    Vvol,
+}
+
+/// A datastore.
+pub(crate) struct Datastore {
+    pub(crate) name: String,
+    pub(crate) array: usize,
+    /// The volume; `None` when each virtual disk is a volume of its own (vVol).
+    pub(crate) volume: Option<Target>,
+    /// The policy of volumes that it makes for virtual disks.
+    pub(crate) qos: Option<Qos>,
+    /// Its device on each host, by host.
+    pub(crate) devices: Vec<Option<DeviceId>>,
+}
+
+/// Datastores by name.
+pub(crate) struct Datastores {
+    pub(crate) datastores: Vec<Datastore>,
+    pub(crate) names: Names,
+    paths_total: usize,
+}
+
+/// What the datastores of one table have in common.
+struct Common<'a> {
+    table: Table<'a>,
+    kind: Kind,
+    array: usize,
+    device: DeviceConfig,
+    hosts: Vec<usize>,
+    /// Paths through each adapter: optimised, and others.
+    paths: (usize, usize),
+}
+
+impl Datastores {
+    /// Reads every datastore and adds devices and paths to the hosts.
+    pub(crate) fn read(
+        root: &Table<'_>,
+        arrays: &mut Arrays,
+        hosts: &mut Hosts,
+    ) -> Result<Self, Error> {
+        let names = Names::new("datastore", DATASTORES_MAX);
+        let mut all = Self { datastores: Vec::new(), names, paths_total: 0 };
+        for (name, node) in root.named("datastore")? {
+            all.read_group(&name, &node, arrays, hosts)?;
+        }
+        Ok(all)
+    }
+
+    /// The hosts that see a datastore.
+    pub(crate) fn hosts_of(&self, datastore: usize) -> Vec<usize> {
+        let devices = self.datastores[datastore].devices.iter().enumerate();
+        devices.filter(|(_, device)| device.is_some()).map(|(host, _)| host).collect()
+    }
+
+    /// The device of a datastore on a host.
+    pub(crate) fn device(
+        &self,
+        datastore: usize,
+        host: usize,
+        host_name: &str,
+        node: &Node<'_>,
+    ) -> Result<DeviceId, Error> {
+        let datastore = &self.datastores[datastore];
+        datastore.devices.get(host).copied().flatten().ok_or_else(|| {
+            let message = format!("host `{host_name}` does not see datastore `{}`", datastore.name);
+            node.error(&format!("{message}; its `hosts` must name it"))
+        })
+    }
+
+    fn read_group(
+        &mut self,
+        name: &str,
+        node: &Node<'_>,
+        arrays: &mut Arrays,
+        hosts: &mut Hosts,
+    ) -> Result<(), Error> {
+        let common = Common::read(node.table(KEYS)?, arrays, hosts)?;
+        let count = count(&common.table, DATASTORES_MAX)?;
+        let members = self.names.add(node, name, count)?;
+        let volumes = common.volumes(&members, arrays)?;
+        for (member, volume) in members.into_iter().zip(volumes) {
+            let device = DeviceConfig {
+                name: common.device_name(&member, count.is_some(), arrays)?,
+                ..common.device.clone()
+            };
+            let qos = arrays.policy(common.array, &common.table)?;
+            let mut datastore =
+                Datastore { name: member, array: common.array, volume, qos, devices: Vec::new() };
+            datastore.devices.resize(hosts.hosts.len(), None);
+            for &host in &common.hosts {
+                let id = self.add_device(&common, host, &device, hosts)?;
+                datastore.devices[host] = Some(id);
+            }
+            self.datastores.push(datastore);
+        }
+        Ok(())
+    }
+
+    /// The device of that name on a host. Containers of one array share their protocol endpoint;
+    /// other devices belong to one datastore.
+    fn add_device(
+        &mut self,
+        common: &Common<'_>,
+        host: usize,
+        device: &DeviceConfig,
+        hosts: &mut Hosts,
+    ) -> Result<DeviceId, Error> {
+        let devices = &mut hosts.hosts[host].config.devices;
+        if let Some(index) = devices.iter().position(|other| other.name == device.name) {
+            return common.share(&devices[index], device).map(|()| DeviceId::new(index));
+        }
+        let id = DeviceId::new(devices.len());
+        devices.push(device.clone());
+        self.add_paths(common, host, id, hosts)?;
+        let config = &hosts.hosts[host].config;
+        if config.devices.len() > IDS_MAX || config.paths.len() > IDS_MAX {
+            let message =
+                format!("host `{}` has too many devices or paths; at most {IDS_MAX}", config.name);
+            return Err(common.table.node().error(&message));
+        }
+        Ok(id)
+    }
+
+    fn add_paths(
+        &mut self,
+        common: &Common<'_>,
+        host: usize,
+        device: DeviceId,
+        hosts: &mut Hosts,
+    ) -> Result<(), Error> {
+        let adapters = common.adapters(host, hosts)?;
+        let config = &mut hosts.hosts[host].config;
+        let (optimized, others) = common.paths;
+        self.paths_total += adapters.len() * (optimized + others);
+        if self.paths_total > PATHS_TOTAL_MAX {
+            let message = format!("there are too many paths; at most {PATHS_TOTAL_MAX} in all");
+            return Err(common.table.node().error(&message));
+        }
+        for target in 0..optimized + others {
+            for &adapter in &adapters {
+                let vmhba = &config.adapters[adapter.index()].name;
+                let name = format!("{vmhba}:C0:T{target}:L{}", device.index());
+                let optimized = target < optimized;
+                config.paths.push(PathConfig { name, device, adapter, optimized });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Common<'a> {
+    fn read(table: Table<'a>, arrays: &Arrays, hosts: &Hosts) -> Result<Self, Error> {
+        let kinds =
+            [("vmfs", Kind::Vmfs), ("rdm", Kind::Rdm), ("nfs", Kind::Nfs), ("vvol", Kind::Vvol)];
+        let kind = table.read("kind", |node| node.choice(&kinds))?.unwrap_or(Kind::Vmfs);
+        let array = match table.get("volume") {
+            Some(node) => arrays.volumes(&node)?.first().map_or(0, |target| target.array),
+            None => arrays.array_of(&table)?,
+        };
+        let others = table.read("unoptimized_paths", |node| node.integer(0..=PATHS_MAX as u64))?;
+        let paths = table.read("paths", |node| node.integer(1..=PATHS_MAX as u64))?;
+        Ok(Self {
+            kind,
+            array,
+            device: device(&table, kind)?,
+            hosts: hosts.find_or_all(&table, "hosts")?,
+            paths: (paths.unwrap_or(1) as usize, others.unwrap_or(0) as usize),
+            table,
+        })
+    }
+
+    /// The volume of each datastore: those that the file names, or new ones.
+    fn volumes(
+        &self,
+        members: &[String],
+        arrays: &mut Arrays,
+    ) -> Result<Vec<Option<Target>>, Error> {
+        let Some(node) = self.table.get("volume") else {
+            let qos = arrays.policy(self.array, &self.table)?;
+            let volume = |name: &String| {
+                let new = self.kind != Kind::Vvol;
+                new.then(|| arrays.add_volume(self.array, name.clone(), qos.clone()))
+            };
+            return Ok(members.iter().map(volume).collect());
+        };
+        if self.kind == Kind::Vvol {
+            return Err(node.error("with kind = \"vvol\" each virtual disk is a volume of its own"));
+        }
+        if let Some(qos) = self.table.get("qos") {
+            return Err(qos.error("with `volume` it stands at the volume"));
+        }
+        let volumes = arrays.volumes(&node)?;
+        if volumes.len() != members.len() {
+            return Err(node.error(&format!(
+                "it names {} volumes for {} datastores; there must be one for each",
+                volumes.len(),
+                members.len()
+            )));
+        }
+        Ok(volumes.into_iter().map(Some).collect())
+    }
+
+    /// The name that the file gives, or one that is the same in every run.
+    fn device_name(&self, member: &str, group: bool, arrays: &Arrays) -> Result<String, Error> {
+        let array = &arrays.arrays[self.array].name;
+        match (self.kind, self.table.get("device"), self.table.get("endpoint")) {
+            (Kind::Nfs, Some(node), _) => Err(node.error("an NFS datastore has no device")),
+            (Kind::Nfs, None, None) => Ok(member.to_string()),
+            (Kind::Vvol, None, None) => Ok(naa(array, "protocol endpoint")),
+            (Kind::Vvol, None, Some(node)) => Ok(naa(array, node.string()?)),
+            (_, _, Some(node)) => Err(node.error("it goes with kind = \"vvol\" and no `device`")),
+            (_, Some(node), None) if group && self.kind != Kind::Vvol => {
+                Err(node.error("with `count` the devices' names are made up"))
+            }
+            (_, Some(node), None) => device_name(&node),
+            (_, None, None) => Ok(naa(array, member)),
+        }
+    }
+
+    /// Whether a second datastore may live on the same device.
+    fn share(&self, there: &DeviceConfig, mine: &DeviceConfig) -> Result<(), Error> {
+        if self.kind != Kind::Vvol || there.kind != DeviceKind::ProtocolEndpoint {
+            let message = format!("device `{}` belongs to another datastore", mine.name);
+            return Err(self.table.node().error(&message));
+        }
+        if there != mine {
+            let message = format!(
+                "it shares protocol endpoint `{}` with another datastore; dsnro, scheduler and \
+                 path_policy must be the same, or `endpoint` must name another one",
+                mine.name
+            );
+            return Err(self.table.node().error(&message));
+        }
+        Ok(())
+    }
+
+    /// The adapters by which the device is reached.
+    fn adapters(&self, host: usize, hosts: &mut Hosts) -> Result<Vec<AdapterId>, Error> {
+        let host = &mut hosts.hosts[host];
+        if self.kind == Kind::Nfs {
+            return Ok(vec![nfs_client(&mut host.config.adapters)]);
+        }
+        if self.table.get("adapters").is_some() {
+            let named = self.table.list("adapters");
+            return named.iter().map(|node| adapter_of(host, node)).collect();
+        }
+        let adapters = host.config.adapters.iter().enumerate();
+        let own = adapters.filter(|(_, adapter)| adapter.driver != &NFS_CLIENT);
+        Ok(own.map(|(index, _)| AdapterId::new(index)).collect())
+    }
+}
+
+/// The way out for NFS, added once to a host.
+fn nfs_client(adapters: &mut Vec<AdapterConfig>) -> AdapterId {
+    let known = adapters.iter().position(|adapter| adapter.driver == &NFS_CLIENT);
+    AdapterId::new(known.unwrap_or_else(|| {
+        adapters.push(AdapterConfig {
+            name: "vmk0".into(),
+            driver: &NFS_CLIENT,
+            lun_depth: NFS_OUTSTANDING,
+            depth: NFS_OUTSTANDING,
+        });
+        adapters.len() - 1
+    }))
+}
+
+fn device(table: &Table<'_>, kind: Kind) -> Result<DeviceConfig, Error> {
+    let kind = match kind {
+        Kind::Vmfs | Kind::Rdm => DeviceKind::Scsi,
+        Kind::Nfs => DeviceKind::Nfs,
+        Kind::Vvol => DeviceKind::ProtocolEndpoint,
+    };
+    if kind == DeviceKind::Nfs {
+        let scsi = ["dsnro", "scheduler", "path_policy", "adapters", "paths", "unoptimized_paths"];
+        if let Some(node) = scsi.iter().find_map(|key| table.get(key)) {
+            return Err(node.error("an NFS datastore has no SCSI device"));
+        }
+    }
+    let policies =
+        [("fifo", SchedPolicy::Fifo), ("sfq", SchedPolicy::Sfq), ("mclock", SchedPolicy::Mclock)];
+    let paths = [
+        ("fixed", PathPolicy::Fixed),
+        ("mru", PathPolicy::MostRecentlyUsed),
+        ("rr", PathPolicy::ROUND_ROBIN),
+        ("latency", PathPolicy::LATENCY),
+    ];
+    Ok(DeviceConfig {
+        name: String::new(),
+        kind,
+        dsnro: table.read("dsnro", |node| node.integer32(1..=dsnro_max(kind)))?,
+        policy: table.read("scheduler", |node| node.choice(&policies))?,
+        path_policy: table
+            .read("path_policy", |node| node.choice(&paths))?
+            .unwrap_or(PathPolicy::Fixed),
+    })
+}
+
+fn device_name(node: &Node<'_>) -> Result<String, Error> {
+    let name = node.string()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
+    let prefixes = ["naa.", "eui.", "t10.", "mpx."];
+    let known = prefixes.iter().any(|prefix| name.starts_with(prefix) && name.len() > prefix.len());
+    if !known || name.len() > 223 || !name.chars().all(plain) {
+        return Err(node.error(&format!(
+            "`{name}` is no device; a device is naa., eui., t10. or mpx. with letters and digits \
+             after it"
+        )));
+    }
+    Ok(name.to_string())
+}
+
+/// An NAA 6 identifier made from the names of array and volume.
+fn naa(array: &str, volume: &str) -> String {
+    let bytes = array.bytes().chain([b'/']).chain(volume.bytes());
+    // FNV-1a, for its four lines.
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("naa.6{:07x}{:08x}{hash:016x}", hash >> 36, hash as u32)
+}

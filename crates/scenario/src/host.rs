@@ -1,0 +1,140 @@
+//! `[host.NAME]` with its adapters.
+
+use counters::{AdapterId, SECOND};
+use engine::{
+    AdapterConfig, CompetitionUnit, DepthMode, Driver, HostConfig, ThrottleMode, Version,
+};
+
+use crate::{
+    Error, Host,
+    array::count,
+    names::{self, Names},
+    reader::{Node, Table},
+};
+
+const HOSTS_MAX: usize = 10_000;
+/// A host has at most so many adapters in any version's configuration maximums, with room.
+const ADAPTERS_MAX: usize = 64;
+/// How long a reboot takes when the file does not say; nobody publishes it.
+const BOOT_DEFAULT_NS: u64 = 60 * SECOND;
+
+const HOST_KEYS: &[&str] =
+    &["count", "esxi", "boot", "competition_unit", "device_depth_mode", "throttle", "adapter"];
+
+/// Hosts by name.
+pub(crate) struct Hosts {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) names: Names,
+}
+
+impl Hosts {
+    /// Reads every host.
+    pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
+        let default = root.read("esxi", version)?.unwrap_or(Version::V7_0);
+        let mut all = Self { hosts: Vec::new(), names: Names::new("host", HOSTS_MAX) };
+        for (name, node) in root.named("host")? {
+            let table = node.table(HOST_KEYS)?;
+            let host = host(&table, default)?;
+            for member in all.names.add(&node, &name, count(&table, HOSTS_MAX)?)? {
+                let mut host = host.clone();
+                host.config.name = member;
+                all.hosts.push(host);
+            }
+        }
+        if all.hosts.is_empty() {
+            return Err(root.node().error("a scenario has at least one [host.NAME]"));
+        }
+        Ok(all)
+    }
+
+    /// The hosts that a table's `key` names; all of them when it does not have it.
+    pub(crate) fn find_or_all(&self, table: &Table<'_>, key: &str) -> Result<Vec<usize>, Error> {
+        let found = table.read(key, |node| self.names.find(node))?;
+        Ok(found.unwrap_or_else(|| (0..self.hosts.len()).collect()))
+    }
+}
+
+fn version(node: &Node<'_>) -> Result<Version, Error> {
+    node.choice(&Version::ALL.map(|version| (version.name(), version)))
+}
+
+fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
+    let units = [("vm", CompetitionUnit::Vm), ("file", CompetitionUnit::File)];
+    let depths = [
+        ("path_value", DepthMode::PathValue),
+        ("sum_of_active_paths", DepthMode::SumOfActivePaths),
+    ];
+    let throttles = [("kernel", ThrottleMode::Kernel), ("kb", ThrottleMode::Kb)];
+    let config = HostConfig {
+        name: String::new(),
+        version: table.read("esxi", version)?.unwrap_or(default),
+        competition_unit: table
+            .read("competition_unit", |node| node.choice(&units))?
+            .unwrap_or(CompetitionUnit::Vm),
+        depth_mode: table
+            .read("device_depth_mode", |node| node.choice(&depths))?
+            .unwrap_or(DepthMode::PathValue),
+        throttle_mode: table
+            .read("throttle", |node| node.choice(&throttles))?
+            .unwrap_or(ThrottleMode::Kernel),
+        adapters: adapters(table)?,
+        devices: Vec::new(),
+        paths: Vec::new(),
+        vms: Vec::new(),
+        vscsi: Vec::new(),
+        vdisks: Vec::new(),
+    };
+    Ok(Host {
+        config,
+        targets: Vec::new(),
+        guests: Vec::new(),
+        boot_ns: table.read("boot", Node::duration)?.unwrap_or(BOOT_DEFAULT_NS),
+        settings: Vec::new(),
+    })
+}
+
+fn adapters(table: &Table<'_>) -> Result<Vec<AdapterConfig>, Error> {
+    let named = table.named("adapter")?;
+    if named.is_empty() || named.len() > ADAPTERS_MAX {
+        return Err(table.node().error(&format!(
+            "a host has 1 to {ADAPTERS_MAX} adapters, as [host.NAME.adapter.vmhba1]"
+        )));
+    }
+    let mut seen = Names::new("adapter", ADAPTERS_MAX);
+    let mut adapters = Vec::new();
+    for (name, node) in named {
+        seen.add(&node, &name, None)?;
+        adapters.push(adapter(name, &node)?);
+    }
+    Ok(adapters)
+}
+
+fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
+    let table = node.table(&["driver", "lun_depth", "depth"])?;
+    let driver = table.need("driver")?;
+    let module = driver.string()?;
+    let driver = Driver::from_module(module).ok_or_else(|| {
+        let known = Driver::ALL.iter().map(|driver| driver.module);
+        driver.error(&names::unknown("driver", module, known))
+    })?;
+    let lun = |node: &Node<'_>| node.integer32(driver.depth_min..=driver.depth_max);
+    Ok(AdapterConfig {
+        name,
+        driver,
+        lun_depth: table.read("lun_depth", lun)?.unwrap_or(driver.depth_default),
+        depth: table
+            .read("depth", |node| node.integer32(1..=65_536))?
+            .unwrap_or(driver.adapter_depth),
+    })
+}
+
+/// The adapter of that name on a host.
+pub(crate) fn adapter_of(host: &Host, node: &Node<'_>) -> Result<AdapterId, Error> {
+    let name = node.string()?;
+    let adapters = &host.config.adapters;
+    adapters.iter().position(|adapter| adapter.name == name).map(AdapterId::new).ok_or_else(|| {
+        let known = adapters.iter().map(|adapter| adapter.name.as_str());
+        let noun = format!("adapter on {}", host.config.name);
+        node.error(&names::unknown(&noun, name, known))
+    })
+}

@@ -1,0 +1,217 @@
+//! From the text of a scenario file to a [`Scenario`], and settings given beside the file.
+
+use std::path::Path;
+
+use counters::{Controller, SECOND, VmId};
+use engine::{HostConfig, Knob, PVSCSI_COMMANDS_PER_PAGE, VscsiConfig};
+
+use crate::{
+    Error, Host, Scenario, esxcli, event, expect,
+    expect::Windows,
+    reader::{self, File, Node, Table},
+    vm::Site,
+    workload::{Include, Workloads},
+};
+
+/// Samples that a run has at least when the file does not say how often to sample.
+const SAMPLES_MIN: u64 = 10;
+/// esxtop's own delay: no sample is longer unless the file asks for it.
+const SAMPLE_DEFAULT_NS: u64 = 5 * SECOND;
+/// Samples that a run has at most: they are kept in memory.
+const SAMPLES_MAX: u64 = 1_000_000;
+
+const KEYS: &[&str] = &[
+    "title",
+    "about",
+    "source",
+    "esxi",
+    "seed",
+    "duration",
+    "warmup",
+    "sample",
+    "esxcli",
+    "array",
+    "volume",
+    "host",
+    "datastore",
+    "vm",
+    "workload",
+    "event",
+    "window",
+    "expect",
+];
+
+impl Scenario {
+    /// Reads a scenario file. Parameter files that it names are looked for beside it.
+    ///
+    /// # Errors
+    /// One line that names file, line and key, says what is wrong and what is allowed.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::new(format!("{name}: it cannot be read: {error}")))?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&name, &text, &mut |file| {
+            std::fs::read_to_string(directory.join(file))
+                .map_err(|error| format!("file `{file}` cannot be read: {error}"))
+        })
+    }
+
+    /// Parses the text of a scenario. `file` is its name in refusals; `include` hands over the
+    /// text of the parameter files that it names.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn parse(
+        file: &str,
+        text: &str,
+        include: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, Error> {
+        let source = File { name: file, text };
+        let document = source.parse()?;
+        let root = reader::root(source, &document, KEYS)?;
+        let name = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        build(name.unwrap_or_default(), &root, include)
+    }
+
+    /// Puts a setting in force before the run begins, module and guest parameters included, as if
+    /// host and guest had been rebooted since. The line is esxcli's own or one for a guest's
+    /// PVSCSI driver, with a host's or VM's name in front of it (`esx-1: storage core …`) when it
+    /// is not for all.
+    ///
+    /// # Errors
+    /// One line as esxcli prints it. Nothing is changed then.
+    pub fn set(&mut self, line: &str) -> Result<(), Error> {
+        let refuse = |message: String| Error::new(format!("`{line}`: {message}"));
+        set(&mut self.hosts, line).map_err(refuse)
+    }
+}
+
+/// Reads a setting for any of a scenario's hosts: each knob with the index of its host.
+///
+/// # Errors
+/// One line as esxcli prints it: the option, and what is allowed.
+pub fn parse_knob(line: &str, scenario: &Scenario) -> Result<Vec<(usize, Knob)>, Error> {
+    let hosts: Vec<_> = scenario.hosts.iter().enumerate().collect();
+    esxcli::settings(line, &hosts).map_err(Error::new)
+}
+
+fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenario, Error> {
+    let text = |key| Ok::<_, Error>(root.read(key, Node::string)?.unwrap_or("").to_string());
+    let duration_ns = root.need("duration")?.positive_duration()?;
+    let warmup_ns = root.read("warmup", Node::duration)?.unwrap_or(0);
+    if let (true, Some(node)) = (warmup_ns >= duration_ns, root.get("warmup")) {
+        return Err(node.error("it must be shorter than `duration`"));
+    }
+    let mut site = Site::read(root)?;
+    let workloads = Workloads::read(root, &mut site, include)?;
+    for node in root.list("esxcli") {
+        node.parsed(|line| set(&mut site.hosts.hosts, line))?;
+    }
+    let events = event::read(root, &mut site, &workloads, duration_ns)?;
+    let windows = Windows::read(root, warmup_ns, duration_ns)?;
+    let expectations = expect::read(root, &windows, &site)?;
+    Ok(Scenario {
+        name,
+        title: root.need("title")?.string()?.to_string(),
+        about: text("about")?,
+        source: text("source")?,
+        seed: root.read("seed", |node| node.integer(0..=u64::MAX))?.unwrap_or(1),
+        duration_ns,
+        warmup_ns,
+        sample_ns: sample(root, duration_ns)?,
+        hosts: site.hosts.hosts,
+        arrays: site.arrays.arrays,
+        workloads: workloads.workloads,
+        events: events.into_iter().map(|placed| placed.event).collect(),
+        windows: windows.windows,
+        expectations,
+        warnings: workloads.warnings,
+    })
+}
+
+fn sample(root: &Table<'_>, duration_ns: u64) -> Result<u64, Error> {
+    let Some(node) = root.get("sample") else {
+        return Ok((duration_ns / SAMPLES_MIN).clamp(1, SAMPLE_DEFAULT_NS));
+    };
+    let sample_ns = node.positive_duration()?;
+    if sample_ns > duration_ns || duration_ns / sample_ns > SAMPLES_MAX {
+        return Err(node.error(&format!(
+            "a run has 1 to {SAMPLES_MAX} samples; it must be longer, and not above `duration`"
+        )));
+    }
+    Ok(sample_ns)
+}
+
+/// Puts a setting in force on hosts that have not started yet. Nothing is changed when it is
+/// refused.
+fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
+    let known: Vec<_> = hosts.iter().enumerate().collect();
+    let settings = esxcli::settings(line, &known)?;
+    for (host, knob) in &settings {
+        accepts(&hosts[*host].config, knob)?;
+    }
+    for (host, knob) in settings {
+        hosts[host].apply(knob);
+    }
+    Ok(())
+}
+
+/// Whether a host takes a setting: from ESXi 6.5 on, DSNRO above the device's depth is refused
+/// [S1].
+fn accepts(config: &HostConfig, knob: &Knob) -> Result<(), String> {
+    let Knob::SchedNumReqOutstanding { device, value } = *knob else { return Ok(()) };
+    let paths = config.paths.iter().filter(|path| path.device == device);
+    let depths = paths.map(|path| config.adapters[path.adapter.index()].lun_depth);
+    let depth = depths.max().unwrap_or(value);
+    if value > depth && config.version.refuses_dsnro_above_depth() {
+        return Err(format!(
+            "Invalid value `{value}` for -O|--sched-num-req-outstanding: from ESXi 6.5 on it is at \
+             most the device's depth, here {depth}"
+        ));
+    }
+    Ok(())
+}
+
+impl Host {
+    /// Puts a setting where the engine is built from, or beside it.
+    fn apply(&mut self, knob: Knob) {
+        let config = &mut self.config;
+        match knob {
+            Knob::SchedNumReqOutstanding { device, value } => {
+                config.devices[device.index()].dsnro = Some(value);
+            }
+            Knob::ModuleDepth { driver, value } => {
+                let own = config.adapters.iter_mut().filter(|adapter| adapter.driver == driver);
+                own.for_each(|adapter| adapter.lun_depth = value);
+            }
+            Knob::PathPolicy { device, policy } => {
+                config.devices[device.index()].path_policy = policy;
+            }
+            Knob::Allocation { vdisk, allocation } => {
+                config.vdisks[vdisk.index()].allocation = allocation;
+            }
+            Knob::Pvscsi { vm, depth, ring_pages } => {
+                set_pvscsi(config, vm, depth, ring_pages);
+            }
+            Knob::MaxQueueDepth { .. } | Knob::QueueFull { .. } | Knob::Advanced { .. } => {
+                self.settings.push(knob);
+            }
+        }
+    }
+}
+
+fn set_pvscsi(config: &mut HostConfig, vm: VmId, depth: u32, ring_pages: u32) {
+    for vscsi in config.vscsi.iter_mut().filter(|vscsi| is_pvscsi(vscsi, vm)) {
+        vscsi.depth = ring_pages * PVSCSI_COMMANDS_PER_PAGE;
+    }
+    for vdisk in &mut config.vdisks {
+        if is_pvscsi(&config.vscsi[vdisk.vscsi.index()], vm) {
+            vdisk.depth = depth;
+        }
+    }
+}
+
+fn is_pvscsi(vscsi: &VscsiConfig, vm: VmId) -> bool {
+    vscsi.vm == vm && vscsi.controller == Controller::Pvscsi
+}

@@ -1,0 +1,366 @@
+//! `[vm.NAME]` with its disks: virtual machines, dealt to hosts and datastores in turn.
+
+use std::collections::BTreeMap;
+
+use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
+use engine::{Allocation, GuestOs, VdiskConfig, VmConfig, VscsiConfig, VscsiLimits, limits_of};
+
+use crate::{
+    Error, Host, Target,
+    array::{Arrays, count},
+    datastore::{Datastores, IDS_MAX},
+    guest::{self, CONTROLLERS, GUESTS, Pvscsi, Slot},
+    host::Hosts,
+    names::Names,
+    reader::{Node, Table},
+};
+
+/// All VMs together.
+const VMS_MAX: usize = 200_000;
+/// Four adapters of 64 disks each.
+const DISKS_MAX: usize = 256;
+/// Virtual disks of all VMs together.
+const VDISKS_TOTAL_MAX: usize = 1_000_000;
+/// The id of the first leader world on a host, of the order that real hosts show.
+const FIRST_WORLD: u32 = 68_001;
+
+const VM_KEYS: &[&str] = &["count", "host", "guest", "guest_driver", "power", "disk", "workload"];
+const DISK_KEYS: &[&str] = &["datastore", "adapter", "shares", "limit", "reservation", "qos"];
+
+/// A virtual machine and the ids it has on each host that knows it.
+pub(crate) struct Vm {
+    pub(crate) name: String,
+    pub(crate) guest: GuestOs,
+    /// The host where it is when the run begins.
+    pub(crate) home: usize,
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) places: BTreeMap<usize, Place>,
+    adapters: Vec<Adapter>,
+    on: bool,
+    system: bool,
+    pvscsi: Option<Pvscsi>,
+}
+
+/// The ids of a VM on one host.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) vm: VmId,
+    /// In the order of the VM's disks.
+    pub(crate) vdisks: Vec<VdiskId>,
+}
+
+/// A virtual storage adapter: a bus and its number.
+struct Adapter {
+    bus: &'static str,
+    number: u32,
+    controller: Controller,
+    disks: u32,
+}
+
+/// A virtual disk.
+pub(crate) struct Disk {
+    pub(crate) name: String,
+    pub(crate) datastore: usize,
+    /// Index into the VM's adapters.
+    adapter: usize,
+    target: Target,
+    allocation: Allocation,
+}
+
+/// Virtual machines by name.
+pub(crate) struct Vms {
+    pub(crate) vms: Vec<Vm>,
+    pub(crate) names: Names,
+    /// VMs that each host was given: it deals its own to datastores in turn.
+    dealt: Vec<usize>,
+    vdisks_total: usize,
+}
+
+/// Everything that has a name.
+pub(crate) struct Site {
+    pub(crate) arrays: Arrays,
+    pub(crate) hosts: Hosts,
+    pub(crate) datastores: Datastores,
+    pub(crate) vms: Vms,
+}
+
+impl Site {
+    /// Reads arrays, hosts, datastores and VMs.
+    pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
+        let mut arrays = Arrays::read(root)?;
+        let mut hosts = Hosts::read(root)?;
+        let datastores = Datastores::read(root, &mut arrays, &mut hosts)?;
+        let vms = Vms {
+            vms: Vec::new(),
+            names: Names::new("VM", VMS_MAX),
+            dealt: vec![0; hosts.hosts.len()],
+            vdisks_total: 0,
+        };
+        let mut site = Self { arrays, hosts, datastores, vms };
+        for (name, node) in root.named("vm")? {
+            site.read_vms(&name, &node)?;
+        }
+        Ok(site)
+    }
+
+    fn read_vms(&mut self, name: &str, node: &Node<'_>) -> Result<(), Error> {
+        let table = node.table(VM_KEYS)?;
+        let hosts = self.hosts.find_or_all(&table, "host")?;
+        let guest = table.read("guest", |node| node.choice(&GUESTS))?.unwrap_or(GuestOs::Windows);
+        let pvscsi =
+            table.read("guest_driver", |node| node.parsed(|line| guest::parse(line, guest)))?;
+        let on = table.read("power", power)?.unwrap_or(true);
+        let members = self.vms.names.add(node, name, count(&table, VMS_MAX)?)?;
+        for (index, name) in members.into_iter().enumerate() {
+            let home = hosts[index % hosts.len()];
+            let mut vm = Vm {
+                name,
+                guest,
+                home,
+                disks: Vec::new(),
+                places: BTreeMap::new(),
+                adapters: Vec::new(),
+                on,
+                system: false,
+                pvscsi,
+            };
+            self.read_disks(&table, &mut vm)?;
+            self.vms.dealt[home] += 1;
+            self.vms.vms.push(vm);
+            self.place(self.vms.vms.len() - 1, home, node)?;
+        }
+        Ok(())
+    }
+
+    fn read_disks(&mut self, table: &Table<'_>, vm: &mut Vm) -> Result<(), Error> {
+        let named = table.named("disk")?;
+        if named.is_empty() || named.len() > DISKS_MAX {
+            return Err(table.node().error(&format!(
+                "a VM has 1 to {DISKS_MAX} disks, as [vm.NAME.disk.\"scsi0:1\"]"
+            )));
+        }
+        self.vms.vdisks_total += named.len();
+        if self.vms.vdisks_total > VDISKS_TOTAL_MAX {
+            let message = format!("there are too many disks; at most {VDISKS_TOTAL_MAX} in all");
+            return Err(table.node().error(&message));
+        }
+        for (name, node) in named {
+            let disk = self.read_disk(name, &node, vm)?;
+            vm.disks.push(disk);
+        }
+        Ok(())
+    }
+
+    fn read_disk(&mut self, name: String, node: &Node<'_>, vm: &mut Vm) -> Result<Disk, Error> {
+        let table = node.table(DISK_KEYS)?;
+        let slot = guest::slot(&name).map_err(|message| node.error(&message))?;
+        let choices = self.datastores.names.find(&table.need("datastore")?)?;
+        let datastore = choices[self.vms.dealt[vm.home] % choices.len()];
+        Ok(Disk {
+            datastore,
+            adapter: vm.adapter(slot, &table)?,
+            target: self.target(datastore, &table, &vm.name, &name)?,
+            allocation: allocation(&table, Allocation::default())?,
+            name,
+        })
+    }
+
+    /// The volume of a new disk: its datastore's, or one of its own.
+    fn target(
+        &mut self,
+        datastore: usize,
+        table: &Table<'_>,
+        vm: &str,
+        disk: &str,
+    ) -> Result<Target, Error> {
+        let datastore = &self.datastores.datastores[datastore];
+        match (datastore.volume, table.get("qos")) {
+            (Some(_), Some(node)) => Err(node.error(
+                "a policy of its own needs a datastore with kind = \"vvol\"; on others it stands \
+                 at the datastore or volume",
+            )),
+            (Some(volume), None) => Ok(volume),
+            (None, _) => {
+                let own = self.arrays.policy(datastore.array, table)?;
+                let qos = own.or_else(|| datastore.qos.clone());
+                Ok(self.arrays.add_volume(datastore.array, format!("{vm}:{disk}"), qos))
+            }
+        }
+    }
+
+    /// The ids of a VM on a host, which gets to know it when it does not yet: on at its home,
+    /// powered off elsewhere.
+    pub(crate) fn place(
+        &mut self,
+        index: usize,
+        host: usize,
+        node: &Node<'_>,
+    ) -> Result<Place, Error> {
+        let vm = &mut self.vms.vms[index];
+        if let Some(place) = vm.places.get(&host) {
+            return Ok(place.clone());
+        }
+        let config = &mut self.hosts.hosts[host].config;
+        if config.vms.len() >= IDS_MAX || config.vdisks.len() + vm.disks.len() > IDS_MAX {
+            let message = format!("host `{}` has too many VMs or disks", config.name);
+            return Err(node.error(&format!("{message}; at most {IDS_MAX} of each")));
+        }
+        let devices: Result<Vec<_>, _> = vm
+            .disks
+            .iter()
+            .map(|disk| self.datastores.device(disk.datastore, host, &config.name, node))
+            .collect();
+        let place = vm.add_to(&mut self.hosts.hosts[host], vm.on && host == vm.home, &devices?);
+        vm.places.insert(host, place.clone());
+        Ok(place)
+    }
+
+    /// Says how long metadata operations hold a datastore's volume reserved.
+    pub(crate) fn hold(&mut self, datastore: usize, hold_ns: u64) {
+        if let Some(Target { array, volume }) = self.datastores.datastores[datastore].volume {
+            self.arrays.arrays[array].config.volumes[volume as usize].reserve_hold_ns = hold_ns;
+        }
+    }
+
+    /// Adds a system process of a host with a disk on a datastore: who does VMFS's metadata
+    /// operations there.
+    pub(crate) fn add_system(
+        &mut self,
+        host: usize,
+        datastore: usize,
+        node: &Node<'_>,
+    ) -> Result<VdiskId, Error> {
+        let on = &self.datastores.datastores[datastore];
+        let Some(target) = on.volume else {
+            return Err(node.error("only kind = \"vmfs\" has metadata operations"));
+        };
+        let name = "metadata".to_string();
+        let controller = Controller::Nvme;
+        self.vms.vms.push(Vm {
+            name: format!("vmfs.{}", on.name),
+            guest: GuestOs::Linux,
+            home: host,
+            disks: vec![Disk {
+                name,
+                datastore,
+                adapter: 0,
+                target,
+                allocation: Allocation::default(),
+            }],
+            places: BTreeMap::new(),
+            adapters: vec![Adapter { bus: "nvme", number: 0, controller, disks: 1 }],
+            on: true,
+            system: true,
+            pvscsi: None,
+        });
+        let place = self.place(self.vms.vms.len() - 1, host, node)?;
+        Ok(place.vdisks[0])
+    }
+}
+
+impl Vm {
+    /// The adapter of a disk's slot; it is added with its first disk.
+    fn adapter(&mut self, slot: Slot, table: &Table<'_>) -> Result<usize, Error> {
+        let wanted = table.read("adapter", |node| node.choice(&CONTROLLERS))?;
+        if let (Some((_, bus)), Some(node)) = (wanted, table.get("adapter"))
+            && bus != slot.bus
+        {
+            let allowed = guest::controllers_on(slot.bus);
+            let message = format!("it has no {} disks; on this bus there is {allowed}", slot.bus);
+            return Err(node.error(&message));
+        }
+        let same = |adapter: &Adapter| (adapter.bus, adapter.number) == (slot.bus, slot.adapter);
+        let index = self.adapters.iter().position(same).unwrap_or_else(|| {
+            let controller = wanted.map_or(slot.default, |(controller, _)| controller);
+            let Slot { bus, adapter: number, .. } = slot;
+            self.adapters.push(Adapter { bus, number, controller, disks: 0 });
+            self.adapters.len() - 1
+        });
+        let adapter = &mut self.adapters[index];
+        if wanted.is_some_and(|(controller, _)| controller != adapter.controller) {
+            let message = format!("another disk says what adapter {}{} is", slot.bus, slot.adapter);
+            return Err(table.node().error(&message));
+        }
+        adapter.disks += 1;
+        let max = limits_of(adapter.controller, self.guest).disks_max;
+        if adapter.disks > max {
+            let message = format!("an adapter of this type has at most {max} disks");
+            return Err(table.node().error(&message));
+        }
+        Ok(index)
+    }
+
+    /// Adds the VM to a host's tables. The devices are those of its disks, in order.
+    fn add_to(&self, host: &mut Host, powered_on: bool, devices: &[DeviceId]) -> Place {
+        let config = &mut host.config;
+        let vm = VmId::new(config.vms.len());
+        let world = FIRST_WORLD + u32::from(vm.0);
+        config.vms.push(VmConfig {
+            name: self.name.clone(),
+            world,
+            system: self.system,
+            powered_on,
+        });
+        host.guests.push(self.guest);
+        let first = config.vscsi.len();
+        for adapter in &self.adapters {
+            let VscsiLimits { adapter_depth: depth, max_transfer, .. } =
+                self.limits(adapter.controller);
+            let controller = adapter.controller;
+            config.vscsi.push(VscsiConfig { vm, controller, depth, max_transfer });
+        }
+        let mut vdisks = Vec::new();
+        for (disk, &device) in self.disks.iter().zip(devices) {
+            vdisks.push(VdiskId::new(config.vdisks.len()));
+            host.targets.push(disk.target);
+            config.vdisks.push(VdiskConfig {
+                name: disk.name.clone(),
+                vm,
+                vscsi: VscsiId::new(first + disk.adapter),
+                device,
+                depth: self.limits(self.adapters[disk.adapter].controller).disk_depth,
+                allocation: disk.allocation,
+            });
+        }
+        Place { vm, vdisks }
+    }
+
+    fn limits(&self, controller: Controller) -> VscsiLimits {
+        let limits = limits_of(controller, self.guest);
+        match self.pvscsi {
+            Some(pvscsi) if controller == Controller::Pvscsi => {
+                VscsiLimits { disk_depth: pvscsi.depth, adapter_depth: pvscsi.ring(), ..limits }
+            }
+            _ => limits,
+        }
+    }
+}
+
+/// `"on"` or `"off"`.
+pub(crate) fn power(node: &Node<'_>) -> Result<bool, Error> {
+    node.choice(&[("on", true), ("off", false)])
+}
+
+/// `shares`, `limit` and `reservation` of a disk; what is left out stays as it was.
+pub(crate) fn allocation(table: &Table<'_>, was: Allocation) -> Result<Allocation, Error> {
+    let iops = |node: &Node<'_>| node.integer32(1..=i32::MAX as u32);
+    let limit = table.read("limit", |node| match node.is_string() {
+        true => node.choice(&[("unlimited", None)]),
+        false => iops(node).map(Some),
+    })?;
+    Ok(Allocation {
+        shares: table.read("shares", shares)?.unwrap_or(was.shares),
+        limit_iops: limit.unwrap_or(was.limit_iops),
+        reservation_iops: table
+            .read("reservation", |node| node.integer32(0..=i32::MAX as u32))?
+            .unwrap_or(was.reservation_iops),
+    })
+}
+
+/// A number, or Low, Normal, High [LAMW].
+fn shares(node: &Node<'_>) -> Result<u32, Error> {
+    if node.is_string() {
+        return node.choice(&[("low", 500), ("normal", 1000), ("high", 2000)]);
+    }
+    node.integer32(100..=10_000)
+}

@@ -1,0 +1,463 @@
+//! `[vm.NAME.workload]`, `[[workload]]` and a datastore's `metadata`: who issues I/O, and when.
+
+use std::collections::BTreeSet;
+
+use counters::{SECOND, Time};
+use model::{Access, Arrival, Burst, Mix, RESERVE_HOLD_MAX_NS, SizeMix, WorkloadConfig};
+
+use crate::{
+    Error, Workload, fio, names,
+    reader::{Node, Table},
+    units, vdbench,
+    vm::{Site, Vm},
+};
+
+const WORKLOADS_MAX: usize = 1_000_000;
+const THREADS_MAX: u32 = 65_536;
+/// The largest I/O: LSI Logic passes 32 MB [VMB14], and a guest's own limit is of that order.
+pub(crate) const IO_BYTES_MAX: u64 = 32 << 20;
+/// Sectors of a disk.
+pub(crate) const SECTOR: u64 = 512;
+const WORKING_SET_DEFAULT: u64 = 1 << 30;
+/// The largest disk: 62 TB, in whole TiB.
+pub(crate) const WORKING_SET_MAX: u64 = 62 << 40;
+/// The most I/Os a second that a file may ask for.
+pub(crate) const RATE_MAX: f64 = 1e9;
+/// Metadata operations that a host has under way at once on one datastore.
+const METADATA_OUTSTANDING: u32 = 32;
+
+const STREAM_KEYS: &[&str] = &[
+    "threads",
+    "rate",
+    "think",
+    "arrival",
+    "outstanding",
+    "read",
+    "size",
+    "access",
+    "working_set",
+    "on",
+    "off",
+];
+const OTHER_KEYS: &[&str] =
+    &["vm", "disk", "name", "start", "stop", "phases", "vdbench", "fio", "ioping"];
+
+/// A stretch of I/O of one kind, before it is on a virtual disk.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stream {
+    /// Which of the chosen disks; `None` is each of them.
+    pub(crate) disk: Option<usize>,
+    pub(crate) config: WorkloadConfig,
+    /// Nanoseconds from the workload's start to its own.
+    pub(crate) from_ns: u64,
+    /// Nanoseconds that it lasts; `None` for as long as the workload.
+    pub(crate) for_ns: Option<u64>,
+}
+
+/// Reads parameter files that a scenario names.
+pub(crate) type Include<'i> = &'i mut dyn FnMut(&str) -> Result<String, String>;
+
+/// Workloads, with the labels by which events start and stop them.
+pub(crate) struct Workloads {
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) warnings: Vec<String>,
+    labels: Vec<String>,
+    names: BTreeSet<String>,
+}
+
+/// The table of a workload, read.
+struct Plan<'a> {
+    table: Table<'a>,
+    label: String,
+    name: Option<String>,
+    streams: Vec<Stream>,
+    starts: Time,
+    stops: Time,
+}
+
+impl Workloads {
+    /// Reads every workload of the file.
+    pub(crate) fn read(
+        root: &Table<'_>,
+        site: &mut Site,
+        include: Include<'_>,
+    ) -> Result<Self, Error> {
+        let mut all = Self {
+            workloads: Vec::new(),
+            warnings: Vec::new(),
+            labels: Vec::new(),
+            names: BTreeSet::new(),
+        };
+        for (name, node) in root.named("vm")? {
+            for node in node.child("workload").into_iter().flat_map(|node| node.list()) {
+                let plan = all.plan(&node, &name, include)?;
+                if let Some(vm) = plan.table.get("vm") {
+                    return Err(vm.error("the workload stands in its VM already"));
+                }
+                let vms = site.vms.names.get(&name).into_iter().flatten().collect();
+                all.add(&plan, vms, site)?;
+            }
+        }
+        for node in root.list("workload") {
+            let plan = all.plan(&node, "", include)?;
+            all.add(&plan, site.vms.names.find(&plan.table.need("vm")?)?, site)?;
+        }
+        for (name, node) in root.named("datastore")? {
+            if let Some(node) = node.child("metadata") {
+                all.add_metadata(&node, &name, site)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The workloads that an event's `start` or `stop` names.
+    pub(crate) fn find(&self, node: &Node<'_>) -> Result<Vec<usize>, Error> {
+        let name = node.string()?;
+        let named =
+            |(label, workload): (&String, &Workload)| label == name || workload.name == name;
+        let all = self.labels.iter().zip(&self.workloads);
+        let found: Vec<_> = all.enumerate().filter(|(_, w)| named(*w)).map(|(i, _)| i).collect();
+        if found.is_empty() {
+            let labels = self.labels.iter().map(String::as_str);
+            return Err(node.error(&names::unknown("workload", name, labels)));
+        }
+        Ok(found)
+    }
+
+    fn plan<'a>(
+        &mut self,
+        node: &Node<'a>,
+        vm: &str,
+        include: Include<'_>,
+    ) -> Result<Plan<'a>, Error> {
+        let table = node.table(&[STREAM_KEYS, OTHER_KEYS].concat())?;
+        let name = table.read("name", |node| node.string().map(str::to_string))?;
+        let streams = self.streams(&table, include)?;
+        let starts = match table.get("start") {
+            Some(node) if node.string()? == "never" => Time::NEVER,
+            Some(node) => Time(node.duration()?),
+            None => Time::ZERO,
+        };
+        let staged = streams.iter().any(|stream| stream.from_ns > 0 || stream.for_ns.is_some());
+        if let (true, true, Some(node)) = (starts == Time::NEVER, staged, table.get("start")) {
+            return Err(node.error("a workload with stages of its own starts at a time"));
+        }
+        let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
+        if let (true, Some(node)) = (starts != Time::NEVER && stops <= starts, table.get("stop")) {
+            return Err(node.error("it must be after `start`"));
+        }
+        let label = name.clone().unwrap_or_else(|| vm.to_string());
+        Ok(Plan { table, label, name, streams, starts, stops })
+    }
+
+    /// Puts the streams of a workload on the disks of VMs.
+    fn add(&mut self, plan: &Plan<'_>, vms: Vec<usize>, site: &Site) -> Result<(), Error> {
+        for vm in vms {
+            let vm = &site.vms.vms[vm];
+            let disks = plan.disks(vm)?;
+            for (number, stream) in plan.streams.iter().enumerate() {
+                let own = stream.disk.map(|disk| &disks[disk..=disk]);
+                for &disk in own.unwrap_or(&disks) {
+                    self.push(plan.workload(vm, disk, stream, number), plan)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, workload: Workload, plan: &Plan<'_>) -> Result<(), Error> {
+        let node = plan.table.node();
+        if self.workloads.len() >= WORKLOADS_MAX {
+            let message = format!("there are too many workloads; at most {WORKLOADS_MAX}");
+            return Err(node.error(&message));
+        }
+        if !self.names.insert(workload.name.clone()) {
+            let message =
+                format!("there are two workloads `{}`; give each a `name`", workload.name);
+            return Err(node.error(&message));
+        }
+        self.labels.push(plan.label.clone());
+        self.workloads.push(workload);
+        Ok(())
+    }
+
+    fn streams(&mut self, table: &Table<'_>, include: Include<'_>) -> Result<Vec<Stream>, Error> {
+        let foreign = ["vdbench", "fio", "ioping"].iter().find_map(|key| table.get(key));
+        let Some(node) = foreign else { return own_streams(table) };
+        let own = STREAM_KEYS.iter().filter(|key| !["working_set", "on", "off"].contains(key));
+        if let Some(other) = own.chain(&["phases"]).find_map(|key| table.get(key)) {
+            return Err(other.error(&format!("it does not go with `{}`", node.name())));
+        }
+        let mut streams = match node.name() {
+            "ioping" => vec![ioping(&node)?],
+            tool => {
+                let read = if tool == "fio" { fio::read } else { vdbench::read };
+                let (file, text) = parameters(&node, include)?;
+                let (streams, warnings) = read(&file, &text)?;
+                self.warnings.extend(warnings);
+                streams
+            }
+        };
+        let burst = burst(&Keys { own: table, base: table })?;
+        let working_set = table.read("working_set", working_set)?;
+        for stream in &mut streams {
+            stream.config.burst = burst;
+            stream.config.working_set = working_set.unwrap_or(stream.config.working_set);
+            fits(table.node(), &stream.config)?;
+        }
+        Ok(streams)
+    }
+
+    /// `[datastore.NAME.metadata]`: on each host that sees the datastore, a process of the host
+    /// that takes VMFS's lock so many times a second.
+    fn add_metadata(&mut self, node: &Node<'_>, name: &str, site: &mut Site) -> Result<(), Error> {
+        let table = node.table(&["rate", "lock", "hold", "start", "stop"])?;
+        let mix = table.need("lock")?.choice(&[("scsi2", Mix::Reserve), ("ats", Mix::Ats)])?;
+        let rate = table.need("rate")?.number(0.001..=RATE_MAX)?;
+        let hold = table.read("hold", Node::duration)?;
+        if let (Some(_), Some(node)) =
+            (hold.filter(|ns| *ns > RESERVE_HOLD_MAX_NS), table.get("hold"))
+        {
+            return Err(node.error("a reservation is held for 500ms at most"));
+        }
+        let starts = table.read("start", Node::duration)?.map_or(Time::ZERO, Time);
+        let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
+        let config = WorkloadConfig {
+            arrival: Arrival::Open { rate, poisson: true, outstanding_max: METADATA_OUTSTANDING },
+            mix,
+            access: Access::Random,
+            working_set: WORKING_SET_DEFAULT,
+            burst: None,
+        };
+        for datastore in site.datastores.names.get(name).into_iter().flatten() {
+            if let Some(hold) = hold {
+                site.hold(datastore, hold);
+            }
+            for host in site.datastores.hosts_of(datastore) {
+                let vdisk = site.add_system(host, datastore, node)?;
+                let store = &site.datastores.datastores[datastore].name;
+                let name = format!("{}:{store}/metadata", site.hosts.hosts[host].config.name);
+                self.labels.push(format!("{store}/metadata"));
+                let config = config.clone();
+                self.workloads.push(Workload { name, host, vdisk, config, starts, stops });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan<'_> {
+    /// The disks of a VM that the workload is on.
+    fn disks(&self, vm: &Vm) -> Result<Vec<usize>, Error> {
+        let wanted =
+            self.streams.iter().filter_map(|stream| stream.disk).max().map_or(1, |d| d + 1);
+        let known = || vm.disks.iter().map(|disk| disk.name.as_str());
+        let nodes = self.table.list("disk");
+        let mut disks = Vec::new();
+        for node in &nodes {
+            let name = node.string()?;
+            match known().position(|disk| disk == name) {
+                Some(disk) => disks.push(disk),
+                None if name == "all" => disks.extend(0..vm.disks.len()),
+                None => return Err(node.error(&names::unknown("disk", name, known()))),
+            }
+        }
+        if nodes.is_empty() {
+            disks.extend(0..vm.disks.len());
+        }
+        let several = self.streams.iter().any(|stream| stream.disk.is_some());
+        if (nodes.is_empty() && !several && disks.len() > 1) || (several && disks.len() != wanted) {
+            return Err(self.table.node().error(&format!(
+                "`disk` must say which {wanted} of the disks of `{}` it uses; they are {}",
+                vm.name,
+                names::list(known())
+            )));
+        }
+        Ok(disks)
+    }
+
+    fn workload(&self, vm: &Vm, disk: usize, stream: &Stream, number: usize) -> Workload {
+        let mut name = format!("{}:{}", vm.name, vm.disks[disk].name);
+        if let Some(own) = &self.name {
+            name = format!("{name}/{own}");
+        }
+        if self.streams.len() > 1 {
+            name = format!("{name}#{}", number + 1);
+        }
+        let starts = self.starts + stream.from_ns;
+        let ends = stream.for_ns.map_or(Time::NEVER, |nanos| starts + nanos);
+        Workload {
+            name,
+            host: vm.home,
+            vdisk: vm.places[&vm.home].vdisks[disk],
+            config: stream.config.clone(),
+            starts,
+            stops: ends.min(self.stops),
+        }
+    }
+}
+
+/// A stage's own keys, and those of the workload for what it leaves out.
+struct Keys<'t, 'a> {
+    own: &'t Table<'a>,
+    base: &'t Table<'a>,
+}
+
+impl<'a> Keys<'_, 'a> {
+    fn get(&self, key: &str) -> Option<Node<'a>> {
+        self.own.get(key).or_else(|| self.base.get(key))
+    }
+
+    fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&Node<'a>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.get(key).map(|node| read(&node)).transpose()
+    }
+
+    fn need(&self, key: &str) -> Result<Node<'a>, Error> {
+        self.get(key).map_or_else(|| self.own.need(key), Ok)
+    }
+}
+
+/// The streams of a workload that the file itself describes: one, or one a phase.
+fn own_streams(table: &Table<'_>) -> Result<Vec<Stream>, Error> {
+    let Some(phases) = table.get("phases") else {
+        let config = config(&Keys { own: table, base: table })?;
+        return Ok(vec![Stream { disk: None, config, from_ns: 0, for_ns: None }]);
+    };
+    let mut streams = Vec::new();
+    let mut from_ns = 0_u64;
+    for node in phases.list() {
+        let phase = node.table(&[STREAM_KEYS, &["for"]].concat())?;
+        let nanos = phase.need("for")?.positive_duration()?;
+        let config = config(&Keys { own: &phase, base: table })?;
+        streams.push(Stream { disk: None, config, from_ns, for_ns: Some(nanos) });
+        from_ns = from_ns.saturating_add(nanos);
+    }
+    Ok(streams)
+}
+
+fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
+    let accesses = [("random", Access::Random), ("sequential", Access::Sequential)];
+    let access = keys.read("access", |node| node.choice(&accesses))?;
+    let read_share = keys.read("read", |node| node.parsed(units::percent))?.unwrap_or(1.0);
+    let sizes = keys.read("size", sizes)?.unwrap_or_else(|| SizeMix(vec![(4096, 1)]));
+    let config = WorkloadConfig {
+        arrival: arrival(keys)?,
+        mix: Mix::ReadWrite { read_share, sizes },
+        access: access.unwrap_or(Access::Random),
+        working_set: keys.read("working_set", working_set)?.unwrap_or(WORKING_SET_DEFAULT),
+        burst: burst(keys)?,
+    };
+    fits(keys.own.node(), &config)?;
+    Ok(config)
+}
+
+fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
+    let kinds = [("closed", None), ("poisson", Some(true)), ("fixed", Some(false))];
+    let open = keys.read("arrival", |node| node.choice(&kinds))?.flatten();
+    let foreign: &[&str] = if open.is_some() { &["threads", "think"] } else { &["outstanding"] };
+    if let Some(node) = foreign.iter().find_map(|key| keys.get(key)) {
+        let closed = "with arrival = \"closed\", which is the default";
+        let allowed =
+            if open.is_some() { closed } else { "with arrival = \"poisson\" or \"fixed\"" };
+        return Err(node.error(&format!("it goes {allowed}")));
+    }
+    let rate = |node: &Node<'_>| node.number(0.001..=RATE_MAX);
+    if let Some(poisson) = open {
+        let outstanding = keys.read("outstanding", |node| node.integer32(1..=THREADS_MAX))?;
+        let rate = rate(&keys.need("rate")?)?;
+        let outstanding_max = outstanding.unwrap_or(THREADS_MAX);
+        return Ok(Arrival::Open { rate, poisson, outstanding_max });
+    }
+    Ok(Arrival::Closed {
+        threads: keys.need("threads")?.integer32(1..=THREADS_MAX)?,
+        think_ns: keys.read("think", Node::duration)?.unwrap_or(0),
+        rate: keys.read("rate", rate)?,
+    })
+}
+
+fn working_set(node: &Node<'_>) -> Result<u64, Error> {
+    node.size(SECTOR..=WORKING_SET_MAX)
+}
+
+fn burst(keys: &Keys<'_, '_>) -> Result<Option<Burst>, Error> {
+    let (Some(on), Some(off)) = (keys.get("on"), keys.get("off")) else {
+        return match keys.get("on").or_else(|| keys.get("off")) {
+            Some(node) => Err(node.error("`on` and `off` go together")),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Burst { on_ns: on.positive_duration()?, off_ns: off.positive_duration()? }))
+}
+
+/// `size = "4k"`, or sizes with their weights: `size = { "4k" = 70, "64k" = 30 }`.
+fn sizes(node: &Node<'_>) -> Result<SizeMix, Error> {
+    if !node.is_table() {
+        return Ok(SizeMix(vec![(io_size(node.size(SECTOR..=IO_BYTES_MAX)?, node)?, 1)]));
+    }
+    let mut mix = Vec::new();
+    for (name, weight) in node.named()? {
+        let bytes = units::size(&name).map_err(|message| weight.error(&message))?;
+        mix.push((io_size(bytes, &weight)?, weight.integer32(1..=1_000_000)?));
+    }
+    if mix.is_empty() {
+        return Err(node.error("it has at least one size, as { \"4k\" = 70, \"64k\" = 30 }"));
+    }
+    Ok(SizeMix(mix))
+}
+
+fn io_size(bytes: u64, node: &Node<'_>) -> Result<u32, Error> {
+    check_io_size(bytes).map_err(|message| node.error(&message))
+}
+
+/// An I/O is whole sectors, and not larger than an adapter passes.
+pub(crate) fn check_io_size(bytes: u64) -> Result<u32, String> {
+    if bytes == 0 || !bytes.is_multiple_of(SECTOR) || bytes > IO_BYTES_MAX {
+        return Err(format!(
+            "{bytes} bytes is no size of an I/O; it is a multiple of 512 up to 32m"
+        ));
+    }
+    Ok(bytes as u32)
+}
+
+/// The largest I/O fits into the working set.
+fn fits(node: &Node<'_>, config: &WorkloadConfig) -> Result<(), Error> {
+    let Mix::ReadWrite { sizes, .. } = &config.mix else { return Ok(()) };
+    let largest = sizes.0.iter().map(|(bytes, _)| u64::from(*bytes)).max().unwrap_or(0);
+    if largest > config.working_set {
+        let working_set = config.working_set;
+        return Err(node.error(&format!(
+            "an I/O of {largest} bytes does not fit into a working set of {working_set} bytes"
+        )));
+    }
+    Ok(())
+}
+
+/// The name and the text of a parameter file; a value of several lines, or one with options in
+/// it, is the text itself.
+fn parameters(node: &Node<'_>, include: Include<'_>) -> Result<(String, String), Error> {
+    let value = node.string()?;
+    if value.contains('\n') || value.contains('=') {
+        return Ok((node.place(), value.to_string()));
+    }
+    let text = include(value).map_err(|message| node.error(&message))?;
+    Ok((value.to_string(), text))
+}
+
+/// One read of 4 KiB a second, as ioping does [S4].
+fn ioping(node: &Node<'_>) -> Result<Stream, Error> {
+    if !node.boolean()? {
+        return Err(node.error("leave it out instead of false"));
+    }
+    let config = WorkloadConfig {
+        arrival: Arrival::Closed { threads: 1, think_ns: SECOND, rate: None },
+        mix: Mix::ReadWrite { read_share: 1.0, sizes: SizeMix(vec![(4096, 1)]) },
+        access: Access::Random,
+        working_set: WORKING_SET_DEFAULT,
+        burst: None,
+    };
+    Ok(Stream { disk: None, config, from_ns: 0, for_ns: None })
+}
