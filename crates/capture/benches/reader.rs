@@ -8,6 +8,7 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
+    num::NonZeroUsize,
     path::Path,
     time::Instant,
 };
@@ -37,9 +38,11 @@ fn main() -> io::Result<()> {
     }
     drop(bytes);
     for threads in [1, 2] {
-        let options = ReadOptions { threads, ..ReadOptions::default() };
+        let threads_used = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+        let options = ReadOptions { threads: threads_used, ..ReadOptions::default() };
         best(&format!("read, {threads} threads"), || {
-            let capture = read(&[path.clone()], &options, &mut |_, _| ()).expect("own file");
+            let capture =
+                read(std::slice::from_ref(&path), &options, &mut |_, _| ()).expect("own file");
             let held = resident_mb();
             println!("  {held} MB held beside the mapping");
             capture.recordings[0].len()
@@ -97,7 +100,7 @@ fn write_others(out: &mut impl Write, row: usize, cells: std::ops::Range<usize>)
                 "\"\\\\esx01\\Vcpu(1:system:{world}:helper-{world})\\Counter {}\",",
                 cell % 24
             )?;
-        } else if (cell * 7 + row) % 5 == 0 {
+        } else if (cell * 7 + row).is_multiple_of(5) {
             write!(out, "\"{}.{:02}\",", (cell + row) % 100, row % 100)?;
         } else {
             out.write_all(b"\"0.00\",")?;

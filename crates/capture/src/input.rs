@@ -24,6 +24,9 @@ use crate::Error;
 /// stay in the caches.
 const BLOCK: usize = 16 << 20;
 
+/// Bytes read from a stream at a time: small enough to be inflated and parsed side by side.
+const PIECE: usize = 4 << 20;
+
 /// What a file may ask of the machine before it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -125,12 +128,9 @@ impl Input {
         self.total
     }
 
-    /// Bytes of a file that is not compressed; 0 for any other.
-    pub(crate) const fn plain_bytes(&self) -> u64 {
-        match self.source {
-            Source::Mapped(_) | Source::Bytes(_) => self.total,
-            Source::Stream(_) | Source::ZipEntry { .. } => 0,
-        }
+    /// Whether the bytes of the file are those of the lines.
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.source, Source::Mapped(_) | Source::Bytes(_))
     }
 
     fn open_file(name: &str, mut file: File, total: u64) -> Result<Vec<Self>, Error> {
@@ -189,13 +189,15 @@ impl Input {
             Source::Mapped(map) => slice_blocks(&name, &map, limits, parse),
             Source::Bytes(bytes) => slice_blocks(&name, &bytes, limits, parse),
             Source::Stream(mut stream) => {
-                stream_blocks(&name, limits, &done, parse, move |sink| pump(&mut stream, sink))
+                stream_blocks(&name, limits, &done, parse, move |sink| sink.pump(&mut stream))
             }
             Source::ZipEntry { mut archive, index } => {
                 stream_blocks(&name, limits, &done, parse, move |sink| {
                     match archive.by_index(index) {
-                        Ok(mut entry) => pump(&mut entry, sink),
-                        Err(error) => sink.fail(io::Error::from(error)),
+                        Ok(mut entry) => sink.pump(&mut entry),
+                        Err(error) => {
+                            sink.send(Err(Stop::Failed(io::Error::from(error))));
+                        }
                     }
                 })
             }
@@ -265,9 +267,9 @@ fn last_line_end(bytes: &[u8]) -> Option<usize> {
     memrchr(b'\n', bytes).or_else(|| memrchr(b'\r', bytes)).map(|at| at + 1)
 }
 
-fn too_long(name: &str, limits: &Limits) -> Error {
+fn too_long(limits: &Limits) -> String {
     let mib = limits.line_bytes >> 20;
-    Error::new(name, format!("a line longer than {mib} MiB; an esxtop capture has no such line"))
+    format!("a line longer than {mib} MiB; an esxtop capture has no such line")
 }
 
 fn slice_blocks(
@@ -289,7 +291,7 @@ fn slice_blocks(
             memchr2(b'\n', b'\r', after).map_or(rest.len(), |end| window.len() + end + 1)
         };
         if length > limits.line_bytes.max(BLOCK) {
-            return Err(too_long(name, limits));
+            return Err(Error::new(name, too_long(limits)));
         }
         start += length;
         parse(Block { bytes: &rest[..length], done: start as u64 })?;
@@ -297,33 +299,84 @@ fn slice_blocks(
     Ok(None)
 }
 
-/// The sending end of the inflating thread.
+/// Why a stream gives no more blocks.
+enum Stop {
+    Failed(io::Error),
+    Refused(String),
+}
+
+/// The sending end of the thread that reads a stream.
 struct Sink {
-    sender: mpsc::SyncSender<io::Result<Vec<u8>>>,
+    sender: mpsc::SyncSender<Result<Vec<u8>, Stop>>,
+    /// Blocks that were parsed, to be filled again: fresh memory costs as much as inflating.
+    parsed: mpsc::Receiver<Vec<u8>>,
+    limits: Limits,
 }
 
 impl Sink {
-    fn fail(&self, error: io::Error) {
-        // The receiver is gone only when the parser has given up, and then nobody is to be told.
-        let _ = self.sender.send(Err(error));
+    /// Passes on blocks or the reason why there are no more; false when nobody listens any more.
+    fn send(&self, block: Result<Vec<u8>, Stop>) -> bool {
+        self.sender.send(block).is_ok()
+    }
+
+    /// Reads `stream` to its end and passes on blocks of whole lines.
+    fn pump(&self, stream: &mut dyn Read) {
+        let mut block = Vec::with_capacity(PIECE);
+        let mut inflated = 0;
+        loop {
+            let before = block.len();
+            let result = fill(stream, &mut block, before.max(PIECE / 2) + PIECE / 2);
+            inflated += (block.len() - before) as u64;
+            let ended = result.is_err() || block.len() == before;
+            if let Err(refused) = self.allow(inflated, block.len()) {
+                self.send(Err(Stop::Refused(refused)));
+                return;
+            }
+            let end = if ended { Some(block.len()) } else { last_line_end(&block) };
+            let Some(end) = end else { continue };
+            let mut tail = self.parsed.try_recv().unwrap_or_else(|_| Vec::with_capacity(PIECE));
+            tail.clear();
+            tail.extend_from_slice(&block[end..]);
+            block.truncate(end);
+            if !self.send(Ok(std::mem::replace(&mut block, tail))) {
+                return;
+            }
+            if let Err(error) = result {
+                self.send(Err(Stop::Failed(error)));
+                return;
+            }
+            if ended {
+                return;
+            }
+        }
+    }
+
+    fn allow(&self, inflated: u64, line_bytes: usize) -> Result<(), String> {
+        if inflated > self.limits.inflated_bytes {
+            let mib = self.limits.inflated_bytes >> 20;
+            return Err(format!("inflates to more than {mib} MiB; refused"));
+        }
+        if line_bytes > self.limits.line_bytes.max(2 * PIECE) {
+            return Err(too_long(&self.limits));
+        }
+        Ok(())
     }
 }
 
-/// Reads `stream` to its end in pieces of a block.
-fn pump(stream: &mut dyn Read, sink: &Sink) {
-    loop {
-        let mut piece = Vec::new();
-        let result = stream.take(BLOCK as u64).read_to_end(&mut piece);
-        let ended = piece.is_empty();
-        if !ended && sink.sender.send(Ok(piece)).is_err() {
-            return;
+/// Reads until `block` has `length` bytes or the stream ends.
+fn fill(stream: &mut dyn Read, block: &mut Vec<u8>, length: usize) -> io::Result<()> {
+    let mut filled = block.len();
+    block.resize(length, 0);
+    let result = loop {
+        match stream.read(&mut block[filled..]) {
+            Ok(0) => break Ok(()),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
         }
-        match result {
-            Err(error) => return sink.fail(error),
-            Ok(_) if ended => return,
-            Ok(_) => {}
-        }
-    }
+    };
+    block.truncate(filled);
+    result
 }
 
 fn stream_blocks(
@@ -335,75 +388,28 @@ fn stream_blocks(
 ) -> Result<Option<String>, Error> {
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::sync_channel(1);
-        scope.spawn(move || produce(&Sink { sender }));
-        let mut pieces = Pieces { rest: Vec::new(), inflated: 0 };
-        // The receiver is dropped with this closure's end, which stops the thread.
-        for piece in receiver {
-            let done = done.load(Ordering::Relaxed);
-            match piece {
-                Ok(piece) => pieces.add(name, piece, limits, done, parse)?,
-                Err(error) if pieces.inflated == 0 => {
+        let (recycle, parsed) = mpsc::channel();
+        let sink = Sink { sender, parsed, limits: *limits };
+        scope.spawn(move || produce(&sink));
+        let mut empty = true;
+        // The receiver is dropped when this closure ends, which stops the thread.
+        for block in receiver {
+            match block {
+                Ok(bytes) => {
+                    empty &= bytes.is_empty();
+                    parse(Block { bytes: &bytes, done: done.load(Ordering::Relaxed) })?;
+                    // The thread may have ended; then the block is of no more use.
+                    let _ = recycle.send(bytes);
+                }
+                Err(Stop::Refused(what)) => return Err(Error::new(name, what)),
+                Err(Stop::Failed(error)) if empty => {
                     return Err(Error::new(name, format!("cannot be read: {error}")));
                 }
-                Err(error) => {
-                    pieces.finish(done, parse)?;
-                    return Ok(Some(error.to_string()));
-                }
+                Err(Stop::Failed(error)) => return Ok(Some(error.to_string())),
             }
         }
-        pieces.finish(done.load(Ordering::Relaxed), parse)?;
         Ok(None)
     })
-}
-
-/// Puts the pieces of a stream together to whole lines.
-struct Pieces {
-    rest: Vec<u8>,
-    inflated: u64,
-}
-
-impl Pieces {
-    fn add(
-        &mut self,
-        name: &str,
-        mut piece: Vec<u8>,
-        limits: &Limits,
-        done: u64,
-        parse: &mut dyn FnMut(Block<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.inflated += piece.len() as u64;
-        if self.inflated > limits.inflated_bytes {
-            let gib = limits.inflated_bytes >> 30;
-            return Err(Error::new(name, format!("inflates to more than {gib} GiB; refused")));
-        }
-        if self.rest.len() + piece.len() > limits.line_bytes.max(2 * BLOCK) {
-            return Err(too_long(name, limits));
-        }
-        let Some(end) = last_line_end(&piece) else {
-            self.rest.append(&mut piece);
-            return Ok(());
-        };
-        let tail = piece.split_off(end);
-        let block = if self.rest.is_empty() {
-            piece
-        } else {
-            self.rest.append(&mut piece);
-            std::mem::take(&mut self.rest)
-        };
-        self.rest = tail;
-        parse(Block { bytes: &block, done })
-    }
-
-    fn finish(
-        self,
-        done: u64,
-        parse: &mut dyn FnMut(Block<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        parse(Block { bytes: &self.rest, done })
-    }
 }
 
 /// The lines of a block and whether each was ended.

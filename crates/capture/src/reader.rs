@@ -4,7 +4,7 @@
 //! a block are shared between threads; values are turned from rows to columns block by block, so
 //! that nothing is held twice.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use counters::{Kind, Recording};
 use memchr::{memchr2, memmem, memrchr};
@@ -13,7 +13,7 @@ use crate::{
     Error, FileReport, Input, Limits, ReadReport,
     cells::{Damage, Layout, Rows},
     header::{Header, MARK},
-    input::lines,
+    input::{Block, lines},
     joins::describe,
     merge::merge,
     report::ROWS_NAMED,
@@ -22,6 +22,10 @@ use crate::{
 
 /// Bytes in which the header must begin. Messages of a shell may stand before it [CAP].
 const HEADER_WITHIN: usize = 1 << 16;
+
+/// How much room is made at a time while a compressed file is read: how its bytes are spread over
+/// the rows is not known.
+const COMPRESSED_GROWTH: usize = 4;
 
 /// Columns that are filled together when rows are turned to columns.
 const TILE: usize = 8;
@@ -34,7 +38,7 @@ pub struct ReadOptions {
     /// What a file may ask of the machine.
     pub limits: Limits,
     /// Threads that read rows.
-    pub threads: usize,
+    pub threads: NonZeroUsize,
 }
 
 impl Default for ReadOptions {
@@ -51,7 +55,7 @@ impl Default for ReadOptions {
                 Kind::VirtualDisk,
             ],
             limits: Limits::default(),
-            threads: std::thread::available_parallelism().map_or(1, Into::into),
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }
 }
@@ -115,7 +119,10 @@ fn read_file(
 ) -> Result<(Vec<Recording>, FileReport), Error> {
     let mut reader = Reader {
         name: input.name().into(),
-        size: input.plain_bytes(),
+        size: input.total_bytes(),
+        plain: input.is_plain(),
+        header_bytes: 0,
+        begun: false,
         options,
         report: FileReport { file: input.name().into(), ..FileReport::default() },
         lines: 0,
@@ -123,7 +130,7 @@ fn read_file(
         body: None,
     };
     let ended_early = input.blocks(&options.limits, &mut |block| {
-        reader.add(block.bytes)?;
+        reader.add(&block)?;
         progress(block.done);
         Ok(())
     })?;
@@ -134,8 +141,12 @@ fn read_file(
 /// One file being read.
 struct Reader<'a> {
     name: String,
-    /// Bytes of a plain file, from which the number of rows is guessed.
+    /// Bytes of the source, 0 when unknown, and whether they are the bytes of the lines.
     size: u64,
+    plain: bool,
+    header_bytes: u64,
+    /// Whether a row was read.
+    begun: bool,
     options: &'a ReadOptions,
     report: FileReport,
     /// Lines before the block in hand.
@@ -168,15 +179,18 @@ struct Part {
 }
 
 impl Reader<'_> {
-    fn add(&mut self, block: &[u8]) -> Result<(), Error> {
-        self.report.bytes += block.len() as u64;
+    fn add(&mut self, block: &Block<'_>) -> Result<(), Error> {
+        self.report.bytes += block.bytes.len() as u64;
         if self.body.is_some() {
-            return self.add_rows(block);
+            return self.add_rows(block.bytes, block.done);
         }
-        self.head.extend_from_slice(block);
+        self.head.extend_from_slice(block.bytes);
         let head = std::mem::take(&mut self.head);
         match self.find_header(&head)? {
-            Some(rows) => self.add_rows(&head[rows..]),
+            Some(rows) => {
+                self.header_bytes = rows as u64;
+                self.add_rows(&head[rows..], block.done)
+            }
             None => {
                 self.head = head;
                 Ok(())
@@ -225,22 +239,31 @@ impl Reader<'_> {
         });
     }
 
-    fn add_rows(&mut self, mut block: &[u8]) -> Result<(), Error> {
+    /// Reads the rows of a block, of which the last source byte is `done`.
+    fn add_rows(&mut self, block: &[u8], done: u64) -> Result<(), Error> {
         let Some(body) = &mut self.body else { return Ok(()) };
-        while body.times_ms.is_empty() && !self.report.first_row_left_out && !block.is_empty() {
-            let length = memchr::memchr(body.end, block).map_or(block.len(), |end| end + 1);
-            let part = body.parse(&block[..length]);
-            self.report.first_row_left_out = body.is_first_sample(&part.rows);
-            body.reserve(self.size, length);
-            if !self.report.first_row_left_out {
-                body.append(std::slice::from_ref(&part), 1);
+        let mut parts = Vec::new();
+        let mut rest = block;
+        while !self.begun && !rest.is_empty() {
+            let length = memchr::memchr(body.end, rest).map_or(rest.len(), |end| end + 1);
+            let mut part = body.parse(&rest[..length]);
+            self.begun = !part.rows.times_ms.is_empty();
+            if body.is_first_sample(&part.rows) {
+                self.report.first_row_left_out = true;
+                self.report.rows += 1;
+                part.rows = Rows { stamps: part.rows.stamps, ..Rows::default() };
             }
-            note(&mut self.report, &mut self.lines, part);
-            block = &block[length..];
+            parts.push(part);
+            rest = &rest[length..];
         }
-        let threads = self.options.threads.max(1);
-        let parts = body.parse_parallel(block, threads);
-        body.append(&parts, threads);
+        parts.extend(body.parse_parallel(rest, self.options.threads.get()));
+        if self.plain {
+            let rows_of = |bytes: u64| bytes.saturating_sub(self.header_bytes);
+            body.reserve(&parts, rows_of(done), rows_of(self.size), usize::MAX);
+        } else {
+            body.reserve(&parts, done, self.size, COMPRESSED_GROWTH);
+        }
+        body.append(&parts, self.options.threads.get());
         for part in parts {
             note(&mut self.report, &mut self.lines, part);
         }
@@ -360,12 +383,19 @@ impl Body {
         rates.peek().is_some() && rates.all(|(value, _)| *value == 0.0)
     }
 
-    /// Makes room for as many rows as a file of `size` bytes may hold.
-    fn reserve(&mut self, size: u64, row_bytes: usize) {
-        let rows = usize::try_from(size).unwrap_or(0) / row_bytes.max(1);
-        let rows = rows.min((1 << 30) / self.columns.len().max(1));
+    /// Makes room for the rows in hand and, when they do not fit, for those to come: as many as
+    /// `done` of `size` bytes promise, and no more than `growth` times what there is.
+    fn reserve(&mut self, parts: &[Part], done: u64, size: u64, growth: usize) {
+        /// Rows differ in length, and a little too much costs less than growing again.
+        const MARGIN: f64 = 1.02;
+        let rows: usize = parts.iter().map(|part| part.rows.times_ms.len()).sum();
+        let total = self.times_ms.len() + rows;
+        let promised = (total as f64 * MARGIN * size as f64 / done.max(1) as f64) as usize;
+        let wanted = promised.min(growth.saturating_mul(total)).max(2 * total);
         for column in &mut self.columns {
-            column.reserve_exact(rows + rows / 50);
+            if column.capacity() - column.len() < rows {
+                column.reserve_exact(wanted - column.len());
+            }
         }
     }
 
