@@ -54,11 +54,11 @@ impl Fabric {
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
         let writes = matches!(op, Op::Write | Op::Ats);
         let rounds = u64::from(writes) * self.further_rounds(bytes);
-        let link_ns = match &mut self.links {
-            Some(links) => links[usize::from(writes)].send(arrive, bytes),
-            None => 0,
-        };
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
+        let Some(links) = &mut self.links else {
+            return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
+        };
+        let link_ns = links[usize::from(writes)].send(arrive, bytes);
         Transfer {
             total_ns: rounds_ns.saturating_add(link_ns),
             uncounted_ns: if rounds == 0 { link_ns } else { 0 },
