@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// Fraction bits of a beat's nanoseconds: 3,000,000 a second are met, not 3,003,003.
-const FRACTION_BITS: u32 = 8;
-/// The slowest beat: one in 500 seconds.
-const RATE_MIN: f64 = 0.002;
+const FRACTION_BITS: u32 = 7;
+/// The slowest beat: one in 1,000 seconds.
+const RATE_MIN: f64 = 0.001;
 
 /// A clock that beats at a rate. It runs only while the workload is on.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Beat {
 }
 
 impl Beat {
-    /// `rate` beats a second: at least 0.002, at most one a nanosecond.
+    /// `rate` beats a second: at least 0.001, at most one a nanosecond.
     pub(crate) fn new(rate: f64, spread: Spread) -> Self {
         let interval = SECOND as f64 / rate.max(RATE_MIN);
         let fixed = libm::ceil(interval * f64::from(1 << FRACTION_BITS)) as u64;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_beat_keeps_its_rate_over_a_long_time() {
         let mut random = Random::new(1);
-        for (rate, tolerance) in [(0.002, 1e-9), (3.0, 1e-9), (130_000.0, 1e-6), (3e6, 1e-5)] {
+        for (rate, tolerance) in [(0.001, 1e-9), (3.0, 1e-9), (130_000.0, 1e-6), (3e6, 1e-5)] {
             let mut beat = Beat::new(rate, Spread::Constant);
             (0..100_000).for_each(|_| beat.advance(&mut random));
             let found = 100_000.0 * SECOND as f64 / beat.next_ns as f64;

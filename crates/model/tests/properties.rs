@@ -1,0 +1,193 @@
+//! What holds for every array and workload, extremes included.
+
+use counters::{Op, Status, Time};
+use model::{
+    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Qos, Service, SizeMix, Spread,
+    VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+};
+use proptest::{collection::vec, prelude::*};
+
+/// Small, ordinary and extreme numbers alike.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..4_u64, 0..10_000_000_000_u64, Just(u64::MAX), any::<u64>()]
+}
+
+fn short_number() -> impl Strategy<Value = u32> {
+    prop_oneof![0..4_u32, 0..100_000_u32, Just(u32::MAX), any::<u32>()]
+}
+
+fn spread() -> impl Strategy<Value = Spread> {
+    prop_oneof![
+        Just(Spread::Constant),
+        Just(Spread::Exponential),
+        any::<f64>().prop_map(Spread::Lognormal)
+    ]
+}
+
+fn service() -> impl Strategy<Value = Service> {
+    prop_oneof![
+        (short_number(), number(), spread()).prop_map(|(servers, mean_ns, spread)| {
+            Service::Servers { servers, mean_ns, spread }
+        }),
+        (short_number(), number(), spread(), short_number(), proptest::option::of(number()))
+            .prop_map(|(spindles, mean_ns, spread, write_penalty, write_cache_ns)| {
+                Service::Spindles { spindles, mean_ns, spread, write_penalty, write_cache_ns }
+            }),
+        vec((short_number(), number()), 0..4).prop_map(Service::Curve),
+    ]
+}
+
+fn write_protocol() -> impl Strategy<Value = WriteProtocol> {
+    prop_oneof![
+        Just(WriteProtocol::TransferReady),
+        (short_number(), short_number()).prop_map(|(unsolicited, max_burst)| {
+            WriteProtocol::Immediate { unsolicited, max_burst }
+        }),
+    ]
+}
+
+fn qos() -> impl Strategy<Value = Qos> {
+    let cost = prop_oneof![Just(Cost::Flat), Just(Cost::SolidFire)];
+    // Longer stretches of credit are walked second by second.
+    (short_number(), short_number(), 0..3_600_u32, cost)
+        .prop_map(|(max, burst, burst_secs, cost)| Qos { max, burst, burst_secs, cost })
+}
+
+prop_compose! {
+    fn array()(
+        service in service(),
+        round_trip_ns in number(),
+        link_bytes_per_sec in proptest::option::of(number()),
+        write_protocol in write_protocol(),
+        queue_limit in proptest::option::of(short_number()),
+        volumes in vec((proptest::option::of(qos()), number()), 1..3),
+    ) -> ArrayConfig {
+        let volumes = volumes.into_iter();
+        let volumes =
+            volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns }).collect();
+        ArrayConfig {
+            service, round_trip_ns, link_bytes_per_sec, write_protocol, queue_limit, volumes,
+        }
+    }
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![Just(Op::Read), Just(Op::Write), Just(Op::Reserve), Just(Op::Ats)]
+}
+
+/// Steps of time with the commands that are dispatched after them.
+fn commands() -> impl Strategy<Value = Vec<(u64, Command)>> {
+    let command = (0..2_u32, 0..3_u32, op(), short_number())
+        .prop_map(|(volume, host, op, bytes)| Command { volume, host, op, bytes });
+    vec((number(), command), 0..64)
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let rate = prop_oneof![0.1..100_000.0_f64, any::<f64>()];
+    let think_ns = prop_oneof![Just(0), number()];
+    prop_oneof![
+        (short_number(), think_ns, proptest::option::of(rate))
+            .prop_map(|(threads, think_ns, rate)| Arrival::Closed { threads, think_ns, rate }),
+        (0.1..100_000.0_f64, any::<bool>(), short_number()).prop_map(
+            |(rate, poisson, outstanding_max)| Arrival::Open { rate, poisson, outstanding_max }
+        ),
+    ]
+}
+
+fn mix() -> impl Strategy<Value = Mix> {
+    prop_oneof![
+        (any::<f64>(), vec((short_number(), short_number()), 1..4))
+            .prop_map(|(read_share, sizes)| Mix::ReadWrite { read_share, sizes: SizeMix(sizes) }),
+        Just(Mix::Reserve),
+        Just(Mix::Ats),
+    ]
+}
+
+prop_compose! {
+    fn workload()(
+        arrival in arrival(),
+        mix in mix(),
+        sequential in any::<bool>(),
+        working_set in number(),
+        burst in proptest::option::of((number(), number())),
+    ) -> WorkloadConfig {
+        let access = if sequential { Access::Sequential } else { Access::Random };
+        let burst = burst.map(|(on_ns, off_ns)| Burst { on_ns, off_ns });
+        WorkloadConfig { arrival, mix, access, working_set, burst }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_answer_comes_before_a_round_trip(
+        config in array(), commands in commands(), seed in any::<u64>(),
+    ) {
+        let (mut array, mut now) = (Array::new(&config, seed), Time::ZERO);
+        let mut accepted = 0;
+        for (step_ns, mut command) in commands {
+            now = now + step_ns;
+            command.volume %= config.volumes.len() as u32;
+            let answer = array.dispatch(now, command);
+            prop_assert!(answer.at >= now + config.round_trip_ns);
+            prop_assert!(answer.array_ns <= answer.at.since(now));
+            accepted += u32::from(answer.status == Status::Good);
+            prop_assert_eq!(array.outstanding(), accepted);
+            prop_assert!(config.queue_limit.is_none_or(|limit| accepted <= limit));
+        }
+    }
+
+    #[test]
+    fn quality_of_service_is_first_come_first_served_and_keeps_its_rate(
+        (max, burst) in (1..10_000_u32, 1..20_000_u32),
+        steps in vec((0..10_000_000_u64, 0..2_000_000_u32), 1..300),
+    ) {
+        let qos = Qos { max, burst, burst_secs: 2, cost: Cost::SolidFire };
+        let config = ArrayConfig {
+            service: Service::Curve(vec![(1, 1_000)]),
+            round_trip_ns: 100,
+            link_bytes_per_sec: None,
+            write_protocol: WriteProtocol::TransferReady,
+            queue_limit: None,
+            volumes: vec![VolumeConfig { qos: Some(qos), reserve_hold_ns: 0 }],
+        };
+        let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);
+        for (index, (step_ns, bytes)) in steps.into_iter().enumerate() {
+            now = now + step_ns;
+            let answer = array.dispatch(now, Command { volume: 0, host: 0, op: Op::Read, bytes });
+            prop_assert!(answer.at >= last);
+            last = answer.at;
+            // Every command costs a unit at least.
+            let fastest = index as u64 * 1_000_000_000 / u64::from(max.max(burst));
+            prop_assert!(answer.at >= Time(fastest));
+        }
+    }
+
+    #[test]
+    fn a_workload_never_has_more_outstanding_than_it_may(
+        config in workload(), seed in any::<u64>(), service_ns in vec(number(), 1..200),
+    ) {
+        let limit = match config.arrival {
+            Arrival::Closed { threads, .. } => threads,
+            Arrival::Open { outstanding_max, .. } => outstanding_max,
+        };
+        let limit = limit.clamp(1, 1 << 16) as usize;
+        let mut workload = Workload::new(&config, seed);
+        let (mut now, mut outstanding) = (Time::ZERO, Vec::new());
+        workload.start(now);
+        for service_ns in service_ns {
+            for _ in 0..8 {
+                outstanding.extend(workload.wake(now).map(|io| io.tag));
+            }
+            let mut tags = outstanding.clone();
+            tags.sort_unstable();
+            tags.dedup();
+            prop_assert_eq!(tags.len(), outstanding.len());
+            prop_assert!(tags.len() <= limit);
+            // A leap of time with arrivals at a high rate would be drawn one by one.
+            now = now + service_ns % 1_000_000_000;
+            if let Some(tag) = outstanding.pop() {
+                outstanding.extend(workload.complete(now, tag).map(|io| io.tag));
+            }
+        }
+    }
+}
