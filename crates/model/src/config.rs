@@ -37,9 +37,10 @@ pub enum Service {
         mean_ns: u64,
         /// The spread of it.
         spread: Spread,
-        /// Back-end I/Os of a write: 1, 2, 4 or 6 for RAID 0, 1/10, 5, 6.
+        /// Back-end I/Os of a write: 1, 2, 4 or 6 for RAID 0, 1/10, 5, 6; at most 64.
         write_penalty: u32,
-        /// Nanoseconds after which a write is acknowledged from cache; `None` writes through.
+        /// Nanoseconds after which a write is acknowledged from cache, as long as the spindles
+        /// are not more than 100 ms behind; `None` writes through.
         write_cache_ns: Option<u64>,
     },
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
@@ -105,9 +106,9 @@ pub const RESERVE_HOLD_MAX_NS: u64 = 500 * MILLISECOND;
 /// Quality of service of one volume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Qos {
-    /// Cost units a second in the long run (for SolidFire: 4 KiB IOPS).
+    /// Cost units a second in the long run, above 0 (for SolidFire: 4 KiB IOPS).
     pub max: u32,
-    /// Cost units a second while burst credit lasts; equal to `max` for none.
+    /// Cost units a second while burst credit lasts, at least `max`; equal to it for none.
     pub burst: u32,
     /// Seconds of burst credit that can be stored, 60 for SolidFire.
     pub burst_secs: u32,
@@ -137,16 +138,17 @@ pub enum Arrival {
         threads: u32,
         /// Nanoseconds between a completion and the next I/O.
         think_ns: u64,
-        /// I/Os a second that are not exceeded, as Vdbench's iorate; `None` is "max".
+        /// I/Os a second that are not exceeded, as Vdbench's iorate, 0.001 to 1e9; `None` is
+        /// "max".
         rate: Option<f64>,
     },
     /// I/Os arrive whether or not earlier ones completed.
     Open {
-        /// I/Os a second, above 0.
+        /// I/Os a second, 0.001 to 1e9.
         rate: f64,
         /// Random (Poisson) or evenly spaced arrivals.
         poisson: bool,
-        /// I/Os outstanding beyond which arrivals wait in the application.
+        /// I/Os outstanding beyond which arrivals wait in the application, 1 to 65,536.
         outstanding_max: u32,
     },
 }
@@ -163,7 +165,7 @@ pub enum Access {
 /// One stretch of a workload's life, repeated in order for as long as the workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Nanoseconds during which it issues.
+    /// Nanoseconds during which it issues, above 0.
     pub on_ns: u64,
     /// Nanoseconds during which it does not; 0 never pauses.
     pub off_ns: u64,
