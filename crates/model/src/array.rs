@@ -83,7 +83,8 @@ impl Array {
     /// Takes a command at `now`, which never goes back from one call to the next.
     ///
     /// A command that is refused is answered after one round trip: TASK SET FULL at the queue
-    /// limit (section 7.3), RESERVATION CONFLICT while another host has the LUN reserved (section 7.4).
+    /// limit (section 7.3), RESERVATION CONFLICT while another host has the LUN reserved
+    /// (section 7.4).
     ///
     /// # Panics
     /// When the array has no such volume.
