@@ -2,7 +2,7 @@
 //! completions (reference `array-and-control.md`, sections 6.1 to 6.4).
 //!
 //! ```text
-//!   rate = burst while there is credit, else max        tokens are granted first come, first served
+//!   rate = burst while there is credit, else max     tokens are granted first come, first served
 //!   a second under max earns a second of credit, a second above max spends one
 //! ```
 //!
