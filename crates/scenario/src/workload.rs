@@ -13,12 +13,12 @@ use crate::{
 };
 
 const WORKLOADS_MAX: usize = 1_000_000;
-const THREADS_MAX: u32 = 65_536;
+pub(crate) const THREADS_MAX: u32 = 65_536;
 /// The largest I/O: LSI Logic passes 32 MB [VMB14], and a guest's own limit is of that order.
 pub(crate) const IO_BYTES_MAX: u64 = 32 << 20;
 /// Sectors of a disk.
 pub(crate) const SECTOR: u64 = 512;
-const WORKING_SET_DEFAULT: u64 = 1 << 30;
+pub(crate) const WORKING_SET_DEFAULT: u64 = 1 << 30;
 /// The largest disk: 62 TB, in whole TiB.
 pub(crate) const WORKING_SET_MAX: u64 = 62 << 40;
 /// The most I/Os a second that a file may ask for.
