@@ -7,9 +7,11 @@
 //!
 //! The crate sees `counters` only; whoever diagnoses, shows or reports a recording stands above.
 
+mod anonymize;
 mod cells;
 mod check;
 mod error;
+mod esxcli;
 mod header;
 mod input;
 mod joins;
@@ -18,16 +20,20 @@ mod reader;
 mod report;
 mod slice;
 mod time;
+mod vscsistats;
 mod worlds;
 mod writer;
 
+pub use anonymize::anonymize;
 pub use cells::Damage;
 pub use check::{Check, Identity, check};
 pub use error::Error;
+pub use esxcli::{CoreAdapter, CoreDevice, Esxcli, ModuleParameter, NmpDevice, parse_esxcli};
 pub use input::{Input, Limits};
 pub use merge::merge;
 pub use reader::{Capture, ReadOptions, read, read_inputs};
 pub use report::{Because, DiskLink, FileReport, HostReport, ReadReport};
 pub use slice::Slice;
 pub use time::{Stamps, format_stamp, parse_stamp};
+pub use vscsistats::{Bin, Metric, VscsiHistogram, parse_vscsistats};
 pub use writer::write_esxtop;
