@@ -1,10 +1,14 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
+use std::collections::BTreeMap;
+
 use counters::{PathId, Time};
 use engine::Knob;
 
 use crate::{
-    Action, Error, Host, TimedEvent, esxcli, guest, names,
+    Action, Error, Host, TimedEvent,
+    depth::Depths,
+    esxcli, guest, names,
     reader::{Node, Table},
     vm::{self, Site},
     workload::Workloads,
@@ -66,6 +70,20 @@ pub(crate) fn read<'a>(
         }
     }
     Ok(events)
+}
+
+/// Refuses depths and limits that the hosts would refuse at that moment.
+pub(crate) fn check_depths(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
+    let mut depths: BTreeMap<usize, Depths<'_>> = BTreeMap::new();
+    for Placed { event, node } in events {
+        let depths = depths.entry(event.host).or_insert_with(|| Depths::new(&hosts[event.host]));
+        match &event.action {
+            Action::Set(knob) => depths.set(knob).map_err(|message| node.error(&message))?,
+            Action::Reboot => depths.reboot(),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 
 mod array;
 mod datastore;
+mod depth;
 mod error;
 mod esxcli;
 mod event;

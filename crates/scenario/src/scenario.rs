@@ -6,7 +6,9 @@ use counters::{Controller, SECOND, VmId};
 use engine::{HostConfig, Knob, PVSCSI_COMMANDS_PER_PAGE, VscsiConfig};
 
 use crate::{
-    Error, Host, Scenario, esxcli, event, expect,
+    Error, Host, Scenario,
+    depth::Depths,
+    esxcli, event, expect,
     expect::Windows,
     reader::{self, File, Node, Table},
     vm::Site,
@@ -109,6 +111,7 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
     let events = event::read(root, &mut site, &workloads, duration_ns)?;
+    event::check_depths(&events, &site.hosts.hosts)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
     Ok(Scenario {
@@ -148,27 +151,12 @@ fn sample(root: &Table<'_>, duration_ns: u64) -> Result<u64, Error> {
 fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
     let known: Vec<_> = hosts.iter().enumerate().collect();
     let settings = esxcli::settings(line, &known)?;
-    for (host, knob) in &settings {
-        accepts(&hosts[*host].config, knob)?;
+    for own in settings.chunk_by(|a, b| a.0 == b.0) {
+        let mut depths = Depths::new(&hosts[own[0].0]);
+        own.iter().try_for_each(|(_, knob)| depths.set(knob))?;
     }
     for (host, knob) in settings {
         hosts[host].apply(knob);
-    }
-    Ok(())
-}
-
-/// Whether a host takes a setting: from ESXi 6.5 on, DSNRO above the device's depth is refused
-/// [S1].
-fn accepts(config: &HostConfig, knob: &Knob) -> Result<(), String> {
-    let Knob::SchedNumReqOutstanding { device, value } = *knob else { return Ok(()) };
-    let paths = config.paths.iter().filter(|path| path.device == device);
-    let depths = paths.map(|path| config.adapters[path.adapter.index()].lun_depth);
-    let depth = depths.max().unwrap_or(value);
-    if value > depth && config.version.refuses_dsnro_above_depth() {
-        return Err(format!(
-            "Invalid value `{value}` for -O|--sched-num-req-outstanding: from ESXi 6.5 on it is at \
-             most the device's depth, here {depth}"
-        ));
     }
     Ok(())
 }
