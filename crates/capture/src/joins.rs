@@ -26,6 +26,12 @@ const COMPARED: [(Counter, f64); 4] = [
 /// Windows of time that series are averaged over before they are compared.
 const WINDOWS: usize = 64;
 
+/// What sampling and rounding may do to the energy of a series.
+const NOISE: f64 = 0.01;
+
+/// What I/Os of a world that are no virtual disk's weigh against the same number missing.
+const LEFT_OVER: f64 = 0.01;
+
 /// Times that every virtual disk of a VM is tried on every device.
 const SWEEPS: usize = 8;
 
@@ -135,10 +141,23 @@ fn explained(target: &[f64], disk: &[f64]) -> f64 {
     }
 }
 
+/// What is wrong with what is left of a target: less than nothing is impossible, more than nothing
+/// is usual, for worlds also swap and read the files of their VM.
+fn misfit(left: &[f64]) -> f64 {
+    let weigh = |value: &f64| value * value * if *value < 0.0 { 1.0 } else { LEFT_OVER };
+    left.iter().map(weigh).sum()
+}
+
 /// Virtual disks placed on targets, and what is left unexplained of these.
 struct Settled {
     places: Vec<Option<usize>>,
-    error: f64,
+    left: Vec<Vec<f64>>,
+}
+
+impl Settled {
+    fn error(&self) -> f64 {
+        self.left.iter().map(|left| misfit(left)).sum()
+    }
 }
 
 /// Places every disk where it explains most of what is left, the busiest first, until nothing
@@ -172,23 +191,26 @@ fn settle(disks: &[Vec<f64>], targets: &[Target], forced: Option<(usize, usize)>
             break;
         }
     }
-    Settled { places, error: left.iter().map(|left| energy(left)).sum() }
+    Settled { places, left }
 }
 
-/// How much worse everything fits when a disk is moved to the next best target: a disk that fits
-/// one target alone leaves itself there and is missing here, twice its energy.
+/// How well a disk fits its target, and how much worse everything fits when it is on another: 1
+/// when everything fits now and nothing would then, 0 when that fits as well.
 fn confidence(
     disks: &[Vec<f64>],
     targets: &[Target],
     settled: &Settled,
     (disk, target): (usize, usize),
 ) -> f64 {
-    let energy = energy(&disks[disk]);
-    let worse =
-        |other| (settle(disks, targets, Some((disk, other))).error - settled.error) / energy;
-    let others = (0..targets.len()).filter(|&other| other != target).map(worse);
-    let nowhere = explained(&targets[target].series, &disks[disk]).min(1.0) * 2.0;
-    (others.fold(nowhere, f64::min) / 2.0).clamp(0.0, 1.0)
+    let energy_of_disk = energy(&disks[disk]);
+    let error = settled.error();
+    let elsewhere = (0..targets.len())
+        .filter(|&other| other != target)
+        .map(|other| settle(disks, targets, Some((disk, other))).error());
+    let mut without = settled.left[target].clone();
+    add(&mut without, &disks[disk], 1.0);
+    let worse = |other: f64| (other - error) / (other + NOISE * energy_of_disk);
+    elsewhere.map(worse).fold(explained(&without, &disks[disk]), f64::min).clamp(0.0, 1.0)
 }
 
 /// The NFS volume that may hold a disk which no world accounts for. Its I/Os are those of all VMs,

@@ -3,10 +3,13 @@
 
 #![expect(clippy::print_stderr, reason = "a test that skips must say so")]
 
+mod common;
+
 use std::path::PathBuf;
 
-use capture::{Because, ReadOptions, read, read_inputs, write_esxtop};
-use counters::{Controller, Counter, Kind, Recording};
+use capture::{Because, ReadOptions, read};
+use common::{differences, read_bytes, written};
+use counters::{Controller, Kind};
 
 fn captures(name: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
@@ -73,30 +76,8 @@ fn a_real_recording_survives_the_writer() {
         let Some(path) = captures(name) else { return };
         let options = ReadOptions::default();
         let first = read(&[path], &options, &mut |_, _| ()).expect("readable");
-        let mut file = Vec::new();
-        write_esxtop(&first.recordings[0], &mut file).expect("memory takes all");
-        let input = capture::Input::from_bytes("written", file);
-        let second = read_inputs(vec![input], &options, &mut |_, _| ()).expect("readable");
-        assert_eq!(shown(&first.recordings[0]), shown(&second.recordings[0]), "{name}");
+        let second = read_bytes(written(&first.recordings[0])).expect("readable");
+        let differences = differences(&first.recordings[0], &second.recordings[0]);
+        assert_eq!(differences, [""; 0], "{name}");
     }
-}
-
-/// Everything in a recording by name, in the order of names.
-fn shown(recording: &Recording) -> Vec<String> {
-    let name = |id: Option<counters::EntityId>| id.map(|id| recording.entity(id).name.clone());
-    let mut all: Vec<String> = recording
-        .entities()
-        .iter()
-        .map(|e| {
-            let links = (name(e.device), name(e.adapter), name(e.vm));
-            format!("{:?} {} {links:?} {:?} {:?}", e.kind, e.name, e.controller, e.process)
-        })
-        .collect();
-    all.extend(recording.columns().map(|(id, counter, values): (_, Counter, &[f64])| {
-        let entity = recording.entity(id);
-        format!("{:?} {} {counter:?} {values:?}", entity.kind, entity.name)
-    }));
-    all.sort();
-    all.push(format!("{:?}", recording.times_ms));
-    all
 }

@@ -1,0 +1,260 @@
+//! Every oddity seen in real files, made on purpose in a file that is sound: each one must give
+//! the same recording, or a damage that is counted, or a clear refusal.
+
+mod common;
+
+use std::io::Write;
+
+use capture::{Capture, Damage, Input, ReadOptions, Stamps, read_inputs};
+use common::{START_MS, differences, read_bytes, small_file, small_host, written};
+use counters::{Counter, Kind};
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(Into::into).collect()
+}
+
+fn same_recording(what: &str, bytes: Vec<u8>) -> Capture {
+    let sound = read_bytes(small_file().into_bytes()).expect("sound");
+    let odd = read_bytes(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(odd.recordings.len(), 1, "{what}");
+    assert_eq!(differences(&odd.recordings[0], &sound.recordings[0]), [""; 0], "{what}");
+    assert_eq!(odd.report.files[0].damaged_rows, 0, "{what}");
+    odd
+}
+
+#[test]
+fn the_writers_own_file_is_read_whole() {
+    let capture = read_bytes(small_file().into_bytes()).expect("sound");
+    assert_eq!(differences(&capture.recordings[0], &small_host(3)), [""; 0]);
+    let (file, host) = (&capture.report.files[0], &capture.report.hosts[0]);
+    assert!(file.first_row_left_out && file.rows == 4 && file.unknown_columns.is_empty());
+    assert!(host.unresolved_worlds == 0 && host.disk_links.len() == 4);
+    assert!(host.disk_links.iter().all(|link| link.confidence > 0.9), "{:?}", host.disk_links);
+    assert!(host.checks.iter().all(|check| check.held == check.tested), "{:?}", host.checks);
+}
+
+#[test]
+fn odd_forms_give_the_same_recording() {
+    let text = small_file();
+    let no_end_commas: String =
+        lines(&text).iter().map(|l| format!("{}\n", &l[..l.len() - 1])).collect();
+    let glued = |line: &String| match line.starts_with("\"(") {
+        true => format!("{line}   -\"\\\\esx01\\PCPU Power State(PCPU 1)\\%C-State C0\",   -\n"),
+        false => format!("{line}    73.1\"8.93\",    73.9\n"),
+    };
+    let table: Vec<(&str, Vec<u8>)> = vec![
+        ("no comma at the end", no_end_commas.into_bytes()),
+        ("two values in one cell", lines(&text).iter().map(glued).collect::<String>().into()),
+        ("CRLF", text.replace('\n', "\r\n").into()),
+        ("CR", text.replace('\n', "\r").into()),
+        ("empty lines", text.replace('\n', "\n\n").into()),
+        ("no end of the last line", text.trim_end().into()),
+        ("text before the header", format!("no termcap entry for `xterm'\nx{text}").into()),
+        ("UTF-8 mark", format!("\u{feff}{text}").into()),
+        ("other hosts' groups", text.replace("\"Vcpu(", "\"Quantum Cpu(").into()),
+    ];
+    for (what, bytes) in table {
+        same_recording(what, bytes);
+    }
+}
+
+#[test]
+fn text_before_the_header_is_reported() {
+    let bytes = format!("no termcap entry for `xterm' terminal{}", small_file()).into_bytes();
+    let capture = same_recording("text", bytes);
+    let text = capture.report.files[0].text_before_header.as_deref();
+    assert_eq!(text, Some("no termcap entry for `xterm' terminal"));
+}
+
+/// Quotes gone but around names with commas, decimals without their zeros, no seconds.
+fn excel(text: &str, stamp: impl Fn(&str) -> String) -> String {
+    let rows = lines(text).into_iter().enumerate().map(|(index, line)| {
+        let cells = line.trim_end_matches(',').trim_matches('"').split("\",\"").enumerate();
+        let cells: Vec<String> = cells
+            .map(|(place, cell)| match (index, place) {
+                (0, _) if cell.contains(',') => format!("\"{cell}\""),
+                (0, _) => cell.to_owned(),
+                (_, 0) => stamp(cell),
+                _ => cell.strip_suffix(".00").unwrap_or(cell).to_owned(),
+            })
+            .collect();
+        cells.join(",") + "\r\n"
+    });
+    rows.collect()
+}
+
+#[test]
+fn a_file_saved_by_excel_is_spread_over_its_minutes() {
+    let minutes = excel(&small_file(), |cell| cell.replace("03/02", "3/2")[..14].to_owned());
+    let capture = read_bytes(minutes.into_bytes()).expect("readable");
+    let recording = &capture.recordings[0];
+    assert_eq!(capture.report.files[0].stamps, Stamps::Minutes);
+    // The row of zeros has the last stamp of 9:59; three rows at 10:00 share its minute.
+    let expected = [START_MS, START_MS + 20_000, START_MS + 40_000];
+    assert_eq!(recording.times_ms, expected);
+    let times = excel(&small_file(), |cell| cell[11..].to_owned());
+    let capture = read_bytes(times.into_bytes()).expect("readable");
+    assert_eq!(capture.report.files[0].stamps, Stamps::TimeOnly);
+    assert_eq!(capture.recordings[0].times_ms[1] - capture.recordings[0].times_ms[0], 5_000);
+    let sound = small_host(3);
+    let load = |recording: &counters::Recording| {
+        let device = recording.find(Kind::Device, "naa.601").expect("there");
+        recording.series(device, Counter::Commands).map(<[f64]>::to_vec)
+    };
+    assert_eq!(load(&capture.recordings[0]), load(&sound));
+}
+
+#[test]
+fn damaged_rows_are_counted_and_named() {
+    let sound = lines(&small_file());
+    let cells = sound[1].matches(',').count();
+    let cut = |line: &str| line[..line.len() / 2].to_owned();
+    let table = [
+        (
+            "cut last line",
+            vec![sound[0].clone(), sound[1].clone(), sound[2].clone(), cut(&sound[3])],
+            (4, Damage::Cut),
+        ),
+        (
+            "a message between rows",
+            vec![sound[0].clone(), "disk full".into(), sound[1].clone(), sound[2].clone() + "\n"],
+            (2, Damage::Cells { found: 1, expected: cells }),
+        ),
+        (
+            "a row without time",
+            vec![
+                sound[0].clone(),
+                sound[1].clone(),
+                sound[2].replace("03/02/2026", "yesterday"),
+                sound[3].clone() + "\n",
+            ],
+            (3, Damage::Stamp("\"yesterday 10:00:00\"".into())),
+        ),
+    ];
+    for (what, file, damage) in table {
+        let capture = read_bytes(file.join("\n").into_bytes()).expect(what);
+        let report = &capture.report.files[0];
+        assert_eq!(report.damaged, [damage], "{what}");
+        assert_eq!((report.damaged_rows, capture.recordings[0].len()), (1, 1), "{what}");
+    }
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_unknown_and_counted() {
+    let mut file = lines(&small_file());
+    file[3] = file[3].replace("\"4096\"", "\"many\"");
+    let capture = read_bytes((file.join("\n") + "\n").into_bytes()).expect("readable");
+    assert_eq!(capture.report.files[0].bad_cells, 1);
+    let recording = &capture.recordings[0];
+    let adapter = recording.find(Kind::Adapter, "vmhba1").expect("there");
+    assert_eq!(recording.value(adapter, Counter::AdapterQDepth, 1), None);
+    assert_eq!(recording.value(adapter, Counter::AdapterQDepth, 2), Some(4096.0));
+}
+
+#[test]
+fn columns_that_come_twice_are_missing_or_are_new() {
+    let file = lines(&small_file());
+    let device = "\"\\\\esx01\\Physical Disk SCSI Device(naa.601)";
+    let added = [
+        (format!("{device}\\Commands/sec\","), 1, 0),
+        (format!("{device}\\Entanglement/sec\","), 0, 1),
+        ("\"\\\\esx01\\Quantum Disk(naa.601)\\Commands/sec\",".into(), 0, 1),
+        ("nonsense,".into(), 0, 0),
+    ];
+    for (cell, duplicates, unknown) in added {
+        let header = file[0].clone() + &cell;
+        let rows = file[1..].iter().map(|row| row.clone() + "\"7.00\",\n");
+        let text = header + "\n" + &rows.collect::<String>();
+        let report = same_recording(&cell, text.into_bytes()).report.files.remove(0);
+        assert_eq!(report.duplicate_columns, duplicates, "{cell}");
+        assert_eq!(report.unknown_columns.values().sum::<usize>(), unknown, "{cell}");
+    }
+    let without = excel(&small_file(), str::to_owned).replace("Queued Commands", "Sleeping");
+    let capture = read_bytes(without.into_bytes()).expect("readable");
+    let recording = &capture.recordings[0];
+    assert!(recording.columns().all(|column| column.1 != Counter::QueuedCommands));
+}
+
+#[test]
+fn names_in_latin_1_are_read() {
+    let text = small_file().replace("web (old)", "Z\u{fc}rich (alt)");
+    let bytes: Vec<u8> = text.chars().map(|c| c as u8).collect();
+    let capture = read_bytes(bytes).expect("readable");
+    assert!(capture.recordings[0].find(Kind::Vm, "Z\u{fc}rich (alt)").is_some());
+}
+
+#[test]
+fn several_hosts_and_several_files_become_as_many_recordings_as_hosts() {
+    let mut second = small_host(6);
+    second.times_ms.iter_mut().for_each(|time| *time += 60_000);
+    let mut third = small_host(3);
+    third.host = "esx02".into();
+    let inputs = |order: [usize; 3]| {
+        let all = [written(&small_host(3)), written(&second), written(&third)];
+        order.map(|file| Input::from_bytes(&format!("{file}.csv"), all[file].clone())).into()
+    };
+    let read = |inputs| read_inputs(inputs, &ReadOptions::default(), &mut |_, _| ());
+    let capture = read(inputs([1, 2, 0])).expect("readable");
+    let hosts: Vec<_> = capture.recordings.iter().map(|r| (r.host.as_str(), r.len())).collect();
+    assert_eq!(hosts, [("esx01", 9), ("esx02", 3)]);
+    assert!(capture.recordings[0].times_ms.is_sorted());
+    let twice = read(inputs([0, 0, 2])).expect("readable");
+    assert_eq!(twice.recordings[0].len(), 3);
+}
+
+#[test]
+fn compressed_files_and_archives_are_the_same() {
+    let folder = std::env::temp_dir().join(format!("kavg-oddities-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let text = small_file();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let zstd = ruzstd::encoding::compress_to_vec(text.as_bytes(), level);
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for (name, content) in [("readme.txt", "no capture"), ("esx01.csv", text.as_str())] {
+        zip.start_file(name, options).expect("memory");
+        zip.write_all(content.as_bytes()).expect("memory");
+    }
+    let zip = zip.finish().expect("memory").into_inner();
+    let cut = gzip[..gzip.len() - 12].to_vec();
+    let files = [("a.csv", text.into_bytes()), ("b.gz", gzip), ("c", zstd), ("d.zip", zip)];
+    let sound = small_host(3);
+    let read = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).expect("a temporary file");
+        capture::read(&[path], &ReadOptions::default(), &mut |_, _| ())
+    };
+    for (name, bytes) in files {
+        let capture = read(name, &bytes).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(differences(&capture.recordings[0], &sound), [""; 0], "{name}");
+    }
+    let capture = read("e.gz", &cut).expect("the part that is there");
+    assert!(capture.report.files[0].ended_early.is_some());
+    std::fs::remove_dir_all(&folder).expect("a temporary folder");
+}
+
+#[test]
+fn what_is_no_capture_is_refused_with_a_reason() {
+    let rows = lines(&small_file())[1..].join("\n");
+    let table: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("empty", vec![], "test.csv:1: the file is empty; expected the header of esxtop -b"),
+        ("blank", b" \n\n".to_vec(), "test.csv:1: the file is empty"),
+        ("binary", vec![0, 1, 2, 3], "test.csv:1: the file is binary"),
+        ("UTF-16", vec![0xff, 0xfe, b'"', 0], "test.csv:1: the file is UTF-16 text"),
+        ("no header", rows.into_bytes(), "test.csv:1: the file has rows and no header"),
+        ("other", b"a,b\n1,2\n".to_vec(), "test.csv:1: this is no esxtop capture"),
+        (
+            "no disks",
+            b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\h\\Memory\\Kernel MBytes\"\n".to_vec(),
+            "test.csv:1: has no disk column",
+        ),
+    ];
+    for (what, bytes, expected) in table {
+        let error = read_bytes(bytes).expect_err(what).to_string();
+        assert!(error.starts_with(expected), "{what}: {error}");
+        assert!(!error.contains('\n'), "{what}: {error}");
+    }
+}
