@@ -181,6 +181,7 @@ impl Model {
                 to: Time(self.duration_ns),
             }],
             expectations: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
