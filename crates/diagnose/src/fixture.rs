@@ -37,6 +37,7 @@ pub(crate) struct VmBench {
     size_kib: f64,
     controller: Option<Controller>,
     guest_wait: Option<(f64, f64)>,
+    slot: usize,
 }
 
 impl Bench {
@@ -234,6 +235,7 @@ impl DeviceBench {
             size_kib: 8.0,
             controller: Some(Controller::Pvscsi),
             guest_wait: None,
+            slot: 1,
         });
         self.vms.last_mut().unwrap()
     }
@@ -324,6 +326,12 @@ impl VmBench {
         self
     }
 
+    /// Its place on the virtual adapter `scsi0`.
+    pub(crate) fn slot(&mut self, slot: usize) -> &mut Self {
+        self.slot = slot;
+        self
+    }
+
     pub(crate) fn guest_wait(&mut self, wait_ms: f64, queued: f64) -> &mut Self {
         self.guest_wait = Some((wait_ms, queued));
         self
@@ -356,7 +364,7 @@ impl VmBench {
         (world.device, world.vm) = (Some(row), Some(vm));
         let world = recording.add_entity(world);
         device.record_queue(bench, recording, world, &|sample| self.io(sample));
-        let mut disk = Entity::new(Kind::VirtualDisk, format!("{}:scsi0:1", self.name));
+        let mut disk = Entity::new(Kind::VirtualDisk, format!("{}:scsi0:{}", self.name, self.slot));
         (disk.device, disk.vm, disk.controller) = (Some(row), Some(vm), self.controller);
         let disk = recording.add_entity(disk);
         let latency = |sample| self.io(sample).davg + self.io(sample).kavg;

@@ -35,7 +35,9 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
 /// Faults first, then what costs time, then what is the next limit once that is gone.
 const fn rank(finding: &Finding) -> u8 {
     match finding.cause {
-        Cause::Silence | Cause::PathDown | Cause::Aborts => 0,
+        Cause::Silence | Cause::PathDown => 0,
+        Cause::Aborts if finding.window.samples > 1 => 0,
+        Cause::Aborts => 2,
         Cause::VirtualDiskCap | Cause::VirtualAdapterCap => 2,
         Cause::Splitting => 3,
         _ => 1,
@@ -54,25 +56,29 @@ fn outcome(host: &Host<'_>, findings: &[Finding]) -> Outcome {
     }
 }
 
-fn headline<'a>(host: &Host<'a>, outcome: Outcome, findings: &[Finding]) -> String {
+fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) -> String {
     match (outcome, findings.first()) {
         (_, Some(first)) => first.sentence.clone(),
         (Outcome::NothingToJudge, _) => "This recording has no disk counters to judge.".into(),
         (Outcome::Idle, _) => {
             "There is no storage problem in this capture: no device has load worth judging.".into()
         }
-        _ => {
-            let worst = |value: fn(&Flow<'a>, usize) -> f64| {
-                largest(host.busy_devices().map(|d| d.flow.per_command(&d.busy, value)))
-            };
-            format!(
-                "Nothing is wrong: there is no storage problem in this capture. No queue is full; \
-                 the slowest device takes {} ms (DAVG) and the host adds at most {} ms (KAVG).",
-                number(worst(Flow::davg)),
-                number(worst(Flow::kavg))
-            )
-        }
+        _ => format!(
+            "Nothing is wrong: there is no storage problem in this capture. No queue is full; a \
+             command takes {} ms below the host (DAVG) and {} ms in it (KAVG).",
+            number(per_command(host, Flow::davg)),
+            number(per_command(host, Flow::kavg))
+        ),
     }
+}
+
+/// The mean of a latency over the commands of all devices with load.
+fn per_command<'a>(host: &Host<'a>, latency: fn(&Flow<'a>, usize) -> f64) -> f64 {
+    let commands =
+        |device: &Device<'a>| device.flow.mean_rate(&device.busy) * device.busy.len() as f64;
+    let all: f64 = host.busy_devices().map(commands).sum();
+    let time = host.busy_devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
+    if all > 0.0 { time.sum::<f64>() / all } else { 0.0 }
 }
 
 /// The whole recording, and its samples with load.

@@ -10,11 +10,21 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     devices.filter_map(|device| judge(case, device, &all)).collect()
 }
 
+/// Whether the load ended with the aborts, as when a VM is switched off.
+fn is_farewell(device: &Device<'_>, sample: usize) -> bool {
+    const GONE: f64 = 0.1;
+    let rate = |sample: usize| device.flow.commands.at(sample);
+    let before = sample.checked_sub(1).and_then(rate).unwrap_or(0.0);
+    rate(sample + 1).is_some_and(|after| after < GONE * before)
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding> {
     let faults = &device.faults;
     let limit = device.limits.get(Threshold::AbortsPerSecond);
     let spell = Spell::any(all, |sample| {
-        faults.aborts.or_zero(sample) >= limit || faults.resets.or_zero(sample) >= limit
+        let happens =
+            faults.aborts.or_zero(sample) >= limit || faults.resets.or_zero(sample) >= limit;
+        happens && !is_farewell(device, sample)
     })?;
     let name = device.flow.name;
     let (aborts, resets) =
@@ -25,13 +35,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
         number(aborts),
         number(resets)
     );
-    finding.standing = spell.mean(|sample| device.flow.outstanding(sample));
     finding.evidence = vec![
         Evidence::new("aborts per second, at most", aborts, "1/s"),
         Evidence::new("resets per second, at most", resets, "1/s"),
         Evidence::new("GAVG", device.flow.per_command(&spell.samples, crate::Flow::gavg), "ms"),
     ];
-    finding.confidence = 0.95;
+    finding.confidence = if spell.samples.len() > 1 { 0.95 } else { 0.8 };
     finding.raise_confidence = vec!["The aborted commands in vmkernel.log name path and VM".into()];
     finding.sufferers = device.tenants(&spell.samples);
     finding.changes = vec![changes::advice(

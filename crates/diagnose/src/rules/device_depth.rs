@@ -4,7 +4,7 @@
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
 //! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
 
-use super::{Case, changes, number, queue_evidence, virtual_cap};
+use super::{Case, changes, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Finding, FullQueue, Motion};
 
 /// DSNRO, unless somebody changed it [S1, LIST5, LIST8].
@@ -16,13 +16,12 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     if let Some(depth) = facts.max_queue_depth {
         return (f64::from(depth) <= full.depth).then_some(0.98);
     }
-    if device.motion() != Motion::Steady {
-        return None;
-    }
-    match full.competitors {
-        0 | 1 => Some(0.92),
-        _ if full.depth == DSNRO_DEFAULT => None,
-        _ => Some(0.6),
+    match (device.motion(), full.competitors) {
+        (Motion::Moving, _) => None,
+        (Motion::Steady, 0 | 1) => Some(0.92),
+        (_, 0 | 1) => Some(0.8),
+        (Motion::Steady, _) if full.depth != DSNRO_DEFAULT => Some(0.6),
+        _ => None,
     }
 }
 
@@ -36,7 +35,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
     let name = device.flow.name;
-    let next = virtual_cap::on(case, device);
+    let next = virtual_disk::on(case, device);
     let mut finding = case.finding(Cause::DeviceDepth, device.flow.name, &full.spell);
     finding.sentence = format!(
         "The device queue of {name} is full: its {} slots (DQLEN, the depth of the HBA's driver) \
@@ -60,7 +59,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     )];
     finding.sufferers = device.tenants(&full.spell.samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
-    let demand = next.map_or(0.0, |cap| cap.demand).max(full.depth + full.waiting);
+    let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
     finding.changes = vec![changes::raise_driver_depth(case.host, device, depths, case.facts)];
     if full.competitors > 1 {

@@ -3,7 +3,7 @@
 //! As soon as several VMs compete on a device, its limit falls to DSNRO, 32 unless somebody
 //! changed it. DQLEN then moves between two values, or sits at 32 for as long as they compete.
 
-use super::{Case, changes, device_depth, number, queue_evidence, virtual_cap};
+use super::{Case, changes, device_depth, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Evidence, Finding, FullQueue, Motion};
 
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
@@ -98,7 +98,7 @@ fn fix(
     full: &FullQueue,
     above: Option<f64>,
 ) -> Vec<crate::Change> {
-    let caps = virtual_cap::on(case, device).map_or(0.0, |cap| cap.demand);
+    let caps = virtual_disk::on(case, device).map_or(0.0, |cap| cap.demand());
     let wanted = changes::depth_for(full.depth, caps.max(full.depth + full.waiting));
     let from = full.depth as u32;
     let reachable = above.map_or(wanted, |above| wanted.min(above as u32));

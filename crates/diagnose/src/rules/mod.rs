@@ -15,7 +15,9 @@ mod reservations;
 mod silence;
 mod sioc;
 mod splitting;
+mod virtual_adapter;
 mod virtual_cap;
+mod virtual_disk;
 
 use crate::{Cause, Device, Evidence, Facts, Finding, Host, Spell, changes};
 
@@ -29,7 +31,7 @@ pub(crate) struct Case<'a> {
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
 /// Every rule. Of findings that weigh the same, the earlier rule's comes first.
-pub(crate) const RULES: [Rule; 15] = [
+pub(crate) const RULES: [Rule; 16] = [
     silence::find,
     path_down::find,
     aborts::find,
@@ -43,7 +45,8 @@ pub(crate) const RULES: [Rule; 15] = [
     device_depth::find,
     adapter_queue::find,
     iops_limit::find,
-    virtual_cap::find,
+    virtual_disk::find,
+    virtual_adapter::find,
     splitting::find,
 ];
 

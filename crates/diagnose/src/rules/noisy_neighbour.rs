@@ -59,7 +59,7 @@ fn judge(
         "{} holds {} of the {} slots of {name} and {} other VM{} for them: {} sees {} ms although \
          its own commands take {} ms.",
         holder.name,
-        number(holder.slots),
+        number(holder.slots.min(full.depth)),
         number(full.depth),
         sufferers.len(),
         if sufferers.len() == 1 { " waits" } else { "s wait" },

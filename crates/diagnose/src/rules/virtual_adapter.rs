@@ -1,0 +1,71 @@
+//! A virtual adapter at its queue depth: its disks together send what its ring or its slots hold,
+//! while none of them need be at its own depth [KB-PV, TBL, PVL].
+
+use counters::Controller;
+
+use super::{
+    Case,
+    virtual_cap::{Cap, is_at, is_flat, judge, wait_of},
+};
+use crate::{Cause, Finding, Spell, Threshold, Vdisk};
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    let mut names: Vec<&str> = case.host.vdisks.iter().map(Vdisk::adapter).collect();
+    names.sort_unstable();
+    names.dedup();
+    let caps = names.into_iter().filter_map(|name| cap(case, name));
+    caps.map(|cap| judge(case, &cap)).collect()
+}
+
+/// Depths of a virtual adapter, by its type.
+const fn depths(controller: Option<Controller>) -> &'static [u32] {
+    match controller {
+        Some(Controller::Pvscsi) => &[254, 1024],
+        Some(Controller::LsiSas | Controller::LsiParallel) => &[128],
+        _ => &[],
+    }
+}
+
+/// The cap that the disks of a virtual adapter are at together.
+pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
+    let mut disks: Vec<&'a Vdisk<'a>> = case.host.vdisks.iter().collect();
+    disks.retain(|disk| disk.adapter() == name);
+    let first = *disks.first().filter(|_| disks.len() > 1)?;
+    let sum = |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<f64>();
+    let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    depths(first.controller).iter().find_map(|&limit| {
+        let spell = Spell::find(&all, |sample| is_at(sum(sample), limit))?;
+        let wait = wait_of(&disks, &spell);
+        let enough = case.host.limits.get(Threshold::Waiting);
+        if wait.is_some_and(|wait| wait.commands < enough) || !is_flat(case, &spell, sum) {
+            return None;
+        }
+        Some(Cap {
+            cause: Cause::VirtualAdapterCap,
+            at: first.adapter(),
+            disk: first,
+            limit,
+            outstanding: spell.mean(sum),
+            certainty: if wait.is_some() { 0.95 } else { 0.6 },
+            wait,
+            spell,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn disks_that_are_together_at_254_share_a_full_ring() {
+        let mut bench = Bench::new(6);
+        let rates = [80_000.0, 90_000.0, 60_000.0, 80_000.0, 90_000.0];
+        for (index, rate) in rates.into_iter().enumerate() {
+            let device = bench.device(&format!("naa.{index}"), 128);
+            device.vm("sql01").iops(rate).davg(0.64).slot(index);
+        }
+        let finding = bench.first(Cause::VirtualAdapterCap, &Facts::default());
+        assert_eq!(finding.at, "sql01:scsi0");
+    }
+}

@@ -1,0 +1,172 @@
+//! A virtual disk at its queue depth: 64 or 254 for PVSCSI, 32 for LSI Logic [KB-PV, TBL].
+
+use counters::Controller;
+
+use super::{
+    Case, virtual_adapter,
+    virtual_cap::{ABOVE, Cap, is_at, is_flat, judge, wait_of},
+};
+use crate::{Cause, Device, Finding, Spell, Threshold, Vdisk, largest, quantile};
+
+/// How near a sample must come: one that never does has another reason to be steady [S0: 61].
+const REACHED: f64 = 0.95;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
+    caps.map(|cap| judge(case, &cap)).collect()
+}
+
+/// The cap that the busiest virtual disk of a device is at.
+pub(super) fn on<'a>(case: &Case<'a>, device: &Device<'_>) -> Option<Cap<'a>> {
+    let caps = case.host.vdisks_on(device).filter_map(|disk| cap(case, disk));
+    caps.max_by(|a, b| a.demand().total_cmp(&b.demand()))
+}
+
+/// The cap that a disk is at.
+fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
+    let busy = busy(case, disk);
+    if disk.guest_wait.is_there() {
+        return known_wait(case, disk, &busy);
+    }
+    depths(disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
+}
+
+/// Depths of one disk, by the type of its controller.
+const fn depths(disk: &Vdisk<'_>) -> &'static [u32] {
+    match disk.controller {
+        Some(Controller::Pvscsi) | None => &[64, 254],
+        Some(Controller::LsiSas | Controller::LsiParallel | Controller::Ahci) => &[32],
+        _ => &[],
+    }
+}
+
+/// The samples in which a disk has load.
+fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
+    let limit = |threshold| case.host.limits.get(threshold);
+    let is_busy = |sample: &usize| {
+        disk.rate(*sample) >= limit(Threshold::BusyIops)
+            && disk.outstanding(*sample) >= limit(Threshold::BusyOutstanding)
+    };
+    (0..case.host.times_ms.len()).filter(is_busy).collect()
+}
+
+/// The wait in the guest, where the source knows it, unless it is the adapter's.
+fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Option<Cap<'a>> {
+    let waiting = case.host.limits.get(Threshold::Waiting);
+    let limits = device_of(case, disk).map_or(case.host.limits, |device| device.limits);
+    let spell = Spell::find(busy, |sample| {
+        disk.guest_wait.or_zero(sample) >= limits.get(Threshold::KavgMs)
+            && disk.guest_queued.or_zero(sample) >= waiting
+    })?;
+    let outstanding = spell.mean(|sample| disk.outstanding(sample));
+    let depth = depths(disk).iter().copied().find(|&depth| is_at(outstanding, depth));
+    if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
+        return None;
+    }
+    Some(Cap {
+        cause: Cause::VirtualDiskCap,
+        at: disk.name,
+        disk,
+        limit: depth.unwrap_or(outstanding.round() as u32),
+        outstanding,
+        wait: wait_of(&[disk], &spell),
+        spell,
+        certainty: 0.97,
+    })
+}
+
+/// A number outstanding that stays at a depth. An open flow of commands may have the same mean,
+/// but its samples go beyond it.
+fn plateau<'a>(
+    case: &Case<'a>,
+    disk: &'a Vdisk<'a>,
+    busy: &[usize],
+    limit: u32,
+) -> Option<Cap<'a>> {
+    let spell = Spell::find(busy, |sample| is_at(disk.outstanding(sample), limit))?;
+    let sampled = sampled(case, disk, &spell);
+    if !is_flat(case, &spell, |sample| disk.outstanding(sample)) || !is_reached(&sampled, limit) {
+        return None;
+    }
+    let certainty = match (disk.controller, sampled.is_empty()) {
+        (Some(_), false) => 0.8,
+        (Some(_), true) => 0.65,
+        (None, false) => 0.6,
+        (None, true) => 0.4,
+    };
+    Some(Cap {
+        cause: Cause::VirtualDiskCap,
+        at: disk.name,
+        disk,
+        limit,
+        outstanding: spell.mean(|sample| disk.outstanding(sample)),
+        wait: None,
+        spell,
+        certainty,
+    })
+}
+
+/// Whether the samples come up to the cap and stay there. Without samples nothing speaks against.
+fn is_reached(sampled: &[f64], limit: u32) -> bool {
+    let cap = f64::from(limit);
+    let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return true };
+    let most = largest(sampled.iter().copied());
+    is_at(middle, limit) && (REACHED * cap..=ABOVE * cap).contains(&most)
+}
+
+/// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
+fn sampled(case: &Case<'_>, disk: &Vdisk<'_>, spell: &Spell) -> Vec<f64> {
+    let Some(device) = device_of(case, disk) else { return Vec::new() };
+    let alone = case.host.vdisks_on(device).filter(|other| other.vm == disk.vm).count() == 1;
+    let world = device.worlds.iter().find(|world| world.owner == disk.vm && alone);
+    let sampled = |sample: &usize| world?.queue.sampled(*sample);
+    spell.samples.iter().filter_map(sampled).collect()
+}
+
+fn device_of<'a>(case: &Case<'a>, disk: &Vdisk<'_>) -> Option<&'a Device<'a>> {
+    case.host.devices.iter().find(|device| disk.device == Some(device.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::Controller;
+
+    use crate::{Cause, Effect, Facts, fixture::Bench};
+
+    #[test]
+    fn pvscsi_that_stays_at_64_is_at_its_depth() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 128).vm("sql01").iops(103_000.0).davg(0.62);
+        let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        assert_eq!(finding.changes[0].effect, Effect::GuestReboot);
+        assert!(finding.changes[0].guest[0].contains("RequestRingPages=32,MaxQueueDepth=254"));
+    }
+
+    #[test]
+    fn lsi_stays_at_32_and_another_number_is_no_cap() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 64).vm("a").iops(64_000.0).davg(0.5).controller(Controller::LsiSas);
+        bench.device("naa.2", 64).vm("b").iops(40_000.0).davg(0.5).controller(Controller::Pvscsi);
+        let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        assert_eq!(finding.at, "a:scsi0:1");
+    }
+
+    #[test]
+    fn a_number_that_goes_beyond_the_cap_is_none() {
+        let mut bench = Bench::new(8);
+        let vm = bench.device("naa.1", 254).vm("a").iops(100_000.0).davg(0.62);
+        vm.sampled(|s| [50, 62, 78, 61, 66, 57, 71, 60][s]);
+        assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn kavgs_own_counter_decides_where_it_is_there() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 128).vm("a").iops(103_000.0).davg(0.62).guest_wait(0.3, 32.0);
+        let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        assert!(finding.confidence > 0.95 && finding.standing == 32.0);
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 128).vm("a").iops(103_000.0).davg(0.62).guest_wait(0.0, 0.0);
+        assert!(bench.findings().is_empty());
+    }
+}

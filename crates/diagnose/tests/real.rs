@@ -1,0 +1,38 @@
+//! Captures of real, quiet hosts raise no finding. They are looked for beside the repository and
+//! the test is skipped where they are not.
+
+use std::path::{Path, PathBuf};
+
+use diagnose::{Facts, Profile, Thresholds, diagnose, render_text};
+
+/// The captures beside the repository.
+fn captures() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
+    let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("esxi") && name.ends_with(".csv")
+    });
+    files
+}
+
+#[test]
+fn quiet_hosts_raise_no_finding() {
+    let thresholds =
+        [Thresholds::default(), Thresholds::of(Profile::Classic), Thresholds::of(Profile::Flash)];
+    for file in captures() {
+        let name = file.display().to_string();
+        let options = capture::ReadOptions::default();
+        let read = capture::read(&[file], &options, &mut |_, _| {});
+        let recordings = read.unwrap_or_else(|error| panic!("{error}")).recordings;
+        for (recording, thresholds) in
+            recordings.iter().flat_map(|recording| thresholds.iter().map(move |t| (recording, t)))
+        {
+            let verdict = diagnose(recording, thresholds, &Facts::default());
+            let text = render_text(&verdict);
+            assert!(verdict.findings.is_empty(), "{name}:\n{text}");
+            assert!(text.contains("no storage problem in this capture"), "{name}:\n{text}");
+        }
+    }
+}
