@@ -20,20 +20,6 @@ const PATHS_MAX: usize = 32;
 const PATHS_TOTAL_MAX: usize = 4_000_000;
 /// Ids are 16 bits wide.
 pub(crate) const IDS_MAX: usize = 65_535;
-/// `NFS.NFSMaxOutstandingIOs`: the only limit of NFS, for the whole host [LAMW].
-const NFS_OUTSTANDING: u32 = 65_536;
-
-/// NFS leaves a host by its network, not by a host adapter; only its limit counts.
-static NFS_CLIENT: Driver = Driver {
-    module: "nfsclient",
-    parameter: None,
-    depth_default: NFS_OUTSTANDING,
-    depth_min: NFS_OUTSTANDING,
-    depth_max: NFS_OUTSTANDING,
-    adapter_depth: NFS_OUTSTANDING,
-    transport: Transport::Iscsi,
-};
-
 const KEYS: &[&str] = &[
     "count",
     "kind",
@@ -309,23 +295,32 @@ impl<'a> Common<'a> {
             return named.iter().map(|node| adapter_of(host, node)).collect();
         }
         let adapters = host.config.adapters.iter().enumerate();
-        let own = adapters.filter(|(_, adapter)| adapter.driver != &NFS_CLIENT);
+        let own = adapters.filter(|(_, adapter)| !is_network(adapter));
         Ok(own.map(|(index, _)| AdapterId::new(index)).collect())
     }
 }
 
-/// The way out for NFS, added once to a host.
+/// The way out for NFS, which is the host's network; added once to a host.
 fn nfs_client(adapters: &mut Vec<AdapterConfig>) -> AdapterId {
-    let known = adapters.iter().position(|adapter| adapter.driver == &NFS_CLIENT);
+    let known = adapters.iter().position(is_network);
     AdapterId::new(known.unwrap_or_else(|| {
-        adapters.push(AdapterConfig {
-            name: "vmk0".into(),
-            driver: &NFS_CLIENT,
-            lun_depth: NFS_OUTSTANDING,
-            depth: NFS_OUTSTANDING,
-        });
+        adapters.extend(
+            Driver::ALL.iter().find(|driver| driver.transport == Transport::Network).map(
+                |driver| AdapterConfig {
+                    name: "vmk0".into(),
+                    driver,
+                    lun_depth: driver.depth_default,
+                    depth: driver.adapter_depth,
+                },
+            ),
+        );
         adapters.len() - 1
     }))
+}
+
+/// Whether an adapter is a network card and no SCSI adapter.
+pub(crate) fn is_network(adapter: &AdapterConfig) -> bool {
+    adapter.driver.transport == Transport::Network
 }
 
 fn device(table: &Table<'_>, kind: Kind) -> Result<DeviceConfig, Error> {

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use counters::{AdapterId, Counter, DeviceId, DeviceKind, Kind, PathId, Time};
 
+use engine::PathConfig;
+
 use crate::{
     Bound, Error, Expectation, Host, Subject, Window,
+    datastore::is_network,
     names::{self, Names},
     reader::{Node, Table},
     units,
@@ -280,19 +283,20 @@ fn on_hosts(
     if node.name() == "datastore" {
         return datastores(node, &hosts, site);
     }
-    let name = node.string()?;
-    let (kind, names): (Kind, fn(&Host) -> Vec<&str>) = match node.name() {
-        "adapter" => (Kind::Adapter, adapter_names),
-        "path" => (Kind::Path, path_names),
-        _ => (Kind::Device, device_names),
+    let (kind, rows): (Kind, Rows) = match node.name() {
+        "adapter" => (Kind::Adapter, adapters),
+        "path" => (Kind::Path, paths),
+        _ => (Kind::Device, devices),
     };
+    let name = node.string()?;
     let mut found = Vec::new();
     for &host in &hosts {
-        let position = names(&site.hosts.hosts[host]).iter().position(|known| *known == name);
-        found.extend(position.map(|index| subject(kind, host, index)));
+        let own = rows(&site.hosts.hosts[host]).into_iter().find(|(_, known)| *known == name);
+        found.extend(own.map(|(index, _)| subject(kind, host, index)));
     }
     if found.is_empty() {
-        let known = hosts.iter().flat_map(|host| names(&site.hosts.hosts[*host]));
+        let known = hosts.iter().flat_map(|host| rows(&site.hosts.hosts[*host]));
+        let known = known.map(|(_, name)| name);
         return Err(node.error(&names::unknown(node.name(), name, known)));
     }
     Ok((kind, found))
@@ -306,17 +310,24 @@ fn subject(kind: Kind, host: usize, index: usize) -> Subject {
     }
 }
 
-fn adapter_names(host: &Host) -> Vec<&str> {
-    host.config.adapters.iter().map(|adapter| adapter.name.as_str()).collect()
+/// What esxtop shows of one kind on a host: ids and names. NFS has no adapter, path or device.
+type Rows = fn(&Host) -> Vec<(usize, &str)>;
+
+fn adapters(host: &Host) -> Vec<(usize, &str)> {
+    let all = host.config.adapters.iter().enumerate().filter(|(_, adapter)| !is_network(adapter));
+    all.map(|(index, adapter)| (index, adapter.name.as_str())).collect()
 }
 
-fn path_names(host: &Host) -> Vec<&str> {
-    host.config.paths.iter().map(|path| path.name.as_str()).collect()
+fn paths(host: &Host) -> Vec<(usize, &str)> {
+    let by_network = |path: &PathConfig| is_network(&host.config.adapters[path.adapter.index()]);
+    let all = host.config.paths.iter().enumerate().filter(|(_, path)| !by_network(path));
+    all.map(|(index, path)| (index, path.name.as_str())).collect()
 }
 
-fn device_names(host: &Host) -> Vec<&str> {
-    let scsi = host.config.devices.iter().filter(|device| device.kind != DeviceKind::Nfs);
-    scsi.map(|device| device.name.as_str()).collect()
+fn devices(host: &Host) -> Vec<(usize, &str)> {
+    let all = host.config.devices.iter().enumerate();
+    let scsi = all.filter(|(_, device)| device.kind != DeviceKind::Nfs);
+    scsi.map(|(index, device)| (index, device.name.as_str())).collect()
 }
 
 /// The devices of datastores; an NFS datastore has counters of its own kind.

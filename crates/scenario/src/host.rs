@@ -2,7 +2,7 @@
 
 use counters::{AdapterId, SECOND};
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, Driver, HostConfig, ThrottleMode, Version,
+    AdapterConfig, CompetitionUnit, DepthMode, Driver, HostConfig, ThrottleMode, Transport, Version,
 };
 
 use crate::{
@@ -113,9 +113,9 @@ fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
     let table = node.table(&["driver", "lun_depth", "depth"])?;
     let driver = table.need("driver")?;
     let module = driver.string()?;
-    let driver = Driver::from_module(module).ok_or_else(|| {
-        let known = Driver::ALL.iter().map(|driver| driver.module);
-        driver.error(&names::unknown("driver", module, known))
+    let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);
+    let driver = hbas().find(|driver| driver.module == module).ok_or_else(|| {
+        driver.error(&names::unknown("driver", module, hbas().map(|driver| driver.module)))
     })?;
     let lun = |node: &Node<'_>| node.integer32(driver.depth_min..=driver.depth_max);
     Ok(AdapterConfig {

@@ -1,0 +1,207 @@
+//! Real command lines become knobs, and wrong ones are refused with what is allowed.
+
+use std::fmt::Write;
+
+use scenario::{Scenario, parse_knob};
+
+const SITE: &str = r#"
+title = "two hosts"
+duration = "10s"
+esxi = "6.7"
+
+[array.a]
+servers = 8
+service = "1ms"
+
+[host.esx]
+count = 2
+
+[host.esx.adapter.vmhba1]
+driver = "fnic"
+
+[host.esx.adapter.vmhba64]
+driver = "iscsi_vmk"
+
+[host.old]
+esxi = "5.1"
+
+[host.old.adapter.vmhba1]
+driver = "lpfc820"
+
+[datastore.shared]
+device = "naa.600a0b80001111550000f35b93e19350"
+
+[datastore.vvols]
+kind = "vvol"
+hosts = "esx"
+device = "naa.6f47acc100000000736f6c6964000001"
+
+[datastore.mount]
+kind = "nfs"
+
+[vm.win]
+count = 2
+
+[vm.win.disk."scsi0:1"]
+datastore = "shared"
+
+[vm.lin]
+guest = "linux"
+host = "esx-1"
+
+[vm.lin.disk."scsi0:1"]
+datastore = "vvols"
+"#;
+
+fn site() -> Scenario {
+    Scenario::parse("site.toml", SITE, &mut |_| Err("no files".into())).unwrap()
+}
+
+/// A line for each command: the command, and the knobs or the refusal.
+fn table(lines: &[&str]) -> String {
+    let site = site();
+    let mut text = String::new();
+    for line in lines {
+        writeln!(text, "$ {line}").unwrap();
+        match parse_knob(line, &site) {
+            Ok(knobs) => {
+                for (host, knob) in knobs {
+                    writeln!(text, "{}: {knob:?}", site.hosts[host].config.name).unwrap();
+                }
+            }
+            Err(error) => writeln!(text, "error: {error}").unwrap(),
+        }
+    }
+    text
+}
+
+const SHARED: &str = "naa.600a0b80001111550000f35b93e19350";
+const ENDPOINT: &str = "naa.6f47acc100000000736f6c6964000001";
+
+fn with_devices(lines: &[&str]) -> String {
+    let named = |line: &&str| line.replace("SHARED", SHARED).replace("ENDPOINT", ENDPOINT);
+    let lines: Vec<String> = lines.iter().map(named).collect();
+    table(&lines.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn lines_that_are_taken() {
+    insta::assert_snapshot!(with_devices(&[
+        "esx: storage core device set -d SHARED -O 64",
+        "esx-2: esxcli storage core device set --device SHARED --sched-num-req-outstanding=64",
+        "esxcli storage core device set -d ENDPOINT -O 256 -m 96",
+        "storage core device set -m=24 --device=ENDPOINT",
+        "storage core device set -d ENDPOINT -s 32 -q 8",
+        "storage core device set -d ENDPOINT -s 0",
+        "system module parameters set -m fnic -p fnic_max_qdepth=96",
+        "system module parameters set --module=iscsi_vmk --parameter-string=\"iscsivmk_LunQDepth=256\"",
+        "system module parameters set -m lpfc820 -p lpfc0_lun_queue_depth=128",
+        "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 512",
+        "system settings advanced set -i 16 -o /Disk/SchedQControlVMSwitches",
+        "esx-1: system settings advanced set -d -o /Scsi/ScsiVVolPESNRO",
+        "old: system settings advanced set -o /Disk/SchedNumReqOutstanding -i 64",
+        "storage nmp device set -d ENDPOINT -P VMW_PSP_RR",
+        "storage nmp device set -P VMW_PSP_MRU --device SHARED",
+        "storage nmp psp roundrobin deviceconfig set -d ENDPOINT -t iops -I 1",
+        "storage nmp psp roundrobin deviceconfig set -d ENDPOINT --type=bytes --bytes=8800",
+        "esx-1: storage nmp psp roundrobin deviceconfig set -d SHARED --type=latency -S 32 -T 60000",
+        "storage nmp psp roundrobin deviceconfig set -d ENDPOINT -t default",
+        "RequestRingPages=32,MaxQueueDepth=254",
+        "win-2: DriverParameter = \"RequestRingPages=32,MaxQueueDepth=128\"",
+        "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.ring_pages=16",
+        "lin: options vmw_pvscsi cmd_per_lun=128",
+    ]));
+}
+
+#[test]
+fn lines_that_are_refused() {
+    insta::assert_snapshot!(with_devices(&[
+        "",
+        "esxcli",
+        "storage core device list",
+        "storage core divice set -d SHARED -O 64",
+        "storage core device set -O 64",
+        "storage core device set -d SHARED",
+        "storage core device set -d SHARED -o 64",
+        "storage core device set -d SHARED --sched-num-req-outstandin 64",
+        "storage core device set -d ENDPOINT -O",
+        "storage core device set -d ENDPOINT -O 64 -O 32",
+        "storage core device set -d ENDPOINT -O many",
+        "storage core device set -d ENDPOINT -O -1",
+        "esx: storage core device set -d SHARED -O 257",
+        "esx: storage core device set -d SHARED -O 0",
+        "storage core device set -d ENDPOINT -O 4097",
+        "esx: storage core device set -d SHARED -m 513",
+        "old: storage core device set -d SHARED -O 64",
+        "storage core device set -d naa.600a0b80001111550000f35b93e19351 -O 64",
+        "storage core device set -d mount -O 64",
+        "storage core device set -d ENDPOINT -q 8",
+        "storage core device set -d ENDPOINT -s 4 -q 8",
+        "storage core device set -d ENDPOINT -s 65 -q 8",
+        "storage core device set -d \"ENDPOINT -O 64",
+        "esx-3: storage core device set -d SHARED -O 64",
+        "system module parameters set -m fnic -p lun_queue_depth_per_path=96",
+        "system module parameters set -m fnic -p fnic_max_qdepth=257",
+        "system module parameters set -m fnic -p fnic_max_qdepth",
+        "system module parameters set -m fnic -p \"fnic_max_qdepth=64 fnic_max_qdepth=96\"",
+        "system module parameters set -m fnic",
+        "system module parameters set -m nfnic -p lun_queue_depth_per_path=96",
+        "system module parameters set -m qlnativfc -p ql2xmaxqdepth=96",
+        "system module parameters set -m qlnativefc -p qlfxmaxqdepth=96",
+        "system module parameters set -m vmw_ahci -p depth=32",
+        "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 1024",
+        "system settings advanced set -o /ISCSI/MaxIOSizeKB -i 512",
+        "system settings advanced set -o /DataMover/MaxHWTransferSize -i 16384",
+        "system settings advanced set -o /Disk/SchedQuantum",
+        "system settings advanced set -o /Disk/SchedQuantum -i 8 -d",
+        "esx: system settings advanced set -o /Disk/SchedNumReqOutstanding -i 64",
+        "system settings advanced set -o /Scsi/ScsiVVolPESNRO -i 256",
+        "old: system settings advanced set -o /Disk/SchedulerWithReservation -i 0",
+        "storage nmp device set -d SHARED -P VMW_PSP_ROUNDROBIN",
+        "storage nmp psp roundrobin deviceconfig set -d SHARED -I 1",
+        "storage nmp psp roundrobin deviceconfig set -d SHARED -t iops",
+        "storage nmp psp roundrobin deviceconfig set -d SHARED -t iops -B 1",
+        "storage nmp psp roundrobin deviceconfig set -d SHARED -t random",
+        "old: storage nmp psp roundrobin deviceconfig set -d SHARED -t latency",
+        "RequestRingPages=33,MaxQueueDepth=254",
+        "RequestRingPages=32,MaxQueueDepth=255",
+        "win: vmw_pvscsi.cmd_per_lun=128",
+        "sql: RequestRingPages=32,MaxQueueDepth=254",
+        "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.cmd_per_lun=64",
+        "vmw_pvscsi.use_msi=0",
+    ]));
+}
+
+#[test]
+fn a_setting_before_the_run_is_in_force() {
+    let mut scenario = site();
+    for line in [
+        "system module parameters set -m fnic -p fnic_max_qdepth=96",
+        "esx-1: storage core device set -d naa.600a0b80001111550000f35b93e19350 -O 96",
+        "win-1: RequestRingPages=16,MaxQueueDepth=128",
+        "esx: system settings advanced set -o /ISCSI/MaxIoSizeKB -i 512",
+        "esx: storage nmp device set -d naa.600a0b80001111550000f35b93e19350 -P VMW_PSP_RR",
+    ] {
+        scenario.set(line).unwrap();
+    }
+    let host = &scenario.hosts[0];
+    let settings = format!(
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        host.config.adapters.iter().map(|a| (&a.name, a.lun_depth)).collect::<Vec<_>>(),
+        host.config.devices.iter().map(|d| (&d.name, d.dsnro, d.path_policy)).collect::<Vec<_>>(),
+        host.config.vscsi.iter().map(|v| (v.vm, v.depth)).collect::<Vec<_>>(),
+        host.config.vdisks.iter().map(|v| (v.vm, v.depth)).collect::<Vec<_>>(),
+        host.settings
+    );
+    insta::assert_snapshot!(settings);
+}
+
+#[test]
+fn a_setting_that_a_host_refuses_changes_nothing() {
+    let mut scenario = site();
+    let before = scenario.clone();
+    let line = "esx-1: storage core device set -d naa.600a0b80001111550000f35b93e19350 -O 129";
+    let error = scenario.set(line).unwrap_err().to_string();
+    assert!(error.ends_with("at most 128, which is the device's depth"), "{error}");
+    assert_eq!(scenario, before);
+}
