@@ -48,6 +48,7 @@ pub(crate) fn describe(recording: &mut Recording) -> HostReport {
     HostReport {
         host: recording.host.clone(),
         disk_links,
+        repeated_samples: 0,
         unresolved_worlds: recording.of_kind(Kind::World).filter(|w| unresolved(w.1)).count(),
         checks: check(recording),
         kinds,

@@ -10,6 +10,12 @@ const NAMELESS: [&str; 2] = ["localhost", "local"];
 /// Where two hold the same instant, the first one's sample is kept.
 #[must_use]
 pub fn merge(recordings: Vec<Recording>) -> Vec<Recording> {
+    merge_counted(recordings).into_iter().map(|(recording, _)| recording).collect()
+}
+
+/// Like [`merge`], with the number of samples of each host that were dropped because there was
+/// one of the same instant.
+pub(crate) fn merge_counted(recordings: Vec<Recording>) -> Vec<(Recording, usize)> {
     let mut merged: Vec<Recording> = Vec::new();
     for recording in recordings {
         match merged.iter_mut().find(|known| is_same_host(known, &recording)) {
@@ -17,10 +23,13 @@ pub fn merge(recordings: Vec<Recording>) -> Vec<Recording> {
             None => merged.push(recording),
         }
     }
-    for recording in &mut merged {
-        sort(recording);
-    }
-    merged
+    let sorted = |mut recording: Recording| {
+        let samples = recording.len();
+        sort(&mut recording);
+        let dropped = samples - recording.len();
+        (recording, dropped)
+    };
+    merged.into_iter().map(sorted).collect()
 }
 
 /// The same name; and where that says nothing, at least half of the worlds on devices.

@@ -10,12 +10,12 @@ use counters::{Kind, Recording};
 use memchr::{memchr2, memmem, memrchr};
 
 use crate::{
-    Error, FileReport, Input, Limits, ReadReport,
+    Error, FileReport, HostReport, Input, Limits, ReadReport,
     cells::{Damage, Layout, Rows},
     header::{Header, MARK},
     input::{Block, lines},
     joins::describe,
-    merge::merge,
+    merge::merge_counted,
     report::ROWS_NAMED,
     time::refine,
 };
@@ -107,8 +107,11 @@ pub fn read_inputs(
         recordings.extend(file.0);
         files.push(file.1);
     }
-    let mut recordings = merge(recordings);
-    let hosts = recordings.iter_mut().map(describe).collect();
+    let described = |(mut recording, repeated_samples): (Recording, usize)| {
+        let report = HostReport { repeated_samples, ..describe(&mut recording) };
+        (recording, report)
+    };
+    let (recordings, hosts) = merge_counted(recordings).into_iter().map(described).unzip();
     Ok(Capture { recordings, report: ReadReport { files, hosts } })
 }
 

@@ -85,6 +85,8 @@ pub struct HostReport {
     pub host: String,
     /// Which device each virtual disk is on.
     pub disk_links: Vec<DiskLink>,
+    /// Samples left out because there was one of the same instant already.
+    pub repeated_samples: usize,
     /// Worlds that are neither a VM's nor a known process.
     pub unresolved_worlds: usize,
     /// Identities that the numbers of a sound file obey.
