@@ -133,7 +133,7 @@ impl Engine {
                 driver.module, driver.depth_min, driver.depth_max
             ));
         }
-        let mut mine = self.adapters.iter_mut().filter(|a| core::ptr::eq(a.driver, driver));
+        let mut mine = self.adapters.iter_mut().filter(|a| a.driver == driver);
         let Some(first) = mine.next() else {
             return refuse(&format!("Unable to find module {}: no adapter uses it", driver.module));
         };
