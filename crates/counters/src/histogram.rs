@@ -11,6 +11,8 @@ const SUB: u32 = 1 << SUB_BITS;
 const MIN_BITS: u32 = 8;
 /// log2 of the last bound: everything slower falls into the last bucket.
 const MAX_BITS: u32 = 37;
+/// What the formula of [`bucket_of`] gives for the last bucket below the first bound.
+const FIRST: u64 = (MIN_BITS * SUB - 1) as u64;
 /// Buckets in all.
 const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
 
@@ -89,17 +91,13 @@ impl Histogram {
     }
 }
 
+#[inline]
 fn bucket_of(nanos: u64) -> usize {
-    let clamped = nanos.clamp(1 << (MIN_BITS - SUB_BITS), (1 << MAX_BITS) | 1);
+    // Below the first bound the octave would be one too low: its last bucket is bucket 0.
+    let clamped = nanos.clamp((1 << MIN_BITS) - 1, 1 << MAX_BITS);
     let octave = clamped.ilog2();
-    if octave < MIN_BITS {
-        return 0;
-    }
-    if octave >= MAX_BITS {
-        return BUCKETS - 1;
-    }
-    let within = (clamped >> (octave - SUB_BITS)) as u32 & (SUB - 1);
-    ((octave - MIN_BITS) * SUB + within) as usize + 1
+    let within = (clamped >> (octave - SUB_BITS)) & u64::from(SUB - 1);
+    (u64::from(octave * SUB) + within - FIRST) as usize
 }
 
 fn bounds_of(bucket: usize) -> (u64, u64) {

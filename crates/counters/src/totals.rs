@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Histogram, Time};
+use crate::{Histogram, Op, Status, Time};
 
 /// The direction of an I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +147,18 @@ pub struct VdiskCounters {
     pub ats: u64,
 }
 
+impl VdiskCounters {
+    /// Counts what is neither a read nor a write, or did not end well.
+    pub fn count_rest(&mut self, op: Op, status: Status) {
+        match (status, op) {
+            (Status::Good, Op::Reserve) => self.reserves += 1,
+            (Status::Good, Op::Ats) => self.ats += 1,
+            (Status::Good, Op::Read | Op::Write) => {}
+            _ => self.failed[op.direction() as usize] += 1,
+        }
+    }
+}
+
 /// Counters of a device queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
@@ -180,6 +192,14 @@ pub struct GateCounters {
     pub split_commands: u64,
     /// The pieces that splitting made.
     pub split_copies: u64,
+}
+
+impl GateCounters {
+    /// Counts a command that was split into so many pieces.
+    pub const fn count_split(&mut self, pieces: u32) {
+        self.split_commands += 1;
+        self.split_copies += pieces as u64;
+    }
 }
 
 /// Everything that one host has counted since it was built.

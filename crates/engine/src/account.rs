@@ -1,10 +1,29 @@
-//! What a finished I/O adds to the counters: its waits and its service, taken at the transitions.
+//! What an I/O with the driver touches at every level, and what it adds there when it ends: its
+//! waits and its service, taken at the transitions.
 //!
 //! For every single I/O, not only on average: GAVG = DAVG + KAVG and QAVG <= KAVG [CAP-A].
 
-use counters::{Direction, IoTotals, Op, Status};
+use counters::{AdapterId, DeviceId, Direction, IoTotals, Status, Time, VdiskId};
 
-use crate::{engine::Engine, slab::NONE};
+use crate::{
+    adapter::Adapter,
+    device::Device,
+    engine::Engine,
+    path::Path,
+    slab::{Extra, Io, NONE},
+    vscsi::Vdisk,
+};
+
+/// One I/O and the objects that it passes.
+pub(crate) struct Lane<'a> {
+    now: Time,
+    pub(crate) io: &'a Io,
+    extra: Option<&'a Extra>,
+    vdisk: &'a mut Vdisk,
+    pub(crate) device: &'a mut Device,
+    pub(crate) path: &'a mut Path,
+    adapter: &'a mut Adapter,
+}
 
 /// Where the time of one I/O went, in nanoseconds.
 struct Times {
@@ -16,61 +35,81 @@ struct Times {
 }
 
 impl Engine {
+    /// An I/O that has a path, and the objects that it passes.
+    #[inline]
+    pub(crate) fn lane(&mut self, io: u32) -> Lane<'_> {
+        let io = &self.ios[io];
+        let vdisk = &mut self.vdisks[usize::from(io.vdisk)];
+        let path = &mut self.paths[usize::from(io.path)];
+        Lane {
+            now: self.now,
+            io,
+            extra: if io.extra == NONE { None } else { Some(&self.extras[io.extra]) },
+            device: &mut self.devices[vdisk.device.index()],
+            adapter: &mut self.adapters[path.adapter.index()],
+            vdisk,
+            path,
+        }
+    }
+}
+
+impl Lane<'_> {
+    /// Which they are.
+    #[inline]
+    pub(crate) fn ids(&self) -> (VdiskId, DeviceId, AdapterId) {
+        (VdiskId(self.io.vdisk), self.vdisk.device, self.path.adapter)
+    }
+
+    /// Gives up its slot of the device, of the path and of the adapter.
+    #[inline]
+    pub(crate) fn leave_slot(&mut self) {
+        self.vdisk.counters.slots.leave(self.now);
+        self.device.counters.active.leave(self.now);
+        self.path.counters.active.leave(self.now);
+        self.adapter.counters.active.leave(self.now);
+    }
+
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.
-    pub(crate) fn account(&mut self, io: u32, status: Status, array_ns: u64) {
-        let record = &self.ios[io];
-        let times = self.times_of(io);
-        let (vdisk, path) = (usize::from(record.vdisk), usize::from(record.path));
-        let device = self.vdisks[vdisk].device.index();
-        let direction = record.op.direction();
-        let bytes = if direction == Direction::Other { 0 } else { u64::from(record.bytes) };
+    #[inline]
+    pub(crate) fn account(&mut self, status: Status, array_ns: u64) {
+        let times = self.times();
+        let (op, direction) = (self.io.op, self.io.op.direction());
         let total = IoTotals {
             commands: 1,
-            bytes,
+            bytes: u64::from(self.io.bytes),
             guest_ns: times.guest,
             kernel_ns: times.kernel,
             queue_ns: times.queue,
             device_ns: times.device,
             array_ns,
         };
-        let disk = &mut self.counters.vdisks[vdisk];
+        let disk = &mut self.vdisk.counters;
         disk.io[direction as usize].add(&total);
         disk.total.record(times.guest + times.kernel + times.device);
-        if status != Status::Good || record.op.direction() == Direction::Other {
-            match (status, record.op) {
-                (Status::Good, Op::Reserve) => disk.reserves += 1,
-                (Status::Good, _) => disk.ats += 1,
-                _ => disk.failed[direction as usize] += 1,
-            }
-        }
-        self.counters.paths[path].io[direction as usize]
-            .add(&IoTotals { queue_ns: times.gate, ..total });
-        if direction != Direction::Other {
-            let levels = &mut self.counters.devices[device].levels[direction as usize];
+        let at_path = IoTotals { queue_ns: times.gate, ..total };
+        self.path.counters.io[direction as usize].add(&at_path);
+        if let Some(levels) = self.device.counters.levels.get_mut(direction as usize) {
             levels.guest.record(times.guest);
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
         }
-        self.devices[device].selector.measure(&mut self.paths[path], times.device);
+        if status != Status::Good || direction == Direction::Other {
+            disk.count_rest(op, status);
+        }
+        self.device.selector.measure(self.path, times.device);
     }
 
-    fn times_of(&self, io: u32) -> Times {
-        let record = &self.ios[io];
-        let mut device = self.now - record.since;
+    #[inline]
+    fn times(&self) -> Times {
+        let mut device = self.now - self.io.since;
         let (mut hold, mut gate) = (0, 0);
-        if record.extra != NONE {
-            let extra = &self.extras[record.extra];
+        if let Some(extra) = self.extra {
             device += extra.device_ns;
             hold = extra.hold_ns;
             gate = extra.gate_ns;
         }
-        let kernel = (self.now - record.entered) - device;
-        Times {
-            guest: record.entered - record.submitted,
-            kernel,
-            queue: kernel - hold,
-            gate,
-            device,
-        }
+        let kernel = (self.now - self.io.entered) - device;
+        let guest = self.io.entered - self.io.submitted;
+        Times { guest, kernel, queue: kernel - hold, gate, device }
     }
 }

@@ -1,19 +1,19 @@
 //! The host adapter: one limit (AQLEN) over all devices behind it. A command that holds a slot
 //! of its device waits here, in the order of arrival, for the adapter [S0, KB-AQ].
 
+use counters::GateCounters;
+
 use crate::{AdapterConfig, Driver, slab::Queue};
 
-/// A host adapter. Its commands with the driver are counted in
-/// [`GateCounters::active`](counters::GateCounters::active).
+/// A host adapter. Its commands with the driver are `counters.active`.
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
+    pub(crate) counters: GateCounters,
     pub(crate) driver: &'static Driver,
     /// The depth per LUN that its driver gives.
     pub(crate) lun_depth: u32,
     /// The same after the host's next reboot.
     pub(crate) staged_lun_depth: u32,
-    /// Its own limit.
-    pub(crate) depth: u32,
     /// What waits for it.
     pub(crate) queue: Queue,
 }
@@ -21,11 +21,22 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(crate) fn new(config: &AdapterConfig) -> Self {
         Self {
+            counters: GateCounters { depth: config.depth, ..GateCounters::default() },
             driver: config.driver,
             lun_depth: config.lun_depth,
             staged_lun_depth: config.lun_depth,
-            depth: config.depth,
             queue: Queue::default(),
         }
+    }
+
+    #[inline]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.counters.active.now() < self.counters.depth
+    }
+
+    /// Whether a command may pass without waiting behind others.
+    #[inline]
+    pub(crate) const fn is_open(&self) -> bool {
+        self.queue.is_empty() && self.has_room()
     }
 }

@@ -67,7 +67,8 @@ impl Engine {
     }
 
     fn check_vdisks(&self, census: &Census) -> Result<(), String> {
-        for (id, (vdisk, counters)) in self.vdisks.iter().zip(&self.counters.vdisks).enumerate() {
+        for (id, vdisk) in self.vdisks.iter().enumerate() {
+            let counters = &vdisk.counters;
             equal(
                 "guest queue of virtual disk",
                 id,
@@ -98,8 +99,8 @@ impl Engine {
     }
 
     fn check_devices(&self, census: &Census) -> Result<(), String> {
-        for (id, (device, counters)) in self.devices.iter().zip(&self.counters.devices).enumerate()
-        {
+        for (id, device) in self.devices.iter().enumerate() {
+            let counters = &device.counters;
             equal("ACTV of device", id, counters.active.now(), census.device_slots[id])?;
             equal("QUED of device", id, counters.queued.now(), census.device_queued[id])?;
             equal("DQLEN of device", id, counters.depth, device.effective_depth())?;
@@ -119,15 +120,14 @@ impl Engine {
     }
 
     fn check_adapters(&self, census: &Census) -> Result<(), String> {
-        for (id, (adapter, counters)) in
-            self.adapters.iter().zip(&self.counters.adapters).enumerate()
-        {
+        for (id, adapter) in self.adapters.iter().enumerate() {
+            let counters = &adapter.counters;
             equal("ACTV of adapter", id, counters.active.now(), census.adapter_active[id])?;
             equal("QUED of adapter", id, counters.queued.now(), census.adapter_queued[id])?;
-            if counters.active.now() > adapter.depth {
-                return Err(format!("adapter {id} is above its limit {}", adapter.depth));
+            if counters.active.now() > adapter.counters.depth {
+                return Err(format!("adapter {id} is above its limit {}", adapter.counters.depth));
             }
-            if counters.active.now() < adapter.depth && !adapter.queue.is_empty() {
+            if counters.active.now() < adapter.counters.depth && !adapter.queue.is_empty() {
                 return Err(format!("adapter {id} has room and I/Os waiting for it"));
             }
         }

@@ -9,13 +9,15 @@
 //! [S0, S1; reference `esxi-host-stack.md` section 2.1]. Lowering DQLEN below ACTV recalls
 //! nothing: dispatch pauses until ACTV has fallen.
 
-use counters::{DeviceKind, Time};
+use counters::{DeviceCounters, DeviceKind, Status, Time};
 
 use crate::{CompetitionUnit, path::Selector, sched::Sched, throttle::Throttle};
 
-/// A device. Its commands are counted in [`DeviceCounters`](counters::DeviceCounters).
+/// A device. Its limit in force is `counters.depth`, its commands are `counters.active` (ACTV) and
+/// `counters.queued` (QUED).
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
+    pub(crate) counters: DeviceCounters,
     pub(crate) kind: DeviceKind,
     /// What `-m` lowered the depth to; `None` leaves it to the driver.
     pub(crate) max_depth_set: Option<u32>,
@@ -42,6 +44,25 @@ impl Device {
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
         let depth = if competing { self.base.min(self.dsnro) } else { self.base };
         self.throttle.limit(depth)
+    }
+
+    /// Whether something waits that nothing holds but, perhaps, its IOPS limit.
+    #[inline]
+    pub(crate) fn has_free_slot(&self, now: Time) -> bool {
+        self.counters.active.now() < self.counters.depth
+            && self.counters.queued.now() > 0
+            && self.selector.has_path()
+            && now >= self.full_until
+    }
+
+    /// Counts a result for adaptive throttling, and starts the queue again. `true` when the limit
+    /// is to be worked out anew.
+    #[inline]
+    pub(crate) fn count_result(&mut self, status: Status) -> bool {
+        self.full_until = Time::ZERO;
+        let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
+        self.counters.queue_full += u64::from(!is_good);
+        self.throttle.count(is_good, self.base)
     }
 }
 

@@ -10,7 +10,8 @@ use alloc::{
 use core::cmp::Reverse;
 
 use counters::{
-    AdapterId, DeviceId, DeviceKind, HostCounters, PathId, Time, VdiskId, VmId, WorldId,
+    AdapterId, DeviceCounters, DeviceId, DeviceKind, HostCounters, PathId, Time, VdiskId, VmId,
+    WorldId,
 };
 
 use crate::{
@@ -29,12 +30,6 @@ use crate::{
     world::World,
 };
 
-/// A virtual machine.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Vm {
-    pub(crate) is_on: bool,
-}
-
 /// The queueing stack of one host.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -43,11 +38,10 @@ pub struct Engine {
     pub(crate) now: Time,
     pub(crate) options: Options,
     pub(crate) split: SplitSizes,
-    pub(crate) vms: Vec<Vm>,
+    /// How many virtual machines there are.
+    pub(crate) vms: usize,
     pub(crate) vscsi: Vec<Vscsi>,
     pub(crate) vdisks: Vec<Vdisk>,
-    /// Who each virtual disk competes as on its device.
-    pub(crate) contenders: Vec<u16>,
     pub(crate) worlds: Vec<World>,
     pub(crate) devices: Vec<Device>,
     pub(crate) paths: Vec<Path>,
@@ -57,7 +51,6 @@ pub struct Engine {
     pub(crate) parents: Pool<Parent>,
     pub(crate) timers: BinaryHeap<Reverse<(Time, Timer)>>,
     pub(crate) outputs: VecDeque<Output>,
-    pub(crate) counters: HostCounters,
 }
 
 /// The limits of a device, as `esxcli storage core device list` and esxtop show them.
@@ -87,10 +80,9 @@ impl Engine {
             now: Time::ZERO,
             split: split_sizes(&options),
             options,
-            vms: config.vms.iter().map(|vm| Vm { is_on: vm.powered_on }).collect(),
+            vms: config.vms.len(),
             vscsi: config.vscsi.iter().map(Vscsi::new).collect(),
             vdisks: Vec::new(),
-            contenders: Vec::new(),
             worlds: Vec::new(),
             devices: Vec::new(),
             paths: config.paths.iter().map(Path::new).collect(),
@@ -100,12 +92,9 @@ impl Engine {
             parents: Pool::default(),
             timers: BinaryHeap::new(),
             outputs: VecDeque::new(),
-            counters: HostCounters::default(),
         };
         engine.add_worlds(config);
         engine.add_devices(config);
-        engine.counters.vdisks.resize_with(config.vdisks.len(), Default::default);
-        engine.counters.paths.resize_with(config.paths.len(), Default::default);
         engine.refresh_gates();
         engine
     }
@@ -128,11 +117,14 @@ impl Engine {
                     self.worlds.len() - 1
                 }
             };
-            self.vdisks.push(Vdisk::new(disk, WorldId::new(world)));
-            self.contenders.push(match config.competition_unit {
+            let contender = match config.competition_unit {
                 CompetitionUnit::Vm => disk.vm.0,
                 CompetitionUnit::File => index as u16,
-            });
+            };
+            let vscsi = &config.vscsi[disk.vscsi.index()];
+            let is_on = config.vms[disk.vm.index()].powered_on;
+            let world = WorldId::new(world);
+            self.vdisks.push(Vdisk::new(disk, vscsi, is_on, world, contender));
         }
     }
 
@@ -145,6 +137,7 @@ impl Engine {
             selector.refresh(&self.paths);
             let policy = device.policy.unwrap_or_else(|| self.default_policy());
             self.devices.push(Device {
+                counters: DeviceCounters::default(),
                 kind: device.kind,
                 max_depth_set: None,
                 base: 0,
@@ -162,7 +155,6 @@ impl Engine {
                 full_until: Time::ZERO,
                 wake_at: Time::NEVER,
             });
-            self.counters.devices.push(counters::DeviceCounters::default());
             self.refresh_base(id);
         }
         self.refresh_affinity();
@@ -173,13 +165,15 @@ impl Engine {
     /// # Errors
     /// [`Error`], and nothing was changed: an id that the host does not have, a time before the
     /// last one, an I/O of nothing or of a VM that is off, a setting that is refused.
-    #[inline]
+    #[inline(always)]
     pub fn handle_input(&mut self, now: Time, input: Input) -> Result<(), Error> {
         if now < self.now {
             return Err(Error::TimeWentBack { last: self.now, now });
         }
         self.now = now;
-        self.run_timers();
+        if self.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            self.run_timers();
+        }
         match input {
             Input::Submit(request) => self.submit(request),
             Input::Done { io, status, array_ns } => self.done(io, status, array_ns),
@@ -214,10 +208,16 @@ impl Engine {
         Some(Wakeup { at, device })
     }
 
-    /// What has been counted since the engine was built.
+    /// What has been counted since the engine was built. It is put together here, because each
+    /// object keeps its own counters beside the state that changes with them.
     #[must_use]
-    pub const fn counters(&self) -> &HostCounters {
-        &self.counters
+    pub fn counters(&self) -> HostCounters {
+        HostCounters {
+            vdisks: self.vdisks.iter().map(|vdisk| vdisk.counters.clone()).collect(),
+            devices: self.devices.iter().map(|device| device.counters.clone()).collect(),
+            paths: self.paths.iter().map(|path| path.counters.clone()).collect(),
+            adapters: self.adapters.iter().map(|adapter| adapter.counters.clone()).collect(),
+        }
     }
 
     /// The limits of a device; `None` when the host does not have it.
@@ -228,7 +228,7 @@ impl Engine {
             max_queue_depth: device.base,
             dsnro: device.dsnro,
             is_competing: device.competition.is_competing,
-            dqlen: self.counters.devices[id.index()].depth,
+            dqlen: device.counters.depth,
         })
     }
 
@@ -239,12 +239,16 @@ impl Engine {
         Some((vdisk.depth, self.vscsi[vdisk.vscsi.index()].depth))
     }
 
+    #[inline]
     pub(crate) fn known_vdisk(&self, id: VdiskId) -> Result<&Vdisk, Error> {
         self.vdisks.get(id.index()).ok_or(Error::Unknown("virtual disk", id.index()))
     }
 
-    pub(crate) fn known_vm(&mut self, id: VmId) -> Result<&mut Vm, Error> {
-        self.vms.get_mut(id.index()).ok_or(Error::Unknown("virtual machine", id.index()))
+    pub(crate) fn check_vm(&self, id: VmId) -> Result<(), Error> {
+        if id.index() < self.vms {
+            return Ok(());
+        }
+        Err(Error::Unknown("virtual machine", id.index()))
     }
 
     pub(crate) fn known_device(&mut self, id: DeviceId) -> Result<&mut Device, Error> {
@@ -275,15 +279,14 @@ impl Engine {
 
     /// Puts the limit in force that follows from the state of the device.
     pub(crate) fn refresh_depth(&mut self, id: DeviceId) {
-        let device = &self.devices[id.index()];
+        let device = &mut self.devices[id.index()];
         let depth = device.effective_depth();
-        let counters = &mut self.counters.devices[id.index()];
-        if depth == counters.depth {
+        if depth == device.counters.depth {
             return;
         }
-        let engaged = device.competition.is_competing && depth < counters.depth;
-        counters.engagements += u64::from(engaged);
-        counters.depth = depth;
+        let engaged = device.competition.is_competing && depth < device.counters.depth;
+        device.counters.engagements += u64::from(engaged);
+        device.counters.depth = depth;
         self.outputs.push_back(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 
@@ -295,14 +298,10 @@ impl Engine {
         }
     }
 
-    /// Shows the limits of paths and adapters.
+    /// Shows the limits of paths.
     pub(crate) fn refresh_gates(&mut self) {
-        self.counters.adapters.resize_with(self.adapters.len(), Default::default);
-        for (counters, adapter) in self.counters.adapters.iter_mut().zip(&self.adapters) {
-            counters.depth = adapter.depth;
-        }
-        for (counters, path) in self.counters.paths.iter_mut().zip(&self.paths) {
-            counters.depth = self.adapters[path.adapter.index()].lun_depth;
+        for path in &mut self.paths {
+            path.counters.depth = self.adapters[path.adapter.index()].lun_depth;
         }
     }
 

@@ -19,19 +19,25 @@ use crate::{
 
 impl Engine {
     /// A guest issues an I/O; its driver cuts what is larger than the adapter takes [VMB14].
+    #[inline]
     pub(crate) fn submit(&mut self, request: Request) -> Result<(), Error> {
         let vdisk = self.known_vdisk(request.vdisk)?;
-        if !self.vms[vdisk.vm.index()].is_on {
+        if !vdisk.is_on {
             return Err(Error::PoweredOff);
         }
         if request.bytes == 0 {
             return Err(Error::Empty);
         }
-        let max = self.vscsi[vdisk.vscsi.index()].max_transfer;
-        if request.bytes <= max {
+        if request.bytes <= vdisk.max_transfer {
             self.admit(request, NONE);
-            return Ok(());
+        } else {
+            let max = vdisk.max_transfer;
+            self.submit_parts(request, max);
         }
+        Ok(())
+    }
+
+    fn submit_parts(&mut self, request: Request, max: u32) {
         let children = request.bytes.div_ceil(max);
         let parent =
             self.parents.insert(Parent { tag: request.tag, children, status: Status::Good });
@@ -41,79 +47,65 @@ impl Engine {
             self.admit(Request { lba, bytes, ..request }, extra);
             lba = lba.wrapping_add(u64::from(bytes) / 512);
         }
-        Ok(())
     }
 
+    /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
+    /// queue.
+    #[inline]
     fn admit(&mut self, request: Request, extra: u32) {
-        let io = self.ios.insert(Io {
-            submitted: self.now,
-            entered: self.now,
-            since: self.now,
-            tag: request.tag,
-            next: NONE,
-            bytes: request.bytes,
-            block: (request.lba / 8) as u32,
-            extra,
-            vdisk: request.vdisk.0,
-            path: 0,
-            pieces: 0,
-            op: request.op,
-            state: State::Guest,
-        });
-        let counters = &mut self.counters.vdisks[request.vdisk.index()];
+        let io = self.ios.insert(Io::new(self.now, &request, extra));
         let vdisk = &mut self.vdisks[request.vdisk.index()];
-        let vscsi = &self.vscsi[vdisk.vscsi.index()];
-        let has_slot = counters.active.now() < vdisk.depth;
-        if has_slot && vdisk.guest.is_empty() && vscsi.has_room() {
+        let ring = &self.vscsi[vdisk.vscsi.index()];
+        if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
             self.enter(io, request.vdisk);
             return;
         }
-        counters.guest_queued.enter(self.now);
+        vdisk.counters.guest_queued.enter(self.now);
         vdisk.guest.push(&mut self.ios, io);
-        self.wait_for_ring(request.vdisk);
+        if vdisk.has_slot() {
+            self.wait_for_ring(request.vdisk);
+        }
     }
 
     /// From the guest into the VMkernel.
-    fn enter(&mut self, io: u32, vdisk: VdiskId) {
-        let record = &mut self.ios[io];
-        record.entered = self.now;
-        self.counters.vdisks[vdisk.index()].active.enter(self.now);
-        self.vscsi[self.vdisks[vdisk.index()].vscsi.index()].active += 1;
-        self.queue(io, vdisk, false);
+    #[inline]
+    fn enter(&mut self, io: u32, id: VdiskId) {
+        let vdisk = &mut self.vdisks[id.index()];
+        vdisk.counters.active.enter(self.now);
+        self.vscsi[vdisk.vscsi.index()].active += 1;
+        self.ios[io].entered = self.now;
+        self.queue(io, id, false);
     }
 
     /// Into the queue of its world; `again` puts it at the front.
-    pub(crate) fn queue(&mut self, io: u32, vdisk: VdiskId, again: bool) {
-        let (world, device) = {
-            let disk = &self.vdisks[vdisk.index()];
-            (disk.world, disk.device)
-        };
+    #[inline]
+    pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool) {
+        let now = self.now;
+        let vdisk = &mut self.vdisks[id.index()];
+        vdisk.counters.queued.enter(now);
+        let (device_id, world) = (vdisk.device, vdisk.world);
+        let device = &mut self.devices[device_id.index()];
+        device.counters.queued.enter(now);
         self.ios[io].state = State::Queued;
-        self.ios[io].since = self.now;
-        self.counters.vdisks[vdisk.index()].queued.enter(self.now);
-        self.counters.devices[device.index()].queued.enter(self.now);
-        let sched = &mut self.devices[device.index()].sched;
+        self.ios[io].since = now;
         if again {
-            sched.push_again(&mut self.worlds, &mut self.ios, world, io, self.now);
+            device.sched.push_again(&mut self.worlds, &mut self.ios, world, io, now);
         } else {
-            sched.push(&mut self.worlds, &mut self.ios, world, io, self.now);
+            device.sched.push(&mut self.worlds, &mut self.ios, world, io, now);
         }
-        self.pump(device);
+        if device.has_free_slot(now) {
+            self.pump(device_id);
+        }
     }
 
     /// Gives free slots of a device to what waits for them.
     pub(crate) fn pump(&mut self, id: DeviceId) {
         loop {
-            let counters = &self.counters.devices[id.index()];
-            let is_full = counters.active.now() >= counters.depth;
             let device = &mut self.devices[id.index()];
-            if counters.queued.now() == 0 || is_full || !device.selector.has_path() {
+            if !device.has_free_slot(self.now) {
                 return;
             }
-            if self.now < device.full_until {
-                return;
-            }
-            let Some((_, io)) = device.sched.pop(&mut self.worlds, &self.ios, self.now) else {
+            let Some(io) = device.sched.pop(&mut self.worlds, &self.ios, self.now) else {
                 self.wake_for_limit(id);
                 return;
             };
@@ -122,156 +114,149 @@ impl Engine {
     }
 
     /// Into a slot of the device, onto a path, and through the adapter if it has room.
+    #[inline]
     fn take_slot(&mut self, id: DeviceId, io: u32) {
+        let now = self.now;
         let record = &mut self.ios[io];
-        let vdisk = &mut self.counters.vdisks[usize::from(record.vdisk)];
-        vdisk.queued.leave(self.now);
-        vdisk.slots.enter(self.now);
-        let counters = &mut self.counters.devices[id.index()];
-        counters.queued.leave(self.now);
-        counters.active.enter(self.now);
-        let contender = self.contenders[usize::from(record.vdisk)];
+        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
+        vdisk.counters.queued.leave(now);
+        vdisk.counters.slots.enter(now);
         let device = &mut self.devices[id.index()];
-        let path = device.selector.choose(&mut self.paths, self.now, record.bytes);
+        device.counters.queued.leave(now);
+        device.counters.active.enter(now);
+        let path = device.selector.choose(&mut self.paths, now, record.bytes);
         let path = path.expect("a device without a path gives no slots");
         record.path = path.0;
-        record.since = self.now;
-        if device.competition.count(contender) {
+        record.since = now;
+        if device.competition.count(vdisk.contender) {
             self.refresh_depth(id);
         }
         let adapter = self.paths[path.index()].adapter;
-        if self.adapters[adapter.index()].queue.is_empty() && self.adapter_has_room(adapter) {
-            self.dispatch(io, adapter);
-            return;
+        if self.adapters[adapter.index()].is_open() {
+            self.dispatch(io, path, adapter);
+        } else {
+            self.wait_at_adapter(io, path, adapter);
         }
-        self.ios[io].state = State::Gated;
-        self.adapters[adapter.index()].queue.push(&mut self.ios, io);
-        self.counters.adapters[adapter.index()].queued.enter(self.now);
-        self.counters.paths[path.index()].queued.enter(self.now);
     }
 
-    fn adapter_has_room(&self, id: AdapterId) -> bool {
-        self.counters.adapters[id.index()].active.now() < self.adapters[id.index()].depth
+    fn wait_at_adapter(&mut self, io: u32, path: PathId, adapter: AdapterId) {
+        let gate = &mut self.adapters[adapter.index()];
+        gate.queue.push(&mut self.ios, io);
+        gate.counters.queued.enter(self.now);
+        self.paths[path.index()].counters.queued.enter(self.now);
+        self.ios[io].state = State::Gated;
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
-    fn dispatch(&mut self, io: u32, adapter: AdapterId) {
-        let piece = self.split.piece(self.adapters[adapter.index()].driver.transport);
+    #[inline]
+    fn dispatch(&mut self, io: u32, path: PathId, adapter: AdapterId) {
         let record = &mut self.ios[io];
         record.state = State::Active;
         record.since = self.now;
         record.pieces = 1;
-        let (bytes, path) = (record.bytes, PathId(record.path));
-        let command =
-            Dispatch { io: IoId(io), vdisk: VdiskId(record.vdisk), path, op: record.op, offset: 0, bytes };
-        self.counters.paths[path.index()].active.enter(self.now);
-        self.counters.adapters[adapter.index()].active.enter(self.now);
-        if bytes <= piece {
+        let command = Dispatch {
+            io: IoId(io),
+            vdisk: VdiskId(record.vdisk),
+            path,
+            op: record.op,
+            offset: 0,
+            bytes: record.bytes,
+        };
+        self.paths[path.index()].counters.active.enter(self.now);
+        let adapter = &mut self.adapters[adapter.index()];
+        adapter.counters.active.enter(self.now);
+        let piece = self.split.piece(adapter.driver.transport);
+        if command.bytes <= piece {
             self.outputs.push_back(Output::Dispatch(command));
         } else {
-            self.dispatch_pieces(command, piece, adapter);
+            adapter.counters.count_split(command.bytes.div_ceil(piece));
+            self.dispatch_pieces(command, piece);
         }
     }
 
-    fn dispatch_pieces(&mut self, command: Dispatch, piece: u32, adapter: AdapterId) {
+    fn dispatch_pieces(&mut self, command: Dispatch, piece: u32) {
         let io = command.io.0;
         self.extra_of(io);
         let pieces = command.bytes.div_ceil(piece);
         self.ios[io].pieces = pieces as u16;
+        self.paths[command.path.index()].counters.count_split(pieces);
         let mut offset = 0;
         for bytes in split::pieces(command.bytes, piece) {
             self.outputs.push_back(Output::Dispatch(Dispatch { offset, bytes, ..command }));
             offset += bytes;
         }
-        let gates = [
-            &mut self.counters.paths[command.path.index()],
-            &mut self.counters.adapters[adapter.index()],
-        ];
-        for gate in gates {
-            gate.split_commands += 1;
-            gate.split_copies += u64::from(pieces);
-        }
     }
 
     /// The driver answered a command or a piece of one.
+    #[inline]
     pub(crate) fn done(&mut self, id: IoId, status: Status, array_ns: u64) -> Result<(), Error> {
         let io = id.0;
-        let outstanding =
-            self.ios.get(io).is_some_and(|r| matches!(r.state, State::Active | State::Orphan));
-        if !outstanding {
+        let Some(record) = self.ios.get_mut(io) else { return Err(Error::NotOutstanding(id)) };
+        let is_orphan = record.state == State::Orphan;
+        if record.state != State::Active && !is_orphan {
             return Err(Error::NotOutstanding(id));
         }
-        let record = &mut self.ios[io];
         record.pieces -= 1;
-        let (left, extra, is_orphan) = (record.pieces, record.extra, record.state == State::Orphan);
+        let (left, extra) = (record.pieces, record.extra);
         let (mut status, mut array_ns) = (status, array_ns);
         if extra != NONE {
             (status, array_ns) = self.extras[extra].collect(status, array_ns);
         }
-        if left > 0 {
-            return Ok(());
-        }
-        if is_orphan {
-            self.free(io);
-        } else {
-            self.answered(io, status, array_ns);
+        if left == 0 {
+            if is_orphan {
+                self.free(io);
+            } else {
+                self.answered(io, status, array_ns);
+            }
         }
         Ok(())
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
+    #[inline]
     fn answered(&mut self, io: u32, status: Status, array_ns: u64) {
-        let vdisk = VdiskId(self.ios[io].vdisk);
-        let path = PathId(self.ios[io].path);
-        let device = self.vdisks[vdisk.index()].device;
-        let adapter = self.paths[path.index()].adapter;
-        let status = self.status_by_path(io, path, status);
-        self.leave_slot(vdisk, device, path, adapter);
-        self.count_result(device, status);
-        match status {
-            Status::Good | Status::CheckCondition | Status::Aborted => {
-                self.account(io, status, array_ns);
-                self.finish(io, status);
-            }
-            Status::Busy | Status::TaskSetFull | Status::ReservationConflict | Status::PathLost => {
-                self.send_again(io, status)
-            }
+        let mut lane = self.lane(io);
+        let status = lane.path.status_of(lane.io, status);
+        lane.leave_slot();
+        let depth_changed = lane.device.count_result(status);
+        let (vdisk, device, adapter) = lane.ids();
+        if matches!(status, Status::Good | Status::CheckCondition | Status::Aborted) {
+            lane.account(status, array_ns);
+            self.finish(io, status);
+        } else {
+            self.send_again(io, vdisk, device, status);
         }
-        self.open_adapter(adapter);
+        if depth_changed {
+            self.refresh_depth(device);
+        }
+        if !self.adapters[adapter.index()].queue.is_empty() {
+            self.open_adapter(adapter);
+        }
         self.pump(device);
         self.open_guest(vdisk);
     }
 
-    pub(crate) fn leave_slot(
-        &mut self,
-        vdisk: VdiskId,
-        device: DeviceId,
-        path: PathId,
-        adapter: AdapterId,
-    ) {
-        self.counters.vdisks[vdisk.index()].slots.leave(self.now);
-        self.counters.devices[device.index()].active.leave(self.now);
-        self.counters.paths[path.index()].active.leave(self.now);
-        self.counters.adapters[adapter.index()].active.leave(self.now);
-    }
-
     /// The I/O goes back to the guest; the parts of one that the guest's driver cut go together.
+    #[inline]
     pub(crate) fn finish(&mut self, io: u32, status: Status) {
         let record = &self.ios[io];
-        let (vdisk, extra, tag) = (VdiskId(record.vdisk), record.extra, record.tag);
-        self.counters.vdisks[vdisk.index()].active.leave(self.now);
-        self.vscsi[self.vdisks[vdisk.index()].vscsi.index()].active -= 1;
-        let parent = if extra == NONE { NONE } else { self.extras[extra].parent };
+        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
+        vdisk.counters.active.leave(self.now);
+        self.vscsi[vdisk.vscsi.index()].active -= 1;
+        self.complete(io, status);
         self.free(io);
-        self.complete(vdisk, tag, parent, status);
     }
 
     /// Tells the guest, once the last part is back.
-    pub(crate) fn complete(&mut self, vdisk: VdiskId, tag: u32, parent: u32, status: Status) {
-        if parent == NONE {
+    #[inline]
+    pub(crate) fn complete(&mut self, io: u32, status: Status) {
+        let record = &self.ios[io];
+        let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
+        if extra == NONE || self.extras[extra].parent == NONE {
             self.outputs.push_back(Output::Complete { vdisk, tag, status });
             return;
         }
+        let parent = self.extras[extra].parent;
         let whole = &mut self.parents[parent];
         whole.children -= 1;
         if status != Status::Good {
@@ -286,38 +271,64 @@ impl Engine {
 
     /// Lets what waits at an adapter pass, as far as it has room.
     pub(crate) fn open_adapter(&mut self, id: AdapterId) {
-        while self.adapter_has_room(id) {
+        while self.adapters[id.index()].has_room() {
             let Some(io) = self.adapters[id.index()].queue.pop(&self.ios) else { return };
-            self.counters.adapters[id.index()].queued.leave(self.now);
-            self.counters.paths[usize::from(self.ios[io].path)].queued.leave(self.now);
+            let path = PathId(self.ios[io].path);
+            self.adapters[id.index()].counters.queued.leave(self.now);
+            self.paths[path.index()].counters.queued.leave(self.now);
             let waited = self.now - self.ios[io].since;
             if waited > 0 {
                 self.extra_of(io).gate_ns += waited;
             }
-            self.dispatch(io, id);
+            self.dispatch(io, path, id);
         }
     }
 
-    /// Lets what waits in the guest enter: the disks that lack nothing but the ring, in turn.
+    /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
+    #[inline]
     pub(crate) fn open_guest(&mut self, freed: VdiskId) {
         let vscsi = self.vdisks[freed.index()].vscsi.index();
-        self.wait_for_ring(freed);
-        while self.vscsi[vscsi].has_room() {
-            let Some(id) = self.vscsi[vscsi].waiting.pop_front() else { return };
-            let vdisk = &mut self.vdisks[id.index()];
-            vdisk.waits_for_ring = false;
-            let Some(io) = vdisk.guest.pop(&self.ios) else { continue };
-            self.counters.vdisks[id.index()].guest_queued.leave(self.now);
-            self.enter(io, id);
-            self.wait_for_ring(id);
+        if self.vscsi[vscsi].waiting.is_empty() {
+            self.enter_next(freed);
+        }
+        let vdisk = &self.vdisks[freed.index()];
+        if vdisk.has_slot() && !vdisk.guest.is_empty() {
+            self.wait_for_ring(freed);
+        }
+        if !self.vscsi[vscsi].waiting.is_empty() {
+            self.open_ring(vscsi);
         }
     }
 
-    /// Puts a disk in line for the ring if it has something to send and a slot of its own.
+    fn open_ring(&mut self, vscsi: usize) {
+        while self.vscsi[vscsi].has_room() {
+            let Some(id) = self.vscsi[vscsi].waiting.pop_front() else { return };
+            self.vdisks[id.index()].waits_for_ring = false;
+            self.enter_next(id);
+            let vdisk = &self.vdisks[id.index()];
+            if vdisk.has_slot() && !vdisk.guest.is_empty() {
+                self.wait_for_ring(id);
+            }
+        }
+    }
+
+    /// The next one in the guest's queue enters, if there is one and it has a slot and the ring.
+    #[inline]
+    fn enter_next(&mut self, id: VdiskId) {
+        let vdisk = &mut self.vdisks[id.index()];
+        if !vdisk.has_slot() || !self.vscsi[vdisk.vscsi.index()].has_room() {
+            return;
+        }
+        let Some(io) = vdisk.guest.pop(&self.ios) else { return };
+        vdisk.counters.guest_queued.leave(self.now);
+        self.enter(io, id);
+    }
+
+    /// Puts a disk that lacks nothing but the ring in line for it.
+    #[inline]
     fn wait_for_ring(&mut self, id: VdiskId) {
         let vdisk = &mut self.vdisks[id.index()];
-        let has_slot = self.counters.vdisks[id.index()].active.now() < vdisk.depth;
-        if has_slot && !vdisk.guest.is_empty() && !vdisk.waits_for_ring {
+        if !vdisk.waits_for_ring {
             vdisk.waits_for_ring = true;
             self.vscsi[vdisk.vscsi.index()].waiting.push_back(id);
         }

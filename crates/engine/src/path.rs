@@ -6,13 +6,14 @@
 
 use alloc::vec::Vec;
 
-use counters::{AdapterId, DeviceId, PathId, Time};
+use counters::{AdapterId, DeviceId, GateCounters, PathId, Status, Time};
 
-use crate::{PathConfig, PathPolicy};
+use crate::{PathConfig, PathPolicy, slab::Io};
 
 /// A path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
+    pub(crate) counters: GateCounters,
     pub(crate) device: DeviceId,
     pub(crate) adapter: AdapterId,
     pub(crate) up: bool,
@@ -25,8 +26,9 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) const fn new(config: &PathConfig) -> Self {
+    pub(crate) fn new(config: &PathConfig) -> Self {
         Self {
+            counters: GateCounters::default(),
             device: config.device,
             adapter: config.adapter,
             up: true,
@@ -34,6 +36,15 @@ impl Path {
             optimized: config.optimized,
             sampled: 0,
             sampled_ns: 0,
+        }
+    }
+
+    /// What came back over a path that went down after the command was sent did not come back.
+    #[inline]
+    pub(crate) fn status_of(&self, io: &Io, status: Status) -> Status {
+        match self.lost_at {
+            Some(lost) if lost >= io.since => Status::PathLost,
+            _ => status,
         }
     }
 }

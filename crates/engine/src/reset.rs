@@ -5,7 +5,7 @@ use counters::{IoId, PathId, Status, VdiskId, VmId};
 use crate::{
     Error, Event, Output,
     engine::{Engine, adapter_ids},
-    slab::{NONE, State},
+    slab::State,
 };
 
 impl Engine {
@@ -17,7 +17,10 @@ impl Engine {
     }
 
     pub(crate) fn power(&mut self, vm: VmId, on: bool) -> Result<(), Error> {
-        self.known_vm(vm)?.is_on = on;
+        self.check_vm(vm)?;
+        for vdisk in self.vdisks.iter_mut().filter(|vdisk| vdisk.vm == vm) {
+            vdisk.is_on = on;
+        }
         if !on {
             self.abort_vm(vm);
         }
@@ -26,7 +29,7 @@ impl Engine {
 
     /// Staged settings of the guest's drivers come into force.
     pub(crate) fn reboot_guest(&mut self, vm: VmId) -> Result<(), Error> {
-        self.known_vm(vm)?;
+        self.check_vm(vm)?;
         self.abort_vm(vm);
         self.start_guest(vm);
         Ok(())
@@ -39,7 +42,7 @@ impl Engine {
         for adapter in &mut self.adapters {
             adapter.lun_depth = adapter.staged_lun_depth;
         }
-        for index in 0..self.vms.len() {
+        for index in 0..self.vms {
             self.start_guest(VmId::new(index));
         }
         for index in 0..self.devices.len() {
@@ -101,28 +104,27 @@ impl Engine {
     }
 
     fn abort_one(&mut self, io: u32) {
-        let record = &self.ios[io];
-        let (state, vdisk, path) = (record.state, VdiskId(record.vdisk), PathId(record.path));
+        let (state, vdisk) = (self.ios[io].state, VdiskId(self.ios[io].vdisk));
         let disk = &mut self.vdisks[vdisk.index()];
-        let counters = &mut self.counters.vdisks[vdisk.index()];
-        counters.aborts += 1;
+        disk.counters.aborts += 1;
         match state {
             State::Guest => {
                 disk.guest.remove(&mut self.ios, io);
-                counters.guest_queued.leave(self.now);
-                self.complete_from_guest(io);
+                disk.counters.guest_queued.leave(self.now);
+                self.complete(io, Status::Aborted);
+                self.free(io);
                 return;
             }
             State::Queued => {
-                let (device, world) = (disk.device, disk.world);
-                counters.queued.leave(self.now);
-                self.counters.devices[device.index()].queued.leave(self.now);
-                let sched = &mut self.devices[device.index()].sched;
-                sched.remove(&mut self.worlds, &mut self.ios, world, io);
+                disk.counters.queued.leave(self.now);
+                let world = disk.world;
+                let device = &mut self.devices[disk.device.index()];
+                device.counters.queued.leave(self.now);
+                device.sched.remove(&mut self.worlds, &mut self.ios, world, io);
             }
-            State::Gated => self.leave_gate(io, vdisk, path),
+            State::Gated => self.leave_gate(io),
             State::Active => {
-                self.recall(io, vdisk, path);
+                self.recall(io);
                 return;
             }
             State::Held | State::Free | State::Orphan => {}
@@ -130,37 +132,27 @@ impl Engine {
         self.finish(io, Status::Aborted);
     }
 
-    /// What waits in the guest holds no slot of its adapter.
-    fn complete_from_guest(&mut self, io: u32) {
-        let record = &self.ios[io];
-        let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
-        let parent = if extra == NONE { NONE } else { self.extras[extra].parent };
-        self.free(io);
-        self.complete(vdisk, tag, parent, Status::Aborted);
-    }
-
-    fn leave_gate(&mut self, io: u32, vdisk: VdiskId, path: PathId) {
-        let adapter = self.paths[path.index()].adapter;
-        self.adapters[adapter.index()].queue.remove(&mut self.ios, io);
-        self.counters.adapters[adapter.index()].queued.leave(self.now);
-        self.counters.paths[path.index()].queued.leave(self.now);
-        let device = self.vdisks[vdisk.index()].device;
-        self.counters.vdisks[vdisk.index()].slots.leave(self.now);
-        self.counters.devices[device.index()].active.leave(self.now);
+    fn leave_gate(&mut self, io: u32) {
+        let (vdisk, device, adapter) = self.lane(io).ids();
+        let path = &mut self.paths[usize::from(self.ios[io].path)];
+        path.counters.queued.leave(self.now);
+        let adapter = &mut self.adapters[adapter.index()];
+        adapter.counters.queued.leave(self.now);
+        adapter.queue.remove(&mut self.ios, io);
+        self.vdisks[vdisk.index()].counters.slots.leave(self.now);
+        self.devices[device.index()].counters.active.leave(self.now);
     }
 
     /// What the driver has is recalled; its record stays until the answers have come.
-    fn recall(&mut self, io: u32, vdisk: VdiskId, path: PathId) {
-        let adapter = self.paths[path.index()].adapter;
-        let device = self.vdisks[vdisk.index()].device;
-        self.leave_slot(vdisk, device, path, adapter);
-        self.counters.vdisks[vdisk.index()].active.leave(self.now);
-        self.vscsi[self.vdisks[vdisk.index()].vscsi.index()].active -= 1;
+    fn recall(&mut self, io: u32) {
+        let mut lane = self.lane(io);
+        lane.leave_slot();
+        let vdisk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
+        vdisk.counters.active.leave(self.now);
+        self.vscsi[vdisk.vscsi.index()].active -= 1;
+        let path = PathId(self.ios[io].path);
         self.outputs.push_back(Output::Cancel { io: IoId(io), path });
-        let record = &mut self.ios[io];
-        record.state = State::Orphan;
-        let (tag, extra) = (record.tag, record.extra);
-        let parent = if extra == NONE { NONE } else { self.extras[extra].parent };
-        self.complete(vdisk, tag, parent, Status::Aborted);
+        self.complete(io, Status::Aborted);
+        self.ios[io].state = State::Orphan;
     }
 }

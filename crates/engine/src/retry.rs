@@ -1,7 +1,7 @@
 //! What is sent again: BUSY, TASK SET FULL, reservation conflicts and lost paths, and the timers
 //! that wait for it.
 
-use counters::{DeviceId, IoId, MILLISECOND, PathId, Status, Time, VdiskId};
+use counters::{DeviceId, IoId, MILLISECOND, Status, Time, VdiskId};
 
 use crate::{
     Advanced,
@@ -39,33 +39,9 @@ impl Extra {
 }
 
 impl Engine {
-    /// What came back over a path that went down after the command was sent did not come back.
-    #[inline]
-    pub(crate) fn status_by_path(&self, io: u32, path: PathId, status: Status) -> Status {
-        let sent = self.ios[io].since;
-        match self.paths[path.index()].lost_at {
-            Some(lost) if lost >= sent => Status::PathLost,
-            _ => status,
-        }
-    }
-
-    /// Counts a result of a device for adaptive throttling, and starts its queue again.
-    #[inline]
-    pub(crate) fn count_result(&mut self, id: DeviceId, status: Status) {
-        let device = &mut self.devices[id.index()];
-        device.full_until = Time::ZERO;
-        let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
-        if !is_good {
-            self.counters.devices[id.index()].queue_full += 1;
-        }
-        if device.throttle.count(is_good, device.base) {
-            self.refresh_depth(id);
-        }
-    }
-
     /// Sends a command again, at once or after the wait that its result asks for. It has given up
     /// its slot and stays in the VMkernel, so the wait is KAVG.
-    pub(crate) fn send_again(&mut self, io: u32, status: Status) {
+    pub(crate) fn send_again(&mut self, io: u32, vdisk: VdiskId, device: DeviceId, why: Status) {
         let spent = self.now - self.ios[io].since;
         let extra = self.extra_of(io);
         extra.device_ns += spent;
@@ -73,29 +49,27 @@ impl Engine {
         extra.status = Status::Good;
         let retries = extra.retries;
         self.ios[io].since = self.now;
-        let vdisk = VdiskId(self.ios[io].vdisk);
-        match status {
+        match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
             Status::ReservationConflict => {
-                self.counters.vdisks[vdisk.index()].conflicts += 1;
+                self.vdisks[vdisk.index()].counters.conflicts += 1;
                 if retries > CONFLICT_RETRIES {
-                    self.account(io, status, 0);
-                    self.finish(io, status);
+                    self.lane(io).account(why, 0);
+                    self.finish(io, why);
                 } else {
                     self.hold(io, CONFLICT_RETRY_NS);
                 }
             }
             _ => {
-                self.pause_if_full(vdisk, status);
+                self.pause_if_full(device, why);
                 self.queue(io, vdisk, true);
             }
         }
     }
 
     /// After TASK SET FULL a device waits for one of its commands to complete.
-    fn pause_if_full(&mut self, vdisk: VdiskId, status: Status) {
+    fn pause_if_full(&mut self, id: DeviceId, status: Status) {
         if status == Status::TaskSetFull {
-            let id = self.vdisks[vdisk.index()].device;
             let until = self.now + STALLED_QUEUE_NS;
             self.devices[id.index()].full_until = until;
             self.wake(until, id);

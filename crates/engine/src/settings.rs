@@ -144,7 +144,7 @@ impl Engine {
 
     /// In force after the guest's next reboot [KB-PV].
     fn set_pvscsi(&mut self, vm: VmId, depth: u32, ring_pages: u32) -> Result<(), Error> {
-        self.known_vm(vm)?;
+        self.check_vm(vm)?;
         if !(1..=PVSCSI_DEPTH_MAX).contains(&depth) {
             return refuse(&format!(
                 "Unable to set the PVSCSI depth per disk to {depth}: allowed is 1 to {PVSCSI_DEPTH_MAX}"

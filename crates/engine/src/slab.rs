@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 
 use counters::{Op, Status, Time};
 
+use crate::Request;
+
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -51,6 +53,28 @@ pub(crate) struct Io {
     pub(crate) pieces: u16,
     pub(crate) op: Op,
     pub(crate) state: State,
+}
+
+impl Io {
+    /// An I/O as it comes from the guest.
+    #[inline]
+    pub(crate) const fn new(now: Time, request: &Request, extra: u32) -> Self {
+        Self {
+            submitted: now,
+            entered: now,
+            since: now,
+            tag: request.tag,
+            next: NONE,
+            bytes: request.bytes,
+            block: (request.lba / 8) as u32,
+            extra,
+            vdisk: request.vdisk.0,
+            path: 0,
+            pieces: 0,
+            op: request.op,
+            state: State::Guest,
+        }
+    }
 }
 
 /// What only few I/Os need.
@@ -123,8 +147,9 @@ impl<T> Pool<T> {
         self.free.push(index);
     }
 
-    pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        self.items.get(index as usize)
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.items.get_mut(index as usize)
     }
 
     pub(crate) fn indices(&self) -> core::ops::Range<u32> {

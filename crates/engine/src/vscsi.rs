@@ -9,7 +9,7 @@
 
 use alloc::collections::VecDeque;
 
-use counters::{DeviceId, VdiskId, VmId, VscsiId, WorldId};
+use counters::{DeviceId, VdiskCounters, VdiskId, VmId, VscsiId, WorldId};
 
 use crate::{VdiskConfig, VscsiConfig, slab::Queue};
 
@@ -21,8 +21,6 @@ pub(crate) struct Vscsi {
     pub(crate) depth: u32,
     /// The same after the guest's next reboot.
     pub(crate) staged_depth: u32,
-    /// The largest command in bytes.
-    pub(crate) max_transfer: u32,
     pub(crate) pvscsi: bool,
     /// Commands outstanding on all its disks.
     pub(crate) active: u32,
@@ -36,7 +34,6 @@ impl Vscsi {
             vm: config.vm,
             depth: config.depth,
             staged_depth: config.depth,
-            max_transfer: config.max_transfer,
             pvscsi: config.controller == counters::Controller::Pvscsi,
             active: 0,
             waiting: VecDeque::new(),
@@ -49,35 +46,56 @@ impl Vscsi {
     }
 }
 
-/// A virtual disk. Its commands outstanding are counted in
-/// [`VdiskCounters::active`](counters::VdiskCounters::active).
+/// A virtual disk. Its commands outstanding are `counters.active`.
 #[derive(Clone, Debug)]
 pub(crate) struct Vdisk {
+    pub(crate) counters: VdiskCounters,
     pub(crate) vm: VmId,
     pub(crate) vscsi: VscsiId,
     pub(crate) world: WorldId,
     pub(crate) device: DeviceId,
+    /// Who it competes as on its device.
+    pub(crate) contender: u16,
     /// Commands that it may have outstanding.
     pub(crate) depth: u32,
     /// The same after the guest's next reboot.
     pub(crate) staged_depth: u32,
     /// Whether it is in its adapter's `waiting`.
     pub(crate) waits_for_ring: bool,
+    /// Whether its VM is on.
+    pub(crate) is_on: bool,
+    /// The largest command that its adapter takes, in bytes.
+    pub(crate) max_transfer: u32,
     /// What waits in the guest.
     pub(crate) guest: Queue,
 }
 
 impl Vdisk {
-    pub(crate) fn new(config: &VdiskConfig, world: WorldId) -> Self {
+    pub(crate) fn new(
+        config: &VdiskConfig,
+        vscsi: &VscsiConfig,
+        is_on: bool,
+        world: WorldId,
+        contender: u16,
+    ) -> Self {
         Self {
+            counters: VdiskCounters::default(),
             vm: config.vm,
             vscsi: config.vscsi,
             world,
             device: config.device,
+            contender,
             depth: config.depth,
             staged_depth: config.depth,
             waits_for_ring: false,
+            is_on,
+            max_transfer: vscsi.max_transfer,
             guest: Queue::default(),
         }
+    }
+
+    #[inline]
+    pub(crate) const fn has_slot(&self) -> bool {
+        self.counters.active.now() < self.depth
     }
 }

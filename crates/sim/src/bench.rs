@@ -125,7 +125,8 @@ pub fn time_floor(ios: u64) -> Timing {
         services[(random >> 54) as usize]
     };
     let start = Instant::now();
-    let (mut guest, mut device): (VecDeque<u32>, VecDeque<u32>) = (VecDeque::new(), VecDeque::new());
+    let (mut guest, mut device): (VecDeque<u32>, VecDeque<u32>) =
+        (VecDeque::new(), VecDeque::new());
     let mut events = BinaryHeap::new();
     let mut sequence = 0_u64;
     for thread in 0..THREADS {
@@ -207,10 +208,8 @@ impl Model {
 
     fn host(&self, index: usize) -> Host {
         let vms = 0..self.vms_per_host;
-        let target = |vm| Target {
-            array: index / self.hosts_per_array,
-            volume: (vm % self.devices) as u32,
-        };
+        let target =
+            |vm| Target { array: index / self.hosts_per_array, volume: (vm % self.devices) as u32 };
         let fnic = Driver::from_module("fnic").expect("fnic is in the table");
         Host {
             config: HostConfig {

@@ -126,9 +126,8 @@ impl<W: Watch> Machine<'_, W> {
 
     fn running_on(&self, host: usize, vm: Option<VmId>) -> impl Iterator<Item = usize> {
         let config = &self.scenario.hosts[self.hosts[host].index].config;
-        let of_vm = move |id: counters::VdiskId| {
-            vm.is_none_or(|vm| config.vdisks[id.index()].vm == vm)
-        };
+        let of_vm =
+            move |id: counters::VdiskId| vm.is_none_or(|vm| config.vdisks[id.index()].vm == vm);
         let players = self.players.iter().enumerate();
         players
             .filter(move |(_, p)| p.host == host && p.is_running && of_vm(p.vdisk))

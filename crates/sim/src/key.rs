@@ -62,7 +62,8 @@ impl Key {
 
     #[inline]
     pub(crate) const fn host(self) -> usize {
-        ((self.0 >> Self::HOST_SHIFT) & ((1 << (Self::CLASS_SHIFT - Self::HOST_SHIFT)) - 1)) as usize
+        ((self.0 >> Self::HOST_SHIFT) & ((1 << (Self::CLASS_SHIFT - Self::HOST_SHIFT)) - 1))
+            as usize
     }
 
     #[inline]

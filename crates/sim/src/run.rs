@@ -156,7 +156,7 @@ impl HostSamplers {
     fn read(&mut self, scenario: &Scenario, host: usize, at: Time, engine: &Engine) {
         let is_sample = at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns;
         if is_sample {
-            self.samples.sample(at, engine.counters());
+            self.samples.sample(at, &engine.counters());
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
@@ -165,10 +165,10 @@ impl HostSamplers {
             if window.to == at
                 && let Some(mut sampler) = self.open[index].take()
             {
-                sampler.sample(at, engine.counters());
+                sampler.sample(at, &engine.counters());
                 self.windows[index] = Some(WindowView {
                     recording: sampler.finish(),
-                    counters: engine.counters().clone(),
+                    counters: engine.counters(),
                     limits: Limits::of(engine),
                 });
             }
@@ -183,7 +183,7 @@ impl HostSamplers {
 
 fn sampler(scenario: &Scenario, host: usize, from: Time, engine: &Engine) -> Sampler {
     let inventory = scenario.hosts[host].config.inventory();
-    Sampler::new(inventory, EPOCH_MS, from, engine.counters())
+    Sampler::new(inventory, EPOCH_MS, from, &engine.counters())
 }
 
 impl Limits {
@@ -205,8 +205,7 @@ impl Outcome {
         }
         hosts.sort_by_key(|host| host.index);
         log.sort_by_key(|line| (line.at, line.host));
-        let mut outcome =
-            Self { recordings: Vec::new(), windows: Vec::new(), log, ios };
+        let mut outcome = Self { recordings: Vec::new(), windows: Vec::new(), log, ios };
         outcome.windows.resize_with(scenario.windows.len(), Vec::new);
         for host in hosts {
             outcome.recordings.push(host.recording);

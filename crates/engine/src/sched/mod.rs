@@ -84,12 +84,7 @@ impl Sched {
 
     /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it.
     #[inline]
-    pub(crate) fn pop(
-        &mut self,
-        worlds: &mut [World],
-        ios: &Pool<Io>,
-        now: Time,
-    ) -> Option<(WorldId, u32)> {
+    pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &Pool<Io>, now: Time) -> Option<u32> {
         let chosen = self.choose(worlds, ios, now)?;
         let world = &mut worlds[chosen.index()];
         let io = world.queue.pop(ios)?;
@@ -101,11 +96,11 @@ impl Sched {
         world.last_block = ios[io].block.wrapping_add(ios[io].bytes >> 12);
         self.virtual_time = world.tags.share;
         if world.queue.is_empty() {
-            self.backlog.retain(|&other| other != chosen);
+            self.drop_from_backlog(chosen);
         } else {
             self.tag_head(world, ios, 0);
         }
-        Some((chosen, io))
+        Some(io)
     }
 
     /// Takes a command out of the middle, because it was aborted.
@@ -119,7 +114,14 @@ impl Sched {
         let queue = &mut worlds[world.index()].queue;
         queue.remove(ios, io);
         if queue.is_empty() {
-            self.backlog.retain(|&other| other != world);
+            self.drop_from_backlog(world);
+        }
+    }
+
+    #[inline]
+    fn drop_from_backlog(&mut self, world: WorldId) {
+        if let Some(at) = self.backlog.iter().position(|&other| other == world) {
+            self.backlog.swap_remove(at);
         }
     }
 

@@ -1,0 +1,228 @@
+//! Inputs and outputs of the engine as bytes.
+//!
+//! `n` is a number in seven bits a byte, lowest first; `b` a byte; `t` a text: `n` bytes of UTF-8.
+//!
+//! | input | code | fields |
+//! |---|---|---|
+//! | Submit | 1 | virtual disk `n`, operation `b`, sector `n`, bytes `n`, tag `n` |
+//! | Done | 2 | I/O `n`, status `b`, latency at the array `n` |
+//! | Abort | 3 | virtual disk `n`, tag `n` |
+//! | Set | 4 | a knob |
+//! | Path | 5 | path `n`, up `b` |
+//! | Power | 6 | VM `n`, on `b` |
+//! | RebootGuest | 7 | VM `n` |
+//! | Reboot | 8 | |
+//! | Tick | 9 | |
+//!
+//! | knob | code | fields |
+//! |---|---|---|
+//! | SchedNumReqOutstanding | 1 | device `n`, value `n` |
+//! | MaxQueueDepth | 2 | device `n`, value `n` |
+//! | QueueFull | 3 | device `n`, sample size `n`, threshold `n` |
+//! | Advanced | 4 | path of the option `t`, value `n` |
+//! | ModuleDepth | 5 | module `t`, value `n` |
+//! | Pvscsi | 6 | VM `n`, depth `n`, ring pages `n` |
+//! | PathPolicy | 7 | device `n`, policy `b`, for RoundRobin I/Os `n` and bytes `n`, for Latency I/Os `n` and nanoseconds `n` |
+//! | Allocation | 8 | virtual disk `n`, shares `n`, limit `n` (0 for none, else one more than it), reservation `n` |
+//!
+//! Operations, statuses and policies are numbered from 0 in the order of their tables below.
+//! Outputs are never read back: they only go into a digest.
+
+use std::io::Read;
+
+use counters::{DeviceId, IoId, Op, PathId, Status, VdiskId, VmId};
+use engine::{Advanced, Allocation, Dispatch, Driver, Event, Input, Knob, Output, PathPolicy, Request};
+
+use crate::{
+    Error,
+    blocks::{Reader, put, put_text},
+};
+
+const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Reserve, Op::Ats];
+const STATUSES: [Status; 7] = [
+    Status::Good,
+    Status::Busy,
+    Status::TaskSetFull,
+    Status::ReservationConflict,
+    Status::CheckCondition,
+    Status::PathLost,
+    Status::Aborted,
+];
+
+fn put_all<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
+    numbers.into_iter().for_each(|number| put(bytes, number));
+}
+
+/// Appends the code of an input and its fields.
+pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
+    match *input {
+        Input::Submit(Request { vdisk, op, lba, bytes: size, tag }) => {
+            put_all(bytes, [1, vdisk.0.into(), op as u64, lba, size.into(), tag.into()]);
+        }
+        Input::Done { io, status, array_ns } => {
+            put_all(bytes, [2, io.0.into(), status as u64, array_ns]);
+        }
+        Input::Abort { vdisk, tag } => put_all(bytes, [3, vdisk.0.into(), tag.into()]),
+        Input::Set(knob) => {
+            put(bytes, 4);
+            put_knob(bytes, &knob);
+        }
+        Input::Path { path, up } => put_all(bytes, [5, path.0.into(), up.into()]),
+        Input::Power { vm, on } => put_all(bytes, [6, vm.0.into(), on.into()]),
+        Input::RebootGuest(vm) => put_all(bytes, [7, vm.0.into()]),
+        Input::Reboot => put(bytes, 8),
+        Input::Tick => put(bytes, 9),
+    }
+}
+
+/// The fields of the input of that code; `None` when no input has it.
+pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<Input>, Error> {
+    Ok(Some(match code {
+        1 => Input::Submit(Request {
+            vdisk: VdiskId(from.number()?),
+            op: choice(from, &OPS)?,
+            lba: from.number()?,
+            bytes: from.number()?,
+            tag: from.number()?,
+        }),
+        2 => Input::Done {
+            io: IoId(from.number()?),
+            status: choice(from, &STATUSES)?,
+            array_ns: from.number()?,
+        },
+        3 => Input::Abort { vdisk: VdiskId(from.number()?), tag: from.number()? },
+        4 => Input::Set(knob(from)?),
+        5 => Input::Path { path: PathId(from.number()?), up: from.flag()? },
+        6 => Input::Power { vm: VmId(from.number()?), on: from.flag()? },
+        7 => Input::RebootGuest(VmId(from.number()?)),
+        8 => Input::Reboot,
+        9 => Input::Tick,
+        _ => return Ok(None),
+    }))
+}
+
+fn put_knob(bytes: &mut Vec<u8>, knob: &Knob) {
+    match *knob {
+        Knob::SchedNumReqOutstanding { device, value } => {
+            put_all(bytes, [1, device.0.into(), value.into()]);
+        }
+        Knob::MaxQueueDepth { device, value } => {
+            put_all(bytes, [2, device.0.into(), value.into()]);
+        }
+        Knob::QueueFull { device, sample_size, threshold } => {
+            put_all(bytes, [3, device.0.into(), sample_size.into(), threshold.into()]);
+        }
+        Knob::Advanced { option, value } => {
+            put(bytes, 4);
+            put_text(bytes, option.info().path);
+            put(bytes, value.into());
+        }
+        Knob::ModuleDepth { driver, value } => {
+            put(bytes, 5);
+            put_text(bytes, driver.module);
+            put(bytes, value.into());
+        }
+        Knob::Pvscsi { vm, depth, ring_pages } => {
+            put_all(bytes, [6, vm.0.into(), depth.into(), ring_pages.into()]);
+        }
+        Knob::PathPolicy { device, policy } => {
+            put_all(bytes, [7, device.0.into()]);
+            put_policy(bytes, policy);
+        }
+        Knob::Allocation { vdisk, allocation } => {
+            let Allocation { shares, limit_iops, reservation_iops } = allocation;
+            let limit = limit_iops.map_or(0, |limit| u64::from(limit) + 1);
+            put_all(bytes, [8, vdisk.0.into(), shares.into(), limit, reservation_iops.into()]);
+        }
+    }
+}
+
+fn knob<R: Read>(from: &mut Reader<R>) -> Result<Knob, Error> {
+    Ok(match from.byte()? {
+        1 => Knob::SchedNumReqOutstanding { device: device(from)?, value: from.number()? },
+        2 => Knob::MaxQueueDepth { device: device(from)?, value: from.number()? },
+        3 => Knob::QueueFull {
+            device: device(from)?,
+            sample_size: from.number()?,
+            threshold: from.number()?,
+        },
+        4 => {
+            let option = Advanced::from_path(&from.text()?);
+            let option = option.ok_or_else(|| from.damaged("an option that there is not"))?;
+            Knob::Advanced { option, value: from.number()? }
+        }
+        5 => {
+            let driver = Driver::from_module(&from.text()?);
+            let driver = driver.ok_or_else(|| from.damaged("a driver that there is not"))?;
+            Knob::ModuleDepth { driver, value: from.number()? }
+        }
+        6 => Knob::Pvscsi {
+            vm: VmId(from.number()?),
+            depth: from.number()?,
+            ring_pages: from.number()?,
+        },
+        7 => Knob::PathPolicy { device: device(from)?, policy: policy(from)? },
+        8 => Knob::Allocation { vdisk: VdiskId(from.number()?), allocation: allocation(from)? },
+        _ => return Err(from.damaged("a knob that there is not")),
+    })
+}
+
+fn device<R: Read>(from: &mut Reader<R>) -> Result<DeviceId, Error> {
+    from.number().map(DeviceId)
+}
+
+fn put_policy(bytes: &mut Vec<u8>, policy: PathPolicy) {
+    match policy {
+        PathPolicy::Fixed => put(bytes, 0),
+        PathPolicy::MostRecentlyUsed => put(bytes, 1),
+        PathPolicy::RoundRobin { iops, bytes: size } => put_all(bytes, [2, iops.into(), size]),
+        PathPolicy::Latency { sampling_ios, eval_ns } => {
+            put_all(bytes, [3, sampling_ios.into(), eval_ns]);
+        }
+    }
+}
+
+fn policy<R: Read>(from: &mut Reader<R>) -> Result<PathPolicy, Error> {
+    Ok(match from.byte()? {
+        0 => PathPolicy::Fixed,
+        1 => PathPolicy::MostRecentlyUsed,
+        2 => PathPolicy::RoundRobin { iops: from.number()?, bytes: from.number()? },
+        3 => PathPolicy::Latency { sampling_ios: from.number()?, eval_ns: from.number()? },
+        _ => return Err(from.damaged("a path policy that there is not")),
+    })
+}
+
+fn allocation<R: Read>(from: &mut Reader<R>) -> Result<Allocation, Error> {
+    let shares = from.number()?;
+    let limit_iops = match from.number::<u64>()? {
+        0 => None,
+        more => {
+            let limit = u32::try_from(more - 1);
+            Some(limit.map_err(|_| from.damaged("a number out of its range"))?)
+        }
+    };
+    Ok(Allocation { shares, limit_iops, reservation_iops: from.number()? })
+}
+
+fn choice<R: Read, T: Copy>(from: &mut Reader<R>, table: &[T]) -> Result<T, Error> {
+    let position = usize::from(from.byte()?);
+    table.get(position).copied().ok_or_else(|| from.damaged("a code that there is not"))
+}
+
+/// Appends an output, for its digest.
+pub(crate) fn put_output(bytes: &mut Vec<u8>, output: &Output) {
+    match *output {
+        Output::Dispatch(Dispatch { io, vdisk, path, op, offset, bytes: size }) => {
+            put_all(bytes, [1, io.0.into(), vdisk.0.into(), path.0.into()]);
+            put_all(bytes, [op as u64, offset.into(), size.into()]);
+        }
+        Output::Complete { vdisk, tag, status } => {
+            put_all(bytes, [2, vdisk.0.into(), tag.into(), status as u64]);
+        }
+        Output::Cancel { io, path } => put_all(bytes, [3, io.0.into(), path.0.into()]),
+        Output::Event(Event::DepthChanged { device, depth }) => {
+            put_all(bytes, [4, device.0.into(), depth.into()]);
+        }
+        Output::Event(Event::AllPathsDown { device }) => put_all(bytes, [5, device.0.into()]),
+    }
+}

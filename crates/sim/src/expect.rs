@@ -1,0 +1,84 @@
+//! What was expected of a run, held against what it showed.
+
+use std::borrow::Cow;
+
+use counters::{DeviceId, DeviceKind, Kind};
+use engine::HostConfig;
+use scenario::{Expectation, Scenario, Subject};
+
+use crate::Outcome;
+
+/// An expectation and what became of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checked<'a> {
+    /// What was expected.
+    pub expectation: &'a Expectation,
+    /// What was found, in the unit of the counter; the ratio where one was asked for. NaN when
+    /// there is no such figure.
+    pub figure: f64,
+    /// Whether it is as expected.
+    pub holds: bool,
+}
+
+/// Holds every expectation of a scenario against the outcome of its run.
+#[must_use]
+pub fn check<'a>(scenario: &'a Scenario, outcome: &Outcome) -> Vec<Checked<'a>> {
+    let checked = scenario.expectations.iter().map(|expectation| {
+        let over = |window| mean(scenario, outcome, expectation, window);
+        let here = over(expectation.window);
+        let figure = expectation.relative_to.map_or(here, |other| here / over(other));
+        Checked { expectation, figure, holds: expectation.bound.holds(figure) }
+    });
+    checked.collect()
+}
+
+/// The mean of the subjects' figures over a window.
+fn mean(scenario: &Scenario, outcome: &Outcome, of: &Expectation, window: usize) -> f64 {
+    let figure = |subject: &Subject| {
+        let (host, kind, name) = entity(scenario, subject);
+        let recording = &outcome.windows.get(window)?.get(host)?.recording;
+        recording.value(recording.find(kind, &name)?, of.counter, 0)
+    };
+    let sum: f64 = of.subjects.iter().map(|subject| figure(subject).unwrap_or(f64::NAN)).sum();
+    sum / of.subjects.len() as f64
+}
+
+/// The host of a subject, and how its row in the host's recordings is called.
+fn entity<'a>(scenario: &'a Scenario, subject: &Subject) -> (usize, Kind, Cow<'a, str>) {
+    let config = |host: usize| &scenario.hosts[host].config;
+    match *subject {
+        Subject::Vm { host, vm } => {
+            (host, Kind::Vm, config(host).vms[vm.index()].name.as_str().into())
+        }
+        Subject::Vdisk { host, vdisk } => {
+            let disk = &config(host).vdisks[vdisk.index()];
+            let vm = &config(host).vms[disk.vm.index()].name;
+            (host, Kind::VirtualDisk, format!("{vm}:{}", disk.name).into())
+        }
+        Subject::Device { host, device } => {
+            let (kind, name) = device_row(config(host), device);
+            (host, kind, name.into())
+        }
+        Subject::World { host, vm, device } => {
+            let world = config(host).vms[vm.index()].world;
+            let device = &config(host).devices[device.index()].name;
+            (host, Kind::World, format!("{device}-{world}").into())
+        }
+        Subject::Adapter { host, adapter } => {
+            (host, Kind::Adapter, config(host).adapters[adapter.index()].name.as_str().into())
+        }
+        Subject::Path { host, path } => {
+            (host, Kind::Path, config(host).paths[path.index()].name.as_str().into())
+        }
+    }
+}
+
+/// An NFS datastore has a row of its own kind.
+fn device_row(config: &HostConfig, id: DeviceId) -> (Kind, &str) {
+    let device = &config.devices[id.index()];
+    let kind = match device.kind {
+        DeviceKind::Nfs => Kind::NfsVolume,
+        DeviceKind::Scsi | DeviceKind::ProtocolEndpoint => Kind::Device,
+    };
+    (kind, &device.name)
+}

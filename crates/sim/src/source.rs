@@ -1,0 +1,68 @@
+//! Everything that a scenario is made from: its file, the parameter files that it names, and the
+//! settings given beside it. A journal carries it, so that a replay needs nothing else.
+
+use std::{fs, path::Path};
+
+use scenario::Scenario;
+
+use crate::Error;
+
+/// The texts that a scenario is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The name of the scenario file.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// Name and text of each parameter file that it names.
+    pub includes: Vec<(String, String)>,
+    /// Settings in force before the run begins, as [`Scenario::set`] takes them.
+    pub settings: Vec<String>,
+}
+
+impl Source {
+    /// Reads a scenario file and the parameter files that it names, puts the settings in force,
+    /// and keeps the texts.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is refused by [`Scenario::parse`], or a setting by
+    /// [`Scenario::set`].
+    pub fn load(path: &Path, settings: Vec<String>) -> Result<(Self, Scenario), Error> {
+        let file = path.display().to_string();
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => return Err(Error::File { file, error }),
+        };
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let mut source = Self { file, text, includes: Vec::new(), settings };
+        let mut includes = Vec::new();
+        let scenario = source.build(&mut |name| {
+            let text = fs::read_to_string(directory.join(name))
+                .map_err(|error| format!("file `{name}` cannot be read: {error}"))?;
+            includes.push((name.to_string(), text.clone()));
+            Ok(text)
+        })?;
+        source.includes = includes;
+        Ok((source, scenario))
+    }
+
+    /// The scenario again, from the texts alone.
+    ///
+    /// # Errors
+    /// As [`Source::load`].
+    pub fn scenario(&self) -> Result<Scenario, Error> {
+        self.build(&mut |name| {
+            let known = self.includes.iter().find(|(known, _)| known == name);
+            known.map(|(_, text)| text.clone()).ok_or(format!("file `{name}` is missing"))
+        })
+    }
+
+    fn build(
+        &self,
+        include: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Scenario, Error> {
+        let mut scenario = Scenario::parse(&self.file, &self.text, include)?;
+        self.settings.iter().try_for_each(|line| scenario.set(line))?;
+        Ok(scenario)
+    }
+}

@@ -1,0 +1,43 @@
+//! Several who look on at one run: two at once, or perhaps none.
+
+use counters::Time;
+use engine::{Input, Output};
+
+use crate::Watch;
+
+impl<A: Watch, B: Watch> Watch for (A, B) {
+    #[inline]
+    fn before(&mut self, at: Time) {
+        self.0.before(at);
+        self.1.before(at);
+    }
+
+    #[inline]
+    fn input(&mut self, host: usize, at: Time, input: &Input) {
+        self.0.input(host, at, input);
+        self.1.input(host, at, input);
+    }
+
+    #[inline]
+    fn output(&mut self, host: usize, at: Time, output: &Output) {
+        self.0.output(host, at, output);
+        self.1.output(host, at, output);
+    }
+}
+
+impl<W: Watch> Watch for Option<W> {
+    #[inline]
+    fn before(&mut self, at: Time) {
+        self.iter_mut().for_each(|watch| watch.before(at));
+    }
+
+    #[inline]
+    fn input(&mut self, host: usize, at: Time, input: &Input) {
+        self.iter_mut().for_each(|watch| watch.input(host, at, input));
+    }
+
+    #[inline]
+    fn output(&mut self, host: usize, at: Time, output: &Output) {
+        self.iter_mut().for_each(|watch| watch.output(host, at, output));
+    }
+}
