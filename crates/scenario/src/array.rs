@@ -4,7 +4,7 @@ use model::{ArrayConfig, Cost, Qos, Service, Spread, VolumeConfig, WriteProtocol
 
 use crate::{
     Array, Error, Target,
-    names::Names,
+    names::{self, Names},
     reader::{Node, Table},
 };
 
@@ -78,15 +78,18 @@ impl Arrays {
         Ok(())
     }
 
-    /// The array that a table's `array` names; it may be left out when there is one.
+    /// The array that a table's `array` names; it may be left out when there is only one.
     pub(crate) fn array_of(&self, table: &Table<'_>) -> Result<usize, Error> {
-        match table.get("array") {
-            Some(node) => self.names.find_one(&node),
-            None if self.arrays.len() == 1 => Ok(0),
-            None => Err(table
-                .need("array")
-                .err()
-                .unwrap_or_else(|| table.node().error("`array` is missing"))),
+        if let Some(node) = table.get("array") {
+            return self.names.find_one(&node);
+        }
+        match self.arrays.as_slice() {
+            [_] => Ok(0),
+            [] => Err(table.node().error("there is no array; it is an [array.NAME]")),
+            many => {
+                let all = names::list(many.iter().map(|array| array.name.as_str()));
+                Err(table.node().error(&format!("`array` is missing; it is one of {all}")))
+            }
         }
     }
 

@@ -1,13 +1,14 @@
 //! `[datastore.NAME]`: the device that each host sees of it, and the paths to that device.
 
 use counters::{AdapterId, DeviceId, DeviceKind};
-use engine::{AdapterConfig, DeviceConfig, Driver, PathConfig, PathPolicy, SchedPolicy, Transport};
+use engine::{
+    AdapterConfig, DeviceConfig, Driver, HostConfig, PathConfig, PathPolicy, SchedPolicy, Transport,
+};
 use model::Qos;
 
 use crate::{
     Error, Target,
     array::{Arrays, count},
-    esxcli::dsnro_max,
     host::{Hosts, adapter_of},
     names::Names,
     reader::{Node, Table},
@@ -20,6 +21,9 @@ const PATHS_MAX: usize = 32;
 const PATHS_TOTAL_MAX: usize = 4_000_000;
 /// Ids are 16 bits wide.
 pub(crate) const IDS_MAX: usize = 65_535;
+/// The most that DSNRO is on any device of any version: that of a protocol endpoint [LAMW].
+const DSNRO_MAX: u32 = 4096;
+
 const KEYS: &[&str] = &[
     "count",
     "kind",
@@ -163,6 +167,7 @@ impl Datastores {
         devices.push(device.clone());
         self.add_paths(common, host, id, hosts)?;
         let config = &hosts.hosts[host].config;
+        common.check_dsnro(config, id)?;
         if config.devices.len() > IDS_MAX || config.paths.len() > IDS_MAX {
             let message =
                 format!("host `{}` has too many devices or paths; at most {IDS_MAX}", config.name);
@@ -199,6 +204,24 @@ impl Datastores {
 }
 
 impl<'a> Common<'a> {
+    /// `dsnro` is what `storage core device set -O` would take on that host.
+    fn check_dsnro(&self, config: &HostConfig, device: DeviceId) -> Result<(), Error> {
+        let (Some(node), Some(dsnro)) = (self.table.get("dsnro"), self.device.dsnro) else {
+            return Ok(());
+        };
+        let (host, version) = (&config.name, config.version);
+        let path = config.paths.iter().find(|path| path.device == device);
+        let depth = path.map_or(0, |path| config.adapters[path.adapter.index()].lun_depth);
+        let message = if version.has_global_dsnro() {
+            format!("host `{host}` has no such setting of a device; ESXi 5.5 has")
+        } else if version.refuses_dsnro_above_depth() && dsnro > depth {
+            format!("`{dsnro}` is out of range; on host `{host}` it is 1 to {depth}, the depth")
+        } else {
+            return Ok(());
+        };
+        Err(node.error(&message))
+    }
+
     fn read(table: Table<'a>, arrays: &Arrays, hosts: &Hosts) -> Result<Self, Error> {
         let kinds =
             [("vmfs", Kind::Vmfs), ("rdm", Kind::Rdm), ("nfs", Kind::Nfs), ("vvol", Kind::Vvol)];
@@ -346,7 +369,7 @@ fn device(table: &Table<'_>, kind: Kind) -> Result<DeviceConfig, Error> {
     Ok(DeviceConfig {
         name: String::new(),
         kind,
-        dsnro: table.read("dsnro", |node| node.integer32(1..=dsnro_max(kind)))?,
+        dsnro: table.read("dsnro", |node| node.integer32(1..=DSNRO_MAX))?,
         policy: table.read("scheduler", |node| node.choice(&policies))?,
         path_policy: table
             .read("path_policy", |node| node.choice(&paths))?
@@ -371,9 +394,9 @@ fn device_name(node: &Node<'_>) -> Result<String, Error> {
 /// An NAA 6 identifier made from the names of array and volume.
 fn naa(array: &str, volume: &str) -> String {
     let bytes = array.bytes().chain([b'/']).chain(volume.bytes());
-    // FNV-1a, for its four lines.
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    // FNV-1a of 128 bits: the same in every run, and short.
+    let hash = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
     });
-    format!("naa.6{:07x}{:08x}{hash:016x}", hash >> 36, hash as u32)
+    format!("naa.6{:031x}", hash >> 4)
 }

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use counters::{DeviceId, DeviceKind, MILLISECOND, VmId};
 use engine::{Advanced, Driver, GuestOs, HostConfig, Knob, PathPolicy, Version};
 
-use crate::{Host, guest, names};
+use crate::{Host, datastore::is_network, guest, names};
 
 /// What a line sets, and on which host.
 pub(crate) type Settings = Vec<(usize, Knob)>;
@@ -235,7 +235,10 @@ fn device(options: &Options, host: &HostConfig) -> Result<Option<DeviceId>, Stri
 fn nowhere(options: &Options, hosts: &[(usize, &Host)]) -> String {
     let configs = || hosts.iter().map(|(_, host)| &host.config);
     if let Some(module) = options.get('m').filter(|_| options.get('d').is_none()) {
-        let loaded = configs().flat_map(|host| &host.adapters).map(|a| a.driver.module);
+        let loaded = configs()
+            .flat_map(|host| &host.adapters)
+            .filter(|a| !is_network(a))
+            .map(|a| a.driver.module);
         return names::unknown("loaded module", module, loaded);
     }
     let scsi = |device: &&engine::DeviceConfig| device.kind != DeviceKind::Nfs;
@@ -246,8 +249,7 @@ fn nowhere(options: &Options, hosts: &[(usize, &Host)]) -> String {
 
 fn core_device_set(options: &Options, host: &HostConfig) -> Knobs {
     let Some(device) = device(options, host)? else { return Ok(Vec::new()) };
-    let kind = host.devices[device.index()].kind;
-    let dsnro = options.number('O', 1..=dsnro_max(kind))?;
+    let dsnro = options.number('O', 1..=dsnro_max(host, device))?;
     if dsnro.is_some() && host.version.has_global_dsnro() {
         return Err(format!(
             "ESXi {} has no such setting of a device: use `system settings advanced set -o \
@@ -267,16 +269,16 @@ fn core_device_set(options: &Options, host: &HostConfig) -> Knobs {
     Ok(knobs)
 }
 
-/// DSNRO goes to 256 [HP], that of a protocol endpoint to 4,096 [LAMW].
-pub(crate) fn dsnro_max(kind: DeviceKind) -> u32 {
-    if kind == DeviceKind::ProtocolEndpoint { 4096 } else { 256 }
+/// DSNRO goes to 256 [HP]; from ESXi 6.5 on as far as the device's depth [S1].
+fn dsnro_max(host: &HostConfig, device: DeviceId) -> u32 {
+    if host.version.refuses_dsnro_above_depth() { depth_max(host, device) } else { 256 }
 }
 
 /// The most that any driver below a device gives [QD254].
 fn depth_max(host: &HostConfig, device: DeviceId) -> u32 {
     let paths = host.paths.iter().filter(|path| path.device == device);
-    let depths = paths.filter_map(|path| host.adapters.get(path.adapter.index()));
-    depths.map(|adapter| adapter.driver.depth_max).max().unwrap_or(1)
+    let depths = paths.map(|path| host.adapters[path.adapter.index()].driver.depth_max);
+    depths.max().unwrap_or(1)
 }
 
 /// The two settings of adaptive throttling; the threshold is at most the sample size [LAMW].

@@ -1,15 +1,14 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use counters::{PathId, Time};
 use engine::Knob;
 
 use crate::{
-    Action, Error, Host, TimedEvent,
-    depth::Depths,
-    esxcli, guest, names,
+    Action, Error, Host, TimedEvent, esxcli, guest, names,
     reader::{Node, Table},
+    rehearsal::Rehearsal,
     vm::{self, Site},
     workload::Workloads,
 };
@@ -72,16 +71,16 @@ pub(crate) fn read<'a>(
     Ok(events)
 }
 
-/// Refuses depths and limits that the hosts would refuse at that moment.
-pub(crate) fn check_depths(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
-    let mut depths: BTreeMap<usize, Depths<'_>> = BTreeMap::new();
-    for Placed { event, node } in events {
-        let depths = depths.entry(event.host).or_insert_with(|| Depths::new(&hosts[event.host]));
-        match &event.action {
-            Action::Set(knob) => depths.set(knob).map_err(|message| node.error(&message))?,
-            Action::Reboot => depths.reboot(),
-            _ => {}
-        }
+/// Refuses what the hosts would refuse at that moment.
+pub(crate) fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
+    let mut rehearsals = BTreeMap::new();
+    for Placed { event: TimedEvent { at, host, action }, node } in events {
+        let refuse = |message: String| node.error(&message);
+        let rehearsal = match rehearsals.entry(*host) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Rehearsal::new(&hosts[*host]).map_err(refuse)?),
+        };
+        rehearsal.event(*at, action).map_err(refuse)?;
     }
     Ok(())
 }

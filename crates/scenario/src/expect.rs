@@ -16,7 +16,7 @@ use crate::{
 };
 
 const WINDOWS_MAX: usize = 10_000;
-const EXPECTATIONS_MAX: usize = 100_000;
+const EXPECTATIONS_MAX: usize = 10_000;
 /// The window that every scenario has: all of it after the warm-up.
 pub(crate) const RUN: &str = "run";
 

@@ -134,7 +134,6 @@ pub(crate) fn adapter_of(host: &Host, node: &Node<'_>) -> Result<AdapterId, Erro
     let adapters = &host.config.adapters;
     adapters.iter().position(|adapter| adapter.name == name).map(AdapterId::new).ok_or_else(|| {
         let known = adapters.iter().map(|adapter| adapter.name.as_str());
-        let noun = format!("adapter on {}", host.config.name);
-        node.error(&names::unknown(&noun, name, known))
+        node.error(&names::unknown("adapter", name, known))
     })
 }

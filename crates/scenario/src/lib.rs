@@ -6,7 +6,6 @@
 
 mod array;
 mod datastore;
-mod depth;
 mod error;
 mod esxcli;
 mod event;
@@ -16,6 +15,7 @@ mod guest;
 mod host;
 mod names;
 mod reader;
+mod rehearsal;
 mod scenario;
 mod types;
 mod units;
@@ -29,3 +29,4 @@ pub use types::{
     Action, Array, Bound, Expectation, Host, Scenario, Subject, Target, TimedEvent, Window,
     Workload,
 };
+pub use units::duration as parse_duration;

@@ -149,7 +149,7 @@ pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
         return None;
     }
     let near = known.map(|other| (edits(name, other), other)).min()?;
-    (near.0 <= 1.max(name.chars().count() / 3)).then_some(near.1)
+    (near.0 <= name.chars().count() / 3).then_some(near.1)
 }
 
 /// The edit distance of two names: insertions, deletions, replacements.
@@ -174,7 +174,8 @@ mod tests {
     #[test]
     fn a_mistyped_name_finds_the_one_that_was_meant() {
         let known = ["threads", "think", "rate"];
-        let table = [("thread", Some("threads")), ("thin", Some("think")), ("banana", None)];
+        let table =
+            [("thread", Some("threads")), ("thin", Some("think")), ("banana", None), ("r", None)];
         for (name, near) in table {
             assert_eq!(nearest(name, known.into_iter()), near, "{name}");
         }

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use counters::{Controller, SECOND, VmId};
+use counters::{Controller, SECOND, Time, VmId};
 use engine::{HostConfig, Knob, PVSCSI_COMMANDS_PER_PAGE, VscsiConfig};
 
 use crate::{
-    Error, Host, Scenario,
-    depth::Depths,
-    esxcli, event, expect,
+    Error, Host, Scenario, esxcli, event, expect,
     expect::Windows,
     reader::{self, File, Node, Table},
+    rehearsal::Rehearsal,
     vm::Site,
     workload::{Include, Workloads},
 };
@@ -111,7 +110,7 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
     let events = event::read(root, &mut site, &workloads, duration_ns)?;
-    event::check_depths(&events, &site.hosts.hosts)?;
+    event::rehearse(&events, &site.hosts.hosts)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
     Ok(Scenario {
@@ -140,7 +139,7 @@ fn sample(root: &Table<'_>, duration_ns: u64) -> Result<u64, Error> {
     let sample_ns = node.positive_duration()?;
     if sample_ns > duration_ns || duration_ns / sample_ns > SAMPLES_MAX {
         return Err(node.error(&format!(
-            "a run has 1 to {SAMPLES_MAX} samples; it must be longer, and not above `duration`"
+            "it must give 1 to {SAMPLES_MAX} samples in the `duration` of the run"
         )));
     }
     Ok(sample_ns)
@@ -152,8 +151,8 @@ fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
     let known: Vec<_> = hosts.iter().enumerate().collect();
     let settings = esxcli::settings(line, &known)?;
     for own in settings.chunk_by(|a, b| a.0 == b.0) {
-        let mut depths = Depths::new(&hosts[own[0].0]);
-        own.iter().try_for_each(|(_, knob)| depths.set(knob))?;
+        let mut rehearsal = Rehearsal::new(&hosts[own[0].0])?;
+        own.iter().try_for_each(|(_, knob)| rehearsal.set(Time::ZERO, *knob))?;
     }
     for (host, knob) in settings {
         hosts[host].apply(knob);

@@ -44,8 +44,11 @@ const BYTES_PER_SECOND: &[(&str, f64)] = &[
     ("gib/s", 1_073_741_824.0),
 ];
 
-/// A duration in nanoseconds, 0 to 100 days.
-pub(crate) fn duration(text: &str) -> Result<u64, String> {
+/// A duration with its unit (`500us`, `30s`, `5min`) in nanoseconds, 0 to 100 days.
+///
+/// # Errors
+/// What is wrong and what is allowed, without the place.
+pub fn duration(text: &str) -> Result<u64, String> {
     let allowed = "a duration is a number with its unit, as \"500us\", \"0.37ms\", \"30s\", \
                    \"5min\" or \"2h\"";
     let nanos = scaled(text, NANOS).ok_or_else(|| format!("`{text}` is no duration; {allowed}"))?;

@@ -128,7 +128,7 @@ fn lines_that_are_refused() {
         "storage core device set -d ENDPOINT -O 64 -O 32",
         "storage core device set -d ENDPOINT -O many",
         "storage core device set -d ENDPOINT -O -1",
-        "esx: storage core device set -d SHARED -O 257",
+        "esx: storage core device set -d SHARED -O 513",
         "esx: storage core device set -d SHARED -O 0",
         "storage core device set -d ENDPOINT -O 4097",
         "esx: storage core device set -d SHARED -m 513",
@@ -202,6 +202,6 @@ fn a_setting_that_a_host_refuses_changes_nothing() {
     let before = scenario.clone();
     let line = "esx-1: storage core device set -d naa.600a0b80001111550000f35b93e19350 -O 129";
     let error = scenario.set(line).unwrap_err().to_string();
-    assert!(error.ends_with("at most 128, which is the device's depth"), "{error}");
+    assert!(error.ends_with("allowed is 1 to 32, the Device Max Queue Depth"), "{error}");
     assert_eq!(scenario, before);
 }
