@@ -1,2 +1,58 @@
-//! The checks of the house.
-fn main() {}
+//! The checks of the house (`cargo xtask check`) and the one test command (`cargo xtask test`).
+//!
+//! It stands beside the stack: no other crate uses it. Each check is one small file under
+//! `checks/`, and each has a bad example in its test.
+
+#![expect(clippy::print_stdout, reason = "its output is what it is run for")]
+#![expect(clippy::print_stderr, reason = "refusals go to stderr")]
+
+mod checks;
+mod house;
+mod rust;
+mod steps;
+
+use std::process::ExitCode;
+
+use house::House;
+
+const USAGE: &str = "usage: cargo xtask check   the checks of the house
+       cargo xtask test    every check there is, and every test";
+
+fn main() -> ExitCode {
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let outcome = match command.as_str() {
+        "check" => check(),
+        "test" => steps::test(),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(line) => {
+            eprintln!("{line}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check() -> Result<String, String> {
+    let house = House::read()?;
+    let mut findings = 0;
+    for (name, check) in checks::ALL {
+        for finding in check(&house) {
+            println!("{name}: {finding}");
+            findings += 1;
+        }
+    }
+    match findings {
+        0 => Ok(format!(
+            "check: {} rules hold in {} files; {}",
+            checks::ALL.len(),
+            house.files.len(),
+            checks::functions::summary(&house)
+        )),
+        _ => Err(format!("check: {findings} findings")),
+    }
+}
