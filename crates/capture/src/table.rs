@@ -1,0 +1,126 @@
+//! Recordings as one plain table, for spreadsheets, data frames and databases.
+//!
+//! A row is an object at an instant: host, time, kind, name, what it belongs to, and a column for
+//! each counter by its key. An empty cell or null is a value that the source does not have.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
+
+use counters::{Counter, Entity, EntityId, Kind, Recording};
+
+/// The columns of names, in the order of [`names`].
+pub(crate) const NAMES: [&str; 6] = ["host", "kind", "object", "vm", "device", "adapter"];
+
+/// Writes the table as CSV, with times as `2026-03-02T10:00:00Z`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_csv(recordings: &[Recording], out: &mut impl Write) -> io::Result<()> {
+    let counters = counters(recordings);
+    let keys: Vec<&str> = counters.iter().map(|counter| counter.info().key).collect();
+    writeln!(out, "time,{},{}", NAMES.join(","), keys.join(","))?;
+    for recording in recordings {
+        for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
+            let names = names(recording, entity).map(|name| quoted(name.unwrap_or_default()));
+            let names = names.join(",");
+            for (sample, &time_ms) in recording.times_ms.iter().enumerate() {
+                write!(out, "{},{names}", iso(time_ms))?;
+                for &counter in &counters {
+                    match recording.value(id, counter, sample) {
+                        Some(value) => write!(out, ",{value}")?,
+                        None => write!(out, ",")?,
+                    }
+                }
+                writeln!(out)?;
+            }
+        }
+    }
+    out.flush()
+}
+
+/// Every counter that a recording has, in the order of the table of counters.
+pub(crate) fn counters(recordings: &[Recording]) -> Vec<Counter> {
+    let all = recordings.iter().flat_map(|recording| recording.columns().map(|column| column.1));
+    all.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+pub(crate) fn names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option<&'a str>; 6] {
+    let name = |id: Option<EntityId>| id.map(|id| recording.entity(id).name.as_str());
+    [
+        Some(&recording.host),
+        Some(label(entity.kind)),
+        Some(&entity.name),
+        name(entity.vm),
+        name(entity.device),
+        name(entity.adapter),
+    ]
+}
+
+const fn label(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Adapter => "adapter",
+        Kind::Path => "path",
+        Kind::Device => "device",
+        Kind::World => "world",
+        Kind::Partition => "partition",
+        Kind::NfsVolume => "nfs volume",
+        Kind::Vm => "vm",
+        Kind::VirtualDisk => "virtual disk",
+    }
+}
+
+/// A CSV cell, quoted where it has to be.
+fn quoted(name: &str) -> String {
+    if name.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.into()
+    }
+}
+
+fn iso(time_ms: i64) -> String {
+    let stamp = crate::format_stamp(time_ms);
+    // MM/DD/YYYY HH:MM:SS; years beyond 9999 have more digits.
+    let (date, time) = stamp.split_once(' ').unwrap_or((&stamp, ""));
+    let (month_day, year) = date.rsplit_once('/').unwrap_or((date, ""));
+    let millis = time_ms.rem_euclid(1_000);
+    let fraction = if millis == 0 { String::new() } else { format!(".{millis:03}") };
+    format!("{year}-{}T{time}{fraction}Z", month_day.replace('/', "-"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn recording() -> Recording {
+        let mut recording = Recording::new("esx01".into());
+        recording.times_ms = vec![1_772_445_600_000, 1_772_445_605_500];
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        let mut world = Entity::new(Kind::World, "naa.1-7".into());
+        world.device = Some(device);
+        recording.add_entity(world);
+        let nfs = Entity::new(Kind::NfsVolume, "a, \"b\"".into());
+        recording.add_entity(nfs);
+        recording.set_column(device, Counter::Load, vec![1.97, f64::NAN]);
+        recording.set_column(EntityId(1), Counter::Shares, vec![1000.0, 1000.0]);
+        recording
+    }
+
+    #[test]
+    fn csv_has_a_row_for_every_object_and_instant() {
+        let mut out = Vec::new();
+        write_csv(&[recording()], &mut out).expect("memory takes all");
+        let expected = "\
+time,host,kind,object,vm,device,adapter,shares,load
+2026-03-02T10:00:00Z,esx01,device,naa.1,,,,,1.97
+2026-03-02T10:00:05.500Z,esx01,device,naa.1,,,,,
+2026-03-02T10:00:00Z,esx01,world,naa.1-7,,naa.1,,1000,
+2026-03-02T10:00:05.500Z,esx01,world,naa.1-7,,naa.1,,1000,
+2026-03-02T10:00:00Z,esx01,nfs volume,\"a, \"\"b\"\"\",,,,,
+2026-03-02T10:00:05.500Z,esx01,nfs volume,\"a, \"\"b\"\"\",,,,,
+";
+        assert_eq!(String::from_utf8(out).expect("text"), expected);
+    }
+}
