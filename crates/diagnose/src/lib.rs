@@ -32,5 +32,5 @@ pub use verdict::diagnose;
 
 pub(crate) use observe::{
     Adapter, Device, Flow, FullQueue, Host, Motion, Path, Spell, Vdisk, World, halves_and_climbs,
-    largest, little, mean, quantile, unrest_percent,
+    is_round, largest, little, mean, quantile, unrest_percent,
 };

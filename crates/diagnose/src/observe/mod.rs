@@ -11,7 +11,7 @@ use counters::{Counter, Entity, EntityId, Kind, Recording};
 
 pub(crate) use flow::{Flow, little};
 pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
-pub(crate) use series::{Column, largest, mean, quantile, unrest_percent};
+pub(crate) use series::{Column, is_round, largest, mean, quantile, unrest_percent};
 pub(crate) use spell::Spell;
 pub(crate) use vdisk::Vdisk;
 
@@ -158,12 +158,14 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The length of a sample's interval in seconds; the first one's is taken from the second.
+    /// The length of a sample's interval in seconds; the first one's is taken from the second,
+    /// and that of a single one is esxtop's default.
     pub(crate) fn interval_s(&self, sample: usize) -> f64 {
+        const DEFAULT_S: f64 = 5.0;
         let end = sample.max(1);
         match (self.times_ms.get(end - 1), self.times_ms.get(end)) {
             (Some(from), Some(to)) => to.saturating_sub(*from).max(0) as f64 / 1000.0,
-            _ => 0.0,
+            _ => DEFAULT_S,
         }
     }
 

@@ -4,7 +4,7 @@ use counters::{Counter, EntityId, Recording};
 
 use super::{
     Device, Path,
-    series::{Column, largest, most_frequent},
+    series::{Column, is_round, largest, most_frequent},
     spell::Spell,
 };
 use crate::Threshold;
@@ -64,8 +64,23 @@ pub(crate) struct FullQueue {
     pub(crate) wait_ms: f64,
     /// VMs that compete for it.
     pub(crate) competitors: usize,
+    /// Whether it is full in bursts that the samples mostly miss.
+    pub(crate) in_bursts: bool,
     /// The share of the spell's samples that caught the queue full.
     pub(crate) caught: f64,
+}
+
+impl FullQueue {
+    /// What the way it was seen is worth: a factor for a confidence.
+    pub(crate) fn weight(&self) -> f64 {
+        let seen = if self.in_bursts { 0.6 } else { 0.9 + 0.1 * self.caught };
+        seen * self.spell.weight()
+    }
+
+    /// How it is full, as part of a sentence.
+    pub(crate) const fn in_bursts_text(&self) -> &'static str {
+        if self.in_bursts { " in bursts" } else { "" }
+    }
 }
 
 /// Mean use from which a queue counts as full without being caught so.
@@ -105,19 +120,34 @@ impl Device<'_> {
             self.slot_wait_ms(sample) >= limit(Threshold::KavgMs)
                 && waiting(sample) >= limit(Threshold::Waiting)
         })?;
-        // Bursts: full in some samples only. Never full: the wait is not for a slot.
         const SOMETIMES: f64 = 0.2;
-        if spell.share(|sample| self.is_full(sample)) < SOMETIMES {
+        let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
+        let competitors = self.competitors(&spell.samples);
+        if in_bursts && !self.may_fill_in_bursts(&spell, competitors) {
             return None;
         }
         Some(FullQueue {
             depth: most_frequent(self.queue.dqlen.over(&spell.samples))?,
             waiting: spell.mean(waiting),
             wait_ms: self.flow.per_command(&spell.samples, |_, sample| self.slot_wait_ms(sample)),
-            competitors: self.competitors(&spell.samples),
+            competitors,
+            in_bursts,
             caught: spell.share(|sample| self.queue.is_caught_full(sample)),
             spell,
         })
+    }
+
+    /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
+    /// of d leaves n - d waiting for d in service, so wait and service give n away: a driver's
+    /// default of 64 a VM is the most to expect. A flat, round rate is rather a limit.
+    fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
+        const DRIVER_DEPTH: f64 = 64.0;
+        let depth = spell.mean(|sample| self.queue.dqlen.or_zero(sample));
+        let wait = spell.mean(|sample| self.flow.waiting(sample));
+        let service = spell.mean(|sample| self.in_slots(sample));
+        let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
+        let limited = is_round(self.flow.mean_rate(&spell.samples));
+        burst <= DRIVER_DEPTH * competitors.max(1) as f64 && !limited
     }
 
     /// VMs that compete for the device: each sends at least one command for every 128 of all. One

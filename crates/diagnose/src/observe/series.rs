@@ -76,6 +76,16 @@ pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
     quantile(steps, 0.5)
 }
 
+/// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
+pub(crate) fn is_round(rate: f64) -> bool {
+    const LEADING: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
+    if rate < 1.0 {
+        return false;
+    }
+    let leading = rate / 10_f64.powf(rate.log10().floor());
+    LEADING.iter().any(|round| (leading - round).abs() <= 0.01 * round)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +108,12 @@ mod tests {
     fn the_most_frequent_value_is_found() {
         assert_eq!(most_frequent([128.0, 32.0, 32.0, 128.0]), Some(128.0));
         assert_eq!(most_frequent([128.0, 32.0, 32.0]), Some(32.0));
+    }
+
+    #[test]
+    fn settings_are_round() {
+        assert!([1_000.0, 2_512.0, 64_500.0 / 43.0].map(is_round).iter().all(|round| *round));
+        assert!([0.0, 0.5, 1_370.0, 33_000.0].map(is_round).iter().all(|round| !round));
     }
 
     #[test]

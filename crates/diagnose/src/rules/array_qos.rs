@@ -5,10 +5,10 @@
 //! faster: another VM's volume behind the same protocol endpoint, another device, or the same one
 //! when it asked for less.
 
-use super::{Case, changes, is_round, latency_evidence, number};
+use super::{Case, changes, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, mean, observe::little, quantile,
-    unrest_percent,
+    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, is_round, mean, observe::little,
+    quantile, unrest_percent,
 };
 
 /// How many times faster the others must be.
@@ -17,6 +17,10 @@ const CONTRAST: f64 = 5.0;
 const SPREAD: f64 = 1.5;
 /// Commands in flight below which nobody is being held back.
 const HELD: f64 = 2.0;
+
+/// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
+/// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
+const NARROW: f64 = 8.0;
 
 /// A flow that is held to a rate.
 struct Held<'a> {
@@ -65,15 +69,18 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let davg = device.flow.per_command(&spell.samples, Flow::davg);
     let inside = |share| quantile(spell.samples.iter().map(|s| device.flow.in_flight(*s)), share);
     let spread = inside(0.9)? / inside(0.1)?.max(f64::MIN_POSITIVE);
-    let round = is_round(device.flow.mean_rate(&spell.samples));
-    if spread < SPREAD && !round {
-        return None;
-    }
+    let rate = device.flow.mean_rate(&spell.samples);
     let own = (device.quickest_ms * CONTRAST <= davg)
         .then(|| ("the same device under less load".into(), device.quickest_ms));
     let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
-    let certainty =
-        0.55 + f64::from(u8::from(spread >= SPREAD)) * 0.15 + 0.1 * f64::from(u8::from(round));
+    let quick = faster.1 < device.limits.get(Threshold::FlashMs);
+    let signs = [spread >= SPREAD, quick && little(rate, faster.1) < NARROW, is_round(rate)];
+    let certainty = match signs.iter().filter(|sign| **sign).count() {
+        0 => return None,
+        1 => 0.65,
+        2 => 0.75,
+        _ => 0.85,
+    };
     Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
 }
 
@@ -88,7 +95,7 @@ fn faster_peer(
     let peers = case.host.busy_devices().filter(|peer| {
         peer.id != device.id
             && case.host.adapters_of(peer).iter().any(|adapter| adapters.contains(adapter))
-            && peer.flow.in_flight(spell.samples[0]) > 0.0
+            && peer.flow.mean_rate(&spell.samples) > 0.0
     });
     let latencies = peers
         .map(|peer| (peer.flow.name.to_owned(), peer.flow.per_command(&spell.samples, Flow::davg)));
@@ -107,7 +114,7 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
     let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
     let grain = 100.0 * 2.0 / commands.max(1.0);
     let allowed = device.limits.get(Threshold::FlatPercent).max(grain);
-    (unrest_percent(&rates)? <= allowed).then_some(spell)
+    unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed).then_some(spell)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {

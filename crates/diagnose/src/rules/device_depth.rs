@@ -38,8 +38,9 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     let next = virtual_disk::on(case, device);
     let mut finding = case.finding(Cause::DeviceDepth, device.flow.name, &full.spell);
     finding.sentence = format!(
-        "The device queue of {name} is full: its {} slots (DQLEN, the depth of the HBA's driver) \
+        "The device queue of {name} is full{}: its {} slots (DQLEN, the depth of the HBA's driver) \
          are taken while {} commands wait {} ms each in the VMkernel{}.",
+        full.in_bursts_text(),
         number(full.depth),
         number(full.waiting),
         number(full.wait_ms),
@@ -51,7 +52,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     );
     finding.standing = full.waiting;
     finding.evidence = queue_evidence(device, &full.spell);
-    finding.confidence = certainty * full.spell.weight() * (0.9 + 0.1 * full.caught);
+    finding.confidence = certainty * full.weight();
     finding.raise_confidence = vec![format!(
         "\"Device Max Queue Depth\" of `{}`: {} confirms it",
         changes::list_device(name),

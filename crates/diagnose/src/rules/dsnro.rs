@@ -63,7 +63,7 @@ fn judge(
     if let Some(above) = above {
         finding.evidence.push(Evidence::new("DQLEN without competition", above, ""));
     }
-    finding.confidence = certainty * full.spell.weight() * (0.9 + 0.1 * full.caught);
+    finding.confidence = certainty * full.weight();
     finding.raise_confidence = vec![format!(
         "\"No of outstanding IOs with competing worlds\" and \"Device Max Queue Depth\" of `{}`",
         changes::list_device(name)

@@ -1,9 +1,9 @@
 //! An IOPS limit on a virtual disk: the host itself holds a disk to a rate, also when nothing is
 //! congested. Its commands wait in the VMkernel while the device has slots free.
 
-use super::{Case, changes, is_round, number};
+use super::{Case, changes, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, World, mean, unrest_percent,
+    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, World, is_round, mean, unrest_percent,
 };
 
 /// Part of the latency that must be wait in the VMkernel.
@@ -21,6 +21,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 
 /// The samples in which a VM waits on a device that has room, at a rate that does not move.
 fn held(case: &Case<'_>, device: &Device<'_>, world: &World<'_>) -> Option<Spell> {
+    if device.full.is_some() {
+        return None;
+    }
     let flow = &world.flow;
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
@@ -28,12 +31,11 @@ fn held(case: &Case<'_>, device: &Device<'_>, world: &World<'_>) -> Option<Spell
             && flow.qavg(sample) >= MOSTLY_WAIT * flow.gavg(sample)
             && flow.waiting(sample) >= limit(Threshold::Waiting)
             && device.path_wait_ms(sample) < MOSTLY_WAIT * flow.qavg(sample)
-            && !device.is_full(sample)
     })?;
     let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
     let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
     let allowed = limit(Threshold::FlatPercent).max(200.0 / commands.max(1.0));
-    (unrest_percent(&rates)? <= allowed).then_some(spell)
+    unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed).then_some(spell)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, world: &World<'_>) -> Option<Finding> {

@@ -107,16 +107,6 @@ fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     ]
 }
 
-/// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
-fn is_round(rate: f64) -> bool {
-    const LEADING: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
-    if rate < 1.0 {
-        return false;
-    }
-    let leading = rate / 10_f64.powf(rate.log10().floor());
-    LEADING.iter().any(|round| (leading - round).abs() <= 0.01 * round)
-}
-
 /// A number as people write it: three significant digits, thousands apart.
 pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {

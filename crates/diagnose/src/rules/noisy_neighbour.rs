@@ -74,7 +74,7 @@ fn judge(
         Evidence::new(format!("GAVG of {}", worst.name), worst.gavg_ms, "ms"),
         Evidence::new(format!("DAVG of {}", worst.name), service_ms, "ms"),
     ]);
-    finding.confidence = 0.9 * full.spell.weight();
+    finding.confidence = 0.95 * full.weight();
     finding.raise_confidence = vec![
         "Move the suffering VM to another device or host: its latency must be normal there".into(),
     ];
