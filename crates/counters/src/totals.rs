@@ -91,6 +91,12 @@ impl Occupancy {
         self.area = self.area.wrapping_add(at.0);
     }
 
+    /// Adds those who are inside another level, as if both were one.
+    pub const fn add(&mut self, other: &Self) {
+        self.now += other.now;
+        self.area = self.area.wrapping_add(other.area);
+    }
+
     /// How many are inside.
     #[must_use]
     pub const fn now(&self) -> u32 {
@@ -129,11 +135,9 @@ pub struct VdiskCounters {
     pub total: Histogram,
     /// Commands waiting inside the guest.
     pub guest_queued: Occupancy,
-    /// Commands between the virtual adapter and the completion.
-    pub active: Occupancy,
-    /// Of these, commands waiting for a slot of the device.
+    /// Commands waiting for a slot of the device.
     pub queued: Occupancy,
-    /// Of these, commands holding one.
+    /// Commands holding one.
     pub slots: Occupancy,
     /// Commands that failed, by [`Direction`].
     pub failed: [u64; 3],
@@ -182,9 +186,9 @@ pub struct GateCounters {
     /// The limit (AQLEN).
     pub depth: u32,
     /// Commands handed to the driver and not yet completed.
-    pub active: Occupancy,
+    pub active: u32,
     /// Commands waiting at this gate.
-    pub queued: Occupancy,
+    pub queued: u32,
     /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
     pub io: [IoTotals; 3],

@@ -22,7 +22,7 @@ pub(crate) struct Lane<'a> {
     vdisk: &'a mut Vdisk,
     pub(crate) device: &'a mut Device,
     pub(crate) path: &'a mut Path,
-    adapter: &'a mut Adapter,
+    pub(crate) adapter: &'a mut Adapter,
 }
 
 /// Where the time of one I/O went, in nanoseconds.
@@ -64,9 +64,9 @@ impl Lane<'_> {
     #[inline]
     pub(crate) fn leave_slot(&mut self) {
         self.vdisk.counters.slots.leave(self.now);
-        self.device.counters.active.leave(self.now);
-        self.path.counters.active.leave(self.now);
-        self.adapter.counters.active.leave(self.now);
+        self.device.active -= 1;
+        self.path.counters.active -= 1;
+        self.adapter.counters.active -= 1;
     }
 
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.

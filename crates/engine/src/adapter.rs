@@ -5,7 +5,7 @@ use counters::GateCounters;
 
 use crate::{AdapterConfig, Driver, slab::Queue};
 
-/// A host adapter. Its commands with the driver are `counters.active`.
+/// A host adapter.
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
     pub(crate) counters: GateCounters,
@@ -31,7 +31,7 @@ impl Adapter {
 
     #[inline]
     pub(crate) const fn has_room(&self) -> bool {
-        self.counters.active.now() < self.counters.depth
+        self.counters.active < self.counters.depth
     }
 
     /// Whether a command may pass without waiting behind others.

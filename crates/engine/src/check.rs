@@ -75,7 +75,7 @@ impl Engine {
                 counters.guest_queued.now(),
                 census.guest[id],
             )?;
-            equal("ACTV of virtual disk", id, counters.active.now(), census.active[id])?;
+            equal("ACTV of virtual disk", id, vdisk.active, census.active[id])?;
             equal("QUED of virtual disk", id, counters.queued.now(), census.queued[id])?;
             equal("slots of virtual disk", id, counters.slots.now(), census.slots[id])?;
             equal(
@@ -85,7 +85,7 @@ impl Engine {
                 census.guest[id],
             )?;
             let vscsi = &self.vscsi[vdisk.vscsi.index()];
-            let has_room = counters.active.now() < vdisk.depth && vscsi.has_room();
+            let has_room = vdisk.active < vdisk.depth && vscsi.has_room();
             if has_room && census.guest[id] > 0 {
                 return Err(format!("virtual disk {id} has a free slot and I/Os waiting for it"));
             }
@@ -101,8 +101,8 @@ impl Engine {
     fn check_devices(&self, census: &Census) -> Result<(), String> {
         for (id, device) in self.devices.iter().enumerate() {
             let counters = &device.counters;
-            equal("ACTV of device", id, counters.active.now(), census.device_slots[id])?;
-            equal("QUED of device", id, counters.queued.now(), census.device_queued[id])?;
+            equal("ACTV of device", id, device.active, census.device_slots[id])?;
+            equal("QUED of device", id, device.queued, census.device_queued[id])?;
             equal("DQLEN of device", id, counters.depth, device.effective_depth())?;
             if counters.depth > device.base && device.kind != DeviceKind::Nfs {
                 return Err(format!(
@@ -111,7 +111,7 @@ impl Engine {
                 ));
             }
             let is_held = !device.selector.has_path() || self.now < device.full_until;
-            let has_slot = counters.active.now() < counters.depth && !is_held;
+            let has_slot = device.active < counters.depth && !is_held;
             if has_slot && device.sched.is_ready(&self.worlds, self.now) {
                 return Err(format!("device {id} has a free slot and I/Os that may go"));
             }
@@ -122,12 +122,12 @@ impl Engine {
     fn check_adapters(&self, census: &Census) -> Result<(), String> {
         for (id, adapter) in self.adapters.iter().enumerate() {
             let counters = &adapter.counters;
-            equal("ACTV of adapter", id, counters.active.now(), census.adapter_active[id])?;
-            equal("QUED of adapter", id, counters.queued.now(), census.adapter_queued[id])?;
-            if counters.active.now() > adapter.counters.depth {
+            equal("ACTV of adapter", id, counters.active, census.adapter_active[id])?;
+            equal("QUED of adapter", id, counters.queued, census.adapter_queued[id])?;
+            if counters.active > adapter.counters.depth {
                 return Err(format!("adapter {id} is above its limit {}", adapter.counters.depth));
             }
-            if counters.active.now() < adapter.counters.depth && !adapter.queue.is_empty() {
+            if counters.active < adapter.counters.depth && !adapter.queue.is_empty() {
                 return Err(format!("adapter {id} has room and I/Os waiting for it"));
             }
         }

@@ -13,11 +13,15 @@ use counters::{DeviceCounters, DeviceKind, Status, Time};
 
 use crate::{CompetitionUnit, path::Selector, sched::Sched, throttle::Throttle};
 
-/// A device. Its limit in force is `counters.depth`, its commands are `counters.active` (ACTV) and
-/// `counters.queued` (QUED).
+/// A device. Its limit in force is `counters.depth`; `counters.active` and `counters.queued` are
+/// the sums of its virtual disks and added up when read.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) counters: DeviceCounters,
+    /// Commands holding a slot (ACTV).
+    pub(crate) active: u32,
+    /// Commands waiting for one (QUED).
+    pub(crate) queued: u32,
     pub(crate) kind: DeviceKind,
     /// What `-m` lowered the depth to; `None` leaves it to the driver.
     pub(crate) max_depth_set: Option<u32>,
@@ -49,8 +53,8 @@ impl Device {
     /// Whether something waits that nothing holds but, perhaps, its IOPS limit.
     #[inline]
     pub(crate) fn has_free_slot(&self, now: Time) -> bool {
-        self.counters.active.now() < self.counters.depth
-            && self.counters.queued.now() > 0
+        self.active < self.counters.depth
+            && self.queued > 0
             && self.selector.has_path()
             && now >= self.full_until
     }

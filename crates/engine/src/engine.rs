@@ -138,6 +138,8 @@ impl Engine {
             let policy = device.policy.unwrap_or_else(|| self.default_policy());
             self.devices.push(Device {
                 counters: DeviceCounters::default(),
+                active: 0,
+                queued: 0,
                 kind: device.kind,
                 max_depth_set: None,
                 base: 0,
@@ -212,9 +214,16 @@ impl Engine {
     /// object keeps its own counters beside the state that changes with them.
     #[must_use]
     pub fn counters(&self) -> HostCounters {
+        let mut devices: Vec<_> =
+            self.devices.iter().map(|device| device.counters.clone()).collect();
+        for vdisk in &self.vdisks {
+            let device = &mut devices[vdisk.device.index()];
+            device.active.add(&vdisk.counters.slots);
+            device.queued.add(&vdisk.counters.queued);
+        }
         HostCounters {
             vdisks: self.vdisks.iter().map(|vdisk| vdisk.counters.clone()).collect(),
-            devices: self.devices.iter().map(|device| device.counters.clone()).collect(),
+            devices,
             paths: self.paths.iter().map(|path| path.counters.clone()).collect(),
             adapters: self.adapters.iter().map(|adapter| adapter.counters.clone()).collect(),
         }

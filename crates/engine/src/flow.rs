@@ -71,7 +71,7 @@ impl Engine {
     #[inline]
     fn enter(&mut self, io: u32, id: VdiskId) {
         let vdisk = &mut self.vdisks[id.index()];
-        vdisk.counters.active.enter(self.now);
+        vdisk.active += 1;
         self.vscsi[vdisk.vscsi.index()].active += 1;
         self.ios[io].entered = self.now;
         self.queue(io, id, false);
@@ -83,18 +83,19 @@ impl Engine {
         let now = self.now;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.queued.enter(now);
-        let (device_id, world) = (vdisk.device, vdisk.world);
-        let device = &mut self.devices[device_id.index()];
-        device.counters.queued.enter(now);
-        self.ios[io].state = State::Queued;
-        self.ios[io].since = now;
+        let device = &mut self.devices[vdisk.device.index()];
+        device.queued += 1;
+        let record = &mut self.ios[io];
+        record.state = State::Queued;
+        record.since = now;
         if again {
-            device.sched.push_again(&mut self.worlds, &mut self.ios, world, io, now);
+            device.sched.push_again(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         } else {
-            device.sched.push(&mut self.worlds, &mut self.ios, world, io, now);
+            device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         }
         if device.has_free_slot(now) {
-            self.pump(device_id);
+            let device = vdisk.device;
+            self.pump(device);
         }
     }
 
@@ -122,8 +123,8 @@ impl Engine {
         vdisk.counters.queued.leave(now);
         vdisk.counters.slots.enter(now);
         let device = &mut self.devices[id.index()];
-        device.counters.queued.leave(now);
-        device.counters.active.enter(now);
+        device.queued -= 1;
+        device.active += 1;
         let path = device.selector.choose(&mut self.paths, now, record.bytes);
         let path = path.expect("a device without a path gives no slots");
         record.path = path.0;
@@ -142,8 +143,8 @@ impl Engine {
     fn wait_at_adapter(&mut self, io: u32, path: PathId, adapter: AdapterId) {
         let gate = &mut self.adapters[adapter.index()];
         gate.queue.push(&mut self.ios, io);
-        gate.counters.queued.enter(self.now);
-        self.paths[path.index()].counters.queued.enter(self.now);
+        gate.counters.queued += 1;
+        self.paths[path.index()].counters.queued += 1;
         self.ios[io].state = State::Gated;
     }
 
@@ -162,9 +163,9 @@ impl Engine {
             offset: 0,
             bytes: record.bytes,
         };
-        self.paths[path.index()].counters.active.enter(self.now);
+        self.paths[path.index()].counters.active += 1;
         let adapter = &mut self.adapters[adapter.index()];
-        adapter.counters.active.enter(self.now);
+        adapter.counters.active += 1;
         let piece = self.split.piece(adapter.driver.transport);
         if command.bytes <= piece {
             self.outputs.push_back(Output::Dispatch(command));
@@ -219,6 +220,7 @@ impl Engine {
         let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
         let depth_changed = lane.device.count_result(status);
+        let adapter_waits = !lane.adapter.queue.is_empty();
         let (vdisk, device, adapter) = lane.ids();
         if matches!(status, Status::Good | Status::CheckCondition | Status::Aborted) {
             lane.account(status, array_ns);
@@ -229,7 +231,7 @@ impl Engine {
         if depth_changed {
             self.refresh_depth(device);
         }
-        if !self.adapters[adapter.index()].queue.is_empty() {
+        if adapter_waits {
             self.open_adapter(adapter);
         }
         self.pump(device);
@@ -241,7 +243,7 @@ impl Engine {
     pub(crate) fn finish(&mut self, io: u32, status: Status) {
         let record = &self.ios[io];
         let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-        vdisk.counters.active.leave(self.now);
+        vdisk.active -= 1;
         self.vscsi[vdisk.vscsi.index()].active -= 1;
         self.complete(io, status);
         self.free(io);
@@ -274,8 +276,8 @@ impl Engine {
         while self.adapters[id.index()].has_room() {
             let Some(io) = self.adapters[id.index()].queue.pop(&self.ios) else { return };
             let path = PathId(self.ios[io].path);
-            self.adapters[id.index()].counters.queued.leave(self.now);
-            self.paths[path.index()].counters.queued.leave(self.now);
+            self.adapters[id.index()].counters.queued -= 1;
+            self.paths[path.index()].counters.queued -= 1;
             let waited = self.now - self.ios[io].since;
             if waited > 0 {
                 self.extra_of(io).gate_ns += waited;
@@ -287,8 +289,12 @@ impl Engine {
     /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
     #[inline]
     pub(crate) fn open_guest(&mut self, freed: VdiskId) {
-        let vscsi = self.vdisks[freed.index()].vscsi.index();
+        let vdisk = &self.vdisks[freed.index()];
+        let vscsi = vdisk.vscsi.index();
         if self.vscsi[vscsi].waiting.is_empty() {
+            if vdisk.guest.is_empty() {
+                return;
+            }
             self.enter_next(freed);
         }
         let vdisk = &self.vdisks[freed.index()];

@@ -105,15 +105,18 @@ impl Selector {
     /// The path of the next command of `bytes` bytes; `None` when all paths are down.
     #[inline]
     pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
-        if self.paths.len() > 1
-            && let PathPolicy::Latency { sampling_ios, eval_ns } = self.policy
-        {
+        if matches!(self.policy, PathPolicy::Fixed | PathPolicy::MostRecentlyUsed) {
+            return Some(self.paths[self.current?]);
+        }
+        self.choose_in_turn(all, now, bytes)
+    }
+
+    fn choose_in_turn(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
+        if let PathPolicy::Latency { sampling_ios, eval_ns } = self.policy {
             self.sample(all, now, sampling_ios, eval_ns);
         }
         let at = self.current?;
-        if self.paths.len() > 1
-            && let PathPolicy::RoundRobin { iops, bytes: limit } = self.policy
-        {
+        if let PathPolicy::RoundRobin { iops, bytes: limit } = self.policy {
             self.ios += 1;
             self.bytes += u64::from(bytes);
             if self.ios >= iops || self.bytes >= limit {

@@ -119,7 +119,7 @@ impl Engine {
                 disk.counters.queued.leave(self.now);
                 let world = disk.world;
                 let device = &mut self.devices[disk.device.index()];
-                device.counters.queued.leave(self.now);
+                device.queued -= 1;
                 device.sched.remove(&mut self.worlds, &mut self.ios, world, io);
             }
             State::Gated => self.leave_gate(io),
@@ -135,12 +135,12 @@ impl Engine {
     fn leave_gate(&mut self, io: u32) {
         let (vdisk, device, adapter) = self.lane(io).ids();
         let path = &mut self.paths[usize::from(self.ios[io].path)];
-        path.counters.queued.leave(self.now);
+        path.counters.queued -= 1;
         let adapter = &mut self.adapters[adapter.index()];
-        adapter.counters.queued.leave(self.now);
+        adapter.counters.queued -= 1;
         adapter.queue.remove(&mut self.ios, io);
         self.vdisks[vdisk.index()].counters.slots.leave(self.now);
-        self.devices[device.index()].counters.active.leave(self.now);
+        self.devices[device.index()].active -= 1;
     }
 
     /// What the driver has is recalled; its record stays until the answers have come.
@@ -148,7 +148,7 @@ impl Engine {
         let mut lane = self.lane(io);
         lane.leave_slot();
         let vdisk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
-        vdisk.counters.active.leave(self.now);
+        vdisk.active -= 1;
         self.vscsi[vdisk.vscsi.index()].active -= 1;
         let path = PathId(self.ios[io].path);
         self.outputs.push_back(Output::Cancel { io: IoId(io), path });

@@ -46,10 +46,12 @@ impl Vscsi {
     }
 }
 
-/// A virtual disk. Its commands outstanding are `counters.active`.
+/// A virtual disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Vdisk {
     pub(crate) counters: VdiskCounters,
+    /// Commands between its adapter and their completion.
+    pub(crate) active: u32,
     pub(crate) vm: VmId,
     pub(crate) vscsi: VscsiId,
     pub(crate) world: WorldId,
@@ -80,6 +82,7 @@ impl Vdisk {
     ) -> Self {
         Self {
             counters: VdiskCounters::default(),
+            active: 0,
             vm: config.vm,
             vscsi: config.vscsi,
             world,
@@ -96,6 +99,6 @@ impl Vdisk {
 
     #[inline]
     pub(crate) const fn has_slot(&self) -> bool {
-        self.counters.active.now() < self.depth
+        self.active < self.depth
     }
 }

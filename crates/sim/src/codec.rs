@@ -31,7 +31,9 @@
 use std::io::Read;
 
 use counters::{DeviceId, IoId, Op, PathId, Status, VdiskId, VmId};
-use engine::{Advanced, Allocation, Dispatch, Driver, Event, Input, Knob, Output, PathPolicy, Request};
+use engine::{
+    Advanced, Allocation, Dispatch, Driver, Event, Input, Knob, Output, PathPolicy, Request,
+};
 
 use crate::{
     Error,

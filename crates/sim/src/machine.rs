@@ -11,6 +11,7 @@
 
 use counters::{Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
+use model::{Answer, Array, Command};
 use scenario::Scenario;
 
 use crate::{
@@ -102,7 +103,7 @@ pub(crate) struct Machine<'a, W> {
     pub(crate) hosts: Vec<Host>,
     /// Position in `hosts` of each host of the scenario.
     pub(crate) local: Vec<Option<usize>>,
-    arrays: Vec<model::Array>,
+    arrays: Vec<Array>,
     pub(crate) players: Vec<Player>,
     /// Position in `players` of each workload of the scenario.
     pub(crate) player_of: Vec<Option<usize>>,
@@ -148,7 +149,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let mut local_array = |array: usize| {
             *array_of[array].get_or_insert_with(|| {
                 let seed = stream(scenario.seed, Stream::Array, array);
-                arrays.push(model::Array::new(&scenario.arrays[array].config, seed));
+                arrays.push(Array::new(&scenario.arrays[array].config, seed));
                 (arrays.len() - 1) as u32
             })
         };
@@ -270,27 +271,19 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// Does what the engine decided, until there is nothing left to do at this instant.
     #[inline]
     fn drain(&mut self, index: usize, at: Time) {
-        loop {
-            let host = &mut self.hosts[index];
-            let Some(output) = host.engine.poll_output() else { break };
-            self.watch.output(host.index, at, &output);
+        while let Some(output) = self.hosts[index].engine.poll_output() {
+            self.watch.output(self.hosts[index].index, at, &output);
             match output {
-                Output::Dispatch(dispatch) => self.dispatch(index, at, &dispatch),
+                Output::Dispatch(dispatch) => {
+                    let host = &mut self.hosts[index];
+                    let answer = host.send(&mut self.arrays, at, &dispatch);
+                    self.events.push(Key::done(index, &dispatch, answer.status).at(answer.at));
+                }
                 Output::Complete { vdisk, tag, .. } => self.complete(index, at, vdisk, Tag(tag)),
                 Output::Cancel { .. } => {}
-                Output::Event(event) => {
-                    let line = LogLine { at, host: host.index, what: Logged::Event(event) };
-                    if self.log.len() < LOG_MAX {
-                        self.log.push(line);
-                    }
-                }
+                Output::Event(event) => self.note(index, at, event),
             }
         }
-        self.arm_engine(index, at);
-    }
-
-    #[inline]
-    fn arm_engine(&mut self, index: usize, at: Time) {
         let host = &mut self.hosts[index];
         if let Some(wakeup) = host.engine.next_wakeup()
             && wakeup.at < host.armed
@@ -300,41 +293,49 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
     }
 
-    /// To the array, which knows at once when its answer will be seen.
-    #[inline]
-    fn dispatch(&mut self, index: usize, at: Time, dispatch: &Dispatch) {
-        let host = &mut self.hosts[index];
-        let (array, volume) = host.targets[dispatch.vdisk.index()];
-        let command = model::Command {
-            volume,
-            host: host.index as u32,
-            op: dispatch.op,
-            bytes: dispatch.bytes,
-        };
-        let answer = self.arrays[array as usize].dispatch(at, command);
-        let io = dispatch.io.0 as usize;
-        if io >= host.flights.len() {
-            host.flights.resize(io + 1, Flight::default());
+    fn note(&mut self, index: usize, at: Time, event: Event) {
+        if self.log.len() < LOG_MAX {
+            let host = self.hosts[index].index;
+            self.log.push(LogLine { at, host, what: Logged::Event(event) });
         }
-        let earlier_ns = if dispatch.offset == 0 { 0 } else { host.flights[io].array_ns };
-        host.flights[io] = Flight { array, array_ns: answer.array_ns.max(earlier_ns) };
-        self.events.push(Key::done(index, dispatch, answer.status).at(answer.at));
     }
 
     /// Back to the workload, which may have its next I/O at once.
     #[inline]
     fn complete(&mut self, index: usize, at: Time, vdisk: VdiskId, tag: Tag) {
         self.ios += 1;
-        let id = self.hosts[index].seats[vdisk.index()][tag.ordinal()] as usize;
+        let host = &mut self.hosts[index];
+        let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
         let player = &mut self.players[id];
-        if let Some(io) = player.workload.complete(at, tag.slot()) {
-            let host = player.host;
-            player.submit(&mut self.hosts[host], at, io, &mut self.watch);
-            if host != index {
-                self.drain(host, at);
-            }
+        let next = player.workload.complete(at, tag.slot());
+        player.arm(id, &mut self.events);
+        let Some(io) = next else { return };
+        if player.host == index {
+            player.submit(host, at, io, &mut self.watch);
+        } else {
+            let elsewhere = player.host;
+            player.submit(&mut self.hosts[elsewhere], at, io, &mut self.watch);
+            self.drain(elsewhere, at);
         }
-        self.players[id].arm(id, &mut self.events);
+    }
+}
+
+impl Host {
+    /// To the array, which knows at once when its answer will be seen.
+    #[inline]
+    fn send(&mut self, arrays: &mut [Array], at: Time, dispatch: &Dispatch) -> Answer {
+        let (array, volume) = self.targets[dispatch.vdisk.index()];
+        let command =
+            Command { volume, host: self.index as u32, op: dispatch.op, bytes: dispatch.bytes };
+        let answer = arrays[array as usize].dispatch(at, command);
+        let io = dispatch.io.0 as usize;
+        if io >= self.flights.len() {
+            self.flights.resize(io + 1, Flight::default());
+        }
+        let flight = &mut self.flights[io];
+        let earlier_ns = if dispatch.offset == 0 { 0 } else { flight.array_ns };
+        *flight = Flight { array, array_ns: answer.array_ns.max(earlier_ns) };
+        answer
     }
 }
 

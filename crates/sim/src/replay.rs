@@ -181,7 +181,7 @@ impl<R: Read> Replay<R> {
             if let Some(difference) = host.compare_rest(recorded) {
                 return Ok(Some(difference));
             }
-            let replayed = digest::of_counters(host.engine.counters());
+            let replayed = digest::of_counters(&host.engine.counters());
             for (object, replayed) in OBJECTS.into_iter().zip(replayed) {
                 if self.reader.number::<usize>()? != replayed.len() {
                     return Err(self.reader.damaged("objects that the scenario does not have"));

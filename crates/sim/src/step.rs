@@ -102,7 +102,11 @@ impl fmt::Display for InWords<'_, Input> {
         match self.what {
             Input::Submit(io) => {
                 let (disk, op) = (self.vdisk(io.vdisk), op_name(io.op));
-                write!(f, "submit {disk} tag {}: {op} {} bytes at sector {}", io.tag, io.bytes, io.lba)
+                write!(
+                    f,
+                    "submit {disk} tag {}: {op} {} bytes at sector {}",
+                    io.tag, io.bytes, io.lba
+                )
             }
             Input::Done { io, status, array_ns } => {
                 write!(f, "done I/O {}: {status:?}, {array_ns} ns in the array", io.0)

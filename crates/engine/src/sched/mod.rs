@@ -55,9 +55,10 @@ impl Sched {
         io: u32,
         now: Time,
     ) {
-        let idle = worlds[world.index()].queue.is_empty();
-        worlds[world.index()].queue.push(ios, io);
-        if idle {
+        let queue = &mut worlds[world.index()].queue;
+        let was_idle = queue.is_empty();
+        queue.push(ios, io);
+        if was_idle {
             let floor = self.floor(worlds, now);
             self.backlog.push(world);
             self.tag_head(&mut worlds[world.index()], ios, floor);
