@@ -28,7 +28,7 @@ pub use expect::{Checked, check};
 pub use journal::Journal;
 pub use machine::{LogLine, Logged, Watch};
 pub use pace::{Clock, Pace, Paced, WallClock};
-pub use replay::{Difference, ReplayReport, replay};
+pub use replay::{Difference, Differing, ReplayReport, replay};
 pub use run::{EPOCH_MS, Limits, Outcome, Progress, WindowView, run, run_watched};
 pub use source::Source;
 pub use step::Step;
