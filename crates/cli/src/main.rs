@@ -1,2 +1,45 @@
-//! The binary `kavg`.
-fn main() {}
+//! The binary `kavg`: what is typed goes to a command, what a command says goes to stdout.
+//!
+//! It stands on top of everything: it reads scenarios and captures, runs and diagnoses them with
+//! the libraries below, and shows what came out. Data goes to stdout, talk to stderr. The exit
+//! code is 0 when all is well, 1 when an expectation fails or a diagnosis has findings, 2 when
+//! the input is bad.
+
+use std::{
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+mod command;
+mod expectations;
+mod picture;
+mod shipped;
+mod stack;
+mod table;
+mod text;
+
+/// What a command ends with: the exit code, or the one line that says what is wrong.
+type Result<T = ExitCode> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    let arguments = command::Arguments::parse();
+    let mut out = anstream::AutoStream::auto(io::stdout()).lock();
+    let result = arguments.command.run(&mut out).and_then(|code| {
+        out.flush()?;
+        Ok(code)
+    });
+    result.unwrap_or_else(|error| refuse(error.as_ref()))
+}
+
+/// Says what is wrong. A reader that has seen enough (`kavg run … | head`) is nothing wrong.
+fn refuse(error: &(dyn Error + 'static)) -> ExitCode {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    if kind == Some(io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    anstream::eprintln!("kavg: {error}");
+    ExitCode::from(2)
+}

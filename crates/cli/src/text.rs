@@ -1,0 +1,76 @@
+//! Numbers and names as text: the smallest parts of every table.
+
+use anstyle::{AnsiColor, Style};
+
+/// Headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// Lines and what matters less.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// A queue that is full, an expectation that is not met.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// An expectation that is met.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+
+/// `text` in a style; without a terminal the codes are taken out again on the way.
+pub(crate) fn styled(style: Style, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{style}{text}{style:#}") }
+}
+
+/// A whole number with thousands set apart: `65,012`.
+pub(crate) fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs().round());
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value <= -0.5 { format!("-{text}") } else { text }
+}
+
+/// Milliseconds with as many decimals as tell something: `0.492`, `12.3`, `350`.
+pub(crate) fn millis(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A mean number of I/Os: `31.9`, `1,024`.
+pub(crate) fn count(value: f64) -> String {
+    if value.abs() < 999.95 { format!("{value:.1}") } else { whole(value) }
+}
+
+/// A name in at most `width` columns, cut in the middle, where names differ least. What could
+/// steer a terminal is replaced.
+pub(crate) fn fit(name: &str, width: usize) -> String {
+    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let name: Vec<char> = name.chars().map(safe).collect();
+    if name.len() <= width {
+        return name.into_iter().collect();
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    name[..head].iter().chain(&['…']).chain(&name[name.len() - tail..]).collect()
+}
+
+/// A bar of `width` columns, filled by a `share` of 0 to 1.
+pub(crate) fn bar(share: f64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * (8 * width) as f64).round() as usize;
+    let mut text = "█".repeat(eighths / 8);
+    text.push_str(EIGHTHS[eighths % 8]);
+    let used = eighths.div_ceil(8);
+    text.push_str(&"·".repeat(width - used));
+    text
+}
+
+/// `1 host`, `2 hosts`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", whole(number as f64))
+}
