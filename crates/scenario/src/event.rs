@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use counters::{PathId, Time};
-use engine::Knob;
+use engine::{Allocation, Knob};
 
 use crate::{
     Action, Error, Host, TimedEvent, esxcli, guest, names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
-    vm::{self, Site},
+    vm::{self, Place, Site, Vm},
     workload::Workloads,
 };
 
@@ -32,18 +32,34 @@ const COMPANIONS: [(&str, &[&str]); 9] = [
 ];
 
 /// An event, and where the file has it.
-pub(crate) struct Placed<'a> {
-    pub(crate) event: TimedEvent,
-    pub(crate) node: Node<'a>,
+struct Placed<'a> {
+    event: TimedEvent,
+    node: Node<'a>,
 }
 
-/// Reads every event, ascending in time.
-pub(crate) fn read<'a>(
-    root: &Table<'a>,
-    site: &mut Site,
+/// What one table makes happen, and on which hosts.
+type Actions = Result<Vec<(usize, Action)>, Error>;
+
+/// Makes VMs known to the hosts that they will migrate to.
+pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Error> {
+    for node in root.list("event") {
+        if let (Some(to), Some(vms)) = (node.child("migrate"), node.child("vm")) {
+            let host = site.hosts.names.find_one(&to)?;
+            for vm in site.vms.names.find(&vms)? {
+                site.place(vm, host, &to)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads every event, ascending in time, and tries each on its host.
+pub(crate) fn read(
+    root: &Table<'_>,
+    site: &Site,
     workloads: &Workloads,
     duration_ns: u64,
-) -> Result<Vec<Placed<'a>>, Error> {
+) -> Result<Vec<TimedEvent>, Error> {
     let mut tables = Vec::new();
     for node in root.list("event") {
         let table = node.table(&[KEYS.as_slice(), &DEEDS].concat())?;
@@ -55,24 +71,25 @@ pub(crate) fn read<'a>(
         tables.push((Time(nanos), table));
     }
     tables.sort_by_key(|(at, _)| *at);
-    // Where each VM is: it migrates from there.
-    let mut homes: Vec<usize> = site.vms.vms.iter().map(|vm| vm.home).collect();
+    let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
+    let mut course = Course { site, workloads, homes, allocations: BTreeMap::new() };
     let mut events = Vec::new();
     for (at, table) in tables {
-        let deed = table.exactly_one(&DEEDS)?;
-        check_companions(&table, &deed)?;
-        for (host, action) in actions(&table, &deed, site, workloads, &mut homes)? {
-            events.push(Placed { event: TimedEvent { at, host, action }, node: deed.clone() });
+        let node = table.exactly_one(&DEEDS)?;
+        check_companions(&table, &node)?;
+        for (host, action) in course.actions(&table, &node)? {
+            events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
         if events.len() > EVENTS_MAX {
-            return Err(deed.error(&format!("there are too many events; at most {EVENTS_MAX}")));
+            return Err(node.error(&format!("there are too many events; at most {EVENTS_MAX}")));
         }
     }
-    Ok(events)
+    rehearse(&events, &site.hosts.hosts)?;
+    Ok(events.into_iter().map(|placed| placed.event).collect())
 }
 
 /// Refuses what the hosts would refuse at that moment.
-pub(crate) fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
+fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
     let mut rehearsals = BTreeMap::new();
     for Placed { event: TimedEvent { at, host, action }, node } in events {
         let refuse = |message: String| node.error(&message);
@@ -95,186 +112,158 @@ fn check_companions(table: &Table<'_>, deed: &Node<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What one table makes happen, on which hosts.
-fn actions(
-    table: &Table<'_>,
-    deed: &Node<'_>,
-    site: &mut Site,
-    workloads: &Workloads,
-    homes: &mut [usize],
-) -> Result<Vec<(usize, Action)>, Error> {
-    match deed.name() {
-        "esxcli" => commands(table, deed, site),
-        "guest_driver" => guest_driver(table, deed, site, homes),
-        "reboot" => reboot(table, deed, site, homes),
-        "power" => {
-            let on = vm::power(deed)?;
-            each_vm(table, site, homes, |vm, _| Ok(vec![Action::Power { vm, on }]))
-        }
-        "migrate" => migrate(table, deed, site, homes),
-        "path" => path(table, deed, site),
-        "allocation" => allocation(table, deed, site, homes),
-        "start" => workload(workloads, deed, Action::StartWorkload),
-        _ => workload(workloads, deed, Action::StopWorkload),
-    }
+/// Where things are as the events go on.
+struct Course<'s> {
+    site: &'s Site,
+    workloads: &'s Workloads,
+    /// The host of each VM.
+    homes: Vec<usize>,
+    /// Allocations that events changed, by VM and disk.
+    allocations: BTreeMap<(usize, usize), Allocation>,
 }
 
-/// The hosts that `host` names, or all.
-fn hosts<'s>(table: &Table<'_>, site: &'s Site) -> Result<Vec<(usize, &'s Host)>, Error> {
-    let indexes = site.hosts.find_or_all(table, "host")?;
-    Ok(indexes.into_iter().map(|index| (index, &site.hosts.hosts[index])).collect())
-}
-
-fn commands(
-    table: &Table<'_>,
-    deed: &Node<'_>,
-    site: &Site,
-) -> Result<Vec<(usize, Action)>, Error> {
-    let hosts = hosts(table, site)?;
-    let mut actions = Vec::new();
-    for line in deed.list() {
-        let settings = line.parsed(|text| esxcli::settings(text, &hosts))?;
-        actions.extend(settings.into_iter().map(|(host, knob)| (host, Action::Set(knob))));
-    }
-    Ok(actions)
-}
-
-/// An action for each VM that `vm` names, on the host where it is.
-fn each_vm(
-    table: &Table<'_>,
-    site: &Site,
-    homes: &[usize],
-    mut action: impl FnMut(counters::VmId, &vm::Vm) -> Result<Vec<Action>, Error>,
-) -> Result<Vec<(usize, Action)>, Error> {
-    let mut actions = Vec::new();
-    for index in site.vms.names.find(&table.need("vm")?)? {
-        let vm = &site.vms.vms[index];
-        let host = homes[index];
-        let done = action(vm.places[&host].vm, vm)?;
-        actions.extend(done.into_iter().map(|action| (host, action)));
-    }
-    Ok(actions)
-}
-
-fn guest_driver(
-    table: &Table<'_>,
-    deed: &Node<'_>,
-    site: &Site,
-    homes: &[usize],
-) -> Result<Vec<(usize, Action)>, Error> {
-    each_vm(table, site, homes, |vm, known| {
-        let guest::Pvscsi { depth, ring_pages } =
-            deed.parsed(|line| guest::parse(line, known.guest))?;
-        Ok(vec![Action::Set(Knob::Pvscsi { vm, depth, ring_pages })])
-    })
-}
-
-/// `reboot = true` with `host`, or with `vm` for its guest.
-fn reboot(
-    table: &Table<'_>,
-    deed: &Node<'_>,
-    site: &Site,
-    homes: &[usize],
-) -> Result<Vec<(usize, Action)>, Error> {
-    if !deed.boolean()? {
-        return Err(deed.error("leave it out instead of false"));
-    }
-    match (table.get("host"), table.get("vm")) {
-        (Some(_), Some(vm)) => {
-            Err(vm.error("`reboot` goes with `host` or with `vm`, not with both"))
-        }
-        (None, Some(_)) => each_vm(table, site, homes, |vm, _| Ok(vec![Action::RebootGuest(vm)])),
-        (host, None) => {
-            let node = host.map_or_else(|| table.need("host"), Ok)?;
-            let hosts = site.hosts.names.find(&node)?;
-            Ok(hosts.into_iter().map(|host| (host, Action::Reboot)).collect())
+impl<'s> Course<'s> {
+    fn actions(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        match deed.name() {
+            "esxcli" => self.commands(table, deed),
+            "guest_driver" => self.guest_driver(table, deed),
+            "reboot" => self.reboot(table, deed),
+            "power" => self.power(table, deed),
+            "migrate" => self.migrate(table, deed),
+            "path" => self.path(table, deed),
+            "allocation" => self.allocation(table, deed),
+            "start" => self.workload(deed, Action::StartWorkload),
+            _ => self.workload(deed, Action::StopWorkload),
         }
     }
-}
 
-/// `migrate = "esx-2"`: the VM goes on there.
-fn migrate(
-    table: &Table<'_>,
-    deed: &Node<'_>,
-    site: &mut Site,
-    homes: &mut [usize],
-) -> Result<Vec<(usize, Action)>, Error> {
-    let to_host = site.hosts.names.find_one(deed)?;
-    let mut actions = Vec::new();
-    for index in site.vms.names.find(&table.need("vm")?)? {
-        let from = homes[index];
-        if from == to_host {
-            let name = &site.vms.vms[index].name;
-            return Err(deed.error(&format!("VM `{name}` is on that host already")));
-        }
-        let there = site.place(index, to_host, deed)?;
-        let here = site.vms.vms[index].places[&from].clone();
-        let disks = here.vdisks.into_iter().zip(there.vdisks).collect();
-        actions.push((from, Action::Migrate { vm: here.vm, to_host, to_vm: there.vm, disks }));
-        homes[index] = to_host;
+    /// The hosts that `host` names, or all.
+    fn hosts(&self, table: &Table<'_>) -> Result<Vec<(usize, &'s Host)>, Error> {
+        let indexes = self.site.hosts.find_or_all(table, "host")?;
+        Ok(indexes.into_iter().map(|index| (index, &self.site.hosts.hosts[index])).collect())
     }
-    Ok(actions)
-}
 
-/// `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths; `state = "down"` or `"up"`.
-fn path(table: &Table<'_>, deed: &Node<'_>, site: &Site) -> Result<Vec<(usize, Action)>, Error> {
-    let up = table.need("state")?.choice(&[("up", true), ("down", false)])?;
-    let name = deed.string()?;
-    let hosts = hosts(table, site)?;
-    let mut actions = Vec::new();
-    for (index, host) in &hosts {
-        for (path, config) in host.config.paths.iter().enumerate() {
-            let adapter = &host.config.adapters[config.adapter.index()];
-            if config.name == name || adapter.name == name {
-                actions.push((*index, Action::Path { path: PathId::new(path), up }));
+    /// The VMs that `vm` names.
+    fn vms(&self, table: &Table<'_>) -> Result<Vec<(usize, &'s Vm)>, Error> {
+        let indexes = self.site.vms.names.find(&table.need("vm")?)?;
+        Ok(indexes.into_iter().map(|index| (index, &self.site.vms.vms[index])).collect())
+    }
+
+    fn commands(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let hosts = self.hosts(table)?;
+        let mut actions = Vec::new();
+        for line in deed.list() {
+            let settings = line.parsed(|text| esxcli::settings(text, &hosts))?;
+            actions.extend(settings.into_iter().map(|(host, knob)| (host, Action::Set(knob))));
+        }
+        Ok(actions)
+    }
+
+    /// What is inside a guest goes with it, so every host that knows the VM is told.
+    fn guest_driver(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let mut actions = Vec::new();
+        for (_, vm) in self.vms(table)? {
+            let guest::Pvscsi { depth, ring_pages } =
+                deed.parsed(|line| guest::parse(line, vm.guest))?;
+            let knob = |place: &Place| Knob::Pvscsi { vm: place.vm, depth, ring_pages };
+            actions.extend(vm.places.iter().map(|(host, place)| (*host, Action::Set(knob(place)))));
+        }
+        Ok(actions)
+    }
+
+    /// `reboot = true` with `host`, or with `vm` for its guest.
+    fn reboot(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        if !deed.boolean()? {
+            return Err(deed.error("leave it out instead of false"));
+        }
+        if table.get("vm").is_none() {
+            let hosts = self.site.hosts.names.find(&table.need("host")?)?;
+            return Ok(hosts.into_iter().map(|host| (host, Action::Reboot)).collect());
+        }
+        if let Some(host) = table.get("host") {
+            return Err(host.error("`reboot` goes with `host` or with `vm`, not with both"));
+        }
+        let places = self.vms(table)?.into_iter().flat_map(|(_, vm)| &vm.places);
+        Ok(places.map(|(host, place)| (*host, Action::RebootGuest(place.vm))).collect())
+    }
+
+    fn power(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let on = vm::power(deed)?;
+        let action = |(index, vm): (usize, &Vm)| {
+            let host = self.homes[index];
+            (host, Action::Power { vm: vm.places[&host].vm, on })
+        };
+        Ok(self.vms(table)?.into_iter().map(action).collect())
+    }
+
+    /// `migrate = "esx-2"`: the VM goes on there.
+    fn migrate(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let to_host = self.site.hosts.names.find_one(deed)?;
+        let mut actions = Vec::new();
+        for (index, vm) in self.vms(table)? {
+            let from = std::mem::replace(&mut self.homes[index], to_host);
+            if from == to_host {
+                return Err(deed.error(&format!("VM `{}` is on that host already", vm.name)));
+            }
+            let (here, there) = (&vm.places[&from], &vm.places[&to_host]);
+            let disks = here.vdisks.iter().copied().zip(there.vdisks.iter().copied()).collect();
+            actions.push((from, Action::Migrate { vm: here.vm, to_host, to_vm: there.vm, disks }));
+        }
+        Ok(actions)
+    }
+
+    /// `path = "vmhba1:C0:T0:L0"`, or an adapter for all of its paths; `state = "down"` or `"up"`.
+    fn path(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let up = table.need("state")?.choice(&[("up", true), ("down", false)])?;
+        let name = deed.string()?;
+        let hosts = self.hosts(table)?;
+        let mut actions = Vec::new();
+        for (index, host) in &hosts {
+            for (path, config) in host.config.paths.iter().enumerate() {
+                let adapter = &host.config.adapters[config.adapter.index()];
+                if config.name == name || adapter.name == name {
+                    actions.push((*index, Action::Path { path: PathId::new(path), up }));
+                }
             }
         }
-    }
-    if actions.is_empty() {
-        let paths = hosts.iter().flat_map(|(_, host)| &host.config.paths);
-        let names = paths.map(|path| path.name.as_str());
-        return Err(deed.error(&names::unknown("path", name, names)));
-    }
-    Ok(actions)
-}
-
-/// `allocation = { disk = "scsi0:1", limit = 1000 }`: limit, reservation and shares of a disk.
-fn allocation(
-    table: &Table<'_>,
-    deed: &Node<'_>,
-    site: &Site,
-    homes: &[usize],
-) -> Result<Vec<(usize, Action)>, Error> {
-    let values = deed.table(&["disk", "shares", "limit", "reservation"])?;
-    let disk = values.need("disk")?;
-    let name = disk.string()?;
-    let mut actions = Vec::new();
-    for index in site.vms.names.find(&table.need("vm")?)? {
-        let (vm, host) = (&site.vms.vms[index], homes[index]);
-        let known = vm.disks.iter().map(|disk| disk.name.as_str());
-        let position = known.clone().position(|disk| disk == name);
-        let Some(position) = position else {
-            return Err(disk.error(&names::unknown("disk", name, known)));
-        };
-        let vdisk = vm.places[&host].vdisks[position];
-        let was = site.hosts.hosts[host].config.vdisks[vdisk.index()].allocation;
-        let allocation = vm::allocation(&values, was)?;
-        actions.push((host, Action::Set(Knob::Allocation { vdisk, allocation })));
-    }
-    Ok(actions)
-}
-
-/// `start` and `stop` of workloads by name.
-fn workload(
-    workloads: &Workloads,
-    deed: &Node<'_>,
-    action: fn(usize) -> Action,
-) -> Result<Vec<(usize, Action)>, Error> {
-    let mut actions = Vec::new();
-    for node in deed.list() {
-        for index in workloads.find(&node)? {
-            actions.push((workloads.workloads[index].host, action(index)));
+        if actions.is_empty() {
+            let paths = hosts.iter().flat_map(|(_, host)| &host.config.paths);
+            let known = paths.map(|path| path.name.as_str());
+            return Err(deed.error(&names::unknown("path", name, known)));
         }
+        Ok(actions)
     }
-    Ok(actions)
+
+    /// `allocation = { disk = "scsi0:1", limit = 1000 }`: limit, reservation and shares of a disk,
+    /// on every host that knows the VM.
+    fn allocation(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let values = deed.table(&["disk", "shares", "limit", "reservation"])?;
+        let disk = values.need("disk")?;
+        let mut actions = Vec::new();
+        for (index, vm) in self.vms(table)? {
+            let position = vm.disk(&disk)?;
+            let was = self.allocations.entry((index, position)).or_insert_with(|| {
+                let vdisk = vm.places[&vm.home].vdisks[position];
+                self.site.hosts.hosts[vm.home].config.vdisks[vdisk.index()].allocation
+            });
+            *was = vm::allocation(&values, *was)?;
+            let allocation = *was;
+            let knob = |place: &Place| {
+                Action::Set(Knob::Allocation { vdisk: place.vdisks[position], allocation })
+            };
+            actions.extend(vm.places.iter().map(|(host, place)| (*host, knob(place))));
+        }
+        Ok(actions)
+    }
+
+    /// `start` and `stop` of workloads by name.
+    fn workload(&self, deed: &Node<'_>, action: fn(usize) -> Action) -> Actions {
+        let mut actions = Vec::new();
+        for node in deed.list() {
+            let found = self.workloads.find(&node)?.into_iter();
+            actions
+                .extend(found.map(|index| (self.workloads.workloads[index].host, action(index))));
+        }
+        Ok(actions)
+    }
 }

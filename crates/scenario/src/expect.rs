@@ -234,14 +234,9 @@ fn vdisks(
     table: &Table<'_>,
     site: &Site,
 ) -> Result<Vec<Subject>, Error> {
-    let name = disk.string()?;
     let mut subjects = Vec::new();
     for (host, vm, place) in places(node, table, site)? {
-        let known = vm.disks.iter().map(|disk| disk.name.as_str());
-        let Some(position) = known.clone().position(|disk| disk == name) else {
-            return Err(disk.error(&names::unknown("disk", name, known)));
-        };
-        subjects.push(Subject::Vdisk { host, vdisk: place.vdisks[position] });
+        subjects.push(Subject::Vdisk { host, vdisk: place.vdisks[vm.disk(disk)?] });
     }
     Ok(subjects)
 }

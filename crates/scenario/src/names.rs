@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::{Error, reader::Node};
 
 /// Names listed in a refusal before "and so many more".
-const LISTED: usize = 12;
+const LISTED: usize = 24;
 /// The longest name.
 const LENGTH_MAX: usize = 80;
 
@@ -80,6 +80,9 @@ impl Names {
                 element.error(&unknown(self.noun, name, self.order.iter().map(String::as_str)))
             })?;
             found.extend(range);
+        }
+        if found.is_empty() {
+            return Err(node.error(&format!("it names no {}; at least one is needed", self.noun)));
         }
         Ok(found.into_iter().collect())
     }

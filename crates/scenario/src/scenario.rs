@@ -106,11 +106,11 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
     }
     let mut site = Site::read(root)?;
     let workloads = Workloads::read(root, &mut site, include)?;
+    event::place_migrants(root, &mut site)?;
     for node in root.list("esxcli") {
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
-    let events = event::read(root, &mut site, &workloads, duration_ns)?;
-    event::rehearse(&events, &site.hosts.hosts)?;
+    let events = event::read(root, &site, &workloads, duration_ns)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
     Ok(Scenario {
@@ -125,7 +125,7 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
         hosts: site.hosts.hosts,
         arrays: site.arrays.arrays,
         workloads: workloads.workloads,
-        events: events.into_iter().map(|placed| placed.event).collect(),
+        events,
         windows: windows.windows,
         expectations,
         warnings: workloads.warnings,

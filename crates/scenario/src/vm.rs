@@ -11,7 +11,7 @@ use crate::{
     datastore::{Datastores, IDS_MAX},
     guest::{self, CONTROLLERS, GUESTS, Pvscsi, Slot},
     host::Hosts,
-    names::Names,
+    names::{self, Names},
     reader::{Node, Table},
 };
 
@@ -288,6 +288,14 @@ impl Vm {
             return Err(table.node().error(&message));
         }
         Ok(index)
+    }
+
+    /// The position of the disk that a value names.
+    pub(crate) fn disk(&self, node: &Node<'_>) -> Result<usize, Error> {
+        let name = node.string()?;
+        let known = self.disks.iter().map(|disk| disk.name.as_str());
+        let position = known.clone().position(|disk| disk == name);
+        position.ok_or_else(|| node.error(&names::unknown("disk", name, known)))
     }
 
     /// Adds the VM to a host's tables. The devices are those of its disks, in order.

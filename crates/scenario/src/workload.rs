@@ -251,15 +251,12 @@ impl Plan<'_> {
     fn disks(&self, vm: &Vm) -> Result<Vec<usize>, Error> {
         let wanted =
             self.streams.iter().filter_map(|stream| stream.disk).max().map_or(1, |d| d + 1);
-        let known = || vm.disks.iter().map(|disk| disk.name.as_str());
         let nodes = self.table.list("disk");
         let mut disks = Vec::new();
         for node in &nodes {
-            let name = node.string()?;
-            match known().position(|disk| disk == name) {
-                Some(disk) => disks.push(disk),
-                None if name == "all" => disks.extend(0..vm.disks.len()),
-                None => return Err(node.error(&names::unknown("disk", name, known()))),
+            match node.string()? {
+                "all" => disks.extend(0..vm.disks.len()),
+                _ => disks.push(vm.disk(node)?),
             }
         }
         if nodes.is_empty() {
@@ -270,7 +267,7 @@ impl Plan<'_> {
             return Err(self.table.node().error(&format!(
                 "`disk` must say which {wanted} of the disks of `{}` it uses; they are {}",
                 vm.name,
-                names::list(known())
+                names::list(vm.disks.iter().map(|disk| disk.name.as_str()))
             )));
         }
         Ok(disks)
