@@ -2,6 +2,8 @@
 //!
 //! They held within 0.01 in every real row seen [CAP-A].
 
+use std::collections::BTreeMap;
+
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 
 /// What must add up.
@@ -58,14 +60,9 @@ pub fn check(recording: &Recording) -> Vec<Check> {
     let device_of: fn(&Entity) -> Option<EntityId> = |entity| entity.device;
     let adapter_of: fn(&Entity) -> Option<EntityId> = |entity| entity.adapter;
     let checks = [
-        sums(recording, Identity::DeviceIsSumOfWorlds, (Kind::Device, Kind::World), device_of),
-        sums(
-            recording,
-            Identity::DeviceHoldsPartitions,
-            (Kind::Device, Kind::Partition),
-            device_of,
-        ),
-        sums(recording, Identity::AdapterIsSumOfPaths, (Kind::Adapter, Kind::Path), adapter_of),
+        sums(recording, Identity::DeviceIsSumOfWorlds, Kind::World, device_of),
+        sums(recording, Identity::DeviceHoldsPartitions, Kind::Partition, device_of),
+        sums(recording, Identity::AdapterIsSumOfPaths, Kind::Path, adapter_of),
         latencies(recording),
         virtual_disks(recording),
     ];
@@ -111,24 +108,23 @@ fn sum(recording: &Recording, counter: Counter, objects: &[EntityId]) -> Vec<f64
 fn sums(
     recording: &Recording,
     identity: Identity,
-    (whole, part): (Kind, Kind),
+    part: Kind,
     parent: fn(&Entity) -> Option<EntityId>,
 ) -> Check {
     let mut check = Check::new(identity);
-    for (id, _) in recording.of_kind(whole) {
-        let Some(commands) = recording.series(id, Counter::Commands) else { continue };
-        let parts: Vec<EntityId> = recording
-            .of_kind(part)
-            .filter(|(_, entity)| parent(entity) == Some(id))
-            .map(|(part, _)| part)
-            .filter(|&part| recording.series(part, Counter::Commands).is_some())
-            .collect();
-        if parts.is_empty() {
-            continue;
+    let mut parts: BTreeMap<EntityId, Vec<EntityId>> = BTreeMap::new();
+    for (id, entity) in recording.of_kind(part) {
+        if let (Some(parent), true) =
+            (parent(entity), recording.series(id, Counter::Commands).is_some())
+        {
+            parts.entry(parent).or_default().push(id);
         }
+    }
+    for (whole, parts) in parts {
+        let Some(commands) = recording.series(whole, Counter::Commands) else { continue };
         let sums = sum(recording, Counter::Commands, &parts);
-        for (sample, (whole, sum)) in commands.iter().zip(sums).enumerate() {
-            check.compare(*whole, sum, parts.len(), (id, sample));
+        for (sample, (commands, sum)) in commands.iter().zip(sums).enumerate() {
+            check.compare(*commands, sum, parts.len(), (whole, sample));
         }
     }
     check

@@ -42,6 +42,7 @@ pub(crate) struct Header {
     pub(crate) cells: usize,
     /// The hosts, in the order in which they appear.
     pub(crate) hosts: Vec<Host>,
+    host_index: BTreeMap<String, usize>,
     /// Columns that came twice; the first is taken.
     pub(crate) duplicates: usize,
     /// Columns of known groups that are not about disks.
@@ -203,9 +204,8 @@ impl Header {
     }
 
     fn host(&mut self, name: &str) -> &mut Host {
-        // Nearly always the host of the cell before.
-        let known = self.hosts.iter().rposition(|host| host.recording.host == name);
-        let index = known.unwrap_or_else(|| {
+        let index = self.host_index.get(name).copied().unwrap_or_else(|| {
+            self.host_index.insert(name.into(), self.hosts.len());
             self.hosts.push(Host::new(name));
             self.hosts.len() - 1
         });

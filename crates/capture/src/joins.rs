@@ -4,6 +4,8 @@
 //! among those of the VM's world on the device, sample by sample [CAP-A]; what no world has is on
 //! an NFS volume, where VMs have no worlds.
 
+use std::collections::BTreeMap;
+
 use counters::{Counter, EntityId, Kind, Recording};
 
 use crate::{
@@ -61,7 +63,13 @@ fn disk_links(recording: &Recording) -> Vec<DiskLink> {
         .of_kind(Kind::NfsVolume)
         .map(|(device, _)| Target { device, series: series(recording, device) })
         .collect();
-    recording.of_kind(Kind::Vm).flat_map(|(vm, _)| links_of_vm(recording, vm, &volumes)).collect()
+    let mut vms: BTreeMap<EntityId, Vec<EntityId>> = BTreeMap::new();
+    for (id, entity) in recording.of_kind(Kind::World).chain(recording.of_kind(Kind::VirtualDisk)) {
+        if let Some(vm) = entity.vm {
+            vms.entry(vm).or_default().push(id);
+        }
+    }
+    vms.values().flat_map(|parts| links_of_vm(recording, parts, &volumes)).collect()
 }
 
 /// Where I/Os may have gone: a device or NFS volume, and the I/Os counted there.
@@ -70,10 +78,14 @@ struct Target {
     series: Vec<f64>,
 }
 
-fn links_of_vm(recording: &Recording, vm: EntityId, volumes: &[Target]) -> Vec<DiskLink> {
-    let of_vm = |kind| recording.of_kind(kind).filter(move |(_, entity)| entity.vm == Some(vm));
+/// The links of one VM, of which `parts` are the worlds and virtual disks.
+fn links_of_vm(recording: &Recording, parts: &[EntityId], volumes: &[Target]) -> Vec<DiskLink> {
+    let of_kind = |kind| {
+        let parts = parts.iter().map(|&id| (id, recording.entity(id)));
+        parts.filter(move |(_, entity)| entity.kind == kind)
+    };
     let mut targets: Vec<Target> = Vec::new();
-    for (world, entity) in of_vm(Kind::World) {
+    for (world, entity) in of_kind(Kind::World) {
         let Some(device) = entity.device else { continue };
         let series = series(recording, world);
         match targets.iter_mut().find(|known| known.device == device) {
@@ -82,7 +94,7 @@ fn links_of_vm(recording: &Recording, vm: EntityId, volumes: &[Target]) -> Vec<D
         }
     }
     let (ids, disks): (Vec<_>, Vec<_>) =
-        of_vm(Kind::VirtualDisk).map(|(id, _)| (id, series(recording, id))).unzip();
+        of_kind(Kind::VirtualDisk).map(|(id, _)| (id, series(recording, id))).unzip();
     if let ([only], []) = (targets.as_slice(), volumes) {
         let because = Because::OnlyDevice;
         let link = |disk| DiskLink { disk, device: only.device, confidence: 1.0, because };

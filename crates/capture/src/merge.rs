@@ -1,7 +1,10 @@
 //! Several files of one host become one recording, in the order of time.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use counters::{Counter, Entity, EntityId, Kind, Recording};
-use std::collections::BTreeMap;
+
+use crate::slice;
 
 /// Hosts that never got a name; recordings of them are told apart by what they hold [CAP].
 const NAMELESS: [&str; 2] = ["localhost", "local"];
@@ -16,74 +19,69 @@ pub fn merge(recordings: Vec<Recording>) -> Vec<Recording> {
 /// Like [`merge`], with the number of samples of each host that were dropped because there was
 /// one of the same instant.
 pub(crate) fn merge_counted(recordings: Vec<Recording>) -> Vec<(Recording, usize)> {
-    let mut merged: Vec<Recording> = Vec::new();
+    let mut hosts: Vec<Vec<Recording>> = Vec::new();
+    let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for recording in recordings {
-        match merged.iter_mut().find(|known| is_same_host(known, &recording)) {
-            Some(known) => append(known, recording),
-            None => merged.push(recording),
+        let known = by_name.entry(recording.host.clone()).or_default();
+        match known.iter().find(|&&host| hosts[host].iter().any(|r| is_same_host(r, &recording))) {
+            Some(&host) => hosts[host].push(recording),
+            None => {
+                known.push(hosts.len());
+                hosts.push(vec![recording]);
+            }
         }
     }
-    let sorted = |mut recording: Recording| {
-        let samples = recording.len();
-        sort(&mut recording);
-        let dropped = samples - recording.len();
-        (recording, dropped)
-    };
-    merged.into_iter().map(sorted).collect()
+    hosts.into_iter().map(join).map(sorted).collect()
 }
 
-/// The same name; and where that says nothing, at least half of the worlds on devices.
+/// Whether two recordings of hosts with the same name are of the same host. Where the name says
+/// nothing, at least half of the worlds on devices must be the same.
 fn is_same_host(a: &Recording, b: &Recording) -> bool {
-    if a.host != b.host {
-        return false;
-    }
     let first = a.host.split('.').next().unwrap_or_default();
     if !NAMELESS.contains(&first) {
         return true;
     }
-    let names = |recording: &Recording| -> Vec<String> {
-        recording.of_kind(Kind::World).map(|(_, world)| world.name.clone()).collect()
-    };
-    let (a, b) = (names(a), names(b));
-    let shared = a.iter().filter(|name| b.contains(name)).count();
-    2 * shared >= a.len().min(b.len())
+    fn worlds(recording: &Recording) -> BTreeSet<&str> {
+        recording.of_kind(Kind::World).map(|(_, world)| world.name.as_str()).collect()
+    }
+    let (a, b) = (worlds(a), worlds(b));
+    2 * a.intersection(&b).count() >= a.len().min(b.len())
 }
 
-/// Adds the samples of `later` after those of `recording`.
-fn append(recording: &mut Recording, later: Recording) {
-    let (before, added) = (recording.len(), later.len());
+/// One recording with the samples of all, in the order given.
+fn join(mut parts: Vec<Recording>) -> Recording {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let samples = parts.iter().map(Recording::len).sum();
+    let mut joined = Recording::new(parts[0].host.clone());
     let mut index: BTreeMap<(Kind, String), EntityId> = BTreeMap::new();
-    for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
-        index.insert((entity.kind, entity.name.clone()), id);
-    }
-    let ids: Vec<EntityId> = later
-        .entities()
-        .iter()
-        .map(|entity| {
-            *index.entry((entity.kind, entity.name.clone())).or_insert_with(|| {
-                recording.add_entity(Entity::new(entity.kind, entity.name.clone()))
-            })
-        })
-        .collect();
-    for (entity, &id) in later.entities().iter().zip(&ids) {
-        link(recording.entity_mut(id), entity, &ids);
-    }
     let mut columns: BTreeMap<(EntityId, Counter), Vec<f64>> = BTreeMap::new();
-    for (entity, counter, values) in recording.columns() {
-        let mut values = values.to_vec();
-        values.resize(before + added, f64::NAN);
-        columns.insert((entity, counter), values);
-    }
-    for (entity, counter, values) in later.columns() {
-        let column = columns
-            .entry((ids[entity.0 as usize], counter))
-            .or_insert_with(|| vec![f64::NAN; before + added]);
-        column[before..].copy_from_slice(values);
+    for part in parts {
+        let new = |entity: &Entity| Entity::new(entity.kind, entity.name.clone());
+        let ids: Vec<EntityId> = part
+            .entities()
+            .iter()
+            .map(|entity| {
+                let known = index.entry((entity.kind, entity.name.clone()));
+                *known.or_insert_with(|| joined.add_entity(new(entity)))
+            })
+            .collect();
+        for (entity, &id) in part.entities().iter().zip(&ids) {
+            link(joined.entity_mut(id), entity, &ids);
+        }
+        let rows = joined.len()..joined.len() + part.len();
+        for (entity, counter, values) in part.columns() {
+            let column = columns.entry((ids[entity.0 as usize], counter));
+            let column = column.or_insert_with(|| vec![f64::NAN; samples]);
+            column[rows.clone()].copy_from_slice(values);
+        }
+        joined.times_ms.extend(part.times_ms);
     }
     for ((entity, counter), values) in columns {
-        recording.set_column(entity, counter, values);
+        joined.set_column(entity, counter, values);
     }
-    recording.times_ms.extend(later.times_ms);
+    joined
 }
 
 /// Gives an object the links that it has in another recording, of which `ids` are the objects.
@@ -99,12 +97,12 @@ fn link(entity: &mut Entity, other: &Entity, ids: &[EntityId]) {
 }
 
 /// Puts samples in the order of time, and drops those of an instant that is there already.
-fn sort(recording: &mut Recording) {
+fn sorted(recording: Recording) -> (Recording, usize) {
     if recording.times_ms.is_sorted_by(|a, b| a < b) {
-        return;
+        return (recording, 0);
     }
     let mut order: Vec<usize> = (0..recording.len()).collect();
     order.sort_by_key(|&sample| recording.times_ms[sample]);
     order.dedup_by_key(|sample| recording.times_ms[*sample]);
-    *recording = crate::slice::samples(recording, &order);
+    (slice::samples(&recording, &order), recording.len() - order.len())
 }

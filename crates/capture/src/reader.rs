@@ -429,7 +429,8 @@ impl Body {
             recording.times_ms.clone_from(&times_ms);
             recording
         };
-        hosts.into_iter().map(|host| with_times(host.recording)).collect()
+        let recordings = hosts.into_iter().map(|host| host.recording);
+        recordings.filter(|host| !host.entities().is_empty()).map(with_times).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! A part of a recording: by time, kind of object, VM or device.
 
-use counters::{Entity, EntityId, Kind, Recording};
+use counters::{EntityId, Kind, Recording};
 
 /// What to keep of a recording. The default keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,11 +25,13 @@ impl Slice {
     /// The name of a VM or device that the recording does not have.
     pub fn apply(&self, recording: &Recording) -> Result<Recording, String> {
         let named = self.named(recording)?;
-        let chosen = |(id, entity): (EntityId, &Entity)| {
-            (self.kinds.is_empty() || self.kinds.contains(&entity.kind))
-                && (named.is_empty() || is_related(recording, id, &named))
+        let mut keep = match named.as_slice() {
+            [] => vec![true; recording.entities().len()],
+            named => related(recording, named),
         };
-        let keep: Vec<bool> = (0..).map(EntityId).zip(recording.entities()).map(chosen).collect();
+        for (keep, entity) in keep.iter_mut().zip(recording.entities()) {
+            *keep &= self.kinds.is_empty() || self.kinds.contains(&entity.kind);
+        }
         let within = |&time: &i64| {
             self.from_ms.is_none_or(|from| time >= from) && self.to_ms.is_none_or(|to| time <= to)
         };
@@ -67,26 +69,31 @@ fn unknown(recording: &Recording, name: &str, kinds: &[Kind]) -> String {
     format!("no {what} '{name}' in the capture; it has {}", known.join(", "))
 }
 
-/// Whether an object is on the way of the I/Os of a named VM or device.
-fn is_related(recording: &Recording, id: EntityId, named: &[EntityId]) -> bool {
-    let entity = recording.entity(id);
-    let is_named = |id: Option<EntityId>| id.is_some_and(|id| named.contains(&id));
-    if is_named(Some(id)) || is_named(entity.device) || is_named(entity.vm) {
-        return true;
+/// Of every object, whether it is on the way of the I/Os of a named VM or device.
+fn related(recording: &Recording, named: &[EntityId]) -> Vec<bool> {
+    let mut near = vec![false; recording.entities().len()];
+    named.iter().for_each(|id| near[id.0 as usize] = true);
+    let is = |set: &[bool], id: Option<EntityId>| id.is_some_and(|id| set[id.0 as usize]);
+    // Worlds and virtual disks say which VM uses which device: they bring in the other end.
+    let mut ends = near.clone();
+    for entity in recording.entities() {
+        for (id, other) in [(entity.vm, entity.device), (entity.device, entity.vm)] {
+            if let (true, Some(other)) = (is(&near, id), other) {
+                ends[other.0 as usize] = true;
+            }
+        }
     }
-    let all = || recording.entities().iter();
-    // A named VM uses a device, and a named device is used by a VM, where a world or disk says so.
-    let meets =
-        |device: EntityId| all().any(|other| other.device == Some(device) && is_named(other.vm));
-    match entity.kind {
-        Kind::Device | Kind::NfsVolume => meets(id),
-        Kind::Path | Kind::Partition => entity.device.is_some_and(meets),
-        Kind::Adapter => all().any(|path| {
-            path.adapter == Some(id) && (is_named(path.device) || path.device.is_some_and(meets))
-        }),
-        Kind::Vm => all().any(|other| other.vm == Some(id) && is_named(other.device)),
-        Kind::World | Kind::VirtualDisk => false,
+    // What is on a device that is in belongs to it, but for the worlds and disks of other VMs.
+    let mut all = ends.clone();
+    for (place, entity) in recording.entities().iter().enumerate() {
+        let shared = matches!(entity.kind, Kind::Path | Kind::Partition);
+        let devices = if shared { &ends } else { &near };
+        all[place] |= is(devices, entity.device) || is(&near, entity.vm);
+        if let (true, Some(adapter)) = (all[place], entity.adapter) {
+            all[adapter.0 as usize] = true;
+        }
     }
+    all
 }
 
 /// The samples of a recording in another order.

@@ -5,7 +5,7 @@
 //! A VM's row on a device carries the id of its leader world, which has no column of its own; it
 //! is in the names of the VM's helper worlds, and so is the type of each SCSI adapter [CAP-A].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Controller, Entity, EntityId, Kind, Recording};
 
@@ -87,8 +87,10 @@ impl Worlds {
     /// Sets the VM or the process of every world and the adapter type of every virtual disk. A VM
     /// that has a leader world and no column is added.
     pub(crate) fn link(&self, recording: &mut Recording) {
-        let mut vms: BTreeMap<_, _> =
-            recording.of_kind(Kind::Vm).map(|(id, entity)| (entity.name.clone(), id)).collect();
+        let mut vms = Vms {
+            ids: recording.of_kind(Kind::Vm).map(|(id, vm)| (vm.name.clone(), id)).collect(),
+            led: self.leaders.values().map(String::as_str).collect(),
+        };
         let ids = |kind, recording: &Recording| -> Vec<EntityId> {
             recording.of_kind(kind).map(|(id, _)| id).collect()
         };
@@ -110,22 +112,38 @@ impl Worlds {
         recording: &mut Recording,
         world: EntityId,
         number: &str,
-        vms: &mut BTreeMap<String, EntityId>,
+        vms: &mut Vms<'_>,
     ) {
         let (group, name) = match (self.named.get(number), self.leaders.get(number)) {
             (Some((group, name)), _) => (group, name.as_str()),
             (None, Some(group)) => (group, ""),
             (None, None) => return,
         };
-        // A group is a VM when a virtual disk bears its name [CAP-A], or when it has a leader.
-        if vms.contains_key(group) || self.leaders.values().any(|leader| leader == group) {
-            let vm = *vms
-                .entry(group.clone())
-                .or_insert_with(|| recording.add_entity(Entity::new(Kind::Vm, group.clone())));
-            recording.entity_mut(world).vm = Some(vm);
-        } else {
-            recording.entity_mut(world).process = Some(process(group, name));
+        match vms.get(group, recording) {
+            Some(vm) => recording.entity_mut(world).vm = Some(vm),
+            None => recording.entity_mut(world).process = Some(process(group, name)),
         }
+    }
+}
+
+/// The VMs of a host.
+struct Vms<'a> {
+    ids: BTreeMap<String, EntityId>,
+    /// Groups with a leader world.
+    led: BTreeSet<&'a str>,
+}
+
+impl Vms<'_> {
+    /// The VM of a group: one that a virtual disk bears the name of [CAP-A], or that has a leader.
+    fn get(&mut self, group: &str, recording: &mut Recording) -> Option<EntityId> {
+        if let Some(&vm) = self.ids.get(group) {
+            return Some(vm);
+        }
+        self.led.contains(group).then(|| {
+            let vm = recording.add_entity(Entity::new(Kind::Vm, group.into()));
+            self.ids.insert(group.into(), vm);
+            vm
+        })
     }
 }
 
