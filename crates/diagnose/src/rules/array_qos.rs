@@ -72,16 +72,32 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let rate = device.flow.mean_rate(&spell.samples);
     let own = (device.quickest_ms * CONTRAST <= davg)
         .then(|| ("the same device under less load".into(), device.quickest_ms));
+    let is_narrow = own.is_some() && is_narrow(device, rate);
     let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
-    let quick = faster.1 < device.limits.get(Threshold::FlashMs);
-    let signs = [spread >= SPREAD, quick && little(rate, faster.1) < NARROW, is_round(rate)];
-    let certainty = match signs.iter().filter(|sign| **sign).count() {
-        0 => return None,
+    let signs = [spread >= SPREAD, is_narrow, is_steady(case, &device.flow, &spell)];
+    let seen = signs.iter().filter(|sign| **sign).count() + usize::from(is_round(rate));
+    let certainty = match seen {
+        _ if signs == [false; 3] => return None,
         1 => 0.65,
         2 => 0.75,
         _ => 0.85,
     };
     Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
+}
+
+/// Whether a rate, at the latency of the quick samples, needs fewer servers than an array has.
+fn is_narrow(device: &Device<'_>, rate: f64) -> bool {
+    device.quickest_ms < device.limits.get(Threshold::FlashMs)
+        && little(rate, device.quickest_ms) < NARROW
+}
+
+/// Whether a rate is steadier than completions that nobody regulates: their number in an interval
+/// varies by its square root.
+fn is_steady(case: &Case<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
+    const REGULATED: f64 = 0.25;
+    let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
+    let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
+    unrest_percent(&rates).is_some_and(|unrest| unrest <= REGULATED * 100.0 / commands.sqrt())
 }
 
 /// Another device behind the same adapters that is answered fast in the same samples.

@@ -8,8 +8,11 @@ use super::{
 };
 use crate::{Cause, Device, Finding, Spell, Threshold, Vdisk, largest, quantile};
 
-/// How near a sample must come: one that never does has another reason to be steady [S0: 61].
-const REACHED: f64 = 0.95;
+/// How near a sample must come to the cap: one that never does has another reason to be steady.
+/// Of few samples less is asked [S0: 61 to 64].
+const REACHED: [f64; 2] = [0.95, 0.985];
+/// What is few.
+const FEW: usize = 2;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
@@ -53,11 +56,7 @@ fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
 /// The wait in the guest, where the source knows it, unless it is the adapter's.
 fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Option<Cap<'a>> {
     let waiting = case.host.limits.get(Threshold::Waiting);
-    let limits = device_of(case, disk).map_or(case.host.limits, |device| device.limits);
-    let spell = Spell::find(busy, |sample| {
-        disk.guest_wait.or_zero(sample) >= limits.get(Threshold::KavgMs)
-            && disk.guest_queued.or_zero(sample) >= waiting
-    })?;
+    let spell = Spell::find(busy, |sample| disk.guest_queued.or_zero(sample) >= waiting)?;
     let outstanding = spell.mean(|sample| disk.outstanding(sample));
     let depth = depths(disk).iter().copied().find(|&depth| is_at(outstanding, depth));
     if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
@@ -111,7 +110,8 @@ fn is_reached(sampled: &[f64], limit: u32) -> bool {
     let cap = f64::from(limit);
     let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return true };
     let most = largest(sampled.iter().copied());
-    is_at(middle, limit) && (REACHED * cap..=ABOVE * cap).contains(&most)
+    let reached = REACHED[usize::from(sampled.len() > FEW)];
+    is_at(middle, limit) && (reached * cap..=ABOVE * cap).contains(&most)
 }
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
