@@ -110,8 +110,14 @@ impl Engine {
             self.timers.pop();
             match timer {
                 Timer::Device(id) => {
-                    self.devices[id.index()].wake_at = Time::NEVER;
-                    self.pump(id);
+                    let device = &mut self.devices[id.index()];
+                    device.wake_at = Time::NEVER;
+                    let full_until = device.full_until;
+                    if self.now < full_until {
+                        self.wake(full_until, id);
+                    } else {
+                        self.pump(id);
+                    }
                 }
                 Timer::Again(io) => self.hold_ended(io.0),
             }
