@@ -1,0 +1,71 @@
+//! The reference of the scenario file names every key that the parser takes, and no other.
+
+use std::collections::BTreeSet;
+
+use scenario::Scenario;
+
+const REFERENCE: &str = include_str!("../../../docs/reference/scenario.md");
+
+/// A section of the reference, and a scenario with an unknown key in that table.
+const SECTIONS: &[(&str, &str)] = &[
+    ("The top of the file", "x = 1"),
+    ("array.NAME", "[array.a]\nx = 1"),
+    ("array.NAME.qos.NAME", "[array.a]\nservers = 1\nservice = \"1ms\"\nqos.gold.x = 1"),
+    ("volume.NAME", "[volume.v]\nx = 1"),
+    ("host.NAME", "[host.h]\nx = 1"),
+    ("host.NAME.adapter.NAME", "[host.h.adapter.vmhba1]\nx = 1"),
+    ("datastore.NAME", "[datastore.d]\nx = 1"),
+    ("datastore.NAME.metadata", "[datastore.d]\nmetadata.x = 1"),
+    ("vm.NAME", "[vm.v]\nx = 1"),
+    ("vm.NAME.disk.\"scsi0:1\"", "[vm.v.disk.\"scsi0:1\"]\nx = 1"),
+    ("workload", "[[workload]]\nx = 1"),
+    ("event", "[[event]]\nx = 1"),
+    ("window", "[[window]]\nx = 1"),
+    ("expect", "[[expect]]\nx = 1"),
+];
+
+/// What every scenario needs, so that the parser comes to the table in question.
+const REST: &str = "
+[array.rest]
+servers = 1
+service = \"1ms\"
+[host.rest.adapter.vmhba1]
+driver = \"fnic\"
+[datastore.rest]
+array = \"rest\"
+[vm.rest]
+[vm.rest.disk.\"scsi0:1\"]
+datastore = \"rest\"
+";
+
+#[test]
+fn the_reference_has_every_key_of_the_parser_and_no_other() {
+    for (title, table) in SECTIONS {
+        assert_eq!(documented(title), taken(table), "section `{title}`");
+    }
+}
+
+/// The keys in the first column of a section's tables.
+fn documented(title: &str) -> BTreeSet<String> {
+    let section = REFERENCE
+        .split("\n## ")
+        .find(|section| section.strip_prefix(title).is_some_and(|rest| rest.starts_with('\n')));
+    let section = section.unwrap_or_else(|| panic!("the reference has no section `{title}`"));
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.flat_map(|row| in_backticks(row.split(" |").next().unwrap_or(row), 0)).collect()
+}
+
+/// The keys that the parser names when it refuses one.
+fn taken(table: &str) -> BTreeSet<String> {
+    let head = "title = \"t\"\nduration = \"1s\"\n";
+    let text = format!("{head}{table}\n{REST}");
+    let nothing = &mut |_: &str| Err("no files".to_string());
+    let error = Scenario::parse("x.toml", &text, nothing).expect_err("`x` is no key").to_string();
+    let (_, keys) = error.split_once("it is one of ").unwrap_or_else(|| panic!("{table}: {error}"));
+    in_backticks(keys, 1).collect()
+}
+
+/// Every other piece between backticks, from the first or the second on.
+fn in_backticks(text: &str, first: usize) -> impl Iterator<Item = String> {
+    text.split('`').skip(first).step_by(2).filter(|piece| !piece.is_empty()).map(String::from)
+}
