@@ -27,6 +27,9 @@ const BLOCK: usize = 16 << 20;
 /// Bytes read from a stream at a time: small enough to be inflated and parsed side by side.
 const PIECE: usize = 4 << 20;
 
+/// Captures in one archive.
+const MOST_ENTRIES: usize = 1_000;
+
 /// What a file may ask of the machine before it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -57,7 +60,11 @@ enum Source {
     Mapped(Mmap),
     Bytes(Vec<u8>),
     Stream(Box<dyn Read + Send>),
-    ZipEntry { archive: Box<zip::ZipArchive<File>>, index: usize },
+    /// An entry of an archive, of which the directory is read again when its turn comes.
+    ZipEntry {
+        archive: File,
+        index: usize,
+    },
 }
 
 /// A block of whole lines and how far the source was read for it.
@@ -67,10 +74,10 @@ pub(crate) struct Block<'a> {
 }
 
 impl Input {
-    /// Opens `path`; `-` is standard input. An archive yields one input for each file in it.
+    /// Opens `path`; `-` is standard input. An archive yields one input for each `.csv` file in it.
     ///
     /// # Errors
-    /// A file that cannot be opened, an archive that cannot be read or holds no file.
+    /// A file that cannot be opened, an archive that cannot be read or holds no `.csv` file.
     pub fn open(path: &Path) -> Result<Vec<Self>, Error> {
         let name = path.display().to_string();
         if name == "-" {
@@ -152,21 +159,24 @@ impl Input {
     }
 
     fn open_zip(name: &str, file: &File) -> Result<Vec<Self>, Error> {
-        let open = || {
-            let file = file.try_clone()?;
-            zip::ZipArchive::new(file).map_err(io::Error::from)
-        };
         let failed = |error: io::Error| Error::new(name, format!("damaged zip archive: {error}"));
-        let archive = open().map_err(failed)?;
+        let archive = open_archive(file).map_err(failed)?;
+        let is_capture = |entry: &str| {
+            entry.to_ascii_lowercase().ends_with(".csv") && !entry.starts_with("__MACOSX/")
+        };
         let mut inputs = Vec::new();
         for index in 0..archive.len() {
             let Some(Ok(entry)) = archive.name_for_index(index) else { continue };
-            if !entry.to_ascii_lowercase().ends_with(".csv") || entry.starts_with("__MACOSX/") {
-                continue;
+            if is_capture(&entry) {
+                let archive = file.try_clone().map_err(failed)?;
+                let (source, name) =
+                    (Source::ZipEntry { archive, index }, format!("{name}/{entry}"));
+                inputs.push(Self { name, source, done: Arc::default(), total: 0 });
             }
-            let source = Source::ZipEntry { archive: Box::new(open().map_err(failed)?), index };
-            let name = format!("{name}/{entry}");
-            inputs.push(Self { name, source, done: Arc::default(), total: 0 });
+            if inputs.len() > MOST_ENTRIES {
+                let what = format!("holds more than {MOST_ENTRIES} captures; refused");
+                return Err(Error::new(name, what));
+            }
         }
         if inputs.is_empty() {
             return Err(Error::new(name, "the zip archive holds no .csv file"));
@@ -191,18 +201,23 @@ impl Input {
             Source::Stream(mut stream) => {
                 stream_blocks(&name, limits, &done, parse, move |sink| sink.pump(&mut stream))
             }
-            Source::ZipEntry { mut archive, index } => {
+            Source::ZipEntry { archive, index } => {
                 stream_blocks(&name, limits, &done, parse, move |sink| {
-                    match archive.by_index(index) {
-                        Ok(mut entry) => sink.pump(&mut entry),
-                        Err(error) => {
-                            sink.send(Err(Stop::Failed(io::Error::from(error))));
-                        }
+                    let result = open_archive(&archive).and_then(|mut archive| {
+                        sink.pump(&mut archive.by_index(index)?);
+                        Ok(())
+                    });
+                    if let Err(error) = result {
+                        sink.send(Err(Stop::Failed(error)));
                     }
                 })
             }
         }
     }
+}
+
+fn open_archive(file: &File) -> io::Result<zip::ZipArchive<File>> {
+    Ok(zip::ZipArchive::new(file.try_clone()?)?)
 }
 
 #[expect(unsafe_code, reason = "a mapping is the one way to read without copying")]

@@ -260,11 +260,13 @@ impl Reader<'_> {
             rest = &rest[length..];
         }
         parts.extend(body.parse_parallel(rest, self.options.threads.get()));
+        let most_rows = self.options.limits.values / body.columns.len().max(1);
         if self.plain {
             let rows_of = |bytes: u64| bytes.saturating_sub(self.header_bytes);
-            body.reserve(&parts, rows_of(done), rows_of(self.size), usize::MAX);
+            body.reserve(&parts, rows_of(done), rows_of(self.size), most_rows);
         } else {
-            body.reserve(&parts, done, self.size, COMPRESSED_GROWTH);
+            let most_rows = most_rows.min(COMPRESSED_GROWTH * body.times_ms.len());
+            body.reserve(&parts, done, self.size, most_rows);
         }
         body.append(&parts, self.options.threads.get());
         for part in parts {
@@ -387,14 +389,14 @@ impl Body {
     }
 
     /// Makes room for the rows in hand and, when they do not fit, for those to come: as many as
-    /// `done` of `size` bytes promise, and no more than `growth` times what there is.
-    fn reserve(&mut self, parts: &[Part], done: u64, size: u64, growth: usize) {
+    /// `done` of `size` bytes promise, but no more than `most_rows`.
+    fn reserve(&mut self, parts: &[Part], done: u64, size: u64, most_rows: usize) {
         /// Rows differ in length, and a little too much costs less than growing again.
         const MARGIN: f64 = 1.02;
         let rows: usize = parts.iter().map(|part| part.rows.times_ms.len()).sum();
         let total = self.times_ms.len() + rows;
         let promised = (total as f64 * MARGIN * size as f64 / done.max(1) as f64) as usize;
-        let wanted = promised.min(growth.saturating_mul(total)).max(2 * total);
+        let wanted = promised.min(most_rows).max(2 * total);
         for column in &mut self.columns {
             if column.capacity() - column.len() < rows {
                 column.reserve_exact(wanted - column.len());
