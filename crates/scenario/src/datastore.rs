@@ -1,5 +1,7 @@
 //! `[datastore.NAME]`: the device that each host sees of it, and the paths to that device.
 
+use std::collections::BTreeMap;
+
 use counters::{AdapterId, DeviceId, DeviceKind};
 use engine::{
     AdapterConfig, DeviceConfig, Driver, HostConfig, PathConfig, PathPolicy, SchedPolicy, Transport,
@@ -71,6 +73,8 @@ pub(crate) struct Datastore {
 pub(crate) struct Datastores {
     pub(crate) datastores: Vec<Datastore>,
     pub(crate) names: Names,
+    /// Devices by host and name.
+    known: BTreeMap<(usize, String), DeviceId>,
     paths_total: usize,
 }
 
@@ -92,8 +96,12 @@ impl Datastores {
         arrays: &mut Arrays,
         hosts: &mut Hosts,
     ) -> Result<Self, Error> {
-        let names = Names::new("datastore", DATASTORES_MAX);
-        let mut all = Self { datastores: Vec::new(), names, paths_total: 0 };
+        let mut all = Self {
+            datastores: Vec::new(),
+            names: Names::new("datastore", DATASTORES_MAX),
+            known: BTreeMap::new(),
+            paths_total: 0,
+        };
         for (name, node) in root.named("datastore")? {
             all.read_group(&name, &node, arrays, hosts)?;
         }
@@ -160,10 +168,12 @@ impl Datastores {
         hosts: &mut Hosts,
     ) -> Result<DeviceId, Error> {
         let devices = &mut hosts.hosts[host].config.devices;
-        if let Some(index) = devices.iter().position(|other| other.name == device.name) {
-            return common.share(&devices[index], device).map(|()| DeviceId::new(index));
+        let key = (host, device.name.clone());
+        if let Some(id) = self.known.get(&key) {
+            return common.share(&devices[id.index()], device).map(|()| *id);
         }
         let id = DeviceId::new(devices.len());
+        self.known.insert(key, id);
         devices.push(device.clone());
         self.add_paths(common, host, id, hosts)?;
         let config = &hosts.hosts[host].config;
@@ -210,7 +220,7 @@ impl<'a> Common<'a> {
             return Ok(());
         };
         let (host, version) = (&config.name, config.version);
-        let path = config.paths.iter().find(|path| path.device == device);
+        let path = config.paths.iter().rfind(|path| path.device == device);
         let depth = path.map_or(0, |path| config.adapters[path.adapter.index()].lun_depth);
         let message = if version.has_global_dsnro() {
             format!("host `{host}` has no such setting of a device; ESXi 5.5 has")

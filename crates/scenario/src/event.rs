@@ -1,6 +1,6 @@
 //! `[[event]]`: what happens to hosts, VMs, paths and workloads while the run goes on.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
 
 use counters::{PathId, Time};
 use engine::{Allocation, Knob};
@@ -88,16 +88,17 @@ pub(crate) fn read(
     Ok(events.into_iter().map(|placed| placed.event).collect())
 }
 
-/// Refuses what the hosts would refuse at that moment.
+/// Refuses what the hosts would refuse at that moment, one host after the other.
 fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
-    let mut rehearsals = BTreeMap::new();
-    for Placed { event: TimedEvent { at, host, action }, node } in events {
-        let refuse = |message: String| node.error(&message);
-        let rehearsal = match rehearsals.entry(*host) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Rehearsal::new(&hosts[*host]).map_err(refuse)?),
-        };
-        rehearsal.event(*at, action).map_err(refuse)?;
+    let mut by_host: BTreeMap<usize, Vec<&Placed<'_>>> = BTreeMap::new();
+    for placed in events {
+        by_host.entry(placed.event.host).or_default().push(placed);
+    }
+    for (host, events) in by_host {
+        let mut rehearsal = Rehearsal::new(&hosts[host]).map_err(|m| events[0].node.error(&m))?;
+        for Placed { event, node } in events {
+            rehearsal.event(event.at, &event.action).map_err(|message| node.error(&message))?;
+        }
     }
     Ok(())
 }

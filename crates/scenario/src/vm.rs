@@ -67,6 +67,15 @@ pub(crate) struct Disk {
     allocation: Allocation,
 }
 
+/// A disk as its table has it: VMs of one group deal it to datastores in turn.
+struct DiskPlan<'a> {
+    table: Table<'a>,
+    name: String,
+    slot: Slot,
+    datastores: Vec<usize>,
+    allocation: Allocation,
+}
+
 /// Virtual machines by name.
 pub(crate) struct Vms {
     pub(crate) vms: Vec<Vm>,
@@ -110,6 +119,7 @@ impl Site {
         let pvscsi =
             table.read("guest_driver", |node| node.parsed(|line| guest::parse(line, guest)))?;
         let on = table.read("power", power)?.unwrap_or(true);
+        let plans = self.disk_plans(&table)?;
         let members = self.vms.names.add(node, name, count(&table, VMS_MAX)?)?;
         for (index, name) in members.into_iter().enumerate() {
             let home = hosts[index % hosts.len()];
@@ -124,7 +134,7 @@ impl Site {
                 system: false,
                 pvscsi,
             };
-            self.read_disks(&table, &mut vm)?;
+            plans.iter().try_for_each(|plan| self.add_disk(plan, &mut vm))?;
             self.vms.dealt[home] += 1;
             self.vms.vms.push(vm);
             self.place(self.vms.vms.len() - 1, home, node)?;
@@ -132,37 +142,43 @@ impl Site {
         Ok(())
     }
 
-    fn read_disks(&mut self, table: &Table<'_>, vm: &mut Vm) -> Result<(), Error> {
+    /// The disks of a table, before they are dealt to datastores.
+    fn disk_plans<'a>(&self, table: &Table<'a>) -> Result<Vec<DiskPlan<'a>>, Error> {
         let named = table.named("disk")?;
         if named.is_empty() || named.len() > DISKS_MAX {
             return Err(table.node().error(&format!(
                 "a VM has 1 to {DISKS_MAX} disks, as [vm.NAME.disk.\"scsi0:1\"]"
             )));
         }
-        self.vms.vdisks_total += named.len();
-        if self.vms.vdisks_total > VDISKS_TOTAL_MAX {
-            let message = format!("there are too many disks; at most {VDISKS_TOTAL_MAX} in all");
-            return Err(table.node().error(&message));
-        }
-        for (name, node) in named {
-            let disk = self.read_disk(name, &node, vm)?;
-            vm.disks.push(disk);
-        }
-        Ok(())
+        let plan = |(name, node): (String, Node<'a>)| {
+            let table = node.table(DISK_KEYS)?;
+            Ok(DiskPlan {
+                slot: guest::slot(&name).map_err(|message| node.error(&message))?,
+                datastores: self.datastores.names.find(&table.need("datastore")?)?,
+                allocation: allocation(&table, Allocation::default())?,
+                name,
+                table,
+            })
+        };
+        named.into_iter().map(plan).collect()
     }
 
-    fn read_disk(&mut self, name: String, node: &Node<'_>, vm: &mut Vm) -> Result<Disk, Error> {
-        let table = node.table(DISK_KEYS)?;
-        let slot = guest::slot(&name).map_err(|message| node.error(&message))?;
-        let choices = self.datastores.names.find(&table.need("datastore")?)?;
-        let datastore = choices[self.vms.dealt[vm.home] % choices.len()];
-        Ok(Disk {
+    fn add_disk(&mut self, plan: &DiskPlan<'_>, vm: &mut Vm) -> Result<(), Error> {
+        self.vms.vdisks_total += 1;
+        if self.vms.vdisks_total > VDISKS_TOTAL_MAX {
+            let message = format!("there are too many disks; at most {VDISKS_TOTAL_MAX} in all");
+            return Err(plan.table.node().error(&message));
+        }
+        let datastore = plan.datastores[self.vms.dealt[vm.home] % plan.datastores.len()];
+        let disk = Disk {
+            name: plan.name.clone(),
             datastore,
-            adapter: vm.adapter(slot, &table)?,
-            target: self.target(datastore, &table, &vm.name, &name)?,
-            allocation: allocation(&table, Allocation::default())?,
-            name,
-        })
+            adapter: vm.adapter(plan.slot, &plan.table)?,
+            target: self.target(datastore, &plan.table, &vm.name, &plan.name)?,
+            allocation: plan.allocation,
+        };
+        vm.disks.push(disk);
+        Ok(())
     }
 
     /// The volume of a new disk: its datastore's, or one of its own.
