@@ -74,7 +74,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         .then(|| ("the same device under less load".into(), device.quickest_ms));
     let is_narrow = own.is_some() && is_narrow(device, rate);
     let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
-    let signs = [spread >= SPREAD, is_narrow, is_steady(case, &device.flow, &spell)];
+    let signs = [spread >= SPREAD, is_narrow, is_regulated(case, device, &spell)];
     let seen = signs.iter().filter(|sign| **sign).count() + usize::from(is_round(rate));
     let certainty = match seen {
         _ if signs == [false; 3] => return None,
@@ -92,12 +92,17 @@ fn is_narrow(device: &Device<'_>, rate: f64) -> bool {
 }
 
 /// Whether a rate is steadier than completions that nobody regulates: their number in an interval
-/// varies by its square root.
-fn is_steady(case: &Case<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
-    const REGULATED: f64 = 0.25;
-    let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
-    let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
-    unrest_percent(&rates).is_some_and(|unrest| unrest <= REGULATED * 100.0 / commands.sqrt())
+/// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
+/// outstanding is not.
+fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    const STEADY: f64 = 0.25;
+    const SETTLED_PERCENT: f64 = 10.0;
+    let rates: Vec<f64> = spell.samples.iter().map(|&sample| device.flow.rate(sample)).collect();
+    let commands = spell.mean(|sample| device.flow.rate(sample) * case.host.interval_s(sample));
+    let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
+    let inside: Vec<f64> = inside.collect();
+    unrest_percent(&rates).is_some_and(|unrest| unrest <= STEADY * 100.0 / commands.sqrt())
+        && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
 }
 
 /// Another device behind the same adapters that is answered fast in the same samples.
