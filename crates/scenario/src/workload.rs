@@ -133,20 +133,13 @@ impl Workloads {
         let table = node.table(&[STREAM_KEYS, OTHER_KEYS].concat())?;
         let name = table.read("name", |node| node.string().map(str::to_string))?;
         let streams = self.streams(&table, include)?;
-        let starts = match table.get("start") {
-            Some(node) if node.string()? == "never" => Time::NEVER,
-            Some(node) => Time(node.duration()?),
-            None => Time::ZERO,
-        };
+        let (starts, stops) = span(&table)?;
         let staged = streams.iter().any(|stream| stream.from_ns > 0 || stream.for_ns.is_some());
         if let (true, true, Some(node)) = (starts == Time::NEVER, staged, table.get("start")) {
             return Err(node.error("a workload with stages of its own starts at a time"));
         }
-        let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
-        if let (true, Some(node)) = (starts != Time::NEVER && stops <= starts, table.get("stop")) {
-            return Err(node.error("it must be after `start`"));
-        }
-        let label = name.clone().unwrap_or_else(|| vm.to_string());
+        let of_vm = || table.get("vm").and_then(|node| node.string().ok()).unwrap_or(vm);
+        let label = name.clone().unwrap_or_else(|| of_vm().to_string());
         Ok(Plan { table, label, name, streams, starts, stops })
     }
 
@@ -158,7 +151,10 @@ impl Workloads {
             for (number, stream) in plan.streams.iter().enumerate() {
                 let own = stream.disk.map(|disk| &disks[disk..=disk]);
                 for &disk in own.unwrap_or(&disks) {
-                    self.push(plan.workload(vm, disk, stream, number), plan)?;
+                    let workload = plan.workload(vm, disk, stream, number);
+                    if workload.starts < workload.stops || workload.starts == Time::NEVER {
+                        self.push(workload, plan)?;
+                    }
                 }
             }
         }
@@ -220,8 +216,7 @@ impl Workloads {
         {
             return Err(node.error("a reservation is held for 500ms at most"));
         }
-        let starts = table.read("start", Node::duration)?.map_or(Time::ZERO, Time);
-        let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
+        let (starts, stops) = span(&table)?;
         let config = WorkloadConfig {
             arrival: Arrival::Open { rate, poisson: true, outstanding_max: METADATA_OUTSTANDING },
             mix,
@@ -291,6 +286,22 @@ impl Plan<'_> {
             starts,
             stops: ends.min(self.stops),
         }
+    }
+}
+
+/// `start` and `stop`.
+fn span(table: &Table<'_>) -> Result<(Time, Time), Error> {
+    let starts = match table.get("start") {
+        Some(node) if node.string()? == "never" => Time::NEVER,
+        Some(node) => Time(node.duration()?),
+        None => Time::ZERO,
+    };
+    let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
+    match table.get("stop") {
+        Some(node) if starts != Time::NEVER && stops <= starts => {
+            Err(node.error("it must be after `start`"))
+        }
+        _ => Ok((starts, stops)),
     }
 }
 
