@@ -18,12 +18,24 @@ pub(crate) fn render(scenario: &Scenario, checked: &[Checked<'_>]) -> String {
         0 => format!("Expectations: all {} met", checked.len()),
         _ => format!("Expectations: {failed} of {} not met", checked.len()),
     };
+    format!("{}\n{}", styled(BOLD, &summary), lines(scenario, checked.iter()))
+}
+
+/// The expectations that are not met; nothing when there are none.
+pub(crate) fn failed(scenario: &Scenario, checked: &[Checked<'_>]) -> String {
+    if checked.iter().all(|one| one.holds) {
+        return String::new();
+    }
+    lines(scenario, checked.iter().filter(|one| !one.holds))
+}
+
+fn lines<'a>(scenario: &Scenario, checked: impl Iterator<Item = &'a Checked<'a>>) -> String {
     let head = ["", "window", "whose", "counter", "expected", "ours", "off by", "source"];
     let mut table = Table::new(&head).left(&[0, 1, 2, 3, 7]);
     for one in checked {
         table.row(row(scenario, one));
     }
-    format!("{}\n{}", styled(BOLD, &summary), table.render())
+    table.render()
 }
 
 fn row(scenario: &Scenario, one: &Checked<'_>) -> Vec<String> {

@@ -14,12 +14,21 @@ use std::{
 use clap::Parser;
 
 mod command;
+mod compare;
+mod esxtop;
 mod expectations;
+mod json;
+mod lateness;
+mod log;
 mod picture;
+mod report;
 mod shipped;
+mod simulate;
 mod stack;
 mod table;
 mod text;
+mod verdict;
+mod windows;
 
 /// What a command ends with: the exit code, or the one line that says what is wrong.
 type Result<T = ExitCode> = std::result::Result<T, Box<dyn Error>>;

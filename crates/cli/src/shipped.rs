@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use scenario::Scenario;
+use sim::Source;
 
 /// File name and text of everything in the directory of scenarios.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -12,26 +13,32 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, *text)))
 }
 
-/// The scenario in the file `source`, or the shipped one of that name.
-pub(crate) fn load(source: &str) -> Result<Scenario, String> {
+/// The scenario in the file `source`, or the shipped one of that name, with `settings` in force;
+/// and what it was made from.
+pub(crate) fn load(source: &str, settings: &[String]) -> Result<(Source, Scenario), String> {
     let path = Path::new(source);
     if path.exists() {
-        return Scenario::load(path).map_err(|error| error.to_string());
+        return Source::load(path, settings.to_vec()).map_err(|error| error.to_string());
     }
-    match all().find(|(name, _)| *name == source) {
-        Some((name, text)) => parse(name, text),
-        None => Err(format!(
+    let Some((name, text)) = all().find(|(name, _)| *name == source) else {
+        return Err(format!(
             "{source}: there is no such file and no shipped scenario of that name; \
              `kavg scenarios` lists those there are"
-        )),
-    }
+        ));
+    };
+    let source = shipped(name, text, settings);
+    let scenario = source.scenario().map_err(|error| error.to_string())?;
+    Ok((source, scenario))
 }
 
-/// A shipped scenario, with the parameter files beside it.
-pub(crate) fn parse(name: &str, text: &str) -> Result<Scenario, String> {
-    let mut beside = |wanted: &str| {
-        let found = FILES.iter().find(|(file, _)| *file == wanted);
-        found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("no file `{wanted}`"))
-    };
-    Scenario::parse(&format!("{name}.toml"), text, &mut beside).map_err(|error| error.to_string())
+/// What a shipped scenario is made from: its text and the parameter files beside it.
+pub(crate) fn shipped(name: &str, text: &str, settings: &[String]) -> Source {
+    let beside = FILES.iter().filter(|(file, _)| !file.ends_with(".toml"));
+    let owned = |(file, text): &(&str, &str)| ((*file).to_owned(), (*text).to_owned());
+    Source {
+        file: format!("{name}.toml"),
+        text: text.to_owned(),
+        includes: beside.map(owned).collect(),
+        settings: settings.to_vec(),
+    }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Level {
 pub(crate) struct Stack {
     /// The levels on which there is something, from the guest to the array.
     pub(crate) levels: Vec<Level>,
+    /// The virtual disks; their time is all that the application in the guest sees.
+    pub(crate) disks: Vec<Queue>,
     /// I/Os per second of all virtual disks.
     pub(crate) iops: f64,
     /// Mebibytes per second of all virtual disks.
@@ -184,11 +186,16 @@ impl Stack {
             rows.devices(&mut parts);
             rows.adapters(&mut parts);
         }
-        let disks = &parts.guests;
-        let (iops, guest_ms) = (disks.iter().map(|disk| disk.iops).sum(), mean_ms(disks));
-        let total_ms = guest_ms + mean_ms(&parts.disks);
-        let mib_per_s = parts.mib_per_s;
-        Self { levels: parts.levels(), iops, mib_per_s, total_ms }
+        let whole = |(guest, disk): (&Queue, &Queue)| Queue {
+            name: guest.name.clone(),
+            waiting: guest.waiting,
+            ms: guest.ms + disk.ms,
+            ..disk.clone()
+        };
+        let disks: Vec<_> = parts.guests.iter().zip(&parts.disks).map(whole).collect();
+        let iops = disks.iter().map(|disk| disk.iops).sum();
+        let (total_ms, mib_per_s) = (mean_ms(&disks), parts.mib_per_s);
+        Self { levels: parts.levels(), disks, iops, mib_per_s, total_ms }
     }
 
     /// A level, when there is something on it.

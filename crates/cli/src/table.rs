@@ -34,31 +34,60 @@ impl Table {
 
     /// The table as lines.
     pub(crate) fn render(&self) -> String {
+        self.render_within(None, 0)
+    }
+
+    /// The table as lines of at most `limit` columns, as far as that can be: what is too wide is
+    /// continued below, with the first `keys` columns again.
+    pub(crate) fn render_within(&self, limit: Option<usize>, keys: usize) -> String {
         let all = || std::iter::once(&self.head).chain(&self.rows);
         let widths: Vec<usize> = (0..self.head.len())
             .map(|column| all().map(|row| width(&row[column])).max().unwrap_or(0))
             .collect();
-        let mut out = styled(DIM, &self.line(&self.head, &widths));
-        out.push('\n');
-        for row in &self.rows {
-            out.push_str(&self.line(row, &widths));
+        let mut out = String::new();
+        for columns in blocks(&widths, limit, keys) {
+            out.push_str(&styled(DIM, &self.line(&self.head, &columns, &widths)));
             out.push('\n');
+            for row in &self.rows {
+                out.push_str(&self.line(row, &columns, &widths));
+                out.push('\n');
+            }
         }
         out
     }
 
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+    fn line(&self, cells: &[String], columns: &[usize], widths: &[usize]) -> String {
         let mut line = String::new();
-        for (column, (cell, &wide)) in cells.iter().zip(widths).enumerate() {
-            let pad = " ".repeat(wide - width(cell));
+        for (place, &column) in columns.iter().enumerate() {
+            let cell = &cells[column];
+            let pad = " ".repeat(widths[column] - width(cell));
             let is_left = self.left.contains(&column);
             let (before, after) = if is_left { ("", pad.as_str()) } else { (pad.as_str(), "") };
-            line.push_str(if column == 0 { "" } else { GAP });
+            line.push_str(if place == 0 { "" } else { GAP });
             line.extend([before, cell, after]);
         }
         line.truncate(line.trim_end().len());
         line
     }
+}
+
+/// The columns of each block, so that no block is wider than `limit`.
+fn blocks(widths: &[usize], limit: Option<usize>, keys: usize) -> Vec<Vec<usize>> {
+    let limit = limit.unwrap_or(usize::MAX);
+    let wide = |columns: &[usize]| -> usize {
+        columns.iter().map(|&column| widths[column] + GAP.len()).sum::<usize>() - GAP.len()
+    };
+    let keys: Vec<usize> = (0..keys).collect();
+    let mut blocks = vec![keys.clone()];
+    for column in keys.len()..widths.len() {
+        let block = blocks.last_mut().expect("there is one from the beginning");
+        block.push(column);
+        if block.len() > keys.len() + 1 && wide(block) > limit {
+            block.pop();
+            blocks.push(keys.iter().copied().chain([column]).collect());
+        }
+    }
+    blocks
 }
 
 /// Columns that a cell takes on the screen.

@@ -45,11 +45,15 @@ pub(crate) fn count(value: f64) -> String {
     if value.abs() < 999.95 { format!("{value:.1}") } else { whole(value) }
 }
 
-/// A name in at most `width` columns, cut in the middle, where names differ least. What could
-/// steer a terminal is replaced.
-pub(crate) fn fit(name: &str, width: usize) -> String {
+/// A name from a file: what could steer a terminal is replaced.
+pub(crate) fn clean(name: &str) -> String {
     let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let name: Vec<char> = name.chars().map(safe).collect();
+    name.chars().map(safe).collect()
+}
+
+/// A name in at most `width` columns, cut in the middle, where names differ least.
+pub(crate) fn fit(name: &str, width: usize) -> String {
+    let name: Vec<char> = clean(name).chars().collect();
     if name.len() <= width {
         return name.into_iter().collect();
     }

@@ -1,30 +1,192 @@
 //! `kavg run`: simulates a scenario and shows where the time goes.
 
-use std::{io::Write, process::ExitCode};
+use std::{fs::File, io::BufWriter, io::Write, path::Path, path::PathBuf, process::ExitCode};
 
+use capture::write_esxtop;
 use clap::Args;
+use counters::Recording;
+use scenario::Scenario;
 
-use crate::{Result, expectations, picture, shipped, stack::Stack};
+use crate::{
+    Result,
+    compare::{self, Side},
+    expectations, json, lateness,
+    report::{self, Layout, Report},
+    shipped,
+    simulate::{Drive, Driven},
+    verdict,
+};
+
+/// Samples that a run has at most: they are kept in memory.
+const SAMPLES_MAX: u64 = 1_000_000;
 
 /// Simulate a scenario and show where the time goes
+///
+/// Exit code: 0 when every expectation is met, 1 when one is not, 2 when the input is bad.
 #[derive(Args)]
 pub(crate) struct Run {
     /// A scenario file, or the name of a shipped scenario (`kavg scenarios` lists them)
     #[arg(value_name = "FILE|NAME")]
     source: String,
+    /// Put a setting in force before the run begins, as esxcli takes it; `HOST: ` in front of it
+    /// for one host; can be given several times
+    #[arg(long, value_name = "ESXCLI LINE")]
+    set: Vec<String>,
+    /// The seed of every random stream, instead of the file's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The time between samples (`1s`, `500ms`), instead of the file's
+    #[arg(long, value_name = "TIME", value_parser = scenario::parse_duration)]
+    every: Option<u64>,
+    /// Show the window of that name instead of the one with the longest latency
+    #[arg(long, value_name = "NAME")]
+    window: Option<String>,
+    /// Objects named at each level of the stack; the rest are summed
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    rows: usize,
+    /// Print everything as JSON
+    #[arg(long, conflicts_with_all = ["compare", "quiet"])]
+    json: bool,
+    /// Write the samples after the warm-up in the format of `esxtop -b`; of several hosts each
+    /// into a file of its own, with the host's name in it
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    csv: Option<PathBuf>,
+    /// Say nothing but what is not as expected
+    #[arg(long, short, conflicts_with = "compare")]
+    quiet: bool,
+    #[command(flatten)]
+    other: Other,
+    #[command(flatten)]
+    drive: Drive,
+}
+
+/// What a run is compared with.
+#[derive(Args)]
+#[group(id = "compare")]
+struct Other {
+    /// Compare with another scenario: before and after, side by side
+    #[arg(long, value_name = "FILE|NAME")]
+    compare: Option<String>,
+    /// Compare with the same scenario under other settings; can be given several times
+    #[arg(long, value_name = "ESXCLI LINE")]
+    compare_set: Vec<String>,
 }
 
 impl Run {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let scenario = shipped::load(&self.source)?;
-        let outcome = sim::run(&scenario, 2, &());
-        for (window, views) in scenario.windows.iter().zip(&outcome.windows) {
-            writeln!(out, "{}", window.name)?;
-            let stack = Stack::new(&scenario, views);
-            writeln!(out, "{}", picture::render(&stack, 5, 80))?;
+        let (source, mut scenario) = shipped::load(&self.source, &self.set)?;
+        self.override_in(&mut scenario)?;
+        if self.other.is_given() {
+            return self.run_both(scenario, out);
         }
-        let checked = sim::check(&scenario, &outcome);
-        writeln!(out, "{}", expectations::render(&scenario, &checked))?;
+        let Driven { outcome, lateness } = self.drive.run(&scenario, &source, out)?;
+        let report = Report::new(scenario, outcome);
+        let layout = self.layout(&report)?;
+        if let Some(path) = &self.csv {
+            write_samples(&report, path)?;
+        }
+        if self.json {
+            let mut value = json::render(&report);
+            value["lateness"] = serde_json::to_value(lateness.as_ref().map(lateness::quantiles))?;
+            serde_json::to_writer_pretty(&mut *out, &value)?;
+            writeln!(out)?;
+        } else if self.quiet {
+            out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
+        } else {
+            out.write_all(report::render(&report, layout).as_bytes())?;
+            if let Some(lateness) = &lateness {
+                write!(out, "\n{}", lateness::render(lateness))?;
+            }
+        }
+        let all_met = report.checked().iter().all(|one| one.holds);
+        Ok(ExitCode::from(u8::from(!all_met)))
+    }
+
+    /// What the command line has to say beside the file.
+    fn override_in(&self, scenario: &mut Scenario) -> Result<()> {
+        scenario.seed = self.seed.unwrap_or(scenario.seed);
+        if let Some(every) = self.every {
+            let duration = scenario.duration_ns;
+            if every == 0 || every > duration || duration / every > SAMPLES_MAX {
+                return Err(format!(
+                    "--every: a run of {} has 1 to {SAMPLES_MAX} samples",
+                    report::seconds(counters::Time(duration))
+                )
+                .into());
+            }
+            scenario.sample_ns = every;
+        }
+        for warning in &scenario.warnings {
+            anstream::eprintln!("{warning}");
+        }
+        Ok(())
+    }
+
+    fn layout(&self, report: &Report) -> Result<Layout> {
+        let window = match &self.window {
+            Some(name) => report.find(name)?,
+            None => report.worst(),
+        };
+        let screen = terminal_size::terminal_size_of(std::io::stdout());
+        let width = screen.map(|(width, _)| usize::from(width.0));
+        Ok(Layout { window, rows: self.rows, width })
+    }
+
+    /// Before and after, side by side.
+    fn run_both(&self, scenario: Scenario, out: &mut dyn Write) -> Result {
+        let source = self.other.compare.as_deref().unwrap_or(&self.source);
+        let mut settings = if self.other.compare.is_none() { self.set.clone() } else { Vec::new() };
+        settings.extend(self.other.compare_set.iter().cloned());
+        let (_, mut other) = shipped::load(source, &settings)?;
+        self.override_in(&mut other)?;
+        let [before, after] = [scenario, other].map(|scenario| {
+            let outcome = self.drive.run_fast(&scenario);
+            Report::new(scenario, outcome)
+        });
+        let window = self.layout(&before)?.window;
+        let name = &before.scenario.windows[window].name;
+        let of_after = after.find(name).unwrap_or_else(|_| after.worst());
+        let named = |source: &str, settings: &[String]| {
+            let settings = settings.iter().map(|line| format!(", {line}"));
+            format!("{source}{}", settings.collect::<String>())
+        };
+        let names = [named(&self.source, &self.set), named(source, &settings)];
+        let before = Side { name: &names[0], report: &before, window };
+        let after = Side { name: &names[1], report: &after, window: of_after };
+        out.write_all(compare::render(&before, &after, self.rows).as_bytes())?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Other {
+    fn is_given(&self) -> bool {
+        self.compare.is_some() || !self.compare_set.is_empty()
+    }
+}
+
+/// Writes the samples after the warm-up; of several hosts each into a file of its own.
+fn write_samples(report: &Report, path: &Path) -> Result<()> {
+    let run = &report.scenario.windows[0];
+    let hosts = report.outcome.recordings.iter().zip(&report.outcome.windows[0]);
+    let several = report.outcome.recordings.len() > 1;
+    for (recording, view) in hosts {
+        let samples = verdict::samples(&report.scenario, run, recording, view);
+        let path = if several { with_host(path, &recording.host) } else { path.to_owned() };
+        write_file(&samples, &path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn write_file(recording: &Recording, path: &Path) -> std::io::Result<()> {
+    write_esxtop(recording, &mut BufWriter::new(File::create(path)?))
+}
+
+/// `lab.csv` of the host esx01 is `lab.esx01.csv`.
+fn with_host(path: &Path, host: &str) -> PathBuf {
+    let host = host.replace(std::path::is_separator, "_");
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{host}.{}", extension.display())),
+        None => path.with_extension(host),
     }
 }

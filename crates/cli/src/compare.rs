@@ -1,0 +1,105 @@
+//! Before and after, side by side: the figures of two runs, and the verdict on each.
+
+use std::fmt::Write;
+
+use crate::{
+    report::Report,
+    stack::{LevelKind, Queue, Stack},
+    table::Table,
+    text::{BOLD, count, millis, styled, whole},
+    verdict,
+};
+
+/// A figure of a stack: its name, its value, how it is printed.
+type Figure = (&'static str, fn(&Stack) -> f64, fn(f64) -> String);
+
+const FIGURES: [Figure; 12] = [
+    ("IOPS", |stack| stack.iops, whole),
+    ("MiB/s", |stack| stack.mib_per_s, whole),
+    ("total ms, as the guest sees it", |stack| stack.total_ms, millis),
+    ("wait in the guest ms", |stack| stack.ms(LevelKind::Guest), millis),
+    ("GAVG ms", |stack| stack.kernel_ms() + stack.device_ms(), millis),
+    ("KAVG ms", Stack::kernel_ms, millis),
+    ("DAVG ms", Stack::device_ms, millis),
+    ("array ms", |stack| stack.ms(LevelKind::Array), millis),
+    ("waiting in guests", |stack| waiting(stack, LevelKind::Guest), count),
+    ("DQLEN", |stack| stack.level(LevelKind::Device).map_or(0.0, |level| level.limit()), whole),
+    ("ACTV", |stack| stack.level(LevelKind::Device).map_or(0.0, |level| level.in_use()), count),
+    ("QUED", |stack| waiting(stack, LevelKind::Device), count),
+];
+
+fn waiting(stack: &Stack, kind: LevelKind) -> f64 {
+    stack.level(kind).map_or(0.0, |level| level.waiting())
+}
+
+/// One side: what it is called, its run and the window looked at.
+pub(crate) struct Side<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) report: &'a Report,
+    pub(crate) window: usize,
+}
+
+impl Side<'_> {
+    fn stack(&self) -> &Stack {
+        &self.report.stacks[self.window]
+    }
+
+    fn verdict(&self) -> &'static str {
+        verdict::short(&self.report.verdicts(self.window))
+    }
+}
+
+/// Both sides as tables: the stack as a whole, then the busiest virtual disks.
+pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, rows: usize) -> String {
+    let mut table = Table::new(&["", "before", "after", "change"]).left(&[0]);
+    for (name, value, print) in FIGURES {
+        let (was, is) = (value(before.stack()), value(after.stack()));
+        table.row(vec![name.into(), print(was), print(is), change(was, is)]);
+    }
+    let mut out = String::new();
+    for (label, side) in [("before", before), ("after", after)] {
+        let scenario = &side.report.scenario;
+        let window = &scenario.windows[side.window].name;
+        let _ = writeln!(out, "{}  {}, window {window}", styled(BOLD, label), side.name);
+        let _ = writeln!(out, "{:label$}  {}", "", side.verdict(), label = label.len());
+    }
+    let _ = write!(out, "\n{}\n{}", table.render(), disks(before.stack(), after.stack(), rows));
+    out
+}
+
+/// IOPS and latency of the virtual disks that are in both, the busiest first.
+fn disks(before: &Stack, after: &Stack, rows: usize) -> String {
+    let head = ["virtual disk", "IOPS before", "after", "change", "ms before", "after", "change"];
+    let mut table = Table::new(&head).left(&[0]);
+    for was in disks_of(before).iter().take(rows) {
+        let Some(is) = disks_of(after).into_iter().find(|is| is.name == was.name) else { continue };
+        table.row(vec![
+            was.name.clone(),
+            whole(was.iops),
+            whole(is.iops),
+            change(was.iops, is.iops),
+            millis(was.ms),
+            millis(is.ms),
+            change(was.ms, is.ms),
+        ]);
+    }
+    table.render()
+}
+
+/// The virtual disks, the busiest first.
+fn disks_of(stack: &Stack) -> Vec<Queue> {
+    let mut disks = stack.disks.clone();
+    disks.sort_by(|a, b| b.iops.total_cmp(&a.iops));
+    disks
+}
+
+/// By how much a figure rose or fell.
+fn change(was: f64, is: f64) -> String {
+    /// Where both are below this, there is nothing to divide.
+    const NOTHING: f64 = 0.0005;
+    if was.abs() < NOTHING {
+        return if is.abs() < NOTHING { "=".into() } else { "new".into() };
+    }
+    let percent = 100.0 * (is - was) / was;
+    if percent.abs() < 0.5 { "=".into() } else { format!("{percent:+.0} %") }
+}

@@ -1,0 +1,95 @@
+//! A run as JSON: every figure of every window, verdicts, expectations, log.
+
+use counters::{Kind, Recording, SECOND, Time};
+use scenario::{Bound, Window};
+use serde_json::{Map, Value, json};
+use sim::Checked;
+
+use crate::{log, report::Report};
+
+/// The whole run. Times are seconds and milliseconds as their names say; a figure that there is
+/// not is null.
+pub(crate) fn render(report: &Report) -> Value {
+    let scenario = &report.scenario;
+    let windows = scenario.windows.iter().enumerate();
+    let log = report.outcome.log.iter().map(|line| {
+        let host = &scenario.hosts[line.host].config.name;
+        json!({ "at_s": seconds(line.at), "host": host, "line": log::text(report, line) })
+    });
+    json!({
+        "scenario": scenario.name,
+        "title": scenario.title,
+        "source": scenario.source,
+        "seed": scenario.seed,
+        "duration_s": seconds(Time(scenario.duration_ns)),
+        "ios": report.outcome.ios,
+        "windows": windows.map(|(index, window)| of_window(report, index, window))
+            .collect::<Vec<_>>(),
+        "expectations": report.checked().iter().map(|one| expectation(report, one))
+            .collect::<Vec<_>>(),
+        "log": log.collect::<Vec<_>>(),
+    })
+}
+
+fn of_window(report: &Report, index: usize, window: &Window) -> Value {
+    let views = &report.outcome.windows[index];
+    json!({
+        "name": window.name,
+        "from_s": seconds(window.from),
+        "to_s": seconds(window.to),
+        "stack": report.stacks[index],
+        "hosts": views.iter().map(|view| counters(&view.recording)).collect::<Vec<_>>(),
+        "verdicts": report.verdicts(index),
+    })
+}
+
+/// Every counter of every object of a host, by its key.
+fn counters(recording: &Recording) -> Value {
+    let mut objects: Vec<Map<String, Value>> = vec![Map::new(); recording.entities().len()];
+    for (entity, counter, values) in recording.columns() {
+        if let Some(object) = objects.get_mut(entity.0 as usize) {
+            object.insert(counter.info().key.into(), json!(values.first()));
+        }
+    }
+    let objects = recording.entities().iter().zip(objects).map(|(entity, counters)| {
+        json!({ "kind": kind(entity.kind), "name": entity.name, "counters": counters })
+    });
+    json!({ "host": recording.host, "objects": objects.collect::<Vec<_>>() })
+}
+
+fn expectation(report: &Report, one: &Checked<'_>) -> Value {
+    let expectation = one.expectation;
+    let name = |index: usize| report.scenario.windows[index].name.as_str();
+    let bound = match expectation.bound {
+        Bound::Near { value, tolerance } => json!({ "value": value, "within": tolerance }),
+        Bound::Between { min, max } => json!({ "min": min, "max": max }),
+    };
+    json!({
+        "window": name(expectation.window),
+        "relative_to": expectation.relative_to.map(name),
+        "whose": expectation.subject_name,
+        "counter": expectation.counter.info().key,
+        "expected": bound,
+        "figure": one.figure,
+        "holds": one.holds,
+        "source": expectation.source,
+        "line": expectation.line,
+    })
+}
+
+fn seconds(at: Time) -> f64 {
+    at.0 as f64 / SECOND as f64
+}
+
+const fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Adapter => "adapter",
+        Kind::Path => "path",
+        Kind::Device => "device",
+        Kind::World => "world",
+        Kind::Partition => "partition",
+        Kind::NfsVolume => "nfs volume",
+        Kind::Vm => "vm",
+        Kind::VirtualDisk => "virtual disk",
+    }
+}

@@ -1,0 +1,45 @@
+//! What vmkernel.log would have: limits that moved, devices without a path, settings refused.
+
+use std::fmt::Write;
+
+use engine::Event;
+use sim::{LogLine, Logged};
+
+use crate::{
+    report::{Report, seconds},
+    text::{BOLD, counted, styled},
+};
+
+/// Lines that are shown.
+const LINES: usize = 8;
+
+/// The first lines of the log; nothing when it is empty.
+pub(crate) fn render(report: &Report) -> String {
+    let lines = &report.outcome.log;
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("{}\n", styled(BOLD, "Log"));
+    for line in lines.iter().take(LINES) {
+        let host = &report.scenario.hosts[line.host].config.name;
+        let _ = writeln!(out, "{:>12}  {host}  {}", seconds(line.at), text(report, line));
+    }
+    if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
+        let _ = writeln!(out, "{:>12}  and {}", "", counted(more, "more line"));
+    }
+    out
+}
+
+/// What a line says, without time and host.
+pub(crate) fn text(report: &Report, line: &LogLine) -> String {
+    let devices = &report.scenario.hosts[line.host].config.devices;
+    match &line.what {
+        Logged::Refused(why) => format!("refused: {why}"),
+        Logged::Event(Event::DepthChanged { device, depth }) => {
+            format!("DQLEN of {} is {depth}", devices[device.index()].name)
+        }
+        Logged::Event(Event::AllPathsDown { device }) => {
+            format!("all paths of {} are down", devices[device.index()].name)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! How a run is driven: as fast as it goes, by the wall clock, or by hand; with a journal or
+//! without; and what is said on the way.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, IsTerminal, Write},
+    num::NonZeroUsize,
+    path::PathBuf,
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use counters::{Histogram, Time};
+use scenario::Scenario;
+use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watch};
+
+use crate::{Result, report::seconds, text::whole};
+
+/// How a run goes.
+#[derive(Args)]
+pub(crate) struct Drive {
+    /// How fast virtual time passes: `virtual` (as fast as the machine allows), `real`, a factor
+    /// such as `10x`, or `step` (an event for each line of standard input)
+    #[arg(long, default_value = "virtual", value_name = "PACE", conflicts_with = "compare")]
+    pace: Pace,
+    /// Record every input of the stack in FILE, for `kavg replay`
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    journal: Option<PathBuf>,
+    /// Threads for parts of the scenario that have nothing in common [default: one for each CPU]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+/// What a run yields.
+pub(crate) struct Driven {
+    pub(crate) outcome: Outcome,
+    /// By how much events were late, when the run went by the wall clock.
+    pub(crate) lateness: Option<Histogram>,
+}
+
+impl Drive {
+    /// Runs a scenario that was made from `source`. Steps are told to `out`.
+    pub(crate) fn run(
+        &self,
+        scenario: &Scenario,
+        source: &Source,
+        out: &mut dyn Write,
+    ) -> Result<Driven> {
+        let paced = match self.pace {
+            Pace::Virtual if self.journal.is_none() => {
+                return Ok(Driven { outcome: self.run_fast(scenario), lateness: None });
+            }
+            Pace::Real { speed } => Some(Paced::new(WallClock::start(), speed)),
+            Pace::Virtual | Pace::Step => None,
+        };
+        let is_stepped = self.pace == Pace::Step;
+        let step = is_stepped.then(|| Step::new(scenario, io::stdin().lock(), out));
+        let journal = self.open_journal(scenario, source)?;
+        let ticker = Ticker::new(scenario).filter(|_| !is_stepped);
+        let watch = ((ticker, paced), (step, journal));
+        let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
+        step.map(Step::finish).transpose()?;
+        journal.map(|journal| journal.finish(&outcome)).transpose()?;
+        let lateness = paced.map(|paced| paced.lateness().clone());
+        Ok(Driven { outcome, lateness })
+    }
+
+    /// Runs a scenario as fast as the machine allows.
+    pub(crate) fn run_fast(&self, scenario: &Scenario) -> Outcome {
+        let threads = self.threads.or(thread::available_parallelism().ok());
+        let threads = threads.map_or(1, NonZeroUsize::get);
+        match Ticker::new(scenario) {
+            Some(ticker) => sim::run(scenario, threads, &ticker),
+            None => sim::run(scenario, threads, &()),
+        }
+    }
+
+    fn open_journal(
+        &self,
+        scenario: &Scenario,
+        source: &Source,
+    ) -> Result<Option<Journal<BufWriter<File>>>> {
+        let Some(path) = &self.journal else { return Ok(None) };
+        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Some(Journal::new(BufWriter::new(file), source, scenario.hosts.len())?))
+    }
+}
+
+/// Tells a terminal how far a run is that takes long.
+struct Ticker {
+    duration: Time,
+    /// The virtual time before which an event is not worth a look at the clock.
+    next_at: Time,
+    state: Mutex<Told>,
+}
+
+/// What was told.
+struct Told {
+    last: Instant,
+    ios: u64,
+    any: bool,
+}
+
+impl Ticker {
+    /// Nothing is told earlier than this, nor more often.
+    const INTERVAL: Duration = Duration::from_millis(500);
+    /// How many times an event at most looks at the clock.
+    const LOOKS: u64 = 1000;
+
+    /// `None` when standard error is no terminal.
+    fn new(scenario: &Scenario) -> Option<Self> {
+        let told = Told { last: Instant::now(), ios: 0, any: false };
+        let duration = Time(scenario.duration_ns);
+        let ticker = Self { duration, next_at: Time::ZERO, state: Mutex::new(told) };
+        io::stderr().is_terminal().then_some(ticker)
+    }
+
+    fn tell(&self, at: Time, ios: u64) {
+        let Ok(mut told) = self.state.lock() else { return };
+        told.ios += ios;
+        if told.last.elapsed() < Self::INTERVAL {
+            return;
+        }
+        (told.last, told.any) = (Instant::now(), true);
+        let done = 100 * at.0 / self.duration.0;
+        let ios = if told.ios > 0 { format!(", {} I/Os", whole(told.ios as f64)) } else { "".into() };
+        anstream::eprint!("\r{done} % of {} simulated{ios}\x1b[K", seconds(self.duration));
+    }
+}
+
+impl Drop for Ticker {
+    /// Leaves the line clean.
+    fn drop(&mut self) {
+        if self.state.get_mut().is_ok_and(|told| told.any) {
+            anstream::eprint!("\r\x1b[K");
+        }
+    }
+}
+
+impl Watch for Ticker {
+    fn before(&mut self, at: Time) {
+        if at >= self.next_at {
+            self.next_at = at + self.duration.0 / Self::LOOKS;
+            self.tell(at, 0);
+        }
+    }
+}
+
+impl Progress for Ticker {
+    fn reached(&self, at: Time, ios: u64) {
+        self.tell(at, ios);
+    }
+}

@@ -1,0 +1,49 @@
+//! The windows of a run side by side: what changed from one to the next.
+
+use crate::{
+    report::{Report, seconds},
+    stack::{LevelKind, Stack},
+    table::Table,
+    text::{count, millis, whole},
+    verdict,
+};
+
+const HEAD: [&str; 12] = [
+    "", "window", "from", "to", "IOPS", "total ms", "in guest", "KAVG", "DAVG", "ACTV", "QUED",
+    "verdict",
+];
+
+/// A line for each window; the one that is shown below is marked.
+pub(crate) fn render(report: &Report, shown: usize) -> String {
+    let mut table = Table::new(&HEAD).left(&[0, 1, 11]);
+    for index in report.named() {
+        let window = &report.scenario.windows[index];
+        let stack = &report.stacks[index];
+        let mut row = vec![
+            if index == shown { "▶" } else { "" }.into(),
+            window.name.clone(),
+            seconds(window.from),
+            seconds(window.to),
+        ];
+        row.extend(figures(stack));
+        row.push(verdict::short(&report.verdicts(index)).into());
+        table.row(row);
+    }
+    table.render()
+}
+
+/// IOPS, the times, the queue.
+fn figures(stack: &Stack) -> [String; 7] {
+    let device = stack.level(LevelKind::Device);
+    [
+        whole(stack.iops),
+        millis(stack.total_ms),
+        millis(stack.ms(LevelKind::Guest)),
+        millis(stack.kernel_ms()),
+        millis(stack.device_ms()),
+        device.map_or(String::new(), |level| {
+            format!("{}/{}", count(level.in_use()), whole(level.limit()))
+        }),
+        device.map_or(String::new(), |level| count(level.waiting())),
+    ]
+}
