@@ -119,9 +119,9 @@ fn is_cut(line: &[u8]) -> bool {
 }
 
 /// What is left of a row, and how many cells were taken from it.
-struct Row<'a> {
-    rest: &'a [u8],
-    cells: usize,
+pub(crate) struct Row<'a> {
+    pub(crate) rest: &'a [u8],
+    pub(crate) cells: usize,
 }
 
 impl<'a> Row<'a> {
@@ -138,7 +138,7 @@ impl<'a> Row<'a> {
 
     /// Takes a cell; `None` at the end of the row.
     #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest;
         if rest.is_empty() {
             return None;
@@ -156,7 +156,7 @@ impl<'a> Row<'a> {
     }
 
     /// Skips that many cells, or what there is.
-    fn skip(&mut self, mut cells: usize) {
+    pub(crate) fn skip(&mut self, mut cells: usize) {
         while cells > 0 && !self.rest.is_empty() {
             let stride = &self.rest[..self.rest.len().min(STRIDE)];
             let commas = memchr_iter(b',', stride).count();

@@ -7,15 +7,19 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
+    ops::Range,
 };
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr2, memmem};
 
-use crate::worlds::Worlds;
+use crate::{Error, worlds::Worlds};
 
 /// What the first cell of every capture holds.
-pub(crate) const MARK: &[u8] = b"(PDH-CSV";
+const MARK: &[u8] = b"(PDH-CSV";
+
+/// Bytes in which the header must begin. Messages of a shell may stand before it [CAP].
+const HEADER_WITHIN: usize = 1 << 16;
 
 /// Groups of real captures that say nothing of disks [CAP-A, CAP-B, NMON].
 const OTHER_GROUPS: [&str; 14] = [
@@ -34,6 +38,64 @@ const OTHER_GROUPS: [&str; 14] = [
     "Numa Node",
     "VSAN(Owner)",
 ];
+
+/// Where the header line is.
+pub(crate) struct HeaderLine {
+    /// Its cells, without the end of the line.
+    pub(crate) cells: Range<usize>,
+    /// Where the rows begin.
+    pub(crate) rows: usize,
+    /// The byte that ends a line.
+    pub(crate) end: u8,
+}
+
+impl HeaderLine {
+    /// Finds the header at the begin of a file; `None` when more of the file is needed.
+    pub(crate) fn find(name: &str, head: &[u8]) -> Result<Option<Self>, Error> {
+        let window = &head[..head.len().min(HEADER_WITHIN)];
+        let Some(mark) = memmem::find(window, MARK) else {
+            let more = head.len() < HEADER_WITHIN;
+            return if more { Ok(None) } else { Err(no_header(name, window)) };
+        };
+        let start = mark - usize::from(mark > 0 && head[mark - 1] == b'"');
+        let Some(length) = memchr2(b'\n', b'\r', &head[start..]) else { return Ok(None) };
+        let after = &head[start + length..];
+        let (end, width) = match after {
+            [b'\r', b'\n', ..] => (b'\n', 2),
+            [end, ..] => (*end, 1),
+            [] => return Ok(None),
+        };
+        let cells = start..start + length;
+        Ok(Some(Self { rows: cells.end + width, cells, end }))
+    }
+
+    /// Finds the header of a file that ends with it.
+    pub(crate) fn find_at_end(name: &str, head: &[u8]) -> Result<Self, Error> {
+        let line = Self::find(name, &[head, b"\n"].concat())?;
+        let mut line = line.ok_or_else(|| no_header(name, head))?;
+        line.rows = line.rows.min(head.len());
+        Ok(line)
+    }
+}
+
+/// Why a file without a header is none of ours.
+fn no_header(name: &str, head: &[u8]) -> Error {
+    let expected = "expected the header of esxtop -b, which begins with \"(PDH-CSV 4.0)";
+    let first = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    let cell = first.split(|&byte| byte == b',').next().unwrap_or_default();
+    let what = if head.trim_ascii().is_empty() {
+        "the file is empty"
+    } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        "the file is UTF-16 text; save it as UTF-8"
+    } else if head.contains(&0) {
+        "the file is binary"
+    } else if crate::parse_stamp(cell).is_some() {
+        "the file has rows and no header, as later parts of a split file have"
+    } else {
+        "this is no esxtop capture"
+    };
+    Error::at(name, 1, format!("{what}; {expected}"))
+}
 
 /// What the header says.
 #[derive(Default)]
@@ -123,6 +185,11 @@ fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
         quoted ^= byte == b'"';
         byte == b',' && !quoted
     })
+}
+
+/// The group of a header cell; `None` for a cell that is no counter's.
+pub(crate) fn group(cell: &[u8]) -> Option<String> {
+    Cell::parse(&decode(unquoted(cell))).map(|cell| cell.group.to_owned())
 }
 
 fn unquoted(cell: &[u8]) -> &[u8] {

@@ -10,6 +10,7 @@
 mod anonymize;
 mod cells;
 mod check;
+mod cut;
 mod error;
 mod esxcli;
 mod header;
@@ -31,6 +32,7 @@ mod writer;
 pub use anonymize::anonymize;
 pub use cells::Damage;
 pub use check::{Check, Identity, check};
+pub use cut::{Cut, CutReport, cut};
 pub use error::Error;
 pub use esxcli::{CoreAdapter, CoreDevice, Esxcli, ModuleParameter, NmpDevice, parse_esxcli};
 pub use info::{HostInfo, Missing, RecordCommand, info, record_command};

@@ -7,21 +7,18 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use counters::{Kind, Recording};
-use memchr::{memchr2, memmem, memrchr};
+use memchr::memrchr;
 
 use crate::{
     Error, FileReport, HostReport, Input, Limits, ReadReport,
     cells::{Damage, Layout, Rows},
-    header::{Header, MARK},
+    header::{Header, HeaderLine},
     input::{Block, lines},
     joins::describe,
     merge::merge_counted,
     report::ROWS_NAMED,
     time::refine,
 };
-
-/// Bytes in which the header must begin. Messages of a shell may stand before it [CAP].
-const HEADER_WITHIN: usize = 1 << 16;
 
 /// How much room is made at a time while a compressed file is read: how its bytes are spread over
 /// the rows is not known.
@@ -189,10 +186,11 @@ impl Reader<'_> {
         }
         self.head.extend_from_slice(block.bytes);
         let head = std::mem::take(&mut self.head);
-        match self.find_header(&head)? {
-            Some(rows) => {
-                self.header_bytes = rows as u64;
-                self.add_rows(&head[rows..], block.done)
+        match HeaderLine::find(&self.name, &head)? {
+            Some(line) => {
+                self.header_bytes = line.rows as u64;
+                self.start_body(&head, &line);
+                self.add_rows(&head[line.rows..], block.done)
             }
             None => {
                 self.head = head;
@@ -201,30 +199,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the header when it is whole; returns where the rows begin.
-    fn find_header(&mut self, head: &[u8]) -> Result<Option<usize>, Error> {
-        let window = &head[..head.len().min(HEADER_WITHIN)];
-        let Some(mark) = memmem::find(window, MARK) else {
-            return match head.len() < HEADER_WITHIN {
-                true => Ok(None),
-                false => Err(self.no_header(window)),
-            };
-        };
-        let start = mark - usize::from(mark > 0 && head[mark - 1] == b'"');
-        let Some(length) = memchr2(b'\n', b'\r', &head[start..]) else { return Ok(None) };
-        let after = &head[start + length..];
-        let end = if after.starts_with(b"\r\n") { b'\n' } else { after[0] };
-        let rows = start + length + if after.starts_with(b"\r\n") { 2 } else { 1 };
-        self.start_body(head, start, length, end);
-        Ok(Some(rows))
-    }
-
-    fn start_body(&mut self, head: &[u8], start: usize, length: usize, end: u8) {
-        let text = String::from_utf8_lossy(&head[..start]);
+    fn start_body(&mut self, head: &[u8], line: &HeaderLine) {
+        let before = &head[..line.cells.start];
+        let text = String::from_utf8_lossy(before);
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         self.report.text_before_header = (!text.is_empty()).then(|| text.to_owned());
-        self.lines = lines(&head[..start], end).filter(|line| line.1).count() as u64 + 1;
-        let header = Header::parse(&head[start..start + length], &self.options.kinds);
+        self.lines = lines(before, line.end).filter(|line| line.1).count() as u64 + 1;
+        let header = Header::parse(&head[line.cells.clone()], &self.options.kinds);
         let wanted = header.wanted();
         let counter =
             |&(_, host, place): &(usize, usize, usize)| header.hosts[host].columns[place].2;
@@ -234,7 +215,7 @@ impl Reader<'_> {
                 cells: header.cells,
                 wanted: wanted.iter().map(|column| column.0).collect(),
             },
-            end,
+            end: line.end,
             is_rate: wanted.iter().map(is_rate).collect(),
             times_ms: Vec::new(),
             columns: vec![Vec::new(); wanted.len()],
@@ -285,12 +266,9 @@ impl Reader<'_> {
 
     fn finish(mut self) -> Result<(Vec<Recording>, FileReport), Error> {
         if self.body.is_none() {
-            let mut head = std::mem::take(&mut self.head);
-            head.push(b'\n');
-            if self.find_header(&head)?.is_none() {
-                head.pop();
-                return Err(self.no_header(&head));
-            }
+            let head = std::mem::take(&mut self.head);
+            let line = HeaderLine::find_at_end(&self.name, &head)?;
+            self.start_body(&head, &line);
         }
         let Some(body) = self.body else { return Ok((Vec::new(), self.report)) };
         self.report.columns = body.header.cells.saturating_sub(1);
@@ -305,25 +283,6 @@ impl Reader<'_> {
             return Err(Error::at(&self.name, self.lines.max(1), what));
         }
         Ok((body.recordings(&self.report), self.report))
-    }
-
-    /// Why a file without a header is none of ours.
-    fn no_header(&self, head: &[u8]) -> Error {
-        let expected = "expected the header of esxtop -b, which begins with \"(PDH-CSV 4.0)";
-        let first = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-        let cell = first.split(|&byte| byte == b',').next().unwrap_or_default();
-        let what = if head.trim_ascii().is_empty() {
-            "the file is empty"
-        } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-            "the file is UTF-16 text; save it as UTF-8"
-        } else if head.contains(&0) {
-            "the file is binary"
-        } else if crate::parse_stamp(cell).is_some() {
-            "the file has rows and no header, as later parts of a split file have"
-        } else {
-            "this is no esxtop capture"
-        };
-        Error::at(&self.name, 1, format!("{what}; {expected}"))
     }
 }
 

@@ -2,8 +2,8 @@
 
 mod common;
 
-use capture::Slice;
-use common::{START_MS, differences, read_bytes, small_host, written};
+use capture::{Cut, CutReport, Input, Limits, Slice, cut};
+use common::{START_MS, differences, read_bytes, small_file, small_host, written};
 use counters::{Kind, Recording};
 
 fn with_columns(recording: &Recording) -> Vec<&str> {
@@ -71,4 +71,39 @@ fn everything_is_kept_by_default_and_strangers_are_named() {
     let slice = Slice { vms: vec!["mail".into()], ..Slice::default() };
     let error = slice.apply(&host).expect_err("no such VM");
     assert_eq!(error, "no VM 'mail' in the capture; it has web (old), sql, main");
+}
+
+fn cut_text(text: &str, part: &Cut) -> Result<(CutReport, String), String> {
+    let input = Input::from_bytes("esx01.csv", text.as_bytes().to_vec());
+    let mut out = Vec::new();
+    let report =
+        cut(input, part, &Limits::default(), &mut out).map_err(|error| error.to_string())?;
+    Ok((report, String::from_utf8(out).expect("ASCII")))
+}
+
+#[test]
+fn groups_and_rows_are_copied_cell_by_cell() {
+    let text = "\
+\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\h\\Memory\\Free MBytes\",\"\\\\h\\Vcpu(1:a, b:2:c)\\% Used\",
+\"03/02/2026 10:00:00\",\"4165\",\"0.50\",
+\"03/02/2026 10:00:05\",\"4166\",\"0.60\",
+\"03/02/2026 10:00:10\",\"41
+";
+    let part = Cut { groups: vec!["vcpu".into()], from_ms: Some(START_MS + 5_000), to_ms: None };
+    let expected = "\
+\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\h\\Vcpu(1:a, b:2:c)\\% Used\",
+\"03/02/2026 10:00:05\",\"0.60\",
+";
+    let report = CutReport { columns: 1, rows: 1, damaged_rows: 1 };
+    assert_eq!(cut_text(text, &part), Ok((report, expected.into())));
+    let part = Cut { groups: vec!["Disk".into()], ..Cut::default() };
+    let error = cut_text(text, &part).expect_err("no such group");
+    assert_eq!(error, "esx01.csv: has no group 'Disk'; it has Memory, Vcpu");
+}
+
+#[test]
+fn a_cut_of_everything_is_the_file() {
+    let (report, copy) = cut_text(&small_file(), &Cut::default()).expect("a capture");
+    assert_eq!(copy, small_file());
+    assert_eq!(report.rows, 4);
 }
