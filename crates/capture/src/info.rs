@@ -165,3 +165,47 @@ pub fn record_command(interval_s: u32, samples: u32) -> RecordCommand {
         command_without_rc: command("-a"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counters::Entity;
+
+    #[test]
+    fn what_a_recording_lacks_is_said() {
+        let mut recording = Recording::new("esx01".into());
+        recording.times_ms = vec![0, 5_000, 10_000, 16_000];
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        recording.set_column(device, Counter::Aborts, vec![0.0; 4]);
+        let expected = HostInfo {
+            host: "esx01".into(),
+            samples: 4,
+            span_ms: Some((0, 16_000)),
+            interval_ms: Some(5_000),
+            objects: vec![(Kind::Device, 1)],
+            columns: 1,
+            vm_worlds: 0,
+            missing: vec![
+                Missing::Directions,
+                Missing::Worlds,
+                Missing::VirtualDisks,
+                Missing::Samples,
+            ],
+        };
+        let capture = Capture { recordings: vec![recording], ..Capture::default() };
+        assert_eq!(info(&capture), [expected]);
+    }
+
+    #[test]
+    fn the_command_takes_every_disk_field() {
+        let command = record_command(1, 720);
+        assert_eq!(
+            command.command,
+            "esxtop -b -c kavg.esxtoprc -d 2 -n 720 | gzip > $(hostname -s).csv.gz"
+        );
+        let lines: Vec<&str> = command.rc_text.lines().collect();
+        assert_eq!((lines.len(), lines[9]), (10, "2u"));
+        // Adapter, device and VM screens have 12, 16 and 8 fields [CAP-B].
+        assert_eq!(lines[2..5], ["ABCDEFGHIJKL", "ABCDEFGHIJKLMNOP", "ABCDEFGH"]);
+    }
+}

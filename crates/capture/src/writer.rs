@@ -35,10 +35,11 @@ struct Column<'a> {
 pub fn write_esxtop(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     let mut columns = world_columns(recording);
     disk_columns(recording, &mut columns);
+    let host = escaped(&recording.host);
     let mut line = String::from("\"(PDH-CSV 4.0) (UTC)(0)\",");
     for Column { group, instance, counter, .. } in &columns {
         let name = counter.info().batch_name;
-        line += &format!("\"\\\\{}\\{group}({instance})\\{name}\",", recording.host);
+        line += &format!("\"\\\\{host}\\{group}({})\\{name}\",", escaped(instance));
     }
     line.push('\n');
     out.write_all(line.as_bytes())?;
@@ -55,6 +56,18 @@ pub fn write_esxtop(recording: &Recording, out: &mut impl Write) -> io::Result<(
         out.write_all(&row)?;
     }
     out.flush()
+}
+
+/// A name without what would end its cell, as vSphere writes such characters (`%5c`).
+fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '"' | '\\' | '\0'..='\x1f' => escaped += &format!("%{:02x}", c as u32),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// A row of values; without a sample, esxtop's first row, which has depths and no rates.
@@ -303,5 +316,64 @@ impl Disks<'_, '_> {
         let instance = format!("{}:{}", name(adapter), name(path));
         self.add_as("Physical Disk", &instance, adapter, |c| c == Counter::AdapterQDepth);
         self.add_as("Physical Disk", &instance, path, |_| true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_as_esxtop_writes_it() {
+        let mut host = Recording::new("esx01".into());
+        host.times_ms = vec![1_772_445_600_000, 1_772_445_602_000];
+        let adapter = host.add_entity(Entity::new(Kind::Adapter, "vmhba1".into()));
+        let vm = host.add_entity(Entity::new(Kind::Vm, "a \"b\\".into()));
+        let device = host.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        let mut path = Entity::new(Kind::Path, "vmhba1:C0:T0:L0".into());
+        (path.adapter, path.device) = (Some(adapter), Some(device));
+        let path = host.add_entity(path);
+        let mut disk = Entity::new(Kind::VirtualDisk, "a \"b\\:scsi1:0".into());
+        (disk.vm, disk.controller) = (Some(vm), Some(Controller::Pvscsi));
+        let disk = host.add_entity(disk);
+        let mut world = Entity::new(Kind::World, "naa.1-480214".into());
+        (world.vm, world.device) = (Some(vm), Some(device));
+        let world = host.add_entity(world);
+        let columns = [
+            (disk, Counter::Reads, [0.125, 2.0]),
+            (world, Counter::Load, [1.005, f64::NAN]),
+            (path, Counter::Commands, [1e15, 0.0]),
+            (adapter, Counter::AdapterQDepth, [4096.0, 4096.0]),
+            (adapter, Counter::Commands, [-1.5, 123_456.789]),
+            (device, Counter::DeviceQDepth, [64.0, 32.0]),
+            (disk, Counter::GuestWait, [9.0, 9.0]),
+        ];
+        for (id, counter, values) in columns {
+            host.set_column(id, counter, values.to_vec());
+        }
+        let mut out = Vec::new();
+        write_esxtop(&host, &mut out).expect("memory takes all");
+        let expected = r#"
+"(PDH-CSV 4.0) (UTC)(0)"
+"\\esx01\Group Cpu(480215:a %22b%5c)\% Used"
+"\\esx01\Vcpu(480215:a %22b%5c:480216:vmast.480214)\% Used"
+"\\esx01\Vcpu(480215:a %22b%5c:480217:PVSCSI-480214:1)\% Used"
+"\\esx01\Physical Disk(vmhba1)\Adapter Q Depth"
+"\\esx01\Physical Disk Adapter(vmhba1)\Commands/sec"
+"\\esx01\Physical Disk(vmhba1:vmhba1:C0:T0:L0)\Adapter Q Depth"
+"\\esx01\Physical Disk(vmhba1:vmhba1:C0:T0:L0)\Commands/sec"
+"\\esx01\Physical Disk SCSI Device(naa.1)\Device Q Depth"
+"\\esx01\Physical Disk Path(vmhba1:C0:T0:L0)\Commands/sec"
+"\\esx01\Physical Disk Per-Device-Per-World(naa.1-480214)\Load"
+"\\esx01\Virtual Disk(a %22b%5c:scsi1:0)\Reads/sec"
+
+"03/02/2026 09:59:58","0.00","0.00","0.00","4096","0.00","4096","0.00","64","0.00","0.00","0.00",
+"03/02/2026 10:00:00","0.00","0.00","0.00","4096","-1.50","4096","1000000000000000","64","1000000000000000","1.00","0.12",
+"03/02/2026 10:00:02","0.00","0.00","0.00","4096","123456.79","4096","0.00","32","0.00","","2.00",
+"#;
+        let text = String::from_utf8(out).expect("text");
+        let (header, rows) = text.split_once('\n').expect("a header");
+        let header = header.replace("\",", "\"\n");
+        assert_eq!(format!("\n{header}\n{rows}"), expected);
     }
 }
