@@ -47,7 +47,7 @@ pub fn render_text(verdict: &Verdict) -> String {
 fn finding_text(out: &mut String, place: usize, finding: &Finding, with_sentence: bool) {
     let title = format!("{place}. {} ({})", finding.cause.title(), finding.at);
     out.push('\n');
-    paragraph(out, "", &title);
+    wrap(out, "", "   ", &title);
     if with_sentence {
         paragraph(out, "   ", &finding.sentence);
     }

@@ -11,9 +11,11 @@ impl<'a> Column<'a> {
         Self(recording.series(entity, counter).unwrap_or_default())
     }
 
-    /// One value. Missing, infinite and negative ones (esxtop's sentinels -1 and -3) are none.
+    /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
+    /// no counter of a host comes near.
     pub(crate) fn at(self, sample: usize) -> Option<f64> {
-        self.0.get(sample).copied().filter(|value| value.is_finite() && *value >= 0.0)
+        const ABSURD: f64 = 1e15;
+        self.0.get(sample).copied().filter(|value| (0.0..ABSURD).contains(value))
     }
 
     pub(crate) fn or_zero(self, sample: usize) -> f64 {

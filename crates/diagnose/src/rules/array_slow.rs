@@ -96,7 +96,7 @@ fn growth(device: &Device<'_>, spell: &Spell) -> Option<f64> {
 }
 
 fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
-    let host_part = kavg / (davg + kavg);
+    let host_part = kavg / (davg + kavg).max(f64::MIN_POSITIVE);
     let large = device.flow.size_kib(&spell.samples) >= LARGE_KIB;
     let base = if device.is_nfs { 0.6 } else { 0.9 - 0.4 * host_part };
     base * if large { 0.8 } else { 1.0 } * spell.weight()
