@@ -81,9 +81,11 @@ impl Engine {
     }
 
     fn hold(&mut self, io: u32, nanos: u64) {
+        let until = self.now + nanos;
         self.ios[io].state = State::Held;
         self.ios[io].since = self.now;
-        self.timers.push(core::cmp::Reverse((self.now + nanos, Timer::Again(IoId(io)))));
+        self.extra_of(io).held_until = until;
+        self.timers.push(core::cmp::Reverse((until, Timer::Again(IoId(io)))));
     }
 
     /// Asks for a wake-up when the first limit of a device lets something go.
@@ -119,14 +121,15 @@ impl Engine {
                         self.pump(id);
                     }
                 }
-                Timer::Again(io) => self.hold_ended(io.0),
+                Timer::Again(io) => self.hold_ended(io.0, at),
             }
         }
     }
 
-    /// A held I/O that was aborted meanwhile is in another state; its timer means nothing.
-    fn hold_ended(&mut self, io: u32) {
-        if self.ios[io].state != State::Held {
+    /// When a held I/O was aborted meanwhile, its timer means nothing: its record is in another
+    /// state, or is held for another I/O until another moment.
+    fn hold_ended(&mut self, io: u32, at: Time) {
+        if self.ios[io].state != State::Held || self.extra_of(io).held_until != at {
             return;
         }
         let held = self.now - self.ios[io].since;

@@ -5,9 +5,9 @@
 
 use alloc::vec::Vec;
 
-use counters::{Op, Status, Time};
+use counters::{IoId, Op, PathId, Status, Time, VdiskId};
 
-use crate::Request;
+use crate::{Dispatch, Request, adapter::Adapter, path::Path};
 
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -75,6 +75,36 @@ impl Io {
             state: State::Guest,
         }
     }
+
+    /// Goes to the driver, whole.
+    #[inline]
+    pub(crate) const fn hand_over(
+        &mut self,
+        io: u32,
+        path: &mut Path,
+        adapter: &mut Adapter,
+        now: Time,
+    ) -> Dispatch {
+        self.state = State::Active;
+        self.since = now;
+        self.pieces = 1;
+        path.counters.active += 1;
+        adapter.counters.active += 1;
+        Dispatch {
+            io: IoId(io),
+            vdisk: VdiskId(self.vdisk),
+            path: PathId(self.path),
+            op: self.op,
+            offset: 0,
+            bytes: self.bytes,
+        }
+    }
+
+    /// Whether an answer of the driver is still to come.
+    #[inline]
+    pub(crate) const fn is_with_driver(&self) -> bool {
+        matches!(self.state, State::Active | State::Orphan)
+    }
 }
 
 /// What only few I/Os need.
@@ -86,6 +116,8 @@ pub(crate) struct Extra {
     pub(crate) gate_ns: u64,
     /// Time held before being sent again.
     pub(crate) hold_ns: u64,
+    /// When the hold ends; an earlier timer was set for another I/O in the same record.
+    pub(crate) held_until: Time,
     /// The longest latency that the array reported for a piece.
     pub(crate) array_ns: u64,
     /// How often it was sent again.
@@ -102,6 +134,7 @@ impl Default for Extra {
             device_ns: 0,
             gate_ns: 0,
             hold_ns: 0,
+            held_until: Time::ZERO,
             array_ns: 0,
             retries: 0,
             parent: NONE,

@@ -1,0 +1,445 @@
+//! Random hosts, random inputs, and an array that answers in any order.
+
+use std::collections::BTreeMap;
+
+use counters::{
+    AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Status, Time, VdiskId, VmId,
+    VscsiId,
+};
+use engine::{
+    AdapterConfig, Advanced, Allocation, CompetitionUnit, DepthMode, DeviceConfig, Driver, Engine,
+    Event, HostConfig, Input, Knob, Output, PathConfig, PathPolicy, Request, SchedPolicy,
+    ThrottleMode, VdiskConfig, Version, VmConfig, VscsiConfig,
+};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+/// What happens next.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// An I/O; its tag is given when it is issued.
+    Submit { vdisk: VdiskId, op: Op, lba: u64, bytes: u32 },
+    /// An answer to one of the pieces that are out, chosen by the number.
+    Answer(usize, Status),
+    /// An answer that nobody waits for, or perhaps somebody does.
+    Wild(IoId, Status),
+    /// An abort of one of the I/Os under way, chosen by the number.
+    Abort(usize),
+    /// Anything else.
+    Other(Input),
+}
+
+pub(crate) fn status() -> impl Strategy<Value = Status> {
+    prop_oneof![
+        8 => Just(Status::Good),
+        1 => Just(Status::Busy),
+        1 => Just(Status::TaskSetFull),
+        1 => Just(Status::ReservationConflict),
+        1 => Just(Status::CheckCondition),
+        1 => Just(Status::PathLost),
+        1 => Just(Status::Aborted),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    select(vec![Op::Read, Op::Write, Op::Reserve, Op::Ats])
+}
+
+fn bytes() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(0), Just(512), 1..=65_536_u32, 1..=4_194_304_u32]
+}
+
+pub(crate) fn allocation() -> impl Strategy<Value = Allocation> {
+    let limit = option::of(prop_oneof![Just(0), 1..=20_u32, 100..=100_000_u32]);
+    let reservation = prop_oneof![Just(0), 1..=10_000_u32];
+    (prop_oneof![Just(1000), 0..=10_001_u32], limit, reservation).prop_map(
+        |(shares, limit_iops, reservation_iops)| Allocation {
+            shares,
+            limit_iops,
+            reservation_iops,
+        },
+    )
+}
+
+fn path_policy() -> impl Strategy<Value = PathPolicy> {
+    prop_oneof![
+        Just(PathPolicy::Fixed),
+        Just(PathPolicy::MostRecentlyUsed),
+        (0..4_u32, 0..1_000_000_u64)
+            .prop_map(|(iops, bytes)| PathPolicy::RoundRobin { iops, bytes }),
+        (0..4_u32, 0..1_000_000_000_u64)
+            .prop_map(|(sampling_ios, eval_ns)| PathPolicy::Latency { sampling_ios, eval_ns }),
+    ]
+}
+
+fn knob() -> impl Strategy<Value = Knob> {
+    let device = || (0..5_u16).prop_map(DeviceId);
+    let value = || prop_oneof![0..=300_u32, any::<u32>()];
+    let options: Vec<_> = Advanced::TABLE.iter().map(|info| info.option).collect();
+    let drivers: Vec<_> = Driver::ALL.iter().collect();
+    prop_oneof![
+        (device(), value())
+            .prop_map(|(device, value)| Knob::SchedNumReqOutstanding { device, value }),
+        (device(), value()).prop_map(|(device, value)| Knob::MaxQueueDepth { device, value }),
+        (device(), 0..=65_u32, 0..=17_u32).prop_map(|(device, sample_size, threshold)| {
+            Knob::QueueFull { device, sample_size, threshold }
+        }),
+        (select(options), prop_oneof![0..=300_u32, any::<u32>()])
+            .prop_map(|(option, value)| Knob::Advanced { option, value }),
+        (select(drivers), value()).prop_map(|(driver, value)| Knob::ModuleDepth { driver, value }),
+        (0..5_u16, 0..=255_u32, 0..=33_u32).prop_map(|(vm, depth, ring_pages)| Knob::Pvscsi {
+            vm: VmId(vm),
+            depth,
+            ring_pages
+        }),
+        (device(), path_policy()).prop_map(|(device, policy)| Knob::PathPolicy { device, policy }),
+        (0..10_u16, allocation())
+            .prop_map(|(vdisk, allocation)| Knob::Allocation { vdisk: VdiskId(vdisk), allocation }),
+    ]
+}
+
+pub(crate) fn act() -> impl Strategy<Value = Act> {
+    let path = (0..13_u16).prop_map(PathId);
+    let vm = || (0..5_u16).prop_map(VmId);
+    prop_oneof![
+        20 => (0..10_u16, op(), any::<u64>(), bytes())
+            .prop_map(|(vdisk, op, lba, bytes)| Act::Submit { vdisk: VdiskId(vdisk), op, lba, bytes }),
+        20 => (any::<usize>(), status()).prop_map(|(pick, status)| Act::Answer(pick, status)),
+        1 => (0..40_u32, status()).prop_map(|(io, status)| Act::Wild(IoId(io), status)),
+        2 => any::<usize>().prop_map(Act::Abort),
+        1 => (0..10_u16, any::<u32>())
+            .prop_map(|(vdisk, tag)| Act::Other(Input::Abort { vdisk: VdiskId(vdisk), tag })),
+        3 => knob().prop_map(|knob| Act::Other(Input::Set(knob))),
+        2 => (path, any::<bool>()).prop_map(|(path, up)| Act::Other(Input::Path { path, up })),
+        1 => (vm(), any::<bool>()).prop_map(|(vm, on)| Act::Other(Input::Power { vm, on })),
+        1 => vm().prop_map(|vm| Act::Other(Input::RebootGuest(vm))),
+        1 => Just(Act::Other(Input::Reboot)),
+        5 => Just(Act::Other(Input::Tick)),
+    ]
+}
+
+/// Nanoseconds between two inputs.
+pub(crate) fn wait() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => Just(0), 3 => 1..=1_000_000_u64, 1 => 1..=1_000_000_000_u64]
+}
+
+fn adapter() -> impl Strategy<Value = AdapterConfig> {
+    let drivers: Vec<_> = Driver::ALL.iter().collect();
+    (select(drivers), 1..=8_u32, 1..=12_u32).prop_map(|(driver, lun_depth, depth)| AdapterConfig {
+        name: String::new(),
+        driver,
+        lun_depth,
+        depth,
+    })
+}
+
+fn device() -> impl Strategy<Value = (DeviceConfig, Vec<(usize, bool)>)> {
+    let kinds = vec![DeviceKind::Scsi, DeviceKind::ProtocolEndpoint, DeviceKind::Nfs];
+    let policies = vec![SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock];
+    let path_policy = prop_oneof![
+        Just(PathPolicy::Fixed),
+        Just(PathPolicy::MostRecentlyUsed),
+        Just(PathPolicy::RoundRobin { iops: 1, bytes: 10_485_760 }),
+        Just(PathPolicy::ROUND_ROBIN),
+        Just(PathPolicy::Latency { sampling_ios: 2, eval_ns: 1_000_000 }),
+    ];
+    let paths = vec((0..3_usize, any::<bool>()), 1..=3);
+    let dsnro = option::of(1..=8_u32);
+    (select(kinds), dsnro, option::of(select(policies)), path_policy, paths).prop_map(
+        |(kind, dsnro, policy, path_policy, paths)| {
+            let name = String::new();
+            (DeviceConfig { name, kind, dsnro, policy, path_policy }, paths)
+        },
+    )
+}
+
+/// Whether it is on, and its disks: the type of a virtual adapter with its ring and its largest
+/// command (the first disk's are those of all when the flag says so), device, depth, allocation.
+type Vm = (bool, bool, Vec<(Controller, u32, u32, usize, u32, Allocation)>);
+
+fn vm() -> impl Strategy<Value = Vm> {
+    let controllers = vec![
+        Controller::Pvscsi,
+        Controller::LsiSas,
+        Controller::LsiParallel,
+        Controller::BusLogic,
+        Controller::Ahci,
+        Controller::Nvme,
+        Controller::Ide,
+    ];
+    let limit = option::of(1..=100_000_u32);
+    let allocation = (100..=10_000_u32, limit, 0..=1_000_u32).prop_map(
+        |(shares, limit_iops, reservation_iops)| Allocation {
+            shares,
+            limit_iops,
+            reservation_iops,
+        },
+    );
+    let transfer = select(vec![4096_u32, 65_536, 524_288, 33_554_432]);
+    let disk = (select(controllers), 1..=8_u32, transfer, 0..4_usize, 1..=6_u32, allocation);
+    (prop::bool::weighted(0.9), any::<bool>(), vec(disk, 1..=3))
+}
+
+/// A small host.
+pub(crate) fn host() -> impl Strategy<Value = HostConfig> {
+    let modes = (
+        select(Version::ALL.to_vec()),
+        select(vec![CompetitionUnit::Vm, CompetitionUnit::File]),
+        select(vec![DepthMode::PathValue, DepthMode::SumOfActivePaths]),
+        select(vec![ThrottleMode::Kernel, ThrottleMode::Kb]),
+    );
+    let parts = (vec(adapter(), 1..=3), vec(device(), 1..=4), vec(vm(), 1..=4));
+    (modes, parts).prop_map(|((version, unit, depth_mode, throttle), (adapters, devices, vms))| {
+        let mut config = HostConfig {
+            name: "esx".into(),
+            version,
+            competition_unit: unit,
+            depth_mode,
+            throttle_mode: throttle,
+            adapters,
+            devices: Vec::new(),
+            paths: Vec::new(),
+            vms: Vec::new(),
+            vscsi: Vec::new(),
+            vdisks: Vec::new(),
+        };
+        devices.into_iter().for_each(|(device, paths)| add_device(&mut config, device, &paths));
+        vms.into_iter().for_each(|vm| add_vm(&mut config, vm));
+        config
+    })
+}
+
+fn add_device(config: &mut HostConfig, device: DeviceConfig, paths: &[(usize, bool)]) {
+    let id = DeviceId::new(config.devices.len());
+    config.devices.push(device);
+    for &(adapter, optimized) in paths {
+        let adapter = AdapterId::new(adapter % config.adapters.len());
+        config.paths.push(PathConfig { name: String::new(), device: id, adapter, optimized });
+    }
+}
+
+fn add_vm(config: &mut HostConfig, (powered_on, shares_ring, disks): Vm) {
+    let vm = VmId::new(config.vms.len());
+    let name = String::new();
+    config.vms.push(VmConfig { name, world: u32::from(vm.0), system: false, powered_on });
+    for (index, (controller, ring, max_transfer, device, depth, allocation)) in
+        disks.into_iter().enumerate()
+    {
+        if index == 0 || !shares_ring {
+            config.vscsi.push(VscsiConfig { vm, controller, depth: ring, max_transfer });
+        }
+        config.vdisks.push(VdiskConfig {
+            name: String::new(),
+            vm,
+            vscsi: VscsiId::new(config.vscsi.len() - 1),
+            device: DeviceId::new(device % config.devices.len()),
+            depth,
+            allocation,
+        });
+    }
+}
+
+/// An engine, what is out at the array, and what the guests wait for.
+pub(crate) struct Bench {
+    pub(crate) config: HostConfig,
+    pub(crate) engine: Engine,
+    pub(crate) now: Time,
+    /// Pieces at the array.
+    pub(crate) out: Vec<IoId>,
+    /// Pieces sent so far.
+    pub(crate) sent: u64,
+    /// I/Os under way by tag: disk and time of submission.
+    pub(crate) alive: BTreeMap<u32, (VdiskId, Time)>,
+    next_tag: u32,
+    /// The highest DQLEN of each device since the last input.
+    depths: Vec<u32>,
+    /// ACTV of each device after the last input.
+    active: Vec<u32>,
+    /// Nanoseconds from submission to completion of every I/O.
+    pub(crate) waited_ns: u64,
+    /// Whether every I/O so far went through whole and was not aborted, so that the engine's
+    /// times add up to `waited_ns`.
+    pub(crate) is_plain: bool,
+}
+
+impl Bench {
+    pub(crate) fn new(config: HostConfig) -> Self {
+        Self {
+            engine: Engine::new(&config),
+            now: Time::ZERO,
+            out: Vec::new(),
+            sent: 0,
+            alive: BTreeMap::new(),
+            next_tag: 0,
+            depths: Vec::new(),
+            active: vec![0; config.devices.len()],
+            config,
+            waited_ns: 0,
+            is_plain: true,
+        }
+    }
+
+    pub(crate) fn act(&mut self, act: &Act) {
+        match *act {
+            Act::Submit { vdisk, op, lba, bytes } => self.submit(vdisk, op, lba, bytes),
+            Act::Answer(pick, status) => {
+                if !self.out.is_empty() {
+                    self.is_plain &= status != Status::Aborted;
+                    let io = self.out.swap_remove(pick % self.out.len());
+                    self.answer(io, status);
+                }
+            }
+            Act::Wild(io, status) => {
+                // What is due by now may send that very I/O.
+                self.input(Input::Tick);
+                if !self.out.contains(&io) {
+                    let refused = self.input(Input::Done { io, status, array_ns: 0 });
+                    assert!(!refused, "an answer that nobody waits for was taken");
+                }
+            }
+            Act::Abort(pick) => {
+                let alive = self.alive.iter().nth(pick % self.alive.len().max(1));
+                if let Some((&tag, &(vdisk, _))) = alive {
+                    self.is_plain = false;
+                    assert!(self.input(Input::Abort { vdisk, tag }));
+                    assert!(!self.alive.contains_key(&tag), "an aborted I/O did not complete");
+                }
+            }
+            Act::Other(input) => {
+                let ends =
+                    matches!(input, Input::Power { .. } | Input::RebootGuest(_) | Input::Reboot);
+                self.is_plain &= !ends && !matches!(input, Input::Abort { .. });
+                self.input(input);
+            }
+        }
+    }
+
+    pub(crate) fn submit(&mut self, vdisk: VdiskId, op: Op, lba: u64, bytes: u32) {
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        self.alive.insert(tag, (vdisk, self.now));
+        let request = Request { vdisk, op, lba, bytes, tag };
+        if let Some(disk) = self.config.vdisks.get(vdisk.index()) {
+            self.is_plain &= bytes <= self.config.vscsi[disk.vscsi.index()].max_transfer;
+        }
+        if !self.input(Input::Submit(request)) {
+            assert!(self.alive.remove(&tag).is_some(), "a refused I/O was completed");
+        }
+    }
+
+    pub(crate) fn answer(&mut self, io: IoId, status: Status) {
+        assert!(self.input(Input::Done { io, status, array_ns: 1 }), "an answer was refused");
+    }
+
+    /// Hands an input over, checks everything, and says whether it was accepted.
+    pub(crate) fn input(&mut self, input: Input) -> bool {
+        self.depths = self.limits();
+        let accepted = self.engine.handle_input(self.now, input).is_ok();
+        if let Err(broken) = self.engine.check() {
+            panic!("{broken}\nafter {input:?} at {:?}", self.now);
+        }
+        while let Some(output) = self.engine.poll_output() {
+            self.output(output);
+        }
+        self.check_counters();
+        accepted
+    }
+
+    fn limits(&self) -> Vec<u32> {
+        let limits = (0..).map_while(|id| self.engine.device_limits(DeviceId(id)));
+        limits.map(|limits| limits.dqlen).collect()
+    }
+
+    fn output(&mut self, output: Output) {
+        match output {
+            Output::Dispatch(dispatch) => {
+                let device = self.config.vdisks[dispatch.vdisk.index()].device;
+                assert_eq!(self.config.paths[dispatch.path.index()].device, device);
+                assert!(dispatch.bytes > 0);
+                self.out.push(dispatch.io);
+                self.sent += 1;
+            }
+            Output::Complete { vdisk, tag, .. } => {
+                let alive = self.alive.remove(&tag);
+                let (disk, since) = alive.expect("completed twice, or never submitted");
+                assert_eq!(disk, vdisk);
+                self.waited_ns += self.now - since;
+            }
+            Output::Cancel { io, .. } => assert!(self.out.contains(&io), "cancelled, but not out"),
+            Output::Event(Event::DepthChanged { device, depth }) => {
+                let highest = &mut self.depths[device.index()];
+                *highest = depth.max(*highest);
+            }
+            Output::Event(Event::AllPathsDown { .. }) => {}
+        }
+    }
+
+    fn check_counters(&mut self) {
+        let counters = self.engine.counters();
+        let active: Vec<_> = counters.devices.iter().map(|device| device.active.now()).collect();
+        for ((active, before), depth) in active.iter().zip(&self.active).zip(&self.depths) {
+            assert!(active <= before || active <= depth, "ACTV {active} above DQLEN {depth}");
+        }
+        self.active = active;
+        for totals in counters.vdisks.iter().flat_map(|disk| disk.io) {
+            assert!(totals.queue_ns <= totals.kernel_ns, "QAVG above KAVG");
+        }
+        for (gate, adapter) in counters.adapters.iter().zip(&self.config.adapters) {
+            assert!(gate.active <= adapter.depth, "ACTV of an adapter above AQLEN");
+        }
+    }
+
+    /// Makes every path usable and answers everything until nothing is under way.
+    pub(crate) fn drain(&mut self) {
+        for path in 0..self.config.paths.len() {
+            self.input(Input::Path { path: PathId::new(path), up: true });
+        }
+        while !self.alive.is_empty() || !self.out.is_empty() {
+            if let Some(io) = self.out.pop() {
+                self.now = self.now + 1000;
+                self.answer(io, Status::Good);
+                continue;
+            }
+            self.wake();
+        }
+    }
+
+    /// Goes on to the moment that the engine waits for.
+    pub(crate) fn wake(&mut self) {
+        let wakeup = self.engine.next_wakeup().expect("I/Os wait, and nobody wakes them");
+        self.now = self.now.max(wakeup.at);
+        self.input(Input::Tick);
+    }
+}
+
+/// One virtual disk of that allocation on one device of that order.
+pub(crate) fn one_disk(policy: SchedPolicy, allocation: Allocation) -> HostConfig {
+    let fnic = Driver::from_module("fnic").expect("it is in the table");
+    let mut config = HostConfig {
+        name: "esx".into(),
+        version: Version::V7_0,
+        competition_unit: CompetitionUnit::Vm,
+        depth_mode: DepthMode::PathValue,
+        throttle_mode: ThrottleMode::Kernel,
+        adapters: vec![AdapterConfig {
+            name: "vmhba1".into(),
+            driver: fnic,
+            lun_depth: 32,
+            depth: 2048,
+        }],
+        devices: Vec::new(),
+        paths: Vec::new(),
+        vms: Vec::new(),
+        vscsi: Vec::new(),
+        vdisks: Vec::new(),
+    };
+    let device = DeviceConfig {
+        name: "naa.1".into(),
+        kind: DeviceKind::Scsi,
+        dsnro: None,
+        policy: Some(policy),
+        path_policy: PathPolicy::Fixed,
+    };
+    add_device(&mut config, device, &[(0, true)]);
+    add_vm(&mut config, (true, true, vec![(Controller::Pvscsi, 256, 1 << 20, 0, 64, allocation)]));
+    config
+}

@@ -1,0 +1,84 @@
+//! Whatever happens to whatever host, in any order: every invariant holds after every input, and
+//! every I/O that was taken is completed exactly once.
+
+mod common;
+
+use common::{Bench, act, host, one_disk, wait};
+use counters::{IoId, MILLISECOND, Op, SECOND, Status, Time, VdiskId};
+use engine::{Allocation, Input, SchedPolicy};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn every_invariant_holds_after_every_input(
+        host in host(),
+        acts in vec((wait(), act()), 1..300),
+    ) {
+        let mut bench = Bench::new(host);
+        for (wait_ns, act) in &acts {
+            bench.now = bench.now + *wait_ns;
+            bench.act(act);
+        }
+        bench.drain();
+        let counters = bench.engine.counters();
+        for device in &counters.devices {
+            prop_assert_eq!((device.active.now(), device.queued.now()), (0, 0));
+        }
+        if bench.is_plain {
+            let totals = counters.vdisks.iter().flat_map(|disk| disk.io);
+            let sum: u64 = totals.map(|io| io.guest_ns + io.kernel_ns + io.device_ns).sum();
+            prop_assert_eq!(sum, bench.waited_ns);
+        }
+    }
+
+    #[test]
+    fn no_disk_gets_more_than_its_limit(
+        policy in select(vec![SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock]),
+        limit in 1..2_000_u32,
+        bytes in select(vec![512_u32, 32_768, 32_769, 262_144]),
+        threads in 1..40_u32,
+        service_ns in 0..10 * MILLISECOND,
+    ) {
+        let allocation = Allocation { limit_iops: Some(limit), ..Allocation::default() };
+        let mut bench = Bench::new(one_disk(policy, allocation));
+        // `Disk.SchedCostUnit` is 32 KiB.
+        let cost = u64::from(bytes.div_ceil(32_768));
+        while bench.now < Time(2 * SECOND) {
+            while bench.alive.len() < threads as usize {
+                bench.submit(VdiskId(0), Op::Read, 0, bytes);
+            }
+            if bench.out.is_empty() {
+                bench.wake();
+            }
+            bench.now = bench.now + service_ns;
+            while let Some(io) = bench.out.pop() {
+                bench.answer(io, Status::Good);
+            }
+            let sent = bench.sent * cost;
+            let allowed = u64::from(limit) * bench.now.0 / SECOND + cost;
+            prop_assert!(sent <= allowed, "{sent} units are above {allowed}");
+        }
+    }
+}
+
+#[test]
+fn an_aborted_hold_does_not_shorten_the_hold_of_the_next_io_in_its_place() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    let busy_at = |bench: &mut Bench, at_ms: u64| {
+        bench.now = Time(at_ms * MILLISECOND);
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+        let io = bench.out.pop().expect("it was sent");
+        bench.answer(io, Status::Busy);
+    };
+    busy_at(&mut bench, 0);
+    bench.input(Input::Abort { vdisk: VdiskId(0), tag: 0 });
+    busy_at(&mut bench, 100);
+    bench.now = Time(400 * MILLISECOND);
+    bench.input(Input::Tick);
+    assert_eq!(bench.out, [], "it is held for 400 ms from 100 ms on");
+    bench.now = Time(500 * MILLISECOND);
+    bench.input(Input::Tick);
+    assert_eq!(bench.out, [IoId(0)]);
+}
