@@ -5,15 +5,11 @@ use alloc::collections::VecDeque;
 use counters::Time;
 
 use crate::{
-    config::{Arrival, Spread},
+    config::{Arrival, Spread, WAITING_MAX},
     pace::{Beat, Phases},
     random::Random,
     tags::Tags,
 };
-
-/// Arrivals that an application keeps waiting at most. One that has fallen so far behind no
-/// longer measures anything; what arrives above it is counted as lost.
-const WAITING_MAX: u64 = 1_000_000;
 
 /// Threads that issue, wait, think, and issue again.
 #[derive(Clone, Debug)]
@@ -34,6 +30,7 @@ pub(crate) struct ClosedLoop {
 pub(crate) struct OpenLoop {
     beat: Beat,
     free: Tags,
+    waiting_max: u64,
     waiting: u64,
     lost: u64,
 }
@@ -115,10 +112,11 @@ impl ClosedLoop {
 }
 
 impl OpenLoop {
-    fn new(rate: f64, poisson: bool, outstanding_max: u32) -> Self {
+    fn new(rate: f64, poisson: bool, outstanding_max: u32, waiting_max: u32) -> Self {
         let spread = if poisson { Spread::Exponential } else { Spread::Constant };
         let free = Tags::full(outstanding_max);
-        Self { beat: Beat::new(rate, spread), free, waiting: 0, lost: 0 }
+        let waiting_max = u64::from(waiting_max.min(WAITING_MAX));
+        Self { beat: Beat::new(rate, spread), free, waiting_max, waiting: 0, lost: 0 }
     }
 
     fn start(&mut self, random: &mut Random) {
@@ -133,7 +131,7 @@ impl OpenLoop {
             if slot.is_some() {
                 return slot;
             }
-            if self.waiting < WAITING_MAX {
+            if self.waiting < self.waiting_max {
                 self.waiting += 1;
             } else {
                 self.lost += 1;
@@ -165,8 +163,8 @@ impl Arrivals {
             Arrival::Closed { threads, think_ns, rate } => {
                 Self::Closed(ClosedLoop::new(threads, think_ns, rate))
             }
-            Arrival::Open { rate, poisson, outstanding_max } => {
-                Self::Open(OpenLoop::new(rate, poisson, outstanding_max))
+            Arrival::Open { rate, poisson, outstanding_max, waiting_max } => {
+                Self::Open(OpenLoop::new(rate, poisson, outstanding_max, waiting_max))
             }
         }
     }

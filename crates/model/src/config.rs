@@ -129,6 +129,10 @@ pub enum Cost {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeMix(pub Vec<(u32, u32)>);
 
+/// Arrivals that an application keeps waiting at most. One that has fallen so far behind no
+/// longer measures anything.
+pub const WAITING_MAX: u32 = 1_000_000;
+
 /// When a workload issues I/Os.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
@@ -150,6 +154,9 @@ pub enum Arrival {
         poisson: bool,
         /// I/Os outstanding beyond which arrivals wait in the application, 1 to 65,536.
         outstanding_max: u32,
+        /// Arrivals that wait there at most, up to [`WAITING_MAX`]; what comes on top is dropped.
+        /// 0 does not make up for what it missed.
+        waiting_max: u32,
     },
 }
 

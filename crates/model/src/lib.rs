@@ -20,7 +20,7 @@ mod workload;
 pub use array::{Answer, Array, Command};
 pub use config::{
     Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, RESERVE_HOLD_MAX_NS, RESERVE_HOLD_NS,
-    Service, SizeMix, Spread, VolumeConfig, WorkloadConfig, WriteProtocol,
+    Service, SizeMix, Spread, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
 pub use workload::Workload;

@@ -89,7 +89,12 @@ fn arrival() -> impl Strategy<Value = Arrival> {
         (short_number(), think_ns, proptest::option::of(rate))
             .prop_map(|(threads, think_ns, rate)| Arrival::Closed { threads, think_ns, rate }),
         (0.1..100_000.0_f64, any::<bool>(), short_number()).prop_map(
-            |(rate, poisson, outstanding_max)| Arrival::Open { rate, poisson, outstanding_max }
+            |(rate, poisson, outstanding_max)| Arrival::Open {
+                rate,
+                poisson,
+                outstanding_max,
+                waiting_max: u32::MAX
+            }
         ),
     ]
 }

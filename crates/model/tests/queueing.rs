@@ -242,7 +242,12 @@ fn ioping_is_one_thread_that_thinks() {
 fn open_arrivals_have_their_rate_and_their_spread() {
     let service = || servers(1 << 16, 10 * MICROSECOND, Spread::Constant);
     for (poisson, variation2) in [(true, 1.0), (false, 0.0)] {
-        let arrival = Arrival::Open { rate: 100_000.0, poisson, outstanding_max: 4_096 };
+        let arrival = Arrival::Open {
+            rate: 100_000.0,
+            poisson,
+            outstanding_max: 4_096,
+            waiting_max: u32::MAX,
+        };
         let run = run(&array(service()), &workload(arrival, 1.0, 4096), 10);
         assert!(close(run.len() as f64, 1e6, 0.005), "{}", run.len());
         let gaps: Vec<f64> =
@@ -259,7 +264,12 @@ fn an_open_queue_obeys_pollaczek_and_khinchine() {
     for (spread, cv2) in
         [(Spread::Constant, 0.0), (Spread::Exponential, 1.0), (Spread::Lognormal(2.0), 4.0)]
     {
-        let arrival = Arrival::Open { rate: 7_000.0, poisson: true, outstanding_max: 1 << 16 };
+        let arrival = Arrival::Open {
+            rate: 7_000.0,
+            poisson: true,
+            outstanding_max: 1 << 16,
+            waiting_max: u32::MAX,
+        };
         let config = array(servers(1, 100 * MICROSECOND, spread));
         let run = run(&config, &workload(arrival, 1.0, 4096), 300);
         let expected = 1e5 * (1.0 + 0.7 * (1.0 + cv2) / 0.6);
@@ -269,7 +279,8 @@ fn an_open_queue_obeys_pollaczek_and_khinchine() {
 
 #[test]
 fn arrivals_above_the_outstanding_limit_wait_in_the_application() {
-    let arrival = Arrival::Open { rate: 1_000.0, poisson: false, outstanding_max: 2 };
+    let arrival =
+        Arrival::Open { rate: 1_000.0, poisson: false, outstanding_max: 2, waiting_max: u32::MAX };
     let mut workload = Workload::new(&workload(arrival, 1.0, 4096), 1);
     workload.start(Time::ZERO);
     let issued: Vec<_> =
@@ -292,7 +303,7 @@ fn bursts_pause_every_kind_of_arrival() {
         closed(8),
         Arrival::Closed { threads: 8, think_ns: 50 * MICROSECOND, rate: None },
         Arrival::Closed { threads: 8, think_ns: 0, rate: Some(20_000.0) },
-        Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64 },
+        Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64, waiting_max: u32::MAX },
     ] {
         let config = array(servers(8, 100 * MICROSECOND, Spread::Constant));
         let mut workload = workload(arrival.clone(), 1.0, 4096);
@@ -358,7 +369,8 @@ fn mixes_have_their_shares() {
 #[test]
 fn one_seed_gives_one_result() {
     let config = array(servers(20, 500 * MICROSECOND, Spread::Lognormal(1.5)));
-    let arrival = Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64 };
+    let arrival =
+        Arrival::Open { rate: 20_000.0, poisson: true, outstanding_max: 64, waiting_max: u32::MAX };
     let workload = workload(arrival, 0.5, 8192);
     assert!(run(&config, &workload, 1) == run(&config, &workload, 1));
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use counters::{SECOND, Time};
-use model::{Access, Arrival, Burst, Mix, RESERVE_HOLD_MAX_NS, SizeMix, WorkloadConfig};
+use model::{
+    Access, Arrival, Burst, Mix, RESERVE_HOLD_MAX_NS, SizeMix, WAITING_MAX, WorkloadConfig,
+};
 
 use crate::{
     Error, Workload, fio, names,
@@ -32,6 +34,7 @@ const STREAM_KEYS: &[&str] = &[
     "think",
     "arrival",
     "outstanding",
+    "backlog",
     "read",
     "size",
     "access",
@@ -218,7 +221,12 @@ impl Workloads {
         }
         let (starts, stops) = span(&table)?;
         let config = WorkloadConfig {
-            arrival: Arrival::Open { rate, poisson: true, outstanding_max: METADATA_OUTSTANDING },
+            arrival: Arrival::Open {
+                rate,
+                poisson: true,
+                outstanding_max: METADATA_OUTSTANDING,
+                waiting_max: WAITING_MAX,
+            },
             mix,
             access: Access::Random,
             working_set: WORKING_SET_DEFAULT,
@@ -366,7 +374,8 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
 fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
     let kinds = [("closed", None), ("poisson", Some(true)), ("fixed", Some(false))];
     let open = keys.read("arrival", |node| node.choice(&kinds))?.flatten();
-    let foreign: &[&str] = if open.is_some() { &["threads", "think"] } else { &["outstanding"] };
+    let foreign: &[&str] =
+        if open.is_some() { &["threads", "think"] } else { &["outstanding", "backlog"] };
     if let Some(node) = foreign.iter().find_map(|key| keys.get(key)) {
         let closed = "with arrival = \"closed\", which is the default";
         let allowed =
@@ -378,7 +387,9 @@ fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
         let outstanding = keys.read("outstanding", |node| node.integer32(1..=THREADS_MAX))?;
         let rate = rate(&keys.need("rate")?)?;
         let outstanding_max = outstanding.unwrap_or(THREADS_MAX);
-        return Ok(Arrival::Open { rate, poisson, outstanding_max });
+        let waiting_max = keys.read("backlog", |node| node.integer32(0..=WAITING_MAX))?;
+        let waiting_max = waiting_max.unwrap_or(WAITING_MAX);
+        return Ok(Arrival::Open { rate, poisson, outstanding_max, waiting_max });
     }
     Ok(Arrival::Closed {
         threads: keys.need("threads")?.integer32(1..=THREADS_MAX)?,
