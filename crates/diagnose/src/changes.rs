@@ -3,7 +3,10 @@
 //! Syntax and moments of effect are those of the reference, sections 1.2, 2, 3 and 6 [S0, S1,
 //! KB-PV, LAMW, QD254].
 
-use crate::{Change, Device, Effect, Facts, Host, drivers};
+use crate::{
+    Change, Device, Effect, Facts, Host,
+    drivers::{self, Driver},
+};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -94,30 +97,42 @@ pub(crate) fn raise_driver_depth(
     let known = known.and_then(|module| drivers::by_module(module));
     let candidates = known.map_or_else(|| drivers::plausible(from), |driver| vec![driver]);
     let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
-    let mut esxcli = Vec::new();
-    let mut powercli = vec![get_esxcli(host)];
-    if known.is_none() {
-        esxcli.push(format!("esxcli storage core adapter list     # the driver of {adapters}"));
-    }
-    for driver in &candidates {
-        let (module, parameter) = (driver.module, driver.parameter);
-        let depth = to.min(driver.max);
-        let what = driver.what;
-        esxcli.push(format!(
-            "esxcli system module parameters set -m {module} -p {parameter}={depth}     # {what}"
-        ));
-        powercli.push(format!(
-            "$esxcli.system.module.parameters.set.Invoke(@{{module='{module}'; \
-             parameterstring='{parameter}={depth}'}})     # {what}"
-        ));
-    }
+    let depth = |driver: &Driver| to.min(driver.max);
+    let esxcli = |d: &Driver| {
+        format!(
+            "esxcli system module parameters set -m {} -p {}={}",
+            d.module,
+            d.parameter,
+            depth(d)
+        )
+    };
+    let powercli = |d: &Driver| {
+        format!(
+            "$esxcli.system.module.parameters.set.Invoke(@{{module='{}'; parameterstring='{}={}'}})",
+            d.module,
+            d.parameter,
+            depth(d)
+        )
+    };
+    let which = if known.is_some() {
+        String::new()
+    } else {
+        let names = candidates.iter().map(|d| format!("{} is {}", d.module, d.what));
+        format!(
+            " Type one line only, that of the driver which `esxcli storage core adapter list` \
+             shows: {}.",
+            names.collect::<Vec<_>>().join(", ")
+        )
+    };
     Change {
         what: format!(
-            "Raise the depth that the driver of {adapters} gives each device from {from} to {to}{}.",
-            if known.is_some() { "" } else { " (one line only: that of the driver that is there)" }
+            "Raise the depth that the driver of {adapters} gives each device from {from} to {to}.\
+             {which}"
         ),
-        esxcli,
-        powercli,
+        esxcli: candidates.iter().map(esxcli).collect(),
+        powercli: std::iter::once(get_esxcli(host))
+            .chain(candidates.iter().map(powercli))
+            .collect(),
         guest: Vec::new(),
         effect: Effect::HostReboot,
         risk: "It deepens every device of that driver, and the line replaces all parameters of \
@@ -139,7 +154,7 @@ pub(crate) fn raise_pvscsi(vm: &str) -> Change {
              /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f"
                 .into(),
             "Linux: echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > \
-             /etc/modprobe.d/pvscsi.conf     # then rebuild the initramfs"
+             /etc/modprobe.d/pvscsi.conf, then rebuild the initramfs"
                 .into(),
         ],
         effect: Effect::GuestReboot,
@@ -167,16 +182,24 @@ pub(crate) fn spread(vm: &str) -> Change {
     }
 }
 
-/// Something to look into or to arrange that has no single line to type.
-pub(crate) fn advice(what: impl Into<String>, esxcli: Vec<String>) -> Change {
+/// Something to look into, with the lines that show it.
+pub(crate) fn look(what: impl Into<String>, esxcli: Vec<String>) -> Change {
     Change {
         what: what.into(),
         esxcli,
         powercli: Vec::new(),
         guest: Vec::new(),
         effect: Effect::AtOnce,
-        risk: "None on the host.".into(),
+        risk: "None, it only looks.".into(),
         undo: "Nothing to undo".into(),
+    }
+}
+
+impl Change {
+    /// The same as something to do, with its risk and how to take it back.
+    pub(crate) fn risking(mut self, risk: &str, undo: &str) -> Self {
+        (self.risk, self.undo) = (risk.into(), undo.into());
+        self
     }
 }
 

@@ -172,7 +172,7 @@ pub struct Finding {
     pub changes: Vec<Change>,
     /// What not to do.
     pub do_not: Vec<String>,
-    /// The warning that goes with a raised queue depth [S0].
+    /// The warning that goes with a raised queue depth: what S0 concludes.
     pub caution: Option<&'static str>,
 }
 

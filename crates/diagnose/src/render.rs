@@ -72,7 +72,8 @@ fn finding_text(out: &mut String, place: usize, finding: &Finding, with_sentence
 }
 
 fn change_text(out: &mut String, change: &Change) {
-    labelled(out, "Change", &format!("{} Acts {}.", change.what, change.effect.text()));
+    labelled(out, "Change", &change.what);
+    labelled(out, "", &format!("Acts {}.", change.effect.text()));
     let shells =
         [("host", &change.esxcli), ("PowerCLI", &change.powercli), ("guest", &change.guest)];
     for (shell, lines) in shells {

@@ -43,7 +43,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     finding.confidence = if spell.samples.len() > 1 { 0.95 } else { 0.8 };
     finding.raise_confidence = vec!["The aborted commands in vmkernel.log name path and VM".into()];
     finding.sufferers = device.tenants(&spell.samples);
-    finding.changes = vec![changes::advice(
+    finding.changes = vec![changes::look(
         "Find what held commands so long: the array, a path that loses frames, or a queue full \
          of commands that are slow on purpose.",
         vec![

@@ -81,17 +81,19 @@ fn causers(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
 
 fn fix(adapter: &str) -> Vec<crate::Change> {
     vec![
-        changes::advice(
+        changes::look(
             format!(
                 "Spread the devices over more adapters, or use all paths of {adapter}'s peers."
             ),
             vec!["esxcli storage core path list".into(), "esxcli storage nmp device list".into()],
-        ),
-        changes::advice(
+        )
+        .risking("A device changes its paths under load: one at a time.", "Set its paths back"),
+        changes::look(
             "Lower the depth of the devices that need it least (DSNRO), so that those behind the \
              adapter fit into it.",
             Vec::new(),
-        ),
+        )
+        .risking("Their VMs wait in the device queue instead.", "Raise it again"),
     ]
 }
 

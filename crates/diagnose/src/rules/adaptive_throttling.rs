@@ -51,11 +51,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
     ];
     finding.sufferers = device.tenants(samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
-    finding.changes = vec![changes::advice(
+    finding.changes = vec![changes::look(
         "Lower the load on the array's port or volume: fewer hosts or volumes on the port, lower \
          depths on the hosts that send most.",
         vec![changes::list_device(name)],
-    )];
+    )
+    .risking("Whoever sends less is slower.", "Send more again")];
     finding.do_not = vec![
         "Do not raise the depth: the array has just said that it is full.".into(),
         "Do not switch throttling off on one host alone: hosts without it take the slots of those \

@@ -171,12 +171,13 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
         finding.sufferers.retain(|party| party.name == vm);
         finding.causers = finding.sufferers.clone();
     }
-    finding.changes = vec![changes::advice(
+    finding.changes = vec![changes::look(
         "Raise the volume's policy on the array, or lower the demand. Policies count normalised \
          I/Os: a large I/O costs as much as many of 4 KiB, and one that is split costs a little \
          more.",
         Vec::new(),
-    )];
+    )
+    .risking("The other volumes of the array get less of it.", "Set the policy back")];
     finding.do_not = vec![
         "Do not raise queue depths for this VM's sake: its rate stays, only its latency grows."
             .into(),

@@ -104,13 +104,13 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
 
 fn fix(device: &Device<'_>) -> Vec<crate::Change> {
     let name = device.flow.name;
-    let mut fix = vec![changes::advice(
+    let mut fix = vec![changes::look(
         "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
          and limits set on this volume.",
         Vec::new(),
     )];
     if !device.is_nfs {
-        fix.push(changes::advice(
+        fix.push(changes::look(
             "Look at the paths: are they all used, active-optimized and free of errors?",
             vec![
                 format!("esxcli storage nmp device list -d {}", changes::shell(name)),

@@ -97,7 +97,7 @@ mod tests {
         let device = DeviceFacts { max_queue_depth: Some(32), ..DeviceFacts::default() };
         facts.devices.insert("naa.1".into(), device);
         let finding = bench.only(Cause::DeviceDepth, &facts);
-        let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=128     # Cisco UCS";
+        let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=128";
         assert_eq!(finding.changes[0].esxcli, [line]);
         assert!(finding.confidence > 0.95);
     }

@@ -98,7 +98,7 @@ fn fix(
     full: &FullQueue,
     holder: &Party,
 ) -> Vec<crate::Change> {
-    let to = changes::depth_for(full.depth, 2.0 * (full.depth + full.waiting));
+    let to = changes::depth_for(full.depth, full.depth + full.waiting);
     let deepest = device.deepest() as u32;
     let from = full.depth as u32;
     let mut changes = vec![
@@ -110,10 +110,16 @@ fn fix(
         deeper.what.insert_str(0, "Before DSNRO can go there: ");
         changes.push(deeper);
     }
-    changes.push(changes::advice(
-        format!("Move {} to a datastore on another device: queues are not shared.", holder.name),
-        Vec::new(),
-    ));
+    changes.push(
+        changes::look(
+            format!(
+                "Move {} to a datastore on another device: queues are not shared.",
+                holder.name
+            ),
+            Vec::new(),
+        )
+        .risking("The move copies its disks and loads both devices.", "Move it back"),
+    );
     changes
 }
 

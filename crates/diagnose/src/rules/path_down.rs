@@ -63,7 +63,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Findin
         changes::shell(name)
     )];
     finding.sufferers = device.tenants(&spell.samples);
-    finding.changes = vec![changes::advice(
+    finding.changes = vec![changes::look(
         "See whether the path is dead, and why: cable, port, zoning, array controller.",
         vec![
             format!("esxcli storage core path list -d {}", changes::shell(name)),

@@ -45,27 +45,30 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
 
 fn fix(_: &Case<'_>, name: &str) -> Vec<crate::Change> {
     vec![
-        changes::advice(
+        changes::look(
             "Let metadata be locked by ATS instead of reservations, where the array has it.",
             vec![
                 format!("esxcli storage core device vaai status get -d {}", changes::shell(name)),
                 "esxcli system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 1"
                     .into(),
             ],
-        ),
-        changes::advice(
+        )
+        .risking("All hosts of the datastore must be set alike.", "The same line with -i 0"),
+        changes::look(
             "If it is the RDM of a Windows cluster: mark it as perennially reserved on the \
              passive hosts.",
             vec![format!(
                 "esxcli storage core device setconfig -d {} --perennially-reserved=true",
                 changes::shell(name)
             )],
-        ),
-        changes::advice(
+        )
+        .risking("None for an RDM; never for a datastore.", "The same line with false"),
+        changes::look(
             "Spread operations that lock the volume (power-on, snapshots, growing thin disks) \
              over time and over datastores.",
             Vec::new(),
-        ),
+        )
+        .risking("None.", "Nothing to undo"),
     ]
 }
 

@@ -44,7 +44,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding.raise_confidence =
         vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
     finding.sufferers = device.tenants(&device.busy);
-    finding.changes = vec![changes::advice(
+    finding.changes = vec![changes::look(
         "Find out what happened to the paths, the fabric and the array in this window.",
         vec![
             format!("esxcli storage core path list -d {}", changes::shell(name)),

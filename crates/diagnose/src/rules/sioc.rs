@@ -38,11 +38,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         "siocActiveTimePercentage of the datastore in vCenter, or /var/log/storagerm.log".into(),
     ];
     finding.sufferers = device.tenants(samples);
-    finding.changes = vec![changes::advice(
+    finding.changes = vec![changes::look(
         "Bring the datastore below its congestion threshold: move load elsewhere, or set shares \
          and limits so that the right VMs get the slots.",
         Vec::new(),
-    )];
+    )
+    .risking("Whoever has fewer shares waits longer.", "Set shares and limits back")];
     finding.do_not = vec![
         "Do not raise DSNRO: Storage I/O Control ignores it.".into(),
         "Do not raise the congestion threshold to get the depth back: above 50 ms it buys latency \

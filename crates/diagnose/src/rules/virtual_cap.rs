@@ -7,7 +7,7 @@
 use counters::Controller;
 
 use super::{Case, changes, number};
-use crate::{Cause, Evidence, Finding, Spell, Threshold, Vdisk, unrest_percent};
+use crate::{Cause, Effect, Evidence, Finding, Spell, Threshold, Vdisk, unrest_percent};
 
 /// How near to a cap the mean may stay below it: commands on their way in or out [S0: 61 of 64].
 const BELOW: f64 = 0.93;
@@ -142,13 +142,18 @@ fn fix(cap: &Cap<'_>) -> Vec<crate::Change> {
     match cap.disk.controller {
         Some(Controller::Pvscsi) | None if cap.limit < 254 => fix.push(changes::raise_pvscsi(vm)),
         Some(Controller::Pvscsi) | None => {}
-        _ => fix.push(changes::advice(
-            format!(
-                "Move the disk of {vm} to a PVSCSI adapter: {} commands cannot be raised here.",
+        _ => {
+            let what = format!(
+                "Move the disk of {vm} to a PVSCSI adapter: the {} commands of this one are fixed.",
                 cap.limit
-            ),
-            Vec::new(),
-        )),
+            );
+            let mut to_pvscsi = changes::look(what, Vec::new()).risking(
+                "The guest needs the PVSCSI driver before its boot disk moves.",
+                "Move it back to the old adapter",
+            );
+            to_pvscsi.effect = Effect::GuestReboot;
+            fix.push(to_pvscsi);
+        }
     }
     fix.push(changes::spread(vm));
     fix
