@@ -82,17 +82,14 @@ impl Rows {
     }
 
     fn parse(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
-        let mut row = Row { rest: line, cells: 0 };
+        let mut row = Row::new(line);
         let stamp = row.next().unwrap_or_default();
         for &position in &layout.wanted {
             row.skip(position.saturating_sub(row.cells));
-            if !row.zero() {
-                let value = row.next().map_or(Some(f64::NAN), number);
-                self.bad_cells += u64::from(value.is_none());
-                self.values.push(value.unwrap_or(f64::NAN));
-                continue;
-            }
-            self.values.push(0.0);
+            let value =
+                if row.zero() { Some(0.0) } else { row.next().map_or(Some(f64::NAN), number) };
+            self.bad_cells += u64::from(value.is_none());
+            self.values.push(value.unwrap_or(f64::NAN));
         }
         row.skip(usize::MAX);
         let found = row.cells;
@@ -120,11 +117,15 @@ fn is_cut(line: &[u8]) -> bool {
 
 /// What is left of a row, and how many cells were taken from it.
 pub(crate) struct Row<'a> {
-    pub(crate) rest: &'a [u8],
+    rest: &'a [u8],
     pub(crate) cells: usize,
 }
 
 impl<'a> Row<'a> {
+    pub(crate) const fn new(line: &'a [u8]) -> Self {
+        Self { rest: line, cells: 0 }
+    }
+
     /// Takes the cell `"0.00"`, if that is the next.
     #[inline]
     fn zero(&mut self) -> bool {

@@ -164,7 +164,7 @@ impl<W: Write> Copy<'_, W> {
 impl Body {
     /// Copies a row; its time, or `None` when it is damaged.
     fn copy_row(&self, line: &[u8], out: &mut Vec<u8>) -> Option<i64> {
-        let mut row = Row { rest: line, cells: 0 };
+        let mut row = Row::new(line);
         let stamp = row.next()?;
         out.extend_from_slice(stamp);
         out.push(b',');

@@ -5,6 +5,9 @@
 //! which object and counter a column is, rows are read in parallel, and the joins say which VM,
 //! world, device, path and adapter belong together. [`write_esxtop`] goes the other way.
 //!
+//! A tag in brackets is the source of a rule; `CAP` is what was seen over all real files at hand
+//! (reference: `esxtop-captures.md`).
+//!
 //! The crate sees `counters` only; whoever diagnoses, shows or reports a recording stands above.
 
 mod anonymize;
