@@ -5,7 +5,7 @@ use sim::Checked;
 
 use crate::{
     table::Table,
-    text::{BAD, BOLD, GOOD, styled, whole},
+    text::{BAD, BOLD, GOOD, clean, styled, whole},
 };
 
 /// Every expectation in a line, and how many are met.
@@ -18,7 +18,9 @@ pub(crate) fn render(scenario: &Scenario, checked: &[Checked<'_>]) -> String {
         0 => format!("Expectations: all {} met", checked.len()),
         _ => format!("Expectations: {failed} of {} not met", checked.len()),
     };
-    format!("{}\n{}", styled(BOLD, &summary), lines(scenario, checked.iter()))
+    let (met, not_met): (Vec<_>, Vec<_>) = checked.iter().partition(|one| one.holds);
+    let all = not_met.into_iter().chain(met);
+    format!("{}\n{}", styled(BOLD, &summary), lines(scenario, all))
 }
 
 /// The expectations that are not met; nothing when there are none.
@@ -40,7 +42,7 @@ fn lines<'a>(scenario: &Scenario, checked: impl Iterator<Item = &'a Checked<'a>>
 
 fn row(scenario: &Scenario, one: &Checked<'_>) -> Vec<String> {
     let expectation = one.expectation;
-    let window = |index: usize| scenario.windows[index].name.clone();
+    let window = |index: usize| clean(&scenario.windows[index].name);
     let info = expectation.counter.info();
     let (over, unit) = match expectation.relative_to {
         Some(other) => (format!("{} / {}", window(expectation.window), window(other)), ""),
@@ -49,12 +51,12 @@ fn row(scenario: &Scenario, one: &Checked<'_>) -> Vec<String> {
     vec![
         if one.holds { styled(GOOD, "met") } else { styled(BAD, "NOT") },
         over,
-        expectation.subject_name.clone(),
+        clean(&expectation.subject_name),
         info.column.to_string(),
         expected(expectation.bound, unit),
         figure(one.figure),
         deviation(expectation.bound, one.figure),
-        expectation.source.clone(),
+        clean(&expectation.source),
     ]
 }
 

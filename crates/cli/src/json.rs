@@ -1,11 +1,11 @@
 //! A run as JSON: every figure of every window, verdicts, expectations, log.
 
-use counters::{Kind, Recording, SECOND, Time};
+use counters::{Recording, SECOND, Time};
 use scenario::{Bound, Window};
 use serde_json::{Map, Value, json};
 use sim::Checked;
 
-use crate::{log, report::Report};
+use crate::{contents::noun, log, report::Report};
 
 /// The whole run. Times are seconds and milliseconds as their names say; a figure that there is
 /// not is null.
@@ -52,7 +52,7 @@ fn counters(recording: &Recording) -> Value {
         }
     }
     let objects = recording.entities().iter().zip(objects).map(|(entity, counters)| {
-        json!({ "kind": kind(entity.kind), "name": entity.name, "counters": counters })
+        json!({ "kind": noun(entity.kind), "name": entity.name, "counters": counters })
     });
     json!({ "host": recording.host, "objects": objects.collect::<Vec<_>>() })
 }
@@ -79,17 +79,4 @@ fn expectation(report: &Report, one: &Checked<'_>) -> Value {
 
 fn seconds(at: Time) -> f64 {
     at.0 as f64 / SECOND as f64
-}
-
-const fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Adapter => "adapter",
-        Kind::Path => "path",
-        Kind::Device => "device",
-        Kind::World => "world",
-        Kind::Partition => "partition",
-        Kind::NfsVolume => "nfs volume",
-        Kind::Vm => "vm",
-        Kind::VirtualDisk => "virtual disk",
-    }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use counters::SECOND;
 use engine::Event;
 use sim::{LogLine, Logged};
 
 use crate::{
-    report::{Report, seconds},
+    report::Report,
     text::{BOLD, counted, styled},
 };
 
@@ -22,10 +23,11 @@ pub(crate) fn render(report: &Report) -> String {
     let mut out = format!("{}\n", styled(BOLD, "Log"));
     for line in lines.iter().take(LINES) {
         let host = &report.scenario.hosts[line.host].config.name;
-        let _ = writeln!(out, "{:>12}  {host}  {}", seconds(line.at), text(report, line));
+        let at = line.at.0 as f64 / SECOND as f64;
+        let _ = writeln!(out, "{at:>12.6} s  {host}  {}", text(report, line));
     }
     if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
-        let _ = writeln!(out, "{:>12}  and {}", "", counted(more, "more line"));
+        let _ = writeln!(out, "{:>14}  and {}", "", counted(more, "more line"));
     }
     out
 }

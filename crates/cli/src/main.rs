@@ -13,10 +13,13 @@ use std::{
 
 use clap::Parser;
 
+mod captures;
 mod command;
 mod compare;
+mod contents;
 mod esxtop;
 mod expectations;
+mod glossary;
 mod json;
 mod lateness;
 mod log;

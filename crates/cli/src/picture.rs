@@ -62,8 +62,8 @@ fn lid(level: &Level, stack: &Stack, before_ms: f64, corners: (char, char), widt
     let title = level.kind.title();
     let share = if stack.total_ms > 0.0 { level.ms / stack.total_ms } else { 0.0 };
     let percent = if share >= 0.005 { format!("{:.0} %", share * 100.0) } else { String::new() };
-    let worst = stack.worst() == Some(level.kind);
-    let note = if worst { "most wait here" } else { "" };
+    let is_longest = stack.longest() == Some(level.kind);
+    let note = if is_longest { "most of the time" } else { "" };
     let at = |ms: f64| {
         let column = ms / stack.total_ms.max(f64::MIN_POSITIVE) * STAIR as f64;
         (column.round() as usize).min(STAIR)
@@ -72,11 +72,12 @@ fn lid(level: &Level, stack: &Stack, before_ms: f64, corners: (char, char), widt
     let to = if share >= 0.005 { to.max(from + 1).min(STAIR) } else { from };
     let rest = width - 2 - 3 - title.chars().count() - 1 - 1 - 6 - 1 - STAIR - 1;
     let line = rest - if note.is_empty() { 0 } else { note.len() + 2 };
-    let style = if worst { BAD } else { BOLD };
+    let above_array = is_longest && !matches!(level.kind, LevelKind::Fabric | LevelKind::Array);
+    let style = if above_array { BAD } else { BOLD };
     let mut out = styled(DIM, &format!("{}─", corners.0));
     let _ = write!(out, "▼ {} {}", styled(BOLD, title), styled(DIM, &"─".repeat(line)));
-    if worst {
-        let _ = write!(out, " {} ", styled(BAD, note));
+    if is_longest {
+        let _ = write!(out, " {} ", styled(style, note));
     }
     let gap = if percent.is_empty() { "─".repeat(8) } else { format!(" {percent:>6} ") };
     let gap = if percent.is_empty() { styled(DIM, &gap) } else { gap };

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use counters::{SECOND, Time};
 use diagnose::Verdict;
-use scenario::{Scenario, Window};
+use scenario::Scenario;
 use sim::{Checked, Outcome};
 
 use crate::{
     esxtop, expectations, log, picture,
     stack::Stack,
-    text::{BOLD, counted, millis, styled, whole},
+    text::{BOLD, clean, counted, millis, styled, whole},
     verdict, windows,
 };
 
@@ -91,36 +91,38 @@ impl Report {
 /// The whole report.
 pub(crate) fn render(report: &Report, layout: Layout) -> String {
     let Layout { window, rows, width } = layout;
-    let stack = &report.stacks[window];
-    let shown = &report.scenario.windows[window];
     let verdicts = report.verdicts(window);
-    let mut out = summary(report);
+    let mut parts = vec![summary(report)];
     if report.named().len() > 1 {
-        let _ = write!(out, "\n{}", windows::render(report, window));
+        parts.push(windows::render(report, layout));
     }
-    let _ = writeln!(
-        out,
-        "\n{}: {} IOPS, {} MiB/s, {} ms an I/O\n",
-        styled(BOLD, &format!("The stack{}", over(shown, report.named().len()))),
+    parts.push(heading(report, window));
+    parts.push(verdict::list(&verdicts));
+    parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
+    parts.push(esxtop::render(&report.outcome.windows[window], rows, width));
+    parts.push(format!("{}\n{}", styled(BOLD, "Verdict"), verdict::render(&verdicts)));
+    parts.push(log::render(report));
+    parts.push(expectations::render(&report.scenario, &report.checked()));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// What the picture below it is of.
+fn heading(report: &Report, index: usize) -> String {
+    let (window, stack) = (&report.scenario.windows[index], &report.stacks[index]);
+    let name = match report.named().len() {
+        1 => "The stack".to_owned(),
+        _ => format!("The stack in window {}", clean(&window.name)),
+    };
+    format!(
+        "{}, {} to {}: {} IOPS, {} MiB/s, {} ms an I/O\n",
+        styled(BOLD, &name),
+        seconds(window.from),
+        seconds(window.to),
         whole(stack.iops),
         whole(stack.mib_per_s),
         millis(stack.total_ms)
-    );
-    out.push_str(&picture::render(stack, rows, width.unwrap_or(WIDTH)));
-    let _ = write!(out, "\n{}\n{}", styled(BOLD, "Verdict"), verdict::render(&verdicts));
-    let views = &report.outcome.windows[window];
-    let _ = write!(out, "\n{}", esxtop::render(views, rows, width));
-    let events = log::render(report);
-    let expected = expectations::render(&report.scenario, &report.checked());
-    for part in [events, expected].iter().filter(|part| !part.is_empty()) {
-        let _ = write!(out, "\n{part}");
-    }
-    out
-}
-
-fn over(window: &Window, of: usize) -> String {
-    let name = if of > 1 { format!(" in window {}", window.name) } else { String::new() };
-    format!("{name} from {} to {}", seconds(window.from), seconds(window.to))
+    )
 }
 
 /// The title, and in one sentence what was simulated.
@@ -140,18 +142,18 @@ fn summary(report: &Report) -> String {
         counted(sum(|host| host.config.devices.len()), "device"),
         counted(scenario.arrays.len(), "array"),
     ];
-    let mut out = format!("{}\n", styled(BOLD, &scenario.title));
+    let mut out = format!("{}\n", styled(BOLD, &clean(&scenario.title)));
     let _ = writeln!(
         out,
         "{}: {}; {}, {} I/Os, seed {}",
-        scenario.name,
+        clean(&scenario.name),
         parts.join(", "),
         seconds(Time(scenario.duration_ns)),
         whole(report.outcome.ios as f64),
         scenario.seed
     );
     if !scenario.source.is_empty() {
-        let _ = writeln!(out, "{}", scenario.source);
+        let _ = writeln!(out, "{}", clean(&scenario.source));
     }
     out
 }

@@ -20,19 +20,24 @@ pub(crate) fn load(source: &str, settings: &[String]) -> Result<(Source, Scenari
     if path.exists() {
         return Source::load(path, settings.to_vec()).map_err(|error| error.to_string());
     }
-    let Some((name, text)) = all().find(|(name, _)| *name == source) else {
-        return Err(format!(
-            "{source}: there is no such file and no shipped scenario of that name; \
-             `kavg scenarios` lists those there are"
-        ));
-    };
-    let source = shipped(name, text, settings);
+    let text = find(source)?;
+    let source = self::source(source, text, settings);
     let scenario = source.scenario().map_err(|error| error.to_string())?;
     Ok((source, scenario))
 }
 
+/// The text of the shipped scenario of that name.
+pub(crate) fn find(name: &str) -> Result<&'static str, String> {
+    all().find(|(known, _)| *known == name).map(|(_, text)| text).ok_or_else(|| {
+        format!(
+            "{name}: there is no such file and no shipped scenario of that name; \
+             `kavg scenarios` lists those there are"
+        )
+    })
+}
+
 /// What a shipped scenario is made from: its text and the parameter files beside it.
-pub(crate) fn shipped(name: &str, text: &str, settings: &[String]) -> Source {
+pub(crate) fn source(name: &str, text: &str, settings: &[String]) -> Source {
     let beside = FILES.iter().filter(|(file, _)| !file.ends_with(".toml"));
     let owned = |(file, text): &(&str, &str)| ((*file).to_owned(), (*text).to_owned());
     Source {

@@ -23,10 +23,10 @@ use crate::{Result, report::seconds, text::whole};
 pub(crate) struct Drive {
     /// How fast virtual time passes: `virtual` (as fast as the machine allows), `real`, a factor
     /// such as `10x`, or `step` (an event for each line of standard input)
-    #[arg(long, default_value = "virtual", value_name = "PACE", conflicts_with = "compare")]
+    #[arg(long, default_value = "virtual", value_name = "PACE", conflicts_with = "other")]
     pace: Pace,
     /// Record every input of the stack in FILE, for `kavg replay`
-    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    #[arg(long, value_name = "FILE", conflicts_with = "other")]
     journal: Option<PathBuf>,
     /// Threads for parts of the scenario that have nothing in common [default: one for each CPU]
     #[arg(long, value_name = "N")]

@@ -102,6 +102,13 @@ impl Queue {
         self.share() >= FULL
     }
 
+    /// Whether there is plenty of room and nobody waits.
+    fn is_idle(&self) -> bool {
+        /// Below this, a mean number of waiting I/Os is shown as 0.
+        const NOBODY: f64 = 0.05;
+        self.waiting < NOBODY && self.share() < 0.5 && self.limit.is_some() == self.in_use.is_some()
+    }
+
     /// The share of the limit in use.
     pub(crate) fn share(&self) -> f64 {
         match (self.in_use, self.limit) {
@@ -149,14 +156,21 @@ impl Level {
         Self { kind, queues, ms }
     }
 
-    /// The busiest queues by name, and the rest as one.
+    /// At most `rows` queues: the busiest by name, and the rest as one. Where all have room and
+    /// nobody waits, one stands for all.
     pub(crate) fn top(&self, rows: usize) -> Vec<Queue> {
-        if self.queues.len() <= rows.max(1) {
-            return self.queues.clone();
-        }
-        let (named, rest) = self.queues.split_at(rows.max(1) - usize::from(rows > 1));
+        let named = match self.queues.len() {
+            1 => 1,
+            _ if self.queues.iter().all(Queue::is_idle) => 0,
+            all if all <= rows => all,
+            _ => rows.saturating_sub(1),
+        };
+        let (named, rest) = self.queues.split_at(named);
         let mut top = named.to_vec();
-        top.push(Queue::sum(rest, format!("{} more", rest.len())));
+        if !rest.is_empty() {
+            let what = if named.is_empty() { "in all" } else { "more" };
+            top.push(Queue::sum(rest, format!("{} {what}", rest.len())));
+        }
         top
     }
 
@@ -218,12 +232,14 @@ impl Stack {
         self.ms(LevelKind::Fabric) + self.ms(LevelKind::Array)
     }
 
-    /// The level above the array on which most I/Os wait, when it is a wait worth naming.
-    pub(crate) fn worst(&self) -> Option<LevelKind> {
-        let worst = self.levels.iter().max_by(|a, b| a.waiting().total_cmp(&b.waiting()))?;
-        (worst.waiting() >= 0.5).then_some(worst.kind)
+    /// The level on which an I/O spends most of its time.
+    pub(crate) fn longest(&self) -> Option<LevelKind> {
+        self.levels.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).map(|level| level.kind)
     }
 }
+
+/// A level on which no time passes is left out where it has no limit either.
+const LASTING_MS: f64 = 0.0005;
 
 /// The queues of all hosts under construction.
 #[derive(Default)]
@@ -246,16 +262,18 @@ impl Parts {
         let places = |queues: Vec<Queue>| {
             queues.into_iter().map(|queue| Queue { ms: 0.0, ..queue }).collect::<Vec<_>>()
         };
-        let held_long = |queue: &Queue| queue.ms >= 0.0005;
-        let held = self.held.into_iter().filter(held_long).collect();
+        let lasting = |mut queues: Vec<Queue>| {
+            queues.retain(|queue| queue.ms >= LASTING_MS);
+            queues
+        };
         let levels = [
             (LevelKind::Guest, self.guests),
             (LevelKind::VirtualDisk, places(self.disks)),
             (LevelKind::VirtualAdapter, self.rings),
             (LevelKind::Device, self.devices),
-            (LevelKind::Held, held),
+            (LevelKind::Held, lasting(self.held)),
             (LevelKind::Adapter, self.adapters),
-            (LevelKind::Fabric, shared(self.fabrics)),
+            (LevelKind::Fabric, lasting(shared(self.fabrics))),
             (LevelKind::Array, shared(self.arrays)),
         ];
         let levels = levels.into_iter().map(|(kind, queues)| Level::new(kind, queues));

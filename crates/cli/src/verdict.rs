@@ -5,7 +5,7 @@ use diagnose::{Facts, Outcome, Thresholds, Verdict, diagnose, render_text};
 use scenario::{Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
-use crate::text::counted;
+use crate::text::{clean, counted};
 
 /// Hosts of which the headline is told below the verdict that is told in full.
 const HEADLINES: usize = 5;
@@ -43,6 +43,18 @@ pub(crate) fn short(verdicts: &[Verdict]) -> &'static str {
         (None, Outcome::Idle | Outcome::NothingToJudge) => "idle",
         (None, _) => "nothing is wrong",
     }
+}
+
+/// The findings on the worst of several hosts: a line for each, or that there are none.
+pub(crate) fn list(verdicts: &[Verdict]) -> String {
+    let Some(worst) = worst_first(verdicts).first().copied() else { return String::new() };
+    let lines = worst.findings.iter().zip(1..);
+    let lines: String = lines
+        .map(|(finding, place)| {
+            format!("{place}. {} ({})\n", finding.cause.title(), clean(&finding.at))
+        })
+        .collect();
+    if lines.is_empty() { format!("{}\n", worst.headline) } else { lines }
 }
 
 /// The verdicts as text: the worst host's in full, what differs on others in a line each.

@@ -1,35 +1,34 @@
 //! The windows of a run side by side: what changed from one to the next.
 
 use crate::{
-    report::{Report, seconds},
+    report::{Layout, Report, seconds},
     stack::{LevelKind, Stack},
     table::Table,
-    text::{count, millis, whole},
+    text::{clean, count, millis, whole},
     verdict,
 };
 
-const HEAD: [&str; 12] = [
-    "", "window", "from", "to", "IOPS", "total ms", "in guest", "KAVG", "DAVG", "ACTV", "QUED",
+const HEAD: [&str; 11] = [
+    "", "window", "time", "IOPS", "total ms", "in guest", "KAVG", "DAVG", "ACTV", "QUED",
     "verdict",
 ];
 
 /// A line for each window; the one that is shown below is marked.
-pub(crate) fn render(report: &Report, shown: usize) -> String {
-    let mut table = Table::new(&HEAD).left(&[0, 1, 11]);
+pub(crate) fn render(report: &Report, layout: Layout) -> String {
+    let mut table = Table::new(&HEAD).left(&[0, 1, 2, 10]);
     for index in report.named() {
         let window = &report.scenario.windows[index];
         let stack = &report.stacks[index];
         let mut row = vec![
-            if index == shown { "▶" } else { "" }.into(),
-            window.name.clone(),
-            seconds(window.from),
-            seconds(window.to),
+            if index == layout.window { "▶" } else { "" }.into(),
+            clean(&window.name),
+            format!("{} to {}", seconds(window.from), seconds(window.to)),
         ];
         row.extend(figures(stack));
         row.push(verdict::short(&report.verdicts(index)).into());
         table.row(row);
     }
-    table.render()
+    table.render_within(layout.width, 2)
 }
 
 /// IOPS, the times, the queue.

@@ -129,10 +129,10 @@ impl PathPolicy {
 }
 
 macro_rules! advanced {
-    ($($(#[$doc:meta])* $name:ident = $path:literal, $default:literal, $min:literal ..= $max:literal, $effect:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $path:literal, $default:literal, $min:literal ..= $max:literal, $effect:ident;)*) => {
         /// An advanced option.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Advanced {$($(#[$doc])* $name,)*}
+        pub enum Advanced {$($(#[doc = $doc])* $name,)*}
 
         impl Advanced {
             /// Every option, in the order of the table.
@@ -143,6 +143,7 @@ macro_rules! advanced {
                 min: $min,
                 max: $max,
                 effect: Effect::$effect,
+                meaning: concat!($($doc),*).trim_ascii(),
             }),*];
         }
     };
@@ -163,6 +164,8 @@ pub struct AdvancedInfo {
     pub max: u32,
     /// When a change takes effect.
     pub effect: Effect,
+    /// What it is, in one sentence.
+    pub meaning: &'static str,
 }
 
 // All from [LAMW] (section 2.5 of the reference); SchedNumReqOutstanding from [VMB12].

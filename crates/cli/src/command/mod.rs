@@ -6,7 +6,15 @@ use clap::{Parser, Subcommand};
 
 use crate::Result;
 
+mod bench;
+mod capture;
+mod diagnose;
+mod explain;
+mod new;
+mod reference;
+mod replay;
 mod run;
+mod scenarios;
 
 /// The ESXi storage I/O stack: simulated, explained, diagnosed.
 #[derive(Parser)]
@@ -19,6 +27,15 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
+    Diagnose(diagnose::Diagnose),
+    Capture(capture::Capture),
+    New(new::New),
+    Scenarios(scenarios::Scenarios),
+    Explain(explain::Explain),
+    Replay(replay::Replay),
+    Bench(bench::Bench),
+    #[command(hide = true)]
+    Reference(reference::Reference),
 }
 
 impl Command {
@@ -26,6 +43,14 @@ impl Command {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         match self {
             Self::Run(command) => command.run(out),
+            Self::Diagnose(command) => command.run(out),
+            Self::Capture(command) => command.run(out),
+            Self::New(command) => command.run(out),
+            Self::Scenarios(command) => command.run(out),
+            Self::Explain(command) => command.run(out),
+            Self::Replay(command) => command.run(out),
+            Self::Bench(command) => command.run(out),
+            Self::Reference(command) => command.run(out),
         }
     }
 }

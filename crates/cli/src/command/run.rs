@@ -1,14 +1,16 @@
 //! `kavg run`: simulates a scenario and shows where the time goes.
 
-use std::{fs::File, io::BufWriter, io::Write, path::Path, path::PathBuf, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use capture::write_esxtop;
 use clap::Args;
-use counters::Recording;
 use scenario::Scenario;
 
 use crate::{
-    Result,
+    Result, captures,
     compare::{self, Side},
     expectations, json, lateness,
     report::{self, Layout, Report},
@@ -46,14 +48,14 @@ pub(crate) struct Run {
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     rows: usize,
     /// Print everything as JSON
-    #[arg(long, conflicts_with_all = ["compare", "quiet"])]
+    #[arg(long, conflicts_with_all = ["other", "quiet"])]
     json: bool,
     /// Write the samples after the warm-up in the format of `esxtop -b`; of several hosts each
     /// into a file of its own, with the host's name in it
-    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
     /// Say nothing but what is not as expected
-    #[arg(long, short, conflicts_with = "compare")]
+    #[arg(long, short, conflicts_with = "other")]
     quiet: bool,
     #[command(flatten)]
     other: Other,
@@ -63,7 +65,7 @@ pub(crate) struct Run {
 
 /// What a run is compared with.
 #[derive(Args)]
-#[group(id = "compare")]
+#[group(id = "other")]
 struct Other {
     /// Compare with another scenario: before and after, side by side
     #[arg(long, value_name = "FILE|NAME")]
@@ -165,28 +167,12 @@ impl Other {
     }
 }
 
-/// Writes the samples after the warm-up; of several hosts each into a file of its own.
+/// Writes the samples after the warm-up.
 fn write_samples(report: &Report, path: &Path) -> Result<()> {
     let run = &report.scenario.windows[0];
     let hosts = report.outcome.recordings.iter().zip(&report.outcome.windows[0]);
-    let several = report.outcome.recordings.len() > 1;
-    for (recording, view) in hosts {
-        let samples = verdict::samples(&report.scenario, run, recording, view);
-        let path = if several { with_host(path, &recording.host) } else { path.to_owned() };
-        write_file(&samples, &path).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(())
-}
-
-fn write_file(recording: &Recording, path: &Path) -> std::io::Result<()> {
-    write_esxtop(recording, &mut BufWriter::new(File::create(path)?))
-}
-
-/// `lab.csv` of the host esx01 is `lab.esx01.csv`.
-fn with_host(path: &Path, host: &str) -> PathBuf {
-    let host = host.replace(std::path::is_separator, "_");
-    match path.extension() {
-        Some(extension) => path.with_extension(format!("{host}.{}", extension.display())),
-        None => path.with_extension(host),
-    }
+    let samples: Vec<_> = hosts
+        .map(|(recording, view)| verdict::samples(&report.scenario, run, recording, view))
+        .collect();
+    captures::write(&samples, Some(path), &mut std::io::sink())
 }

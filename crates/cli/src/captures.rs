@@ -1,0 +1,117 @@
+//! Captures read and written for the commands, with progress and with everything that was wrong
+//! told.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, IsTerminal, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use capture::{Capture, ReadOptions, ReadReport, write_esxtop};
+use counters::Recording;
+
+use crate::{
+    Result,
+    text::{clean, counted, whole},
+};
+
+/// Reads captures; a terminal is told how far it is when it takes long.
+pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Capture> {
+    const INTERVAL: Duration = Duration::from_millis(500);
+    const MIB: f64 = 1_048_576.0;
+    let is_terminal = io::stderr().is_terminal();
+    let (mut last, mut any) = (Instant::now(), false);
+    let capture = capture::read(files, options, &mut |done, total| {
+        if is_terminal && last.elapsed() >= INTERVAL {
+            (last, any) = (Instant::now(), true);
+            let of = if total > 0 { format!(" of {}", whole(total as f64 / MIB)) } else { "".into() };
+            anstream::eprint!("\r{}{of} MiB read\x1b[K", whole(done as f64 / MIB));
+        }
+    })?;
+    if any {
+        anstream::eprint!("\r\x1b[K");
+    }
+    Ok(capture)
+}
+
+/// Tells what was left out or damaged: a line for each kind of trouble.
+pub(crate) fn complain(report: &ReadReport) {
+    for file in &report.files {
+        let name = clean(&file.file);
+        if file.damaged_rows > 0 {
+            let (line, what) = match file.damaged.first() {
+                Some((line, damage)) => (*line, damage.to_string()),
+                None => (0, String::new()),
+            };
+            let rows = counted(usize::try_from(file.damaged_rows).unwrap_or(usize::MAX), "row");
+            anstream::eprintln!("{name}:{line}: {}; {rows} left out in all", clean(&what));
+        }
+        if file.bad_cells > 0 {
+            anstream::eprintln!("{name}: {} cells hold no number", whole(file.bad_cells as f64));
+        }
+        if let Some(why) = &file.ended_early {
+            anstream::eprintln!("{name}: ends early: {}", clean(why));
+        }
+    }
+}
+
+/// Writes recordings in the format of `esxtop -b`: to `out`, or to the file `path`; of several
+/// hosts each into a file of its own.
+pub(crate) fn write(
+    recordings: &[Recording],
+    path: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let Some(path) = path else {
+        let [recording] = recordings else {
+            return Err("several hosts do not fit into one capture; name a file with -o".into());
+        };
+        return Ok(write_esxtop(recording, &mut &mut *out)?);
+    };
+    for recording in recordings {
+        let several = recordings.len() > 1;
+        let path = if several { with_host(path, &recording.host) } else { path.to_owned() };
+        create(&path, |file| write_esxtop(recording, file))?;
+    }
+    Ok(())
+}
+
+/// Creates a file and writes it.
+pub(crate) fn create(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<()> {
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()
+    });
+    Ok(written.map_err(|error| format!("{}: {error}", path.display()))?)
+}
+
+/// `lab.csv` of the host esx01 is `lab.esx01.csv`.
+fn with_host(path: &Path, host: &str) -> PathBuf {
+    let host = host.replace(['/', '\\'], "_");
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{host}.{}", extension.display())),
+        None => path.with_extension(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_goes_before_the_extension_and_into_no_other_directory() {
+        let cases = [
+            ("lab.csv", "esx01", "lab.esx01.csv"),
+            ("out/lab", "esx01.site.example", "out/lab.esx01.site.example"),
+            ("lab.csv", "../esx", "lab..._esx.csv"),
+        ];
+        for (path, host, expected) in cases {
+            assert_eq!(with_host(Path::new(path), host), Path::new(expected));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `kavg capture`: looks into captures of esxtop, cuts, joins and converts them.
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use capture::{ReadOptions, Slice, parse_stamp, record_command};
+use clap::{Args, Subcommand, ValueEnum};
+use counters::{Kind, SECOND};
+
+use crate::{Result, captures, contents};
+
+/// Look into captures of esxtop, cut, join, anonymize and convert them
+#[derive(Args)]
+pub(crate) struct Capture {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// What is in it: hosts, times, objects, how it adds up, what is missing
+    Info(Files),
+    /// Every disk column, with its least, mean and greatest value
+    Columns(Files),
+    /// Write a part: by time, kind of object, VM or device
+    Cut(Cut),
+    /// Write several files of one host as one, in the order of time
+    Merge(Rewrite),
+    /// Write it with the names of hosts, VMs, devices and datastores replaced, alike everywhere
+    Anonymize(Rewrite),
+    /// Write a plain table, a row for each object and instant, as CSV or Parquet
+    Convert(Convert),
+    /// Print the command that records a capture that lacks nothing, and what FILE lacks
+    Command(Command),
+}
+
+#[derive(Args)]
+struct Files {
+    /// Captures: CSV, gzip, zstd, zip, or `-` for standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+struct Rewrite {
+    #[command(flatten)]
+    files: Files,
+    /// Where to; of several hosts each goes into a file of its own, with the host's name in it
+    /// [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Cut {
+    #[command(flatten)]
+    rewrite: Rewrite,
+    /// The first instant, as `03/02/2026 10:00:00`
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    from: Option<i64>,
+    /// The last instant
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    to: Option<i64>,
+    /// Kinds of objects, separated by commas
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kind: Vec<KindName>,
+    /// A VM and all that its I/Os pass; can be given several times
+    #[arg(long, value_name = "NAME")]
+    vm: Vec<String>,
+    /// A device or NFS volume and all that passes it; can be given several times
+    #[arg(long, value_name = "NAME")]
+    device: Vec<String>,
+}
+
+#[derive(Args)]
+struct Convert {
+    #[command(flatten)]
+    files: Files,
+    /// Where to: `.csv` or `.parquet` says what it becomes
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Args)]
+struct Command {
+    /// Captures that may lack something
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The time between samples; esxtop takes 2 seconds at least
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = whole_seconds)]
+    every: u32,
+    /// How many samples
+    #[arg(long, value_name = "N", default_value_t = 720,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    samples: u32,
+}
+
+/// A kind of object as it is typed.
+#[derive(Clone, Copy, ValueEnum)]
+enum KindName {
+    Adapter,
+    Path,
+    Device,
+    World,
+    Partition,
+    Nfs,
+    Vm,
+    Disk,
+}
+
+impl KindName {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Adapter => Kind::Adapter,
+            Self::Path => Kind::Path,
+            Self::Device => Kind::Device,
+            Self::World => Kind::World,
+            Self::Partition => Kind::Partition,
+            Self::Nfs => Kind::NfsVolume,
+            Self::Vm => Kind::Vm,
+            Self::Disk => Kind::VirtualDisk,
+        }
+    }
+}
+
+fn instant(text: &str) -> std::result::Result<i64, String> {
+    let stamp = parse_stamp(text.as_bytes());
+    stamp.map(|(ms, _)| ms).ok_or_else(|| "expected MM/DD/YYYY HH:MM:SS".into())
+}
+
+fn whole_seconds(text: &str) -> std::result::Result<u32, String> {
+    let nanos = scenario::parse_duration(text)?;
+    match u32::try_from(nanos / SECOND) {
+        Ok(seconds) if seconds >= 2 && nanos.is_multiple_of(SECOND) => Ok(seconds),
+        _ => Err("allowed are whole seconds from 2s on".into()),
+    }
+}
+
+impl Capture {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        match &self.what {
+            What::Info(files) => {
+                let capture = files.read()?;
+                out.write_all(contents::info(&capture).as_bytes())?;
+            }
+            What::Columns(files) => {
+                let capture = files.read()?;
+                out.write_all(contents::columns(&capture.recordings).as_bytes())?;
+            }
+            What::Cut(cut) => cut.run(out)?,
+            What::Merge(merge) => merge.run(out, |_| {})?,
+            What::Anonymize(rewrite) => rewrite.run(out, capture::anonymize)?,
+            What::Convert(convert) => convert.run()?,
+            What::Command(command) => command.run(out)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Files {
+    /// Reads everything and tells what was wrong.
+    fn read(&self) -> Result<capture::Capture> {
+        let capture = captures::read(&self.files, &ReadOptions::default())?;
+        captures::complain(&capture.report);
+        Ok(capture)
+    }
+}
+
+impl Rewrite {
+    fn run(
+        &self,
+        out: &mut dyn Write,
+        change: impl FnOnce(&mut [counters::Recording]),
+    ) -> Result<()> {
+        let mut capture = self.files.read()?;
+        change(&mut capture.recordings);
+        captures::write(&capture.recordings, self.output.as_deref(), out)
+    }
+}
+
+impl Cut {
+    fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let slice = Slice {
+            from_ms: self.from,
+            to_ms: self.to,
+            kinds: self.kind.iter().map(|name| name.kind()).collect(),
+            vms: self.vm.clone(),
+            devices: self.device.clone(),
+        };
+        let capture = self.rewrite.files.read()?;
+        let parts = capture.recordings.iter().map(|recording| slice.apply(recording));
+        let parts = parts.collect::<std::result::Result<Vec<_>, _>>()?;
+        if parts.iter().all(counters::Recording::is_empty) {
+            return Err("nothing was recorded between --from and --to".into());
+        }
+        captures::write(&parts, self.rewrite.output.as_deref(), out)
+    }
+}
+
+impl Convert {
+    fn run(&self) -> Result<()> {
+        let extension = self.output.extension().and_then(|extension| extension.to_str());
+        let write = match extension {
+            Some("csv") => capture::write_csv,
+            #[cfg(feature = "parquet")]
+            Some("parquet") => capture::write_parquet,
+            _ => {
+                let name = self.output.display();
+                return Err(format!("{name}: allowed are .csv and .parquet").into());
+            }
+        };
+        let recordings = self.files.read()?.recordings;
+        captures::create(&self.output, |file| write(&recordings, file))
+    }
+}
+
+impl Command {
+    fn run(&self, out: &mut dyn Write) -> Result<()> {
+        let record = record_command(self.every, self.samples);
+        if !self.files.is_empty() {
+            let capture = captures::read(&self.files, &ReadOptions::default())?;
+            out.write_all(contents::missing(&capture).as_bytes())?;
+        }
+        out.write_all(contents::how_to_record(&record).as_bytes())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! `kavg diagnose`: what is wrong in a capture, and what to type.
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use capture::{Esxcli, ReadOptions, parse_esxcli};
+use clap::Args;
+use diagnose::{DeviceFacts, Facts, Profile, Thresholds, Verdict, diagnose, render_text};
+
+use crate::{Result, captures};
+
+/// Find the queue that hurts in a capture of esxtop, with evidence and commands
+///
+/// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad.
+#[derive(Args)]
+pub(crate) struct Diagnose {
+    /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several files of
+    /// one host are joined
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Judge every device by these thresholds instead of those that fit its own latency
+    #[arg(long, value_name = "classic|flash", value_parser = profile)]
+    profile: Option<Profile>,
+    /// Set one threshold, as `davg_ms=10` (`kavg explain thresholds` lists them)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set_threshold: Vec<String>,
+    /// The output of `esxcli storage core device list`, `storage core adapter list` or `storage
+    /// nmp device list` on the same host; can be given several times
+    #[arg(long, value_name = "FILE")]
+    esxcli: Vec<PathBuf>,
+    /// Print the verdicts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn profile(name: &str) -> std::result::Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| "allowed are classic and flash".into())
+}
+
+impl Diagnose {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let thresholds = self.thresholds()?;
+        let facts = self.facts()?;
+        let capture = captures::read(&self.files, &ReadOptions::default())?;
+        captures::complain(&capture.report);
+        let verdicts: Vec<Verdict> = capture
+            .recordings
+            .iter()
+            .map(|recording| diagnose(recording, &thresholds, &facts))
+            .collect();
+        if self.json {
+            serde_json::to_writer_pretty(&mut *out, &verdicts)?;
+            writeln!(out)?;
+        } else {
+            let texts: Vec<_> = verdicts.iter().map(render_text).collect();
+            out.write_all(texts.join("\n").as_bytes())?;
+        }
+        let any = verdicts.iter().any(|verdict| !verdict.findings.is_empty());
+        Ok(ExitCode::from(u8::from(any)))
+    }
+
+    fn thresholds(&self) -> Result<Thresholds> {
+        let mut thresholds = self.profile.map_or_else(Thresholds::default, Thresholds::of);
+        for setting in &self.set_threshold {
+            let (key, value) = setting.split_once('=').ok_or_else(|| {
+                format!("--set-threshold {setting}: expected KEY=VALUE, as davg_ms=10")
+            })?;
+            let number = value.trim().parse().map_err(|_| {
+                format!("--set-threshold {setting}: `{value}` is no number")
+            })?;
+            thresholds.set(key.trim(), number)?;
+        }
+        Ok(thresholds)
+    }
+
+    fn facts(&self) -> Result<Facts> {
+        let mut facts = Facts::default();
+        for path in &self.esxcli {
+            let name = path.display().to_string();
+            let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+            add(&mut facts, parse_esxcli(&name, &String::from_utf8_lossy(&bytes))?);
+        }
+        Ok(facts)
+    }
+}
+
+/// Adds what an output says. Path policies and parameters say nothing of limits by themselves.
+fn add(facts: &mut Facts, output: Esxcli) {
+    match output {
+        Esxcli::Devices(devices) => facts.devices.extend(devices.into_iter().map(|device| {
+            let known = DeviceFacts {
+                max_queue_depth: device.max_queue_depth,
+                dsnro: device.dsnro,
+                is_protocol_endpoint: device.is_vvol_pe.unwrap_or(false),
+                queue_full_sample_size: device.queue_full_sample_size,
+            };
+            (device.name, known)
+        })),
+        Esxcli::Adapters(adapters) => {
+            let drivers = adapters.into_iter().map(|adapter| (adapter.name, adapter.driver));
+            facts.drivers.extend(drivers);
+        }
+        Esxcli::Nmp(_) | Esxcli::Parameters(_) => {}
+    }
+}

@@ -1,0 +1,177 @@
+//! What is in captures, as text.
+
+use std::fmt::Write;
+
+use capture::{Because, Capture, FileReport, HostInfo, HostReport, RecordCommand, format_stamp};
+use counters::{Kind, Recording};
+
+use crate::{
+    expectations::figure,
+    table::Table,
+    text::{BAD, BOLD, clean, counted, fit, styled, whole},
+};
+
+/// Links of virtual disks to devices that are told.
+const LINKS: usize = 10;
+/// Kinds of unknown columns that are told.
+const UNKNOWN: usize = 10;
+
+/// Files, hosts, objects, joins, checks, and what is missing.
+pub(crate) fn info(capture: &Capture) -> String {
+    let mut out: String = capture.report.files.iter().map(file).collect();
+    let hosts = capture::info(capture);
+    for ((host, report), recording) in
+        hosts.iter().zip(&capture.report.hosts).zip(&capture.recordings)
+    {
+        out.push_str(&of_host(host));
+        out.push_str(&joins(report, recording));
+        out.push_str(&checks(report));
+        out.push_str(&lacks(host));
+    }
+    out
+}
+
+fn file(report: &FileReport) -> String {
+    let mut out = format!(
+        "{}\n  {} MiB, {}, of them {} of disks; {}{}\n",
+        styled(BOLD, &clean(&report.file)),
+        figure(report.bytes as f64 / 1_048_576.0),
+        counted(report.columns, "column"),
+        whole(report.disk_columns as f64),
+        counted(report.rows, "row"),
+        if report.first_row_left_out { ", the first without rates and left out" } else { "" }
+    );
+    if report.damaged_rows > 0 {
+        let _ = writeln!(out, "  {} damaged rows", whole(report.damaged_rows as f64));
+    }
+    if report.duplicate_columns > 0 {
+        let _ = writeln!(out, "  {} twice", counted(report.duplicate_columns, "column"));
+    }
+    if report.text_before_header.is_some() {
+        out.push_str("  text before the header, left out\n");
+    }
+    for (name, number) in report.unknown_columns.iter().take(UNKNOWN) {
+        let _ = writeln!(out, "  not understood: {} ({})", clean(name), whole(*number as f64));
+    }
+    out
+}
+
+fn of_host(host: &HostInfo) -> String {
+    let mut out = format!("{}\n", styled(BOLD, &format!("host {}", clean(&host.host))));
+    if let Some((from, to)) = host.span_ms {
+        let interval = host.interval_ms.map_or(String::new(), |interval| {
+            format!(", every {} s", figure(interval as f64 / 1000.0))
+        });
+        let _ = writeln!(
+            out,
+            "  {} from {} to {} UTC{interval}",
+            counted(host.samples, "sample"),
+            format_stamp(from),
+            format_stamp(to)
+        );
+    }
+    let objects: Vec<_> =
+        host.objects.iter().map(|(kind, number)| counted(*number, noun(*kind))).collect();
+    let _ = writeln!(out, "  {}; {}", objects.join(", "), counted(host.columns, "disk column"));
+    let _ = writeln!(out, "  {} of VMs", counted(host.vm_worlds, "world"));
+    out
+}
+
+/// Which device holds each virtual disk, and how sure that is.
+fn joins(report: &HostReport, recording: &Recording) -> String {
+    let mut out = String::new();
+    for link in report.disk_links.iter().take(LINKS) {
+        let name = |id| fit(&recording.entity(id).name, 40);
+        let because = match link.because {
+            Because::OnlyDevice => "the only one its VM has a world on",
+            Because::Series => "its I/Os are in the world's",
+            Because::Elimination => "no world has its I/Os",
+        };
+        let _ = writeln!(
+            out,
+            "  {} is on {} ({:.0} %: {because})",
+            name(link.disk),
+            name(link.device),
+            100.0 * link.confidence
+        );
+    }
+    if let Some(more) = report.disk_links.len().checked_sub(LINKS).filter(|more| *more > 0) {
+        let _ = writeln!(out, "  and {}", counted(more, "more virtual disk"));
+    }
+    out
+}
+
+/// Whether the file adds up.
+fn checks(report: &HostReport) -> String {
+    let line = |check: &capture::Check| {
+        let held = format!("{} of {}", whole(check.held as f64), whole(check.tested as f64));
+        let held = if check.held == check.tested { held } else { styled(BAD, &held) };
+        format!("  {} in {held}\n", check.identity.formula())
+    };
+    report.checks.iter().filter(|check| check.tested > 0).map(line).collect()
+}
+
+fn lacks(host: &HostInfo) -> String {
+    let line = |missing: &capture::Missing| format!("  missing: {}\n", missing.consequence());
+    host.missing.iter().map(line).collect()
+}
+
+/// What each host's capture lacks.
+pub(crate) fn missing(capture: &Capture) -> String {
+    let hosts = capture::info(capture);
+    let lines = hosts.iter().map(|host| {
+        let nothing = if host.missing.is_empty() { "  nothing is missing\n" } else { "" };
+        format!("# host {}\n{nothing}{}", clean(&host.host), lacks(host))
+    });
+    lines.map(|lines| lines.replace("\n  ", "\n#   ")).collect()
+}
+
+/// What to type on the host.
+pub(crate) fn how_to_record(record: &RecordCommand) -> String {
+    format!(
+        "# 1. on the host, the fields that matter:\ncat > {file} << 'END'\n{text}END\n\
+         # 2. record:\n{command}\n\
+         # or, where esxtop does not take the file, everything (ten times as large):\n# {all}\n",
+        file = record.rc_file,
+        text = record.rc_text,
+        command = record.command,
+        all = record.command_without_rc
+    )
+}
+
+/// Every disk column with its least, mean and greatest value.
+pub(crate) fn columns(recordings: &[Recording]) -> String {
+    let head = ["host", "kind", "object", "column", "min", "mean", "max"];
+    let mut table = Table::new(&head).left(&[0, 1, 2, 3]);
+    for recording in recordings {
+        for (id, counter, values) in recording.columns() {
+            let entity = recording.entity(id);
+            let known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            table.row(vec![
+                clean(&recording.host),
+                noun(entity.kind).into(),
+                clean(&entity.name),
+                counter.info().batch_name.into(),
+                figure(known.iter().copied().fold(f64::NAN, f64::min)),
+                figure(mean),
+                figure(known.iter().copied().fold(f64::NAN, f64::max)),
+            ]);
+        }
+    }
+    table.render()
+}
+
+/// What an object of a kind is called.
+pub(crate) const fn noun(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Adapter => "adapter",
+        Kind::Path => "path",
+        Kind::Device => "device",
+        Kind::World => "world",
+        Kind::Partition => "partition",
+        Kind::NfsVolume => "nfs volume",
+        Kind::Vm => "vm",
+        Kind::VirtualDisk => "virtual disk",
+    }
+}

@@ -1,0 +1,160 @@
+//! The tables of facts that the other crates hold, as text and as Markdown: counters, advanced
+//! options, drivers, thresholds, findings.
+
+use std::fmt::Write;
+
+use counters::Counter;
+use diagnose::{Cause, Threshold};
+use engine::{Advanced, Driver, Effect};
+
+use crate::table::Table;
+
+/// One table of facts.
+pub(crate) struct Section {
+    /// Its name, as it is typed.
+    pub(crate) name: &'static str,
+    /// A sentence about it.
+    pub(crate) about: &'static str,
+    heads: &'static [&'static str],
+    /// How many of the first columns name the row.
+    keys: usize,
+    rows: Vec<Vec<String>>,
+}
+
+/// Every section.
+pub(crate) fn sections() -> [Section; 5] {
+    [counters(), options(), drivers(), thresholds(), findings()]
+}
+
+impl Section {
+    /// The table for a terminal.
+    pub(crate) fn text(&self) -> String {
+        let columns: Vec<usize> = (0..self.heads.len()).collect();
+        let mut table = Table::new(self.heads).left(&columns);
+        self.rows.iter().for_each(|row| table.row(row.clone()));
+        table.render()
+    }
+
+    /// The table as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = format!("| {} |\n", self.heads.join(" | "));
+        let _ = writeln!(out, "|{}", "---|".repeat(self.heads.len()));
+        for row in &self.rows {
+            let cells: Vec<_> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+        out
+    }
+
+    /// The rows of that name in lower case, a line for each column.
+    pub(crate) fn explain(&self, wanted: &str) -> impl Iterator<Item = String> {
+        let is_it = move |name: &String| {
+            let name = name.to_lowercase();
+            let parts = [name.rsplit('/').next(), name.split('/').next()];
+            name == wanted || (!wanted.contains('/') && parts.contains(&Some(wanted)))
+        };
+        let rows = self.rows.iter().filter(move |row| row.iter().take(self.keys).any(is_it));
+        rows.map(|row| {
+            let lines = self.heads.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+            lines.map(|(head, cell)| format!("{head:<12} {cell}\n")).collect()
+        })
+    }
+}
+
+fn counters() -> Section {
+    let row = |info: &counters::CounterInfo| {
+        let batch = if info.in_esxtop { info.batch_name } else { "" };
+        [info.column, info.key, batch, info.unit, info.meaning].map(String::from).to_vec()
+    };
+    Section {
+        name: "counters",
+        about: "Counters by esxtop's column, by the key in scenario files and JSON, and by the \
+                name in `esxtop -b`; those without such a name are kavg's own.",
+        heads: &["column", "key", "esxtop -b", "unit", "meaning"],
+        keys: 3,
+        rows: Counter::TABLE.iter().map(row).collect(),
+    }
+}
+
+fn options() -> Section {
+    let row = |info: &engine::AdvancedInfo| {
+        vec![
+            info.path.to_owned(),
+            info.default.to_string(),
+            format!("{} to {}", info.min, info.max),
+            effect(info.effect).to_owned(),
+            info.meaning.to_owned(),
+        ]
+    };
+    Section {
+        name: "options",
+        about: "Advanced options: `esxcli system settings advanced set -o OPTION -i VALUE`.",
+        heads: &["option", "default", "range", "acts", "meaning"],
+        keys: 1,
+        rows: Advanced::TABLE.iter().map(row).collect(),
+    }
+}
+
+const fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::AtOnce => "at once",
+        Effect::GuestReboot => "after a reboot of the guest",
+        Effect::HostReboot => "after a reboot of the host",
+    }
+}
+
+fn drivers() -> Section {
+    let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
+    let row = |driver: &Driver| {
+        let range = match driver.parameter {
+            Some(_) => format!("{} to {}", driver.depth_min, driver.depth_max),
+            None => "fixed".to_owned(),
+        };
+        vec![
+            driver.module.to_owned(),
+            driver.parameter.unwrap_or_default().to_owned(),
+            limit(driver.depth_default),
+            range,
+            limit(driver.adapter_depth),
+        ]
+    };
+    Section {
+        name: "drivers",
+        about: "Drivers of host adapters: `esxcli system module parameters set -m MODULE -p \
+                PARAMETER=VALUE`, in force after a reboot of the host.",
+        heads: &["module", "parameter", "depth", "range", "AQLEN"],
+        keys: 2,
+        rows: Driver::ALL.iter().map(row).collect(),
+    }
+}
+
+fn thresholds() -> Section {
+    let row = |info: &diagnose::ThresholdInfo| {
+        vec![
+            info.key.to_owned(),
+            info.classic.to_string(),
+            info.flash.to_string(),
+            info.unit.to_owned(),
+            info.source.to_owned(),
+            info.meaning.to_owned(),
+        ]
+    };
+    Section {
+        name: "thresholds",
+        about: "Thresholds of the two profiles: `kavg diagnose --set-threshold KEY=VALUE`.",
+        heads: &["key", "classic", "flash", "unit", "source", "meaning"],
+        keys: 1,
+        rows: Threshold::TABLE.iter().map(row).collect(),
+    }
+}
+
+fn findings() -> Section {
+    let row = |cause: &Cause| vec![cause.key().to_owned(), cause.title().to_owned()];
+    Section {
+        name: "findings",
+        about: "What a diagnosis can find.",
+        heads: &["key", "finding"],
+        keys: 2,
+        rows: Cause::ALL.iter().map(row).collect(),
+    }
+}
