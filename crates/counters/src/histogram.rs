@@ -12,7 +12,7 @@ const MIN_BITS: u32 = 8;
 /// log2 of the last bound: everything slower falls into the last bucket.
 const MAX_BITS: u32 = 37;
 /// What the formula of [`bucket_of`] gives for the last bucket below the first bound.
-const FIRST: u64 = (MIN_BITS * SUB - 1) as u64;
+const FIRST: u64 = (MIN_BITS * SUB - 1 + SUB) as u64;
 /// Buckets in all.
 const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
 
@@ -91,13 +91,15 @@ impl Histogram {
     }
 }
 
+/// The octave and the three bits below the leading one, read as one number, grow with the
+/// duration; what lies outside the octaves falls into the first and the last bucket.
 #[inline]
 fn bucket_of(nanos: u64) -> usize {
     // Below the first bound the octave would be one too low: its last bucket is bucket 0.
-    let clamped = nanos.clamp((1 << MIN_BITS) - 1, 1 << MAX_BITS);
-    let octave = clamped.ilog2();
-    let within = (clamped >> (octave - SUB_BITS)) & u64::from(SUB - 1);
-    (u64::from(octave * SUB) + within - FIRST) as usize
+    let nanos = nanos.max((1 << MIN_BITS) - 1);
+    let octave = nanos.ilog2();
+    let bucket = u64::from(octave << SUB_BITS) + (nanos >> (octave - SUB_BITS)) - FIRST;
+    (bucket as usize).min(BUCKETS - 1)
 }
 
 fn bounds_of(bucket: usize) -> (u64, u64) {

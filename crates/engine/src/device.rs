@@ -9,9 +9,12 @@
 //! [S0, S1; reference `esxi-host-stack.md` section 2.1]. Lowering DQLEN below ACTV recalls
 //! nothing: dispatch pauses until ACTV has fallen.
 
-use counters::{DeviceCounters, DeviceKind, Status, Time};
+use counters::{DeviceCounters, DeviceId, DeviceKind, Status, Time};
 
-use crate::{CompetitionUnit, path::Selector, sched::Sched, throttle::Throttle};
+use crate::{
+    CompetitionUnit, Event, Output, outputs::Outputs, path::Selector, sched::Sched,
+    throttle::Throttle,
+};
 
 /// A device. Its limit in force is `counters.depth`; `counters.active` and `counters.queued` are
 /// the sums of its virtual disks and added up when read.
@@ -48,6 +51,18 @@ impl Device {
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
         let depth = if competing { self.base.min(self.dsnro) } else { self.base };
         self.throttle.limit(depth)
+    }
+
+    /// Puts the limit in force that follows from its state. `id` is its own.
+    pub(crate) fn refresh_depth(&mut self, id: DeviceId, outputs: &mut Outputs) {
+        let depth = self.effective_depth();
+        if depth == self.counters.depth {
+            return;
+        }
+        let engaged = self.competition.is_competing && depth < self.counters.depth;
+        self.counters.engagements += u64::from(engaged);
+        self.counters.depth = depth;
+        outputs.push(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 
     /// Whether something waits that nothing holds but, perhaps, its IOPS limit.

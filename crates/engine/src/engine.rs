@@ -3,10 +3,7 @@
 //! Everything is decided in [`Engine::handle_input`]; [`Engine::poll_output`] only hands over. So
 //! the outputs are a function of the inputs alone, and a recorded run replays exactly.
 
-use alloc::{
-    collections::{BinaryHeap, VecDeque},
-    vec::Vec,
-};
+use alloc::{collections::BinaryHeap, vec::Vec};
 use core::cmp::Reverse;
 
 use counters::{
@@ -15,11 +12,12 @@ use counters::{
 };
 
 use crate::{
-    Advanced, CompetitionUnit, DepthMode, Error, Event, HostConfig, Input, Output, SchedPolicy,
+    Advanced, CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy,
     Version, Wakeup,
     adapter::Adapter,
     device::{Competition, Device},
     options::Options,
+    outputs::Outputs,
     path::{Path, Selector},
     retry::Timer,
     sched::Sched,
@@ -50,7 +48,7 @@ pub struct Engine {
     pub(crate) extras: Pool<Extra>,
     pub(crate) parents: Pool<Parent>,
     pub(crate) timers: BinaryHeap<Reverse<(Time, Timer)>>,
-    pub(crate) outputs: VecDeque<Output>,
+    pub(crate) outputs: Outputs,
 }
 
 /// The limits of a device, as `esxcli storage core device list` and esxtop show them.
@@ -91,7 +89,7 @@ impl Engine {
             extras: Pool::default(),
             parents: Pool::default(),
             timers: BinaryHeap::new(),
-            outputs: VecDeque::new(),
+            outputs: Outputs::default(),
         };
         engine.add_worlds(config);
         engine.add_devices(config);
@@ -195,7 +193,7 @@ impl Engine {
     /// The next thing to do, in the order in which it was decided.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.outputs.pop()
     }
 
     /// When the engine wants the next [`Input::Tick`], if at all.
@@ -288,15 +286,7 @@ impl Engine {
 
     /// Puts the limit in force that follows from the state of the device.
     pub(crate) fn refresh_depth(&mut self, id: DeviceId) {
-        let device = &mut self.devices[id.index()];
-        let depth = device.effective_depth();
-        if depth == device.counters.depth {
-            return;
-        }
-        let engaged = device.competition.is_competing && depth < device.counters.depth;
-        device.counters.engagements += u64::from(engaged);
-        device.counters.depth = depth;
-        self.outputs.push_back(Output::Event(Event::DepthChanged { device: id, depth }));
+        self.devices[id.index()].refresh_depth(id, &mut self.outputs);
     }
 
     pub(crate) fn refresh_affinity(&mut self) {

@@ -8,7 +8,7 @@
 //!
 //! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows).
 
-use counters::{AdapterId, DeviceId, IoId, PathId, Status, VdiskId};
+use counters::{AdapterId, DeviceId, IoId, Status, VdiskId};
 
 use crate::{
     Dispatch, Error, Output, Request,
@@ -126,89 +126,72 @@ impl Engine {
         device.queued -= 1;
         device.active += 1;
         let path = device.selector.choose(&mut self.paths, now, record.bytes);
-        let path = path.expect("a device without a path gives no slots");
-        record.path = path.0;
-        record.since = now;
+        record.path = path.expect("a device without a path gives no slots").0;
         if device.competition.count(vdisk.contender) {
-            self.refresh_depth(id);
+            device.refresh_depth(id, &mut self.outputs);
         }
-        let adapter = self.paths[path.index()].adapter;
-        if self.adapters[adapter.index()].is_open() {
-            self.dispatch(io, path, adapter);
+        let path = &mut self.paths[usize::from(record.path)];
+        let adapter = &mut self.adapters[path.adapter.index()];
+        record.since = now;
+        if adapter.is_open() {
+            let command = record.hand_over(io, path, adapter, now);
+            let piece = self.split.piece(adapter.driver.transport);
+            self.send(command, piece);
         } else {
-            self.wait_at_adapter(io, path, adapter);
+            record.state = State::Gated;
+            path.counters.queued += 1;
+            adapter.counters.queued += 1;
+            adapter.queue.push(&mut self.ios, io);
         }
-    }
-
-    fn wait_at_adapter(&mut self, io: u32, path: PathId, adapter: AdapterId) {
-        let gate = &mut self.adapters[adapter.index()];
-        gate.queue.push(&mut self.ios, io);
-        gate.counters.queued += 1;
-        self.paths[path.index()].counters.queued += 1;
-        self.ios[io].state = State::Gated;
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
     #[inline]
-    fn dispatch(&mut self, io: u32, path: PathId, adapter: AdapterId) {
-        let record = &mut self.ios[io];
-        record.state = State::Active;
-        record.since = self.now;
-        record.pieces = 1;
-        let command = Dispatch {
-            io: IoId(io),
-            vdisk: VdiskId(record.vdisk),
-            path,
-            op: record.op,
-            offset: 0,
-            bytes: record.bytes,
-        };
-        self.paths[path.index()].counters.active += 1;
-        let adapter = &mut self.adapters[adapter.index()];
-        adapter.counters.active += 1;
-        let piece = self.split.piece(adapter.driver.transport);
+    fn send(&mut self, command: Dispatch, piece: u32) {
         if command.bytes <= piece {
-            self.outputs.push_back(Output::Dispatch(command));
+            self.outputs.push(Output::Dispatch(command));
         } else {
-            adapter.counters.count_split(command.bytes.div_ceil(piece));
-            self.dispatch_pieces(command, piece);
+            self.send_pieces(command, piece);
         }
     }
 
-    fn dispatch_pieces(&mut self, command: Dispatch, piece: u32) {
+    fn send_pieces(&mut self, command: Dispatch, piece: u32) {
         let io = command.io.0;
         self.extra_of(io);
         let pieces = command.bytes.div_ceil(piece);
         self.ios[io].pieces = pieces as u16;
-        self.paths[command.path.index()].counters.count_split(pieces);
+        let path = &mut self.paths[command.path.index()];
+        path.counters.count_split(pieces);
+        self.adapters[path.adapter.index()].counters.count_split(pieces);
         let mut offset = 0;
         for bytes in split::pieces(command.bytes, piece) {
-            self.outputs.push_back(Output::Dispatch(Dispatch { offset, bytes, ..command }));
+            self.outputs.push(Output::Dispatch(Dispatch { offset, bytes, ..command }));
             offset += bytes;
         }
     }
 
     /// The driver answered a command or a piece of one.
     #[inline]
-    pub(crate) fn done(&mut self, id: IoId, status: Status, array_ns: u64) -> Result<(), Error> {
-        let io = id.0;
-        let Some(record) = self.ios.get_mut(io) else { return Err(Error::NotOutstanding(id)) };
-        let is_orphan = record.state == State::Orphan;
-        if record.state != State::Active && !is_orphan {
-            return Err(Error::NotOutstanding(id));
-        }
+    pub(crate) fn done(
+        &mut self,
+        id: IoId,
+        mut status: Status,
+        mut array_ns: u64,
+    ) -> Result<(), Error> {
+        let record = self.ios.get_mut(id.0).filter(|io| io.is_with_driver());
+        let record = record.ok_or(Error::NotOutstanding(id))?;
         record.pieces -= 1;
-        let (left, extra) = (record.pieces, record.extra);
-        let (mut status, mut array_ns) = (status, array_ns);
-        if extra != NONE {
-            (status, array_ns) = self.extras[extra].collect(status, array_ns);
+        let (left, is_orphan) = (record.pieces, record.state == State::Orphan);
+        if record.extra != NONE {
+            (status, array_ns) = self.extras[record.extra].collect(status, array_ns);
         }
-        if left == 0 {
-            if is_orphan {
-                self.free(io);
-            } else {
-                self.answered(io, status, array_ns);
-            }
+        if left > 0 {
+            return Ok(());
+        }
+        if is_orphan {
+            self.free(id.0);
+        } else {
+            self.answered(id.0, status, array_ns);
         }
         Ok(())
     }
@@ -255,7 +238,7 @@ impl Engine {
         let record = &self.ios[io];
         let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
         if extra == NONE || self.extras[extra].parent == NONE {
-            self.outputs.push_back(Output::Complete { vdisk, tag, status });
+            self.outputs.push(Output::Complete { vdisk, tag, status });
             return;
         }
         let parent = self.extras[extra].parent;
@@ -267,22 +250,29 @@ impl Engine {
         if whole.children == 0 {
             let Parent { tag, status, .. } = *whole;
             self.parents.remove(parent);
-            self.outputs.push_back(Output::Complete { vdisk, tag, status });
+            self.outputs.push(Output::Complete { vdisk, tag, status });
         }
     }
 
     /// Lets what waits at an adapter pass, as far as it has room.
     pub(crate) fn open_adapter(&mut self, id: AdapterId) {
-        while self.adapters[id.index()].has_room() {
-            let Some(io) = self.adapters[id.index()].queue.pop(&self.ios) else { return };
-            let path = PathId(self.ios[io].path);
-            self.adapters[id.index()].counters.queued -= 1;
-            self.paths[path.index()].counters.queued -= 1;
-            let waited = self.now - self.ios[io].since;
+        loop {
+            let adapter = &mut self.adapters[id.index()];
+            if !adapter.has_room() {
+                return;
+            }
+            let Some(io) = adapter.queue.pop(&self.ios) else { return };
+            let record = &mut self.ios[io];
+            let path = &mut self.paths[usize::from(record.path)];
+            path.counters.queued -= 1;
+            adapter.counters.queued -= 1;
+            let waited = self.now - record.since;
+            let command = record.hand_over(io, path, adapter, self.now);
+            let piece = self.split.piece(adapter.driver.transport);
             if waited > 0 {
                 self.extra_of(io).gate_ns += waited;
             }
-            self.dispatch(io, path, id);
+            self.send(command, piece);
         }
     }
 

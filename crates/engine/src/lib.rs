@@ -24,6 +24,7 @@ mod guest;
 mod io;
 mod knob;
 mod options;
+mod outputs;
 mod path;
 mod reset;
 mod retry;

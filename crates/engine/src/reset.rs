@@ -75,7 +75,7 @@ impl Engine {
         let state = &mut self.devices[device.index()];
         state.selector.refresh(&self.paths);
         if !state.selector.has_path() {
-            self.outputs.push_back(Output::Event(Event::AllPathsDown { device }));
+            self.outputs.push(Output::Event(Event::AllPathsDown { device }));
         }
         self.refresh_base(device);
         self.pump(device);
@@ -151,7 +151,7 @@ impl Engine {
         vdisk.active -= 1;
         self.vscsi[vdisk.vscsi.index()].active -= 1;
         let path = PathId(self.ios[io].path);
-        self.outputs.push_back(Output::Cancel { io: IoId(io), path });
+        self.outputs.push(Output::Cancel { io: IoId(io), path });
         self.complete(io, Status::Aborted);
         self.ios[io].state = State::Orphan;
     }
