@@ -76,11 +76,6 @@ impl FullQueue {
         let seen = if self.in_bursts { 0.6 } else { 0.9 + 0.1 * self.caught };
         seen * self.spell.weight()
     }
-
-    /// How it is full, as part of a sentence.
-    pub(crate) const fn in_bursts_text(&self) -> &'static str {
-        if self.in_bursts { " in bursts" } else { "" }
-    }
 }
 
 /// Mean use from which a queue counts as full without being caught so.
@@ -169,8 +164,8 @@ impl Device<'_> {
         match levels.as_slice() {
             [] | [_] => Motion::Steady,
             [low, high] => Motion::TwoLevels { low: *low, high: *high },
-            [_, _, _] if !halves_and_climbs(&depths) => {
-                Motion::TwoLevels { low: levels[0], high: levels[2] }
+            [low, _, high] if !halves_and_climbs(&depths) => {
+                Motion::TwoLevels { low: *low, high: *high }
             }
             _ => Motion::Moving,
         }

@@ -40,7 +40,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.sentence = format!(
         "The device queue of {name} is full{}: its {} slots (DQLEN, the depth of the HBA's driver) \
          are taken while {} commands wait {} ms each in the VMkernel{}.",
-        full.in_bursts_text(),
+        if full.in_bursts { " in bursts" } else { "" },
         number(full.depth),
         number(full.waiting),
         number(full.wait_ms),

@@ -56,7 +56,7 @@ fn judge(
 ) -> Finding {
     let name = device.flow.name;
     let mut finding = case.finding(Cause::Dsnro, device.flow.name, &full.spell);
-    finding.sentence = sentence(name, full, above);
+    finding.sentence = sentence(device, full, above);
     finding.standing = full.waiting;
     finding.evidence = queue_evidence(device, &full.spell);
     finding.evidence.push(Evidence::new("VMs that compete", full.competitors as f64, ""));
@@ -78,14 +78,19 @@ fn judge(
     finding
 }
 
-fn sentence(name: &str, full: &FullQueue, above: Option<f64>) -> String {
-    let fall =
-        above.map_or("is held at".into(), |above| format!("falls from {} to", number(above)));
+fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String {
+    let depth = number(full.depth);
+    let slots = match above.map(number) {
+        Some(above) if device.deepest() > full.depth => format!("falls from {above} to {depth}"),
+        Some(above) => format!("is held at {depth} of {above}"),
+        None => format!("is held at {depth}"),
+    };
     format!(
-        "{} VMs compete on {name}, so its queue {fall} {} slots (DSNRO): {} commands wait {} ms \
-         each in the VMkernel.",
+        "{} VMs compete on {}, so its queue {slots} slots (DSNRO){}: {} commands wait {} ms each \
+         in the VMkernel.",
         full.competitors,
-        number(full.depth),
+        device.flow.name,
+        if full.in_bursts { " and is full in bursts" } else { "" },
         number(full.waiting),
         number(full.wait_ms)
     )

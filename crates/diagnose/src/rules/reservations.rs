@@ -4,6 +4,9 @@
 use super::{Case, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Flow, Spell, Threshold};
 
+/// What a conflict costs until its retry [src: elatov 2012-05-12].
+const RETRY_MS: f64 = 60.0;
+
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let limit = device.limits.get(Threshold::ConflictsPerSecond);
@@ -22,8 +25,6 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         "{} commands a second on {name} meet a SCSI reservation of another host and are retried.",
         number(conflicts)
     );
-    // A conflict costs about 60 ms until its retry.
-    const RETRY_MS: f64 = 60.0;
     finding.standing = crate::little(conflicts, RETRY_MS);
     finding.evidence = vec![
         Evidence::new("CONS/s", conflicts, "1/s"),
@@ -37,13 +38,13 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         changes::shell(name)
     )];
     finding.sufferers = device.tenants(samples);
-    finding.changes = fix(case, name);
+    finding.changes = fix(name);
     finding.do_not =
         vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
     finding
 }
 
-fn fix(_: &Case<'_>, name: &str) -> Vec<crate::Change> {
+fn fix(name: &str) -> Vec<crate::Change> {
     vec![
         changes::look(
             "Let metadata be locked by ATS instead of reservations, where the array has it.",
