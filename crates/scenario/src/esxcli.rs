@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use counters::{DeviceId, DeviceKind, MILLISECOND, VmId};
-use engine::{Advanced, Driver, GuestOs, HostConfig, Knob, PathPolicy, Version};
+use engine::{Advanced, Driver, HostConfig, Knob, PathPolicy, Version};
 
 use crate::{Host, datastore::is_network, guest, names};
 
@@ -70,8 +70,8 @@ const COMMANDS: [Command; 5] = [
 /// `hosts` that has the device or driver. A line for a guest takes a VM's name in front.
 pub(crate) fn settings(line: &str, hosts: &[(usize, &Host)]) -> Result<Settings, String> {
     let (prefix, command) = split_prefix(line);
-    if guest::is_driver_line(command) {
-        return guest_settings(prefix, command, hosts);
+    if let Some(system) = guest::system_of_line(command) {
+        return guest_settings(prefix, command, system, hosts);
     }
     let (command, options) = parse(command)?;
     let mut settings = Settings::new();
@@ -439,44 +439,33 @@ fn latency(options: &Options) -> Result<PathPolicy, String> {
     Ok(PathPolicy::Latency { sampling_ios, eval_ns: u64::from(eval_ms) * MILLISECOND })
 }
 
-/// A guest's driver: of the VM in front of the line, or of every guest that the line suits.
+/// A guest's driver: of the VM in front of the line, or of every guest of that system.
 fn guest_settings(
     prefix: Option<&str>,
     line: &str,
+    system: &str,
     hosts: &[(usize, &Host)],
 ) -> Result<Settings, String> {
-    let windows_line = line.to_lowercase();
-    let windows_line = ["driverparameter", "requestringpages", "maxqueuedepth"]
-        .iter()
-        .any(|word| windows_line.contains(word));
     let mut settings = Settings::new();
-    let mut refusal = None;
     for (index, host) in hosts {
         for (vm, (config, &guest)) in host.config.vms.iter().zip(&host.guests).enumerate() {
-            let chosen = match prefix {
+            let suits = match prefix {
                 Some(name) => names::is_member(&config.name, name),
-                None => (guest == GuestOs::Windows) == windows_line,
+                None => guest::system_of(guest) == system,
             };
-            if config.system || !chosen {
-                continue;
-            }
-            match guest::parse(line, guest) {
-                Ok(guest::Pvscsi { depth, ring_pages }) => {
-                    let knob = Knob::Pvscsi { vm: VmId::new(vm), depth, ring_pages };
-                    settings.push((*index, knob));
-                }
-                Err(message) => refusal = Some(message),
+            if suits && !config.system {
+                let guest::Pvscsi { depth, ring_pages } = guest::parse(line, guest)?;
+                settings.push((*index, Knob::Pvscsi { vm: VmId::new(vm), depth, ring_pages }));
             }
         }
     }
-    let system = if windows_line { "Windows" } else { "Linux" };
-    match (refusal, prefix) {
-        (Some(message), _) => Err(message),
-        (None, None) if settings.is_empty() => Err(format!("there is no {system} guest")),
-        (None, Some(name)) if settings.is_empty() => {
+    match prefix {
+        _ if !settings.is_empty() => Ok(settings),
+        None => Err(format!("there is no {system} guest")),
+        Some(name) => {
             let vms = hosts.iter().flat_map(|(_, host)| &host.config.vms);
-            Err(names::unknown("VM", name, vms.filter(|vm| !vm.system).map(|vm| vm.name.as_str())))
+            let known = vms.filter(|vm| !vm.system).map(|vm| vm.name.as_str());
+            Err(names::unknown("VM", name, known))
         }
-        (None, _) => Ok(settings),
     }
 }

@@ -36,16 +36,26 @@ impl Pvscsi {
 const WINDOWS: [&str; 2] = ["MaxQueueDepth", "RequestRingPages"];
 const LINUX: [&str; 2] = ["cmd_per_lun", "ring_pages"];
 
-/// Whether a line looks like one for the guest's driver and not for esxcli.
-pub(crate) fn is_driver_line(line: &str) -> bool {
+/// The system whose PVSCSI driver a line is for; `None` when it is a line for esxcli.
+pub(crate) fn system_of_line(line: &str) -> Option<&'static str> {
     let line = line.to_lowercase();
-    ["driverparameter", "requestringpages", "maxqueuedepth", "vmw_pvscsi", "cmd_per_lun"]
-        .iter()
-        .any(|word| line.contains(word))
+    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    if has(&["driverparameter", "requestringpages", "maxqueuedepth"]) {
+        return Some(system_of(GuestOs::Windows));
+    }
+    has(&["vmw_pvscsi", "cmd_per_lun"]).then_some(system_of(GuestOs::Linux))
 }
 
-/// Reads `RequestRingPages=32,MaxQueueDepth=254` (with or without the name of the registry value,
-/// `DriverParameter`), or `vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32` (also in the form
+/// The system of a guest, as it is spoken of.
+pub(crate) fn system_of(guest: GuestOs) -> &'static str {
+    match guest {
+        GuestOs::Windows => "Windows",
+        GuestOs::LinuxOld | GuestOs::Linux => "Linux",
+    }
+}
+
+/// Reads `RequestRingPages=32,MaxQueueDepth=254` (alone, after the name of the registry value,
+/// `DriverParameter`, or in the `reg add` that sets it), or `vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32` (also in the form
 /// of a modprobe line). What it leaves out returns to the driver's default.
 pub(crate) fn parse(line: &str, guest: GuestOs) -> Result<Pvscsi, String> {
     let names = if guest == GuestOs::Windows { WINDOWS } else { LINUX };
@@ -72,21 +82,23 @@ pub(crate) fn parse(line: &str, guest: GuestOs) -> Result<Pvscsi, String> {
 /// The settings of a line without what stands around them.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim();
-    let line = line.strip_prefix("options vmw_pvscsi").unwrap_or(line);
+    let line = match line.strip_prefix("reg add ") {
+        Some(rest) => rest.split_once(" /d ").map_or(rest, |(_, data)| data),
+        None => line.strip_prefix("options vmw_pvscsi").unwrap_or(line),
+    };
     let line = match line.strip_prefix("DriverParameter") {
         Some(rest) => rest.trim_start().trim_start_matches('='),
         None => line,
     };
     let separator = |c: char| c == ',' || c == '"' || c.is_whitespace();
-    line.split(separator).filter(|word| !word.is_empty())
+    line.split(separator).filter(|word| !word.is_empty() && *word != "/f")
 }
 
 fn usage(word: &str, guest: GuestOs) -> String {
-    let (system, example) = match guest {
-        GuestOs::Windows => ("Windows", "RequestRingPages=32,MaxQueueDepth=254"),
-        GuestOs::LinuxOld | GuestOs::Linux => {
-            ("Linux", "vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32")
-        }
+    let system = system_of(guest);
+    let example = match guest {
+        GuestOs::Windows => "RequestRingPages=32,MaxQueueDepth=254",
+        GuestOs::LinuxOld | GuestOs::Linux => "vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32",
     };
     format!("`{word}` is no setting of PVSCSI in a {system} guest; it is as `{example}`")
 }

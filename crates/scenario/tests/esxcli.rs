@@ -110,6 +110,7 @@ fn lines_that_are_taken() {
         "win-2: DriverParameter = \"RequestRingPages=32,MaxQueueDepth=128\"",
         "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.ring_pages=16",
         "lin: options vmw_pvscsi cmd_per_lun=128",
+        "win-1: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f",
     ]));
 }
 
