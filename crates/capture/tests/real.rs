@@ -81,3 +81,16 @@ fn a_real_recording_survives_the_writer() {
         assert_eq!(differences, [""; 0], "{name}");
     }
 }
+
+#[test]
+fn real_histograms_are_read_whole() {
+    let Some(path) = captures("vscsistats-sample.csv") else { return };
+    let text = std::fs::read_to_string(path).expect("text");
+    let histograms = capture::parse_vscsistats("sample", &text).expect("readable");
+    assert_eq!(histograms.len(), 16);
+    for histogram in &histograms {
+        let commands: u64 = histogram.bins.iter().map(|bin| bin.commands).sum();
+        assert_eq!(commands, histogram.count, "{:?}", histogram.metric);
+        assert_eq!(histogram.bins.last().map(|bin| bin.limit), Some(None));
+    }
+}
