@@ -228,3 +228,93 @@ pub(crate) fn put_output(bytes: &mut Vec<u8>, output: &Output) {
         Output::Event(Event::AllPathsDown { device }) => put_all(bytes, [5, device.0.into()]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Writer;
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    fn written(bytes: &[u8]) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new());
+        writer.pending.extend(bytes);
+        writer.finish().unwrap()
+    }
+
+    fn round_trip(input: Input) {
+        let mut bytes = Vec::new();
+        put_input(&mut bytes, &input);
+        let blocks = written(&bytes);
+        let mut reader = Reader::new(&blocks[..], 0);
+        let code = reader.byte().unwrap();
+        assert_eq!(super::input(code, &mut reader).unwrap(), Some(input));
+        reader.end().unwrap();
+    }
+
+    fn knobs(number: u32) -> impl Iterator<Item = Knob> {
+        let (device, vdisk, vm, value) = (DeviceId(7), VdiskId(300), VmId(u16::MAX), number);
+        let policies = [
+            PathPolicy::Fixed,
+            PathPolicy::MostRecentlyUsed,
+            PathPolicy::RoundRobin { iops: number, bytes: u64::MAX },
+            PathPolicy::Latency { sampling_ios: number, eval_ns: 1 << 35 },
+        ];
+        let allocations = [None, Some(number)].map(|limit_iops| Allocation {
+            shares: number,
+            limit_iops,
+            reservation_iops: number,
+        });
+        let options = Advanced::TABLE.iter();
+        [
+            Knob::SchedNumReqOutstanding { device, value },
+            Knob::MaxQueueDepth { device, value },
+            Knob::QueueFull { device, sample_size: number, threshold: 3 },
+            Knob::Pvscsi { vm, depth: number, ring_pages: 32 },
+        ]
+        .into_iter()
+        .chain(options.map(move |info| Knob::Advanced { option: info.option, value }))
+        .chain(Driver::ALL.iter().map(move |driver| Knob::ModuleDepth { driver, value }))
+        .chain(policies.map(|policy| Knob::PathPolicy { device, policy }))
+        .chain(allocations.map(|allocation| Knob::Allocation { vdisk, allocation }))
+    }
+
+    #[test]
+    fn every_input_comes_back() {
+        for number in [0, 1, 127, 128, 65_536, u32::MAX] {
+            knobs(number).for_each(|knob| round_trip(Input::Set(knob)));
+            for status in STATUSES {
+                let array_ns = u64::from(number) << 20;
+                round_trip(Input::Done { io: IoId(number), status, array_ns });
+            }
+            round_trip(Input::Abort { vdisk: VdiskId(1), tag: number });
+        }
+        for flag in [false, true] {
+            round_trip(Input::Path { path: PathId(3), up: flag });
+            round_trip(Input::Power { vm: VmId(4), on: flag });
+        }
+        round_trip(Input::RebootGuest(VmId(128)));
+        round_trip(Input::Reboot);
+        round_trip(Input::Tick);
+    }
+
+    proptest! {
+        #[test]
+        fn every_submission_comes_back(
+            (vdisk, op, lba) in (any::<u16>(), select(OPS.to_vec()), any::<u64>()),
+            (bytes, tag) in any::<(u32, u32)>(),
+        ) {
+            round_trip(Input::Submit(Request { vdisk: VdiskId(vdisk), op, lba, bytes, tag }));
+        }
+
+        #[test]
+        fn any_bytes_are_inputs_or_refused(bytes in vec(any::<u8>(), 1..40)) {
+            let blocks = written(&bytes);
+            let mut reader = Reader::new(&blocks[..], 0);
+            while let Ok(code) = reader.byte() {
+                if !matches!(super::input(code, &mut reader), Ok(Some(_))) {
+                    break;
+                }
+            }
+        }
+    }
+}

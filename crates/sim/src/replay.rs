@@ -67,7 +67,7 @@ impl fmt::Display for Difference {
             Differing::Output { number, replayed, after } => {
                 write!(f, "{host}: output {number} differs")?;
                 if let Some((input, at, what)) = after {
-                    write!(f, ", after input {input} at {} ns ({what:?})", at.0)?;
+                    write!(f, ", polled after input {input} at {} ns ({what:?})", at.0)?;
                 }
                 match replayed {
                     Some(output) => write!(f, "; the replay gave {output:?}"),
@@ -234,5 +234,52 @@ impl Host {
 
     fn differs(&self, what: Differing) -> Difference {
         Difference { host: self.name.clone(), what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::Index};
+
+    use super::*;
+    use crate::{Journal, blocks::Writer, run_watched};
+
+    /// The payload of the journal of a short run: what is under the checksums.
+    fn payload() -> Vec<u8> {
+        let text = include_str!("../tests/common/small.toml").into();
+        let source = Source { file: "small.toml".into(), text, ..Source::default() };
+        let scenario = source.scenario().unwrap();
+        let journal = Journal::new(Vec::new(), &source, 1).unwrap();
+        let (outcome, journal) = run_watched(&scenario, journal);
+        let journal = journal.finish(&outcome).unwrap();
+        let mut reader = Reader::new(&journal[MAGIC.len() + 1..], 0);
+        std::iter::from_fn(|| reader.byte().ok()).collect()
+    }
+
+    fn replay_payload(payload: &[u8]) -> Result<ReplayReport, Error> {
+        let mut writer = Writer::new([MAGIC.as_slice(), &[VERSION]].concat());
+        writer.pending.extend(payload);
+        replay(&writer.finish().unwrap()[..])
+    }
+
+    #[test]
+    fn a_payload_in_new_blocks_is_the_same_journal() {
+        assert_eq!(replay_payload(&payload()).unwrap().difference, None);
+    }
+
+    proptest! {
+        /// Whoever writes the checksums anew gets a report or a refusal.
+        #[test]
+        fn nothing_under_the_checksums_makes_it_panic(
+            changes in vec((any::<Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut payload = payload();
+            for (at, byte) in &changes {
+                *at.get_mut(&mut payload) = *byte;
+            }
+            if let Err(error) = replay_payload(&payload) {
+                prop_assert!(!error.to_string().contains('\n'));
+            }
+        }
     }
 }

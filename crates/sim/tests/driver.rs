@@ -1,0 +1,125 @@
+//! The driver against itself (seeds, threads, components) and against the laws of queueing.
+
+mod common;
+
+use counters::{Counter, HostCounters, Kind, Recording, Time};
+use engine::{Engine, Input};
+use sim::{Outcome, Watch, WindowView, run, run_watched};
+
+/// Everything in an outcome, as text.
+fn all_of(outcome: &Outcome) -> String {
+    format!("{outcome:?}")
+}
+
+#[test]
+fn one_seed_gives_one_result_and_another_seed_another() {
+    let mut scenario = common::scenario(common::EVERYTHING);
+    let first = all_of(&run(&scenario, 1, &()));
+    assert!(first == all_of(&run(&scenario, 1, &())));
+    scenario.seed += 1;
+    assert!(first != all_of(&run(&scenario, 1, &())));
+}
+
+/// Hosts that have nothing in common.
+fn islands(hosts: usize) -> String {
+    let mut text = String::from("title = \"Islands\"\nduration = \"300ms\"\nsample = \"100ms\"\n");
+    for host in 1..=hosts {
+        text += &format!(
+            "[array.a{host}]\nservers = {host}\nservice = \"0.3ms\"\nspread = \"exponential\"\n\
+             [host.h{host}.adapter.vmhba1]\ndriver = \"fnic\"\n\
+             [datastore.d{host}]\narray = \"a{host}\"\nhosts = \"h{host}\"\ndevice = \"naa.{host}\"\n\
+             [vm.v{host}]\nhost = \"h{host}\"\n\
+             [vm.v{host}.disk.\"scsi0:0\"]\ndatastore = \"d{host}\"\n\
+             [vm.v{host}.workload]\nthreads = 40\nread = \"50%\"\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn threads_and_components_change_nothing() {
+    let scenario = common::scenario(&islands(5));
+    let apart = run(&scenario, 1, &());
+    assert!(apart.ios > 1_000);
+    assert!(all_of(&apart) == all_of(&run(&scenario, 2, &())));
+    assert!(all_of(&apart) == all_of(&run_watched(&scenario, ()).0));
+}
+
+/// Keeps every input.
+#[derive(Default)]
+struct Inputs(Vec<(usize, Time, Input)>);
+
+impl Watch for Inputs {
+    fn input(&mut self, host: usize, at: Time, input: &Input) {
+        self.0.push((host, at, *input));
+    }
+}
+
+#[test]
+fn every_invariant_holds_through_every_event() {
+    let scenario = common::scenario(common::EVERYTHING);
+    let (outcome, inputs) = run_watched(&scenario, Inputs::default());
+    let mut engines: Vec<_> = scenario.hosts.iter().map(|host| Engine::new(&host.config)).collect();
+    for (host, at, input) in &inputs.0 {
+        let engine = &mut engines[*host];
+        engine.handle_input(*at, *input).unwrap_or_else(|error| panic!("{error}: {input:?}"));
+        while engine.poll_output().is_some() {}
+        engine.check().unwrap_or_else(|broken| panic!("{broken} after {input:?} at {at:?}"));
+    }
+    for (engine, view) in engines.iter().zip(&outcome.windows[0]) {
+        assert_eq!(engine.counters(), view.counters);
+    }
+    let refused = outcome.log.iter().filter(|line| matches!(line.what, sim::Logged::Refused(_)));
+    assert_eq!(refused.count(), 0);
+}
+
+fn figure(recording: &Recording, kind: Kind, name: &str, counter: Counter) -> f64 {
+    let entity = recording.find(kind, name).unwrap_or_else(|| panic!("no {name}"));
+    recording.value(entity, counter, 0).unwrap_or_else(|| panic!("no {counter:?} of {name}"))
+}
+
+#[track_caller]
+fn close(found: f64, expected: f64, tolerance: f64) {
+    assert!((found / expected - 1.0).abs() <= tolerance, "{found} is not {expected}");
+}
+
+/// With 32 of 32 servers chosen at random, n commands at the array take S (1 + (n - 1) / N) each
+/// (the arrival theorem; every server sees what the others leave), so DAVG is 0.984 ms; the rest
+/// is Little's law at each limit above it.
+#[test]
+fn the_base_model_is_within_half_a_percent_of_its_closed_form() {
+    let scenario = common::scenario(common::BASE);
+    let outcome = run(&scenario, 1, &());
+    let WindowView { recording, .. } = &outcome.windows[0][0];
+    let davg = 0.5 * (1.0 + 31.0 / 32.0);
+    let iops = 32.0 / davg * 1e3;
+    let device = |counter| figure(recording, Kind::Device, "naa.1", counter);
+    let disk = |counter| figure(recording, Kind::VirtualDisk, "sql:scsi0:0", counter);
+    close(device(Counter::DriverLatency), davg, 0.005);
+    close(device(Counter::Commands), iops, 0.005);
+    close(device(Counter::QueueLatency), 32.0 / iops * 1e3, 0.005);
+    close(device(Counter::KernelLatency), 32.0 / iops * 1e3, 0.005);
+    close(device(Counter::GuestLatency), 64.0 / iops * 1e3, 0.005);
+    close(disk(Counter::GuestWait), 32.0 / iops * 1e3, 0.005);
+    close(disk(Counter::TotalLatency), 96.0 / iops * 1e3, 0.005);
+    close(device(Counter::ArrayLatency), davg, 0.005);
+}
+
+#[test]
+fn littles_law_holds_at_every_level() {
+    let scenario = common::scenario(common::BASE);
+    let outcome = run(&scenario, 1, &());
+    let HostCounters { vdisks, devices, .. } = &outcome.windows[0][0].counters;
+    let (disk, device, end) = (&vdisks[0], &devices[0], Time(scenario.duration_ns));
+    let mut sum = disk.io[0];
+    sum.add(&disk.io[1]);
+    let mean = |level: &counters::Occupancy| level.mean_since(&Default::default(), Time::ZERO, end);
+    let per_second = |nanos: u64| nanos as f64 / end.0 as f64;
+    close(mean(&disk.guest_queued), per_second(sum.guest_ns), 0.005);
+    let in_kernel = mean(&disk.queued) + mean(&disk.slots);
+    close(in_kernel, per_second(sum.kernel_ns + sum.device_ns), 0.005);
+    close(mean(&disk.queued), per_second(sum.queue_ns), 0.005);
+    close(mean(&disk.slots), per_second(sum.device_ns), 0.005);
+    close(mean(&device.queued), per_second(sum.queue_ns), 0.005);
+    close(mean(&device.active), per_second(sum.device_ns), 0.005);
+}

@@ -1,0 +1,14 @@
+//! What a run tells step by step.
+
+mod common;
+
+use sim::{Step, run_watched};
+
+#[test]
+fn each_line_lets_one_event_happen_and_the_rest_happens_unseen() {
+    let scenario = common::scenario(common::SMALL);
+    let step = Step::new(&scenario, &b"\n\nanything\n"[..], Vec::new());
+    let (outcome, step) = run_watched(&scenario, step);
+    insta::assert_snapshot!(String::from_utf8(step.finish().unwrap()).unwrap());
+    assert!(outcome.ios > 10);
+}
