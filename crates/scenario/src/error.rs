@@ -31,18 +31,6 @@ impl Error {
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         Self { place: Some(Place { file: file.into(), line, column }), message: one_line(message) }
     }
-
-    /// The line that it is about, from 1; `None` when it is about no file.
-    #[must_use]
-    pub fn line(&self) -> Option<usize> {
-        self.place.as_ref().map(|place| place.line)
-    }
-
-    /// What is wrong and what is allowed, without the place.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.message
-    }
 }
 
 /// Outside text may carry line breaks into a message; a refusal stays one line.

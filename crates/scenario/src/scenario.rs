@@ -43,26 +43,11 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scenario {
-    /// Reads a scenario file. Parameter files that it names are looked for beside it.
-    ///
-    /// # Errors
-    /// One line that names file, line and key, says what is wrong and what is allowed.
-    pub fn load(path: &Path) -> Result<Self, Error> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::new(format!("{name}: it cannot be read: {error}")))?;
-        let directory = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&name, &text, &mut |file| {
-            std::fs::read_to_string(directory.join(file))
-                .map_err(|error| format!("file `{file}` cannot be read: {error}"))
-        })
-    }
-
     /// Parses the text of a scenario. `file` is its name in refusals; `include` hands over the
     /// text of the parameter files that it names.
     ///
     /// # Errors
-    /// As [`Scenario::load`].
+    /// One line that names file, line and key, says what is wrong and what is allowed.
     pub fn parse(
         file: &str,
         text: &str,
