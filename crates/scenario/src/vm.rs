@@ -221,6 +221,12 @@ impl Site {
             let message = format!("host `{}` has too many VMs or disks", config.name);
             return Err(node.error(&format!("{message}; at most {IDS_MAX} of each")));
         }
+        let nvme = vm.adapters.iter().any(|adapter| adapter.controller == Controller::Nvme);
+        if nvme && !vm.system && !config.version.has_vnvme() {
+            let (host, version) = (&config.name, config.version.name());
+            let message = format!("host `{host}` has ESXi {version}; NVMe disks need 6.5");
+            return Err(node.error(&message));
+        }
         let devices: Result<Vec<_>, _> = vm
             .disks
             .iter()
