@@ -1,4 +1,5 @@
-//! The reference of the scenario file names every key that the parser takes, and no other.
+//! The documents of the scenario file are true: the reference names every key that the parser
+//! takes and no other, and the scenario of the guide is one.
 
 use std::collections::BTreeSet;
 
@@ -43,6 +44,15 @@ fn the_reference_has_every_key_of_the_parser_and_no_other() {
     for (title, table) in SECTIONS {
         assert_eq!(documented(title), taken(table), "section `{title}`");
     }
+}
+
+#[test]
+fn the_scenario_of_the_guide_is_one() {
+    let guide = include_str!("../../../docs/guides/first-scenario.md");
+    let text = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let text = text.expect("the guide has a scenario");
+    let nothing = &mut |_: &str| Err("no files".to_string());
+    Scenario::parse("two-vms.toml", text, nothing).expect("the scenario of the guide");
 }
 
 /// The keys in the first column of a section's tables.
