@@ -25,7 +25,8 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Capture> 
     let capture = capture::read(files, options, &mut |done, total| {
         if is_terminal && last.elapsed() >= INTERVAL {
             (last, any) = (Instant::now(), true);
-            let of = if total > 0 { format!(" of {}", whole(total as f64 / MIB)) } else { "".into() };
+            let of =
+                if total > 0 { format!(" of {}", whole(total as f64 / MIB)) } else { "".into() };
             anstream::eprint!("\r{}{of} MiB read\x1b[K", whole(done as f64 / MIB));
         }
     })?;

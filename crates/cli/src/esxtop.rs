@@ -139,11 +139,11 @@ impl Row<'_> {
     fn names(&self, several: bool) -> [String; 2] {
         let name = self.entity.name.as_str();
         let own = |id: Option<EntityId>| id.map(|id| self.recording.entity(id).name.as_str());
-        let pair = match self.entity.kind {
+        match self.entity.kind {
             Kind::Adapter => {
                 let paths = self.recording.of_kind(Kind::Path);
                 let own = paths.filter(|(_, path)| path.adapter == Some(self.id)).count();
-                return [self.on_host(name, several), own.to_string()];
+                [self.on_host(name, several), own.to_string()]
             }
             Kind::World => {
                 let world = name.rsplit('-').next().unwrap_or(name);
@@ -154,9 +154,8 @@ impl Row<'_> {
                 let disk = name.strip_prefix(vm).unwrap_or(name);
                 ["", disk.trim_start_matches(':')].map(clean)
             }
-            _ => return [self.on_host(name, several), "-".into()],
-        };
-        pair
+            _ => [self.on_host(name, several), "-".into()],
+        }
     }
 
     fn on_host(&self, name: &str, several: bool) -> String {

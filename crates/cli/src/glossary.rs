@@ -1,5 +1,5 @@
-//! The tables of facts that the other crates hold, as text and as Markdown: counters, advanced
-//! options, drivers, thresholds, findings.
+//! The tables of facts that the other crates hold, as text and as Markdown: counters, settings,
+//! advanced options, drivers, thresholds, findings.
 
 use std::fmt::Write;
 
@@ -22,8 +22,8 @@ pub(crate) struct Section {
 }
 
 /// Every section.
-pub(crate) fn sections() -> [Section; 5] {
-    [counters(), options(), drivers(), thresholds(), findings()]
+pub(crate) fn sections() -> [Section; 6] {
+    [counters(), settings(), options(), drivers(), thresholds(), findings()]
 }
 
 impl Section {
@@ -73,6 +73,71 @@ fn counters() -> Section {
         heads: &["column", "key", "esxtop -b", "unit", "meaning"],
         keys: 3,
         rows: Counter::TABLE.iter().map(row).collect(),
+    }
+}
+
+/// Lines that set a knob, when it acts, and what is allowed.
+const SETTINGS: [[&str; 3]; 10] = [
+    [
+        "storage core device set -d DEVICE -O N",
+        "at once",
+        "DSNRO, 1 to 256; from ESXi 6.5 not above the device's depth [HP, S1]",
+    ],
+    [
+        "storage core device set -d DEVICE -m N",
+        "at once",
+        "Device Max Queue Depth, 1 to what the driver gives [QD254]",
+    ],
+    [
+        "storage core device set -d DEVICE -s N -q N",
+        "at once",
+        "adaptive throttling: results in a window, 0 (off) to 64; bad ones, 1 to 16 [LAMW]",
+    ],
+    [
+        "system module parameters set -m MODULE -p PARAMETER=N",
+        "after a reboot of the host",
+        "the depth of every device behind a driver, in the driver's range [S0]",
+    ],
+    [
+        "system settings advanced set -o OPTION -i N",
+        "as the option says",
+        "an advanced option [LAMW]",
+    ],
+    [
+        "storage nmp device set -d DEVICE -P VMW_PSP_RR",
+        "at once",
+        "VMW_PSP_FIXED, VMW_PSP_MRU or VMW_PSP_RR [ELA]",
+    ],
+    [
+        "storage nmp psp roundrobin deviceconfig set -d DEVICE -t iops -I N",
+        "at once",
+        "I/Os down a path before the next one [ELA, BB]",
+    ],
+    [
+        "storage nmp psp roundrobin deviceconfig set -d DEVICE -t bytes -B N",
+        "at once",
+        "bytes down a path before the next one [ELA, BB]",
+    ],
+    [
+        "RequestRingPages=N,MaxQueueDepth=N",
+        "after a reboot of the guest",
+        "PVSCSI in a Windows guest: 1 to 32 pages, 1 to 254 commands a disk [KB-PV]",
+    ],
+    [
+        "vmw_pvscsi.cmd_per_lun=N vmw_pvscsi.ring_pages=N",
+        "after a reboot of the guest",
+        "PVSCSI in a Linux guest: 1 to 254 commands a disk, 1 to 32 pages [KB-PV]",
+    ],
+];
+
+fn settings() -> Section {
+    Section {
+        name: "settings",
+        about: "Lines for `esxcli` and for guests, as scenario files, `--set` and `--compare-set` \
+                take them. `HOST: ` or `VM: ` in front is for that one only.",
+        heads: &["line", "acts", "what"],
+        keys: 0,
+        rows: SETTINGS.iter().map(|row| row.map(String::from).to_vec()).collect(),
     }
 }
 
@@ -156,5 +221,34 @@ fn findings() -> Section {
         heads: &["key", "finding"],
         keys: 2,
         rows: Cause::ALL.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Scenario;
+
+    #[test]
+    fn every_setting_is_understood() {
+        let text = include_str!("command/new.toml");
+        for system in ["windows", "linux"] {
+            let text = text.replace("\"windows\"", &format!("{system:?}"));
+            let scenario = Scenario::parse("new.toml", &text, &mut |_| unreachable!()).unwrap();
+            for [line, ..] in SETTINGS {
+                let line = line
+                    .replace("DEVICE", "naa.60000000000000000000000000000001")
+                    .replace("MODULE", "qlnativefc")
+                    .replace("PARAMETER", "ql2xmaxqdepth")
+                    .replace("OPTION", "/Disk/SchedQuantum")
+                    .replace("-O N", "-O 16")
+                    .replace(" N", " 16")
+                    .replace("=N", "=16");
+                let of_guest = line.contains("RequestRing") || line.contains("vmw_pvscsi");
+                let fits = !of_guest || line.contains("vmw") == (system == "linux");
+                let knobs = scenario::parse_knob(&line, &scenario);
+                assert_eq!(knobs.is_ok(), fits, "{line} {system}: {knobs:?}");
+            }
+        }
     }
 }

@@ -58,7 +58,13 @@ pub(crate) fn render(stack: &Stack, rows: usize, width: usize) -> String {
 }
 
 /// The upper edge of a box.
-fn lid(level: &Level, stack: &Stack, before_ms: f64, corners: (char, char), width: usize) -> String {
+fn lid(
+    level: &Level,
+    stack: &Stack,
+    before_ms: f64,
+    corners: (char, char),
+    width: usize,
+) -> String {
     let title = level.kind.title();
     let share = if stack.total_ms > 0.0 { level.ms / stack.total_ms } else { 0.0 };
     let percent = if share >= 0.005 { format!("{:.0} %", share * 100.0) } else { String::new() };

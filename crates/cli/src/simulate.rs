@@ -125,7 +125,8 @@ impl Ticker {
         }
         (told.last, told.any) = (Instant::now(), true);
         let done = 100 * at.0 / self.duration.0;
-        let ios = if told.ios > 0 { format!(", {} I/Os", whole(told.ios as f64)) } else { "".into() };
+        let ios =
+            if told.ios > 0 { format!(", {} I/Os", whole(told.ios as f64)) } else { "".into() };
         anstream::eprint!("\r{done} % of {} simulated{ios}\x1b[K", seconds(self.duration));
     }
 }

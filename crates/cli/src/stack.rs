@@ -168,7 +168,8 @@ impl Level {
         let (named, rest) = self.queues.split_at(named);
         let mut top = named.to_vec();
         if !rest.is_empty() {
-            let what = if named.is_empty() { "in all" } else { "more" };
+            let all = rest.len() == self.queues.len();
+            let what = if all { "in all" } else { "more" };
             top.push(Queue::sum(rest, format!("{} {what}", rest.len())));
         }
         top
@@ -364,8 +365,7 @@ impl<'a> Rows<'a> {
                 .or_default()
                 .push(Queue { limit: Some(f64::from(ring)), ..of_ring });
             parts.disks.push(place);
-            parts.mib_per_s +=
-                self.value(id, Counter::MbRead) + self.value(id, Counter::MbWritten);
+            parts.mib_per_s += self.value(id, Counter::MbRead) + self.value(id, Counter::MbWritten);
         }
         for disks in rings.into_values().filter(|disks| disks.len() > 1) {
             parts.rings.push(one_limit(&disks));
@@ -479,5 +479,49 @@ pub(crate) const fn controller(controller: Controller) -> &'static str {
         Controller::Ahci => "AHCI",
         Controller::Nvme => "NVMe",
         Controller::Ide => "IDE",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(name: &str, limit: f64, in_use: f64, waiting: f64) -> Queue {
+        let (limit, in_use) = (Some(limit), Some(in_use));
+        Queue { name: name.into(), limit, in_use, waiting, ms: 1.0, iops: 1.0 }
+    }
+
+    fn top(queues: Vec<Queue>, rows: usize) -> Vec<(String, f64)> {
+        let top = Level::new(LevelKind::Device, queues).top(rows);
+        top.into_iter().map(|queue| (queue.name.clone(), queue.inside())).collect()
+    }
+
+    #[test]
+    fn the_busiest_are_named_and_the_rest_are_summed() {
+        let queues = || {
+            vec![
+                queue("a", 32.0, 1.0, 0.0),
+                queue("b", 32.0, 32.0, 5.0),
+                queue("c", 32.0, 9.0, 0.0),
+            ]
+        };
+        assert_eq!(top(queues(), 3).len(), 3);
+        assert_eq!(top(queues(), 2), [("b".into(), 37.0), ("2 more".into(), 10.0)]);
+        assert_eq!(top(queues(), 1), [("3 in all".into(), 47.0)]);
+    }
+
+    #[test]
+    fn one_stands_for_all_where_there_is_room() {
+        let queues = vec![queue("a", 32.0, 1.0, 0.0), queue("b", 32.0, 2.0, 0.0)];
+        assert_eq!(top(queues, 5), [("2 in all".into(), 3.0)]);
+        assert_eq!(top(vec![queue("a", 32.0, 1.0, 0.0)], 5), [("a".into(), 1.0)]);
+    }
+
+    #[test]
+    fn sums_weigh_times_by_rates() {
+        let slow = Queue { iops: 1.0, ms: 10.0, ..Queue::default() };
+        let fast = Queue { iops: 9.0, ms: 0.0, ..Queue::default() };
+        assert_eq!(Queue::sum(&[slow, fast], String::new()).ms, 1.0);
+        assert_eq!(Queue::sum(&[], String::new()).ms, 0.0);
     }
 }

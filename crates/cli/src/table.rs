@@ -94,3 +94,27 @@ fn blocks(widths: &[usize], limit: Option<usize>, keys: usize) -> Vec<Vec<usize>
 pub(crate) fn width(cell: &str) -> usize {
     strip_str(cell).map(|part| part.chars().count()).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_wide_is_continued_below_with_its_names_again() {
+        let mut table = Table::new(&["name", "IOPS", "KAVG", "DAVG"]).left(&[0]);
+        table.row(["a", "1", "0.5", "0.25"].map(String::from).to_vec());
+        table.row(["bb", "10", "0.5", ""].map(String::from).to_vec());
+        let plain = |limit| strip_str(&table.render_within(limit, 1)).to_string();
+        let whole = "name  IOPS  KAVG  DAVG\na        1   0.5  0.25\nbb      10   0.5\n";
+        assert_eq!(plain(None), whole);
+        assert_eq!(plain(Some(22)), whole);
+        let parts = "name  IOPS  KAVG\na        1   0.5\nbb      10   0.5\n\
+                     name  DAVG\na     0.25\nbb\n";
+        assert_eq!(plain(Some(21)), parts);
+    }
+
+    #[test]
+    fn styles_take_no_columns() {
+        assert_eq!(width(&styled(DIM, "abc")), 3);
+    }
+}

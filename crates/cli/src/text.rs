@@ -78,3 +78,40 @@ pub(crate) fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", whole(number as f64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_long_as_they_tell_something() {
+        let cases = [(0.0, "0"), (999.4, "999"), (999.5, "1,000"), (-1234.0, "-1,234")];
+        for (value, text) in cases.into_iter().chain([(1_234_567.0, "1,234,567"), (-0.4, "0")]) {
+            assert_eq!(whole(value), text);
+        }
+        let cases = [(0.0, "0.000"), (0.4924, "0.492"), (0.9995, "1.00"), (9.994, "9.99")];
+        for (value, text) in cases.into_iter().chain([(9.996, "10.0"), (99.96, "100")]) {
+            assert_eq!(millis(value), text);
+        }
+        for (value, text) in [(0.04, "0.0"), (31.96, "32.0"), (999.94, "999.9"), (999.96, "1,000")]
+        {
+            assert_eq!(count(value), text);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_in_the_middle_and_cannot_steer_a_terminal() {
+        assert_eq!(fit("naa.6000", 8), "naa.6000");
+        assert_eq!(fit("naa.60001", 8), "naa.…001");
+        assert_eq!(fit("äöü", 2), "ä…");
+        assert_eq!(fit("a", 0), "…");
+        assert_eq!(clean("a\x1b[31m\n"), "a\u{fffd}[31m\u{fffd}");
+    }
+
+    #[test]
+    fn a_bar_has_its_width_whatever_the_share() {
+        let shares = [f64::NAN, -1.0, 0.0, 0.01, 0.5, 0.93, 1.0, 2.0];
+        let bars = shares.map(|share| bar(share, 4));
+        assert_eq!(bars, ["····", "····", "····", "····", "██··", "███▊", "████", "████"]);
+    }
+}

@@ -9,8 +9,7 @@ use crate::{
 };
 
 const HEAD: [&str; 11] = [
-    "", "window", "time", "IOPS", "total ms", "in guest", "KAVG", "DAVG", "ACTV", "QUED",
-    "verdict",
+    "", "window", "time", "IOPS", "total ms", "in guest", "KAVG", "DAVG", "ACTV", "QUED", "verdict",
 ];
 
 /// A line for each window; the one that is shown below is marked.

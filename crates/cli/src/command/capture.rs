@@ -1,6 +1,11 @@
 //! `kavg capture`: looks into captures of esxtop, cuts, joins and converts them.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use capture::{ReadOptions, Slice, parse_stamp, record_command};
 use clap::{Args, Subcommand, ValueEnum};
@@ -199,15 +204,23 @@ impl Cut {
 impl Convert {
     fn run(&self) -> Result<()> {
         let extension = self.output.extension().and_then(|extension| extension.to_str());
-        let write = match extension {
-            Some("csv") => capture::write_csv,
+        match extension {
+            Some("csv") => self.write(|recordings, file| capture::write_csv(recordings, file)),
             #[cfg(feature = "parquet")]
-            Some("parquet") => capture::write_parquet,
+            Some("parquet") => {
+                self.write(|recordings, file| capture::write_parquet(recordings, file))
+            }
             _ => {
                 let name = self.output.display();
-                return Err(format!("{name}: allowed are .csv and .parquet").into());
+                Err(format!("{name}: allowed are .csv and .parquet").into())
             }
-        };
+        }
+    }
+
+    fn write(
+        &self,
+        write: impl FnOnce(&[counters::Recording], &mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<()> {
         let recordings = self.files.read()?.recordings;
         captures::create(&self.output, |file| write(&recordings, file))
     }

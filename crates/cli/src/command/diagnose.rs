@@ -64,9 +64,10 @@ impl Diagnose {
             let (key, value) = setting.split_once('=').ok_or_else(|| {
                 format!("--set-threshold {setting}: expected KEY=VALUE, as davg_ms=10")
             })?;
-            let number = value.trim().parse().map_err(|_| {
-                format!("--set-threshold {setting}: `{value}` is no number")
-            })?;
+            let number = value
+                .trim()
+                .parse()
+                .map_err(|_| format!("--set-threshold {setting}: `{value}` is no number"))?;
             thresholds.set(key.trim(), number)?;
         }
         Ok(thresholds)

@@ -6,11 +6,11 @@ use clap::Args;
 
 use crate::{Result, glossary};
 
-/// Explain a counter, an advanced option, a driver, a threshold or a finding
+/// Explain a counter, a setting, a driver, a threshold or a finding
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// Its name (`KAVG/cmd`, `/Disk/SchedQuantum`, `fnic`, `davg_ms`), or `counters`, `options`,
-    /// `drivers`, `thresholds`, `findings` for all of them
+    /// Its name (`KAVG/cmd`, `/Disk/SchedQuantum`, `fnic`, `davg_ms`), or all of
+    /// `counters`, `settings`, `options`, `drivers`, `thresholds`, `findings`
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -18,24 +18,25 @@ pub(crate) struct Explain {
 impl Explain {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let wanted = self.name.to_lowercase();
-        for section in glossary::sections() {
-            if section.name == wanted {
-                out.write_all(section.text().as_bytes())?;
-                return Ok(ExitCode::SUCCESS);
-            }
-        }
         let sections = glossary::sections();
-        let found = sections.iter().flat_map(|section| section.explain(&wanted));
-        let found: Vec<_> = found.collect();
-        if found.is_empty() {
+        let whole = sections.iter().find(|section| section.name == wanted);
+        let text = match whole {
+            Some(section) => section.text(),
+            None => sections
+                .iter()
+                .flat_map(|section| section.explain(&wanted))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        };
+        if text.is_empty() {
+            let names = sections.map(|section| section.name).join(", ");
             return Err(format!(
-                "{}: unknown; `kavg explain counters`, options, drivers, thresholds and findings \
-                 list what there is",
+                "{}: nothing is known of it; `kavg explain` lists all of {names}",
                 self.name
             )
             .into());
         }
-        out.write_all(found.join("\n").as_bytes())?;
+        out.write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }

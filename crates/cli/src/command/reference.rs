@@ -2,7 +2,7 @@
 
 use std::{io::Write, process::ExitCode};
 
-use clap::{Args, CommandFactory};
+use clap::{Args, CommandFactory, ValueEnum};
 
 use super::Arguments;
 use crate::{Result, glossary};
@@ -10,9 +10,17 @@ use crate::{Result, glossary};
 /// Print a page of the reference as Markdown
 #[derive(Args)]
 pub(crate) struct Reference {
-    /// Which page: `command-line`, or a table of `kavg explain`
-    #[arg(value_name = "PAGE", default_value = "command-line")]
-    page: String,
+    /// Which page
+    #[arg(value_name = "PAGE")]
+    page: Page,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Page {
+    CommandLine,
+    Counters,
+    Knobs,
+    Findings,
 }
 
 /// Columns of the help texts.
@@ -20,17 +28,27 @@ const WIDTH: usize = 96;
 
 impl Reference {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let page = match glossary::sections().into_iter().find(|it| it.name == self.page) {
-            Some(section) => {
-                let title = section.name[..1].to_uppercase() + &section.name[1..];
-                format!("# {title}\n\n{}\n\n{}", section.about, section.markdown())
-            }
-            None if self.page == "command-line" => command_line(),
-            None => return Err(format!("{}: there is no such page", self.page).into()),
+        let page = match self.page {
+            Page::CommandLine => command_line(),
+            Page::Counters => tables("Counters", &["counters"]),
+            Page::Knobs => tables("Knobs and drivers", &["settings", "options", "drivers"]),
+            Page::Findings => tables("Findings and thresholds", &["findings", "thresholds"]),
         };
         out.write_all(page.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A page of tables.
+fn tables(title: &str, names: &[&str]) -> String {
+    let mut out = format!("# {title}\n\nThis page is what `kavg reference` prints.\n");
+    let sections = glossary::sections();
+    for section in sections.iter().filter(|section| names.contains(&section.name)) {
+        let heading = section.name[..1].to_uppercase() + &section.name[1..];
+        let about = section.about;
+        out += &format!("\n## {heading}\n\n{about}\n\n{}", section.markdown());
+    }
+    out
 }
 
 /// The help of every command.
@@ -38,7 +56,7 @@ fn command_line() -> String {
     let mut root = Arguments::command().term_width(WIDTH).disable_help_subcommand(true);
     root.build();
     let mut out = String::from(
-        "# The command line\n\nData goes to standard output, talk to standard error. Exit codes: 0 \
+        "# The command line\n\nThis page is what `kavg reference` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
          all is well, 1 an\nexpectation is not met or a diagnosis has findings, 2 the input is \
          bad.\n",
     );

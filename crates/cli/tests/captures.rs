@@ -1,0 +1,242 @@
+//! `kavg diagnose` and `kavg capture` on captures that `kavg run --csv` wrote.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Said, kavg, kavg_with};
+use tempfile::TempDir;
+
+/// Captures of the scenarios of the tests and of a shipped one, and where they are.
+struct Captures {
+    directory: TempDir,
+}
+
+impl Captures {
+    fn new() -> Self {
+        let captures = Self { directory: tempfile::tempdir().unwrap() };
+        let lab = captures.path("lab.csv");
+        let made = [
+            ("two-queues.toml", "one.csv"),
+            ("two-hosts.toml", "lab.csv"),
+            ("s4-iodepth-1", "long.csv"),
+        ];
+        for (scenario, file) in made {
+            let said = kavg(&["run", scenario, "-q", "--csv", &captures.path(file)]);
+            assert_eq!(said.code, 0, "{said:?}");
+        }
+        assert!(!PathBuf::from(lab).exists());
+        captures
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs `kavg` and takes the directory out of what it says.
+    fn kavg(&self, arguments: &[&str]) -> Said {
+        let mut said = kavg(arguments);
+        let place = self.path("");
+        (said.out, said.err) = (said.out.replace(&place, ""), said.err.replace(&place, ""));
+        said
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+}
+
+#[test]
+fn a_diagnosis_names_the_queue_and_ends_with_1() {
+    let captures = Captures::new();
+    let said = captures.kavg(&["diagnose", &captures.path("one.csv")]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    let device = "naa.60000000000000000000000000000001";
+    for expected in [
+        format!("The device queue of {device} is full: its 32 slots"),
+        "1. Device queue full, limited by the HBA's depth".into(),
+        "host> esxcli system module parameters set -m ".into(),
+    ] {
+        assert!(said.out.contains(&expected), "{}", said.out);
+    }
+}
+
+#[test]
+fn nothing_wrong_ends_with_0() {
+    let captures = Captures::new();
+    let calm = captures.path("lab.esx-2.csv");
+    let said = captures.kavg(&["diagnose", &calm]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    assert!(said.out.starts_with("Nothing is wrong"), "{}", said.out);
+}
+
+#[test]
+fn standard_input_is_read_and_several_hosts_are_told_apart() {
+    let captures = Captures::new();
+    let piped = kavg_with(&["diagnose", "-"], &captures.read("one.csv"));
+    assert_eq!(piped.out, kavg(&["diagnose", &captures.path("one.csv")]).out);
+    let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];
+    let said = kavg(&["diagnose", &hosts[0], &hosts[1], "--json"]);
+    let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((verdicts[0]["host"].as_str(), said.code), (Some("esx-1"), 1));
+    assert_eq!(verdicts[1]["host"], "esx-2");
+}
+
+#[test]
+fn profile_and_thresholds_decide_from_when_a_number_counts() {
+    let captures = Captures::new();
+    let file = captures.path("one.csv");
+    let judged = |arguments: &[&str]| {
+        let said = captures.kavg(&[&["diagnose", "--json", &file], arguments].concat());
+        said.out.contains("\"device-depth\"")
+    };
+    assert!(judged(&["--profile", "flash"]));
+    assert!(!judged(&["--profile", "classic"]));
+    assert!(judged(&["--profile", "classic", "--set-threshold", "kavg_ms=0.1"]));
+}
+
+#[test]
+fn outputs_of_esxcli_name_the_driver_that_is_there() {
+    let captures = Captures::new();
+    let file = captures.path("adapters.txt");
+    let adapters = "\
+HBA Name  Driver  Link State  UID               Capabilities  Description
+--------  ------  ----------  ----------------  ------------  -----------
+vmhba1    nfnic   link-up     fc.20:21          Second Level  Cisco UCS
+";
+    std::fs::write(&file, adapters).unwrap();
+    let said = captures.kavg(&["diagnose", &captures.path("one.csv"), "--esxcli", &file]);
+    assert!(said.out.contains("-m nfnic -p"), "{}", said.out);
+    assert!(!said.out.contains("-m lpfc -p"), "{}", said.out);
+}
+
+#[test]
+fn damage_is_told_and_the_rest_is_judged() {
+    let captures = Captures::new();
+    let whole = captures.read("one.csv");
+    let lines: Vec<&str> = whole.lines().collect();
+    let cut = [&lines[..5], &["\"01/01/2020 00:00:01\",\"1\","], &lines[5..]].concat().join("\n");
+    let file = captures.path("damaged.csv");
+    std::fs::write(&file, cut + "\n").unwrap();
+    let said = captures.kavg(&["diagnose", &file]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.starts_with("damaged.csv:6: 2 cells where the header has"), "{}", said.err);
+    assert!(said.err.ends_with("; 1 row left out in all\n"), "{}", said.err);
+}
+
+#[test]
+fn info_tells_what_is_in_it() {
+    let captures = Captures::new();
+    let said = captures.kavg(&["capture", "info", &captures.path("lab.esx-1.csv")]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn columns_has_a_line_for_each() {
+    let captures = Captures::new();
+    let said = captures.kavg(&["capture", "columns", &captures.path("one.csv")]);
+    let line = said.out.lines().find(|line| line.contains("Device Q Depth")).unwrap();
+    let cells: Vec<_> = line.split_whitespace().collect();
+    assert_eq!(cells[..3], ["esx01", "device", "naa.60000000000000000000000000000001"]);
+    assert_eq!(cells[cells.len() - 3..], ["32", "32", "32"]);
+}
+
+#[test]
+fn a_part_is_cut_out_by_kind_vm_and_device() {
+    let captures = Captures::new();
+    let file = captures.path("lab.esx-1.csv");
+    let cut = |arguments: &[&str]| {
+        let said = captures.kavg(&[&["capture", "cut", &file], arguments].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out.lines().next().unwrap().to_owned()
+    };
+    let whole = cut(&[]);
+    assert!(whole.contains("calm-1:scsi0:0") && whole.contains("(vmhba1)"));
+    let devices = cut(&["--kind", "device,adapter"]);
+    assert!(!devices.contains("Virtual Disk") && devices.contains("Physical Disk SCSI Device"));
+    let of_vm = cut(&["--vm", "loud"]);
+    assert!(of_vm.contains("(loud:scsi0:0)") && !of_vm.contains("calm-1:"));
+    let of_device = cut(&["--device", "naa.6000000000000000000000000000000b"]);
+    assert!(!of_device.contains("(loud:scsi0:0)") && of_device.contains("calm-1:"));
+    let said = captures.kavg(&["capture", "cut", &file, "--vm", "nobody"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.starts_with("kavg: no VM 'nobody' in the capture; it has loud"), "{said:?}");
+}
+
+#[test]
+fn a_part_is_cut_out_by_time() {
+    let captures = Captures::new();
+    let file = captures.path("long.csv");
+    let cut = |arguments: &[&str]| captures.kavg(&[&["capture", "cut", &file], arguments].concat());
+    let said = cut(&["--from", "01/01/2020 00:00:40", "--to", "01/01/2020 00:00:50"]);
+    let times: Vec<_> = said.out.lines().skip(2).map(|line| &line[12..20]).collect();
+    assert_eq!(times, ["00:00:40", "00:00:45", "00:00:50"]);
+    let said = cut(&["--from", "01/01/2030 00:00:00"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+}
+
+#[test]
+fn parts_are_merged_in_the_order_of_time() {
+    let captures = Captures::new();
+    let whole = captures.read("long.csv");
+    let mut lines: Vec<&str> = whole.lines().collect();
+    let header = lines.remove(0);
+    let (early, late) = lines.split_at(8);
+    for (name, rows) in [("late.csv", late), ("early.csv", early)] {
+        let text = [&[header], rows].concat().join("\n") + "\n";
+        std::fs::write(captures.path(name), text).unwrap();
+    }
+    let output = captures.path("merged.csv");
+    let parts = [captures.path("late.csv"), captures.path("early.csv")];
+    let said = captures.kavg(&["capture", "merge", &parts[0], &parts[1], "-o", &output]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""), "{said:?}");
+    assert_eq!(captures.read("merged.csv").lines().count(), whole.lines().count());
+    let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];
+    let said = captures.kavg(&["capture", "merge", &hosts[0], &hosts[1]]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("name a file with -o"), "{said:?}");
+}
+
+#[test]
+fn names_are_replaced_and_the_verdict_stays() {
+    let captures = Captures::new();
+    let output = captures.path("anonymous.csv");
+    let said = captures.kavg(&["capture", "anonymize", &captures.path("one.csv"), "-o", &output]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""), "{said:?}");
+    let text = captures.read("anonymous.csv");
+    assert!(!text.contains("sql") && !text.contains("esx01"));
+    let causes = |file: &str| {
+        let said = captures.kavg(&["diagnose", "--json", &captures.path(file)]);
+        let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let findings = verdicts[0]["findings"].as_array().unwrap().clone();
+        findings.iter().map(|finding| finding["cause"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(causes("anonymous.csv"), causes("one.csv"));
+}
+
+#[test]
+fn the_plain_table_is_written_by_the_extension() {
+    let captures = Captures::new();
+    let file = captures.path("one.csv");
+    let said = captures.kavg(&["capture", "convert", &file, "-o", &captures.path("plain.csv")]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""), "{said:?}");
+    assert!(captures.read("plain.csv").starts_with("time,host,kind,object,vm,device,adapter,"));
+    #[cfg(feature = "parquet")]
+    {
+        let output = captures.path("plain.parquet");
+        assert_eq!(captures.kavg(&["capture", "convert", &file, "-o", &output]).code, 0);
+        assert!(std::fs::read(output).unwrap().starts_with(b"PAR1"));
+    }
+}
+
+#[test]
+fn the_command_to_record_says_what_is_missing() {
+    let captures = Captures::new();
+    let part = captures.path("part.csv");
+    let arguments = ["capture", "cut", &captures.path("one.csv"), "--kind", "device", "-o", &part];
+    assert_eq!(captures.kavg(&arguments).code, 0);
+    let said = captures.kavg(&["capture", "command", &part, "--every", "10s", "--samples", "60"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(said.out);
+}

@@ -1,0 +1,68 @@
+//! The small commands, and the pages of the reference that come out of the program.
+
+mod common;
+
+use std::path::Path;
+
+use common::kavg;
+
+#[test]
+fn a_new_scenario_runs_and_shows_what_its_comments_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("new.toml");
+    let name = file.to_str().unwrap();
+    let said = kavg(&["new", name]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.ends_with(&format!("`kavg run {name}` runs it\n")), "{}", said.out);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kavg(&["new"]).out);
+    let said = kavg(&["run", name]);
+    assert_eq!(said.code, 0, "{}", said.out);
+    assert!(said.out.contains("Expectations: all 2 met"), "{}", said.out);
+}
+
+#[test]
+fn scenarios_are_listed_and_shown() {
+    let said = kavg(&["scenarios"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.contains("s0-flasharray\n    Two short queues"), "{}", said.out);
+    let text = kavg(&["scenarios", "--show", "s0-flasharray"]).out;
+    assert!(text.contains("driver = \"fnic\""), "{text}");
+}
+
+#[test]
+fn names_of_every_kind_are_explained() {
+    let cases = [
+        ("QUED", "Commands waiting in the VMkernel for a slot"),
+        ("qued_mean", "QUED averaged over the interval"),
+        ("kavg", "Time in the VMkernel: GAVG - DAVG"),
+        ("Average Kernel MilliSec/Command", "Time in the VMkernel: GAVG - DAVG"),
+        ("/Disk/SchedQuantum", "1 to 64"),
+        ("schedquantum", "1 to 64"),
+        ("fnic_max_qdepth", "module       fnic"),
+        ("davg_ms", "classic      25"),
+        ("dsnro", "Device queue full, limited by DSNRO"),
+        ("drivers", "iscsivmk_LunQDepth"),
+        ("settings", "storage core device set -d DEVICE -O N"),
+    ];
+    for (name, expected) in cases {
+        let said = kavg(&["explain", name]);
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{name}");
+        assert!(said.out.contains(expected), "{name}: {}", said.out);
+    }
+}
+
+/// `UPDATE_REFERENCE=1 cargo test -p kavg` writes the pages.
+#[test]
+fn the_reference_is_up_to_date() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    for page in ["command-line", "counters", "knobs", "findings"] {
+        let said = kavg(&["reference", page]);
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{page}");
+        let path = directory.join(page).with_extension("md");
+        if std::env::var_os("UPDATE_REFERENCE").is_some() {
+            std::fs::write(&path, &said.out).unwrap();
+        }
+        let written = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(written, said.out, "docs/reference/{page}.md is out of date");
+    }
+}

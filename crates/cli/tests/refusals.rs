@@ -1,0 +1,77 @@
+//! What is refused, and how: exit code 2, nothing on stdout, one line that says what is allowed.
+
+mod common;
+
+use common::kavg;
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "nowhere"], "kavg: nowhere: there is no such file and no shipped scenario"),
+        (&["run", "."], "kavg: .: "),
+        (&["run", "bad.toml"], "kavg: bad.toml:2:"),
+        (&["run", "two-queues.toml", "--window", "no"], "there are run, 64, 96"),
+        (&["run", "two-queues.toml", "--every", "0s"], "--every: a run of 0.4 s has 1 to 1000000"),
+        (&["run", "two-queues.toml", "--every", "1ns"], "--every: "),
+        (&["run", "two-queues.toml", "--set", "reboot"], "`reboot`"),
+        (
+            &["run", "two-queues.toml", "--set", "storage core device set -d naa.9 -O 64"],
+            "naa.60000000000000000000000000000001",
+        ),
+        (&["run", "two-queues.toml", "--compare", "nowhere"], "nowhere: there is no such file"),
+        (&["run", "two-queues.toml", "--compare-set", "x"], "`x`"),
+        (&["run", "two-queues.toml", "-q", "--csv", "no/such/dir.csv"], "no/such/dir.csv: "),
+        (&["run", "two-queues.toml", "-q", "--journal", "no/such/dir"], "no/such/dir: "),
+        (&["replay", "nowhere"], "nowhere: "),
+        (&["replay", "two-queues.toml"], "two-queues.toml: this is no journal"),
+        (&["diagnose", "nowhere.csv"], "nowhere.csv: cannot be read"),
+        (&["diagnose", "two-queues.toml"], "two-queues.toml:1: this is no esxtop capture"),
+        (&["diagnose", "x.csv", "--set-threshold", "davg_ms"], "expected KEY=VALUE"),
+        (&["diagnose", "x.csv", "--set-threshold", "davg_ms=x"], "`x` is no number"),
+        (&["diagnose", "x.csv", "--set-threshold", "davg_ms=-1"], "at least 0"),
+        (&["diagnose", "x.csv", "--set-threshold", "davg=1"], "there are: davg_ms"),
+        (&["diagnose", "x.csv", "--esxcli", "nowhere"], "nowhere: "),
+        (&["diagnose", "x.csv", "--esxcli", "two-queues.toml"], "two-queues.toml: "),
+        (&["capture", "info", "nowhere.csv"], "nowhere.csv: cannot be read"),
+        (&["capture", "convert", "x.csv", "-o", "x.txt"], "x.txt: allowed are .csv and .parquet"),
+        (&["scenarios", "--show", "nowhere"], "nowhere: there is no such file"),
+        (&["explain", "nothing"], "nothing: nothing is known of it"),
+        (&["new", "two-queues.toml"], "two-queues.toml: "),
+    ];
+    for (arguments, expected) in cases {
+        let said = kavg(arguments);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
+        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_command_line_that_is_wrong_ends_with_2() {
+    let cases: &[&[&str]] = &[
+        &[],
+        &["fly"],
+        &["run"],
+        &["run", "two-queues.toml", "--rows", "0"],
+        &["run", "two-queues.toml", "--threads", "0"],
+        &["run", "two-queues.toml", "--seed", "x"],
+        &["run", "two-queues.toml", "--every", "x"],
+        &["run", "two-queues.toml", "--pace", "slow"],
+        &["run", "two-queues.toml", "--pace", "real", "--compare-set", "x"],
+        &["run", "two-queues.toml", "--json", "--quiet"],
+        &["run", "two-queues.toml", "--json", "--compare", "two-hosts.toml"],
+        &["diagnose"],
+        &["diagnose", "x.csv", "--profile", "tape"],
+        &["capture", "cut", "x.csv", "--from", "noon"],
+        &["capture", "cut", "x.csv", "--kind", "tape"],
+        &["capture", "command", "--every", "1s"],
+        &["capture", "command", "--every", "2500ms"],
+        &["capture", "command", "--samples", "0"],
+        &["reference", "nothing"],
+    ];
+    for arguments in cases {
+        let said = kavg(arguments);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
+        assert!(!said.err.is_empty() && !said.err.contains("panicked"), "{arguments:?}: {said:?}");
+    }
+}

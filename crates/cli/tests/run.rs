@@ -1,0 +1,172 @@
+//! `kavg run`: whole outputs, and of every flag the effect that it has.
+
+mod common;
+
+use common::{data, json, kavg, kavg_with};
+
+/// The report without the text of the verdict, which belongs to the tests of `diagnose`.
+fn without_verdict(report: &str) -> String {
+    let (before, rest) = report.split_once("\nVerdict\n").expect("there is a verdict");
+    let (_, after) = rest.split_once("\nLog\n").expect("after it comes the log");
+    format!("{before}\nVerdict\n...\nLog\n{after}")
+}
+
+#[test]
+fn one_host_is_shown_with_both_of_its_queues() {
+    let said = kavg(&["run", "two-queues.toml"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(without_verdict(&said.out));
+}
+
+#[test]
+fn of_many_vms_and_devices_the_busiest_are_named() {
+    let said = kavg(&["run", "two-hosts.toml", "--rows", "3"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(without_verdict(&said.out));
+}
+
+#[test]
+fn before_and_after_stand_side_by_side() {
+    let line = "system module parameters set -m fnic -p fnic_max_qdepth=96";
+    let said = kavg(&["run", "two-queues.toml", "--window", "96", "--compare-set", line]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn an_expectation_that_is_not_met_is_told_and_ends_with_1() {
+    let said = kavg(&["run", "not-met.toml", "--quiet"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn quiet_says_nothing_when_all_is_met() {
+    let said = kavg(&["run", "two-queues.toml", "-q"]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
+}
+
+#[test]
+fn set_puts_a_setting_in_force_before_the_run() {
+    let dqlen = |arguments: &[&str]| {
+        json(&[&["run", "two-queues.toml", "--json"], arguments].concat())["windows"][0]["stack"]
+            ["levels"][2]["queues"][0]["limit"]
+            .as_f64()
+    };
+    let line = "esx01: system module parameters set -m fnic -p fnic_max_qdepth=48";
+    assert_eq!(dqlen(&[]), Some(32.0));
+    assert_eq!(dqlen(&["--set", line]), Some(48.0));
+    assert_eq!(dqlen(&["--set", line, "--set", &line.replace("48", "64")]), Some(64.0));
+}
+
+#[test]
+fn one_seed_gives_one_result_whatever_the_threads() {
+    let of = |seed, threads| {
+        kavg(&["run", "two-hosts.toml", "--json", "--seed", seed, "--threads", threads]).out
+    };
+    assert_eq!(of("7", "1"), of("7", "4"));
+    assert_ne!(of("7", "1"), of("8", "1"));
+}
+
+#[test]
+fn every_sets_the_samples_of_the_csv() {
+    let directory = tempfile::tempdir().unwrap();
+    let samples = |every: &[&str]| {
+        let file = directory.path().join("samples.csv");
+        let csv = ["run", "two-queues.toml", "-q", "--csv", file.to_str().unwrap()];
+        assert_eq!(kavg(&[&csv, every].concat()).code, 0);
+        std::fs::read_to_string(&file).unwrap().lines().count() - 2
+    };
+    assert_eq!(samples(&[]), 19);
+    assert_eq!(samples(&["--every", "40ms"]), 9);
+}
+
+#[test]
+fn each_host_has_a_csv_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("lab.csv");
+    assert_eq!(kavg(&["run", "two-hosts.toml", "-q", "--csv", file.to_str().unwrap()]).code, 0);
+    let mut names: Vec<_> =
+        directory.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["lab.esx-1.csv", "lab.esx-2.csv"]);
+}
+
+#[test]
+fn a_window_is_chosen_by_its_name() {
+    let shown = |window: &str| {
+        let out = kavg(&["run", "two-queues.toml", "--window", window]).out;
+        out.lines().find(|line| line.starts_with("The stack")).unwrap().to_owned()
+    };
+    assert!(shown("96").starts_with("The stack in window 96, 0.22 s to 0.4 s: "));
+    assert!(shown("run").starts_with("The stack in window run, 0.02 s to 0.4 s: "));
+}
+
+#[test]
+fn other_scenarios_are_compared() {
+    let said = kavg(&["run", "two-queues.toml", "--compare", "two-hosts.toml"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("before  two-queues.toml, window 64"), "{}", said.out);
+    assert!(said.out.contains("after  two-hosts.toml, window run"), "{}", said.out);
+}
+
+#[test]
+fn a_run_by_the_clock_gives_the_same_and_says_how_late_it_was() {
+    let mut fast = json(&["run", "two-queues.toml", "--json"]);
+    let mut paced = json(&["run", "two-queues.toml", "--json", "--pace", "1000x"]);
+    assert!(fast["lateness"].is_null());
+    assert_eq!(paced["lateness"].as_array().unwrap().len(), 6);
+    (fast["lateness"], paced["lateness"]) = Default::default();
+    assert_eq!(fast, paced);
+    let said = kavg(&["run", "two-queues.toml", "--pace", "1000x"]);
+    assert!(said.out.contains("\nLateness of "), "{}", said.out);
+}
+
+#[test]
+fn step_lets_an_event_happen_for_each_line() {
+    let arguments = ["run", "two-queues.toml", "-q", "--pace", "step"];
+    assert_eq!(kavg_with(&arguments, "").out, "");
+    let said = kavg_with(&arguments, "\n\n");
+    assert!(said.out.contains("esx01 <- submit sql:scsi0:1 tag 0: read 4096 bytes"), "{said:?}");
+}
+
+#[test]
+fn a_journal_is_replayed_to_the_same_result_and_a_damaged_one_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("journal");
+    let name = file.to_str().unwrap();
+    for pace in ["virtual", "1000x"] {
+        let run = ["run", "two-queues.toml", "-q", "--pace", pace, "--journal", name];
+        assert_eq!(kavg(&run).code, 0);
+        let said = kavg(&["replay", name]);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.out.ends_with("identical, bit for bit: outputs and counters\n"), "{said:?}");
+    }
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&file, bytes).unwrap();
+    let said = kavg(&["replay", name]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("the journal is"), "{said:?}");
+}
+
+#[test]
+fn json_holds_windows_counters_verdicts_and_expectations() {
+    let value = json(&["run", "two-queues.toml", "--json"]);
+    let window = &value["windows"][1];
+    assert_eq!(window["name"], "64");
+    assert_eq!(window["hosts"][0]["objects"][0]["counters"]["aqlen"], 2048.0);
+    assert_eq!(window["verdicts"][0]["findings"][0]["cause"], "device-depth");
+    assert_eq!(value["expectations"][0]["holds"], true);
+    assert_eq!(value["expectations"][1]["expected"]["min"], serde_json::Value::Null);
+    assert!(value["log"][0]["line"].as_str().unwrap().starts_with("DQLEN of naa."));
+}
+
+#[test]
+fn a_shipped_scenario_is_run_by_its_name_and_a_file_goes_first() {
+    assert_eq!(kavg(&["run", "s4-iodepth-1", "-q"]).code, 0);
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::copy(data().join("not-met.toml"), directory.path().join("s4-iodepth-1")).unwrap();
+    let path = directory.path().join("s4-iodepth-1");
+    assert_eq!(kavg(&["run", path.to_str().unwrap(), "-q"]).code, 1);
+}
