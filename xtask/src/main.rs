@@ -7,6 +7,7 @@
 #![expect(clippy::print_stderr, reason = "refusals go to stderr")]
 
 mod checks;
+mod corpus;
 mod house;
 mod rust;
 mod steps;
@@ -16,13 +17,15 @@ use std::process::ExitCode;
 use house::House;
 
 const USAGE: &str = "usage: cargo xtask check   the checks of the house
-       cargo xtask test    every check there is, and every test";
+       cargo xtask test    every check there is, and every test
+       cargo xtask corpus  precision and recall of the diagnosis";
 
 fn main() -> ExitCode {
-    let command = std::env::args().nth(1).unwrap_or_default();
-    let outcome = match command.as_str() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.first().map_or("", String::as_str) {
         "check" => check(),
         "test" => steps::test(),
+        "corpus" => corpus::corpus(&arguments[1..]),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

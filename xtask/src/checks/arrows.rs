@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scenario", &["counters", "engine", "model"]),
     ("sim", &["counters", "engine", "model", "scenario", "capture"]),
     ("kavg", &["counters", "engine", "model", "scenario", "capture", "diagnose", "sim"]),
-    ("xtask", &[]),
+    ("xtask", &["counters", "model", "scenario", "capture", "diagnose", "sim"]),
 ];
 
 const PURE: &[&str] = &["counters", "engine", "model"];

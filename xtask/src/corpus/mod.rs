@@ -1,0 +1,125 @@
+//! The corpus of the diagnosis (`cargo xtask corpus`): captures of which it is known what is wrong.
+//!
+//! A case is simulated, its counters are written as a capture of esxtop and read back, so that the
+//! diagnosis sees what it would see of a real host and nothing else. What it finds is held against
+//! what the simulation knows from inside. Rules are written against the seeds for development;
+//! the figures that are reported come from seeds that are held out.
+
+mod case;
+mod draw;
+mod score;
+mod truth;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use capture::{Input, ReadOptions, read_inputs, write_esxtop};
+use counters::Recording;
+use diagnose::{Facts, Thresholds, Verdict, diagnose, render_text};
+
+use case::{Case, HOST};
+use score::Score;
+use truth::{Truth, truth};
+
+/// The first seed of those that rules are written against.
+const DEVELOPMENT: u64 = 1;
+/// The first seed of those that they are not.
+const HELD_OUT: u64 = 1_000_001;
+/// Seeds of each cell unless told.
+const EACH: u64 = 20;
+
+const USAGE: &str = "usage: cargo xtask corpus [--seeds held-out|development] [--each N] | NAME";
+
+/// `cargo xtask corpus`: the table; of one case, its scenario, the truth and the verdict.
+///
+/// # Errors
+/// One line when the arguments are not these.
+pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
+    let (mut first, mut each) = (HELD_OUT, EACH);
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match (word, words.next()) {
+            ("--seeds", Some("held-out")) => first = HELD_OUT,
+            ("--seeds", Some("development")) => first = DEVELOPMENT,
+            ("--each", Some(number)) => each = number.parse().map_err(|_| USAGE)?,
+            (name, None) => return Ok(show(&Case::named(name).ok_or(USAGE)?)),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    let score = score(&Case::all(first..first.saturating_add(each)));
+    Ok(format!("{}\n{}", score.table(), score.lines.join("\n")))
+}
+
+/// One case in full.
+fn show(case: &Case) -> String {
+    let (truth, verdict) = judge(case);
+    let truth: Vec<_> = truth
+        .iter()
+        .map(|((cause, at), sure)| {
+            format!("{} at {at}{}", cause.key(), if *sure { "" } else { ", borderline" })
+        })
+        .collect();
+    format!("{}\n{}\n\n{}", case.text(), truth.join("\n"), render_text(&verdict))
+}
+
+/// All cases, on every processor.
+fn score(cases: &[Case]) -> Score {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut score = Score::default();
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (truth, verdict) = judge(case);
+            score.count(&case.to_string(), &truth, &verdict);
+        }
+        score
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut score = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut score = Score::default();
+        for worker in workers {
+            score.add(worker.join().expect("a case is judged"));
+        }
+        score
+    });
+    score.lines.sort();
+    score
+}
+
+/// What is wrong in a case, and what the diagnosis says of its capture.
+fn judge(case: &Case) -> (Truth, Verdict) {
+    let scenario = case.scenario();
+    let outcome = sim::run(&scenario, 1, &());
+    let host = scenario.hosts.iter().position(|host| host.config.name == HOST);
+    let host = host.expect("every template uses that host");
+    let recording = through_esxtop(&outcome.recordings[host]);
+    let verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
+    (truth(&scenario, &outcome, host), verdict)
+}
+
+/// A recording as it comes back from a capture: what esxtop does not write is gone.
+fn through_esxtop(recording: &Recording) -> Recording {
+    let mut text = Vec::new();
+    write_esxtop(recording, &mut text).expect("memory takes it");
+    let inputs = vec![Input::from_bytes("corpus", text)];
+    let capture = read_inputs(inputs, &ReadOptions::default(), &mut |_, _| {});
+    capture.expect("what is written can be read").recordings.swap_remove(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HELD_OUT, case::Case, score};
+
+    #[test]
+    fn every_cause_reaches_the_bar_on_held_out_seeds() {
+        let score = score(&Case::all(HELD_OUT..HELD_OUT + 1));
+        assert!(score.below_the_bar().is_empty(), "{}\n{}", score.table(), score.lines.join("\n"));
+    }
+
+    #[test]
+    fn unknown_arguments_are_refused() {
+        for words in [&["--seeds", "all"][..], &["--each", "x"], &["dsnro/both/1"], &["--each"]] {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            assert!(super::corpus(&words).unwrap_err().starts_with("usage: "), "{words:?}");
+        }
+    }
+}
