@@ -65,7 +65,7 @@ const HARMLESS: &[&str] = &[
     "random_generator",
 ];
 
-/// What a job is made of; [global] says what the next jobs begin with.
+/// What a job is made of; `[global]` says what the next jobs begin with.
 #[derive(Clone)]
 struct Job<'t> {
     options: Vec<Setting<'t>>,
