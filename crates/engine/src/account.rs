@@ -11,7 +11,7 @@ use crate::{
     engine::Engine,
     path::Path,
     slab::{Extra, Io, NONE},
-    vscsi::Vdisk,
+    vscsi::{Vdisk, Vscsi},
 };
 
 /// One I/O and the objects that it passes.
@@ -20,6 +20,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) io: &'a Io,
     extra: Option<&'a Extra>,
     vdisk: &'a mut Vdisk,
+    ring: &'a mut Vscsi,
     pub(crate) device: &'a mut Device,
     pub(crate) path: &'a mut Path,
     pub(crate) adapter: &'a mut Adapter,
@@ -45,6 +46,7 @@ impl Engine {
             now: self.now,
             io,
             extra: if io.extra == NONE { None } else { Some(&self.extras[io.extra]) },
+            ring: &mut self.vscsi[vdisk.vscsi.index()],
             device: &mut self.devices[vdisk.device.index()],
             adapter: &mut self.adapters[path.adapter.index()],
             vdisk,
@@ -67,6 +69,12 @@ impl Lane<'_> {
         self.device.active -= 1;
         self.path.counters.active -= 1;
         self.adapter.counters.active -= 1;
+    }
+
+    /// Gives up its slot of the virtual disk and of the virtual adapter.
+    #[inline]
+    pub(crate) const fn leave_kernel(&mut self) {
+        self.vdisk.leave(self.ring);
     }
 
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.

@@ -8,7 +8,7 @@
 //!
 //! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows).
 
-use counters::{AdapterId, DeviceId, IoId, Status, VdiskId};
+use counters::{AdapterId, DeviceId, IoId, Status, VdiskId, VscsiId};
 
 use crate::{
     Dispatch, Error, Output, Request,
@@ -54,27 +54,19 @@ impl Engine {
     #[inline]
     fn admit(&mut self, request: Request, extra: u32) {
         let io = self.ios.insert(Io::new(self.now, &request, extra));
-        let vdisk = &mut self.vdisks[request.vdisk.index()];
-        let ring = &self.vscsi[vdisk.vscsi.index()];
+        let id = request.vdisk;
+        let vdisk = &mut self.vdisks[id.index()];
+        let ring = &mut self.vscsi[vdisk.vscsi.index()];
         if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
-            self.enter(io, request.vdisk);
+            vdisk.enter(ring);
+            self.queue(io, id, false);
             return;
         }
         vdisk.counters.guest_queued.enter(self.now);
         vdisk.guest.push(&mut self.ios, io);
         if vdisk.has_slot() {
-            self.wait_for_ring(request.vdisk);
+            vdisk.wait_for_ring(id, ring);
         }
-    }
-
-    /// From the guest into the VMkernel.
-    #[inline]
-    fn enter(&mut self, io: u32, id: VdiskId) {
-        let vdisk = &mut self.vdisks[id.index()];
-        vdisk.active += 1;
-        self.vscsi[vdisk.vscsi.index()].active += 1;
-        self.ios[io].entered = self.now;
-        self.queue(io, id, false);
     }
 
     /// Into the queue of its world; `again` puts it at the front.
@@ -91,6 +83,7 @@ impl Engine {
         if again {
             device.sched.push_again(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         } else {
+            record.entered = now;
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         }
         if device.has_free_slot(now) {
@@ -207,7 +200,8 @@ impl Engine {
         let (vdisk, device, adapter) = lane.ids();
         if matches!(status, Status::Good | Status::CheckCondition | Status::Aborted) {
             lane.account(status, array_ns);
-            self.finish(io, status);
+            lane.leave_kernel();
+            self.end(io, status);
         } else {
             self.send_again(io, vdisk, device, status);
         }
@@ -221,27 +215,26 @@ impl Engine {
         self.open_guest(vdisk);
     }
 
-    /// The I/O goes back to the guest; the parts of one that the guest's driver cut go together.
+    /// The I/O goes back to the guest, and its record is free.
     #[inline]
-    pub(crate) fn finish(&mut self, io: u32, status: Status) {
-        let record = &self.ios[io];
-        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-        vdisk.active -= 1;
-        self.vscsi[vdisk.vscsi.index()].active -= 1;
+    pub(crate) fn end(&mut self, io: u32, status: Status) {
         self.complete(io, status);
         self.free(io);
     }
 
-    /// Tells the guest, once the last part is back.
+    /// Tells the guest; the parts of an I/O that the guest's driver cut go together.
     #[inline]
     pub(crate) fn complete(&mut self, io: u32, status: Status) {
         let record = &self.ios[io];
         let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
         if extra == NONE || self.extras[extra].parent == NONE {
             self.outputs.push(Output::Complete { vdisk, tag, status });
-            return;
+        } else {
+            self.complete_part(vdisk, self.extras[extra].parent, status);
         }
-        let parent = self.extras[extra].parent;
+    }
+
+    fn complete_part(&mut self, vdisk: VdiskId, parent: u32, status: Status) {
         let whole = &mut self.parents[parent];
         whole.children -= 1;
         if status != Status::Good {
@@ -279,54 +272,44 @@ impl Engine {
     /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
     #[inline]
     pub(crate) fn open_guest(&mut self, freed: VdiskId) {
-        let vdisk = &self.vdisks[freed.index()];
-        let vscsi = vdisk.vscsi.index();
-        if self.vscsi[vscsi].waiting.is_empty() {
+        let vdisk = &mut self.vdisks[freed.index()];
+        let id = vdisk.vscsi;
+        let ring = &mut self.vscsi[id.index()];
+        let mut entered = None;
+        if ring.waiting.is_empty() {
             if vdisk.guest.is_empty() {
                 return;
             }
-            self.enter_next(freed);
+            entered = vdisk.enter_next(ring, &self.ios, self.now);
         }
-        let vdisk = &self.vdisks[freed.index()];
         if vdisk.has_slot() && !vdisk.guest.is_empty() {
-            self.wait_for_ring(freed);
+            vdisk.wait_for_ring(freed, ring);
         }
-        if !self.vscsi[vscsi].waiting.is_empty() {
-            self.open_ring(vscsi);
+        let ring_is_wanted = !ring.waiting.is_empty();
+        if let Some(io) = entered {
+            self.queue(io, freed, false);
+        }
+        if ring_is_wanted {
+            self.open_ring(id);
         }
     }
 
-    fn open_ring(&mut self, vscsi: usize) {
-        while self.vscsi[vscsi].has_room() {
-            let Some(id) = self.vscsi[vscsi].waiting.pop_front() else { return };
-            self.vdisks[id.index()].waits_for_ring = false;
-            self.enter_next(id);
-            let vdisk = &self.vdisks[id.index()];
-            if vdisk.has_slot() && !vdisk.guest.is_empty() {
-                self.wait_for_ring(id);
+    fn open_ring(&mut self, id: VscsiId) {
+        loop {
+            let ring = &mut self.vscsi[id.index()];
+            if !ring.has_room() {
+                return;
             }
-        }
-    }
-
-    /// The next one in the guest's queue enters, if there is one and it has a slot and the ring.
-    #[inline]
-    fn enter_next(&mut self, id: VdiskId) {
-        let vdisk = &mut self.vdisks[id.index()];
-        if !vdisk.has_slot() || !self.vscsi[vdisk.vscsi.index()].has_room() {
-            return;
-        }
-        let Some(io) = vdisk.guest.pop(&self.ios) else { return };
-        vdisk.counters.guest_queued.leave(self.now);
-        self.enter(io, id);
-    }
-
-    /// Puts a disk that lacks nothing but the ring in line for it.
-    #[inline]
-    fn wait_for_ring(&mut self, id: VdiskId) {
-        let vdisk = &mut self.vdisks[id.index()];
-        if !vdisk.waits_for_ring {
-            vdisk.waits_for_ring = true;
-            self.vscsi[vdisk.vscsi.index()].waiting.push_back(id);
+            let Some(next) = ring.waiting.pop_front() else { return };
+            let vdisk = &mut self.vdisks[next.index()];
+            vdisk.waits_for_ring = false;
+            let entered = vdisk.enter_next(ring, &self.ios, self.now);
+            if vdisk.has_slot() && !vdisk.guest.is_empty() {
+                vdisk.wait_for_ring(next, ring);
+            }
+            if let Some(io) = entered {
+                self.queue(io, next, false);
+            }
         }
     }
 }

@@ -111,9 +111,6 @@ impl Engine {
             State::Guest => {
                 disk.guest.remove(&mut self.ios, io);
                 disk.counters.guest_queued.leave(self.now);
-                self.complete(io, Status::Aborted);
-                self.free(io);
-                return;
             }
             State::Queued => {
                 disk.counters.queued.leave(self.now);
@@ -123,13 +120,14 @@ impl Engine {
                 device.sched.remove(&mut self.worlds, &mut self.ios, world, io);
             }
             State::Gated => self.leave_gate(io),
-            State::Active => {
-                self.recall(io);
-                return;
-            }
+            State::Active => return self.recall(io),
             State::Held | State::Free | State::Orphan => {}
         }
-        self.finish(io, Status::Aborted);
+        if state != State::Guest {
+            let disk = &mut self.vdisks[vdisk.index()];
+            disk.leave(&mut self.vscsi[disk.vscsi.index()]);
+        }
+        self.end(io, Status::Aborted);
     }
 
     fn leave_gate(&mut self, io: u32) {
@@ -147,9 +145,7 @@ impl Engine {
     fn recall(&mut self, io: u32) {
         let mut lane = self.lane(io);
         lane.leave_slot();
-        let vdisk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
-        vdisk.active -= 1;
-        self.vscsi[vdisk.vscsi.index()].active -= 1;
+        lane.leave_kernel();
         let path = PathId(self.ios[io].path);
         self.outputs.push(Output::Cancel { io: IoId(io), path });
         self.complete(io, Status::Aborted);

@@ -54,8 +54,10 @@ impl Engine {
             Status::ReservationConflict => {
                 self.vdisks[vdisk.index()].counters.conflicts += 1;
                 if retries > CONFLICT_RETRIES {
-                    self.lane(io).account(why, 0);
-                    self.finish(io, why);
+                    let mut lane = self.lane(io);
+                    lane.account(why, 0);
+                    lane.leave_kernel();
+                    self.end(io, why);
                 } else {
                     self.hold(io, CONFLICT_RETRY_NS);
                 }

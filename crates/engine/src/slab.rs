@@ -167,10 +167,13 @@ impl<T> Default for Pool<T> {
 impl<T> Pool<T> {
     #[inline]
     pub(crate) fn insert(&mut self, item: T) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.items[index as usize] = item;
-            return index;
-        }
+        let Some(index) = self.free.pop() else { return self.grow(item) };
+        self.items[index as usize] = item;
+        index
+    }
+
+    #[cold]
+    fn grow(&mut self, item: T) -> u32 {
         self.items.push(item);
         (self.items.len() - 1) as u32
     }

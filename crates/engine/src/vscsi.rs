@@ -9,9 +9,12 @@
 
 use alloc::collections::VecDeque;
 
-use counters::{DeviceId, VdiskCounters, VdiskId, VmId, VscsiId, WorldId};
+use counters::{DeviceId, Time, VdiskCounters, VdiskId, VmId, VscsiId, WorldId};
 
-use crate::{VdiskConfig, VscsiConfig, slab::Queue};
+use crate::{
+    VdiskConfig, VscsiConfig,
+    slab::{Io, Pool, Queue},
+};
 
 /// A virtual adapter.
 #[derive(Clone, Debug)]
@@ -100,5 +103,45 @@ impl Vdisk {
     #[inline]
     pub(crate) const fn has_slot(&self) -> bool {
         self.active < self.depth
+    }
+
+    /// A command takes a slot of the disk and one of its adapter.
+    #[inline]
+    pub(crate) const fn enter(&mut self, ring: &mut Vscsi) {
+        self.active += 1;
+        ring.active += 1;
+    }
+
+    /// It gives them back.
+    #[inline]
+    pub(crate) const fn leave(&mut self, ring: &mut Vscsi) {
+        self.active -= 1;
+        ring.active -= 1;
+    }
+
+    /// The next one in the guest's queue enters, if there is one and it has a slot of both.
+    #[inline]
+    pub(crate) fn enter_next(
+        &mut self,
+        ring: &mut Vscsi,
+        ios: &Pool<Io>,
+        now: Time,
+    ) -> Option<u32> {
+        if !self.has_slot() || !ring.has_room() {
+            return None;
+        }
+        let io = self.guest.pop(ios)?;
+        self.counters.guest_queued.leave(now);
+        self.enter(ring);
+        Some(io)
+    }
+
+    /// Puts a disk that lacks nothing but the ring in line for it. `id` is its own.
+    #[inline]
+    pub(crate) fn wait_for_ring(&mut self, id: VdiskId, ring: &mut Vscsi) {
+        if !self.waits_for_ring {
+            self.waits_for_ring = true;
+            ring.waiting.push_back(id);
+        }
     }
 }

@@ -28,6 +28,8 @@ use crate::run;
 const SERVICE_NS: u64 = 500_000;
 /// The depth of a device queue.
 const DEPTH: u32 = 32;
+/// Servers of an array at most.
+const SERVERS_MAX: u32 = 1 << 16;
 /// Outstanding I/Os of a VM.
 const THREADS: u32 = 96;
 
@@ -186,14 +188,16 @@ impl Model {
         }
     }
 
+    /// A server for each slot of a device; as fast in all when that is more than an array has.
     fn array(&self) -> Array {
-        let servers = DEPTH * self.devices as u32 * self.hosts_per_array as u32;
+        let slots = DEPTH * self.devices as u32 * self.hosts_per_array as u32;
+        let servers = slots.min(SERVERS_MAX);
         Array {
             name: "array".into(),
             config: ArrayConfig {
                 service: Service::Servers {
                     servers,
-                    mean_ns: SERVICE_NS,
+                    mean_ns: SERVICE_NS * u64::from(servers) / u64::from(slots),
                     spread: Spread::Exponential,
                 },
                 round_trip_ns: 0,

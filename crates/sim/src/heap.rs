@@ -1,135 +1,281 @@
-//! The event list: a 4-ary heap of packed keys.
+//! The event list: a 4-ary heap of words, each the time of an event and the place where it lies.
 //!
-//! A key is (time, class, entity): the order of what happens at the same nanosecond is part of
-//! the model, not of the list, so no other list, thread count or split of the scenario changes a
-//! single bit of a result.
+//! ```text
+//!   word:  40 bits of nanoseconds since the epoch | 24 bits of place
+//! ```
+//!
+//! What is further ahead than 40 bits can say, 18 minutes, waits apart until the heap is empty
+//! and a new epoch begins. What happens at the same nanosecond happens in the order of its keys:
+//! the order is part of the model, not of the list, so no other list, thread count or split of
+//! the scenario changes a single bit of a result.
+
+use std::cmp::Reverse;
+
+use counters::Time;
+
+use crate::key::Key;
 
 /// Children of a node.
 const ARITY: usize = 4;
+/// The top is nobody's child.
+const NOBODY: usize = 0;
+/// Bits of a word that say where the event lies: 16 million may be pending.
+const PLACE_BITS: u32 = 24;
+/// Nanoseconds that a heap can reach ahead of its epoch.
+const REACH: u64 = 1 << (64 - PLACE_BITS);
 
-/// A min-heap that puts off removing its top: what handles an event mostly adds one, and the new
-/// event then takes the place of the old one in a single pass.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Heap {
-    keys: Vec<u128>,
-    /// Whether the top has been taken and not yet been replaced.
-    hole: bool,
+/// Something that will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) key: Key,
+    /// Of the answer to a command: the array that gives it, and the latency that it reports.
+    pub(crate) array: u32,
+    pub(crate) array_ns: u64,
 }
 
-impl Heap {
-    /// Adds a key.
+impl Pending {
+    /// Anything but the answer to a command.
+    pub(crate) const fn of(key: Key) -> Self {
+        Self { key, array: 0, array_ns: 0 }
+    }
+}
+
+/// What is left of a top that was taken.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    /// The place of its event, which the next one may have.
+    place: u32,
+    /// The least word below it.
+    least: usize,
+}
+
+/// What is pending, by time and then by key.
+///
+/// Removing the top is put off: what handles an event mostly adds one, and the new event then
+/// takes the place of the old one in a single pass.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventList {
+    words: Vec<u64>,
+    /// The top when it has been taken and not yet been replaced.
+    hole: Option<Hole>,
+    /// The events by place, and the places that are free.
+    events: Vec<Pending>,
+    free: Vec<u32>,
+    epoch: Time,
+    /// Beyond the reach of the epoch.
+    far: Vec<(Time, Pending)>,
+    /// What is left of several events at the instant `tied_at`, last first.
+    tied: Vec<Pending>,
+    tied_at: Time,
+}
+
+impl EventList {
+    /// Adds an event.
     #[inline]
-    pub(crate) fn push(&mut self, key: u128) {
-        if self.hole {
-            self.hole = false;
-            self.sift_down(key);
-        } else {
-            self.keys.push(key);
-            self.sift_up(self.keys.len() - 1, key);
+    pub(crate) fn push(&mut self, at: Time, event: Pending) {
+        if !self.tied.is_empty() && at == self.tied_at {
+            let later = self.tied.partition_point(|other| other.key > event.key);
+            self.tied.insert(later, event);
+            return;
+        }
+        let ahead = at - self.epoch;
+        match self.hole {
+            Some(Hole { place, least }) if ahead < REACH => {
+                self.hole = None;
+                self.events[place as usize] = event;
+                self.sift_down(word(ahead, place), least);
+            }
+            _ => self.add(at, event),
         }
     }
 
-    /// Takes the least key if it is below `limit`.
+    /// Takes the next event if it happens before `limit`.
+    #[inline(always)]
+    pub(crate) fn pop_before(&mut self, limit: Time) -> Option<(Time, Pending)> {
+        if !self.tied.is_empty() {
+            return self.tied.pop().map(|event| (self.tied_at, event));
+        }
+        self.close_hole();
+        if self.words.is_empty() {
+            self.begin_epoch(limit);
+        }
+        let &top = self.words.first()?;
+        let at = self.time_of(top);
+        if at >= limit {
+            return None;
+        }
+        let (event, least) = self.take(top);
+        if least != NOBODY && self.time_of(self.words[least]) == at {
+            return Some((at, self.break_tie(at, event)));
+        }
+        Some((at, event))
+    }
+
+    /// Gathers what happens at the same instant as an event just taken; the first of it.
+    #[cold]
+    fn break_tie(&mut self, at: Time, first: Pending) -> Pending {
+        self.tied_at = at;
+        self.tied.push(first);
+        loop {
+            self.close_hole();
+            let top = self.words.first().copied();
+            let Some(top) = top.filter(|&top| self.time_of(top) == at) else { break };
+            let (event, _) = self.take(top);
+            self.tied.push(event);
+        }
+        self.tied.sort_unstable_by_key(|event| Reverse(event.key));
+        self.tied.pop().unwrap_or(first)
+    }
+
+    /// Goes on with what was out of reach, if it happens before `limit`.
+    #[cold]
+    fn begin_epoch(&mut self, limit: Time) {
+        let first = self.far.iter().map(|&(at, _)| at).min();
+        let Some(first) = first.filter(|at| *at < limit) else { return };
+        self.epoch = first;
+        for (at, event) in std::mem::take(&mut self.far) {
+            self.add(at, event);
+        }
+    }
+
+    /// Adds an event as the last word of the heap, or to what is out of reach.
+    fn add(&mut self, at: Time, event: Pending) {
+        let ahead = at - self.epoch;
+        if ahead >= REACH {
+            self.far.push((at, event));
+            return;
+        }
+        self.close_hole();
+        let place = self.free.pop().unwrap_or(self.events.len() as u32);
+        if place as usize == self.events.len() {
+            assert!(place < 1 << PLACE_BITS, "more events pending than can be numbered");
+            self.events.push(event);
+        }
+        self.events[place as usize] = event;
+        self.words.push(0);
+        self.sift_up(self.words.len() - 1, word(ahead, place));
+    }
+
+    /// Takes the top out and leaves a hole; its event, and the least word below it.
     #[inline]
-    pub(crate) fn pop_below(&mut self, limit: u128) -> Option<u128> {
-        if self.hole {
-            self.hole = false;
-            let last = self.keys.pop()?;
-            if !self.keys.is_empty() {
-                self.sift_down(last);
+    fn take(&mut self, top: u64) -> (Pending, usize) {
+        let place = top as u32 & ((1 << PLACE_BITS) - 1);
+        let least = least_child(&self.words, 0);
+        self.hole = Some(Hole { place, least });
+        (self.events[place as usize], least)
+    }
+
+    #[inline]
+    fn time_of(&self, word: u64) -> Time {
+        self.epoch + (word >> PLACE_BITS)
+    }
+
+    /// Fills the hole with the last word.
+    #[inline]
+    fn close_hole(&mut self) {
+        if let Some(Hole { place, .. }) = self.hole.take() {
+            self.free.push(place);
+            if let Some(last) = self.words.pop().filter(|_| !self.words.is_empty()) {
+                self.sift_down(last, least_child(&self.words, 0));
             }
         }
-        let top = *self.keys.first().filter(|&&top| top < limit)?;
-        self.hole = true;
-        Some(top)
     }
 
     #[inline]
-    fn sift_up(&mut self, mut at: usize, key: u128) {
+    fn sift_up(&mut self, mut at: usize, word: u64) {
         while at > 0 {
             let parent = (at - 1) / ARITY;
-            if self.keys[parent] <= key {
+            if self.words[parent] <= word {
                 break;
             }
-            self.keys[at] = self.keys[parent];
+            self.words[at] = self.words[parent];
             at = parent;
         }
-        self.keys[at] = key;
+        self.words[at] = word;
     }
 
-    /// Puts `key` where the top was.
+    /// Puts `word` where the top was; `least` is the least below it.
     #[inline]
-    fn sift_down(&mut self, key: u128) {
-        let keys = self.keys.as_mut_slice();
+    fn sift_down(&mut self, word: u64, mut least: usize) {
+        let words = self.words.as_mut_slice();
         let mut at = 0;
-        loop {
-            let first = at * ARITY + 1;
-            let least = match keys.get(first..first + ARITY) {
-                Some(children) => first + least_of_four(children),
-                None if first < keys.len() => first + least_of_few(&keys[first..]),
-                None => break,
-            };
-            if key <= keys[least] {
-                break;
-            }
-            keys[at] = keys[least];
+        while least != NOBODY && words[least] < word {
+            words[at] = words[least];
             at = least;
+            least = least_child(words, at);
         }
-        keys[at] = key;
+        words[at] = word;
     }
 }
 
-/// The position of the least of four keys. The comparisons add up to an index, because branches
+#[inline]
+const fn word(ahead: u64, place: u32) -> u64 {
+    ahead << PLACE_BITS | place as u64
+}
+
+/// The position of the least child of a node, or [`NOBODY`].
+#[inline]
+fn least_child(words: &[u64], node: usize) -> usize {
+    let first = node * ARITY + 1;
+    match words.get(first..first + ARITY) {
+        Some(children) => first + least_of_four(children),
+        None => (first..words.len()).min_by_key(|&at| words[at]).unwrap_or(NOBODY),
+    }
+}
+
+/// The position of the least of four words. The comparisons add up to an index, because branches
 /// on them would be mispredicted half of the time.
 #[inline]
-fn least_of_four(keys: &[u128]) -> usize {
-    let low = usize::from(keys[1] < keys[0]);
-    let high = 2 + usize::from(keys[3] < keys[2]);
-    low + (high - low) * usize::from(keys[high] < keys[low])
-}
-
-fn least_of_few(keys: &[u128]) -> usize {
-    keys.iter().enumerate().min_by_key(|(_, key)| **key).map_or(0, |(at, _)| at)
+fn least_of_four(words: &[u64]) -> usize {
+    let low = usize::from(words[1] < words[0]);
+    let high = 2 + usize::from(words[3] < words[2]);
+    low + (high - low) * usize::from(words[high] < words[low])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Class;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
-    /// A small linear congruential generator: enough to shuffle keys.
-    fn numbers(seed: u64) -> impl Iterator<Item = u128> {
-        let mut state = seed;
-        std::iter::from_fn(move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            Some(u128::from(state >> 40))
-        })
+    fn pending(index: u64) -> Pending {
+        Pending { key: Key::new(Class::Arrival, 0, index), array: 0, array_ns: index }
     }
 
-    #[test]
-    fn keys_come_out_in_order_whether_or_not_they_replace_the_top() {
-        let mut heap = Heap::default();
-        let mut expected = std::collections::BTreeMap::<u128, u32>::new();
-        for (step, number) in numbers(1).take(20_000).enumerate() {
-            if step % 3 == 0 || expected.is_empty() {
-                heap.push(number);
-                *expected.entry(number).or_default() += 1;
-                continue;
+    proptest! {
+        /// Times are few, so that many are equal, and some lie in later epochs.
+        #[test]
+        fn events_come_out_by_time_and_key(steps in prop::collection::vec((0_u64..6, 0_u64..3), 1..300)) {
+            let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
+            let mut now = Time::ZERO;
+            for (index, (far, pops)) in (0..).zip(steps) {
+                // Keys fall, so that order of arrival and order of keys differ.
+                let event = pending(1000 - index);
+                let at = now + if far == 5 { REACH + 7 } else { far };
+                list.push(at, event);
+                expected.insert((at, event.key));
+                for _ in 0..pops {
+                    let popped = list.pop_before(Time::NEVER);
+                    prop_assert_eq!(popped.map(|(at, event)| (at, event.key)), expected.pop_first());
+                    now = popped.map_or(now, |(at, _)| at);
+                }
             }
-            let mut least = expected.first_entry().unwrap();
-            assert_eq!(heap.pop_below(u128::MAX), Some(*least.key()));
-            *least.get_mut() -= 1;
-            if *least.get() == 0 {
-                least.remove();
+            while let Some((at, event)) = list.pop_before(Time::NEVER) {
+                prop_assert_eq!(Some((at, event.key)), expected.pop_first());
             }
+            prop_assert!(expected.is_empty());
         }
     }
 
     #[test]
-    fn a_key_at_the_limit_stays() {
-        let mut heap = Heap::default();
-        heap.push(7);
-        assert_eq!(heap.pop_below(7), None);
-        assert_eq!(heap.pop_below(8), Some(7));
-        assert_eq!(heap.pop_below(u128::MAX), None);
+    fn an_event_at_the_limit_stays() {
+        let mut list = EventList::default();
+        for at in [Time(7), Time(REACH + 7)] {
+            list.push(at, pending(1));
+            assert_eq!(list.pop_before(at), None);
+            assert_eq!(list.pop_before(at + 1), Some((at, pending(1))));
+            assert_eq!(list.pop_before(Time::NEVER), None);
+        }
     }
 }

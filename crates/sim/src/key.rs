@@ -1,6 +1,6 @@
 //! Keys of events and tags of I/Os: small numbers packed into one word.
 
-use counters::{IoId, Status, Time};
+use counters::{IoId, Status};
 use engine::Dispatch;
 
 /// What an event is; earlier variants first at the same instant.
@@ -24,7 +24,7 @@ pub(crate) enum Class {
 
 /// What an event is about, packed below its time: class, then host, then the I/O with its piece
 /// and status, or the index of an event or a workload. The order of the fields is the tie rule.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);
 
 impl Key {
@@ -32,6 +32,17 @@ impl Key {
     const IO_SHIFT: u32 = 13;
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
+    /// By the number that an answer's status has in a key.
+    const STATUSES: [Status; 1 << Self::PIECE_SHIFT] = [
+        Status::Good,
+        Status::Busy,
+        Status::TaskSetFull,
+        Status::ReservationConflict,
+        Status::CheckCondition,
+        Status::PathLost,
+        Status::Aborted,
+        Status::Aborted,
+    ];
 
     pub(crate) const fn new(class: Class, host: usize, index: u64) -> Self {
         let class = (class as u64) << Self::CLASS_SHIFT;
@@ -78,28 +89,7 @@ impl Key {
 
     #[inline]
     pub(crate) const fn status(self) -> Status {
-        const BUSY: u64 = Status::Busy as u64;
-        const FULL: u64 = Status::TaskSetFull as u64;
-        const CONFLICT: u64 = Status::ReservationConflict as u64;
-        const CHECK: u64 = Status::CheckCondition as u64;
-        match self.0 & ((1 << Self::PIECE_SHIFT) - 1) {
-            BUSY => Status::Busy,
-            FULL => Status::TaskSetFull,
-            CONFLICT => Status::ReservationConflict,
-            CHECK => Status::CheckCondition,
-            _ => Status::Good,
-        }
-    }
-
-    #[inline]
-    pub(crate) const fn at(self, time: Time) -> u128 {
-        ((time.0 as u128) << 64) | self.0 as u128
-    }
-
-    /// The two halves of a packed event.
-    #[inline]
-    pub(crate) const fn unpack(event: u128) -> (Time, Self) {
-        (Time((event >> 64) as u64), Self(event as u64))
+        Self::STATUSES[(self.0 & ((1 << Self::PIECE_SHIFT) - 1)) as usize]
     }
 }
 

@@ -11,11 +11,11 @@
 
 use counters::{Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
-use model::{Answer, Array, Command};
+use model::{Array, Command};
 use scenario::Scenario;
 
 use crate::{
-    heap::Heap,
+    heap::{EventList, Pending},
     key::{Class, Key, Tag},
 };
 
@@ -67,22 +67,12 @@ pub(crate) struct Host {
     targets: Vec<(u32, u32)>,
     /// The workloads that issued to each virtual disk, by the ordinal in their tags.
     seats: Vec<Vec<u32>>,
-    /// What is with the driver, by `IoId`.
-    flights: Vec<Flight>,
     /// The earliest wake-up in the event list.
     armed: Time,
     /// Between going down for a reboot and being up again.
     pub(crate) is_down: bool,
     /// Which of its VMs are on.
     pub(crate) is_on: Vec<bool>,
-}
-
-/// A command with the array.
-#[derive(Clone, Copy, Default)]
-struct Flight {
-    array: u32,
-    /// The latency that the array reports; of several pieces the longest.
-    array_ns: u64,
 }
 
 /// A workload and where it plays.
@@ -107,7 +97,7 @@ pub(crate) struct Machine<'a, W> {
     pub(crate) players: Vec<Player>,
     /// Position in `players` of each workload of the scenario.
     pub(crate) player_of: Vec<Option<usize>>,
-    events: Heap,
+    events: EventList,
     pub(crate) watch: W,
     pub(crate) log: Vec<LogLine>,
     /// I/Os completed.
@@ -124,7 +114,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             arrays: Vec::new(),
             players: Vec::new(),
             player_of: vec![None; scenario.workloads.len()],
-            events: Heap::default(),
+            events: EventList::default(),
             watch,
             log: Vec::new(),
             ios: 0,
@@ -161,7 +151,6 @@ impl<'a, W: Watch> Machine<'a, W> {
             engine: Engine::new(&host.config),
             targets,
             seats: vec![Vec::new(); host.config.vdisks.len()],
-            flights: Vec::new(),
             armed: Time::NEVER,
             is_down: false,
             is_on: host.config.vms.iter().map(|vm| vm.powered_on).collect(),
@@ -207,40 +196,48 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     pub(crate) fn push(&mut self, at: Time, key: Key) {
-        self.events.push(key.at(at));
+        self.events.push(at, Pending::of(key));
     }
 
     /// Lets everything happen that happens before `limit`.
     pub(crate) fn run_until(&mut self, limit: Time) {
-        while let Some(event) = self.events.pop_below(u128::from(limit.0) << 64) {
-            let (at, key) = Key::unpack(event);
+        while let Some((at, event)) = self.events.pop_before(limit) {
             self.watch.before(at);
-            match key.class() {
-                Class::Done => self.done(at, key),
-                Class::Arrival => {
-                    self.players[key.index()].armed = Time::NEVER;
-                    self.play(key.index(), at);
-                }
-                Class::Wake => {
-                    self.hosts[key.host()].armed = Time::NEVER;
-                    self.input(key.host(), at, Input::Tick);
-                }
-                Class::Event => self.event(at, key.host(), key.index()),
-                Class::Boot => self.boot(at, key.host()),
-                Class::Start => self.start(key.index(), at),
-                Class::Stop => self.stop(key.index()),
+            if event.key.class() == Class::Done {
+                self.done(at, event);
+            } else {
+                self.turn(at, event.key);
             }
+        }
+    }
+
+    /// What is rarer than an answer.
+    fn turn(&mut self, at: Time, key: Key) {
+        match key.class() {
+            Class::Done => {}
+            Class::Arrival => {
+                self.players[key.index()].armed = Time::NEVER;
+                self.play(key.index(), at);
+            }
+            Class::Wake => {
+                self.hosts[key.host()].armed = Time::NEVER;
+                self.input(key.host(), at, Input::Tick);
+            }
+            Class::Event => self.event(at, key.host(), key.index()),
+            Class::Boot => self.boot(at, key.host()),
+            Class::Start => self.start(key.index(), at),
+            Class::Stop => self.stop(key.index()),
         }
     }
 
     /// The array answered.
     #[inline]
-    fn done(&mut self, at: Time, key: Key) {
-        let host = &mut self.hosts[key.host()];
+    fn done(&mut self, at: Time, event: Pending) {
+        let Pending { key, array, array_ns } = event;
         let (io, status) = (key.io(), key.status());
-        let flight = host.flights[io.0 as usize];
-        self.arrays[flight.array as usize].done(status);
-        let input = Input::Done { io, status, array_ns: flight.array_ns };
+        self.arrays[array as usize].done(status);
+        let host = &mut self.hosts[key.host()];
+        let input = Input::Done { io, status, array_ns };
         self.watch.input(host.index, at, &input);
         host.engine.handle_input(at, input).expect("a dispatch is answered once for each piece");
         self.drain(key.host(), at);
@@ -271,71 +268,63 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// Does what the engine decided, until there is nothing left to do at this instant.
     #[inline]
     fn drain(&mut self, index: usize, at: Time) {
-        while let Some(output) = self.hosts[index].engine.poll_output() {
-            self.watch.output(self.hosts[index].index, at, &output);
-            match output {
-                Output::Dispatch(dispatch) => {
-                    let host = &mut self.hosts[index];
-                    let answer = host.send(&mut self.arrays, at, &dispatch);
-                    self.events.push(Key::done(index, &dispatch, answer.status).at(answer.at));
-                }
-                Output::Complete { vdisk, tag, .. } => self.complete(index, at, vdisk, Tag(tag)),
-                Output::Cancel { .. } => {}
-                Output::Event(event) => self.note(index, at, event),
-            }
+        while let Some((player, io)) = self.drain_here(index, at) {
+            let host = self.players[player].host;
+            self.players[player].submit(&mut self.hosts[host], at, io, &mut self.watch);
+            self.drain(host, at);
         }
         let host = &mut self.hosts[index];
         if let Some(wakeup) = host.engine.next_wakeup()
             && wakeup.at < host.armed
         {
             host.armed = wakeup.at;
-            self.events.push(Key::new(Class::Wake, index, 0).at(wakeup.at.max(at)));
+            self.push(wakeup.at.max(at), Key::new(Class::Wake, index, 0));
         }
     }
 
-    fn note(&mut self, index: usize, at: Time, event: Event) {
-        if self.log.len() < LOG_MAX {
-            let host = self.hosts[index].index;
-            self.log.push(LogLine { at, host, what: Logged::Event(event) });
-        }
-    }
-
-    /// Back to the workload, which may have its next I/O at once.
+    /// The same, until a workload that has moved to another host has an I/O to issue there.
     #[inline]
-    fn complete(&mut self, index: usize, at: Time, vdisk: VdiskId, tag: Tag) {
-        self.ios += 1;
-        let host = &mut self.hosts[index];
-        let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
-        let player = &mut self.players[id];
-        let next = player.workload.complete(at, tag.slot());
-        player.arm(id, &mut self.events);
-        let Some(io) = next else { return };
-        if player.host == index {
-            player.submit(host, at, io, &mut self.watch);
-        } else {
-            let elsewhere = player.host;
-            player.submit(&mut self.hosts[elsewhere], at, io, &mut self.watch);
-            self.drain(elsewhere, at);
+    fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
+        let Self { hosts, arrays, players, events, watch, log, .. } = self;
+        let host = &mut hosts[index];
+        while let Some(output) = host.engine.poll_output() {
+            watch.output(host.index, at, &output);
+            match output {
+                Output::Dispatch(dispatch) => {
+                    let (array, command) = host.command(&dispatch);
+                    let answer = arrays[array as usize].dispatch(at, command);
+                    let key = Key::done(index, &dispatch, answer.status);
+                    events.push(answer.at, Pending { key, array, array_ns: answer.array_ns });
+                }
+                Output::Complete { vdisk, tag, .. } => {
+                    self.ios += 1;
+                    let tag = Tag(tag);
+                    let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
+                    let player = &mut players[id];
+                    match player.workload.complete(at, tag.slot()) {
+                        Some(io) if player.host == index => player.submit(host, at, io, watch),
+                        Some(io) => return Some((id, io)),
+                        None => player.arm(id, events),
+                    }
+                }
+                Output::Cancel { .. } => {}
+                Output::Event(event) if log.len() < LOG_MAX => {
+                    log.push(LogLine { at, host: host.index, what: Logged::Event(event) });
+                }
+                Output::Event(_) => {}
+            }
         }
+        None
     }
 }
 
 impl Host {
-    /// To the array, which knows at once when its answer will be seen.
+    /// What a dispatch is to the array that it goes to.
     #[inline]
-    fn send(&mut self, arrays: &mut [Array], at: Time, dispatch: &Dispatch) -> Answer {
+    fn command(&self, dispatch: &Dispatch) -> (u32, Command) {
         let (array, volume) = self.targets[dispatch.vdisk.index()];
-        let command =
-            Command { volume, host: self.index as u32, op: dispatch.op, bytes: dispatch.bytes };
-        let answer = arrays[array as usize].dispatch(at, command);
-        let io = dispatch.io.0 as usize;
-        if io >= self.flights.len() {
-            self.flights.resize(io + 1, Flight::default());
-        }
-        let flight = &mut self.flights[io];
-        let earlier_ns = if dispatch.offset == 0 { 0 } else { flight.array_ns };
-        *flight = Flight { array, array_ns: answer.array_ns.max(earlier_ns) };
-        answer
+        let host = self.index as u32;
+        (array, Command { volume, host, op: dispatch.op, bytes: dispatch.bytes })
     }
 }
 
@@ -355,11 +344,11 @@ impl Player {
     }
 
     #[inline]
-    fn arm(&mut self, id: usize, events: &mut Heap) {
+    fn arm(&mut self, id: usize, events: &mut EventList) {
         let at = self.workload.next_wakeup();
         if at < self.armed {
             self.armed = at;
-            events.push(Key::new(Class::Arrival, self.host, id as u64).at(at));
+            events.push(at, Pending::of(Key::new(Class::Arrival, self.host, id as u64)));
         }
     }
 }
