@@ -2,7 +2,8 @@
 """The base model of `kavg bench sim` in SimPy, for a comparison in the same minute.
 
 96 threads with one I/O each and no think time; the guest lets 64 out, the device queue 32, and 32
-servers take an exponential 0.5 ms. By the operational laws: 64,000 IOPS at 1.5 ms.
+servers take an exponential 0.5 ms. Any server takes any I/O, so by the operational laws this is
+64,000 IOPS at 1.5 ms. What is compared is the time that one simulated I/O costs.
 
     pip install simpy
     python3 scripts/simpy_base_model.py
