@@ -6,7 +6,7 @@ use crate::{
     report::Report,
     stack::{LevelKind, Queue, Stack},
     table::Table,
-    text::{BOLD, count, millis, styled, whole},
+    text::{BOLD, clean, count, millis, rate, styled, whole},
     verdict,
 };
 
@@ -14,8 +14,8 @@ use crate::{
 type Figure = (&'static str, fn(&Stack) -> f64, fn(f64) -> String);
 
 const FIGURES: [Figure; 12] = [
-    ("IOPS", |stack| stack.iops, whole),
-    ("MiB/s", |stack| stack.mib_per_s, whole),
+    ("IOPS", |stack| stack.iops, rate),
+    ("MiB/s", |stack| stack.mib_per_s, rate),
     ("total ms, as the guest sees it", |stack| stack.total_ms, millis),
     ("wait in the guest ms", |stack| stack.ms(LevelKind::Guest), millis),
     ("GAVG ms", |stack| stack.kernel_ms() + stack.device_ms(), millis),
@@ -60,8 +60,9 @@ pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, rows: usize) -> String
     for (label, side) in [("before", before), ("after", after)] {
         let scenario = &side.report.scenario;
         let window = &scenario.windows[side.window].name;
-        let _ = writeln!(out, "{}  {}, window {window}", styled(BOLD, label), side.name);
-        let _ = writeln!(out, "{:label$}  {}", "", side.verdict(), label = label.len());
+        let label = styled(BOLD, &format!("{label:<6}"));
+        let _ = writeln!(out, "{label}  {}, window {}", clean(side.name), clean(window));
+        let _ = writeln!(out, "        {}", side.verdict());
     }
     let _ = write!(out, "\n{}\n{}", table.render(), disks(before.stack(), after.stack(), rows));
     out
@@ -75,8 +76,8 @@ fn disks(before: &Stack, after: &Stack, rows: usize) -> String {
         let Some(is) = disks_of(after).into_iter().find(|is| is.name == was.name) else { continue };
         table.row(vec![
             was.name.clone(),
-            whole(was.iops),
-            whole(is.iops),
+            rate(was.iops),
+            rate(is.iops),
             change(was.iops, is.iops),
             millis(was.ms),
             millis(is.ms),

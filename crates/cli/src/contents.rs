@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
-use capture::{Because, Capture, FileReport, HostInfo, HostReport, RecordCommand, format_stamp};
-use counters::{Kind, Recording};
+use capture::{
+    Because, Capture, FileReport, HostInfo, HostReport, Metric, RecordCommand, VscsiHistogram,
+    format_stamp,
+};
+use counters::{Direction, Kind, Recording};
 
 use crate::{
     expectations::figure,
@@ -160,6 +163,48 @@ pub(crate) fn columns(recordings: &[Recording]) -> String {
         }
     }
     table.render()
+}
+
+/// The histograms of virtual disks: a line for each.
+pub(crate) fn histograms(histograms: &[VscsiHistogram]) -> String {
+    let head = ["world", "disk", "what", "of", "count", "min", "mean", "max", "95 % at most"];
+    let mut table = Table::new(&head).left(&[0, 1, 2, 3]);
+    for one in histograms {
+        let of = match one.direction {
+            Some(Direction::Read) => "reads",
+            Some(Direction::Write) => "writes",
+            Some(Direction::Other) | None => "all",
+        };
+        let what = match one.metric {
+            Metric::IoLength => "bytes",
+            Metric::SeekDistance => "blocks to the last",
+            Metric::SeekDistanceWindowed => "blocks to the closest of 16",
+            Metric::Latency => "latency us",
+            Metric::Outstanding => "outstanding",
+            Metric::Interarrival => "us between two",
+        };
+        let numbers = [one.min, one.mean, one.max].map(|number| whole(number as f64));
+        let [min, mean, max] = numbers;
+        let bound = most_are_at_most(one);
+        let count = whole(one.count as f64);
+        let world = one.world.to_string();
+        let names = [world, clean(&one.disk), what.into(), of.into()];
+        table.row(names.into_iter().chain([count, min, mean, max, bound]).collect());
+    }
+    table.render()
+}
+
+/// The limit of the bin in which 95 % of the commands are reached.
+fn most_are_at_most(histogram: &VscsiHistogram) -> String {
+    /// Commands in a hundred that may be above it.
+    const ABOVE: f64 = 0.05;
+    let limits = histogram.bins.iter().filter_map(|bin| bin.limit);
+    let bound = limits.clone().find(|limit| histogram.share_above(*limit) <= ABOVE);
+    match (bound, limits.max()) {
+        (Some(limit), _) => whole(limit as f64),
+        (None, Some(last)) => format!("above {}", whole(last as f64)),
+        (None, None) => String::new(),
+    }
 }
 
 /// What an object of a kind is called.

@@ -9,7 +9,7 @@ use sim::WindowView;
 
 use crate::{
     table::Table,
-    text::{BOLD, clean, styled, whole},
+    text::{BOLD, clean, fit, styled, whole},
 };
 
 const QUEUE: [C; 6] = [
@@ -84,14 +84,18 @@ impl Screen {
             return String::new();
         }
         let several = recordings.len() > 1;
-        let heads = self.counters.iter().map(|counter| counter.info().column);
-        let heads: Vec<_> = self.names.into_iter().chain(heads).collect();
+        let heads = self.counters.iter().map(|counter| counter.info().column.to_owned());
+        let heads: Vec<_> = cut(self.names.map(str::to_owned), width).chain(heads).collect();
         let mut table = Table::new(&heads).left(&[0, 1]);
+        let mut add = |row: Row<'_>| {
+            let figures = self.counters.iter().map(|counter| row.figure(*counter));
+            table.row(cut(row.names(several), width).chain(figures).collect());
+        };
         for row in named {
-            table.row(self.line(row, several));
+            add(row);
             let under = self.under.into_iter().flat_map(|kind| of_kind(&[row.recording], kind));
             let (under, _) = busiest(under.filter(|part| part.is_of(row.id)).collect(), rows);
-            under.into_iter().for_each(|part| table.row(self.line(part, several)));
+            under.into_iter().for_each(&mut add);
         }
         let mut out = format!("{}\n{}", styled(BOLD, self.title), table.render_within(width, 2));
         if left_out > 0 {
@@ -99,11 +103,12 @@ impl Screen {
         }
         out
     }
+}
 
-    fn line(&self, row: Row<'_>, several: bool) -> Vec<String> {
-        let figures = self.counters.iter().map(|counter| row.figure(*counter));
-        row.names(several).into_iter().chain(figures).collect()
-    }
+/// Names with room for figures beside them on a narrow screen.
+fn cut(names: [String; 2], width: Option<usize>) -> impl Iterator<Item = String> {
+    let widths = width.map_or([usize::MAX; 2], |width| [width / 4, width / 5]);
+    names.into_iter().zip(widths).map(|(name, width)| fit(&name, width))
 }
 
 fn of_kind<'a>(recordings: &[&'a Recording], kind: Kind) -> Vec<Row<'a>> {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Columns behind a name: limit, use, bar, waiting, time.
-const FIGURES: usize = 8 + 8 + 1 + BAR + 9 + 9;
+const FIGURES: usize = 10 + 8 + 1 + BAR + 9 + 9;
 const BAR: usize = 10;
 /// Columns of the stair in the lids.
 const STAIR: usize = 24;
@@ -39,7 +39,7 @@ pub(crate) fn render(stack: &Stack, rows: usize, width: usize) -> String {
     let name_width = width - FIGURES - 4;
     let mut out = String::new();
     let head = format!(
-        "  {:name_width$}{:>8}{:>8} {:BAR$}{:>9}{:>9}",
+        "  {:name_width$}{:>10}{:>8} {:BAR$}{:>9}{:>9}",
         "", "limit", "in use", "", "waiting", "ms"
     );
     let _ = writeln!(out, "{}", styled(DIM, &head));
@@ -108,7 +108,7 @@ fn line(queue: &Queue, kind: LevelKind, name_width: usize) -> String {
     let waiting = if waits { count(queue.waiting) } else { String::new() };
     let ms = if has_time(kind) { millis(queue.ms) } else { String::new() };
     let edge = styled(DIM, "│");
-    format!("{edge} {name:name_width$}{limit:>8}{in_use:>8} {fill}{waiting:>9}{ms:>9} {edge}\n")
+    format!("{edge} {name:name_width$}{limit:>10}{in_use:>8} {fill}{waiting:>9}{ms:>9} {edge}\n")
 }
 
 /// Whether an I/O spends time of its own on a level: in the virtual disk it only holds a place

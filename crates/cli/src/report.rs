@@ -11,7 +11,7 @@ use sim::{Checked, Outcome};
 use crate::{
     esxtop, expectations, log, picture,
     stack::Stack,
-    text::{BOLD, clean, counted, millis, styled, whole},
+    text::{BOLD, clean, counted, millis, rate, styled, whole},
     verdict, windows,
 };
 
@@ -119,8 +119,8 @@ fn heading(report: &Report, index: usize) -> String {
         styled(BOLD, &name),
         seconds(window.from),
         seconds(window.to),
-        whole(stack.iops),
-        whole(stack.mib_per_s),
+        rate(stack.iops),
+        rate(stack.mib_per_s),
         millis(stack.total_ms)
     )
 }

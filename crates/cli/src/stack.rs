@@ -13,6 +13,8 @@ use scenario::{Host, Scenario};
 use serde::Serialize;
 use sim::WindowView;
 
+use crate::text::whole;
+
 /// The levels of the stack, in the order in which an I/O meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -170,7 +172,7 @@ impl Level {
         if !rest.is_empty() {
             let all = rest.len() == self.queues.len();
             let what = if all { "in all" } else { "more" };
-            top.push(Queue::sum(rest, format!("{} {what}", rest.len())));
+            top.push(Queue::sum(rest, format!("{} {what}", whole(rest.len() as f64))));
         }
         top
     }

@@ -16,8 +16,8 @@ pub(crate) struct Table {
 
 impl Table {
     /// An empty table. Columns are flush right, as numbers are.
-    pub(crate) fn new(head: &[&str]) -> Self {
-        let head = head.iter().map(|&name| name.to_owned()).collect();
+    pub(crate) fn new(head: &[impl AsRef<str>]) -> Self {
+        let head = head.iter().map(|name| name.as_ref().to_owned()).collect();
         Self { head, rows: Vec::new(), left: Vec::new() }
     }
 

@@ -29,6 +29,11 @@ pub(crate) fn whole(value: f64) -> String {
     if value <= -0.5 { format!("-{text}") } else { text }
 }
 
+/// A rate: `65,012`, and with a decimal when it is small: `26.3`.
+pub(crate) fn rate(value: f64) -> String {
+    if value.abs() < 99.95 { format!("{value:.1}") } else { whole(value) }
+}
+
 /// Milliseconds with as many decimals as tell something: `0.492`, `12.3`, `350`.
 pub(crate) fn millis(value: f64) -> String {
     let decimals = match value.abs() {
@@ -92,6 +97,9 @@ mod tests {
         let cases = [(0.0, "0.000"), (0.4924, "0.492"), (0.9995, "1.00"), (9.994, "9.99")];
         for (value, text) in cases.into_iter().chain([(9.996, "10.0"), (99.96, "100")]) {
             assert_eq!(millis(value), text);
+        }
+        for (value, text) in [(0.0, "0.0"), (99.94, "99.9"), (99.96, "100"), (65_012.3, "65,012")] {
+            assert_eq!(rate(value), text);
         }
         for (value, text) in [(0.04, "0.0"), (31.96, "32.0"), (999.94, "999.9"), (999.96, "1,000")]
         {

@@ -4,7 +4,7 @@ use crate::{
     report::{Layout, Report, seconds},
     stack::{LevelKind, Stack},
     table::Table,
-    text::{clean, count, millis, whole},
+    text::{clean, count, millis, rate, whole},
     verdict,
 };
 
@@ -34,7 +34,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
 fn figures(stack: &Stack) -> [String; 7] {
     let device = stack.level(LevelKind::Device);
     [
-        whole(stack.iops),
+        rate(stack.iops),
         millis(stack.total_ms),
         millis(stack.ms(LevelKind::Guest)),
         millis(stack.kernel_ms()),

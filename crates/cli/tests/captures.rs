@@ -88,11 +88,14 @@ fn profile_and_thresholds_decide_from_when_a_number_counts() {
     let file = captures.path("one.csv");
     let judged = |arguments: &[&str]| {
         let said = captures.kavg(&[&["diagnose", "--json", &file], arguments].concat());
-        said.out.contains("\"device-depth\"")
+        let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let profile = verdicts[0]["profiles"][0]["profile"].as_str().unwrap().to_owned();
+        (profile, said.out.contains("\"device-depth\""))
     };
-    assert!(judged(&["--profile", "flash"]));
-    assert!(!judged(&["--profile", "classic"]));
-    assert!(judged(&["--profile", "classic", "--set-threshold", "kavg_ms=0.1"]));
+    assert_eq!(judged(&[]), ("flash".into(), true));
+    assert_eq!(judged(&["--profile", "classic"]).0, "classic");
+    let high = ["--set-threshold", "kavg_ms=1000", "--set-threshold", "waiting=1000"];
+    assert_eq!(judged(&high), ("flash".into(), false));
 }
 
 #[test]
@@ -228,6 +231,32 @@ fn the_plain_table_is_written_by_the_extension() {
         assert_eq!(captures.kavg(&["capture", "convert", &file, "-o", &output]).code, 0);
         assert!(std::fs::read(output).unwrap().starts_with(b"PAR1"));
     }
+}
+
+#[test]
+fn histograms_of_vscsistats_are_told_in_a_line_each() {
+    let captures = Captures::new();
+    let file = captures.path("histograms.csv");
+    let text = "\
+Histogram: latency of IOs in Microseconds (us),virtual machine worldGroupID,2099979,virtual disk \
+handleID,8194 (scsi0:1)
+min,120
+max,9000
+mean,400
+count,100
+Frequency,Histogram Bucket Limit
+10,100
+86,500
+4,1000
+0,1000
+";
+    std::fs::write(&file, text).unwrap();
+    let said = captures.kavg(&["capture", "histograms", &file]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    let cells: Vec<_> = said.out.lines().nth(1).unwrap().split_whitespace().collect();
+    let expected =
+        ["2099979", "scsi0:1", "latency", "us", "all", "100", "120", "400", "9,000", "500"];
+    assert_eq!(cells, expected);
 }
 
 #[test]

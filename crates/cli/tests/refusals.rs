@@ -34,6 +34,8 @@ fn bad_input_is_refused_in_one_line() {
         (&["diagnose", "x.csv", "--esxcli", "two-queues.toml"], "two-queues.toml: "),
         (&["capture", "info", "nowhere.csv"], "nowhere.csv: cannot be read"),
         (&["capture", "convert", "x.csv", "-o", "x.txt"], "x.txt: allowed are .csv and .parquet"),
+        (&["capture", "histograms", "nowhere"], "nowhere: "),
+        (&["capture", "histograms", "two-queues.toml"], "two-queues.toml"),
         (&["scenarios", "--show", "nowhere"], "nowhere: there is no such file"),
         (&["explain", "nothing"], "nothing: nothing is known of it"),
         (&["new", "two-queues.toml"], "two-queues.toml: "),

@@ -107,7 +107,7 @@ fn other_scenarios_are_compared() {
     let said = kavg(&["run", "two-queues.toml", "--compare", "two-hosts.toml"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("before  two-queues.toml, window 64"), "{}", said.out);
-    assert!(said.out.contains("after  two-hosts.toml, window run"), "{}", said.out);
+    assert!(said.out.contains("after   two-hosts.toml, window run"), "{}", said.out);
 }
 
 #[test]

@@ -7,11 +7,15 @@ use std::{
     process::ExitCode,
 };
 
-use capture::{ReadOptions, Slice, parse_stamp, record_command};
+use capture::{ReadOptions, Slice, parse_stamp, parse_vscsistats, record_command};
 use clap::{Args, Subcommand, ValueEnum};
 use counters::{Kind, SECOND};
 
-use crate::{Result, captures, contents};
+use crate::{
+    Result,
+    captures::{self, text_of},
+    contents,
+};
 
 /// Look into captures of esxtop, cut, join, anonymize and convert them
 #[derive(Args)]
@@ -34,6 +38,12 @@ enum What {
     Anonymize(Rewrite),
     /// Write a plain table, a row for each object and instant, as CSV or Parquet
     Convert(Convert),
+    /// What `vscsiStats -p all -c` counted for each virtual disk
+    Histograms {
+        /// The output of `vscsiStats -p all -c`
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Print the command that records a capture that lacks nothing, and what FILE lacks
     Command(Command),
 }
@@ -155,6 +165,10 @@ impl Capture {
             What::Merge(merge) => merge.run(out, |_| {})?,
             What::Anonymize(rewrite) => rewrite.run(out, capture::anonymize)?,
             What::Convert(convert) => convert.run()?,
+            What::Histograms { file } => {
+                let histograms = parse_vscsistats(&file.display().to_string(), &text_of(file)?)?;
+                out.write_all(contents::histograms(&histograms).as_bytes())?;
+            }
             What::Command(command) => command.run(out)?,
         }
         Ok(ExitCode::SUCCESS)
@@ -205,7 +219,7 @@ impl Convert {
     fn run(&self) -> Result<()> {
         let extension = self.output.extension().and_then(|extension| extension.to_str());
         match extension {
-            Some("csv") => self.write(|recordings, file| capture::write_csv(recordings, file)),
+            Some("csv") => self.write(capture::write_csv),
             #[cfg(feature = "parquet")]
             Some("parquet") => {
                 self.write(|recordings, file| capture::write_parquet(recordings, file))

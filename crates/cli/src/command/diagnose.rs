@@ -77,8 +77,7 @@ impl Diagnose {
         let mut facts = Facts::default();
         for path in &self.esxcli {
             let name = path.display().to_string();
-            let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
-            add(&mut facts, parse_esxcli(&name, &String::from_utf8_lossy(&bytes))?);
+            add(&mut facts, parse_esxcli(&name, &captures::text_of(path)?)?);
         }
         Ok(facts)
     }
