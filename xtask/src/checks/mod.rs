@@ -9,6 +9,7 @@ mod leftovers;
 mod licences;
 mod links;
 mod purity;
+mod sources;
 mod words;
 
 use crate::house::{Finding, House};
@@ -25,6 +26,7 @@ pub(crate) const ALL: &[Check] = &[
     ("bare", bare::check),
     ("leftovers", leftovers::check),
     ("words", words::check),
+    ("sources", sources::check),
     ("documents", documents::check),
     ("links", links::check),
     ("licences", licences::check),
