@@ -12,8 +12,8 @@ use counters::{
 };
 
 use crate::{
-    Advanced, CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy,
-    Version, Wakeup,
+    Advanced, CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy, Version,
+    Wakeup,
     adapter::Adapter,
     device::{Competition, Device},
     options::Options,
@@ -80,9 +80,9 @@ impl Engine {
             options,
             vms: config.vms.len(),
             vscsi: config.vscsi.iter().map(Vscsi::new).collect(),
-            vdisks: Vec::new(),
-            worlds: Vec::new(),
-            devices: Vec::new(),
+            vdisks: Vec::with_capacity(config.vdisks.len()),
+            worlds: Vec::with_capacity(config.vdisks.len()),
+            devices: Vec::with_capacity(config.devices.len()),
             paths: config.paths.iter().map(Path::new).collect(),
             adapters: config.adapters.iter().map(Adapter::new).collect(),
             ios: Pool::default(),

@@ -38,9 +38,8 @@ fn main() {
     let floors = lines[0].2.clone();
     for (name, threads, timings) in lines {
         let nanos = median(timings.iter().map(|timing| timing.nanos_per_io()));
-        let ratio = |(timing, floor): (&Timing, &Timing)| {
-            timing.nanos_per_io() / floor.nanos_per_io()
-        };
+        let ratio =
+            |(timing, floor): (&Timing, &Timing)| timing.nanos_per_io() / floor.nanos_per_io();
         let ratio = median(timings.iter().zip(&floors).map(ratio));
         println!("{name:<42} {threads:>7} {nanos:>9.1} {:>8.2} {ratio:>9.2}", 1000.0 / nanos);
     }
