@@ -1,11 +1,11 @@
 //! The stack as a picture: a box for each level, from the guest down to the array.
 //!
 //! ```text
-//!                                  limit  in use             waiting       ms
-//! ┌─▼ guest ──────────────────────────────────────── 34 % █████──────────────┐
-//! │ win2012 scsi0:1                                             32.0    0.50 │
-//! ├─▼ virtual disk ──────────────────────────────────────────────────────────┤
-//! │ win2012 scsi0:1 PVSCSI            64    64.0 ██████████                  │
+//!                                    limit  in use             waiting       ms
+//! ┌─▼ guest ────────────────────────────────────   33 % ████████─────────────────┐
+//! │ win2012 scsi0:1                                                32.0    0.489 │
+//! ├─▼ virtual disk ──────────────────────────────────────────────────────────────┤
+//! │ win2012 scsi0:1 PVSCSI               64    64.0 ██████████                   │
 //! ```
 //!
 //! A box names its queues, the busiest first: limit, mean use, who waits for a place and how
@@ -14,6 +14,8 @@
 //! array's answer.
 
 use std::fmt::Write;
+
+use anstyle::Style;
 
 use crate::{
     stack::{Level, LevelKind, Queue, Stack},
@@ -25,8 +27,12 @@ const FIGURES: usize = 10 + 8 + 1 + BAR + 9 + 9;
 const BAR: usize = 10;
 /// Columns of the stair in the lids.
 const STAIR: usize = 24;
+/// Columns of a lid besides the title, the note and the line between them.
+const LID: usize = 3 + 2 + 1 + 8 + STAIR + 1;
+/// The least share of the time that is seen in a lid.
+const SHARE_MIN: f64 = 0.005;
 /// The narrowest picture and the widest.
-const WIDTHS: std::ops::RangeInclusive<usize> = 72..=110;
+const WIDTHS: std::ops::RangeInclusive<usize> = 76..=112;
 
 /// Draws the stack in at most `width` columns, at most `rows` queues a level.
 pub(crate) fn render(stack: &Stack, rows: usize, width: usize) -> String {
@@ -57,7 +63,7 @@ pub(crate) fn render(stack: &Stack, rows: usize, width: usize) -> String {
     out
 }
 
-/// The upper edge of a box.
+/// The upper edge of a box: the level, its share of the time, its step of the stair.
 fn lid(
     level: &Level,
     stack: &Stack,
@@ -66,32 +72,36 @@ fn lid(
     width: usize,
 ) -> String {
     let title = level.kind.title();
-    let share = if stack.total_ms > 0.0 { level.ms / stack.total_ms } else { 0.0 };
-    let percent = if share >= 0.005 { format!("{:.0} %", share * 100.0) } else { String::new() };
     let is_longest = stack.longest() == Some(level.kind);
-    let note = if is_longest { "most of the time" } else { "" };
-    let at = |ms: f64| {
-        let column = ms / stack.total_ms.max(f64::MIN_POSITIVE) * STAIR as f64;
-        (column.round() as usize).min(STAIR)
+    let is_below = matches!(level.kind, LevelKind::Fabric | LevelKind::Array);
+    let style = if is_longest && !is_below { BAD } else { BOLD };
+    let note = if is_longest { " most of the time " } else { "" };
+    let share = level.ms / stack.total_ms.max(f64::MIN_POSITIVE);
+    let percent = match share >= SHARE_MIN {
+        true => format!(" {:>6} ", format!("{:.0} %", share * 100.0)),
+        false => styled(DIM, &"─".repeat(8)),
     };
-    let (from, to) = (at(before_ms), at(before_ms + level.ms));
-    let to = if share >= 0.005 { to.max(from + 1).min(STAIR) } else { from };
-    let rest = width - 2 - 3 - title.chars().count() - 1 - 1 - 6 - 1 - STAIR - 1;
-    let line = rest - if note.is_empty() { 0 } else { note.len() + 2 };
-    let above_array = is_longest && !matches!(level.kind, LevelKind::Fabric | LevelKind::Array);
-    let style = if above_array { BAD } else { BOLD };
-    let mut out = styled(DIM, &format!("{}─", corners.0));
-    let _ = write!(out, "▼ {} {}", styled(BOLD, title), styled(DIM, &"─".repeat(line)));
-    if is_longest {
-        let _ = write!(out, " {} ", styled(style, note));
-    }
-    let gap = if percent.is_empty() { "─".repeat(8) } else { format!(" {percent:>6} ") };
-    let gap = if percent.is_empty() { styled(DIM, &gap) } else { gap };
-    let _ = write!(out, "{gap}{}", styled(DIM, &"─".repeat(from)));
-    let _ = write!(out, "{}", styled(style, &"█".repeat(to.saturating_sub(from))));
-    let edge = format!("{}─{}", "─".repeat(STAIR - to.max(from)), corners.1);
-    let _ = writeln!(out, "{}", styled(DIM, &edge));
-    out
+    let line = width.saturating_sub(LID + title.len() + note.len());
+    format!(
+        "{}▼ {} {}{}{percent}{}{}\n",
+        styled(DIM, &format!("{}─", corners.0)),
+        styled(BOLD, title),
+        styled(DIM, &"─".repeat(line)),
+        styled(style, note),
+        stair(before_ms, level.ms, stack.total_ms, style),
+        styled(DIM, &format!("─{}", corners.1)),
+    )
+}
+
+/// The step of a level: as wide as its share of the time, behind those before it.
+fn stair(before_ms: f64, ms: f64, total_ms: f64, style: Style) -> String {
+    let total_ms = total_ms.max(f64::MIN_POSITIVE);
+    let at = |ms: f64| ((ms / total_ms * STAIR as f64).round() as usize).min(STAIR);
+    let is_seen = ms / total_ms >= SHARE_MIN;
+    let from = at(before_ms).min(STAIR - usize::from(is_seen));
+    let to = if is_seen { at(before_ms + ms).max(from + 1) } else { from };
+    let flat = |columns: usize| styled(DIM, &"─".repeat(columns));
+    format!("{}{}{}", flat(from), styled(style, &"█".repeat(to - from)), flat(STAIR - to))
 }
 
 /// One queue in a box.
@@ -115,4 +125,41 @@ fn line(queue: &Queue, kind: LevelKind, name_width: usize) -> String {
 /// while it is further down.
 const fn has_time(kind: LevelKind) -> bool {
     !matches!(kind, LevelKind::VirtualDisk | LevelKind::VirtualAdapter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    /// A stack of one queue a level, each with a time.
+    fn stack(levels: &[(LevelKind, f64)]) -> Stack {
+        let level = |&(kind, ms): &(LevelKind, f64)| {
+            let queue = Queue { name: "q".into(), waiting: 1.0, ms, iops: 1.0, ..Queue::default() };
+            Level { kind, queues: vec![queue], ms }
+        };
+        let levels: Vec<_> = levels.iter().map(level).collect();
+        let total_ms = levels.iter().map(|level| level.ms).sum();
+        Stack { levels, disks: Vec::new(), iops: 1.0, mib_per_s: 0.0, total_ms }
+    }
+
+    #[test]
+    fn every_line_is_as_wide_whatever_the_times_and_the_screen() {
+        use LevelKind as L;
+        let kinds = [L::Guest, L::VirtualAdapter, L::Device, L::Held, L::Adapter, L::Array];
+        for longest in kinds {
+            for width in [0, 76, 80, 500] {
+                let times = kinds.map(|kind| (kind, if kind == longest { 1e6 } else { 1e4 }));
+                let picture = render(&stack(&times), 5, width);
+                let boxes: Vec<_> = picture.lines().skip(1).map(table::width).collect();
+                assert!(boxes.iter().all(|wide| *wide == boxes[0]), "{picture}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_happened_is_a_picture_too() {
+        assert_eq!(render(&stack(&[]), 5, 80).lines().count(), 2);
+        assert_eq!(render(&stack(&[(LevelKind::Guest, 0.0)]), 5, 80).lines().count(), 4);
+    }
 }

@@ -56,15 +56,6 @@ impl Report {
         usize::from(all > 1)..all
     }
 
-    /// The window of that name.
-    pub(crate) fn find(&self, name: &str) -> Result<usize, String> {
-        let windows = &self.scenario.windows;
-        windows.iter().position(|window| window.name == name).ok_or_else(|| {
-            let known: Vec<_> = windows.iter().map(|window| window.name.as_str()).collect();
-            format!("--window {name}: there is no such window; there are {}", known.join(", "))
-        })
-    }
-
     /// The window in which an I/O takes longest; of those that are alike, the first.
     pub(crate) fn worst(&self) -> usize {
         /// Longer by less than this is no difference.
@@ -86,6 +77,15 @@ impl Report {
             .map(|samples| verdict::judge(&samples))
             .collect()
     }
+}
+
+/// The window of that name.
+pub(crate) fn find_window(scenario: &Scenario, name: &str) -> Result<usize, String> {
+    let windows = &scenario.windows;
+    windows.iter().position(|window| window.name == name).ok_or_else(|| {
+        let known: Vec<_> = windows.iter().map(|window| window.name.as_str()).collect();
+        format!("--window {name}: there is no such window; there are {}", known.join(", "))
+    })
 }
 
 /// The whole report.

@@ -43,7 +43,7 @@ impl LevelKind {
         match self {
             Self::Guest => "guest",
             Self::VirtualDisk => "virtual disk",
-            Self::VirtualAdapter => "virtual SCSI adapter",
+            Self::VirtualAdapter => "vSCSI adapter",
             Self::Device => "device queue",
             Self::Held => "held and retried",
             Self::Adapter => "paths and adapter",

@@ -82,9 +82,9 @@ impl Run {
         if self.other.is_given() {
             return self.run_both(scenario, out);
         }
+        let window = self.window_of(&scenario)?;
         let Driven { outcome, lateness } = self.drive.run(&scenario, &source, out)?;
         let report = Report::new(scenario, outcome);
-        let layout = self.layout(&report)?;
         if let Some(path) = &self.csv {
             write_samples(&report, path)?;
         }
@@ -96,6 +96,7 @@ impl Run {
         } else if self.quiet {
             out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
         } else {
+            let layout = self.layout(window.unwrap_or_else(|| report.worst()));
             out.write_all(report::render(&report, layout).as_bytes())?;
             if let Some(lateness) = &lateness {
                 write!(out, "\n{}", lateness::render(lateness))?;
@@ -125,14 +126,16 @@ impl Run {
         Ok(())
     }
 
-    fn layout(&self, report: &Report) -> Result<Layout> {
-        let window = match &self.window {
-            Some(name) => report.find(name)?,
-            None => report.worst(),
-        };
+    /// The window that was asked for; a wrong name is told before the run.
+    fn window_of(&self, scenario: &Scenario) -> Result<Option<usize>> {
+        let named = self.window.as_deref();
+        Ok(named.map(|name| report::find_window(scenario, name)).transpose()?)
+    }
+
+    fn layout(&self, window: usize) -> Layout {
         let screen = terminal_size::terminal_size_of(std::io::stdout());
         let width = screen.map(|(width, _)| usize::from(width.0));
-        Ok(Layout { window, rows: self.rows, width })
+        Layout { window, rows: self.rows, width }
     }
 
     /// Before and after, side by side.
@@ -142,13 +145,14 @@ impl Run {
         settings.extend(self.other.compare_set.iter().cloned());
         let (_, mut other) = shipped::load(source, &settings)?;
         self.override_in(&mut other)?;
+        let window = self.window_of(&scenario)?;
         let [before, after] = [scenario, other].map(|scenario| {
             let outcome = self.drive.run_fast(&scenario);
             Report::new(scenario, outcome)
         });
-        let window = self.layout(&before)?.window;
+        let window = window.unwrap_or_else(|| before.worst());
         let name = &before.scenario.windows[window].name;
-        let of_after = after.find(name).unwrap_or_else(|_| after.worst());
+        let of_after = report::find_window(&after.scenario, name).unwrap_or_else(|_| after.worst());
         let named = |source: &str, settings: &[String]| {
             let settings = settings.iter().map(|line| format!(", {line}"));
             format!("{source}{}", settings.collect::<String>())
