@@ -393,25 +393,33 @@ impl<'a> Rows<'a> {
                 (self.value(id, Counter::KernelLatency), self.value(id, Counter::QueueLatency));
             let gate = gates.remove(&id).unwrap_or(0.0);
             let limits = &self.view.limits.devices[index];
-            let why = if limits.dqlen < limits.max_queue_depth && limits.is_competing {
-                " (DSNRO)"
-            } else {
-                ""
-            };
-            parts.devices.push(Queue {
-                name: format!("{name}{why}"),
+            let mut queue = Queue {
+                name: name.clone(),
                 limit: Some(f64::from(limits.dqlen)),
                 in_use: Some(self.value(id, Counter::MeanActive)),
                 waiting: self.value(id, Counter::MeanQueued),
                 ms: (qavg - gate).max(0.0),
                 iops,
-            });
+            };
+            if !queue.is_full() && self.has_iops_limit(index) {
+                queue.name.push_str(" (IOPS limit)");
+            } else if limits.is_competing && limits.dqlen < limits.max_queue_depth {
+                queue.name.push_str(" (DSNRO)");
+            }
+            parts.devices.push(queue);
             let held = (kavg - qavg).max(0.0);
             let waiting = little(iops, held);
             parts.held.push(Queue { name, waiting, ms: held, iops, ..Queue::default() });
             let davg = self.value(id, Counter::DriverLatency);
             self.below(parts, index, iops, (davg, self.value(id, Counter::ArrayLatency)));
         }
+    }
+
+    /// Whether a disk on a device may have so many I/Os a second and no more: its I/Os wait here
+    /// although slots are free.
+    fn has_iops_limit(&self, device: usize) -> bool {
+        let mut disks = self.host.config.vdisks.iter();
+        disks.any(|disk| disk.device.index() == device && disk.allocation.limit_iops.is_some())
     }
 
     /// Mean wait at the paths of each device.

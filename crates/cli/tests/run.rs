@@ -170,3 +170,21 @@ fn a_shipped_scenario_is_run_by_its_name_and_a_file_goes_first() {
     let path = directory.path().join("s4-iodepth-1");
     assert_eq!(kavg(&["run", path.to_str().unwrap(), "-q"]).code, 1);
 }
+
+#[test]
+fn a_queue_with_free_slots_says_that_an_iops_limit_holds_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("limited.toml");
+    let text = std::fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let text = text.replace(
+        "datastore = \"prod\"\n\n[vm.sql.w",
+        "datastore = \"prod\"\nlimit = 4000\n\n[vm.sql.w",
+    );
+    std::fs::write(&file, text).unwrap();
+    let name = |path: &str| {
+        let run = json(&["run", path, "--json"]);
+        run["windows"][1]["stack"]["levels"][2]["queues"][0]["name"].as_str().unwrap().to_owned()
+    };
+    assert!(!name("two-queues.toml").ends_with(" (IOPS limit)"));
+    assert!(name(file.to_str().unwrap()).ends_with(" (IOPS limit)"));
+}
