@@ -8,7 +8,7 @@ use sim::{LogLine, Logged};
 
 use crate::{
     report::Report,
-    text::{BOLD, counted, styled},
+    text::{BOLD, clean, counted, styled},
 };
 
 /// Lines that are shown.
@@ -24,7 +24,7 @@ pub(crate) fn render(report: &Report) -> String {
     for line in lines.iter().take(LINES) {
         let host = &report.scenario.hosts[line.host].config.name;
         let at = line.at.0 as f64 / SECOND as f64;
-        let _ = writeln!(out, "{at:>12.6} s  {host}  {}", text(report, line));
+        let _ = writeln!(out, "{at:>12.6} s  {host}  {}", clean(&text(report, line)));
     }
     if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
         let _ = writeln!(out, "{:>14}  and {}", "", counted(more, "more line"));

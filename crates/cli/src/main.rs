@@ -52,6 +52,6 @@ fn refuse(error: &(dyn Error + 'static)) -> ExitCode {
     if kind == Some(io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    anstream::eprintln!("kavg: {error}");
+    anstream::eprintln!("kavg: {}", text::clean(&error.to_string()));
     ExitCode::from(2)
 }

@@ -54,7 +54,7 @@ pub(crate) fn list(verdicts: &[Verdict]) -> String {
             format!("{place}. {} ({})\n", finding.cause.title(), clean(&finding.at))
         })
         .collect();
-    if lines.is_empty() { format!("{}\n", worst.headline) } else { lines }
+    if lines.is_empty() { format!("{}\n", clean(&worst.headline)) } else { lines }
 }
 
 /// The verdicts as text: the worst host's in full, what differs on others in a line each.
@@ -77,7 +77,7 @@ pub(crate) fn render(verdicts: &[Verdict]) -> String {
         ));
     }
     for other in different.iter().take(HEADLINES) {
-        text.push_str(&format!("\n{}: {}\n", other.host, other.headline));
+        text.push_str(&format!("\n{}: {}\n", clean(&other.host), clean(&other.headline)));
     }
     if let Some(more) = different.len().checked_sub(HEADLINES).filter(|more| *more > 0) {
         text.push_str(&format!("\nand {} with verdicts of their own.\n", counted(more, "host")));

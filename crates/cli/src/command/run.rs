@@ -16,6 +16,7 @@ use crate::{
     report::{self, Layout, Report},
     shipped,
     simulate::{Drive, Driven},
+    text::clean,
     verdict,
 };
 
@@ -121,7 +122,7 @@ impl Run {
             scenario.sample_ns = every;
         }
         for warning in &scenario.warnings {
-            anstream::eprintln!("{warning}");
+            anstream::eprintln!("{}", clean(warning));
         }
         Ok(())
     }
