@@ -39,11 +39,11 @@ impl Engine {
 
     fn submit_parts(&mut self, request: Request, max: u32) {
         let children = request.bytes.div_ceil(max);
-        let parent =
-            self.parents.insert(Parent { tag: request.tag, children, status: Status::Good });
+        let (tag, status) = (request.tag, Status::Good);
+        let parent = self.parents.insert(|| Parent { tag, children, status });
         let mut lba = request.lba;
         for bytes in split::pieces(request.bytes, max) {
-            let extra = self.extras.insert(Extra { parent, ..Extra::default() });
+            let extra = self.extras.insert(|| Extra { parent, ..Extra::default() });
             self.admit(Request { lba, bytes, ..request }, extra);
             lba = lba.wrapping_add(u64::from(bytes) / 512);
         }
@@ -53,7 +53,8 @@ impl Engine {
     /// queue.
     #[inline]
     fn admit(&mut self, request: Request, extra: u32) {
-        let io = self.ios.insert(Io::new(self.now, &request, extra));
+        let now = self.now;
+        let io = self.ios.insert(|| Io::new(now, &request, extra));
         let id = request.vdisk;
         let vdisk = &mut self.vdisks[id.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
@@ -62,7 +63,7 @@ impl Engine {
             self.queue(io, id, false);
             return;
         }
-        vdisk.counters.guest_queued.enter(self.now);
+        vdisk.counters.guest_queued.enter(now);
         vdisk.guest.push(&mut self.ios, io);
         if vdisk.has_slot() {
             vdisk.wait_for_ring(id, ring);
@@ -127,9 +128,9 @@ impl Engine {
         let adapter = &mut self.adapters[path.adapter.index()];
         record.since = now;
         if adapter.is_open() {
-            let command = record.hand_over(io, path, adapter, now);
+            record.hand_over(path, adapter, now);
             let piece = self.split.piece(adapter.driver.transport);
-            self.send(command, piece);
+            self.send(io, piece);
         } else {
             record.state = State::Gated;
             path.counters.queued += 1;
@@ -140,17 +141,18 @@ impl Engine {
 
     /// To the driver, cut into pieces where the wire takes no more.
     #[inline]
-    fn send(&mut self, command: Dispatch, piece: u32) {
-        if command.bytes <= piece {
-            self.outputs.push(Output::Dispatch(command));
+    fn send(&mut self, io: u32, piece: u32) {
+        let record = &self.ios[io];
+        if record.bytes <= piece {
+            self.outputs.push(Output::Dispatch(record.command(io)));
         } else {
-            self.send_pieces(command, piece);
+            self.send_pieces(io, piece);
         }
     }
 
-    fn send_pieces(&mut self, command: Dispatch, piece: u32) {
-        let io = command.io.0;
+    fn send_pieces(&mut self, io: u32, piece: u32) {
         self.extra_of(io);
+        let command = self.ios[io].command(io);
         let pieces = command.bytes.div_ceil(piece);
         self.ios[io].pieces = pieces as u16;
         let path = &mut self.paths[command.path.index()];
@@ -260,12 +262,12 @@ impl Engine {
             path.counters.queued -= 1;
             adapter.counters.queued -= 1;
             let waited = self.now - record.since;
-            let command = record.hand_over(io, path, adapter, self.now);
+            record.hand_over(path, adapter, self.now);
             let piece = self.split.piece(adapter.driver.transport);
             if waited > 0 {
                 self.extra_of(io).gate_ns += waited;
             }
-            self.send(command, piece);
+            self.send(io, piece);
         }
     }
 

@@ -144,7 +144,7 @@ impl Engine {
     pub(crate) fn extra_of(&mut self, io: u32) -> &mut Extra {
         let record = &mut self.ios[io];
         if record.extra == NONE {
-            record.extra = self.extras.insert(Extra::default());
+            record.extra = self.extras.insert(Extra::default);
         }
         &mut self.extras[record.extra]
     }

@@ -78,18 +78,17 @@ impl Io {
 
     /// Goes to the driver, whole.
     #[inline]
-    pub(crate) const fn hand_over(
-        &mut self,
-        io: u32,
-        path: &mut Path,
-        adapter: &mut Adapter,
-        now: Time,
-    ) -> Dispatch {
+    pub(crate) const fn hand_over(&mut self, path: &mut Path, adapter: &mut Adapter, now: Time) {
         self.state = State::Active;
         self.since = now;
         self.pieces = 1;
         path.counters.active += 1;
         adapter.counters.active += 1;
+    }
+
+    /// What the driver gets; `io` is its own number.
+    #[inline]
+    pub(crate) const fn command(&self, io: u32) -> Dispatch {
         Dispatch {
             io: IoId(io),
             vdisk: VdiskId(self.vdisk),
@@ -165,16 +164,15 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T> Pool<T> {
+    /// Puts in what `make` makes, in its place: records are too large to be made elsewhere and
+    /// copied.
     #[inline]
-    pub(crate) fn insert(&mut self, item: T) -> u32 {
-        let Some(index) = self.free.pop() else { return self.grow(item) };
-        self.items[index as usize] = item;
-        index
-    }
-
-    #[cold]
-    fn grow(&mut self, item: T) -> u32 {
-        self.items.push(item);
+    pub(crate) fn insert(&mut self, make: impl Fn() -> T) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.items[index as usize] = make();
+            return index;
+        }
+        self.items.push(make());
         (self.items.len() - 1) as u32
     }
 

@@ -71,13 +71,9 @@ pub(crate) struct EventList {
 
 impl EventList {
     /// Adds an event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, event: Pending) {
-        if !self.tied.is_empty() && at == self.tied_at {
-            let later = self.tied.partition_point(|other| other.key > event.key);
-            self.tied.insert(later, event);
-            return;
-        }
+        let Pending { key, array, array_ns } = event;
         let ahead = at - self.epoch;
         match self.hole {
             Some(Hole { place, least }) if ahead < REACH => {
@@ -85,7 +81,7 @@ impl EventList {
                 self.events[place as usize] = event;
                 self.sift_down(word(ahead, place), least);
             }
-            _ => self.add(at, event),
+            _ => self.add(at, key, array, array_ns),
         }
     }
 
@@ -104,27 +100,26 @@ impl EventList {
         if at >= limit {
             return None;
         }
-        let (event, least) = self.take(top);
+        let Hole { place, least } = self.take_top(top);
         if least != NOBODY && self.time_of(self.words[least]) == at {
-            return Some((at, self.break_tie(at, event)));
+            self.gather_ties(at, place);
+            return self.tied.pop().map(|event| (at, event));
         }
-        Some((at, event))
+        Some((at, self.events[place as usize]))
     }
 
-    /// Gathers what happens at the same instant as an event just taken; the first of it.
+    /// Gathers what happens at the same instant as the event of a top just taken.
     #[cold]
-    fn break_tie(&mut self, at: Time, first: Pending) -> Pending {
+    fn gather_ties(&mut self, at: Time, mut place: u32) {
         self.tied_at = at;
-        self.tied.push(first);
         loop {
+            self.tied.push(self.events[place as usize]);
             self.close_hole();
             let top = self.words.first().copied();
             let Some(top) = top.filter(|&top| self.time_of(top) == at) else { break };
-            let (event, _) = self.take(top);
-            self.tied.push(event);
+            place = self.take_top(top).place;
         }
         self.tied.sort_unstable_by_key(|event| Reverse(event.key));
-        self.tied.pop().unwrap_or(first)
     }
 
     /// Goes on with what was out of reach, if it happens before `limit`.
@@ -133,13 +128,20 @@ impl EventList {
         let first = self.far.iter().map(|&(at, _)| at).min();
         let Some(first) = first.filter(|at| *at < limit) else { return };
         self.epoch = first;
-        for (at, event) in std::mem::take(&mut self.far) {
-            self.add(at, event);
+        for (at, Pending { key, array, array_ns }) in std::mem::take(&mut self.far) {
+            self.add(at, key, array, array_ns);
         }
     }
 
-    /// Adds an event as the last word of the heap, or to what is out of reach.
-    fn add(&mut self, at: Time, event: Pending) {
+    /// Adds an event where it belongs: to those at the present instant, as the last word of the
+    /// heap, or to what is out of reach.
+    fn add(&mut self, at: Time, key: Key, array: u32, array_ns: u64) {
+        let event = Pending { key, array, array_ns };
+        if !self.tied.is_empty() && at == self.tied_at {
+            let later = self.tied.partition_point(|other| other.key > event.key);
+            self.tied.insert(later, event);
+            return;
+        }
         let ahead = at - self.epoch;
         if ahead >= REACH {
             self.far.push((at, event));
@@ -156,13 +158,13 @@ impl EventList {
         self.sift_up(self.words.len() - 1, word(ahead, place));
     }
 
-    /// Takes the top out and leaves a hole; its event, and the least word below it.
+    /// Takes the top out and leaves a hole.
     #[inline]
-    fn take(&mut self, top: u64) -> (Pending, usize) {
+    fn take_top(&mut self, top: u64) -> Hole {
         let place = top as u32 & ((1 << PLACE_BITS) - 1);
-        let least = least_child(&self.words, 0);
-        self.hole = Some(Hole { place, least });
-        (self.events[place as usize], least)
+        let hole = Hole { place, least: least_child(&self.words, 0) };
+        self.hole = Some(hole);
+        hole
     }
 
     #[inline]
