@@ -183,9 +183,9 @@ pub struct DeviceCounters {
 /// Counters of a path or an adapter: a limit and those who pass it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateCounters {
-    /// The limit (AQLEN).
+    /// The limit: AQLEN, or the driver's depth.
     pub depth: u32,
-    /// Commands handed to the driver and not yet completed.
+    /// Commands that passed this gate and have not completed.
     pub active: u32,
     /// Commands waiting at this gate.
     pub queued: u32,

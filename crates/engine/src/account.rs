@@ -3,7 +3,7 @@
 //!
 //! For every single I/O, not only on average: GAVG = DAVG + KAVG and QAVG <= KAVG [CAP-A].
 
-use counters::{AdapterId, DeviceId, Direction, IoTotals, Status, Time, VdiskId};
+use counters::{AdapterId, DeviceId, Direction, IoTotals, PathId, Status, Time, VdiskId};
 
 use crate::{
     adapter::Adapter,
@@ -58,8 +58,8 @@ impl Engine {
 impl Lane<'_> {
     /// Which they are.
     #[inline]
-    pub(crate) fn ids(&self) -> (VdiskId, DeviceId, AdapterId) {
-        (VdiskId(self.io.vdisk), self.vdisk.device, self.path.adapter)
+    pub(crate) fn ids(&self) -> (VdiskId, DeviceId, PathId, AdapterId) {
+        (VdiskId(self.io.vdisk), self.vdisk.device, PathId(self.io.path), self.path.adapter)
     }
 
     /// Gives up its slot of the device, of the path and of the adapter.

@@ -3,7 +3,10 @@
 
 use counters::GateCounters;
 
-use crate::{AdapterConfig, Driver, slab::Queue};
+use crate::{
+    AdapterConfig, Driver,
+    slab::{Io, Pool, Queue, State},
+};
 
 /// A host adapter.
 #[derive(Clone, Debug)]
@@ -27,6 +30,13 @@ impl Adapter {
             staged_lun_depth: config.lun_depth,
             queue: Queue::default(),
         }
+    }
+
+    /// A command that holds a slot of its path waits here.
+    pub(crate) fn line_up(&mut self, ios: &mut Pool<Io>, io: u32) {
+        ios[io].state = State::AtAdapter;
+        self.counters.queued += 1;
+        self.queue.push(ios, io);
     }
 
     #[inline]

@@ -18,6 +18,8 @@ struct Census {
     device_slots: Vec<u32>,
     adapter_active: Vec<u32>,
     adapter_queued: Vec<u32>,
+    path_active: Vec<u32>,
+    path_queued: Vec<u32>,
 }
 
 impl Engine {
@@ -30,6 +32,7 @@ impl Engine {
         let census = self.census();
         self.check_vdisks(&census)?;
         self.check_devices(&census)?;
+        self.check_paths(&census)?;
         self.check_adapters(&census)
     }
 
@@ -44,13 +47,15 @@ impl Engine {
             device_slots: vec![0; devices],
             adapter_active: vec![0; self.adapters.len()],
             adapter_queued: vec![0; self.adapters.len()],
+            path_active: vec![0; self.paths.len()],
+            path_queued: vec![0; self.paths.len()],
         };
         for io in self.ios.indices() {
             let record = &self.ios[io];
             let vdisk = usize::from(record.vdisk);
             let device = self.vdisks[vdisk].device.index();
             let in_kernel = !matches!(record.state, State::Free | State::Guest | State::Orphan);
-            let in_slot = matches!(record.state, State::Gated | State::Active);
+            let in_slot = matches!(record.state, State::AtPath | State::AtAdapter | State::Active);
             census.guest[vdisk] += u32::from(record.state == State::Guest);
             census.active[vdisk] += u32::from(in_kernel);
             census.queued[vdisk] += u32::from(record.state == State::Queued);
@@ -60,7 +65,10 @@ impl Engine {
             if in_slot {
                 let adapter = self.paths[usize::from(record.path)].adapter.index();
                 census.adapter_active[adapter] += u32::from(record.state == State::Active);
-                census.adapter_queued[adapter] += u32::from(record.state == State::Gated);
+                census.adapter_queued[adapter] += u32::from(record.state == State::AtAdapter);
+                let path = usize::from(record.path);
+                census.path_active[path] += u32::from(record.state != State::AtPath);
+                census.path_queued[path] += u32::from(record.state == State::AtPath);
             }
         }
         census
@@ -114,6 +122,21 @@ impl Engine {
             let has_slot = device.active < counters.depth && !is_held;
             if has_slot && device.sched.is_ready(&self.worlds, self.now) {
                 return Err(format!("device {id} has a free slot and I/Os that may go"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_paths(&self, census: &Census) -> Result<(), String> {
+        for (id, path) in self.paths.iter().enumerate() {
+            let counters = &path.counters;
+            equal("ACTV of path", id, counters.active, census.path_active[id])?;
+            equal("QUED of path", id, counters.queued, census.path_queued[id])?;
+            if counters.active > counters.depth {
+                return Err(format!("path {id} is above its limit {}", counters.depth));
+            }
+            if path.has_room() && !path.queue.is_empty() {
+                return Err(format!("path {id} has room and I/Os waiting for it"));
             }
         }
         Ok(())

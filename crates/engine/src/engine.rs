@@ -94,6 +94,8 @@ impl Engine {
         engine.add_worlds(config);
         engine.add_devices(config);
         engine.refresh_gates();
+        // The limits it begins with are no change of them.
+        engine.outputs = Outputs::default();
         engine
     }
 
@@ -163,8 +165,9 @@ impl Engine {
     /// Takes one input at `now`; what follows from it is in [`Engine::poll_output`].
     ///
     /// # Errors
-    /// [`Error`], and nothing was changed: an id that the host does not have, a time before the
-    /// last one, an I/O of nothing or of a VM that is off, a setting that is refused.
+    /// [`Error`], and nothing but the passing of time took place: an id that the host does not
+    /// have, a time before the last one, an I/O of nothing or of a VM that is off, a setting that
+    /// is refused.
     #[inline(always)]
     pub fn handle_input(&mut self, now: Time, input: Input) -> Result<(), Error> {
         if now < self.now {

@@ -8,7 +8,7 @@
 //!
 //! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows).
 
-use counters::{AdapterId, DeviceId, IoId, Status, VdiskId, VscsiId};
+use counters::{AdapterId, DeviceId, IoId, PathId, Status, VdiskId, VscsiId};
 
 use crate::{
     Dispatch, Error, Output, Request,
@@ -124,18 +124,22 @@ impl Engine {
         if device.competition.count(vdisk.contender) {
             device.refresh_depth(id, &mut self.outputs);
         }
+        record.since = now;
         let path = &mut self.paths[usize::from(record.path)];
         let adapter = &mut self.adapters[path.adapter.index()];
-        record.since = now;
+        if !path.is_open() {
+            record.state = State::AtPath;
+            path.counters.queued += 1;
+            path.queue.push(&mut self.ios, io);
+            return;
+        }
+        path.counters.active += 1;
         if adapter.is_open() {
-            record.hand_over(path, adapter, now);
+            record.hand_over(adapter, now);
             let piece = self.split.piece(adapter.driver.transport);
             self.send(io, piece);
         } else {
-            record.state = State::Gated;
-            path.counters.queued += 1;
-            adapter.counters.queued += 1;
-            adapter.queue.push(&mut self.ios, io);
+            adapter.line_up(&mut self.ios, io);
         }
     }
 
@@ -199,7 +203,8 @@ impl Engine {
         lane.leave_slot();
         let depth_changed = lane.device.count_result(status);
         let adapter_waits = !lane.adapter.queue.is_empty();
-        let (vdisk, device, adapter) = lane.ids();
+        let path_waits = !lane.path.queue.is_empty();
+        let (vdisk, device, path, adapter) = lane.ids();
         if matches!(status, Status::Good | Status::CheckCondition | Status::Aborted) {
             lane.account(status, array_ns);
             lane.leave_kernel();
@@ -212,6 +217,9 @@ impl Engine {
         }
         if adapter_waits {
             self.open_adapter(adapter);
+        }
+        if path_waits {
+            self.open_path(path);
         }
         self.pump(device);
         self.open_guest(vdisk);
@@ -257,18 +265,42 @@ impl Engine {
                 return;
             }
             let Some(io) = adapter.queue.pop(&self.ios) else { return };
-            let record = &mut self.ios[io];
-            let path = &mut self.paths[usize::from(record.path)];
-            path.counters.queued -= 1;
             adapter.counters.queued -= 1;
-            let waited = self.now - record.since;
-            record.hand_over(path, adapter, self.now);
-            let piece = self.split.piece(adapter.driver.transport);
-            if waited > 0 {
-                self.extra_of(io).gate_ns += waited;
-            }
-            self.send(io, piece);
+            self.pass_adapter(io);
         }
+    }
+
+    /// Lets what waits for a path pass, as far as it has room.
+    pub(crate) fn open_path(&mut self, id: PathId) {
+        loop {
+            let path = &mut self.paths[id.index()];
+            if !path.has_room() {
+                return;
+            }
+            let Some(io) = path.queue.pop(&self.ios) else { return };
+            path.counters.queued -= 1;
+            path.counters.active += 1;
+            let adapter = &mut self.adapters[path.adapter.index()];
+            if adapter.is_open() {
+                self.pass_adapter(io);
+            } else {
+                adapter.line_up(&mut self.ios, io);
+            }
+        }
+    }
+
+    /// To the driver after a wait at its path or at the adapter, which is counted apart.
+    fn pass_adapter(&mut self, io: u32) {
+        let waited = self.now - self.ios[io].since;
+        if waited > 0 {
+            self.extra_of(io).gate_ns += waited;
+        }
+        let record = &mut self.ios[io];
+        let adapter = self.paths[usize::from(record.path)].adapter;
+        let adapter = &mut self.adapters[adapter.index()];
+        record.hand_over(adapter, self.now);
+        let piece = self.split.piece(adapter.driver.transport);
+        self.send(io, piece);
     }
 
     /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.

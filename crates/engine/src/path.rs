@@ -1,6 +1,9 @@
 //! Paths and the policies that choose among them: fixed, most recently used, round robin by I/Os
 //! or bytes, round robin by latency [ELA, DOC67].
 //!
+//! A path takes as many commands as its driver's depth. As long as the device's limit is that of
+//! one path, nothing waits here; it does when the limit is the sum over several.
+//!
 //! Active-optimised paths are used; others only when no such path is up. A device without a path
 //! holds its queue (all paths down).
 
@@ -8,12 +11,18 @@ use alloc::vec::Vec;
 
 use counters::{AdapterId, DeviceId, GateCounters, PathId, Status, Time};
 
-use crate::{PathConfig, PathPolicy, slab::Io};
+use crate::{
+    PathConfig, PathPolicy,
+    slab::{Io, Queue},
+};
 
 /// A path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
+    /// Its `active` commands hold a slot of the path, with the driver or at the adapter.
     pub(crate) counters: GateCounters,
+    /// What waits for a slot of it.
+    pub(crate) queue: Queue,
     pub(crate) device: DeviceId,
     pub(crate) adapter: AdapterId,
     pub(crate) up: bool,
@@ -29,6 +38,7 @@ impl Path {
     pub(crate) fn new(config: &PathConfig) -> Self {
         Self {
             counters: GateCounters::default(),
+            queue: Queue::default(),
             device: config.device,
             adapter: config.adapter,
             up: true,
@@ -37,6 +47,17 @@ impl Path {
             sampled: 0,
             sampled_ns: 0,
         }
+    }
+
+    #[inline]
+    pub(crate) const fn has_room(&self) -> bool {
+        self.counters.active < self.counters.depth
+    }
+
+    /// Whether a command may pass without waiting behind others.
+    #[inline]
+    pub(crate) const fn is_open(&self) -> bool {
+        self.queue.is_empty() && self.has_room()
     }
 
     /// What came back over a path that went down after the command was sent did not come back.

@@ -78,6 +78,9 @@ impl Engine {
             self.outputs.push(Output::Event(Event::AllPathsDown { device }));
         }
         self.refresh_base(device);
+        if !up {
+            self.leave_path(id);
+        }
         self.pump(device);
         Ok(())
     }
@@ -95,6 +98,9 @@ impl Engine {
             }
         }
         adapter_ids(self).for_each(|id| self.open_adapter(id));
+        for index in 0..self.paths.len() {
+            self.open_path(PathId::new(index));
+        }
         for index in 0..self.devices.len() {
             self.pump(counters::DeviceId::new(index));
         }
@@ -119,7 +125,7 @@ impl Engine {
                 device.queued -= 1;
                 device.sched.remove(&mut self.worlds, &mut self.ios, world, io);
             }
-            State::Gated => self.leave_gate(io),
+            State::AtPath | State::AtAdapter => self.leave_gate(io),
             State::Active => return self.recall(io),
             State::Held | State::Free | State::Orphan => {}
         }
@@ -130,15 +136,35 @@ impl Engine {
         self.end(io, Status::Aborted);
     }
 
+    /// Gives up its slot of the device while it waits for its path or at the adapter.
     fn leave_gate(&mut self, io: u32) {
-        let (vdisk, device, adapter) = self.lane(io).ids();
-        let path = &mut self.paths[usize::from(self.ios[io].path)];
-        path.counters.queued -= 1;
-        let adapter = &mut self.adapters[adapter.index()];
-        adapter.counters.queued -= 1;
-        adapter.queue.remove(&mut self.ios, io);
+        let (vdisk, device, path, adapter) = self.lane(io).ids();
+        let path = &mut self.paths[path.index()];
+        if self.ios[io].state == State::AtPath {
+            path.counters.queued -= 1;
+            path.queue.remove(&mut self.ios, io);
+        } else {
+            path.counters.active -= 1;
+            let adapter = &mut self.adapters[adapter.index()];
+            adapter.counters.queued -= 1;
+            adapter.queue.remove(&mut self.ios, io);
+        }
         self.vdisks[vdisk.index()].counters.slots.leave(self.now);
         self.devices[device.index()].active -= 1;
+    }
+
+    /// What waits for a path that went down takes another one.
+    fn leave_path(&mut self, id: PathId) {
+        for io in self.ios.indices() {
+            let record = &self.ios[io];
+            let waits = matches!(record.state, State::AtPath | State::AtAdapter);
+            if waits && record.path == id.0 {
+                let (vdisk, waited) = (VdiskId(record.vdisk), self.now - record.since);
+                self.leave_gate(io);
+                self.extra_of(io).gate_ns += waited;
+                self.queue(io, vdisk, true);
+            }
+        }
     }
 
     /// What the driver has is recalled; its record stays until the answers have come.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use counters::{IoId, Op, PathId, Status, Time, VdiskId};
 
-use crate::{Dispatch, Request, adapter::Adapter, path::Path};
+use crate::{Dispatch, Request, adapter::Adapter};
 
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -21,8 +21,10 @@ pub(crate) enum State {
     Guest,
     /// Waits for a slot of the device.
     Queued,
-    /// Holds a slot and waits at an adapter.
-    Gated,
+    /// Holds a slot of the device and waits for one of its path.
+    AtPath,
+    /// Holds a slot of the device and of its path, and waits at the adapter.
+    AtAdapter,
     /// With the driver.
     Active,
     /// Waits for the moment to be sent again.
@@ -78,11 +80,10 @@ impl Io {
 
     /// Goes to the driver, whole.
     #[inline]
-    pub(crate) const fn hand_over(&mut self, path: &mut Path, adapter: &mut Adapter, now: Time) {
+    pub(crate) const fn hand_over(&mut self, adapter: &mut Adapter, now: Time) {
         self.state = State::Active;
         self.since = now;
         self.pieces = 1;
-        path.counters.active += 1;
         adapter.counters.active += 1;
     }
 
@@ -111,7 +112,7 @@ impl Io {
 pub(crate) struct Extra {
     /// Time with the driver in earlier attempts.
     pub(crate) device_ns: u64,
-    /// Wait at an adapter.
+    /// Wait at a path or an adapter.
     pub(crate) gate_ns: u64,
     /// Time held before being sent again.
     pub(crate) hold_ns: u64,

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Bench, act, host, one_disk, wait};
-use counters::{IoId, MILLISECOND, Op, SECOND, Status, Time, VdiskId};
-use engine::{Allocation, Input, SchedPolicy};
+use counters::{AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Status, Time, VdiskId};
+use engine::{Allocation, DepthMode, Input, PathConfig, SchedPolicy};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {
@@ -81,4 +81,36 @@ fn an_aborted_hold_does_not_shorten_the_hold_of_the_next_io_in_its_place() {
     bench.now = Time(500 * MILLISECOND);
     bench.input(Input::Tick);
     assert_eq!(bench.out, [IoId(0)]);
+}
+
+#[test]
+fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
+    let mut host = one_disk(SchedPolicy::Mclock, Allocation::default());
+    host.depth_mode = DepthMode::SumOfActivePaths;
+    host.paths.push(PathConfig {
+        name: "vmhba1:C0:T1:L0".into(),
+        device: DeviceId(0),
+        adapter: AdapterId(0),
+        optimized: true,
+    });
+    let mut bench = Bench::new(host);
+    for _ in 0..40 {
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+    }
+    // DQLEN is 2 x 32, but the fixed policy sends everything down the first path.
+    let counters = bench.engine.counters();
+    assert_eq!((counters.devices[0].depth, counters.devices[0].active.now()), (64, 40));
+    assert_eq!((counters.paths[0].active, counters.paths[0].queued), (32, 8));
+    assert_eq!(bench.out.len(), 32);
+
+    // What waits for a path that goes down takes the other one.
+    bench.input(Input::Path { path: PathId(0), up: false });
+    let counters = bench.engine.counters();
+    assert_eq!((counters.paths[0].active, counters.paths[0].queued), (32, 0));
+    assert_eq!(counters.devices[0].depth, 32);
+    while let Some(io) = bench.out.pop() {
+        bench.answer(io, Status::Good);
+    }
+    // What was down the lost path is sent again, down the other one.
+    assert_eq!(bench.engine.counters().paths[1].io[0].commands, 40);
 }

@@ -87,7 +87,6 @@ impl Score {
     }
 
     /// The causes that stay below the bar.
-    #[cfg(test)]
     pub(crate) fn below_the_bar(&self) -> Vec<&'static str> {
         let below = |tally: &Tally| tally.precision() < BAR || tally.recall() < BAR;
         self.causes.iter().filter(|(_, tally)| below(tally)).map(|(cause, _)| cause.key()).collect()
@@ -113,7 +112,12 @@ impl Score {
             );
         }
         let [healthy, silent] = self.healthy;
+        let below = self.below_the_bar();
+        let below = if below.is_empty() { "none".to_owned() } else { below.join(", ") };
         table
-            + &format!("\nNothing wrong: {silent} of {healthy} such captures without a finding.\n")
+            + &format!(
+                "\nNothing wrong: {silent} of {healthy} such captures without a finding.\n\
+                 Below {BAR}: {below}.\n"
+            )
     }
 }

@@ -4,7 +4,7 @@
 //! A condition that is met by far is sure. One that is met barely, or that barely fails, is
 //! borderline: whoever names it is not wrong, and whoever does not is not either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, IoTotals, Kind, Recording, Time};
 use diagnose::{Cause, Threshold};
@@ -16,6 +16,8 @@ use sim::{Outcome, WindowView};
 const BY_FAR: f64 = 1.5;
 /// Mean use of a queue from which it is surely full, and below which it surely is not.
 const FULL: [f64; 2] = [0.85, 0.5];
+/// Part of the time below the host from which a wait in it counts, however short it is.
+const WORTH_NAMING: f64 = 0.25;
 /// Samples that a fault must last to be sure.
 const LASTING: f64 = 3.0;
 /// Commands that a path must have carried to be missed.
@@ -118,6 +120,18 @@ impl Inside<'_> {
         if unloaded < Threshold::FlashMs.info().flash { info.flash } else { info.classic }
     }
 
+    /// The threshold that surely counts: flash that is loaded from the first sample to the last
+    /// never shows that it is flash.
+    fn shown_limit(&self, device: usize, entity: EntityId, threshold: Threshold) -> f64 {
+        let davg = (0..self.samples).map(|s| self.at(entity, Counter::DriverLatency, s));
+        let quickest = davg.filter(|davg| *davg > 0.0).fold(f64::INFINITY, f64::min);
+        if quickest < Threshold::FlashMs.info().flash {
+            self.limit(device, threshold)
+        } else {
+            threshold.info().classic
+        }
+    }
+
     fn totals(&self, vdisk: usize) -> IoTotals {
         let mut totals = IoTotals::default();
         self.whole.counters.vdisks[vdisk].io.iter().for_each(|io| totals.add(io));
@@ -156,8 +170,10 @@ impl Inside<'_> {
         let base = f64::from(self.whole.limits.devices[device].max_queue_depth);
         let depth = |sample| self.at(entity, Counter::DeviceQDepth, sample) / base;
         let low = self.ratios(|sample| share(1.0 - depth(sample), [1.0 - LOW, f64::MIN_POSITIVE]));
-        let moved = (0..self.samples).any(|sample| depth(sample) < 1.0);
-        low.or(moved.then_some(false))
+        let depths: BTreeSet<u64> = (0..self.samples).map(|s| depth(s).to_bits()).collect();
+        let moves = depths.len() > 2;
+        low.map(|sure| sure && moves)
+            .or((depths != BTreeSet::from([1.0_f64.to_bits()])).then_some(false))
     }
 
     /// Whether the device queue was full, and by which limit.
@@ -170,33 +186,47 @@ impl Inside<'_> {
     ) -> Option<bool> {
         let limits = self.whole.limits.devices[device];
         let competed = self.whole.counters.devices[device].engagements > 0;
-        let least_ms = self.limit(device, Threshold::KavgMs);
-        let ratio = |sample: usize| {
+        let limits_ms = [
+            self.shown_limit(device, entity, Threshold::KavgMs),
+            self.limit(device, Threshold::KavgMs),
+        ];
+        let ratio = |sample: usize, least_ms: f64| {
             let rate = self.at(entity, Counter::Commands, sample).max(f64::MIN_POSITIVE);
             let waiting = self.at(entity, Counter::MeanQueued, sample);
             let depth = self.at(entity, Counter::DeviceQDepth, sample).max(1.0);
             let used = self.at(entity, Counter::MeanActive, sample) / depth;
-            share(used, FULL).min(waiting).min(waiting * 1000.0 / rate / least_ms)
+            let counts =
+                least_ms.min(WORTH_NAMING * self.at(entity, Counter::DriverLatency, sample));
+            share(used, FULL)
+                .min(waiting)
+                .min(waiting * 1000.0 / rate / counts.max(f64::MIN_POSITIVE))
         };
-        let by = |dsnro: bool| {
-            self.ratios(|sample| {
-                let depth = self.at(entity, Counter::DeviceQDepth, sample) as u32;
-                let by_dsnro = competed && depth == limits.dsnro;
-                if by_dsnro == dsnro { ratio(sample) } else { 0.0 }
-            })
+        let is_dsnro = |sample: usize| {
+            competed && self.at(entity, Counter::DeviceQDepth, sample) as u32 == limits.dsnro
         };
+        let met = |counts: &dyn Fn(usize) -> bool| {
+            let [shown, hidden] = limits_ms.map(|least_ms| {
+                let ratio = |s: usize| if counts(s) { ratio(s, least_ms) } else { 0.0 };
+                self.ratios(ratio)
+            });
+            shown.or(hidden.map(|_| false))
+        };
+        let by = |dsnro: bool| met(&|sample| is_dsnro(sample) == dsnro);
         let unless_throttled = |met: Option<bool>| met.map(|sure| sure && !throttled);
         let (by_dsnro, by_driver) = (unless_throttled(by(true)), unless_throttled(by(false)));
-        // Where both limits are the same number, raising one alone changes nothing.
-        let both = limits.dsnro >= limits.max_queue_depth;
-        let (dsnro, driver) = if both {
-            (by_dsnro.map(|_| false), by_driver.or(by_dsnro))
+        // Where both limits are the same number, raising one alone changes nothing: either name
+        // is right then.
+        let vms: BTreeSet<_> =
+            self.disks_on(device).map(|disk| self.host.config.vdisks[disk].vm.index()).collect();
+        let both = limits.dsnro == limits.max_queue_depth && vms.len() > 1;
+        let (by_dsnro, by_driver) = if both {
+            (by_dsnro.or(by_driver), by_dsnro.or(by_driver).map(|_| false))
         } else {
             (by_dsnro, by_driver)
         };
-        let full = self.ratios(ratio);
-        self.note(Cause::Dsnro, name, dsnro);
-        self.note(Cause::DeviceDepth, name, driver);
+        let full = met(&|_| true);
+        self.note(Cause::Dsnro, name, by_dsnro);
+        self.note(Cause::DeviceDepth, name, by_driver);
         full
     }
 
@@ -224,6 +254,7 @@ impl Inside<'_> {
     /// Whether the array delayed I/Os by a policy: what it took beyond its service.
     fn held_back(&self, device: usize) -> Option<bool> {
         const HELD: f64 = 2.0;
+        const CONTRAST: f64 = 4.0;
         let least_ms = self.limit(device, Threshold::QosMs);
         let of_disk = |disk: usize| {
             let target = self.host.targets[disk];
@@ -233,18 +264,22 @@ impl Inside<'_> {
             let commands = totals.commands.max(1) as f64;
             let delay_ms = totals.device_ns as f64 / 1e6 / commands - 2.0 * self.unloaded_ms(disk);
             let delayed = delay_ms * commands / self.seconds() / 1000.0;
-            lasting(&[(delayed / HELD).min(delay_ms / least_ms); 2])
+            let contrast = delay_ms / self.unloaded_ms(disk) / CONTRAST;
+            lasting(&[(delayed / HELD).min(delay_ms / least_ms).min(contrast); 2])
         };
         self.disks_on(device).filter_map(of_disk).reduce(|a, b| a || b)
     }
 
     fn slow(&self, device: usize, entity: EntityId) -> Option<bool> {
-        let limit = self.limit(device, Threshold::DavgMs);
-        self.ratios(|sample| {
-            let davg = self.at(entity, Counter::DriverLatency, sample);
-            let in_flight = self.at(entity, Counter::Commands, sample) * davg / 1000.0;
-            (davg / limit).min(in_flight)
-        })
+        let slow = |limit: f64| {
+            self.ratios(|sample| {
+                let davg = self.at(entity, Counter::DriverLatency, sample);
+                let in_flight = self.at(entity, Counter::Commands, sample) * davg / 1000.0;
+                (davg / limit).min(in_flight)
+            })
+        };
+        let shown = slow(self.shown_limit(device, entity, Threshold::DavgMs));
+        shown.or(slow(self.limit(device, Threshold::DavgMs)).map(|_| false))
     }
 
     fn aborted(&self, entity: EntityId, limit: f64) -> Option<bool> {
@@ -262,7 +297,13 @@ impl Inside<'_> {
             let least = |threshold| {
                 devices.iter().map(|d| self.limit(*d, threshold)).fold(f64::INFINITY, f64::min)
             };
-            let (wait_ms, slow_ms) = (least(Threshold::QavgMs), least(Threshold::DavgMs));
+            let wait_ms = least(Threshold::QavgMs);
+            let shown = |device: &usize| {
+                let name = &self.host.config.devices[*device].name;
+                let entity = self.recording.find(Kind::Device, name)?;
+                Some(self.shown_limit(*device, entity, Threshold::DavgMs))
+            };
+            let slow_ms = devices.iter().filter_map(shown).fold(f64::INFINITY, f64::min);
             let full = self.ratios(|sample| {
                 let wait = self.at(entity, Counter::QueueLatency, sample);
                 let rate = self.at(entity, Counter::Commands, sample);
@@ -307,7 +348,8 @@ impl Inside<'_> {
             let (totals, limited) = (self.totals(disk), config.allocation.limit_iops.is_some());
             let waiting = totals.queue_ns as f64 / 1e9 / self.seconds();
             let wait_ms = totals.queue_ns as f64 / 1e6 / totals.commands.max(1) as f64;
-            let ratio = waiting.min(wait_ms / self.limit(device, Threshold::KavgMs));
+            let part = totals.queue_ns as f64 / totals.device_ns.max(1) as f64 / WORTH_NAMING;
+            let ratio = waiting.min(part).min(wait_ms / self.limit(device, Threshold::KavgMs));
             let device = self.host.config.devices[device].name.clone();
             let met = if limited { lasting(&[ratio; 2]) } else { None };
             self.note(Cause::IopsLimit, &device, met);

@@ -202,7 +202,10 @@ impl<'a> Device<'a> {
     /// Finds the samples with load, the profile that fits, and whether the queue is full.
     fn judge(&mut self, samples: usize, thresholds: &'a Thresholds) {
         let limits = self.limits;
-        self.busy.extend((0..samples).filter(|&sample| is_busy(&self.flow, limits, sample)));
+        let trickles = mean(self.flow.commands.every()) < limits.get(Threshold::MinIops);
+        let is_busy = |sample: &usize| is_busy(&self.flow, limits, trickles, *sample);
+        let busy: Vec<usize> = (0..samples).filter(is_busy).collect();
+        self.busy = busy;
         if self.busy.is_empty() {
             return;
         }
@@ -240,12 +243,13 @@ impl<'a> Device<'a> {
 }
 
 /// Whether a row has load worth judging. Latency below one I/O per second never is, and neither
-/// is a trickle that leaves the device empty [CAP-A].
-fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, sample: usize) -> bool {
+/// is a trickle that leaves the device empty, or that is below that rate over the whole recording
+/// and only comes in clusters [CAP-A].
+fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
+    let stands = flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding);
     rate >= limits.get(Threshold::MinIops)
-        && (rate >= limits.get(Threshold::BusyIops)
-            || flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding))
+        && (rate >= limits.get(Threshold::BusyIops) || stands && !trickles)
 }
 
 impl<'a> World<'a> {

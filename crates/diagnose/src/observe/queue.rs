@@ -56,13 +56,15 @@ pub(crate) enum Motion {
 #[derive(Clone, Debug)]
 pub(crate) struct FullQueue {
     pub(crate) spell: Spell,
-    /// The limit that was in force most of the time.
+    /// The limit that was in force in most of the samples in which it was reached.
     pub(crate) depth: f64,
     /// Mean commands waiting.
     pub(crate) waiting: f64,
     /// Mean wait of a command, in milliseconds.
     pub(crate) wait_ms: f64,
-    /// VMs that compete for it.
+    /// VMs that send anything to it.
+    pub(crate) tenants: usize,
+    /// Those of them that compete for it.
     pub(crate) competitors: usize,
     /// Whether it is full in bursts that the samples mostly miss.
     pub(crate) in_bursts: bool,
@@ -80,6 +82,10 @@ impl FullQueue {
 
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
+
+/// Part of the time below the host from which a wait counts, however short it is: a queue that
+/// adds a quarter to a command's latency is worth naming [S0: anything but zero].
+const WORTH_NAMING: f64 = 0.25;
 
 impl Device<'_> {
     /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
@@ -112,8 +118,8 @@ impl Device<'_> {
         let limit = |threshold| self.limits.get(threshold);
         let waiting = |s| super::flow::little(self.flow.rate(s), self.slot_wait_ms(s));
         let spell = Spell::find(&self.busy, |sample| {
-            self.slot_wait_ms(sample) >= limit(Threshold::KavgMs)
-                && waiting(sample) >= limit(Threshold::Waiting)
+            let counts = limit(Threshold::KavgMs).min(WORTH_NAMING * self.flow.davg(sample));
+            self.slot_wait_ms(sample) >= counts && waiting(sample) >= limit(Threshold::Waiting)
         })?;
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
@@ -122,14 +128,22 @@ impl Device<'_> {
             return None;
         }
         Some(FullQueue {
-            depth: most_frequent(self.queue.dqlen.over(&spell.samples))?,
+            depth: self.limit_when_full(&spell)?,
             waiting: spell.mean(waiting),
             wait_ms: self.flow.per_command(&spell.samples, |_, sample| self.slot_wait_ms(sample)),
+            tenants: self.tenants(&spell.samples).len(),
             competitors,
             in_bursts,
             caught: spell.share(|sample| self.queue.is_caught_full(sample)),
             spell,
         })
+    }
+
+    /// The limit in force in most of the samples in which it is reached.
+    fn limit_when_full(&self, spell: &Spell) -> Option<f64> {
+        let dqlen = self.queue.dqlen;
+        let full: Vec<usize> = spell.samples.iter().copied().filter(|s| self.is_full(*s)).collect();
+        most_frequent(dqlen.over(&full)).or_else(|| most_frequent(dqlen.over(&spell.samples)))
     }
 
     /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
@@ -167,6 +181,9 @@ impl Device<'_> {
             [low, _, high] if !halves_and_climbs(&depths) => {
                 Motion::TwoLevels { low: *low, high: *high }
             }
+            [low, .., high] if is_staircase(&depths, &levels) => {
+                Motion::TwoLevels { low: *low, high: *high }
+            }
             _ => Motion::Moving,
         }
     }
@@ -175,6 +192,17 @@ impl Device<'_> {
     pub(crate) fn deepest(&self) -> f64 {
         largest(self.queue.dqlen.every())
     }
+}
+
+/// Whether the limit takes few values far apart, each for one time only, as when settings are
+/// tried one after the other.
+fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
+    const FEW: usize = 4;
+    const APART: f64 = 1.5;
+    let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
+    levels.len() <= FEW
+        && changes < levels.len()
+        && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
 
 /// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as
@@ -188,7 +216,15 @@ pub(crate) fn halves_and_climbs(depths: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::halves_and_climbs;
+    use super::{halves_and_climbs, is_staircase};
+
+    #[test]
+    fn settings_tried_one_after_the_other_are_a_staircase() {
+        let levels = [32.0, 64.0, 128.0, 255.0];
+        assert!(is_staircase(&[32.0, 32.0, 64.0, 64.0, 128.0, 255.0], &levels));
+        assert!(!is_staircase(&[32.0, 64.0, 128.0, 64.0, 255.0], &levels));
+        assert!(!is_staircase(&[38.0, 39.0, 64.0], &[38.0, 39.0, 64.0]));
+    }
 
     #[test]
     fn a_halved_depth_that_climbs_is_seen() {

@@ -15,9 +15,13 @@ use crate::{
 const CONTRAST: f64 = 5.0;
 /// How far the number outstanding must vary for the rate's flatness to mean anything.
 const SPREAD: f64 = 1.5;
+/// How far the rate may vary meanwhile.
+const LEVEL: f64 = 1.2;
 /// Commands in flight below which nobody is being held back.
 const HELD: f64 = 2.0;
 
+/// Commands that a peer must have completed for its latency to mean anything.
+const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
@@ -67,14 +71,14 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let spell = flat_and_slow(case, device, &device.flow)?;
     let davg = device.flow.per_command(&spell.samples, Flow::davg);
-    let inside = |share| quantile(spell.samples.iter().map(|s| device.flow.in_flight(*s)), share);
-    let spread = inside(0.9)? / inside(0.1)?.max(f64::MIN_POSITIVE);
+    let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
+    let stays = spread(&spell, |sample| device.flow.rate(sample))? <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples);
     let own = (device.quickest_ms * CONTRAST <= davg)
         .then(|| ("the same device under less load".into(), device.quickest_ms));
     let is_narrow = own.is_some() && is_narrow(device, rate);
     let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
-    let signs = [spread >= SPREAD, is_narrow, is_regulated(case, device, &spell)];
+    let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell)];
     let seen = signs.iter().filter(|sign| **sign).count() + usize::from(is_round(rate));
     let certainty = match seen {
         _ if signs == [false; 3] => return None,
@@ -83,6 +87,12 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         _ => 0.85,
     };
     Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
+}
+
+/// How many times the high values of a spell are the low ones.
+fn spread(spell: &Spell, value: impl Fn(usize) -> f64) -> Option<f64> {
+    let end = |share| quantile(spell.samples.iter().map(|sample| value(*sample)), share);
+    Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
 }
 
 /// Whether a rate, at the latency of the quick samples, needs fewer servers than an array has.
@@ -113,10 +123,11 @@ fn faster_peer(
     davg: f64,
 ) -> Option<(String, f64)> {
     let adapters = case.host.adapters_of(device);
-    let peers = case.host.busy_devices().filter(|peer| {
+    let seconds: f64 = spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
+    let peers = case.host.devices.iter().filter(|peer| {
         peer.id != device.id
             && case.host.adapters_of(peer).iter().any(|adapter| adapters.contains(adapter))
-            && peer.flow.mean_rate(&spell.samples) > 0.0
+            && peer.flow.mean_rate(&spell.samples) * seconds >= ENOUGH_COMMANDS
     });
     let latencies = peers
         .map(|peer| (peer.flow.name.to_owned(), peer.flow.per_command(&spell.samples, Flow::davg)));

@@ -18,6 +18,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
     match (device.motion(), full.competitors) {
         (Motion::Moving, _) => None,
+        (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants > 1 => None,
         (Motion::Steady, 0 | 1) => Some(0.92),
         (_, 0 | 1) => Some(0.8),
         (Motion::Steady, _) if full.depth != DSNRO_DEFAULT => Some(0.6),

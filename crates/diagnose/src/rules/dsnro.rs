@@ -8,7 +8,8 @@ use crate::{Cause, Device, Evidence, Finding, FullQueue, Motion};
 
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
-    if full.competitors < 2 {
+    let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
+    if full.tenants < 2 || (full.competitors < 2 && !lowered) {
         return None;
     }
     let facts = case.facts.device(device.flow.name);
@@ -88,7 +89,7 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
     format!(
         "{} VMs compete on {}, so its queue {slots} slots (DSNRO){}: {} commands wait {} ms each \
          in the VMkernel.",
-        full.competitors,
+        full.competitors.max(2),
         device.flow.name,
         if full.in_bursts { " and is full in bursts" } else { "" },
         number(full.waiting),

@@ -7,7 +7,9 @@ use crate::{
 };
 
 /// Part of the latency that must be wait in the VMkernel.
-const MOSTLY_WAIT: f64 = 0.5;
+const WAIT_PART: f64 = 0.2;
+/// Part of that wait that may be the path's or the adapter's.
+const PATH_PART: f64 = 0.5;
 /// The chunk by which limits count a command [src: API, LAMW `Disk.SchedCostUnit`].
 const COST_UNIT_KIB: f64 = 32.0;
 
@@ -28,9 +30,9 @@ fn held(case: &Case<'_>, device: &Device<'_>, world: &World<'_>) -> Option<Spell
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
         flow.qavg(sample) >= limit(Threshold::KavgMs)
-            && flow.qavg(sample) >= MOSTLY_WAIT * flow.gavg(sample)
+            && flow.qavg(sample) >= WAIT_PART * flow.gavg(sample)
             && flow.waiting(sample) >= limit(Threshold::Waiting)
-            && device.path_wait_ms(sample) < MOSTLY_WAIT * flow.qavg(sample)
+            && device.path_wait_ms(sample) < PATH_PART * flow.qavg(sample)
     })?;
     let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
     let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));

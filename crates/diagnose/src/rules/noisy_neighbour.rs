@@ -67,7 +67,7 @@ fn judge(
         number(worst.gavg_ms),
         number(service_ms)
     );
-    finding.standing = full.waiting;
+    finding.standing = holder.slots + full.waiting;
     finding.evidence = queue_evidence(device, &full.spell);
     finding.evidence.extend([
         Evidence::new(format!("slots held by {}", holder.name), holder.slots, ""),

@@ -4,9 +4,19 @@
 use super::{Case, adaptive_throttling, changes, number, queue_evidence};
 use crate::{Cause, Device, Evidence, Finding, Flow, Motion, Spell, Threshold};
 
+/// Depths that it must have had: Storage I/O Control sets a new one every few seconds
+/// [ELA 2012-07], a person does not.
+const LEVELS: usize = 5;
+
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         if device.motion() != Motion::Moving || adaptive_throttling::applies(case, device) {
+            return None;
+        }
+        let mut depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+        depths.sort_unstable_by(f64::total_cmp);
+        depths.dedup();
+        if depths.len() < LEVELS {
             return None;
         }
         let base = device.deepest();

@@ -84,7 +84,9 @@ fn plateau<'a>(
 ) -> Option<Cap<'a>> {
     let spell = Spell::find(busy, |sample| is_at(disk.outstanding(sample), limit))?;
     let sampled = sampled(case, disk, &spell);
-    if !is_flat(case, &spell, |sample| disk.outstanding(sample)) || !is_reached(&sampled, limit) {
+    let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
+    let reached = is_reached(if sampled.is_empty() { &inside } else { &sampled }, limit);
+    if !reached || !is_flat(case, &spell, |sample| disk.outstanding(sample)) {
         return None;
     }
     let certainty = match (disk.controller, sampled.is_empty()) {
@@ -105,10 +107,10 @@ fn plateau<'a>(
     })
 }
 
-/// Whether the samples come up to the cap and stay there. Without samples nothing speaks against.
+/// Whether the samples, or where there are none the means, come up to the cap and stay there.
 fn is_reached(sampled: &[f64], limit: u32) -> bool {
     let cap = f64::from(limit);
-    let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return true };
+    let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };
     let most = largest(sampled.iter().copied());
     let reached = REACHED[usize::from(sampled.len() > FEW)];
     is_at(middle, limit) && (reached * cap..=ABOVE * cap).contains(&most)
