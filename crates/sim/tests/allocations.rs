@@ -10,7 +10,10 @@ use counters::{MILLISECOND, Time};
 use engine::Engine;
 use model::Arrival;
 use scenario::Scenario;
-use sim::{Watch, bench::MODELS};
+use sim::{
+    Watch,
+    bench::{MODELS, Model},
+};
 
 thread_local! {
     /// Of this thread: allocations so far, and bytes that are allocated now.
@@ -62,11 +65,11 @@ fn an_io_allocates_nothing_once_warm() {
         let ios = sim::run(&scenario, 1, &()).ios;
         (ios, ALLOCATIONS.get() - before)
     };
-    for index in 0..MODELS.len() {
+    for (index, Model { name, .. }) in MODELS.iter().enumerate() {
         let (few, warm) = run(index, 50 * MILLISECOND);
         let (many, longer) = run(index, 100 * MILLISECOND);
         assert!(many > few + 1000);
-        assert_eq!(longer, warm, "{}: {} more I/Os", MODELS[index].name, many - few);
+        assert_eq!(longer, warm, "{name}: {} more I/Os", many - few);
     }
 }
 
