@@ -16,12 +16,15 @@ use sim::{Outcome, WindowView};
 const BY_FAR: f64 = 1.5;
 /// Mean use of a queue from which it is surely full, and below which it surely is not.
 const FULL: [f64; 2] = [0.85, 0.5];
-/// Part of the time below the host from which a wait in it counts, however short it is.
-const WORTH_NAMING: f64 = 0.25;
 /// Samples that a fault must last to be sure.
 const LASTING: f64 = 3.0;
 /// Commands that a path must have carried to be missed.
 const CARRIED: f64 = 6_000.0;
+
+/// Part of the time below the host from which a wait in it counts, however short it is.
+fn worth_naming() -> f64 {
+    Threshold::WaitPercent.info().flash / 100.0
+}
 
 /// What was wrong, and whether it surely was: by cause and place.
 pub(crate) type Truth = BTreeMap<(Cause, String), bool>;
@@ -196,7 +199,7 @@ impl Inside<'_> {
             let depth = self.at(entity, Counter::DeviceQDepth, sample).max(1.0);
             let used = self.at(entity, Counter::MeanActive, sample) / depth;
             let counts =
-                least_ms.min(WORTH_NAMING * self.at(entity, Counter::DriverLatency, sample));
+                least_ms.min(worth_naming() * self.at(entity, Counter::DriverLatency, sample));
             share(used, FULL)
                 .min(waiting)
                 .min(waiting * 1000.0 / rate / counts.max(f64::MIN_POSITIVE))
@@ -348,7 +351,7 @@ impl Inside<'_> {
             let (totals, limited) = (self.totals(disk), config.allocation.limit_iops.is_some());
             let waiting = totals.queue_ns as f64 / 1e9 / self.seconds();
             let wait_ms = totals.queue_ns as f64 / 1e6 / totals.commands.max(1) as f64;
-            let part = totals.queue_ns as f64 / totals.device_ns.max(1) as f64 / WORTH_NAMING;
+            let part = totals.queue_ns as f64 / totals.device_ns.max(1) as f64 / worth_naming();
             let ratio = waiting.min(part).min(wait_ms / self.limit(device, Threshold::KavgMs));
             let device = self.host.config.devices[device].name.clone();
             let met = if limited { lasting(&[ratio; 2]) } else { None };

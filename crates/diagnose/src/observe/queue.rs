@@ -83,10 +83,6 @@ impl FullQueue {
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
 
-/// Part of the time below the host from which a wait counts, however short it is: a queue that
-/// adds a quarter to a command's latency is worth naming [S0: anything but zero].
-const WORTH_NAMING: f64 = 0.25;
-
 impl Device<'_> {
     /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
     /// adapter [CAP-A], and that part is not the device queue's.
@@ -117,8 +113,9 @@ impl Device<'_> {
     pub(super) fn find_full_queue(&self) -> Option<FullQueue> {
         let limit = |threshold| self.limits.get(threshold);
         let waiting = |s| super::flow::little(self.flow.rate(s), self.slot_wait_ms(s));
+        let part = limit(Threshold::WaitPercent) / 100.0;
         let spell = Spell::find(&self.busy, |sample| {
-            let counts = limit(Threshold::KavgMs).min(WORTH_NAMING * self.flow.davg(sample));
+            let counts = limit(Threshold::KavgMs).min(part * self.flow.davg(sample));
             self.slot_wait_ms(sample) >= counts && waiting(sample) >= limit(Threshold::Waiting)
         })?;
         const SOMETIMES: f64 = 0.2;
