@@ -98,7 +98,7 @@ impl Key {
 pub(crate) struct Tag(pub(crate) u32);
 
 impl Tag {
-    const SLOT_BITS: u32 = 20;
+    const SLOT_BITS: u32 = 16;
     /// The most threads of a workload.
     pub(crate) const SLOTS: u32 = 1 << Self::SLOT_BITS;
     /// The most workloads on a virtual disk.

@@ -185,12 +185,15 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
     }
 
-    /// Gives a workload its place on a virtual disk. What it has outstanding on another one comes
-    /// back to it all the same.
+    /// Gives a workload its place on a virtual disk, the same one when it comes back. What it has
+    /// outstanding on another one comes back to it all the same.
     pub(crate) fn seat(&mut self, player: usize, host: usize, vdisk: VdiskId) {
         let seats = &mut self.hosts[host].seats[vdisk.index()];
-        let ordinal = seats.len() as u32 % Tag::ORDINALS;
-        seats.push(player as u32);
+        let seat = seats.iter().position(|seated| *seated == player as u32);
+        let ordinal = seat.unwrap_or(seats.len()) as u32 % Tag::ORDINALS;
+        if seat.is_none() {
+            seats.push(player as u32);
+        }
         let player = &mut self.players[player];
         (player.host, player.vdisk, player.ordinal) = (host, vdisk, ordinal);
     }
