@@ -8,7 +8,7 @@ use std::{
     io::{self, Write},
 };
 
-use counters::{Counter, Entity, EntityId, Kind, Recording};
+use counters::{Counter, Entity, EntityId, Recording};
 
 /// The columns of names, in the order of [`names`].
 pub(crate) const NAMES: [&str; 6] = ["host", "kind", "object", "vm", "device", "adapter"];
@@ -50,25 +50,12 @@ pub(crate) fn names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option
     let name = |id: Option<EntityId>| id.map(|id| recording.entity(id).name.as_str());
     [
         Some(&recording.host),
-        Some(label(entity.kind)),
+        Some(entity.kind.name()),
         Some(&entity.name),
         name(entity.vm),
         name(entity.device),
         name(entity.adapter),
     ]
-}
-
-const fn label(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Adapter => "adapter",
-        Kind::Path => "path",
-        Kind::Device => "device",
-        Kind::World => "world",
-        Kind::Partition => "partition",
-        Kind::NfsVolume => "nfs volume",
-        Kind::Vm => "vm",
-        Kind::VirtualDisk => "virtual disk",
-    }
 }
 
 /// A CSV cell, quoted where it has to be.
@@ -92,6 +79,8 @@ fn iso(time_ms: i64) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use counters::Kind;
+
     use super::*;
 
     pub(crate) fn recording() -> Recording {

@@ -6,7 +6,7 @@ use capture::{
     Because, Capture, FileReport, HostInfo, HostReport, Metric, RecordCommand, VscsiHistogram,
     format_stamp,
 };
-use counters::{Direction, Kind, Recording};
+use counters::{Direction, Recording};
 
 use crate::{
     expectations::figure,
@@ -74,7 +74,7 @@ fn of_host(host: &HostInfo) -> String {
         );
     }
     let objects: Vec<_> =
-        host.objects.iter().map(|(kind, number)| counted(*number, noun(*kind))).collect();
+        host.objects.iter().map(|(kind, number)| counted(*number, kind.name())).collect();
     let _ = writeln!(out, "  {}; {}", objects.join(", "), counted(host.columns, "disk column"));
     let _ = writeln!(out, "  {} of VMs", counted(host.vm_worlds, "world"));
     out
@@ -153,7 +153,7 @@ pub(crate) fn columns(recordings: &[Recording]) -> String {
             let mean = known.iter().sum::<f64>() / known.len() as f64;
             table.row(vec![
                 clean(&recording.host),
-                noun(entity.kind).into(),
+                entity.kind.name().into(),
                 clean(&entity.name),
                 counter.info().batch_name.into(),
                 figure(known.iter().copied().fold(f64::NAN, f64::min)),
@@ -204,19 +204,5 @@ fn most_are_at_most(histogram: &VscsiHistogram) -> String {
         (Some(limit), _) => whole(limit as f64),
         (None, Some(last)) => format!("above {}", whole(last as f64)),
         (None, None) => String::new(),
-    }
-}
-
-/// What an object of a kind is called.
-pub(crate) const fn noun(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Adapter => "adapter",
-        Kind::Path => "path",
-        Kind::Device => "device",
-        Kind::World => "world",
-        Kind::Partition => "partition",
-        Kind::NfsVolume => "nfs volume",
-        Kind::Vm => "vm",
-        Kind::VirtualDisk => "virtual disk",
     }
 }

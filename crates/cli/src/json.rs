@@ -5,7 +5,7 @@ use scenario::{Bound, Window};
 use serde_json::{Map, Value, json};
 use sim::Checked;
 
-use crate::{contents::noun, log, report::Report};
+use crate::{log, report::Report};
 
 /// The whole run. Times are seconds and milliseconds as their names say; a figure that there is
 /// not is null.
@@ -52,7 +52,7 @@ fn counters(recording: &Recording) -> Value {
         }
     }
     let objects = recording.entities().iter().zip(objects).map(|(entity, counters)| {
-        json!({ "kind": noun(entity.kind), "name": entity.name, "counters": counters })
+        json!({ "kind": entity.kind.name(), "name": entity.name, "counters": counters })
     });
     json!({ "host": recording.host, "objects": objects.collect::<Vec<_>>() })
 }

@@ -28,6 +28,23 @@ pub enum Kind {
     VirtualDisk,
 }
 
+impl Kind {
+    /// What an object of this kind is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Adapter => "adapter",
+            Self::Path => "path",
+            Self::Device => "device",
+            Self::World => "world",
+            Self::Partition => "partition",
+            Self::NfsVolume => "nfs volume",
+            Self::Vm => "vm",
+            Self::VirtualDisk => "virtual disk",
+        }
+    }
+}
+
 /// The type of a virtual storage adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Controller {
