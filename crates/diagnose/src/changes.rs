@@ -62,6 +62,7 @@ fn per_device_dsnro(host: &Host<'_>, name: &str, (from, to): (u32, u32)) -> Chan
         effect: Effect::AtOnce,
         risk: String::new(),
         undo: line(from),
+        simulated: None,
     }
 }
 
@@ -81,6 +82,7 @@ fn advanced_option(host: &Host<'_>, option: &str, (from, to): (u32, u32)) -> Cha
         effect: Effect::AtOnce,
         risk: String::new(),
         undo: line(from),
+        simulated: None,
     }
 }
 
@@ -140,6 +142,7 @@ pub(crate) fn raise_driver_depth(
                repeat those that are set. Evacuate the host before the reboot."
             .into(),
         undo: format!("The same line with {from} instead, and a reboot"),
+        simulated: None,
     }
 }
 
@@ -160,6 +163,7 @@ pub(crate) fn raise_pvscsi(vm: &str) -> Change {
         effect: Effect::GuestReboot,
         risk: "One VM can then fill a device queue alone.".into(),
         undo: "Delete the registry value, or the line in modprobe.d, and reboot the guest".into(),
+        simulated: None,
     }
 }
 
@@ -179,6 +183,7 @@ pub(crate) fn spread(vm: &str) -> Change {
         effect: Effect::AtOnce,
         risk: "The load has to be spread in the guest for it to help.".into(),
         undo: "Remove the disks once their data is moved back".into(),
+        simulated: None,
     }
 }
 
@@ -192,6 +197,7 @@ pub(crate) fn look(what: impl Into<String>, esxcli: Vec<String>) -> Change {
         effect: Effect::AtOnce,
         risk: "None, it only looks.".into(),
         undo: "Nothing to undo".into(),
+        simulated: None,
     }
 }
 
@@ -220,6 +226,7 @@ pub(crate) fn limit_iops(vm: &str) -> Change {
         effect: Effect::AtOnce,
         risk: "The VM is slower whenever it would have been allowed more.".into(),
         undo: set("-1"),
+        simulated: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::Profile;
+use crate::{Profile, Simulated};
 
 macro_rules! causes {
     ($($name:ident $key:literal $title:literal $meaning:literal;)*) => {
@@ -127,7 +127,7 @@ impl Effect {
 }
 
 /// Something to do, with the lines to type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// What it does, in one sentence.
     pub what: String,
@@ -143,6 +143,9 @@ pub struct Change {
     pub risk: String,
     /// How to take it back.
     pub undo: String,
+    /// What a simulation says of it, once one was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Simulated>,
 }
 
 /// One thing that is wrong.

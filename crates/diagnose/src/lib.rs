@@ -19,6 +19,7 @@ mod observe;
 mod published;
 mod render;
 mod rules;
+mod simulated;
 mod thresholds;
 mod verdict;
 
@@ -27,6 +28,7 @@ pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use render::render_text;
+pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
 pub use verdict::diagnose;
 

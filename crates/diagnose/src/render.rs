@@ -83,6 +83,9 @@ fn change_text(out: &mut String, change: &Change) {
     }
     labelled(out, "", &format!("Risk: {}", change.risk));
     labelled(out, "", &format!("Undo: {}.", change.undo.trim_end_matches('.')));
+    if let Some(simulated) = &change.simulated {
+        labelled(out, "Simulated", &simulated.sentence);
+    }
 }
 
 fn parties(out: &mut String, label: &str, parties: &[Party]) {
