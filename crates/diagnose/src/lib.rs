@@ -27,12 +27,14 @@ pub use facts::{DeviceFacts, Facts};
 pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
+pub use observe::{Column, Flow};
 pub use render::render_text;
+pub use rules::number;
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
 pub use verdict::diagnose;
 
 pub(crate) use observe::{
-    Adapter, Device, Flow, FullQueue, Host, Motion, Path, Spell, Vdisk, World, halves_and_climbs,
+    Adapter, Device, FullQueue, Host, Motion, Path, Spell, Vdisk, World, halves_and_climbs,
     is_round, largest, little, mean, quantile, unrest_percent,
 };

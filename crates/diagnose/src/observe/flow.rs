@@ -8,11 +8,13 @@ use counters::{Counter, EntityId, Recording};
 
 use super::series::{Column, mean};
 
-/// The columns that devices, worlds, paths and adapters have in common.
+/// The columns that devices, worlds, paths and adapters have in common, by sample.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) commands: Column<'a>,
+pub struct Flow<'a> {
+    /// The name of the row.
+    pub name: &'a str,
+    /// CMDS/s.
+    pub commands: Column<'a>,
     megabytes: [Column<'a>; 2],
     davg: Column<'a>,
     kavg: Column<'a>,
@@ -21,7 +23,9 @@ pub(crate) struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+    /// The columns of an object.
+    #[must_use]
+    pub fn of(recording: &'a Recording, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
             name: &recording.entity(id).name,
@@ -34,68 +38,84 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(crate) fn rate(&self, sample: usize) -> f64 {
+    /// Commands per second; 0 where there is no number.
+    #[must_use]
+    pub fn rate(&self, sample: usize) -> f64 {
         self.commands.or_zero(sample)
     }
 
     /// DAVG; where there is none (NFS [ELA]), GAVG.
-    pub(crate) fn davg(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn davg(&self, sample: usize) -> f64 {
         self.davg.at(sample).unwrap_or_else(|| self.gavg.or_zero(sample))
     }
 
-    pub(crate) fn kavg(&self, sample: usize) -> f64 {
+    /// KAVG; 0 where there is none.
+    #[must_use]
+    pub fn kavg(&self, sample: usize) -> f64 {
         self.kavg.or_zero(sample)
     }
 
-    pub(crate) fn gavg(&self, sample: usize) -> f64 {
+    /// GAVG, or what it is the sum of.
+    #[must_use]
+    pub fn gavg(&self, sample: usize) -> f64 {
         let sum = || self.davg.or_zero(sample) + self.kavg.or_zero(sample);
         self.gavg.at(sample).unwrap_or_else(sum)
     }
 
     /// QAVG; where there is none, KAVG, which is next to always the same [QAVG].
-    pub(crate) fn qavg(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn qavg(&self, sample: usize) -> f64 {
         self.qavg.at(sample).unwrap_or_else(|| self.kavg.or_zero(sample))
     }
 
     /// QAVG alone: at a path or an adapter, KAVG holds the device queue's wait too [CAP-A].
-    pub(crate) fn own_wait_ms(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn own_wait_ms(&self, sample: usize) -> f64 {
         self.qavg.or_zero(sample)
     }
 
     /// Mean commands between the virtual adapter and the completion: what ACTV + QUED samples.
-    pub(crate) fn outstanding(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn outstanding(&self, sample: usize) -> f64 {
         little(self.rate(sample), self.gavg(sample))
     }
 
     /// Mean commands at the driver and beyond: what ACTV samples.
-    pub(crate) fn in_flight(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn in_flight(&self, sample: usize) -> f64 {
         little(self.rate(sample), self.davg(sample))
     }
 
     /// Mean commands waiting in the VMkernel: what QUED samples.
-    pub(crate) fn waiting(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn waiting(&self, sample: usize) -> f64 {
         little(self.rate(sample), self.qavg(sample))
     }
 
+    /// Mebibytes per second, read and written.
+    #[must_use]
+    pub fn mib_per_s(&self, sample: usize) -> f64 {
+        self.megabytes.iter().map(|column| column.or_zero(sample)).sum()
+    }
+
     /// Mean size of a command in KiB; 0 when unknown.
-    pub(crate) fn size_kib(&self, samples: &[usize]) -> f64 {
-        let megabytes = mean(samples.iter().map(|&sample| {
-            self.megabytes.iter().map(|column| column.or_zero(sample)).sum::<f64>()
-        }));
+    #[must_use]
+    pub fn size_kib(&self, samples: &[usize]) -> f64 {
+        let megabytes = mean(samples.iter().map(|&sample| self.mib_per_s(sample)));
         let rate = self.mean_rate(samples);
         if rate > 0.0 { megabytes * 1024.0 / rate } else { 0.0 }
     }
 
-    pub(crate) fn mean_rate(&self, samples: &[usize]) -> f64 {
+    /// The mean of commands per second over some samples.
+    #[must_use]
+    pub fn mean_rate(&self, samples: &[usize]) -> f64 {
         mean(samples.iter().map(|&sample| self.rate(sample)))
     }
 
     /// The mean over commands of a latency; 0 without commands.
-    pub(crate) fn per_command(
-        &self,
-        samples: &[usize],
-        latency: impl Fn(&Self, usize) -> f64,
-    ) -> f64 {
+    #[must_use]
+    pub fn per_command(&self, samples: &[usize], latency: impl Fn(&Self, usize) -> f64) -> f64 {
         let commands: f64 = samples.iter().map(|&sample| self.rate(sample)).sum();
         let time: f64 = samples.iter().map(|&s| self.rate(s) * latency(self, s)).sum();
         if commands > 0.0 { time / commands } else { 0.0 }

@@ -9,9 +9,11 @@ mod vdisk;
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 
-pub(crate) use flow::{Flow, little};
+pub use flow::Flow;
+pub(crate) use flow::little;
 pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
-pub(crate) use series::{Column, is_round, largest, mean, quantile, unrest_percent};
+pub use series::Column;
+pub(crate) use series::{is_round, largest, mean, quantile, unrest_percent};
 pub(crate) use spell::Spell;
 pub(crate) use vdisk::Vdisk;
 

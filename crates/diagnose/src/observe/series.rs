@@ -4,25 +4,32 @@ use counters::{Counter, EntityId, Recording};
 
 /// The column of a counter; empty where the source does not have it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Column<'a>(&'a [f64]);
+pub struct Column<'a>(&'a [f64]);
 
 impl<'a> Column<'a> {
-    pub(crate) fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
+    /// The column of a counter of an object.
+    #[must_use]
+    pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
         Self(recording.series(entity, counter).unwrap_or_default())
     }
 
     /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
     /// no counter of a host comes near.
-    pub(crate) fn at(self, sample: usize) -> Option<f64> {
+    #[must_use]
+    pub fn at(self, sample: usize) -> Option<f64> {
         const ABSURD: f64 = 1e15;
         self.0.get(sample).copied().filter(|value| (0.0..ABSURD).contains(value))
     }
 
-    pub(crate) fn or_zero(self, sample: usize) -> f64 {
+    /// One value, and 0 for none.
+    #[must_use]
+    pub fn or_zero(self, sample: usize) -> f64 {
         self.at(sample).unwrap_or(0.0)
     }
 
-    pub(crate) const fn is_there(self) -> bool {
+    /// Whether the source has the counter.
+    #[must_use]
+    pub const fn is_there(self) -> bool {
         !self.0.is_empty()
     }
 
@@ -32,7 +39,7 @@ impl<'a> Column<'a> {
     }
 
     /// The values at those samples that have one.
-    pub(crate) fn over(self, samples: &[usize]) -> impl Iterator<Item = f64> {
+    pub fn over(self, samples: &[usize]) -> impl Iterator<Item = f64> {
         samples.iter().filter_map(move |&sample| self.at(sample))
     }
 }

@@ -108,7 +108,8 @@ fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
 }
 
 /// A number as people write it: three significant digits, thousands apart.
-pub(crate) fn number(value: f64) -> String {
+#[must_use]
+pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
