@@ -1,15 +1,27 @@
-//! Whatever bytes come: no panic, and a recording that holds together.
+//! Whatever bytes come: no panic, and a recording that holds together. The fuzz targets on their
+//! seeds and on damaged seeds, with the compiler that everybody has. With `WRITE_CORPUS` set the
+//! seeds become files that the fuzzer begins with.
 
 mod common;
 
-use std::io::{Cursor, Write};
+#[path = "../../../fuzz/src/lib.rs"]
+#[allow(unreachable_pub, reason = "it is a library of its own as well")]
+mod targets;
 
-use capture::{Cut, Input, Limits, ReadOptions, cut, merge, read_inputs};
-use common::{START_MS, differences, read_bytes, small_file, written};
+use std::{
+    io::{Cursor, Write},
+    path::Path,
+};
+
+use capture::{Input, Limits, ReadOptions, merge, read_inputs};
+use common::{START_MS, differences, small_file};
 use counters::{Controller, Entity, EntityId, Format, Kind, Recording};
-use proptest::prelude::*;
+use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
 
-/// A change to a file.
+/// Inputs made of every seed.
+const CASES: u32 = 24;
+
+/// A change to an input: where, and what.
 #[derive(Clone, Debug)]
 enum Edit {
     Set(u8),
@@ -31,7 +43,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn apply(mut bytes: Vec<u8>, edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
+fn apply(mut bytes: Vec<u8>, edits: &[(Index, Edit)]) -> Vec<u8> {
     for (place, edit) in edits {
         if bytes.is_empty() {
             break;
@@ -52,70 +64,41 @@ fn apply(mut bytes: Vec<u8>, edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
     bytes
 }
 
-fn assert_sound(capture: &capture::Capture) {
-    for recording in &capture.recordings {
-        assert!(recording.times_ms.is_sorted_by(|a, b| a < b));
-        for (id, _, values) in recording.columns() {
-            assert!((id.0 as usize) < recording.entities().len());
-            assert_eq!(values.len(), recording.len());
+#[test]
+fn every_target_holds_on_its_seeds_and_on_damaged_ones() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let write = std::env::var_os("WRITE_CORPUS").is_some();
+    for (target, number, seed) in targets::seeds(&root) {
+        if write {
+            let folder = root.join("fuzz/corpus").join(target);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(format!("seed-{number}")), &seed).unwrap();
         }
+        let run = targets::TARGETS.iter().find(|row| row.0 == target).unwrap().1;
+        run(&seed);
+        let edits = prop::collection::vec((any::<Index>(), edit()), 1..6);
+        let config =
+            ProptestConfig { cases: CASES, failure_persistence: None, ..Default::default() };
+        let outcome = TestRunner::new(config).run(&edits, |edits| {
+            run(&apply(seed.clone(), &edits));
+            Ok(())
+        });
+        outcome.unwrap_or_else(|error| panic!("{target}, seed {number}: {error}"));
     }
 }
 
-fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, Edit)>> {
-    prop::collection::vec((any::<prop::sample::Index>(), edit()), 1..6)
+#[test]
+fn every_target_has_a_seed_and_a_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let seeds = targets::seeds(&root);
+    for (target, _) in targets::TARGETS {
+        assert!(seeds.iter().any(|seed| seed.0 == target), "{target}");
+        let program = std::fs::read_to_string(root.join(format!("fuzz/targets/{target}.rs")));
+        assert!(program.unwrap().contains(&format!("kavg_fuzz::{target}(bytes)")), "{target}");
+    }
 }
 
 proptest! {
-    #[test]
-    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
-        let _ = read_bytes(bytes);
-    }
-
-    #[test]
-    fn any_text_below_a_header(text in "([\",0-9./: \r-]{0,40}\n){0,6}") {
-        let header = small_file().lines().next().unwrap_or_default().to_owned();
-        if let Ok(capture) = read_bytes(format!("{header}\n{text}").into_bytes()) {
-            assert_sound(&capture);
-        }
-    }
-
-    #[test]
-    fn a_damaged_file(edits in edits()) {
-        let bytes = apply(small_file().into_bytes(), &edits);
-        let input = Input::from_bytes("test.csv", bytes.clone());
-        let _ = cut(input, &Cut::default(), &Limits::default(), &mut Vec::new());
-        match read_bytes(bytes) {
-            Ok(capture) => assert_sound(&capture),
-            Err(error) => prop_assert!(!error.to_string().contains('\n')),
-        }
-    }
-
-    #[test]
-    fn a_damaged_gzip_file(edits in edits()) {
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(small_file().as_bytes())?;
-        let input = Input::stream("-", Cursor::new(apply(gzip.finish()?, &edits)));
-        let capture = input.and_then(|input| {
-            read_inputs(vec![input], &ReadOptions::default(), &mut |_, _| ())
-        });
-        if let Ok(capture) = capture {
-            assert_sound(&capture);
-        }
-    }
-
-    #[test]
-    fn a_recording_written_is_the_recording_read(host in host()) {
-        let capture = read_bytes(written(&host)).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        let [read] = capture.recordings.as_slice() else {
-            return Err(TestCaseError::fail("one host"));
-        };
-        // Which device holds a virtual disk is guessed from series, and these are noise.
-        let read = without_disk_links(read);
-        prop_assert_eq!(differences(&read, &host), [""; 0]);
-        prop_assert_eq!(capture.report.files[0].bad_cells, 0);
-    }
-
     #[test]
     fn parts_of_a_recording_join_to_the_whole(host in host(), place: prop::sample::Index) {
         let split = place.index(host.len() + 1);
@@ -159,16 +142,6 @@ fn what_asks_for_too_much_is_refused() {
         let error = read_inputs(vec![input], &options, &mut |_, _| ()).expect_err(expected);
         assert!(error.to_string().contains(expected), "{error}");
     }
-}
-
-fn without_disk_links(recording: &Recording) -> Recording {
-    let mut recording = recording.clone();
-    for id in (0..recording.entities().len() as u32).map(EntityId) {
-        if recording.entity(id).kind == Kind::VirtualDisk {
-            recording.entity_mut(id).device = None;
-        }
-    }
-    recording
 }
 
 /// A host of random shape with random values, as precise as esxtop prints them.

@@ -1,0 +1,114 @@
+//! What the fuzzer begins with: small sound inputs of every target, made here or taken from the
+//! scenarios of the project. They stand beside the recordings, below the targets.
+
+use std::path::Path;
+
+use counters::Recording;
+
+use super::{gzip, recording::Host, written};
+
+/// Outputs of esxcli, shortened.
+const ESXCLI: [&str; 4] = [
+    "naa.600a0b80001111550000f35b93e19350\n   Display Name: Disk\n   Device Max Queue Depth: 64\n   \
+     No of outstanding IOs with competing worlds: 32\n   Queue Full Sample Size: 0\n   \
+     Queue Full Threshold: 0\n   Devfs Path: /vmfs/devices/disks/naa.600\n",
+    "naa.600a0b80001111550000f35b93e19350\n   Device Display Name: Disk\n   \
+     Path Selection Policy: VMW_PSP_RR\n   Path Selection Policy Device Config: \
+     {policy=rr,iops=1000,bytes=10485760}\n   Working Paths: vmhba1:C0:T0:L1, vmhba2:C0:T0:L1\n",
+    "HBA Name  Driver  Link State  UID               Capabilities  Description\n\
+     --------  ------  ----------  ----------------  ------------  -----------\n\
+     vmhba1    nfnic   link-up     fc.20:21          Second Level  Cisco UCS\n",
+    "Name             Type  Value  Description\n---------------  ----  -----  -----------\n\
+     lpfc_lun_queue_depth  int   64  Max number of commands to a LUN, 1 to 512\n",
+];
+
+const VSCSISTATS: &str = "\
+Histogram: latency of IOs in Microseconds (us),virtual machine worldGroupID,2099979,virtual disk \
+handleID,8194 (scsi0:1)
+min,120
+max,9000
+mean,400
+count,100
+Frequency,Histogram Bucket Limit
+10,100
+86,500
+4,1000
+0,1000
+";
+
+const KNOB_LINES: [&str; 5] = [
+    "storage core device set -d naa.600a0b80001111550000f35b93e19350 -O 64",
+    "esx-1: system module parameters set -m fnic -p fnic_max_qdepth=64",
+    "storage nmp psp roundrobin deviceconfig set -d naa.600a0b80001111550000f35b93e19350 -t iops -I 1",
+    "system settings advanced set -o /Disk/SchedQuantum -i 16",
+    "v: vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32",
+];
+
+const PARAMETER_FILES: [&str; 2] = [
+    "[global]\nbs=4k\nrw=randrw\nrwmixread=70\niodepth=32\nruntime=60\n[job]\nrate_iops=1000\n",
+    "sd=sd1,lun=/dev/sdb,threads=32\nwd=wd1,sd=sd*,xfersize=4k,rdpct=70,seekpct=100\n\
+     rd=run1,wd=wd1,iorate=max,elapsed=60,interval=1\n",
+];
+
+/// Seeds of every target: target, number, bytes. `root` is the root of the project.
+#[must_use]
+pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
+    let captures: Vec<Vec<u8>> = [0, 90].map(|fill| written(&host(fill))).into();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let zstd = ruzstd::encoding::compress_to_vec(captures[0].as_slice(), level);
+    let formed = |form: u8, bytes: &[u8]| [&[form], bytes].concat();
+    let compressed = [
+        formed(0, &gzip(&captures[0])),
+        formed(0, &zstd),
+        formed(1, &captures[0]),
+        formed(2, &captures[1]),
+        formed(3, &super::zip(&captures[0])),
+        formed(3, &captures[1]),
+    ];
+    let bytes = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let shapes = || (1..8_u8).map(|number| noise(number, 400)).collect();
+    let all: [(_, Vec<Vec<u8>>); 10] = [
+        ("reader", captures),
+        ("compressed", compressed.into()),
+        ("esxcli", bytes(&ESXCLI)),
+        ("vscsistats", bytes(&[VSCSISTATS])),
+        ("writer", shapes()),
+        ("anonymize", shapes()),
+        ("diagnose", shapes()),
+        ("scenario", scenarios(root)),
+        ("knob_line", bytes(&KNOB_LINES)),
+        ("parameter_file", bytes(&PARAMETER_FILES)),
+    ];
+    let numbered = |(target, seeds): (&'static str, Vec<Vec<u8>>)| {
+        seeds.into_iter().enumerate().map(move |(number, bytes)| (target, number, bytes))
+    };
+    all.into_iter().flat_map(numbered).collect()
+}
+
+/// A small host with two VMs.
+fn host(fill: u32) -> Recording {
+    let set = |names: [&str; 2]| names.map(String::from).into();
+    let values = (fill..fill + 17).collect();
+    Host::new("esx01", [set(["web (old)", "sql, main"]), set(["aa.1-2", "eui.3"])], values)
+        .recording()
+}
+
+/// Bytes without a pattern, for targets that build a shape of them.
+fn noise(number: u8, length: usize) -> Vec<u8> {
+    let mut state = u32::from(number);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// The scenarios that ship and the one that has most keys.
+fn scenarios(root: &Path) -> Vec<Vec<u8>> {
+    let folder = |path: &str| std::fs::read_dir(root.join(path)).expect("a folder of the project");
+    let files = folder("scenarios").chain(folder("crates/scenario/tests"));
+    let mut paths: Vec<_> = files.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).expect("a file of the project")).collect()
+}
