@@ -9,6 +9,8 @@
 //! IOPS limit, QoS) are inferred from plateaus and from Little's law.
 
 mod changes;
+mod compare;
+mod comparison;
 mod drivers;
 mod facts;
 mod finding;
@@ -23,6 +25,11 @@ mod simulated;
 mod thresholds;
 mod verdict;
 
+pub use compare::{Judged, compare};
+pub use comparison::{
+    BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
+    SharedDevice, SharedKind, SharedNote, Span, Trend,
+};
 pub use facts::{DeviceFacts, Facts};
 pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
@@ -36,5 +43,5 @@ pub use verdict::diagnose;
 
 pub(crate) use observe::{
     Adapter, Device, FullQueue, Host, Motion, Path, Spell, Vdisk, World, halves_and_climbs,
-    is_round, largest, little, mean, quantile, unrest_percent,
+    is_round, largest, little, mean, most_frequent, quantile, unrest_percent,
 };

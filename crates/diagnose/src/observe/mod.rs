@@ -13,7 +13,7 @@ pub use flow::Flow;
 pub(crate) use flow::little;
 pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
 pub use series::Column;
-pub(crate) use series::{is_round, largest, mean, quantile, unrest_percent};
+pub(crate) use series::{is_round, largest, mean, most_frequent, quantile, unrest_percent};
 pub(crate) use spell::Spell;
 pub(crate) use vdisk::Vdisk;
 

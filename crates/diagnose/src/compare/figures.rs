@@ -1,0 +1,292 @@
+//! The figures of an object on one side, and what became of them on the other.
+
+use counters::{Counter, EntityId, Kind, Recording};
+
+use super::noise::{self, Term};
+use crate::{Column, Figure, little, most_frequent};
+
+/// What an object did in one sample. What a recording does not have is nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    /// The length of the sample's interval.
+    pub(super) seconds: f64,
+    /// Commands per second.
+    pub(super) rate: f64,
+    reads: Option<f64>,
+    pub(super) mib: Option<f64>,
+    pub(super) gavg: Option<f64>,
+    pub(super) kavg: Option<f64>,
+    pub(super) davg: Option<f64>,
+    qavg: Option<f64>,
+    depth: Option<f64>,
+}
+
+impl Moment {
+    pub(super) fn commands(&self) -> f64 {
+        self.rate * self.seconds
+    }
+
+    fn size_kib(&self) -> Option<f64> {
+        self.mib.filter(|_| self.rate > 0.0).map(|mib| mib * 1024.0 / self.rate)
+    }
+
+    fn reads_percent(&self) -> Option<f64> {
+        self.reads.filter(|_| self.rate > 0.0).map(|reads| 100.0 * reads / self.rate)
+    }
+
+    /// What ACTV samples; for an NFS volume and a virtual disk all that is outstanding.
+    pub(super) fn active(&self) -> Option<f64> {
+        self.davg.or(self.gavg).map(|ms| little(self.rate, ms))
+    }
+
+    /// What QUED samples.
+    fn queued(&self) -> Option<f64> {
+        self.qavg.map(|ms| little(self.rate, ms))
+    }
+
+    /// The limit on what is active, where there is one.
+    pub(super) fn limit(&self) -> Option<f64> {
+        self.depth.filter(|depth| *depth > 0.0)
+    }
+
+    fn used_percent(&self) -> Option<f64> {
+        Some(100.0 * self.active()? / self.limit()?)
+    }
+
+    fn load(&self) -> Option<f64> {
+        Some((self.active()? + self.queued().unwrap_or(0.0)) / self.limit()?)
+    }
+
+    /// Two objects as one: rates add up, latencies are weighted by commands.
+    fn add(&self, other: &Self) -> Self {
+        let rate = self.rate + other.rate;
+        let sum = |value: fn(&Self) -> Option<f64>| match (value(self), value(other)) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+        let mean = |value: fn(&Self) -> Option<f64>| match (value(self), value(other)) {
+            (Some(a), Some(b)) if rate > 0.0 => Some((a * self.rate + b * other.rate) / rate),
+            (a, b) => a.or(b),
+        };
+        Self {
+            seconds: self.seconds,
+            rate,
+            reads: sum(|m| m.reads),
+            mib: sum(|m| m.mib),
+            gavg: mean(|m| m.gavg),
+            kavg: mean(|m| m.kavg),
+            davg: mean(|m| m.davg),
+            qavg: mean(|m| m.qavg),
+            depth: None,
+        }
+    }
+}
+
+/// The moments of an object: of a VM, those of its worlds together where they carry its commands.
+pub(super) fn moments(recording: &Recording, id: EntityId) -> Vec<Moment> {
+    let own = read(recording, id);
+    if recording.entity(id).kind != Kind::Vm {
+        return own;
+    }
+    let worlds = recording.of_kind(Kind::World).filter(|(_, world)| world.vm == Some(id));
+    let worlds: Vec<_> = worlds.map(|(world, _)| read(recording, world)).collect();
+    let all = (0..recording.len()).map(|sample| {
+        let of_sample = worlds.iter().filter_map(|world| world.get(sample));
+        of_sample.copied().reduce(|sum, world| sum.add(&world)).unwrap_or_default()
+    });
+    let all: Vec<_> = all.collect();
+    let commands = |moments: &[Moment]| moments.iter().map(Moment::commands).sum::<f64>();
+    if commands(&all) > 0.0 && commands(&all) >= 0.9 * commands(&own) { all } else { own }
+}
+
+fn read(recording: &Recording, id: EntityId) -> Vec<Moment> {
+    let column = |counter| Column::of(recording, id, counter);
+    let commands = column(Counter::Commands);
+    let [reads, writes] = [Counter::Reads, Counter::Writes].map(column);
+    let megabytes = [Counter::MbRead, Counter::MbWritten].map(column);
+    let [gavg, kavg, davg] =
+        [Counter::GuestLatency, Counter::KernelLatency, Counter::DriverLatency].map(column);
+    let [qavg, depth] = [Counter::QueueLatency, Counter::DeviceQDepth].map(column);
+    let at_adapter = [Counter::VdiskReadLatency, Counter::VdiskWriteLatency].map(column);
+    let moment = |sample| {
+        let mib = megabytes.map(|column| column.at(sample));
+        let directions = [(reads, at_adapter[0]), (writes, at_adapter[1])];
+        let ms = directions.map(|(rate, ms)| Some((rate.at(sample)?, ms.at(sample)?)));
+        Moment {
+            seconds: seconds(&recording.times_ms, sample),
+            rate: commands.or_zero(sample),
+            reads: reads.at(sample),
+            mib: mib.iter().flatten().copied().reduce(|a, b| a + b),
+            gavg: gavg.at(sample).or_else(|| mean_of(ms)),
+            kavg: kavg.at(sample),
+            davg: davg.at(sample),
+            qavg: qavg.at(sample),
+            depth: depth.at(sample),
+        }
+    };
+    (0..recording.len()).map(moment).collect()
+}
+
+/// The mean latency of reads and writes, by their rates.
+fn mean_of(directions: [Option<(f64, f64)>; 2]) -> Option<f64> {
+    let known = || directions.iter().flatten();
+    let rate: f64 = known().map(|(rate, _)| rate).sum();
+    let time: f64 = known().map(|(rate, ms)| rate * ms).sum();
+    known().next().map(|_| if rate > 0.0 { time / rate } else { 0.0 })
+}
+
+/// The length of the interval of a sample; that of the first is taken from the second.
+pub(super) fn seconds(times_ms: &[i64], sample: usize) -> f64 {
+    let end = sample.max(1);
+    match (times_ms.get(end - 1), times_ms.get(end)) {
+        (Some(from), Some(to)) => to.saturating_sub(*from).max(1) as f64 / 1000.0,
+        _ => 1.0,
+    }
+}
+
+/// How a figure is made of moments.
+struct Recipe {
+    name: &'static str,
+    unit: &'static str,
+    value: fn(&Moment) -> Option<f64>,
+    weight: fn(&Moment) -> f64,
+    /// How much of it is lost in esxtop's two decimals, on both sides together.
+    grain: fn(&Moment) -> f64,
+}
+
+pub(super) const RATE: &str = "CMDS/s";
+pub(super) const SIZE: &str = "size";
+pub(super) const READS: &str = "reads";
+pub(super) const GAVG: &str = "GAVG/cmd";
+pub(super) const KAVG: &str = "KAVG/cmd";
+pub(super) const DAVG: &str = "DAVG/cmd";
+/// The limit in force.
+const DQLEN: &str = "DQLEN";
+const GRAIN: f64 = 0.01;
+const PERCENTILES: [(&str, f64); 3] =
+    [("P50 of GAVG", 0.5), ("P95 of GAVG", 0.95), ("P99 of GAVG", 0.99)];
+
+const fn latency(name: &'static str, value: fn(&Moment) -> Option<f64>) -> Recipe {
+    Recipe { name, unit: "ms", value, weight: Moment::commands, grain: |_| GRAIN }
+}
+
+const fn inside(
+    name: &'static str,
+    unit: &'static str,
+    value: fn(&Moment) -> Option<f64>,
+    grain: fn(&Moment) -> f64,
+) -> Recipe {
+    Recipe { name, unit, value, weight: |moment| moment.seconds, grain }
+}
+
+/// Commands that come and go with the last decimal of a latency.
+fn grain_inside(moment: &Moment) -> f64 {
+    little(moment.rate, GRAIN)
+}
+
+const RECIPES: [Recipe; 12] = [
+    inside(RATE, "1/s", |m| Some(m.rate), |_| GRAIN),
+    inside("MB/s", "MiB/s", |m| m.mib, |_| GRAIN),
+    Recipe {
+        name: SIZE,
+        unit: "KiB",
+        value: Moment::size_kib,
+        weight: Moment::commands,
+        grain: |m| GRAIN * 1024.0 / m.rate.max(1.0),
+    },
+    Recipe {
+        name: READS,
+        unit: "%",
+        value: Moment::reads_percent,
+        weight: Moment::commands,
+        grain: |m| 100.0 * GRAIN / m.rate.max(1.0),
+    },
+    latency(GAVG, |m| m.gavg),
+    latency(KAVG, |m| m.kavg),
+    latency(DAVG, |m| m.davg),
+    latency("QAVG/cmd", |m| m.qavg),
+    inside("ACTV", "", Moment::active, grain_inside),
+    inside("QUED", "", Moment::queued, grain_inside),
+    inside("%USD", "%", Moment::used_percent, |m| {
+        100.0 * grain_inside(m) / m.depth.unwrap_or(1.0).max(1.0)
+    }),
+    inside("LOAD", "", Moment::load, |m| grain_inside(m) / m.depth.unwrap_or(1.0).max(1.0)),
+];
+
+/// Every figure that either side has.
+pub(super) fn figures(before: &[Moment], after: &[Moment]) -> Vec<Figure> {
+    let mut figures: Vec<Figure> =
+        RECIPES.iter().filter_map(|recipe| recipe.figure(before, after)).collect();
+    for (name, share) in PERCENTILES {
+        let [was, is] = [before, after].map(|moments| percentile(moments, share));
+        figures.extend(Figure::new(name, "ms", was, is));
+    }
+    let [was, is] = [before, after].map(|moments| depth_in_force(moments.iter()));
+    figures.extend(Figure::new(DQLEN, "", was, is));
+    figures
+}
+
+impl Recipe {
+    fn figure(&self, before: &[Moment], after: &[Moment]) -> Option<Figure> {
+        let [was, is] = [before, after].map(|moments| self.terms(moments, self.value));
+        let mut figure = Figure::new(self.name, self.unit, noise::mean(&was), noise::mean(&is))?;
+        let grains = [before, after].map(|moments| {
+            noise::mean(&self.terms(moments, |moment| Some((self.grain)(moment)))).unwrap_or(0.0)
+        });
+        figure.noise =
+            noise::noise(&was, &is).map(|noise| noise.max((grains[0] + grains[1]) / 2.0));
+        figure.beyond_noise =
+            figure.change.zip(figure.noise).map(|(change, noise)| change.abs() > noise);
+        Some(figure)
+    }
+
+    fn terms(&self, moments: &[Moment], value: impl Fn(&Moment) -> Option<f64>) -> Vec<Term> {
+        let term = |moment| Some(Term { value: value(moment)?, weight: (self.weight)(moment) });
+        moments.iter().filter_map(term).collect()
+    }
+}
+
+impl Figure {
+    /// A figure without any noise; `None` when neither side has it.
+    fn new(
+        name: &'static str,
+        unit: &'static str,
+        before: Option<f64>,
+        after: Option<f64>,
+    ) -> Option<Self> {
+        before.or(after)?;
+        let change = before.zip(after).map(|(before, after)| after - before);
+        let change_percent = before.zip(change).filter(|(before, _)| *before > 0.0);
+        Some(Self {
+            name,
+            unit,
+            before,
+            after,
+            change,
+            change_percent: change_percent.map(|(before, change)| 100.0 * change / before),
+            noise: None,
+            beyond_noise: None,
+        })
+    }
+}
+
+/// The limit in force in most of the samples with commands; without any, in most of them.
+pub(super) fn depth_in_force<'a>(moments: impl Iterator<Item = &'a Moment> + Clone) -> Option<f64> {
+    let with_commands = moments.clone().filter(|moment| moment.rate > 0.0);
+    most_frequent(with_commands.filter_map(Moment::limit))
+        .or_else(|| most_frequent(moments.filter_map(Moment::limit)))
+}
+
+/// The GAVG that a share of the commands stayed below, each with the mean of its sample.
+fn percentile(moments: &[Moment], share: f64) -> Option<f64> {
+    let known = moments.iter().filter_map(|moment| Some((moment.gavg?, moment.commands())));
+    let mut known: Vec<(f64, f64)> = known.filter(|(_, commands)| *commands > 0.0).collect();
+    known.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let wanted = share * known.iter().map(|(_, commands)| commands).sum::<f64>();
+    let mut below = 0.0;
+    let reached = known.iter().find(|(_, commands)| {
+        below += commands;
+        below >= wanted
+    });
+    reached.or(known.last()).map(|(gavg, _)| *gavg)
+}

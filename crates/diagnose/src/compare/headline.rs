@@ -1,0 +1,142 @@
+//! The answer of a comparison in one sentence, and what stands against believing it.
+
+use counters::Kind;
+
+use super::Judged;
+use crate::{BeforeAfter, FindingChange, ObjectChange, SharedDevice, Trend, number};
+
+/// Findings of a kind that are named in the headline; the rest are counted.
+const NAMED: usize = 2;
+
+pub(super) fn headline(hosts: &[BeforeAfter], shared: &[SharedDevice]) -> String {
+    // Of those that weigh the same, the first.
+    let heaviest = hosts.iter().rev().max_by_key(|host| weight(host));
+    match (heaviest, shared.first()) {
+        (Some(host), _) => of_host(host),
+        (None, Some(device)) => of_device(device),
+        (None, None) => "There is nothing to compare: no host is on both sides, and no device \
+                         with load is used by two hosts."
+            .into(),
+    }
+}
+
+/// What is new or still there weighs more than what is gone, and that more than what moved.
+fn weight(host: &BeforeAfter) -> (usize, usize, usize) {
+    let is_known = |object: &&ObjectChange| object.trend != Trend::Unknown;
+    let moved = host.objects.iter().filter(is_known).count();
+    (host.new.len() + host.remaining.len(), host.gone.len(), moved)
+}
+
+fn of_host(host: &BeforeAfter) -> String {
+    let findings = findings(host);
+    let Some(object) = main_object(host) else {
+        return format!("{} has nothing with load on both sides; {findings}.", host.host);
+    };
+    format!("{}; {findings}.", object.sentence.trim_end_matches('.'))
+}
+
+/// The object that the worst finding is about, or the one in which commands spend most time.
+fn main_object(host: &BeforeAfter) -> Option<&ObjectChange> {
+    let findings = host.gone.iter().chain(&host.new).chain(&host.remaining);
+    let of_finding = |finding: &FindingChange| {
+        host.objects.iter().find(|object| object.object.name == finding.at)
+    };
+    findings.filter_map(of_finding).next().or_else(|| host.objects.first())
+}
+
+/// `"Device queue full, limited by DSNRO" is gone; nothing else is wrong`.
+fn findings(host: &BeforeAfter) -> String {
+    let lists = [(&host.gone, "gone"), (&host.new, "new"), (&host.remaining, "as before")];
+    let parts: Vec<String> = lists.iter().filter_map(|(list, what)| named(list, what)).collect();
+    match parts.is_empty() {
+        true => "nothing was wrong before and nothing is after".into(),
+        false => parts.join("; "),
+    }
+}
+
+fn named(findings: &[FindingChange], what: &str) -> Option<String> {
+    let mut titles: Vec<&str> = findings.iter().map(|finding| finding.cause.title()).collect();
+    titles.dedup();
+    let more = titles.len().saturating_sub(NAMED);
+    let mut text: Vec<String> =
+        titles.iter().take(NAMED).map(|title| format!("\"{title}\"")).collect();
+    if more > 0 {
+        text.push(format!("{more} more"));
+    }
+    (!text.is_empty()).then(|| format!("{what}: {}", text.join(", ")))
+}
+
+fn of_device(device: &SharedDevice) -> String {
+    let mut text = format!(
+        "{} hosts use {}, {} commands a second in all",
+        device.hosts.len(),
+        device.name,
+        number(device.total.iops)
+    );
+    if let Some(first) = device.hosts.first() {
+        text.push_str(&format!(
+            ", {} % of them from {}",
+            number(first.share_percent.round()),
+            first.host
+        ));
+    }
+    match device.notes.first() {
+        Some(note) => format!("{text}. {}", note.sentence),
+        None => text + ".",
+    }
+}
+
+/// What stands against believing the numbers of hosts that are on both sides.
+pub(super) fn cautions(pairs: &[(Judged<'_>, Judged<'_>)], hosts: &[BeforeAfter]) -> Vec<String> {
+    let of_times = pairs.iter().flat_map(|(was, is)| of_samples(was, is));
+    of_times.chain(hosts.iter().filter_map(of_load)).collect()
+}
+
+fn of_samples(was: &Judged<'_>, is: &Judged<'_>) -> Vec<String> {
+    /// Samples of a side below which no noise is known.
+    const FEW: usize = 4;
+    let host = &was.verdict.host;
+    let [before, after] = [was, is].map(|side| side.recording.times_ms.as_slice());
+    let (Some(from), Some(to)) =
+        (before.first().zip(before.last()), after.first().zip(after.last()))
+    else {
+        return vec![format!("{host} has no samples on one of the sides.")];
+    };
+    let order = if before == after {
+        Some(format!("Both sides of {host} are the same samples."))
+    } else if to.1 < from.0 {
+        Some(format!("{host}: the second side was recorded before the first."))
+    } else if to.0 <= from.1 {
+        Some(format!("{host}: the two sides overlap in time."))
+    } else {
+        None
+    };
+    let mut cautions = Vec::from_iter(order);
+    if before.len().min(after.len()) < FEW {
+        cautions.push(format!(
+            "{host}: {} samples before and {} after are too few to tell a change from noise.",
+            before.len(),
+            after.len()
+        ));
+    }
+    if host.to_lowercase().starts_with("localhost") {
+        cautions.push(format!("Every host without a name is called {host}: see that it is one."));
+    }
+    cautions
+}
+
+fn of_load(host: &BeforeAfter) -> Option<String> {
+    let devices = || {
+        let is_device = |kind| matches!(kind, Kind::Device | Kind::NfsVolume);
+        host.objects.iter().filter(move |object| is_device(object.object.kind))
+    };
+    let differs = devices().filter(|object| object.trend == Trend::LoadDiffers).count();
+    (differs > 0).then(|| {
+        format!(
+            "{}: on {differs} of {} devices latency moved the way the load did, so it is no \
+             proof: record again under the same load.",
+            host.host,
+            devices().count()
+        )
+    })
+}

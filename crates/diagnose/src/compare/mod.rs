@@ -1,0 +1,177 @@
+//! Captures side by side: what became of a host, and who else is on its devices.
+//!
+//! It stands beside the verdict: recordings go in with the verdicts on them, a
+//! [`Comparison`](crate::Comparison) comes out, and every report prints that. The trap of every
+//! before and after is the load: a latency that fell because there was less to do proves nothing,
+//! so each object is asked for its load first (`trend`), and each number for its noise (`noise`).
+
+mod figures;
+mod headline;
+mod noise;
+mod shared;
+mod trend;
+
+use std::collections::BTreeMap;
+
+use counters::{EntityId, Kind, Recording};
+
+use crate::{
+    BeforeAfter, Comparison, Finding, FindingChange, ObjectChange, ObjectName, Trend, Verdict,
+};
+use figures::{Moment, figures, moments};
+
+/// A recording with the verdict on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// The samples of one host.
+    pub recording: &'a Recording,
+    /// What [`diagnose`](crate::diagnose) says of them.
+    pub verdict: &'a Verdict,
+}
+
+/// The objects that are compared, in the order in which they are shown.
+const KINDS: [Kind; 4] = [Kind::Device, Kind::NfsVolume, Kind::Vm, Kind::VirtualDisk];
+/// Commands per second below which an object has no load: latency below that is never judged.
+const MIN_IOPS: f64 = 1.0;
+
+/// Compares two sides of one or more hosts each; `after` may be empty.
+///
+/// A host that is on both sides, by the first part of its name, is compared with itself; a device
+/// that several hosts use is shown with all of them.
+#[must_use]
+pub fn compare(before: &[Judged<'_>], after: &[Judged<'_>]) -> Comparison {
+    let counterpart = |of: &Judged<'_>, side: &[Judged<'_>]| {
+        side.iter().position(|other| is_same_host(of, other))
+    };
+    let pairs: Vec<_> = before
+        .iter()
+        .filter_map(|was| Some((*was, *after.get(counterpart(was, after)?)?)))
+        .collect();
+    let alone = |side: &[Judged<'_>], other: &[Judged<'_>]| -> Vec<String> {
+        let lonely = side.iter().filter(|host| counterpart(host, other).is_none());
+        lonely.map(|host| host.verdict.host.clone()).collect()
+    };
+    let (only_before, only_after) = if after.is_empty() {
+        Default::default()
+    } else {
+        (alone(before, after), alone(after, before))
+    };
+    let latest = before.iter().filter(|was| counterpart(was, after).is_none()).chain(after);
+    let shared = shared::devices(&latest.copied().collect::<Vec<_>>());
+    let hosts: Vec<_> = pairs.iter().map(|(was, is)| before_after(was, is)).collect();
+    Comparison {
+        headline: headline::headline(&hosts, &shared),
+        cautions: headline::cautions(&pairs, &hosts),
+        hosts,
+        only_before,
+        only_after,
+        notes: shared::together(&shared).into_iter().collect(),
+        shared,
+        method: noise::METHOD,
+    }
+}
+
+/// Whether two recordings are of one host: one names it in full, the other may not.
+fn is_same_host(a: &Judged<'_>, b: &Judged<'_>) -> bool {
+    let [a, b] = [a, b].map(|host| host.recording.host.split('.').next().unwrap_or_default());
+    a.eq_ignore_ascii_case(b)
+}
+
+fn before_after(before: &Judged<'_>, after: &Judged<'_>) -> BeforeAfter {
+    let mut result = BeforeAfter {
+        host: before.verdict.host.clone(),
+        before: before.verdict.window,
+        after: after.verdict.window,
+        objects: Vec::new(),
+        only_before: Vec::new(),
+        only_after: Vec::new(),
+        gone: Vec::new(),
+        new: Vec::new(),
+        remaining: Vec::new(),
+    };
+    for kind in KINDS {
+        compare_kind(&mut result, kind, before.recording, after.recording);
+    }
+    compare_findings(&mut result, &before.verdict.findings, &after.verdict.findings);
+    result
+}
+
+/// Adds the objects of one kind, the one first in which commands spend most time.
+fn compare_kind(result: &mut BeforeAfter, kind: Kind, before: &Recording, after: &Recording) {
+    let (was, is) = (names(before, kind), names(after, kind));
+    let alone = |side: &BTreeMap<&str, EntityId>, other: &BTreeMap<&str, EntityId>| {
+        let lonely = side.keys().filter(|name| !other.contains_key(*name));
+        lonely.map(|name| ObjectName { kind, name: (*name).into() }).collect::<Vec<_>>()
+    };
+    result.only_before.extend(alone(&was, &is));
+    result.only_after.extend(alone(&is, &was));
+    let both = was.iter().filter_map(|(name, id)| Some((*name, *id, *is.get(name)?)));
+    let mut objects: Vec<(f64, ObjectChange)> = both
+        .filter_map(|(name, was, is)| {
+            let object = ObjectName { kind, name: name.into() };
+            compare_object(object, &moments(before, was), &moments(after, is))
+        })
+        .collect();
+    objects.sort_by(|a, b| b.0.total_cmp(&a.0));
+    result.objects.extend(objects.into_iter().map(|(_, object)| object));
+}
+
+/// The objects of a kind by name; of two that have the same, the first.
+fn names(recording: &Recording, kind: Kind) -> BTreeMap<&str, EntityId> {
+    let mut names = BTreeMap::new();
+    for (id, entity) in recording.of_kind(kind) {
+        names.entry(entity.name.as_str()).or_insert(id);
+    }
+    names
+}
+
+/// An object with load on either side, and the mean commands outstanding in it.
+fn compare_object(
+    object: ObjectName,
+    before: &[Moment],
+    after: &[Moment],
+) -> Option<(f64, ObjectChange)> {
+    let mut change = ObjectChange {
+        object,
+        trend: Trend::Unknown,
+        sentence: String::new(),
+        figures: figures(before, after),
+    };
+    let rate = change.figure(figures::RATE)?;
+    let (was, is) = (rate.before.unwrap_or(0.0), rate.after.unwrap_or(0.0));
+    if was.max(is) < MIN_IOPS {
+        return None;
+    }
+    trend::judge(&mut change);
+    let gavg = change.figure(figures::GAVG);
+    let [was_ms, is_ms] = [gavg.and_then(|f| f.before), gavg.and_then(|f| f.after)];
+    let inside = (was * was_ms.unwrap_or(0.0)).max(is * is_ms.unwrap_or(0.0));
+    Some((inside, change))
+}
+
+fn compare_findings(result: &mut BeforeAfter, before: &[Finding], after: &[Finding]) {
+    let same = |a: &Finding, b: &Finding| a.cause == b.cause && a.at == b.at;
+    for finding in before {
+        match after.iter().find(|other| same(finding, other)) {
+            Some(now) => result.remaining.push(finding_change(now, Some(finding), Some(now))),
+            None => result.gone.push(finding_change(finding, Some(finding), None)),
+        }
+    }
+    let is_new = |finding: &&Finding| !before.iter().any(|other| same(finding, other));
+    let new = after.iter().filter(is_new);
+    result.new.extend(new.map(|finding| finding_change(finding, None, Some(finding))));
+}
+
+fn finding_change(
+    finding: &Finding,
+    before: Option<&Finding>,
+    after: Option<&Finding>,
+) -> FindingChange {
+    FindingChange {
+        cause: finding.cause,
+        at: finding.at.clone(),
+        sentence: finding.sentence.clone(),
+        standing_before: before.map(|finding| finding.standing),
+        standing_after: after.map(|finding| finding.standing),
+    }
+}
