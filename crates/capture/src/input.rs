@@ -221,7 +221,7 @@ fn open_archive(file: &File) -> io::Result<zip::ZipArchive<File>> {
 }
 
 #[expect(unsafe_code, reason = "a mapping is the one way to read without copying")]
-fn map(file: &File) -> io::Result<Mmap> {
+pub(crate) fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the map is private and read-only, and no code relies on its bytes staying the
     // same: every index is found in the slice that is being read. A file that someone cuts
     // shorter meanwhile ends the process with SIGBUS, as it does any reader that maps files.
@@ -261,6 +261,14 @@ impl Format {
             Self::Plain | Self::Zip => Ok(Box::new(reader)),
         }
     }
+}
+
+/// What inflates a compressed file.
+pub(crate) fn decoder(mut file: File) -> io::Result<Box<dyn Read + Send>> {
+    let mut head = Vec::with_capacity(4);
+    (&mut file).take(4).read_to_end(&mut head)?;
+    file.rewind()?;
+    Format::of(&head).decoder("", file).map_err(io::Error::other)
 }
 
 /// Counts the bytes that pass, for progress.

@@ -11,11 +11,13 @@
 //! The crate sees `counters` only; whoever diagnoses, shows or reports a recording stands above.
 
 mod anonymize;
+pub mod bench;
 mod cells;
 mod check;
 mod cut;
 mod error;
 mod esxcli;
+mod generate;
 mod header;
 mod info;
 mod input;

@@ -33,6 +33,15 @@ struct Column<'a> {
 /// # Errors
 /// Those of `out`.
 pub fn write_esxtop(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+    each_line(recording, &mut |line| out.write_all(line))?;
+    out.flush()
+}
+
+/// Hands every line of `recording` to `write`, the header first.
+pub(crate) fn each_line(
+    recording: &Recording,
+    write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut columns = world_columns(recording);
     disk_columns(recording, &mut columns);
     let host = escaped(&recording.host);
@@ -42,20 +51,20 @@ pub fn write_esxtop(recording: &Recording, out: &mut impl Write) -> io::Result<(
         line += &format!("\"\\\\{host}\\{group}({})\\{name}\",", escaped(instance));
     }
     line.push('\n');
-    out.write_all(line.as_bytes())?;
+    write(line.as_bytes())?;
     let mut row = Vec::with_capacity(line.len() / 8);
     if let Some(&first) = recording.times_ms.first() {
         let second = recording.times_ms.get(1).copied();
         let interval = second.map_or(DEFAULT_INTERVAL_MS, |second| (second - first).max(1));
         write_row(&mut row, first.saturating_sub(interval), &columns, None);
-        out.write_all(&row)?;
+        write(&row)?;
     }
     for (sample, &time_ms) in recording.times_ms.iter().enumerate() {
         row.clear();
         write_row(&mut row, time_ms, &columns, Some(sample));
-        out.write_all(&row)?;
+        write(&row)?;
     }
-    out.flush()
+    Ok(())
 }
 
 /// A name without what would end its cell, as vSphere writes such characters (`%5c`).
@@ -94,7 +103,7 @@ const fn is_depth(counter: Counter) -> bool {
     matches!(counter, Counter::AdapterQDepth | Counter::DeviceQDepth | Counter::WorldQDepth)
 }
 
-fn write_value(row: &mut Vec<u8>, value: f64, format: Format) {
+pub(crate) fn write_value(row: &mut Vec<u8>, value: f64, format: Format) {
     // Beyond this, hundredths are no exact integers any more.
     const EXACT: f64 = 1e13;
     if value.is_nan() {
