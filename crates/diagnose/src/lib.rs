@@ -17,9 +17,11 @@ mod finding;
 #[cfg(test)]
 mod fixture;
 mod observe;
+mod page;
 #[cfg(test)]
 mod published;
 mod render;
+mod render_comparison;
 mod rules;
 mod simulated;
 mod thresholds;
@@ -35,7 +37,8 @@ pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use observe::{Column, Flow};
-pub use render::render_text;
+pub use render::{render_styled, render_text};
+pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use rules::number;
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};

@@ -1,11 +1,10 @@
 //! A verdict as plain English for a terminal of 80 columns. The lines to type are never wrapped.
 
-use std::fmt::Write;
+use crate::{
+    Change, Evidence, Finding, Party, Profile, Verdict, Window, number,
+    page::{BAD, BOLD, PLAIN, Page},
+};
 
-use crate::{Change, Evidence, Finding, Party, Profile, Verdict, Window, rules::number};
-
-/// Columns of text.
-const WIDTH: usize = 78;
 /// Parties that are named; the rest are counted.
 const MOST_PARTIES: usize = 5;
 
@@ -13,8 +12,17 @@ const MOST_PARTIES: usize = 5;
 /// type. Control characters in names are replaced.
 #[must_use]
 pub fn render_text(verdict: &Verdict) -> String {
-    let mut out = String::new();
-    paragraph(&mut out, "", &verdict.headline);
+    render(verdict, Page::new(false))
+}
+
+/// The same in the colours of a terminal.
+#[must_use]
+pub fn render_styled(verdict: &Verdict) -> String {
+    render(verdict, Page::new(true))
+}
+
+fn render(verdict: &Verdict, mut page: Page) -> String {
+    page.paragraph(BOLD, &verdict.headline);
     let recorded = format!(
         "{}: {} samples, {} with load, {}.",
         verdict.host,
@@ -22,79 +30,78 @@ pub fn render_text(verdict: &Verdict) -> String {
         verdict.window.samples,
         span(&verdict.window)
     );
-    paragraph(&mut out, "", &recorded);
+    page.paragraph(PLAIN, &recorded);
     for (index, finding) in verdict.findings.iter().enumerate() {
-        finding_text(&mut out, index + 1, finding, index > 0);
+        finding_text(&mut page, index + 1, finding, index > 0);
     }
     if verdict.findings.is_empty() {
-        out.push('\n');
-        labelled(&mut out, "Seen", &numbers(&verdict.evidence));
+        page.gap();
+        page.labelled("Seen", &numbers(&verdict.evidence));
     }
     if let Some(caution) = verdict.findings.iter().find_map(|finding| finding.caution) {
-        out.push('\n');
-        labelled(&mut out, "Caution", caution);
+        page.gap();
+        page.labelled("Caution", caution);
     }
-    out.push('\n');
+    page.gap();
     for line in profiles(verdict) {
-        labelled(&mut out, "Judged", &line);
+        page.labelled("Judged", &line);
     }
     for line in &verdict.missing {
-        labelled(&mut out, "Missing", line);
+        page.labelled("Missing", line);
     }
-    clean(&out)
+    page.finish()
 }
 
-fn finding_text(out: &mut String, place: usize, finding: &Finding, with_sentence: bool) {
+fn finding_text(page: &mut Page, place: usize, finding: &Finding, with_sentence: bool) {
     let title = format!("{place}. {} ({})", finding.cause.title(), finding.at);
-    out.push('\n');
-    wrap(out, "", "   ", &title);
+    page.gap();
+    page.wrap(BAD, "", "   ", &title);
     if with_sentence {
-        paragraph(out, "   ", &finding.sentence);
+        page.wrap(PLAIN, "   ", "   ", &finding.sentence);
     }
     let Window { samples, of, .. } = finding.window;
-    labelled(out, "When", &format!("{} ({samples} of {of} samples)", span(&finding.window)));
-    labelled(out, "Seen", &numbers(&finding.evidence));
+    page.labelled("When", &format!("{} ({samples} of {of} samples)", span(&finding.window)));
+    page.labelled("Seen", &numbers(&finding.evidence));
     let raise = finding.raise_confidence.join("; ");
     let sure = format!("{:.0} %", finding.confidence * 100.0);
-    labelled(
-        out,
+    page.labelled(
         "Sure",
         &if raise.is_empty() { sure } else { format!("{sure}. Surer with: {raise}") },
     );
-    parties(out, "Suffers", &finding.sufferers);
-    parties(out, "Causes", &finding.causers);
+    parties(page, "Suffers", &finding.sufferers);
+    parties(page, "Causes", &finding.causers);
     for change in &finding.changes {
-        change_text(out, change);
+        change_text(page, change);
     }
     for line in &finding.do_not {
-        labelled(out, "Not", line);
+        page.labelled("Not", line);
     }
 }
 
-fn change_text(out: &mut String, change: &Change) {
-    labelled(out, "Change", &change.what);
-    labelled(out, "", &format!("Acts {}.", change.effect.text()));
+fn change_text(page: &mut Page, change: &Change) {
+    page.labelled("Change", &change.what);
+    page.labelled("", &format!("Acts {}.", change.effect.text()));
     let shells =
         [("host", &change.esxcli), ("PowerCLI", &change.powercli), ("guest", &change.guest)];
     for (shell, lines) in shells {
         for line in lines {
-            let _ = writeln!(out, "             {shell:>8}> {line}");
+            page.line(BOLD, &format!("             {shell:>8}> {line}"));
         }
     }
-    labelled(out, "", &format!("Risk: {}", change.risk));
-    labelled(out, "", &format!("Undo: {}.", change.undo.trim_end_matches('.')));
+    page.labelled("", &format!("Risk: {}", change.risk));
+    page.labelled("", &format!("Undo: {}.", change.undo.trim_end_matches('.')));
     if let Some(simulated) = &change.simulated {
-        labelled(out, "Simulated", &simulated.sentence);
+        page.labelled("Simulated", &simulated.sentence);
     }
 }
 
-fn parties(out: &mut String, label: &str, parties: &[Party]) {
+fn parties(page: &mut Page, label: &str, parties: &[Party]) {
     let mut text: Vec<String> = parties.iter().take(MOST_PARTIES).map(party).collect();
     if let Some(more) = parties.len().checked_sub(MOST_PARTIES).filter(|more| *more > 0) {
         text.push(format!("{more} more"));
     }
     if !text.is_empty() {
-        labelled(out, label, &text.join("; "));
+        page.labelled(label, &text.join("; "));
     }
 }
 
@@ -142,7 +149,7 @@ fn profiles(verdict: &Verdict) -> Vec<String> {
 }
 
 /// Begin and end in UTC; the day only when it is needed to tell them apart.
-fn span(window: &Window) -> String {
+pub(crate) fn span(window: &Window) -> String {
     let (from_day, from) = instant(window.from_ms);
     let (to_day, to) = instant(window.to_ms);
     if from_day == to_day {
@@ -169,40 +176,6 @@ fn instant(ms: i64) -> (String, String) {
     (format!("{year:04}-{month:02}-{date:02}"), time)
 }
 
-/// Text behind a label, wrapped under itself.
-fn labelled(out: &mut String, label: &str, text: &str) {
-    let first = format!("   {label:<9} ");
-    wrap(out, &first, "             ", text);
-}
-
-fn paragraph(out: &mut String, indent: &str, text: &str) {
-    wrap(out, indent, indent, text);
-}
-
-fn wrap(out: &mut String, first: &str, rest: &str, text: &str) {
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(out, "{line}");
-            line = rest.to_owned();
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    let _ = writeln!(out, "{line}");
-}
-
-/// Names come from files: what could steer a terminal is shown as a replacement character.
-fn clean(text: &str) -> String {
-    let safe = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
-    text.chars().map(safe).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,10 +192,5 @@ mod tests {
             assert_eq!(instant(ms), (day.into(), time.into()));
         }
         let _ = (instant(i64::MAX), instant(i64::MIN));
-    }
-
-    #[test]
-    fn names_cannot_steer_the_terminal() {
-        assert_eq!(clean("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\n");
     }
 }

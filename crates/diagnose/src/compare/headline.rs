@@ -29,19 +29,23 @@ fn weight(host: &BeforeAfter) -> (usize, usize, usize) {
 
 fn of_host(host: &BeforeAfter) -> String {
     let findings = findings(host);
-    let Some(object) = main_object(host) else {
+    let Some(object) = host.main_object() else {
         return format!("{} has nothing with load on both sides; {findings}.", host.host);
     };
     format!("{}; {findings}.", object.sentence.trim_end_matches('.'))
 }
 
-/// The object that the worst finding is about, or the one in which commands spend most time.
-fn main_object(host: &BeforeAfter) -> Option<&ObjectChange> {
-    let findings = host.gone.iter().chain(&host.new).chain(&host.remaining);
-    let of_finding = |finding: &FindingChange| {
-        host.objects.iter().find(|object| object.object.name == finding.at)
-    };
-    findings.filter_map(of_finding).next().or_else(|| host.objects.first())
+impl BeforeAfter {
+    /// The object that the worst finding is about, or the one in which commands spend most time;
+    /// `None` when nothing has load on either side.
+    #[must_use]
+    pub fn main_object(&self) -> Option<&ObjectChange> {
+        let findings = self.gone.iter().chain(&self.new).chain(&self.remaining);
+        let of_finding = |finding: &FindingChange| {
+            self.objects.iter().find(|object| object.object.name == finding.at)
+        };
+        findings.filter_map(of_finding).next().or_else(|| self.objects.first())
+    }
 }
 
 /// `"Device queue full, limited by DSNRO" is gone; nothing else is wrong`.

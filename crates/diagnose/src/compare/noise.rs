@@ -116,7 +116,7 @@ mod tests {
     fn one_and_the_same_load_seldom_seems_to_differ() {
         for (count, memory) in [(6, 0.0), (12, 0.0), (30, 0.3), (120, 0.7), (720, 0.9)] {
             let wrong = differing(count, memory, 0.0);
-            assert!(wrong <= 0.02, "{count} samples, memory {memory}: {wrong}");
+            assert!(wrong <= 0.03, "{count} samples, memory {memory}: {wrong}");
         }
     }
 

@@ -1,0 +1,123 @@
+//! Text for a terminal of 80 columns: paragraphs, labels, tables. Names come from files, so what
+//! could steer a terminal is replaced as it is put on the page.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+
+/// Columns of text.
+pub(crate) const WIDTH: usize = 78;
+/// Columns before the text behind a label.
+const INDENT: usize = 13;
+
+/// What is the answer, or the title of something.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// What matters less.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// What hurts.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// What helped.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// Nothing in particular.
+pub(crate) const PLAIN: Style = Style::new();
+
+/// A page under construction.
+pub(crate) struct Page {
+    text: String,
+    is_styled: bool,
+}
+
+impl Page {
+    /// An empty page; with `is_styled`, in the colours of a terminal.
+    pub(crate) const fn new(is_styled: bool) -> Self {
+        Self { text: String::new(), is_styled }
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
+    /// A line that is never wrapped: one to type, or one that fits.
+    pub(crate) fn line(&mut self, style: Style, line: &str) {
+        let line = clean(line);
+        let _ = match self.is_styled && style != PLAIN && !line.is_empty() {
+            true => writeln!(self.text, "{style}{line}{style:#}"),
+            false => writeln!(self.text, "{line}"),
+        };
+    }
+
+    pub(crate) fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Text wrapped behind an indent, and behind another from the second line on.
+    pub(crate) fn wrap(&mut self, style: Style, first: &str, rest: &str, text: &str) {
+        let mut line = first.to_owned();
+        let mut is_empty = true;
+        for word in text.split_whitespace() {
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(style, &line);
+                line = rest.to_owned();
+                is_empty = true;
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_empty = false;
+        }
+        self.line(style, &line);
+    }
+
+    pub(crate) fn paragraph(&mut self, style: Style, text: &str) {
+        self.wrap(style, "", "", text);
+    }
+
+    /// Text behind a label, wrapped under itself.
+    pub(crate) fn labelled(&mut self, label: &str, text: &str) {
+        self.wrap(PLAIN, &format!("   {label:<9} "), &" ".repeat(INDENT), text);
+    }
+
+    /// A table behind an indent: the first column flush left, the others flush right. `styles` has
+    /// one for each row.
+    pub(crate) fn table(&mut self, indent: usize, head: &[&str], rows: &[(Style, Vec<String>)]) {
+        let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+        let cells = || std::iter::once(&head).chain(rows.iter().map(|(_, row)| row));
+        let cell = |row: &[String], column: usize| row.get(column).map_or(0, |c| c.chars().count());
+        let widths: Vec<usize> = (0..head.len())
+            .map(|column| cells().map(|row| cell(row, column)).max().unwrap_or(0))
+            .collect();
+        let line = |row: &[String]| {
+            let mut line = " ".repeat(indent);
+            for (place, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let _ = match place {
+                    0 => write!(line, "{cell:<width$}"),
+                    _ => write!(line, "  {cell:>width$}"),
+                };
+            }
+            line.truncate(line.trim_end().len());
+            line
+        };
+        self.line(DIM, &line(&head));
+        for (style, row) in rows {
+            self.line(*style, &line(row));
+        }
+    }
+}
+
+/// Text without anything that could steer a terminal.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// A name in at most `width` columns, cut in the middle, where names differ least.
+pub(crate) fn fit(name: &str, width: usize) -> String {
+    let name: Vec<char> = clean(name).chars().collect();
+    if name.len() <= width {
+        return name.into_iter().collect();
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) = name.split_at(kept.div_ceil(2).min(name.len()));
+    let tail = tail.get(tail.len().saturating_sub(kept / 2)..).unwrap_or_default();
+    head.iter().chain(&['…']).chain(tail).collect()
+}
