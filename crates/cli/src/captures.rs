@@ -42,8 +42,16 @@ pub(crate) fn text_of(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Tells what was left out or damaged: a line for each kind of trouble.
+/// Tells what was left out or damaged.
 pub(crate) fn complain(report: &ReadReport) {
+    for line in complaints(report) {
+        anstream::eprintln!("{line}");
+    }
+}
+
+/// What was left out or damaged: a line for each kind of trouble.
+pub(crate) fn complaints(report: &ReadReport) -> Vec<String> {
+    let mut lines = Vec::new();
     for file in &report.files {
         let name = clean(&file.file);
         if file.damaged_rows > 0 {
@@ -52,15 +60,16 @@ pub(crate) fn complain(report: &ReadReport) {
                 None => (0, String::new()),
             };
             let rows = counted(usize::try_from(file.damaged_rows).unwrap_or(usize::MAX), "row");
-            anstream::eprintln!("{name}:{line}: {}; {rows} left out in all", clean(&what));
+            lines.push(format!("{name}:{line}: {}; {rows} left out in all", clean(&what)));
         }
         if file.bad_cells > 0 {
-            anstream::eprintln!("{name}: {} cells hold no number", whole(file.bad_cells as f64));
+            lines.push(format!("{name}: {} cells hold no number", whole(file.bad_cells as f64)));
         }
         if let Some(why) = &file.ended_early {
-            anstream::eprintln!("{name}: ends early: {}", clean(why));
+            lines.push(format!("{name}: ends early: {}", clean(why)));
         }
     }
+    lines
 }
 
 /// Writes recordings in the format of `esxtop -b`: to `out`, or to the file `path`; of several

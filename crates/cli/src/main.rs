@@ -20,6 +20,7 @@ mod contents;
 mod esxtop;
 mod expectations;
 mod glossary;
+mod html;
 mod json;
 mod lateness;
 mod log;

@@ -6,7 +6,7 @@ use capture::{Esxcli, ReadOptions, parse_esxcli};
 use clap::Args;
 use diagnose::{DeviceFacts, Facts, Profile, Thresholds, Verdict, diagnose, render_text};
 
-use crate::{Result, captures};
+use crate::{Result, captures, html};
 
 /// Find the queue that hurts in a capture of esxtop, with evidence and commands
 ///
@@ -30,6 +30,9 @@ pub(crate) struct Diagnose {
     /// Print the verdicts as JSON
     #[arg(long)]
     json: bool,
+    /// Write the report as a page as well: one file with charts, to be opened in a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 fn profile(name: &str) -> std::result::Result<Profile, String> {
@@ -47,6 +50,13 @@ impl Diagnose {
             .iter()
             .map(|recording| diagnose(recording, &thresholds, &facts))
             .collect();
+        if let Some(path) = &self.html {
+            let hosts = capture.recordings.iter().zip(&verdicts);
+            let hosts = hosts.map(|(recording, verdict)| html::Host::new(recording, verdict));
+            let remarks = captures::complaints(&capture.report);
+            let page = html::Page { hosts: hosts.collect(), remarks };
+            captures::create(path, |file| html::write(&page, file))?;
+        }
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &verdicts)?;
             writeln!(out)?;

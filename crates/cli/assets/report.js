@@ -1,0 +1,366 @@
+'use strict';
+// The script of the report: charts with one cursor and one zoom, copy buttons, the theme.
+// The page is complete without it. What is drawn was decided when the page was written; here
+// it is unpacked, drawn, and counted over what is zoomed to.
+
+(() => {
+  const root = document.documentElement;
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const all = [];
+
+  window.addEventListener('error', (event) => { root.dataset.error = event.message; });
+
+  // ---- small parts ----
+
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+  const colour = (role) => getComputedStyle(root).getPropertyValue(`--${role}`).trim();
+
+  // [5, [7, 3]] stands for 5, 7, 7, 7.
+  const unpack = (packed) =>
+    packed.flatMap((cell) => (Array.isArray(cell) ? Array(cell[1]).fill(cell[0]) : [cell]));
+
+  const instants = (packed) => {
+    let at = 0;
+    return unpack(packed).map((step) => (at += step));
+  };
+
+  const number = (value) => {
+    if (value === null || value === undefined) return '–';
+    const size = Math.abs(value);
+    const digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+    return value.toLocaleString('en-US', { maximumFractionDigits: digits });
+  };
+
+  const clock = (ms) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+  // The least value that so many percent of all do not exceed, as the writer of the page counts.
+  const percentiles = (values) => {
+    const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
+    if (sorted.length === 0) return null;
+    const at = (percent) => sorted[Math.max(Math.ceil((sorted.length * percent) / 100) - 1, 0)];
+    return [at(50), at(95), at(99), sorted[sorted.length - 1]];
+  };
+
+  // Recordings joined in time have holes: no line is drawn across them.
+  const holes = (times) => {
+    const steps = times.slice(1).map((time, index) => time - times[index]);
+    const median = [...steps].sort((a, b) => a - b)[steps.length >> 1];
+    return steps.map((step) => step > 5 * median);
+  };
+
+  // ---- one chart ----
+
+  class Chart {
+    constructor(group, times, object, spec) {
+      this.group = group;
+      this.spec = spec;
+      this.windows = object.windows;
+      this.columns = spec.series.map((series) => unpack(series.values));
+      this.times = times;
+      this.place = make('div', { className: 'plot' });
+      this.rows = spec.series.map((series, index) => this.row(series, index));
+      this.element = make('figure', { className: 'chart' },
+        make('figcaption', {}, make('b', { textContent: spec.title }), ` ${spec.unit}`),
+        this.place, this.table());
+    }
+
+    draw() {
+      this.plot = new uPlot(this.options(), [this.times, ...this.columns], this.place);
+      this.count();
+    }
+
+    options() {
+      const right = this.spec.series.find((series) => series.right !== '');
+      const axes = [axis(), axis(), right ? axis({ scale: 'right', side: 1, grid: { show: false } }) : null];
+      return {
+        width: this.width(),
+        height: 190,
+        ms: 1,
+        tzDate: (at) => uPlot.tzDate(new Date(at), 'Etc/UTC'),
+        legend: { show: false },
+        cursor: {
+          drag: { x: true, y: false, setScale: false },
+          sync: { key: this.group.key, filters: { sub: (event) => event === 'mousemove' || event === 'mouseleave' } },
+          bind: { dblclick: () => () => { this.group.reset(); return null; } },
+          points: { size: 7 },
+        },
+        scales: { x: { time: true }, y: { range: fromZero }, right: { range: fromZero } },
+        axes: axes.filter((one) => one !== null),
+        series: [{}, ...this.spec.series.map(line)],
+        hooks: {
+          drawClear: [(plot) => this.shade(plot)],
+          setSelect: [(plot) => this.selected(plot)],
+          setCursor: [(plot) => this.show(plot.cursor.idx)],
+        },
+      };
+    }
+
+    width() {
+      return Math.max(this.place.clientWidth, 200);
+    }
+
+    // The windows of the findings lie behind the lines.
+    shade(plot) {
+      const { ctx, bbox } = plot;
+      ctx.save();
+      ctx.fillStyle = colour('window');
+      for (const [from, to] of this.windows) {
+        const left = Math.max(plot.valToPos(from, 'x', true), bbox.left);
+        const end = Math.min(plot.valToPos(to, 'x', true), bbox.left + bbox.width);
+        if (end > left) ctx.fillRect(left, bbox.top, Math.max(end - left, 2), bbox.height);
+      }
+      ctx.restore();
+    }
+
+    selected(plot) {
+      const { left, width } = plot.select;
+      if (width < 4) return;
+      const range = [plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')];
+      plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      this.group.zoom(...range);
+    }
+
+    // ---- its table: the value under the cursor, and percentiles of what is seen ----
+
+    table() {
+      const heads = ['', 'at cursor', 'P50', 'P95', 'P99', 'max'];
+      const head = make('tr', {}, ...heads.map((text) => make('th', { scope: 'col', textContent: text })));
+      return make('table', { className: 'legend' },
+        make('thead', {}, head), make('tbody', {}, ...this.rows.map((row) => row.element)));
+    }
+
+    row(series, index) {
+      const swatch = make('i', { className: `swatch ${series.role}` });
+      const toggle = make('button', { type: 'button' }, swatch, series.name);
+      toggle.setAttribute('aria-pressed', 'true');
+      toggle.addEventListener('click', () => this.toggle(index, toggle));
+      const cells = Array.from({ length: 5 }, () => make('td', { textContent: '–' }));
+      return { cells, element: make('tr', {}, make('th', { scope: 'row' }, toggle), ...cells) };
+    }
+
+    toggle(index, button) {
+      const shown = button.getAttribute('aria-pressed') !== 'true';
+      button.setAttribute('aria-pressed', String(shown));
+      this.plot.setSeries(index + 1, { show: shown });
+    }
+
+    show(at) {
+      this.rows.forEach(({ cells }, index) => {
+        cells[0].textContent = number(at === null || at === undefined ? null : this.columns[index][at]);
+      });
+    }
+
+    count() {
+      const { from, to } = this.group.range();
+      const begin = this.times.findIndex((time) => time >= from);
+      const end = this.times.findLastIndex((time) => time <= to) + 1;
+      const whole = begin === 0 && end === this.times.length;
+      this.spec.series.forEach((series, index) => {
+        const seen = () => percentiles(this.columns[index].slice(Math.max(begin, 0), end));
+        const values = (whole ? series.percentiles : seen()) ?? [];
+        const about = !whole && this.group.host.bucket > 1 ? '≈ ' : '';
+        this.rows[index].cells.slice(1).forEach((cell, place) => {
+          cell.textContent = place in values ? about + number(values[place]) : '–';
+        });
+      });
+    }
+  }
+
+  const fromZero = (plot, low, high) => [0, high > 0 ? high * 1.08 : 1];
+
+  const axis = (more = {}) => ({
+    stroke: () => colour('muted'),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: () => colour('line'), width: 1 },
+    ticks: { stroke: () => colour('line'), width: 1 },
+    size: more.scale || !more.side ? undefined : 56,
+    ...more,
+  });
+
+  const line = (series) => ({
+    label: series.name,
+    scale: series.right === '' ? 'y' : 'right',
+    stroke: () => colour(series.role),
+    width: series.limit ? 1.5 : 2,
+    dash: series.limit ? [5, 4] : series.right === '' ? undefined : [2, 3],
+    paths: series.limit ? uPlot.paths.stepped({ align: -1 }) : undefined,
+    points: { show: (plot, index) => plot.data[0].length < 40 || plot.data[index].length === 1, size: 5 },
+  });
+
+  // ---- the charts of a host ----
+
+  class Group {
+    constructor(place, index) {
+      this.place = place;
+      this.host = data.hosts[index];
+      this.key = `host-${index}`;
+      this.times = instants(this.host.times);
+      this.plots = make('div', { className: 'plots', tabIndex: 0 });
+      this.plots.setAttribute('role', 'group');
+      this.plots.setAttribute('aria-label',
+        'Charts. Plus and minus zoom, the arrow keys move, zero shows everything.');
+      this.plots.addEventListener('keydown', (event) => this.key_pressed(event));
+      place.append(this.toolbar(), this.plots);
+      this.choose(0);
+      new ResizeObserver(() => this.fit()).observe(this.plots);
+    }
+
+    toolbar() {
+      this.select = make('select', { id: `${this.key}-object` },
+        ...this.host.objects.map((object, index) =>
+          make('option', { value: index, textContent: `${object.kind} ${object.name}` })));
+      this.select.addEventListener('change', () => this.choose(Number(this.select.value)));
+      this.reset_button = make('button', { type: 'button', className: 'quiet reset', textContent: 'Show everything', disabled: true });
+      this.reset_button.addEventListener('click', () => this.reset());
+      this.seen = make('output');
+      const label = make('label', { textContent: 'Show ' }, this.select);
+      const help = make('p', { className: 'note', textContent: 'Drag over a chart to zoom all of them; double-click to see everything.' });
+      return make('div', { className: 'toolbar' }, label, this.reset_button, this.seen, help);
+    }
+
+    choose(index) {
+      this.charts?.forEach((chart) => chart.plot.destroy());
+      const object = this.host.objects[index];
+      this.select.value = index;
+      const [times, columns] = [this.times, object.charts];
+      this.charts = columns.map((spec) => new Chart(this, times, object, spec));
+      this.plots.replaceChildren(...this.charts.map((chart) => chart.element));
+      this.charts.forEach((chart) => chart.draw());
+      this.apply();
+    }
+
+    full() {
+      const last = this.times.length - 1;
+      const pad = last === 0 ? 1000 : 0;
+      return { from: this.times[0] - pad, to: this.times[last] + pad };
+    }
+
+    range() {
+      return this.zoomed ?? this.full();
+    }
+
+    zoom(from, to) {
+      const full = this.full();
+      const zoomed = { from: Math.max(from, full.from), to: Math.min(to, full.to) };
+      if (zoomed.to <= zoomed.from) return;
+      const whole = zoomed.from === full.from && zoomed.to === full.to;
+      this.zoomed = whole ? undefined : zoomed;
+      this.apply();
+    }
+
+    reset() {
+      this.zoomed = undefined;
+      this.apply();
+    }
+
+    apply() {
+      const { from, to } = this.range();
+      this.charts.forEach((chart) => {
+        chart.plot.setScale('x', { min: from, max: to });
+        chart.count();
+      });
+      this.reset_button.disabled = this.zoomed === undefined;
+      this.seen.textContent = `${clock(from)} to ${clock(to)} UTC`;
+    }
+
+    fit() {
+      this.charts.forEach((chart) => chart.plot.setSize({ width: chart.width(), height: 190 }));
+    }
+
+    key_pressed(event) {
+      const { from, to } = this.range();
+      const [span, step] = [to - from, (to - from) / 4];
+      const act = {
+        '+': () => this.zoom(from + step, to - step),
+        '-': () => this.zoom(from - span / 2, to + span / 2),
+        'ArrowLeft': () => this.move(-step),
+        'ArrowRight': () => this.move(step),
+        '0': () => this.reset(),
+        'Escape': () => this.reset(),
+      }[event.key];
+      if (act && event.target === this.plots) {
+        act();
+        event.preventDefault();
+      }
+    }
+
+    move(by) {
+      const [{ from, to }, full] = [this.range(), this.full()];
+      const bounded = Math.min(Math.max(by, full.from - from), full.to - to);
+      this.zoom(from + bounded, to + bounded);
+    }
+
+    // A finding's window with some of what was before and after.
+    show(at, from, to) {
+      const found = this.host.places.find(([place]) => place === at);
+      this.choose(found ? found[1] : 0);
+      const margin = (to - from) / 4;
+      this.zoom(from - margin, to + margin);
+      this.place.scrollIntoView({ block: 'start' });
+      this.plots.focus({ preventScroll: true });
+    }
+  }
+
+  // ---- buttons ----
+
+  const copy = async (button) => {
+    const text = button.previousElementSibling.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      getSelection().selectAllChildren(button.previousElementSibling);
+      document.execCommand('copy');
+    }
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  };
+
+  const THEMES = ['auto', 'light', 'dark'];
+  const set_theme = (theme) => {
+    root.dataset.theme = theme;
+    document.getElementById('theme').textContent = `Theme: ${theme}`;
+    all.forEach((group) => group.charts.forEach((chart) => chart.plot.redraw(false)));
+  };
+
+  const wire = () => {
+    const on = (selector, act) => document.querySelectorAll(selector).forEach((button) => {
+      button.hidden = false;
+      button.addEventListener('click', () => act(button));
+    });
+    on('button.copy', copy);
+    on('button.show', ({ dataset }) =>
+      all[Number(dataset.host)].show(dataset.at, Number(dataset.from), Number(dataset.to)));
+    on('#theme', () => {
+      const next = (THEMES.indexOf(root.dataset.theme ?? 'auto') + 1) % THEMES.length;
+      set_theme(THEMES[next]);
+    });
+    const repaint = () => set_theme(root.dataset.theme ?? 'auto');
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
+  };
+
+  // Paper is light, and narrower than most windows.
+  const print = () => {
+    let theme = 'auto';
+    window.addEventListener('beforeprint', () => {
+      theme = root.dataset.theme ?? 'auto';
+      set_theme('light');
+      all.forEach((group) => group.charts.forEach((chart) => chart.plot.setSize({ width: 660, height: 190 })));
+    });
+    window.addEventListener('afterprint', () => {
+      set_theme(theme);
+      all.forEach((group) => group.fit());
+    });
+  };
+
+  document.querySelectorAll('.charts').forEach((place) => {
+    const index = Number(place.dataset.host);
+    all[index] = new Group(place, index);
+  });
+  wire();
+  print();
+  root.dataset.charts = document.querySelectorAll('.chart canvas').length;
+})();

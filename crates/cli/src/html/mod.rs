@@ -1,0 +1,204 @@
+//! The report as a page: one file that needs no network, no server and, but for its charts, no
+//! script.
+//!
+//! It stands beside the terminal's output: [`write`] shows the verdicts that `diagnose` gave and
+//! the recordings that they were given on. Names come from files: every one is escaped where it
+//! is written, and what could steer a reader or a browser is replaced (`words`).
+//!
+//! ```text
+//!   verdicts ----> overview, findings --.
+//!       |                                +--> one file
+//!       +--------> stack -> picture ----+     style and script inline,
+//!   recordings --> tables --------------+     data as JSON
+//!       '--------> charts -> reduce ----'
+//! ```
+
+mod assets;
+mod charts;
+mod findings;
+mod overview;
+mod picture;
+mod reduce;
+mod rows;
+mod simulated;
+mod stack;
+mod tables;
+mod words;
+
+use std::io::{self, Write};
+
+use counters::Recording;
+use diagnose::{Outcome, Verdict};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use charts::Charts;
+use words::{safe, span};
+
+/// What a page shows: verdicts and the recordings that they were given on, host by host.
+pub(crate) struct Page<'a> {
+    /// The hosts, in the order in which they are shown.
+    pub(crate) hosts: Vec<Host<'a>>,
+    /// What the reader left out or found damaged, a line each.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// One host of a page.
+pub(crate) struct Host<'a> {
+    /// Its counters.
+    recording: &'a Recording,
+    /// What they were judged to be.
+    verdict: &'a Verdict,
+    /// Its devices with load, the busiest first.
+    devices: Vec<rows::Loaded>,
+}
+
+impl<'a> Host<'a> {
+    /// A host with the verdict on it.
+    pub(crate) fn new(recording: &'a Recording, verdict: &'a Verdict) -> Self {
+        Self { recording, verdict, devices: rows::devices(recording) }
+    }
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// What the writer returns.
+pub(crate) fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let charts = Charts::of(page);
+    let html = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(assets::policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                title { (title(page)) }
+                @for style in assets::STYLES { style { (PreEscaped(style)) } }
+            }
+            body {
+                (PreEscaped(safe(&body(page, &charts).into_string())))
+                script id="data" type="application/json" { (PreEscaped(charts.json())) }
+                @for script in assets::SCRIPTS { script { (PreEscaped(script)) } }
+            }
+        }
+    };
+    out.write_all(html.into_string().as_bytes())
+}
+
+fn title(page: &Page<'_>) -> String {
+    let names: Vec<_> = page.hosts.iter().map(|host| host.verdict.host.as_str()).collect();
+    safe(&format!("kavg: {}", names.join(", ")))
+}
+
+fn body(page: &Page<'_>, charts: &Charts) -> Markup {
+    let several = page.hosts.len() > 1;
+    html! {
+        a.skip href="#main" { "Skip to the verdict" }
+        header.top {
+            p.brand { strong { "kavg" } " where an I/O waits" }
+            button #theme .quiet type="button" hidden { "Theme: auto" }
+        }
+        main #main {
+            @if several { (overview::render(page)) }
+            @for (index, host) in page.hosts.iter().enumerate() {
+                (section(index, host, charts, several))
+            }
+            (remarks(page))
+        }
+        footer {
+            p {
+                "Times are UTC. Written by kavg " (env!("CARGO_PKG_VERSION"))
+                "; this file is complete in itself and asks the network for nothing."
+            }
+        }
+    }
+}
+
+/// Everything about one host: the answer first, then what it rests on.
+fn section(index: usize, host: &Host<'_>, charts: &Charts, several: bool) -> Markup {
+    let stack = stack::Stack::of(host);
+    let id = |part: &str| format!("host-{index}-{part}");
+    html! {
+        section.host #(format!("host-{index}")) aria-labelledby=(id("title")) {
+            (verdict(host.verdict, &id("title"), several))
+            @if let Some(stack) = &stack {
+                section aria-labelledby=(id("stack")) {
+                    h2 #(id("stack")) { "The I/O stack" }
+                    (picture::render(stack))
+                }
+            }
+            (findings::render(index, host.verdict))
+            (charts.render(index, &id("charts")))
+            section aria-labelledby=(id("numbers")) {
+                h2 #(id("numbers")) { "The numbers" }
+                (tables::render(host))
+            }
+            (missing(host.verdict, &id("missing")))
+        }
+    }
+}
+
+/// The answer, of which host and of when.
+fn verdict(verdict: &Verdict, id: &str, several: bool) -> Markup {
+    let Verdict { window, .. } = verdict;
+    html! {
+        header.verdict.(outcome_class(verdict.outcome)) {
+            p.outcome { (outcome(verdict)) @if several { " on " (verdict.host) } }
+            @if several { h2 #(id) { (verdict.headline) } } @else { h1 #(id) { (verdict.headline) } }
+            dl.facts {
+                div { dt { "Host" } dd { (verdict.host) } }
+                div { dt { "Covers" } dd { (span(window)) } }
+                div { dt { "Samples" } dd { (window.of) ", " (window.samples) " with load" } }
+            }
+        }
+    }
+}
+
+fn outcome(verdict: &Verdict) -> String {
+    match (verdict.outcome, verdict.findings.len()) {
+        (Outcome::Problem, 1) => "1 finding".into(),
+        (Outcome::Problem, count) => format!("{count} findings"),
+        (Outcome::Healthy, _) => "No storage problem".into(),
+        (Outcome::Idle, _) => "Idle: no storage problem".into(),
+        (Outcome::NothingToJudge, _) => "Nothing to judge".into(),
+    }
+}
+
+const fn outcome_class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Problem => "bad",
+        Outcome::Healthy => "good",
+        Outcome::Idle | Outcome::NothingToJudge => "calm",
+    }
+}
+
+/// What the recording lacks.
+fn missing(verdict: &Verdict, id: &str) -> Markup {
+    html! {
+        section aria-labelledby=(id) {
+            h2 #(id) { "What is missing" }
+            @if verdict.missing.is_empty() {
+                p { "Nothing: every counter that is judged is in the capture." }
+            } @else {
+                ul { @for line in &verdict.missing { li { (words::text(line)) } } }
+            }
+        }
+    }
+}
+
+/// What the reader left out or found damaged, of whatever host.
+fn remarks(page: &Page<'_>) -> Markup {
+    html! {
+        @if !page.remarks.is_empty() {
+            section aria-labelledby="reading" {
+                h2 #reading { "What could not be read" }
+                ul { @for line in &page.remarks { li { (line) } } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

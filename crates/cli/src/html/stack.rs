@@ -1,0 +1,323 @@
+//! The levels that an I/O passes on one device, with their numbers over the window of the worst
+//! finding: limit, in use, waiting, time.
+//!
+//! In use and waiting are means by Little's law, rate times time inside, because the sampled ACTV
+//! and QUED are the state of one instant. The times of the levels add up to what the guest sees:
+//! QAVG of a path covers path and adapter alone, so the device queue's wait is QAVG of the device
+//! less that of its paths, and what KAVG has beyond QAVG is the world's [CAP-A].
+
+use counters::{Counter, EntityId, Kind, Recording};
+use diagnose::{Cause, Column, Finding, Flow, Window};
+
+use super::{
+    Host,
+    rows::{self, Disk, Figure, Tenant, mean},
+    words::number,
+};
+
+/// The levels, in the order in which an I/O meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Inside the guest, in front of the virtual adapter.
+    Guest,
+    /// The virtual SCSI adapter.
+    VirtualAdapter,
+    /// The world of a VM on the device.
+    World,
+    /// The device queue, or an NFS volume.
+    Device,
+    /// The paths.
+    Path,
+    /// The host adapters.
+    Adapter,
+    /// All that is below the host.
+    Array,
+}
+
+/// A level and its numbers; what the source does not have is none.
+pub(super) struct Level {
+    pub(super) place: Place,
+    /// Whose queue it is.
+    pub(super) whose: String,
+    pub(super) limit: Option<f64>,
+    pub(super) in_use: Option<f64>,
+    pub(super) waiting: Option<f64>,
+    /// Time of an I/O that passes here.
+    pub(super) ms: Option<f64>,
+    /// The findings that blame it, as numbered on the page.
+    pub(super) findings: Vec<usize>,
+}
+
+/// The stack of one device over a window.
+pub(super) struct Stack {
+    pub(super) device: String,
+    pub(super) window: Window,
+    pub(super) levels: Vec<Level>,
+    /// The level that the worst finding blames.
+    pub(super) guilty: Option<Place>,
+}
+
+impl Place {
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Guest => "Guest queue",
+            Self::VirtualAdapter => "Virtual SCSI adapter",
+            Self::World => "World",
+            Self::Device => "Device queue",
+            Self::Path => "Path",
+            Self::Adapter => "Host adapter",
+            Self::Array => "Array, fabric, QoS",
+        }
+    }
+
+    /// The level that a finding blames.
+    const fn of(cause: Cause) -> Self {
+        match cause {
+            Cause::VirtualDiskCap => Self::Guest,
+            Cause::VirtualAdapterCap => Self::VirtualAdapter,
+            Cause::NoisyNeighbour | Cause::IopsLimit => Self::World,
+            Cause::Dsnro | Cause::DeviceDepth | Cause::AdaptiveThrottling | Cause::Sioc => {
+                Self::Device
+            }
+            Cause::PathDown => Self::Path,
+            Cause::AdapterQueue | Cause::Splitting => Self::Adapter,
+            Cause::Silence
+            | Cause::Aborts
+            | Cause::ReservationConflicts
+            | Cause::ArrayQos
+            | Cause::ArraySlow => Self::Array,
+        }
+    }
+}
+
+impl Stack {
+    /// The stack of the device that the worst finding is about, or else of the busiest one.
+    pub(super) fn of(host: &Host<'_>) -> Option<Self> {
+        let Host { recording, verdict, devices, .. } = host;
+        let worst = verdict.findings.first();
+        let device_of = |finding: &Finding| rows::device_of(recording, devices, &finding.at);
+        let busiest = || devices.first().map(|device| device.id);
+        let device = worst.and_then(device_of).or_else(busiest)?;
+        let asked = worst.map_or(verdict.window, |finding| finding.window);
+        let flow = Flow::of(recording, device);
+        let mut samples = rows::samples(recording, asked.from_ms, asked.to_ms);
+        let of = samples.len();
+        samples.retain(|&sample| flow.rate(sample) > 0.0);
+        let window = Window { samples: samples.len(), of, ..asked };
+        let mut levels = View { recording, device, flow, samples }.levels(worst);
+        let named = verdict.findings.iter().enumerate();
+        for (index, finding) in named.filter(|(_, finding)| device_of(finding) == Some(device)) {
+            let blamed = levels.iter_mut().find(|level| level.place == Place::of(finding.cause));
+            blamed.into_iter().for_each(|level| level.findings.push(index + 1));
+        }
+        let guilty = worst.map(|finding| Place::of(finding.cause));
+        Some(Self { device: recording.entity(device).name.clone(), window, levels, guilty })
+    }
+}
+
+/// A device over some samples.
+struct View<'a> {
+    recording: &'a Recording,
+    device: EntityId,
+    flow: Flow<'a>,
+    samples: Vec<usize>,
+}
+
+impl<'a> View<'a> {
+    fn levels(&self, worst: Option<&Finding>) -> Vec<Level> {
+        let mut levels = Vec::from(self.guest(worst));
+        if self.recording.entity(self.device).kind == Kind::NfsVolume {
+            levels.push(self.volume());
+            return levels;
+        }
+        levels.extend(self.world());
+        let wait_below = self.path_wait_ms();
+        levels.push(self.device_queue(wait_below));
+        levels.extend(self.paths(wait_below));
+        levels.push(self.array());
+        levels
+    }
+
+    /// What is above the VMkernel: the guest's own queue, and the virtual adapter's ring.
+    fn guest(&self, worst: Option<&Finding>) -> [Level; 2] {
+        let disks = self.disks(worst);
+        let sum = |of: &dyn Fn(&Disk<'a>, usize) -> f64| {
+            mean(&self.samples, |sample| disks.iter().map(|disk| of(disk, sample)).sum())
+        };
+        let known = disks.iter().any(|disk| disk.guest_queued(0).is_some());
+        let queued = sum(&|disk, sample| disk.guest_queued(sample).unwrap_or(0.0));
+        let waited =
+            |disk: &Disk<'a>, sample| disk.rate(sample) * disk.guest_wait_ms(sample).unwrap_or(0.0);
+        let (rate, outstanding) = (sum(&Disk::rate), sum(&Disk::outstanding));
+        let names: Vec<&str> = disks.iter().map(|disk| disk.entity.name.as_str()).collect();
+        let limit = worst.and_then(limit_of_disk);
+        let guest = Level {
+            waiting: known.then_some(queued),
+            ms: (known && rate > 0.0).then(|| sum(&waited) / rate),
+            ..Level::new(Place::Guest, if known { "in the VMs" } else { "not seen by esxtop" })
+        };
+        let adapter = Level {
+            limit,
+            in_use: (rate > 0.0).then_some(outstanding),
+            ..Level::new(Place::VirtualAdapter, some_of(&names, "virtual disk"))
+        };
+        [guest, adapter]
+    }
+
+    /// The virtual disks on the device; those that the finding is about alone, if it is about such.
+    fn disks(&self, worst: Option<&Finding>) -> Vec<Disk<'a>> {
+        let recording = self.recording;
+        let on = recording.of_kind(Kind::VirtualDisk).filter(|d| d.1.device == Some(self.device));
+        let all: Vec<_> = on.map(|(id, _)| Disk::of(recording, id)).collect();
+        let is_blamed =
+            |disk: &Disk<'_>| worst.is_some_and(|worst| rows::is_named(disk.entity, &worst.at));
+        if all.iter().any(is_blamed) { all.into_iter().filter(is_blamed).collect() } else { all }
+    }
+
+    /// The VM that holds most slots.
+    fn world(&self) -> Option<Level> {
+        let tenants = rows::tenants(self.recording, self.device);
+        let slots = |tenant: &Tenant<'a>| tenant.mean(&self.samples, Flow::in_flight);
+        let most = tenants.iter().max_by(|a, b| slots(a).total_cmp(&slots(b)))?;
+        let whose = match tenants.len() {
+            1 => most.name.to_owned(),
+            count => format!("{}, with most slots of {count}", most.name),
+        };
+        let beyond = |sample| self.flow.kavg(sample) - self.flow.qavg(sample);
+        Some(Level {
+            in_use: Some(slots(most)),
+            waiting: Some(most.mean(&self.samples, Flow::waiting)),
+            ms: Some(self.per_command(beyond).max(0.0)),
+            ..Level::new(Place::World, whose)
+        })
+    }
+
+    fn device_queue(&self, wait_below: f64) -> Level {
+        let depth = Column::of(self.recording, self.device, Counter::DeviceQDepth);
+        let depths = || depth.over(&self.samples);
+        let (low, high) = depths().fold((f64::INFINITY, 0.0_f64), |(l, h), d| (l.min(d), h.max(d)));
+        let name = &self.recording.entity(self.device).name;
+        let whose = match low < high {
+            true => format!("{name}, DQLEN {} to {}", number(Some(low)), number(Some(high))),
+            false => name.clone(),
+        };
+        let wait_ms = (self.per_command(|sample| self.flow.qavg(sample)) - wait_below).max(0.0);
+        Level {
+            limit: depths().next().map(|_| mean(&self.samples, |sample| depth.or_zero(sample))),
+            in_use: Some(mean(&self.samples, |sample| self.flow.in_flight(sample))),
+            waiting: Some(wait_ms * self.flow.mean_rate(&self.samples) / 1000.0),
+            ms: Some(wait_ms),
+            ..Level::new(Place::Device, whose)
+        }
+    }
+
+    /// The device's paths and the adapters that they lead through. The wait is that of both.
+    fn paths(&self, wait_ms: f64) -> Vec<Level> {
+        let recording = self.recording;
+        let (mut paths, mut adapters) = (Vec::new(), Vec::new());
+        for (id, path) in recording.of_kind(Kind::Path) {
+            if path.device == Some(self.device) {
+                paths.push(Flow::of(recording, id));
+                adapters.extend(path.adapter.filter(|adapter| !adapters.contains(adapter)));
+            }
+        }
+        let mut levels = Vec::new();
+        if !paths.is_empty() {
+            levels.push(Level {
+                in_use: Some(self.sum(&paths, Flow::in_flight)),
+                waiting: Some(self.sum(&paths, own_waiting)),
+                ms: adapters.is_empty().then_some(wait_ms),
+                ..Level::new(Place::Path, names(&paths, "path"))
+            });
+        }
+        let flows: Vec<_> = adapters.iter().map(|&id| Flow::of(recording, id)).collect();
+        let limits = adapters.iter().map(|&id| {
+            Column::of(recording, id, Counter::AdapterQDepth).over(&self.samples).next()
+        });
+        if !flows.is_empty() {
+            levels.push(Level {
+                limit: limits.sum(),
+                in_use: Some(self.sum(&flows, Flow::in_flight)),
+                waiting: Some(self.sum(&flows, own_waiting)),
+                ms: Some(wait_ms),
+                ..Level::new(Place::Adapter, names(&flows, "adapter"))
+            });
+        }
+        levels
+    }
+
+    /// QAVG of the device's paths, over their commands.
+    fn path_wait_ms(&self) -> f64 {
+        let of_device = |path: &&(EntityId, &counters::Entity)| path.1.device == Some(self.device);
+        let paths: Vec<_> = self.recording.of_kind(Kind::Path).collect();
+        let flows = paths.iter().filter(of_device).map(|path| Flow::of(self.recording, path.0));
+        let flows: Vec<_> = flows.collect();
+        let rate = self.sum(&flows, Flow::rate);
+        if rate > 0.0 { 1000.0 * self.sum(&flows, own_waiting) / rate } else { 0.0 }
+    }
+
+    fn array(&self) -> Level {
+        Level {
+            in_use: Some(mean(&self.samples, |sample| self.flow.in_flight(sample))),
+            ms: Some(self.per_command(|sample| self.flow.davg(sample))),
+            ..Level::new(Place::Array, "below the host: DAVG")
+        }
+    }
+
+    /// An NFS volume: esxtop has its GAVG alone [ELA].
+    fn volume(&self) -> Level {
+        let name = self.recording.entity(self.device).name.as_str();
+        Level {
+            in_use: Some(mean(&self.samples, |sample| self.flow.outstanding(sample))),
+            ms: Some(self.per_command(|sample| self.flow.gavg(sample))),
+            ..Level::new(Place::Array, format!("{name}, NFS: GAVG alone"))
+        }
+    }
+
+    fn per_command(&self, latency: impl Fn(usize) -> f64) -> f64 {
+        self.flow.per_command(&self.samples, |_, sample| latency(sample))
+    }
+
+    fn sum(&self, flows: &[Flow<'a>], of: Figure<'a>) -> f64 {
+        mean(&self.samples, |sample| flows.iter().map(|flow| of(flow, sample)).sum())
+    }
+}
+
+/// Mean commands in the queue of a path or adapter itself.
+fn own_waiting(flow: &Flow<'_>, sample: usize) -> f64 {
+    flow.rate(sample) * flow.own_wait_ms(sample) / 1000.0
+}
+
+/// The depth that a finding about a virtual disk or adapter states.
+fn limit_of_disk(finding: &Finding) -> Option<f64> {
+    let is_limit = |evidence: &&diagnose::Evidence| evidence.label == "its limit";
+    finding.evidence.iter().find(is_limit).map(|evidence| evidence.value)
+}
+
+fn names(flows: &[Flow<'_>], noun: &str) -> String {
+    some_of(&flows.iter().map(|flow| flow.name).collect::<Vec<_>>(), noun)
+}
+
+/// One name, or how many there are.
+fn some_of(names: &[&str], noun: &str) -> String {
+    match names {
+        [] => format!("no {noun} in the capture"),
+        [one] => (*one).into(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+impl Level {
+    /// A level without a number.
+    fn new(place: Place, whose: impl Into<String>) -> Self {
+        Self {
+            place,
+            whose: whose.into(),
+            limit: None,
+            in_use: None,
+            waiting: None,
+            ms: None,
+            findings: Vec::new(),
+        }
+    }
+}

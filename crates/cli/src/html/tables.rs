@@ -1,0 +1,220 @@
+//! The numbers behind the verdict as tables: devices, VMs, virtual disks, adapters, and by what
+//! each device was judged.
+//!
+//! Means are over the samples with commands; latencies are weighted by commands.
+
+use counters::{Counter as C, Entity, EntityId, Kind, Recording};
+use diagnose::{Column, Flow};
+use maud::{Markup, html};
+
+use super::{
+    Host,
+    reduce::percentiles,
+    rows::{self, Disk, Figure, mean},
+    words::{number, text},
+};
+
+/// Rows of a table; the others are counted.
+const ROWS: usize = 40;
+
+/// A row: a name, what it belongs to, and numbers.
+type Row = (String, String, Vec<Option<f64>>);
+
+/// Every table that has a row.
+pub(super) fn render(host: &Host<'_>) -> Markup {
+    let recording = host.recording;
+    let devices: Vec<EntityId> = host.devices.iter().map(|device| device.id).collect();
+    html! {
+        (table("Devices", &DEVICE_HEADS, devices.iter().map(|&id| device(recording, id)).collect()))
+        (table("VMs on devices", &VM_HEADS, vms(recording, &devices)))
+        (table("Virtual disks", &DISK_HEADS, disks(recording)))
+        (table("Host adapters", &ADAPTER_HEADS, adapters(recording)))
+        (profiles(host))
+        p.note { "Means over the samples with commands, latencies weighted by commands; P95 is that "
+            "of the samples. " "“In slots” and “waiting” are means by Little’s law; ACTV and QUED "
+            "are the largest that was sampled." }
+    }
+}
+
+fn table(title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
+    let left_out = rows.len().saturating_sub(ROWS);
+    rows.truncate(ROWS);
+    let has_owner = rows.iter().any(|row| !row.1.is_empty());
+    html! {
+        @if !rows.is_empty() {
+            h3 { (title) }
+            div.wide tabindex="0" role="region" aria-label=(title) {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "name" }
+                            @if has_owner { th scope="col" { "device" } }
+                            @for head in heads { th.n scope="col" { (head) } }
+                        }
+                    }
+                    tbody {
+                        @for (name, owner, values) in &rows {
+                            tr {
+                                th.name scope="row" { (name) }
+                                @if has_owner { td.name { (owner) } }
+                                @for value in values { td.n { (number(*value)) } }
+                            }
+                        }
+                    }
+                }
+            }
+            @if left_out > 0 { p.more { "and " (left_out) " more with less load" } }
+        }
+    }
+}
+
+const DEVICE_HEADS: [&str; 12] = [
+    "commands/s",
+    "MiB/s",
+    "DAVG ms",
+    "KAVG ms",
+    "QAVG ms",
+    "GAVG ms",
+    "P95 GAVG",
+    "DQLEN",
+    "in slots",
+    "waiting",
+    "max ACTV",
+    "max QUED",
+];
+
+fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
+    let flow = Flow::of(recording, id);
+    let samples = with_commands(recording, |sample| flow.rate(sample));
+    let column = |counter| Column::of(recording, id, counter);
+    let sampled = |counter| column(counter).over(&samples).reduce(f64::max);
+    let depth = column(C::DeviceQDepth).over(&samples);
+    let (count, depths) = depth.fold((0.0, 0.0), |(count, sum), depth| (count + 1.0, sum + depth));
+    let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
+    let [davg, kavg, qavg, gavg] = latencies(&flow, &samples);
+    // esxtop has GAVG alone for an NFS volume [ELA].
+    let own = |value: Option<f64>| value.filter(|_| recording.entity(id).kind == Kind::Device);
+    let values = vec![
+        of(Flow::rate),
+        of(Flow::mib_per_s),
+        own(davg),
+        own(kavg),
+        own(qavg),
+        gavg,
+        p95(&samples, |sample| flow.gavg(sample)),
+        (count > 0.0).then(|| depths / count),
+        of(Flow::in_flight),
+        own(of(Flow::waiting)),
+        sampled(C::ActiveCommands),
+        sampled(C::QueuedCommands),
+    ];
+    (flow.name.into(), String::new(), values)
+}
+
+const VM_HEADS: [&str; 5] = ["commands/s", "GAVG ms", "P95 GAVG", "in slots", "waiting"];
+
+fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for &device in devices {
+        for vm in rows::tenants(recording, device) {
+            let samples = with_commands(recording, |sample| vm.rate(sample));
+            let [rate, time, slots, waiting] =
+                [Flow::rate, time_of, Flow::in_flight, Flow::waiting]
+                    .map(|of: Figure<'a>| vm.mean(&samples, of));
+            let values = vec![
+                Some(rate),
+                (rate > 0.0).then_some(time / rate),
+                p95(&samples, |sample| vm.gavg(sample).unwrap_or(0.0)),
+                Some(slots),
+                Some(waiting),
+            ];
+            rows.push((vm.name.into(), recording.entity(device).name.clone(), values));
+        }
+    }
+    let inside = |row: &Row| row.2.iter().skip(3).flatten().sum::<f64>();
+    rows.sort_by(|a, b| inside(b).total_cmp(&inside(a)));
+    rows
+}
+
+/// Milliseconds that commands spend, per second.
+fn time_of(flow: &Flow<'_>, sample: usize) -> f64 {
+    flow.rate(sample) * flow.gavg(sample)
+}
+
+const DISK_HEADS: [&str; 4] = ["reads + writes/s", "ms", "outstanding", "wait in guest ms"];
+
+fn disks<'a>(recording: &'a Recording) -> Vec<Row> {
+    let row = |(id, entity): (EntityId, &'a Entity)| {
+        let disk = Disk::of(recording, id);
+        let samples = with_commands(recording, |sample| disk.rate(sample));
+        let [rate, inside] = [Disk::rate, Disk::outstanding]
+            .map(|of: fn(&Disk<'a>, usize) -> f64| mean(&samples, |sample| of(&disk, sample)));
+        let waited = |s| disk.rate(s) * disk.guest_wait_ms(s).unwrap_or(0.0);
+        let known = disk.guest_wait_ms(0).is_some();
+        let values = vec![
+            Some(rate),
+            (rate > 0.0).then_some(1000.0 * inside / rate),
+            Some(inside),
+            (known && rate > 0.0).then(|| mean(&samples, waited) / rate),
+        ];
+        let device = entity.device.map(|device| recording.entity(device).name.clone());
+        (entity.name.clone(), device.unwrap_or_default(), values)
+    };
+    let mut rows: Vec<Row> = recording.of_kind(Kind::VirtualDisk).map(row).collect();
+    let inside = |row: &Row| row.2.get(2).copied().flatten().unwrap_or(0.0);
+    rows.retain(|row| inside(row) > 0.0);
+    rows.sort_by(|a, b| inside(b).total_cmp(&inside(a)));
+    rows
+}
+
+const ADAPTER_HEADS: [&str; 7] =
+    ["commands/s", "MiB/s", "DAVG ms", "KAVG ms", "QAVG ms", "AQLEN", "in use"];
+
+fn adapters<'a>(recording: &'a Recording) -> Vec<Row> {
+    let row = |(id, entity): (EntityId, &'a Entity)| {
+        let flow = Flow::of(recording, id);
+        let samples = with_commands(recording, |sample| flow.rate(sample));
+        let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
+        let [davg, kavg, qavg, _] = latencies(&flow, &samples);
+        let limit = Column::of(recording, id, C::AdapterQDepth).over(&samples).reduce(f64::max);
+        let values =
+            vec![of(Flow::rate), of(Flow::mib_per_s), davg, kavg, qavg, limit, of(Flow::in_flight)];
+        (entity.name.clone(), String::new(), values)
+    };
+    let mut rows: Vec<Row> = recording.of_kind(Kind::Adapter).map(row).collect();
+    let rate = |row: &Row| row.2.first().copied().flatten().unwrap_or(0.0);
+    rows.retain(|row| rate(row) > 0.0);
+    rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    rows
+}
+
+/// DAVG, KAVG, QAVG and GAVG over the commands of some samples.
+fn latencies<'a>(flow: &Flow<'a>, samples: &[usize]) -> [Option<f64>; 4] {
+    let of: [Figure<'a>; 4] = [Flow::davg, Flow::kavg, Flow::qavg, Flow::gavg];
+    of.map(|of| (!samples.is_empty()).then(|| flow.per_command(samples, of)))
+}
+
+fn with_commands(recording: &Recording, rate: impl Fn(usize) -> f64) -> Vec<usize> {
+    (0..recording.len()).filter(|&sample| rate(sample) > 0.0).collect()
+}
+
+fn p95(samples: &[usize], value: impl Fn(usize) -> f64) -> Option<f64> {
+    let values: Vec<f64> = samples.iter().map(|&sample| value(sample)).collect();
+    percentiles(&values).map(|[_, p95, ..]| p95)
+}
+
+/// By which thresholds each busy device was judged.
+fn profiles(host: &Host<'_>) -> Markup {
+    let profiles = &host.verdict.profiles;
+    html! {
+        @if !profiles.is_empty() {
+            h3 { "Judged by" }
+            ul {
+                @for one in profiles.iter().take(ROWS) {
+                    li { span.name { (one.device) } ": profile " (one.profile.name()) ", " (text(&one.why)) }
+                }
+                @if profiles.len() > ROWS { li { "and " (profiles.len() - ROWS) " more" } }
+            }
+        }
+    }
+}
