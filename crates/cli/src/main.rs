@@ -17,6 +17,7 @@ mod captures;
 mod command;
 mod compare;
 mod contents;
+mod diagnosis;
 mod esxtop;
 mod expectations;
 mod glossary;

@@ -78,8 +78,8 @@ fn standard_input_is_read_and_several_hosts_are_told_apart() {
     let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];
     let said = kavg(&["diagnose", &hosts[0], &hosts[1], "--json"]);
     let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!((verdicts[0]["host"].as_str(), said.code), (Some("esx-1"), 1));
-    assert_eq!(verdicts[1]["host"], "esx-2");
+    assert_eq!((verdicts["verdicts"][0]["host"].as_str(), said.code), (Some("esx-1"), 1));
+    assert_eq!(verdicts["verdicts"][1]["host"], "esx-2");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn profile_and_thresholds_decide_from_when_a_number_counts() {
     let judged = |arguments: &[&str]| {
         let said = captures.kavg(&[&["diagnose", "--json", &file], arguments].concat());
         let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let profile = verdicts[0]["profiles"][0]["profile"].as_str().unwrap().to_owned();
+        let profile = verdicts["verdicts"][0]["profiles"][0]["profile"].as_str().unwrap().to_owned();
         (profile, said.out.contains("\"device-depth\""))
     };
     assert_eq!(judged(&[]), ("flash".into(), true));
@@ -212,7 +212,7 @@ fn names_are_replaced_and_the_verdict_stays() {
     let causes = |file: &str| {
         let said = captures.kavg(&["diagnose", "--json", &captures.path(file)]);
         let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let findings = verdicts[0]["findings"].as_array().unwrap().clone();
+        let findings = verdicts["verdicts"][0]["findings"].as_array().unwrap().clone();
         findings.iter().map(|finding| finding["cause"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(causes("anonymous.csv"), causes("one.csv"));

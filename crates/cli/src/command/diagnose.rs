@@ -2,21 +2,30 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use capture::{Esxcli, ReadOptions, parse_esxcli};
+use capture::{Esxcli, parse_esxcli};
 use clap::Args;
-use diagnose::{DeviceFacts, Facts, Profile, Thresholds, Verdict, diagnose, render_text};
+use diagnose::{DeviceFacts, Facts, Profile, Thresholds};
 
-use crate::{Result, captures, html};
+use crate::{
+    Result, captures,
+    diagnosis::{Diagnosis, Side},
+    html,
+};
 
 /// Find the queue that hurts in a capture of esxtop, with evidence and commands
 ///
-/// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad.
+/// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad. With
+/// `--compare` the captures behind it decide.
 #[derive(Args)]
 pub(crate) struct Diagnose {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several files of
     /// one host are joined
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// Captures after a change, or of other hosts: what became of each device, VM and finding, and
+    /// who else is on the same devices
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    compare: Vec<PathBuf>,
     /// Judge every device by these thresholds instead of those that fit its own latency
     #[arg(long, value_name = "classic|flash", value_parser = profile)]
     profile: Option<Profile>,
@@ -27,7 +36,7 @@ pub(crate) struct Diagnose {
     /// nmp device list` on the same host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
-    /// Print the verdicts as JSON
+    /// Print everything as JSON
     #[arg(long)]
     json: bool,
     /// Write the report as a page as well: one file with charts, to be opened in a browser
@@ -43,29 +52,24 @@ impl Diagnose {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let thresholds = self.thresholds()?;
         let facts = self.facts()?;
-        let capture = captures::read(&self.files, &ReadOptions::default())?;
-        captures::complain(&capture.report);
-        let verdicts: Vec<Verdict> = capture
-            .recordings
-            .iter()
-            .map(|recording| diagnose(recording, &thresholds, &facts))
-            .collect();
+        let side = |files: &[PathBuf]| Side::read(files, &thresholds, &facts);
+        let before = side(&self.files)?;
+        let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
+        let diagnosis = Diagnosis::new(&before, after.as_ref());
         if let Some(path) = &self.html {
-            let hosts = capture.recordings.iter().zip(&verdicts);
+            let hosts = before.capture.recordings.iter().zip(&before.verdicts);
             let hosts = hosts.map(|(recording, verdict)| html::Host::new(recording, verdict));
-            let remarks = captures::complaints(&capture.report);
+            let remarks = captures::complaints(&before.capture.report);
             let page = html::Page { hosts: hosts.collect(), remarks };
             captures::create(path, |file| html::write(&page, file))?;
         }
         if self.json {
-            serde_json::to_writer_pretty(&mut *out, &verdicts)?;
+            serde_json::to_writer_pretty(&mut *out, &diagnosis)?;
             writeln!(out)?;
         } else {
-            let texts: Vec<_> = verdicts.iter().map(render_text).collect();
-            out.write_all(texts.join("\n").as_bytes())?;
+            out.write_all(diagnosis.text().as_bytes())?;
         }
-        let any = verdicts.iter().any(|verdict| !verdict.findings.is_empty());
-        Ok(ExitCode::from(u8::from(any)))
+        Ok(ExitCode::from(u8::from(diagnosis.has_findings())))
     }
 
     fn thresholds(&self) -> Result<Thresholds> {
