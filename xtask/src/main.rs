@@ -11,6 +11,7 @@ mod corpus;
 mod house;
 mod rust;
 mod steps;
+mod whatif;
 
 use std::process::ExitCode;
 
@@ -18,7 +19,8 @@ use house::House;
 
 const USAGE: &str = "usage: cargo xtask check   the checks of the house
        cargo xtask test    every check there is, and every test
-       cargo xtask corpus  precision and recall of the diagnosis";
+       cargo xtask corpus  precision and recall of the diagnosis
+       cargo xtask whatif  answers of what-if held against the truth";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         "check" => check(),
         "test" => steps::test(),
         "corpus" => corpus::corpus(&arguments[1..]),
+        "whatif" => whatif::whatif(&arguments[1..]),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

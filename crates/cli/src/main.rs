@@ -20,6 +20,7 @@ mod contents;
 mod diagnosis;
 mod esxtop;
 mod expectations;
+mod facts;
 mod glossary;
 mod html;
 mod json;
@@ -33,6 +34,7 @@ mod stack;
 mod table;
 mod text;
 mod verdict;
+mod whatif;
 mod windows;
 
 /// What a command ends with: the exit code, or the one line that says what is wrong.

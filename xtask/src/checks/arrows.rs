@@ -13,8 +13,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("diagnose", &["counters"]),
     ("scenario", &["counters", "engine", "model"]),
     ("sim", &["counters", "engine", "model", "scenario", "capture"]),
-    ("kavg", &["counters", "engine", "model", "scenario", "capture", "diagnose", "sim"]),
-    ("xtask", &["counters", "model", "scenario", "capture", "diagnose", "sim"]),
+    ("whatif", &["counters", "engine", "model", "scenario", "sim", "diagnose"]),
+    ("kavg", &["counters", "engine", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
+    ("xtask", &["counters", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
 ];
 
 const PURE: &[&str] = &["counters", "engine", "model"];

@@ -6,7 +6,7 @@
 //! the figures that are reported come from seeds that are held out.
 
 mod case;
-mod draw;
+pub(crate) mod draw;
 mod score;
 mod truth;
 
@@ -97,7 +97,7 @@ fn judge(case: &Case) -> (Truth, Verdict) {
 }
 
 /// A recording as it comes back from a capture: what esxtop does not write is gone.
-fn through_esxtop(recording: &Recording) -> Recording {
+pub(crate) fn through_esxtop(recording: &Recording) -> Recording {
     let mut text = Vec::new();
     write_esxtop(recording, &mut text).expect("memory takes it");
     let inputs = vec![Input::from_bytes("corpus", text)];

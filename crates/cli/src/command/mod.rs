@@ -15,6 +15,7 @@ mod reference;
 mod replay;
 mod run;
 mod scenarios;
+mod whatif;
 
 /// The ESXi storage I/O stack: simulated, explained, diagnosed.
 #[derive(Parser)]
@@ -28,6 +29,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(run::Run),
     Diagnose(diagnose::Diagnose),
+    Whatif(whatif::Whatif),
     Capture(capture::Capture),
     New(new::New),
     Scenarios(scenarios::Scenarios),
@@ -44,6 +46,7 @@ impl Command {
         match self {
             Self::Run(command) => command.run(out),
             Self::Diagnose(command) => command.run(out),
+            Self::Whatif(command) => command.run(out),
             Self::Capture(command) => command.run(out),
             Self::New(command) => command.run(out),
             Self::Scenarios(command) => command.run(out),

@@ -1,0 +1,250 @@
+//! `kavg whatif`: what a change would do to a host of which there is a capture.
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use ::whatif::{Answer, Calibration, Habit, Model, Question};
+use capture::{ReadOptions, format_stamp, parse_stamp};
+use clap::Args;
+use counters::Recording;
+use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
+use serde::Serialize;
+
+use crate::{
+    Result, captures, facts,
+    table::Table,
+    text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
+};
+
+/// Columns of the screen that the report fits.
+const WIDTH: usize = 78;
+
+/// Simulate a change on the host of a capture: before and after, with a range
+///
+/// The arrays, the queues and the load of each guest are read out of the capture, today is
+/// simulated and held against it, then the change. Where the capture leaves something open, both
+/// ways are simulated, and the answer is the range between them.
+#[derive(Args)]
+pub(crate) struct Whatif {
+    /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The change, as esxcli takes it, or `VM: RequestRingPages=32,MaxQueueDepth=254` for a guest;
+    /// several are one change together, in force after the reboots they need
+    #[arg(long, value_name = "LINE", required_unless_present = "scenario")]
+    set: Vec<String>,
+    /// The first instant of what is simulated, as `03/02/2026 10:00:00` [default: the worst
+    /// finding's window]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    from: Option<i64>,
+    /// The last instant
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    to: Option<i64>,
+    /// Only this device or NFS volume [default: those that the change acts on]
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// The output of `esxcli storage core device list` or `storage core adapter list` on the same
+    /// host; can be given several times
+    #[arg(long, value_name = "FILE")]
+    esxcli: Vec<PathBuf>,
+    /// Write the host as it is modelled, as a scenario for `kavg run`
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Commands that each run simulates
+    #[arg(long, value_name = "N", default_value_t = 300_000,
+        value_parser = clap::value_parser!(u32).range(1_000..=100_000_000))]
+    commands: u32,
+    /// Print the answer and the calibration as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn instant(text: &str) -> std::result::Result<i64, String> {
+    let stamp = parse_stamp(text.as_bytes());
+    stamp.map(|(ms, _)| ms).ok_or_else(|| "expected MM/DD/YYYY HH:MM:SS".into())
+}
+
+/// The answer for one host.
+#[derive(Serialize)]
+struct OfHost<'a> {
+    host: &'a str,
+    settings: &'a [String],
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+impl Whatif {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let facts = facts::read(&self.esxcli)?;
+        let capture = captures::read(&self.files, &ReadOptions::default())?;
+        captures::complain(&capture.report);
+        let asked = capture.recordings.iter().map(|recording| self.ask(recording, &facts));
+        let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
+        let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
+        if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
+            return Err(refusal);
+        }
+        if self.json {
+            serde_json::to_writer_pretty(&mut *out, &answers)?;
+            writeln!(out)?;
+        } else {
+            let texts: Vec<String> = answers.iter().map(render).collect();
+            out.write_all(texts.join("\n").as_bytes())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn ask<'a>(&'a self, recording: &'a Recording, facts: &Facts) -> Result<OfHost<'a>> {
+        let question = Question {
+            settings: self.set.clone(),
+            window: self.window(recording, facts),
+            device: self.device.clone(),
+            commands: f64::from(self.commands),
+        };
+        let model = Model::calibrate(recording, facts, &question)?;
+        let answer = model.answer()?;
+        if let Some(path) = &self.scenario {
+            captures::create(path, |file| file.write_all(model.scenario().as_bytes()))?;
+        }
+        Ok(OfHost { host: &recording.host, settings: &self.set, answer })
+    }
+
+    /// What was asked for; where nothing was, the window of the worst finding about what the
+    /// change is about.
+    fn window(&self, recording: &Recording, facts: &Facts) -> (i64, i64) {
+        let verdict = diagnose(recording, &Thresholds::default(), facts);
+        let is_meant = |finding: &&Finding| {
+            self.device.as_ref() == Some(&finding.at)
+                || self.set.iter().any(|line| line.contains(&finding.at))
+        };
+        let finding = verdict.findings.iter().find(is_meant).or(verdict.findings.first());
+        let window = match (self.from, self.to, finding) {
+            (None, None, Some(finding)) => finding.window,
+            _ => verdict.window,
+        };
+        (self.from.unwrap_or(window.from_ms), self.to.unwrap_or(window.to_ms))
+    }
+}
+
+/// The answer of one host: the sentence, the table, what it was made of, what it rests on.
+fn render(of: &OfHost<'_>) -> String {
+    let (simulated, calibration) = (&of.answer.simulated, &of.answer.calibration);
+    let (from, to) = calibration.window_ms;
+    let mut out = styled(BOLD, &format!("What if on {}", clean(of.host)));
+    out.push('\n');
+    for line in of.settings {
+        out.push_str(&wrapped(&clean(line), "  ", "    "));
+    }
+    out.push_str(&styled(
+        DIM,
+        &format!(
+            "  {} to {}, {} samples",
+            format_stamp(from),
+            format_stamp(to),
+            calibration.samples
+        ),
+    ));
+    let style = if simulated.identified { BOLD } else { BAD };
+    out.push_str(&format!(
+        "\n\n{}\n",
+        styled(style, wrapped(&clean(&simulated.sentence), "", "").trim_end())
+    ));
+    out.push_str(&table(&simulated.rows));
+    out.push_str(&format!(
+        "\nToday's simulation is {:.1} % away from the capture. What it is made of:\n",
+        calibration.mismatch_percent
+    ));
+    out.push_str(&made_of(calibration));
+    if !simulated.doubts.is_empty() {
+        out.push_str("\nWhat the range rests on:\n");
+    }
+    for doubt in &simulated.doubts {
+        out.push_str(&wrapped(&clean(doubt), "- ", "  "));
+    }
+    out
+}
+
+fn table(rows: &[SimulatedRow]) -> String {
+    let mut table = Table::new(&["", "", "captured", "today", "after"]).left(&[0, 1]);
+    let mut last = "";
+    for row in rows {
+        let number = |value: f64| match row.unit {
+            "ms" => millis(value),
+            _ if value >= 99.95 => whole(value),
+            _ => format!("{value:.1}"),
+        };
+        let (low, high) = (number(row.low), number(row.high));
+        let object = if row.object == last { String::new() } else { fit(&row.object, 26) };
+        last = &row.object;
+        table.row(vec![
+            object,
+            row.counter.into(),
+            row.captured.map_or_else(|| "-".into(), number),
+            number(row.today),
+            if low == high { low } else { format!("{low} to {high}") },
+        ]);
+    }
+    format!("\n{}", table.render())
+}
+
+fn made_of(calibration: &Calibration) -> String {
+    /// Guests that are told of, for each device.
+    const GUESTS: usize = 8;
+    let mut out = String::new();
+    for device in &calibration.devices {
+        let best = device.array.best;
+        let array = format!(
+            "array of {}: {} servers of {} ms; {}.",
+            clean(&device.device),
+            best.servers,
+            millis(best.service_ms),
+            device.array.sentence()
+        );
+        out.push_str(&wrapped(&array, "- ", "  "));
+        let mut guests: Vec<_> = device.guests.iter().collect();
+        guests.sort_by(|a, b| b.outstanding.total_cmp(&a.outstanding));
+        for guest in guests.iter().take(GUESTS) {
+            let does = match guest.habit {
+                Habit::Closed => "keeps its commands outstanding (closed)",
+                Habit::Open => "sends at a rate of its own (open)",
+                Habit::Unknown => "closed or open, that is not known",
+            };
+            let held = guest.held_at_iops.map_or(String::new(), |limit| {
+                format!(", held at {} IOPS in the host", whole(f64::from(limit)))
+            });
+            let guest = format!(
+                "{} {}: {:.1} outstanding, {} CMDS/s of {:.0} KiB, {:.0} % reads; {does}{held}.",
+                clean(&guest.vm),
+                guest.disk.as_deref().unwrap_or(""),
+                guest.outstanding,
+                whole(guest.iops),
+                guest.size_kib,
+                100.0 * guest.read_share
+            );
+            out.push_str(&wrapped(&guest, "- ", "  "));
+        }
+        if guests.len() > GUESTS {
+            out.push_str(&format!("- and {} more guests\n", guests.len() - GUESTS));
+        }
+    }
+    out
+}
+
+/// Words in lines of [`WIDTH`] columns.
+fn wrapped(text: &str, first: &str, rest: &str) -> String {
+    let (mut out, mut line) = (String::new(), String::from(first));
+    let mut is_new = true;
+    for word in text.split_whitespace() {
+        if !is_new && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line = rest.into();
+            is_new = true;
+        }
+        if !is_new {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_new = false;
+    }
+    out + &line + "\n"
+}

@@ -1,0 +1,49 @@
+//! The hook of the diagnosis: every change that a verdict proposes is simulated, as far as a
+//! simulation knows it.
+
+use std::collections::BTreeMap;
+
+use ::whatif::{Model, Question, settings_of};
+use counters::Recording;
+use diagnose::{Facts, Simulated, Verdict, Window};
+
+/// Commands of one run: enough for a few per cent, few enough for all changes of a verdict to
+/// take a blink.
+const COMMANDS: f64 = 60_000.0;
+
+/// Fills in what a simulation says of each change of each verdict. A change that sets nothing
+/// known, or of which nothing can be said, stays as it is.
+pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts: &Facts) {
+    for (recording, verdict) in recordings.iter().zip(verdicts) {
+        let mut known = BTreeMap::new();
+        for finding in &mut verdict.findings {
+            for change in &mut finding.changes {
+                let settings = settings_of(change, &finding.at);
+                if settings.is_empty() {
+                    continue;
+                }
+                let key = (settings, finding.window.from_ms, finding.window.to_ms);
+                let answer = known
+                    .entry(key)
+                    .or_insert_with_key(|(lines, ..)| ask(recording, facts, lines, finding.window));
+                change.simulated.clone_from(answer);
+            }
+        }
+    }
+}
+
+fn ask(
+    recording: &Recording,
+    facts: &Facts,
+    settings: &[String],
+    window: Window,
+) -> Option<Simulated> {
+    let question = Question {
+        settings: settings.to_vec(),
+        window: (window.from_ms, window.to_ms),
+        device: None,
+        commands: COMMANDS,
+    };
+    let answer = Model::calibrate(recording, facts, &question).ok()?.answer().ok()?;
+    Some(answer.simulated)
+}

@@ -1,0 +1,561 @@
+//! The calibrated host as the text of a scenario: whoever distrusts an answer can read what was
+//! simulated, change it and run it.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use counters::Controller;
+use diagnose::Facts;
+use engine::{Driver, Version};
+
+use crate::{
+    array::Law,
+    demand::{GuestCalibration, Habit},
+    observe::{Depths, Device},
+    rows::mean,
+    whatif::DeviceCalibration,
+};
+
+/// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.
+const ANY_DRIVER: &str = "nfnic";
+/// DSNRO unless somebody changed it [S1].
+const DSNRO_DEFAULT: u32 = 32;
+/// Commands that one virtual disk is given at most; a guest with more gets more disks.
+const PER_DISK: f64 = 250.0;
+/// The longest run, in seconds of virtual time.
+const RUN_MAX_S: f64 = 3600.0;
+
+/// One way to read what the recording leaves open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) knee: Knee,
+    /// What guests do of which the habit is unknown.
+    pub(crate) unknown: Habit,
+    /// Whether guests that stand at their driver's depth want more.
+    pub(crate) hidden: bool,
+}
+
+/// Where the knee of the arrays is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Knee {
+    Best,
+    Least,
+    Most,
+}
+
+/// What a scenario is made of.
+pub(crate) struct Plan<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) facts: &'a Facts,
+    pub(crate) devices: &'a [Device],
+    pub(crate) calibrated: &'a [DeviceCalibration],
+    /// Samples of like load.
+    pub(crate) levels: &'a [Vec<usize>],
+    pub(crate) settings: &'a [String],
+    pub(crate) commands: f64,
+}
+
+/// A name that a scenario takes: other characters than letters, digits, dots and dashes are
+/// replaced.
+pub(crate) fn plain(name: &str) -> String {
+    const LENGTH_MAX: usize = 60;
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let text: String = name.chars().take(LENGTH_MAX).map(keep).collect();
+    if text.is_empty() { "unnamed".into() } else { text }
+}
+
+/// Names by which tenants of one VM are known in the scenario: alike names are told apart.
+pub(crate) fn vm_names(calibrated: &[DeviceCalibration]) -> Vec<(String, String)> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    let mut taken = BTreeSet::new();
+    for guest in calibrated.iter().flat_map(|device| &device.guests) {
+        if names.iter().any(|(vm, _)| *vm == guest.vm) {
+            continue;
+        }
+        let base = plain(&guest.vm);
+        let mut name = base.clone();
+        let mut number = 2;
+        while !taken.insert(name.clone()) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
+        names.push((guest.vm.clone(), name));
+    }
+    names
+}
+
+/// The names of devices in the scenario: an NFS volume is known by its datastore's.
+pub(crate) fn device_name(device: &Device) -> String {
+    if device.is_nfs { plain(&device.name) } else { device.name.clone() }
+}
+
+impl Plan<'_> {
+    /// The scenario of one reading. It begins with `warmup`, and its window `run` is what is held
+    /// against the recording.
+    pub(crate) fn scenario(&self, reading: Reading) -> String {
+        let mut out = String::new();
+        let times = self.times();
+        let version = self.version();
+        let _ = writeln!(
+            out,
+            "# A model of a recorded host: every number is from the recording unless its line says\n\
+             # otherwise. `kavg run` runs it, `--compare-set` changes it.\n\
+             title = {}\nesxi = \"{}\"{}\nseed = 1\nduration = \"{:.3}s\"\nwarmup = \"{:.3}s\"",
+            quoted(&format!("{} as it was recorded", plain(self.host))),
+            version.name(),
+            if self.facts.esxi_version.is_some() { "" } else { "  # assumed" },
+            times.warmup_s + times.spans_s.iter().sum::<f64>(),
+            times.warmup_s,
+        );
+        self.settings_before(version, &mut out);
+        for (index, calibrated) in self.calibrated.iter().enumerate() {
+            self.array(index, calibrated, reading, &mut out);
+        }
+        self.adapters(&mut out);
+        for (index, device) in self.devices.iter().enumerate() {
+            self.datastore(index, device, version, &mut out);
+        }
+        let disks = self.disks();
+        self.vms(&disks, &mut out);
+        for disk in &disks {
+            self.workloads(disk, &times, reading, &mut out);
+        }
+        out
+    }
+
+    fn version(&self) -> Version {
+        let Some((major, minor)) = self.facts.esxi_version else { return Version::V7_0 };
+        let not_above = |version: &Version| {
+            let mut parts = version.name().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+            (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) <= (major, minor)
+        };
+        Version::ALL.into_iter().rev().find(not_above).unwrap_or(Version::V5_1)
+    }
+
+    /// How long each level of load is simulated: in proportion to its samples, and long enough
+    /// for the commands that were asked for.
+    fn times(&self) -> Times {
+        let samples: usize = self.levels.iter().map(Vec::len).sum();
+        let rate: f64 = self
+            .devices
+            .iter()
+            .map(|device| mean(self.levels.iter().flatten().map(|&s| device.flow.rate[s])))
+            .sum();
+        let whole_s = (self.commands / rate.max(1e-3)).clamp(0.05, RUN_MAX_S);
+        let part = |level: &Vec<usize>| level.len() as f64 / samples.max(1) as f64;
+        let spans_s = self.levels.iter().map(|level| (whole_s * part(level)).max(0.001)).collect();
+        let first = self.levels.first().map_or(&[][..], Vec::as_slice);
+        let latency = |device: &Device| device.flow.per_command(first, &device.flow.gavg);
+        let slowest_s = self.devices.iter().map(latency).fold(0.0, f64::max) / 1000.0;
+        Times { warmup_s: (10.0 * slowest_s).clamp(0.02, 600.0).max(0.05 * whole_s), spans_s }
+    }
+
+    /// What only a command line sets.
+    fn settings_before(&self, version: Version, out: &mut String) {
+        let mut lines = Vec::new();
+        for device in self.devices.iter().filter(|device| !device.is_nfs) {
+            let queue = self.queue(device);
+            let shared = self.adapter_depth(device);
+            if queue.base < shared {
+                lines.push(format!("storage core device set -d {} -m {}", device.name, queue.base));
+            }
+            if let (true, Some(dsnro)) = (version.has_global_dsnro(), queue.dsnro) {
+                let dsnro = dsnro.min(256);
+                lines.push(format!(
+                    "system settings advanced set -o /Disk/SchedNumReqOutstanding -i {dsnro}"
+                ));
+            }
+        }
+        if !lines.is_empty() {
+            let lines: Vec<_> = lines.iter().map(|line| quoted(line)).collect();
+            let _ = writeln!(out, "esxcli = [{}]", lines.join(", "));
+        }
+    }
+
+    fn array(&self, index: usize, device: &DeviceCalibration, reading: Reading, out: &mut String) {
+        let Law { servers, service_ms } = match reading.knee {
+            Knee::Best => device.array.best,
+            Knee::Least => device.array.least,
+            Knee::Most => device.array.most,
+        };
+        let _ = writeln!(
+            out,
+            "\n# {}\n[array.array{}]\nservers = {servers}\nservice = \"{service_ms:.6}ms\"",
+            device.array.sentence(),
+            index + 1,
+        );
+    }
+
+    /// Every adapter once, with the deepest queue that a device behind it has.
+    fn adapters(&self, out: &mut String) {
+        let mut done = BTreeSet::new();
+        for device in self.devices.iter().filter(|device| !device.is_nfs) {
+            for (name, aqlen) in &adapters_of(device) {
+                if !done.insert(name.clone()) {
+                    continue;
+                }
+                let (driver, why) = self.driver(name);
+                let depth = self.adapter_depth(device).clamp(driver.depth_min, driver.depth_max);
+                let _ = writeln!(
+                    out,
+                    "\n[host.{}.adapter.{}]\ndriver = \"{}\"{why}\nlun_depth = {depth}",
+                    plain(self.host),
+                    plain(name),
+                    driver.module
+                );
+                if *aqlen >= 1.0 {
+                    let _ = writeln!(out, "depth = {:.0}", aqlen.min(65_536.0));
+                }
+            }
+        }
+        if done.is_empty() {
+            let _ = writeln!(
+                out,
+                "\n[host.{}.adapter.vmhba0]\ndriver = \"{ANY_DRIVER}\"",
+                plain(self.host)
+            );
+        }
+    }
+
+    /// The driver of an adapter: esxcli's word, or that of the setting, or one that fits all.
+    fn driver(&self, adapter: &str) -> (&'static Driver, &'static str) {
+        let known = self.facts.drivers.get(adapter).and_then(|name| Driver::from_module(name));
+        if let Some(driver) = known {
+            return (driver, "");
+        }
+        let named = self.settings.iter().find_map(|line| {
+            let rest = line.split("module parameters set").nth(1)?;
+            rest.split_whitespace().find_map(Driver::from_module)
+        });
+        match named.or_else(|| Driver::from_module(ANY_DRIVER)) {
+            Some(driver) => (driver, "  # assumed: the recording does not say"),
+            None => (&Driver::ALL[0], ""),
+        }
+    }
+
+    /// The deepest queue of the devices that share an adapter with this one.
+    fn adapter_depth(&self, device: &Device) -> u32 {
+        let own = adapters_of(device);
+        let shares = |other: &&Device| {
+            let theirs = adapters_of(other);
+            own.iter().any(|(name, _)| theirs.iter().any(|(other, _)| other == name))
+        };
+        let scsi = self.devices.iter().filter(|other| !other.is_nfs);
+        scsi.filter(shares).map(|other| self.queue(other).base).max().unwrap_or(1)
+    }
+
+    /// The limits of a device's queue before the change.
+    pub(crate) fn queue(&self, device: &Device) -> QueueModel {
+        let facts = self.facts.devices.get(&device.name);
+        let window: Vec<usize> = self.levels.iter().flatten().copied().collect();
+        let shown = device.depths(&window);
+        let base = facts.and_then(|f| f.max_queue_depth).or(shown.map(|depths| depths.base));
+        let base = base.unwrap_or(1024).clamp(1, 1024);
+        let dsnro = facts.and_then(|facts| facts.dsnro);
+        if let Some(Depths { restless: true, .. }) = shown {
+            let depth = mean(window.iter().map(|&s| device.depth[s]));
+            let depth = (depth.round() as u32).clamp(1, base);
+            return QueueModel { base: depth, dsnro: Some(depth), assumed: Assumed::Restless };
+        }
+        let lowered = shown.and_then(|depths| depths.lowered);
+        if let Some(dsnro) = dsnro.or(lowered) {
+            return QueueModel { base, dsnro: Some(dsnro.min(base)), assumed: Assumed::Nothing };
+        }
+        if device.vms() < 2 {
+            return QueueModel { base, dsnro: None, assumed: Assumed::Nothing };
+        }
+        if base != DSNRO_DEFAULT {
+            return QueueModel { base, dsnro: Some(base), assumed: Assumed::Nothing };
+        }
+        let asked = self.asked_dsnro(&device.name);
+        let base = asked.unwrap_or(base).clamp(base, 1024);
+        QueueModel { base, dsnro: Some(DSNRO_DEFAULT), assumed: Assumed::Dsnro }
+    }
+
+    /// DSNRO as a setting asks for it.
+    fn asked_dsnro(&self, device: &str) -> Option<u32> {
+        let lines = self.settings.iter().filter(|line| line.contains(device));
+        let mut words = lines.flat_map(|line| line.split_whitespace()).map(str::to_owned);
+        while let Some(word) = words.next() {
+            let (name, value) = word.split_once('=').unwrap_or((&word, ""));
+            if name == "-O" || name == "--sched-num-req-outstanding" {
+                let value = if value.is_empty() { words.next()? } else { value.into() };
+                return value.parse().ok();
+            }
+        }
+        None
+    }
+
+    fn datastore(&self, index: usize, device: &Device, version: Version, out: &mut String) {
+        let name = if device.is_nfs { device_name(device) } else { store(index) };
+        let _ = writeln!(out, "\n[datastore.{name}]\narray = \"array{}\"", index + 1);
+        if device.is_nfs {
+            let _ = writeln!(out, "kind = \"nfs\"");
+            return;
+        }
+        let adapters = adapters_of(device);
+        let names: Vec<_> = adapters.iter().map(|(name, _)| quoted(&plain(name))).collect();
+        let _ =
+            writeln!(out, "device = {}\nadapters = [{}]", quoted(&device.name), names.join(", "));
+        if names.len() > 1 {
+            let _ = writeln!(out, "path_policy = \"rr\"");
+        }
+        let queue = self.queue(device);
+        if let (false, Some(dsnro)) = (version.has_global_dsnro(), queue.dsnro) {
+            let why = match queue.assumed {
+                Assumed::Dsnro => "  # assumed: DQLEN never left the default",
+                Assumed::Restless => "  # DQLEN moved; this is its mean",
+                Assumed::Nothing => "",
+            };
+            let _ = writeln!(out, "dsnro = {dsnro}{why}");
+        }
+    }
+
+    /// The virtual disks of the scenario.
+    fn disks(&self) -> Vec<Disk<'_>> {
+        let names = vm_names(self.calibrated);
+        let mut taken = BTreeSet::new();
+        let mut disks = Vec::new();
+        for (device, calibrated) in self.calibrated.iter().enumerate() {
+            for (tenant, guest) in calibrated.guests.iter().enumerate() {
+                let vm = names.iter().find(|(vm, _)| *vm == guest.vm);
+                let vm = vm.map_or_else(|| plain(&guest.vm), |(_, name)| name.clone());
+                let flow = &self.devices[device].tenants[tenant].flow;
+                let of_level =
+                    |level: &Vec<usize>| mean(level.iter().map(|&s| flow.outstanding(s)));
+                let most = self.levels.iter().map(of_level).fold(0.0, f64::max);
+                let parts = (most / PER_DISK).ceil().clamp(1.0, 60.0);
+                for part in 0..parts as u32 {
+                    let wanted = guest.disk.clone().filter(|slot| part == 0 && fits(slot, most));
+                    let slot = free_slot(&mut taken, &vm, wanted);
+                    disks.push(Disk {
+                        vm: vm.clone(),
+                        slot,
+                        device,
+                        tenant,
+                        guest,
+                        most: most / parts,
+                        parts,
+                    });
+                }
+            }
+        }
+        disks
+    }
+
+    fn vms(&self, disks: &[Disk<'_>], out: &mut String) {
+        let mut done = BTreeSet::new();
+        for disk in disks {
+            if !done.insert(&disk.vm) {
+                continue;
+            }
+            let own: Vec<_> = disks.iter().filter(|other| other.vm == disk.vm).collect();
+            let pvscsi = |disk: &&&Disk<'_>| disk.slot.starts_with("scsi");
+            let most = own.iter().filter(pvscsi).map(|disk| disk.most).fold(0.0, f64::max);
+            let is_linux = self.settings.iter().any(|line| {
+                line.starts_with(&format!("{}:", disk.guest.vm)) && line.contains("cmd_per_lun")
+            });
+            let (guest, driver) = match (is_linux, most > 66.0) {
+                (false, false) => ("windows", ""),
+                (false, true) => {
+                    ("windows", "guest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n")
+                }
+                (true, false) => ("linux_old", ""),
+                (true, true) => ("linux", "guest_driver = \"cmd_per_lun=254 ring_pages=32\"\n"),
+            };
+            let _ = write!(
+                out,
+                "\n[vm.{}]\nguest = \"{guest}\"  # assumed\n{driver}",
+                quoted(&disk.vm)
+            );
+            if plain(&disk.guest.vm) != disk.guest.vm {
+                let _ = writeln!(out, "# recorded as {}", quoted(&disk.guest.vm));
+            }
+            for disk in own {
+                self.disk(disk, out);
+            }
+        }
+    }
+
+    fn disk(&self, disk: &Disk<'_>, out: &mut String) {
+        let device = &self.devices[disk.device];
+        let store = if device.is_nfs { device_name(device) } else { store(disk.device) };
+        let _ = writeln!(
+            out,
+            "[vm.{}.disk.{}]\ndatastore = {}",
+            quoted(&disk.vm),
+            quoted(&disk.slot),
+            quoted(&store)
+        );
+        if let Some(adapter) = adapter_type(disk) {
+            let _ = writeln!(out, "adapter = \"{adapter}\"");
+        }
+        if let Some(limit) = disk.guest.held_at_iops {
+            let limit = (f64::from(limit) / disk.parts).max(1.0);
+            let _ = writeln!(out, "limit = {limit:.0}  # it waits while the device has free slots");
+        }
+    }
+
+    /// One workload for each level of load.
+    fn workloads(&self, disk: &Disk<'_>, times: &Times, reading: Reading, out: &mut String) {
+        let flow = &self.devices[disk.device].tenants[disk.tenant].flow;
+        let mut from_s = 0.0;
+        for (index, (level, span_s)) in self.levels.iter().zip(&times.spans_s).enumerate() {
+            let to_s = from_s + span_s + if index == 0 { times.warmup_s } else { 0.0 };
+            let rate = flow.mean_rate(level) / disk.parts;
+            let outstanding = mean(level.iter().map(|&s| flow.outstanding(s))) / disk.parts;
+            if rate >= 0.01 {
+                let read = 100.0 * flow.read_share(level);
+                let size = bytes_of(flow.size_kib(level));
+                let load = load(disk.guest, rate, outstanding, reading);
+                let _ = writeln!(
+                    out,
+                    "\n[[workload]]\nvm = {}\ndisk = {}\nname = \"level{}\"\n{load}\n\
+                     read = \"{read:.0}%\"\nsize = \"{size}\"\nstart = \"{from_s:.3}s\"\n\
+                     stop = \"{to_s:.3}s\"",
+                    quoted(&disk.vm),
+                    quoted(&disk.slot),
+                    index + 1
+                );
+            }
+            from_s = to_s;
+        }
+    }
+}
+
+/// How long what is simulated, in seconds.
+struct Times {
+    warmup_s: f64,
+    /// By level of load.
+    spans_s: Vec<f64>,
+}
+
+/// A virtual disk of the scenario.
+struct Disk<'a> {
+    vm: String,
+    slot: String,
+    device: usize,
+    tenant: usize,
+    guest: &'a GuestCalibration,
+    /// Commands outstanding in the heaviest level.
+    most: f64,
+    /// Disks that stand for the same guest.
+    parts: f64,
+}
+
+/// The limits of a device's queue before the change, and what of them is a guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueueModel {
+    pub(crate) base: u32,
+    pub(crate) dsnro: Option<u32>,
+    pub(crate) assumed: Assumed,
+}
+
+/// What was guessed of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Assumed {
+    Nothing,
+    /// DQLEN was DSNRO's default all the time while VMs competed: the depth above it is unknown.
+    Dsnro,
+    /// Something moved DQLEN that is not modelled.
+    Restless,
+}
+
+/// Threads, or a rate.
+fn load(guest: &GuestCalibration, rate: f64, outstanding: f64, reading: Reading) -> String {
+    /// Threads beyond a driver's depth that fill any other depth.
+    const HIDDEN: u32 = 4;
+    let habit = if guest.habit == Habit::Unknown { reading.unknown } else { guest.habit };
+    if let (Some(depth), true) = (guest.capped_at, reading.hidden) {
+        return format!("threads = {}  # more than the driver's {depth}", depth * HIDDEN);
+    }
+    let closed = habit == Habit::Closed || guest.held_at_iops.is_some();
+    if !closed {
+        return format!("arrival = \"poisson\"\nrate = {rate:.3}");
+    }
+    let nearest = outstanding.round().max(1.0);
+    if (outstanding / nearest - 1.0).abs() <= 0.02 {
+        return format!("threads = {nearest:.0}  # CMDS/s times GAVG");
+    }
+    // A pause makes whole threads of what is no whole number.
+    let threads = outstanding.ceil().max(1.0);
+    let think_us = (threads - outstanding) / rate * 1e6;
+    format!(
+        "threads = {threads:.0}  # CMDS/s times GAVG is {outstanding:.2}\nthink = \"{think_us:.3}us\""
+    )
+}
+
+/// A slot that the VM has not used yet: the one wanted, or the next one.
+fn free_slot(taken: &mut BTreeSet<(String, String)>, vm: &str, wanted: Option<String>) -> String {
+    let mut slot = wanted.filter(|slot| is_slot(slot)).unwrap_or_else(|| "scsi0:0".into());
+    let mut next = 0;
+    while !taken.insert((vm.to_owned(), slot.clone())) {
+        // 15 units on each of 4 adapters, without the adapter's own.
+        let (adapter, unit) = (next / 15 % 4, next % 15);
+        slot = format!("scsi{adapter}:{}", if unit >= 7 { unit + 1 } else { unit });
+        next += 1;
+        if next > 60 {
+            break;
+        }
+    }
+    slot
+}
+
+/// Whether a disk of that slot has so many commands outstanding; IDE takes one, SATA 32.
+fn fits(slot: &str, outstanding: f64) -> bool {
+    slot.starts_with("scsi") || slot.starts_with("sata") && outstanding <= 32.0
+}
+
+fn is_slot(slot: &str) -> bool {
+    let Some(bus) = ["scsi", "sata", "nvme", "ide"].iter().find(|bus| slot.starts_with(**bus))
+    else {
+        return false;
+    };
+    let parts = slot[bus.len()..].split_once(':');
+    let number = |text: &str| text.parse::<u32>().ok().filter(|n| n.to_string() == text);
+    parts.is_some_and(|(adapter, unit)| {
+        number(adapter).is_some_and(|n| n < 4)
+            && number(unit).is_some_and(|n| n < 15 && (*bus != "scsi" || n != 7))
+    })
+}
+
+/// The adapter of a disk; one that takes fewer commands than were seen was not the one.
+fn adapter_type(disk: &Disk<'_>) -> Option<&'static str> {
+    const ROOM: f64 = 1.1;
+    if !disk.slot.starts_with("scsi") {
+        return None;
+    }
+    match disk.guest.controller {
+        Some(Controller::LsiSas) if disk.most <= 32.0 * ROOM => Some("lsisas"),
+        Some(Controller::LsiParallel) if disk.most <= 32.0 * ROOM => Some("lsilogic"),
+        _ => Some("pvscsi"),
+    }
+}
+
+fn adapters_of(device: &Device) -> Vec<(String, f64)> {
+    if device.adapters.is_empty() { vec![("vmhba0".into(), 0.0)] } else { device.adapters.clone() }
+}
+
+fn store(index: usize) -> String {
+    format!("store{}", index + 1)
+}
+
+/// Whole sectors, up to what an adapter passes.
+fn bytes_of(size_kib: f64) -> u64 {
+    const SECTOR: f64 = 512.0;
+    let size_kib = if size_kib > 0.0 { size_kib } else { 4.0 };
+    ((size_kib * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
+}
+
+/// A string of TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

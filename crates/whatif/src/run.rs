@@ -1,0 +1,198 @@
+//! One run of a scenario, and the counters of it that stand beside those of the recording.
+
+use std::thread;
+
+use counters::{Counter, EntityId, Kind, Recording};
+use scenario::Scenario;
+
+use crate::{Error, build, observe::Device, rows::mean};
+
+/// The file that a refusal names.
+const FILE: &str = "model.toml";
+/// VMs that are shown, the busiest first.
+const VMS_MAX: usize = 12;
+/// Part of all commands from which a VM is shown.
+const PART: f64 = 0.02;
+
+/// Counters of a device, with the names and units of their rows.
+const OF_DEVICE: [(Counter, &str, &str); 7] = [
+    (Counter::Commands, "CMDS/s", "1/s"),
+    (Counter::GuestLatency, "GAVG/cmd", "ms"),
+    (Counter::KernelLatency, "KAVG/cmd", "ms"),
+    (Counter::DriverLatency, "DAVG/cmd", "ms"),
+    (Counter::DeviceQDepth, "DQLEN", ""),
+    (Counter::MeanActive, "ACTV", ""),
+    (Counter::MeanQueued, "QUED", ""),
+];
+const OF_VM: [(Counter, &str, &str); 2] =
+    [(Counter::Commands, "CMDS/s", "1/s"), (Counter::GuestLatency, "GAVG/cmd", "ms")];
+
+/// A counter of an object, as the recording and the scenario name it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Key {
+    pub(crate) object: String,
+    simulated: String,
+    kind: Kind,
+    counter: Counter,
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) captured: Option<f64>,
+}
+
+impl Key {
+    pub(crate) fn is_device(&self) -> bool {
+        self.kind != Kind::Vm
+    }
+
+    pub(crate) fn is(&self, counter: Counter) -> bool {
+        self.counter == counter
+    }
+}
+
+/// The counters of the devices and of their busiest VMs, with what the recording has over the
+/// window.
+pub(crate) fn keys(
+    recording: &Recording,
+    devices: &[Device],
+    names: &[(String, String)],
+    window: &[usize],
+) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for device in devices {
+        let kind = if device.is_nfs { Kind::NfsVolume } else { Kind::Device };
+        for (counter, name, unit) in OF_DEVICE {
+            let captured = of_device(recording, device, counter, window);
+            if device.is_nfs && captured.is_none() {
+                continue;
+            }
+            let (object, simulated) = (device.name.clone(), build::device_name(device));
+            keys.push(Key { object, simulated, kind, counter, name, unit, captured });
+        }
+    }
+    for (object, simulated, rate, ms) in vms(devices, names, window) {
+        for ((counter, name, unit), captured) in OF_VM.into_iter().zip([rate, ms]) {
+            let (object, simulated) = (object.clone(), simulated.clone());
+            let (kind, captured) = (Kind::Vm, Some(captured));
+            keys.push(Key { object, simulated, kind, counter, name, unit, captured });
+        }
+    }
+    keys
+}
+
+fn of_device(
+    recording: &Recording,
+    device: &Device,
+    counter: Counter,
+    window: &[usize],
+) -> Option<f64> {
+    let flow = &device.flow;
+    let sampled = |counter| {
+        let values = recording.series(device.id, counter)?;
+        let values = window.iter().filter_map(|&s| values.get(s).copied());
+        Some(mean(values.filter(|value| value.is_finite() && (0.0..1e9).contains(value))))
+    };
+    match counter {
+        Counter::Commands => Some(flow.mean_rate(window)),
+        Counter::GuestLatency => Some(flow.per_command(window, &flow.gavg)),
+        _ if device.is_nfs => None,
+        Counter::DriverLatency => Some(flow.per_command(window, &flow.davg)),
+        Counter::KernelLatency => {
+            let kavg: Vec<f64> = flow
+                .gavg
+                .iter()
+                .zip(&flow.davg)
+                .map(|(gavg, davg)| (gavg - davg).max(0.0))
+                .collect();
+            Some(flow.per_command(window, &kavg))
+        }
+        Counter::MeanActive => sampled(counter).or_else(|| sampled(Counter::ActiveCommands)),
+        Counter::MeanQueued => sampled(counter).or_else(|| sampled(Counter::QueuedCommands)),
+        _ => sampled(counter),
+    }
+}
+
+/// Name, name in the scenario, rate and latency of the VMs that matter, the busiest first.
+fn vms(
+    devices: &[Device],
+    names: &[(String, String)],
+    window: &[usize],
+) -> Vec<(String, String, f64, f64)> {
+    let mut vms: Vec<(String, String, f64, f64)> = names
+        .iter()
+        .map(|(vm, name)| {
+            let tenants = devices.iter().flat_map(|device| &device.tenants);
+            let own: Vec<_> = tenants.filter(|tenant| tenant.vm == *vm).collect();
+            let rate: f64 = own.iter().map(|tenant| tenant.flow.mean_rate(window)).sum();
+            let stands: f64 = own
+                .iter()
+                .map(|tenant| mean(window.iter().map(|&s| tenant.flow.outstanding(s))))
+                .sum();
+            let ms = if rate > 0.0 { 1000.0 * stands / rate } else { 0.0 };
+            (vm.clone(), name.clone(), rate, ms)
+        })
+        .collect();
+    let all: f64 = vms.iter().map(|vm| vm.2).sum();
+    vms.retain(|vm| vm.2 >= PART * all && vm.2 > 0.0);
+    vms.sort_by(|a, b| b.2.total_cmp(&a.2));
+    vms.truncate(VMS_MAX);
+    vms
+}
+
+/// Runs a scenario with settings in force; a figure for each key.
+pub(crate) fn run(text: &str, settings: &[String], keys: &[Key]) -> Result<Vec<f64>, Error> {
+    let scenario = parse(text, settings)?;
+    let outcome = sim::run(&scenario, 1, &());
+    let view = outcome.windows.first().and_then(|hosts| hosts.first());
+    let view = view.ok_or_else(|| Error::new("the model has no window"))?;
+    Ok(keys.iter().map(|key| figure(&view.recording, key)).collect())
+}
+
+/// A scenario with settings in force.
+pub(crate) fn parse(text: &str, settings: &[String]) -> Result<Scenario, Error> {
+    let no_files = &mut |_: &str| Err("a model names no files".to_owned());
+    let parsed = Scenario::parse(FILE, text, no_files);
+    let mut scenario =
+        parsed.map_err(|error| Error::new(format!("this host cannot be modelled: {error}")))?;
+    for line in settings {
+        scenario.set(line).map_err(|error| Error::new(error.to_string()))?;
+    }
+    Ok(scenario)
+}
+
+fn figure(recording: &Recording, key: &Key) -> f64 {
+    let value = |id, counter| recording.value(id, counter, 0).unwrap_or(0.0);
+    if key.is_device() {
+        return recording.find(key.kind, &key.simulated).map_or(0.0, |id| value(id, key.counter));
+    }
+    let vm = recording.find(Kind::Vm, &key.simulated);
+    let own: Vec<EntityId> = recording
+        .of_kind(Kind::VirtualDisk)
+        .filter(|(_, disk)| vm.is_some() && disk.vm == vm)
+        .map(|(id, _)| id)
+        .collect();
+    let rate = |id| value(id, Counter::Commands);
+    let all: f64 = own.iter().map(|&id| rate(id)).sum();
+    if key.counter == Counter::Commands {
+        return all;
+    }
+    let stands = |id| {
+        value(id, Counter::Reads) * value(id, Counter::VdiskReadLatency)
+            + value(id, Counter::Writes) * value(id, Counter::VdiskWriteLatency)
+    };
+    if all > 0.0 { own.iter().map(|&id| stands(id)).sum::<f64>() / all } else { 0.0 }
+}
+
+/// Runs several scenarios, on every processor; the results in order.
+pub(crate) fn run_all(jobs: &[(String, &[String])], keys: &[Key]) -> Vec<Result<Vec<f64>, Error>> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
+    let share = jobs.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let run_some = |jobs: &[(String, &[String])]| -> Vec<_> {
+            jobs.iter().map(|(text, settings)| run(text, settings, keys)).collect()
+        };
+        let workers: Vec<_> =
+            jobs.chunks(share).map(|jobs| scope.spawn(move || run_some(jobs))).collect();
+        let lost = || vec![Err(Error::new("a run was lost"))];
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|_| lost())).collect()
+    })
+}
