@@ -211,23 +211,43 @@ impl Change {
 
 /// Holds a VM to a rate with an IOPS limit on its virtual disks.
 pub(crate) fn limit_iops(vm: &str) -> Change {
-    let set = |limit| {
-        format!(
-            "Get-VM {0} | Get-VMResourceConfiguration | Set-VMResourceConfiguration \
-             -Disk (Get-HardDisk -VM {0}) -DiskLimitIOPerSecond {limit}",
-            powershell(vm)
-        )
-    };
     Change {
         what: format!("Hold {vm} below the rate that the array allows it, with an IOPS limit."),
         esxcli: Vec::new(),
-        powercli: vec![set("LIMIT")],
+        powercli: vec![set_limit(vm, "LIMIT")],
         guest: Vec::new(),
         effect: Effect::AtOnce,
         risk: "The VM is slower whenever it would have been allowed more.".into(),
-        undo: set("-1"),
+        undo: set_limit(vm, "-1"),
         simulated: None,
     }
+}
+
+/// Shows the IOPS limits of a VM and takes them off.
+pub(crate) fn lift_limit(vm: &str) -> Change {
+    let show = format!(
+        "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
+         Select-Object Key, DiskLimitIOPerSecond",
+        powershell(vm)
+    );
+    Change {
+        what: format!(
+            "See what limits {vm} has and raise or remove them (-1 is none), if they are not \
+             meant. A limit of its storage policy is changed there."
+        ),
+        powercli: vec![show, set_limit(vm, "-1")],
+        risk: "The VM takes more of the device from the others.".into(),
+        undo: "Set the limits that were there".into(),
+        ..limit_iops(vm)
+    }
+}
+
+fn set_limit(vm: &str, limit: &str) -> String {
+    format!(
+        "Get-VM {0} | Get-VMResourceConfiguration | Set-VMResourceConfiguration \
+         -Disk (Get-HardDisk -VM {0}) -DiskLimitIOPerSecond {limit}",
+        powershell(vm)
+    )
 }
 
 /// Lets iSCSI send larger I/Os in one piece [LAMW].

@@ -37,6 +37,7 @@ pub(crate) struct VmBench {
     size_kib: f64,
     controller: Option<Controller>,
     guest_wait: Option<(f64, f64)>,
+    above_ms: f64,
     slot: usize,
 }
 
@@ -235,6 +236,7 @@ impl DeviceBench {
             size_kib: 8.0,
             controller: Some(Controller::Pvscsi),
             guest_wait: None,
+            above_ms: 0.0,
             slot: 1,
         });
         self.vms.last_mut().unwrap()
@@ -332,6 +334,12 @@ impl VmBench {
         self
     }
 
+    /// What the virtual disk waits above the VMkernel's queues.
+    pub(crate) fn above_ms(&mut self, above_ms: f64) -> &mut Self {
+        self.above_ms = above_ms;
+        self
+    }
+
     pub(crate) fn guest_wait(&mut self, wait_ms: f64, queued: f64) -> &mut Self {
         self.guest_wait = Some((wait_ms, queued));
         self
@@ -367,7 +375,7 @@ impl VmBench {
         let mut disk = Entity::new(Kind::VirtualDisk, format!("{}:scsi0:{}", self.name, self.slot));
         (disk.device, disk.vm, disk.controller) = (Some(row), Some(vm), self.controller);
         let disk = recording.add_entity(disk);
-        let latency = |sample| self.io(sample).davg + self.io(sample).kavg;
+        let latency = |sample| self.io(sample).davg + self.io(sample).kavg + self.above_ms;
         bench.put(recording, disk, Counter::Commands, &|s| self.io(s).rate);
         bench.put(recording, disk, Counter::Reads, &|s| self.io(s).rate);
         bench.put(recording, disk, Counter::VdiskReadLatency, &latency);

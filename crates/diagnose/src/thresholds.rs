@@ -87,7 +87,7 @@ thresholds! {
     QosMs "qos_ms" 2.0 1.0 "ms" "ours / [S0: 1.4 ms is high on flash]" "DAVG from which a flat rate is taken for a limit of the array.";
     Waiting "waiting" 1.0 1.0 "commands" "[S2: QUED above 0]" "Mean commands waiting in a queue from which it counts.";
     AbortsPerSecond "aborts_per_s" 1.0 1.0 "1/s" "[ELA 6.4] / [DRILL]" "Aborts or resets per second from which they count.";
-    ConflictsPerSecond "cons_per_s" 20.0 1.0 "1/s" "(memory: Yellow-Bricks) / [DRILL]" "Reservation conflicts per second from which they count.";
+    ConflictsPerSecond "cons_per_s" 20.0 1.0 "1/s" "ours: between the 1 and the 32 of [DRILL] / [DRILL]" "Reservation conflicts per second from which they count.";
     MinIops "min_iops" 1.0 1.0 "1/s" "[CAP-A: a CD-ROM at 0.6/s]" "Rate below which latency is never judged.";
     BusyIops "busy_iops" 10.0 10.0 "1/s" "ours" "Rate from which a row is busy, however quick its I/Os are.";
     BusyOutstanding "busy_outstanding" 1.0 1.0 "commands" "ours" "Mean outstanding commands from which a row is busy, however few they are.";
@@ -95,6 +95,7 @@ thresholds! {
     FlatPercent "flat_pct" 5.0 5.0 "%" "ours" "Change from sample to sample up to which a series counts as flat.";
     SlotsPercent "slots_pct" 60.0 60.0 "%" "ours" "Share of a device's slots from which one VM counts as the holder.";
     SplitPercent "split_pct" 10.0 10.0 "%" "ours" "Share of commands that are split from which it counts.";
+    TransferMib "transfer_mib_s" 40.0 40.0 "MiB/s" "ours" "Speed at which a command may be moved on top of the latency that its device is allowed: large ones take longer.";
     CongestionMs "congestion_ms" 20.0 5.0 "ms" "[src: SIOC 30 ms by default, API range 5 to 100]" "DAVG from which a moving depth is taken for SIOC.";
 }
 

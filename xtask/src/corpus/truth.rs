@@ -135,6 +135,18 @@ impl Inside<'_> {
         }
     }
 
+    /// DAVG that is surely slow: the next step of the thresholds of flash [DRILL], and what the size
+    /// of the commands may cost.
+    fn surely_slow_ms(&self, device: usize, entity: EntityId) -> f64 {
+        const NEXT_STEP: f64 = 2.0;
+        let limit = self.shown_limit(device, entity, Threshold::DavgMs);
+        let sum = |counter| (0..self.samples).map(|s| self.at(entity, counter, s)).sum::<f64>();
+        let mib = sum(Counter::MbRead) + sum(Counter::MbWritten);
+        let seconds = mib / sum(Counter::Commands).max(1.0) / Threshold::TransferMib.info().flash;
+        let steps = if limit < Threshold::DavgMs.info().classic { NEXT_STEP } else { 1.0 };
+        steps * limit + 1000.0 * seconds
+    }
+
     fn totals(&self, vdisk: usize) -> IoTotals {
         let mut totals = IoTotals::default();
         self.whole.counters.vdisks[vdisk].io.iter().for_each(|io| totals.add(io));
@@ -281,7 +293,7 @@ impl Inside<'_> {
                 (davg / limit).min(in_flight)
             })
         };
-        let shown = slow(self.shown_limit(device, entity, Threshold::DavgMs));
+        let shown = slow(self.surely_slow_ms(device, entity));
         shown.or(slow(self.limit(device, Threshold::DavgMs)).map(|_| false))
     }
 
@@ -353,9 +365,8 @@ impl Inside<'_> {
             let wait_ms = totals.queue_ns as f64 / 1e6 / totals.commands.max(1) as f64;
             let part = totals.queue_ns as f64 / totals.device_ns.max(1) as f64 / worth_naming();
             let ratio = waiting.min(part).min(wait_ms / self.limit(device, Threshold::KavgMs));
-            let device = self.host.config.devices[device].name.clone();
             let met = if limited { lasting(&[ratio; 2]) } else { None };
-            self.note(Cause::IopsLimit, &device, met);
+            self.note(Cause::IopsLimit, &name, met);
         }
     }
 

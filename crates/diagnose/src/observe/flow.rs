@@ -107,6 +107,13 @@ impl<'a> Flow<'a> {
         if rate > 0.0 { megabytes * 1024.0 / rate } else { 0.0 }
     }
 
+    /// What its size alone may cost a command: the time to move it at `mib_per_s`.
+    #[must_use]
+    pub fn transfer_ms(&self, samples: &[usize], mib_per_s: f64) -> f64 {
+        let transfer_ms = self.size_kib(samples) / 1024.0 / mib_per_s * 1000.0;
+        if transfer_ms.is_finite() { transfer_ms } else { 0.0 }
+    }
+
     /// The mean of commands per second over some samples.
     #[must_use]
     pub fn mean_rate(&self, samples: &[usize]) -> f64 {

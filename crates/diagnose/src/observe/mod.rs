@@ -13,7 +13,9 @@ pub use flow::Flow;
 pub(crate) use flow::little;
 pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
 pub use series::Column;
-pub(crate) use series::{is_round, largest, mean, most_frequent, quantile, unrest_percent};
+pub(crate) use series::{
+    is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
+};
 pub(crate) use spell::Spell;
 pub(crate) use vdisk::Vdisk;
 
@@ -226,6 +228,20 @@ impl<'a> Device<'a> {
             .map(|world| world.flow.per_command(&self.busy, Flow::davg))
             .chain(own)
             .fold(f64::INFINITY, f64::min)
+    }
+
+    /// DAVG from which the device is slow. Large commands may take the time to move them; and what
+    /// is held for flash by its quick samples may be a cache before disks, so it must be far slower
+    /// than it is itself, up to the next step of the published thresholds: 5, 10, 20 ms [DRILL].
+    pub(crate) fn slow_ms(&self) -> f64 {
+        const FAR: f64 = 10.0;
+        const NEXT_STEP: f64 = 2.0;
+        let least = self.limits.get(Threshold::DavgMs);
+        let guessed = self.quickest_ms < self.limits.get(Threshold::FlashMs);
+        let most = if guessed { NEXT_STEP * least } else { least };
+        let transfer_ms =
+            self.flow.transfer_ms(&self.busy, self.limits.get(Threshold::TransferMib));
+        (FAR * self.quickest_ms).max(least).min(most) + transfer_ms
     }
 
     /// What each VM does on the device over some samples, the one with most slots first.

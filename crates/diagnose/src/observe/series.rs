@@ -87,12 +87,17 @@ pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
 
 /// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
 pub(crate) fn is_round(rate: f64) -> bool {
+    is_round_within(rate, 0.01)
+}
+
+/// Whether a rate is that of a setting to some part of it.
+pub(crate) fn is_round_within(rate: f64, part: f64) -> bool {
     const LEADING: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
     if rate < 1.0 {
         return false;
     }
     let leading = rate / 10_f64.powf(rate.log10().floor());
-    LEADING.iter().any(|round| (leading - round).abs() <= 0.01 * round)
+    LEADING.iter().any(|round| (leading - round).abs() <= part * round)
 }
 
 #[cfg(test)]

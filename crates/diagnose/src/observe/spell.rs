@@ -1,4 +1,7 @@
 //! A spell: the samples in which a condition holds, when they are more than a blip.
+//!
+//! One bad sample says nothing, and neither do two in a row that chance puts side by side among
+//! thousands: latencies have long tails, and a long recording has room for every coincidence.
 
 use super::series::mean;
 
@@ -10,14 +13,18 @@ pub(crate) struct Spell {
     pub(crate) of: usize,
 }
 
+/// Share of the samples from which a condition needs no further proof that it is none of chance.
+const OFTEN: f64 = 0.1;
+/// Runs as long as the longest one that chance may be expected to make: one recording in twenty.
+const CHANCE: f64 = 0.05;
+
 impl Spell {
-    /// The samples of `among` in which `holds`; `None` unless it holds in two of them in a row, or
-    /// there is only one to judge.
+    /// The samples of `among` in which `holds`; `None` unless it holds in two of them in a row,
+    /// more than chance makes of scattered ones, or there is only one to judge.
     pub(crate) fn find(among: &[usize], holds: impl Fn(usize) -> bool) -> Option<Self> {
         let held: Vec<bool> = among.iter().map(|&sample| holds(sample)).collect();
-        let lasting = held.windows(2).any(|pair| pair == [true, true]) || held == [true];
         let samples = among.iter().zip(&held).filter(|(_, held)| **held).map(|(s, _)| *s);
-        lasting.then(|| Self { samples: samples.collect(), of: among.len() })
+        is_lasting(&held).then(|| Self { samples: samples.collect(), of: among.len() })
     }
 
     /// The samples of `among` in which `holds`, be it one alone; `None` when it never does.
@@ -46,6 +53,15 @@ impl Spell {
     }
 }
 
+/// Whether what holds in some samples lasts. Of `n` samples each held with the chance `p`, about
+/// `n * p^k` begin a run of `k`.
+fn is_lasting(held: &[bool]) -> bool {
+    let longest = held.split(|held| !held).map(<[bool]>::len).max().unwrap_or(0);
+    let (n, held_in) = (held.len() as f64, held.iter().filter(|held| **held).count() as f64);
+    let by_chance = n * (held_in / n).powi(i32::try_from(longest).unwrap_or(i32::MAX));
+    held == [true] || longest >= 2 && (held_in >= OFTEN * n || by_chance <= CHANCE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +71,15 @@ mod tests {
         assert!(Spell::find(&[0, 1, 2, 3], |sample| sample % 2 == 0).is_none());
         assert!(Spell::find(&[], |_| true).is_none());
         assert!(Spell::find(&[0, 1], |sample| sample == 1).is_none());
+    }
+
+    #[test]
+    fn what_chance_puts_side_by_side_is_none_either() {
+        let among: Vec<usize> = (0..1_000).collect();
+        let scattered = |sample: usize| sample % 25 == 0 || sample == 501;
+        assert!(Spell::find(&among, scattered).is_none());
+        assert!(Spell::find(&among, |s| scattered(s) || (501..505).contains(&s)).is_some());
+        assert!(Spell::find(&among, |sample| sample == 500 || sample == 501).is_some());
     }
 
     #[test]

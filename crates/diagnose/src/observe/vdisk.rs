@@ -62,6 +62,12 @@ impl<'a> Vdisk<'a> {
         self.directions.iter().map(of).sum()
     }
 
+    /// Mean latency at the virtual adapter in one sample.
+    pub(crate) fn latency_at(&self, sample: usize) -> f64 {
+        let rate = self.rate(sample);
+        if rate > 0.0 { self.outstanding(sample) * 1000.0 / rate } else { 0.0 }
+    }
+
     /// Mean latency at the virtual adapter.
     pub(crate) fn latency_ms(&self, samples: &[usize]) -> f64 {
         let rate = mean(samples.iter().map(|&sample| self.rate(sample)));

@@ -7,7 +7,8 @@
 
 use super::{Case, changes, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, is_round, mean, observe::little,
+    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, mean,
+    observe::{is_round_within, little},
     quantile, unrest_percent,
 };
 
@@ -25,6 +26,10 @@ const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
+
+/// How near a steady rate must be to a round number to be one that somebody set. A saturated array
+/// is steady too, but round only by chance.
+const EXACTLY: f64 = 0.002;
 
 /// A flow that is held to a rate.
 struct Held<'a> {
@@ -54,8 +59,7 @@ fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let vms = || device.worlds.iter().filter(|world| !world.is_system);
     vms().find_map(|world| {
-        let spell = flat_and_slow(case, device, &world.flow)?;
-        let davg = world.flow.per_command(&spell.samples, Flow::davg);
+        let (spell, davg) = flat_and_slow(case, device, &world.flow)?;
         let others = vms().filter(|other| other.owner != world.owner);
         let faster = others
             .filter(|other| other.flow.mean_rate(&spell.samples) > 0.0)
@@ -69,8 +73,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 
 /// A whole device, slower than it was itself or than its peers are.
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    let spell = flat_and_slow(case, device, &device.flow)?;
-    let davg = device.flow.per_command(&spell.samples, Flow::davg);
+    let (spell, davg) = flat_and_slow(case, device, &device.flow)?;
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
     let stays = spread(&spell, |sample| device.flow.rate(sample))? <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples);
@@ -78,10 +81,12 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         .then(|| ("the same device under less load".into(), device.quickest_ms));
     let is_narrow = own.is_some() && is_narrow(device, rate);
     let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
-    let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell)];
-    let seen = signs.iter().filter(|sign| **sign).count() + usize::from(is_round(rate));
-    let certainty = match seen {
-        _ if signs == [false; 3] => return None,
+    let is_set = davg >= device.limits.get(Threshold::DavgMs)
+        && is_round_within(rate, EXACTLY)
+        && is_steady(&rates(&device.flow, &spell));
+    let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell), is_set];
+    let certainty = match signs.iter().filter(|sign| **sign).count() {
+        0 => return None,
         1 => 0.65,
         2 => 0.75,
         _ => 0.85,
@@ -107,7 +112,7 @@ fn is_narrow(device: &Device<'_>, rate: f64) -> bool {
 fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     const STEADY: f64 = 0.25;
     const SETTLED_PERCENT: f64 = 10.0;
-    let rates: Vec<f64> = spell.samples.iter().map(|&sample| device.flow.rate(sample)).collect();
+    let rates = rates(&device.flow, spell);
     let commands = spell.mean(|sample| device.flow.rate(sample) * case.host.interval_s(sample));
     let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
     let inside: Vec<f64> = inside.collect();
@@ -136,17 +141,32 @@ fn faster_peer(
         .min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
+fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
+    spell.samples.iter().map(|&sample| flow.rate(sample)).collect()
+}
+
+/// Whether a rate moves as little as a setting does.
+fn is_steady(rates: &[f64]) -> bool {
+    const STEADY_PERCENT: f64 = 1.0;
+    unrest_percent(rates).is_some_and(|unrest| unrest <= STEADY_PERCENT)
+}
+
 /// The spell in which a flow has a latency worth asking about and a rate that does not move by
-/// more than counting whole commands explains.
-fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<Spell> {
+/// more than counting whole commands explains; and the latency, less what size alone may cost.
+fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
+    let limit = |threshold| device.limits.get(threshold);
+    let transfer_ms = flow.transfer_ms(&device.busy, limit(Threshold::TransferMib));
     let spell = Spell::find(&device.busy, |sample| {
-        flow.davg(sample) >= device.limits.get(Threshold::QosMs) && flow.in_flight(sample) >= HELD
+        let excess_ms = flow.davg(sample) - transfer_ms;
+        excess_ms >= limit(Threshold::QosMs) && flow.in_flight(sample) >= HELD
     })?;
-    let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
+    let rates = rates(flow, &spell);
     let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
     let grain = 100.0 * 2.0 / commands.max(1.0);
-    let allowed = device.limits.get(Threshold::FlatPercent).max(grain);
-    unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed).then_some(spell)
+    let allowed = limit(Threshold::FlatPercent).max(grain);
+    let davg = flow.per_command(&spell.samples, Flow::davg);
+    let is_flat = unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed);
+    is_flat.then_some((spell, davg - transfer_ms))
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {

@@ -15,7 +15,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         if array_qos::applies(case, device) {
             return None;
         }
-        let limit = device.limits.get(Threshold::DavgMs);
+        let limit = device.slow_ms();
         let outstanding = device.limits.get(Threshold::BusyOutstanding);
         let spell = Spell::find(&device.busy, |sample| {
             device.flow.davg(sample) >= limit && device.flow.in_flight(sample) >= outstanding

@@ -1,89 +1,160 @@
 //! An IOPS limit on a virtual disk: the host itself holds a disk to a rate, also when nothing is
-//! congested. Its commands wait in the VMkernel while the device has slots free.
+//! congested. Its commands wait while the device has slots free.
+//!
+//! The wait shows in QAVG where the disk's scheduling queue holds them. A limit of a storage policy
+//! is kept by a filter above the VMkernel's queues [src: SIOC v2], and then only the latency at the
+//! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
+//! where the columns of virtual disks are missing.
 
 use super::{Case, changes, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, World, is_round, mean, unrest_percent,
+    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, Vdisk, World, is_round, little, mean,
+    unrest_percent,
 };
 
-/// Part of the latency that must be wait in the VMkernel.
+/// Part of the latency that must be wait.
 const WAIT_PART: f64 = 0.2;
 /// Part of that wait that may be the path's or the adapter's.
 const PATH_PART: f64 = 0.5;
+/// What a wait that no queue of the VMkernel shows must come to: snapshots and filters cost time
+/// there too, but neither make a rate flat nor take most of a command's time.
+const UNSEEN_PART: f64 = 0.5;
+const UNSEEN_MS: f64 = 2.0;
+const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 /// The chunk by which limits count a command [src: API, LAMW `Disk.SchedCostUnit`].
 const COST_UNIT_KIB: f64 = 32.0;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    let limited = |device: &Device<'_>| {
-        let vms = device.worlds.iter().filter(|world| !world.is_system);
-        vms.filter_map(|world| judge(case, device, world)).collect::<Vec<_>>()
-    };
-    case.host.busy_devices().flat_map(limited).collect()
+/// What may be held to a rate.
+struct Suspect<'a> {
+    device: &'a Device<'a>,
+    world: &'a World<'a>,
+    /// The virtual disk, where there are columns of it.
+    disk: Option<&'a Vdisk<'a>>,
 }
 
-/// The samples in which a VM waits on a device that has room, at a rate that does not move.
-fn held(case: &Case<'_>, device: &Device<'_>, world: &World<'_>) -> Option<Spell> {
-    if device.full.is_some() {
-        return None;
+impl<'a> Suspect<'a> {
+    fn name(&self) -> &'a str {
+        self.disk.map_or(self.world.owner, |disk| disk.name)
     }
-    let flow = &world.flow;
+
+    fn rate(&self, sample: usize) -> f64 {
+        self.disk.map_or_else(|| self.world.flow.rate(sample), |disk| disk.rate(sample))
+    }
+
+    fn latency_ms(&self, sample: usize) -> f64 {
+        self.disk.map_or_else(|| self.world.flow.gavg(sample), |disk| disk.latency_at(sample))
+    }
+
+    fn wait_ms(&self, sample: usize) -> f64 {
+        let flow = &self.world.flow;
+        let above = |disk: &Vdisk<'_>| (disk.latency_at(sample) - flow.davg(sample)).max(0.0);
+        self.disk.map_or_else(|| flow.qavg(sample), above)
+    }
+
+    /// The mean over commands of a time.
+    fn per_command(&self, spell: &Spell, millis: impl Fn(usize) -> f64) -> f64 {
+        let rate = spell.mean(|sample| self.rate(sample));
+        let time = spell.mean(|sample| self.rate(sample) * millis(sample));
+        if rate > 0.0 { time / rate } else { 0.0 }
+    }
+
+    /// Whether the VMkernel's own queue accounts for the wait.
+    fn is_seen(&self, spell: &Spell) -> bool {
+        let qavg_ms = self.world.flow.per_command(&spell.samples, Flow::qavg);
+        qavg_ms >= UNSEEN_PART * self.per_command(spell, |sample| self.wait_ms(sample))
+    }
+}
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    let devices = case.host.busy_devices().filter(|device| device.full.is_none());
+    let suspects = devices.flat_map(|device| suspects(case, device));
+    suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
+}
+
+/// The virtual disks on a device, and the VMs there of which no disk is known.
+fn suspects<'a>(case: &Case<'a>, device: &'a Device<'a>) -> Vec<Suspect<'a>> {
+    let vms = device.worlds.iter().filter(|world| !world.is_system);
+    let of_vm = |world: &'a World<'a>| {
+        let disks = case.host.vdisks_on(device).filter(|disk| disk.vm == world.owner);
+        let mut suspects: Vec<_> =
+            disks.map(|disk| Suspect { device, world, disk: Some(disk) }).collect();
+        if suspects.is_empty() {
+            suspects.push(Suspect { device, world, disk: None });
+        }
+        suspects
+    };
+    vms.flat_map(of_vm).collect()
+}
+
+/// The samples in which a suspect waits on a device that has room, at a rate that does not move.
+fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
+    let device = suspect.device;
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
-        flow.qavg(sample) >= limit(Threshold::KavgMs)
-            && flow.qavg(sample) >= WAIT_PART * flow.gavg(sample)
-            && flow.waiting(sample) >= limit(Threshold::Waiting)
-            && device.path_wait_ms(sample) < PATH_PART * flow.qavg(sample)
+        let wait_ms = suspect.wait_ms(sample);
+        wait_ms >= limit(Threshold::KavgMs)
+            && wait_ms >= WAIT_PART * suspect.latency_ms(sample)
+            && little(suspect.rate(sample), wait_ms) >= limit(Threshold::Waiting)
+            && device.path_wait_ms(sample) < PATH_PART * wait_ms
     })?;
-    let rates: Vec<f64> = spell.samples.iter().map(|&sample| flow.rate(sample)).collect();
-    let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
+    let rates: Vec<f64> = spell.samples.iter().map(|&sample| suspect.rate(sample)).collect();
+    let unrest = unrest_percent(&rates);
+    let commands = spell.mean(|sample| suspect.rate(sample) * case.host.interval_s(sample));
     let allowed = limit(Threshold::FlatPercent).max(200.0 / commands.max(1.0));
-    unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed).then_some(spell)
+    let is_flat = unrest.is_none_or(|unrest| unrest <= allowed);
+    let wait_ms = suspect.per_command(&spell, |sample| suspect.wait_ms(sample));
+    let latency_ms = suspect.per_command(&spell, |sample| suspect.latency_ms(sample));
+    let is_plain = wait_ms >= UNSEEN_MS.max(UNSEEN_PART * latency_ms)
+        && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
+    (is_flat && (is_plain || suspect.is_seen(&spell))).then_some(spell)
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, world: &World<'_>) -> Option<Finding> {
-    let spell = held(case, device, world)?;
-    let (flow, samples) = (&world.flow, &spell.samples);
-    let rate = flow.mean_rate(samples);
+fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
+    let (device, flow) = (suspect.device, &suspect.world.flow);
+    let (samples, vm, name) = (&spell.samples, suspect.world.owner, suspect.name());
+    let rate = spell.mean(|sample| suspect.rate(sample));
+    let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample));
+    let is_seen = suspect.is_seen(spell);
+    let mut finding = case.finding(Cause::IopsLimit, name, spell);
+    finding.sentence = format!(
+        "{name} is held to {} commands a second: each waits {} ms {} although {} has slots free, \
+         as under an IOPS limit.",
+        number(rate),
+        number(wait_ms),
+        if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" },
+        device.flow.name,
+    );
+    finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
     let normalised = rate * (size / COST_UNIT_KIB).ceil().max(1.0);
-    let wait_ms = flow.per_command(samples, Flow::qavg);
-    let mut finding = case.finding(Cause::IopsLimit, device.flow.name, &spell);
-    finding.sentence = format!(
-        "{} is held to {} commands a second on {}: they wait {} ms each in the VMkernel although \
-         the device has slots free, as under an IOPS limit.",
-        world.owner,
-        number(rate),
-        device.flow.name,
-        number(wait_ms)
-    );
-    finding.standing = spell.mean(|sample| flow.waiting(sample));
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
         Evidence::new("mean size", size, "KiB"),
-        Evidence::new("QAVG", wait_ms, "ms"),
+        Evidence::new("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
         Evidence::new("DAVG", flow.per_command(samples, Flow::davg), "ms"),
         Evidence::new("waiting, by Little's law", finding.standing, ""),
         Evidence::new("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
         Evidence::new("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
     ];
-    let round = is_round(rate) || is_round(normalised);
-    finding.confidence = if round { 0.9 } else { 0.75 } * spell.weight();
-    finding.raise_confidence = vec![format!(
-        "The limits of {}: Get-VM NAME | Get-VMResourceConfiguration, and its storage policy",
-        world.owner
-    )];
+    if let Some(disk) = suspect.disk {
+        let latency = disk.latency_ms(samples);
+        finding.evidence.push(Evidence::new("latency at the virtual adapter", latency, "ms"));
+    }
+    let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
+        (true, true) => 0.9,
+        (false, true) => 0.75,
+        (true, false) => 0.75,
+        (false, false) => 0.6,
+    };
+    finding.confidence = certainty * spell.weight();
+    finding.raise_confidence = vec![format!("The limits and the storage policy of {vm}, as below")];
     finding.sufferers = device.tenants(samples);
-    finding.sufferers.retain(|party| party.name == world.owner);
+    finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
-    let mut lift = changes::limit_iops(world.owner);
-    lift.what =
-        format!("Raise or remove the limit of {} (-1 is none), if it is not meant.", world.owner);
-    lift.risk = "The VM takes more of the device from the others.".into();
-    lift.undo = "Set the limit that was there".into();
-    finding.changes = vec![lift];
+    finding.changes = vec![changes::lift_limit(vm)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
-    Some(finding)
+    finding
 }
 
 #[cfg(test)]
@@ -97,7 +168,26 @@ mod tests {
         device.vm("held").iops(1_000.0).davg(0.5).kavg(31.0);
         device.vm("free").iops_when(|s| 5_000.0 + 500.0 * s as f64).davg(0.5);
         let finding = bench.only(Cause::IopsLimit, &Facts::default());
-        assert_eq!(finding.sufferers[0].name, "held");
+        assert_eq!(
+            (finding.at.as_str(), finding.sufferers[0].name.as_str()),
+            ("held:scsi0:1", "held")
+        );
         assert!(finding.confidence > 0.85);
+    }
+
+    #[test]
+    fn a_limit_above_the_vmkernel_shows_at_the_virtual_adapter_alone() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 64).vm("held").iops(500.0).davg(0.5).above_ms(30.0);
+        let finding = bench.only(Cause::IopsLimit, &Facts::default());
+        assert!(finding.sentence.contains("above the VMkernel's queues"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_snapshot_that_costs_time_is_no_limit() {
+        let mut bench = Bench::new(8);
+        let rate = |sample: usize| 500.0 + 90.0 * (sample % 3) as f64;
+        bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.5).above_ms(4.0);
+        assert!(bench.findings().is_empty());
     }
 }

@@ -17,22 +17,27 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.busy_devices().filter(|device| device.paths.len() > 1).flat_map(lost).collect()
 }
 
+/// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
+const LASTING: usize = 2;
+
 /// The samples from the first without a command on the path until the path returns, or the end.
 fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spell> {
-    let busy = &device.busy;
+    let is_known = |sample: &usize| path.flow.commands.at(*sample).is_some();
+    let busy: Vec<usize> = device.busy.iter().copied().filter(is_known).collect();
     let carries = |sample: usize| path.flow.rate(sample) > 0.0;
     let first = busy.iter().position(|&sample| carries(sample))?;
     let stop = first + busy.get(first..)?.iter().position(|&sample| !carries(sample))?;
     let rest = busy.get(stop..)?;
     let back = rest.iter().position(|&sample| carries(sample)).unwrap_or(rest.len());
-    let silent = Spell::find(rest.get(..back)?, |_| true)?;
+    let silent = Spell { samples: rest.get(..back)?.to_vec(), of: busy.len() };
     let commands = |samples: &[usize], rate: &dyn Fn(usize) -> f64| -> f64 {
         samples.iter().map(|&sample| rate(sample) * case.host.interval_s(sample)).sum()
     };
     let before = commands(busy.get(first..stop)?, &|sample| path.flow.rate(sample));
     let after = commands(&silent.samples, &|sample| device.flow.rate(sample));
     let many = MANY * device.paths.len() as f64;
-    (before >= MANY && after >= many).then_some(silent)
+    let lasts = silent.samples.len() >= LASTING;
+    (lasts && before >= MANY && after >= many).then_some(silent)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Finding> {

@@ -20,7 +20,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 /// Depths of a virtual adapter, by its type.
 const fn depths(controller: Option<Controller>) -> &'static [u32] {
     match controller {
-        Some(Controller::Pvscsi) => &[254, 1024],
+        Some(Controller::Pvscsi) | None => &[254, 1024],
         Some(Controller::LsiSas | Controller::LsiParallel) => &[128],
         _ => &[],
     }

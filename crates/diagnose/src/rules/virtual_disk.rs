@@ -31,13 +31,18 @@ fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
     if disk.guest_wait.is_there() {
         return known_wait(case, disk, &busy);
     }
+    let guessed = disk.controller.is_none();
+    if guessed && virtual_adapter::cap(case, disk.adapter()).is_some() {
+        return None;
+    }
     depths(disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
 }
 
 /// Depths of one disk, by the type of its controller.
 const fn depths(disk: &Vdisk<'_>) -> &'static [u32] {
     match disk.controller {
-        Some(Controller::Pvscsi) | None => &[64, 254],
+        Some(Controller::Pvscsi) => &[64, 254],
+        None => &[32, 64, 254],
         Some(Controller::LsiSas | Controller::LsiParallel | Controller::Ahci) => &[32],
         _ => &[],
     }
