@@ -4,7 +4,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Write},
     ops::Range,
     path::Path,
 };
@@ -111,6 +111,26 @@ pub fn inflate(path: &Path) -> io::Result<u64> {
             read => bytes += read as u64,
         }
     }
+}
+
+/// Writes a file as `gzip` does by default.
+///
+/// # Errors
+/// A file that cannot be read, those of `out`.
+pub fn gzip(path: &Path, out: &mut impl Write) -> io::Result<()> {
+    let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+    io::copy(&mut File::open(path)?, &mut encoder)?;
+    encoder.finish().map(|_| ())
+}
+
+/// Writes a file as zstd, quickly.
+///
+/// # Errors
+/// A file that cannot be read, those of `out`.
+pub fn zstd(path: &Path, out: &mut impl Write) -> io::Result<()> {
+    use ruzstd::encoding::{CompressionLevel, compress};
+    compress(File::open(path)?, &mut *out, CompressionLevel::Fastest);
+    out.flush()
 }
 
 #[cfg(test)]

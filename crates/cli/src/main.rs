@@ -27,6 +27,7 @@ mod json;
 mod lateness;
 mod log;
 mod picture;
+mod process;
 mod report;
 mod shipped;
 mod simulate;

@@ -1,16 +1,17 @@
-//! `kavg bench`: how fast this machine simulates.
+//! `kavg bench`: how fast this machine simulates and reads captures.
 
 use std::{io::Write, num::NonZeroUsize, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use sim::bench::{MODELS, Timing, time_floor, time_model};
 
+use super::bench_capture::BenchCapture;
 use crate::{Result, table::Table, text::whole};
 
 /// I/Os of the bare loop: about a second.
 const FLOOR_IOS: u64 = 20_000_000;
 
-/// Measure how fast this machine simulates
+/// Measure how fast this machine simulates and reads captures
 #[derive(Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -25,11 +26,15 @@ enum What {
         #[arg(long, value_name = "N", default_value = "1")]
         threads: NonZeroUsize,
     },
+    Capture(BenchCapture),
 }
 
 impl Bench {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let What::Sim { threads } = self.what;
+        let threads = match &self.what {
+            What::Sim { threads } => *threads,
+            What::Capture(capture) => return capture.run(out),
+        };
         let head = ["model", "I/Os", "ns an I/O", "million/s", "of the floor's time"];
         let mut table = Table::new(&head).left(&[0]);
         let floor = time_floor(FLOOR_IOS);

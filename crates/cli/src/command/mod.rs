@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::Result;
 
 mod bench;
+mod bench_capture;
 mod capture;
 mod diagnose;
 mod explain;
