@@ -75,7 +75,8 @@
 
     options() {
       const right = this.spec.series.find((series) => series.right !== '');
-      const axes = [axis(), axis(), right ? axis({ scale: 'right', side: 1, grid: { show: false } }) : null];
+      const axes = [axis({ space: 80, values: times_of_day }), axis({ size: 56, values: labels })];
+      if (right) axes.push(axis({ scale: 'right', side: 1, size: 56, values: labels, grid: { show: false } }));
       return {
         width: this.width(),
         height: 190,
@@ -89,7 +90,7 @@
           points: { size: 7 },
         },
         scales: { x: { time: true }, y: { range: fromZero }, right: { range: fromZero } },
-        axes: axes.filter((one) => one !== null),
+        axes,
         series: [{}, ...this.spec.series.map(line)],
         hooks: {
           drawClear: [(plot) => this.shade(plot)],
@@ -107,11 +108,17 @@
     shade(plot) {
       const { ctx, bbox } = plot;
       ctx.save();
-      ctx.fillStyle = colour('window');
-      for (const [from, to] of this.windows) {
+      const dot = uPlot.pxRatio;
+      ctx.font = `${11 * dot}px system-ui, sans-serif`;
+      for (const [place, [from, to, finding]] of this.windows.entries()) {
         const left = Math.max(plot.valToPos(from, 'x', true), bbox.left);
         const end = Math.min(plot.valToPos(to, 'x', true), bbox.left + bbox.width);
-        if (end > left) ctx.fillRect(left, bbox.top, Math.max(end - left, 2), bbox.height);
+        if (end < left) continue;
+        ctx.fillStyle = colour('window');
+        ctx.fillRect(left, bbox.top, Math.max(end - left, 2 * dot), bbox.height);
+        const beside = this.windows.slice(0, place).filter(([begin]) => begin === from).length;
+        ctx.fillStyle = colour('bad');
+        ctx.fillText(finding, left + (4 + 14 * beside) * dot, bbox.top + 12 * dot);
       }
       ctx.restore();
     }
@@ -172,12 +179,23 @@
 
   const fromZero = (plot, low, high) => [0, high > 0 ? high * 1.08 : 1];
 
+  const labels = (plot, values) => {
+    const notation = Math.max(...values) < 1e5 ? 'standard' : 'compact';
+    return values.map((value) => value.toLocaleString('en-US', { notation }));
+  };
+
+  // Hours and minutes, seconds where they matter, and below them the day where it begins.
+  const times_of_day = (plot, values, index, space, step) => values.map((value, place) => {
+    const [day, time] = clock(value).split(' ');
+    const is_new = place === 0 || clock(values[place - 1]).slice(0, 10) !== day;
+    return time.slice(0, step < 60_000 ? 8 : 5) + (is_new ? `\n${day}` : '');
+  });
+
   const axis = (more = {}) => ({
     stroke: () => colour('muted'),
     font: '12px system-ui, sans-serif',
     grid: { stroke: () => colour('line'), width: 1 },
     ticks: { stroke: () => colour('line'), width: 1 },
-    size: more.scale || !more.side ? undefined : 56,
     ...more,
   });
 
@@ -188,7 +206,7 @@
     width: series.limit ? 1.5 : 2,
     dash: series.limit ? [5, 4] : series.right === '' ? undefined : [2, 3],
     paths: series.limit ? uPlot.paths.stepped({ align: -1 }) : undefined,
-    points: { show: (plot, index) => plot.data[0].length < 40 || plot.data[index].length === 1, size: 5 },
+    points: { show: (plot) => !series.limit && plot.data[0].length < 40, size: 5 },
   });
 
   // ---- the charts of a host ----
@@ -218,7 +236,7 @@
       this.reset_button.addEventListener('click', () => this.reset());
       this.seen = make('output');
       const label = make('label', { textContent: 'Show ' }, this.select);
-      const help = make('p', { className: 'note', textContent: 'Drag over a chart to zoom all of them; double-click to see everything.' });
+      const help = make('p', { className: 'note', textContent: 'Drag over a chart to zoom all of them; double-click to see everything. Shaded: the windows of the findings, by number.' });
       return make('div', { className: 'toolbar' }, label, this.reset_button, this.seen, help);
     }
 

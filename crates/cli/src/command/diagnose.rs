@@ -57,10 +57,7 @@ impl Diagnose {
         let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
         let diagnosis = Diagnosis::new(&before, after.as_ref());
         if let Some(path) = &self.html {
-            let hosts = before.capture.recordings.iter().zip(&before.verdicts);
-            let hosts = hosts.map(|(recording, verdict)| html::Host::new(recording, verdict));
-            let remarks = captures::complaints(&before.capture.report);
-            let page = html::Page { hosts: hosts.collect(), remarks };
+            let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
             captures::create(path, |file| html::write(&page, file))?;
         }
         if self.json {

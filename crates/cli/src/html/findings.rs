@@ -8,15 +8,15 @@ use super::{
     words::{self, number, span, text, with_unit},
 };
 
-/// Findings that are told in full; the others are a line each.
-const FULL: usize = 40;
+/// Findings that stand open; those behind them have to be asked for.
+const OPEN: usize = 6;
 /// Parties that are named; the others are counted.
 const PARTIES: usize = 8;
 
-/// Every finding of a host; nothing when there is none, but the numbers that prove it.
-pub(super) fn render(host: usize, verdict: &Verdict) -> Markup {
+/// The findings of a host, `most` of them in full; when there is none, the numbers that prove it.
+pub(super) fn render(host: usize, verdict: &Verdict, most: usize) -> Markup {
     let id = format!("host-{host}-findings");
-    let (full, rest) = verdict.findings.split_at(verdict.findings.len().min(FULL));
+    let (full, rest) = verdict.findings.split_at(verdict.findings.len().min(most.max(1)));
     html! {
         section aria-labelledby=(id) {
             @if full.is_empty() {
@@ -24,9 +24,25 @@ pub(super) fn render(host: usize, verdict: &Verdict) -> Markup {
                 (evidence(&verdict.evidence))
             } @else {
                 h2 #(id) { "Findings" }
-                @for (index, finding) in full.iter().enumerate() { (card(host, index + 1, finding)) }
+                @for (index, finding) in full.iter().enumerate() {
+                    @if index < OPEN { (card(host, index + 1, finding)) }
+                    @else { (folded(host, index + 1, finding)) }
+                }
                 (others(rest))
             }
+        }
+    }
+}
+
+/// A finding behind its first line.
+fn folded(host: usize, number: usize, finding: &Finding) -> Markup {
+    html! {
+        details {
+            summary {
+                span.mark { "finding " (number) } " " b { (finding.cause.title()) } " "
+                span.name { (finding.at) }
+            }
+            (card(host, number, finding))
         }
     }
 }
@@ -47,8 +63,7 @@ fn card(host: usize, number: usize, finding: &Finding) -> Markup {
             }
             (evidence(&finding.evidence))
             (confidence(finding))
-            (parties("Who suffers", &finding.sufferers))
-            (parties("Who causes it", &finding.causers))
+            (parties(finding))
             @if !finding.changes.is_empty() { h4 { "What to do" } }
             @for one in &finding.changes { (change(one)) }
             (warnings(finding))
@@ -83,35 +98,46 @@ fn confidence(finding: &Finding) -> Markup {
     }
 }
 
-fn parties(title: &str, parties: &[Party]) -> Markup {
-    let (named, rest) = parties.split_at(parties.len().min(PARTIES));
+/// Who suffers and who causes it; a VM that does both is named once.
+fn parties(finding: &Finding) -> Markup {
+    let is_in = |party: &Party, others: &[Party]| others.iter().any(|o| o.name == party.name);
+    let suffers = finding.sufferers.iter().map(|party| {
+        let both = is_in(party, &finding.causers);
+        (party, if both { "suffers and causes" } else { "suffers" })
+    });
+    let causes = finding.causers.iter().filter(|party| !is_in(party, &finding.sufferers));
+    let mut all: Vec<_> = causes.map(|party| (party, "causes")).chain(suffers).collect();
+    let left_out = all.len().saturating_sub(PARTIES);
+    all.truncate(PARTIES);
     html! {
-        @if !named.is_empty() {
-            div.wide tabindex="0" role="region" aria-label=(title) {
+        @if !all.is_empty() {
+            div.wide tabindex="0" role="region" aria-label="Who suffers and who causes" {
                 table {
                     thead {
                         tr {
-                            th scope="col" { (title) }
-                            th.n scope="col" { "commands/s" }
-                            th.n scope="col" { "GAVG ms" }
-                            th.n scope="col" { "slots" }
-                            th.n scope="col" { "waiting" }
-                        }
-                    }
-                    tbody {
-                        @for party in named {
-                            tr {
-                                th.name scope="row" { (party.name) }
-                                @for value in [party.iops, party.gavg_ms, party.slots, party.waiting] {
-                                    td.n { (number(Some(value))) }
-                                }
+                            th scope="col" { "who" }
+                            th scope="col" { "suffers or causes" }
+                            @for head in ["commands/s", "GAVG ms", "slots", "waiting"] {
+                                th.n scope="col" { (head) }
                             }
                         }
                     }
+                    tbody { @for (one, role) in all { (party(one, role)) } }
                 }
             }
         }
-        @if !rest.is_empty() { p.more { "and " (rest.len()) " more" } }
+        @if left_out > 0 { p.more { "and " (left_out) " more" } }
+    }
+}
+
+fn party(party: &Party, role: &str) -> Markup {
+    let values = [party.iops, party.gavg_ms, party.slots, party.waiting];
+    html! {
+        tr {
+            th.name scope="row" { (party.name) }
+            td { (role) }
+            @for value in values { td.n { (number(Some(value))) } }
+        }
     }
 }
 
@@ -139,7 +165,8 @@ fn change(change: &Change) -> Markup {
 
 /// How to take a change back is a line to type or a sentence.
 fn undo(undo: &str) -> Markup {
-    if undo.starts_with("esxcli ") { command(undo) } else { text(undo) }
+    let is_line = ["esxcli ", "Get-", "Set-"].iter().any(|start| undo.starts_with(start));
+    if is_line { command(undo) } else { text(undo) }
 }
 
 fn effect(effect: Effect) -> Markup {

@@ -15,6 +15,7 @@
 
 mod assets;
 mod charts;
+mod comparison;
 mod findings;
 mod overview;
 mod picture;
@@ -28,34 +29,73 @@ mod words;
 use std::io::{self, Write};
 
 use counters::Recording;
-use diagnose::{Outcome, Verdict};
+use diagnose::{Comparison, Outcome, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::{captures, diagnosis::Side};
 use charts::Charts;
 use words::{safe, span};
+
+/// Findings of a page that are told in full; the others are a line each.
+const FINDINGS_MAX: usize = 40;
 
 /// What a page shows: verdicts and the recordings that they were given on, host by host.
 pub(crate) struct Page<'a> {
     /// The hosts, in the order in which they are shown.
-    pub(crate) hosts: Vec<Host<'a>>,
+    hosts: Vec<Host<'a>>,
+    /// What became of them, or who shares a device.
+    comparison: Option<&'a Comparison>,
     /// What the reader left out or found damaged, a line each.
-    pub(crate) remarks: Vec<String>,
+    remarks: Vec<String>,
+}
+
+impl<'a> Page<'a> {
+    /// Captures of one time, or of the times before and after a change: the later ones first.
+    pub(crate) fn new(
+        before: &'a Side,
+        after: Option<&'a Side>,
+        comparison: Option<&'a Comparison>,
+    ) -> Self {
+        let mut page = Self { hosts: Vec::new(), comparison, remarks: Vec::new() };
+        if let Some(after) = after {
+            page.add(after, "after");
+        }
+        page.add(before, if after.is_some() { "before" } else { "" });
+        page
+    }
+
+    fn add(&mut self, side: &'a Side, name: &'static str) {
+        let hosts = side.capture.recordings.iter().zip(&side.verdicts);
+        self.hosts.extend(hosts.map(|(recording, verdict)| Host::new(recording, verdict, name)));
+        self.remarks.extend(captures::complaints(&side.capture.report));
+    }
 }
 
 /// One host of a page.
-pub(crate) struct Host<'a> {
+struct Host<'a> {
     /// Its counters.
     recording: &'a Recording,
     /// What they were judged to be.
     verdict: &'a Verdict,
+    /// `before` or `after` where there are two sides; empty where there is one.
+    side: &'static str,
     /// Its devices with load, the busiest first.
     devices: Vec<rows::Loaded>,
 }
 
 impl<'a> Host<'a> {
-    /// A host with the verdict on it.
-    pub(crate) fn new(recording: &'a Recording, verdict: &'a Verdict) -> Self {
-        Self { recording, verdict, devices: rows::devices(recording) }
+    /// A host with the verdict on it. `side` is `before` or `after`, or empty where there is one
+    /// side only.
+    fn new(recording: &'a Recording, verdict: &'a Verdict, side: &'static str) -> Self {
+        Self { recording, verdict, side, devices: rows::devices(recording) }
+    }
+
+    /// Its name, and which of its captures this is.
+    fn name(&self) -> String {
+        match self.side {
+            "" => self.verdict.host.clone(),
+            side => format!("{}, {side}", self.verdict.host),
+        }
     }
 }
 
@@ -101,9 +141,13 @@ fn body(page: &Page<'_>, charts: &Charts) -> Markup {
             button #theme .quiet type="button" hidden { "Theme: auto" }
         }
         main #main {
+            @if let Some(comparison) = page.comparison.filter(|c| !c.hosts.is_empty()) {
+                (comparison::before_after(comparison))
+            }
             @if several { (overview::render(page)) }
-            @for (index, host) in page.hosts.iter().enumerate() {
-                (section(index, host, charts, several))
+            @if let Some(comparison) = page.comparison { (comparison::shared(comparison)) }
+            @for index in 0..page.hosts.len() {
+                (section(index, page, charts))
             }
             (remarks(page))
         }
@@ -117,19 +161,20 @@ fn body(page: &Page<'_>, charts: &Charts) -> Markup {
 }
 
 /// Everything about one host: the answer first, then what it rests on.
-fn section(index: usize, host: &Host<'_>, charts: &Charts, several: bool) -> Markup {
+fn section(index: usize, page: &Page<'_>, charts: &Charts) -> Markup {
+    let (host, several) = (&page.hosts[index], page.hosts.len() > 1);
     let stack = stack::Stack::of(host);
     let id = |part: &str| format!("host-{index}-{part}");
     html! {
         section.host #(format!("host-{index}")) aria-labelledby=(id("title")) {
-            (verdict(host.verdict, &id("title"), several))
+            (verdict(host, &id("title"), several))
             @if let Some(stack) = &stack {
                 section aria-labelledby=(id("stack")) {
                     h2 #(id("stack")) { "The I/O stack" }
                     (picture::render(stack))
                 }
             }
-            (findings::render(index, host.verdict))
+            (findings::render(index, host.verdict, FINDINGS_MAX / page.hosts.len().max(1)))
             (charts.render(index, &id("charts")))
             section aria-labelledby=(id("numbers")) {
                 h2 #(id("numbers")) { "The numbers" }
@@ -141,11 +186,12 @@ fn section(index: usize, host: &Host<'_>, charts: &Charts, several: bool) -> Mar
 }
 
 /// The answer, of which host and of when.
-fn verdict(verdict: &Verdict, id: &str, several: bool) -> Markup {
-    let Verdict { window, .. } = verdict;
+fn verdict(host: &Host<'_>, id: &str, several: bool) -> Markup {
+    let verdict = host.verdict;
+    let window = &verdict.window;
     html! {
         header.verdict.(outcome_class(verdict.outcome)) {
-            p.outcome { (outcome(verdict)) @if several { " on " (verdict.host) } }
+            p.outcome { (outcome(verdict)) @if several { " on " (host.name()) } }
             @if several { h2 #(id) { (verdict.headline) } } @else { h1 #(id) { (verdict.headline) } }
             dl.facts {
                 div { dt { "Host" } dd { (verdict.host) } }

@@ -21,6 +21,8 @@ const COLUMNS: [(&str, &str); 4] =
     [("limit", "61%"), ("in use", "74%"), ("waiting", "87%"), ("ms", "98%")];
 /// The width of a gauge, in percent of the picture's.
 const GAUGE: f64 = 44.0;
+/// Findings that are marked on a level.
+const MARKS: usize = 4;
 /// Letters of a name.
 const NAME: usize = 46;
 
@@ -40,7 +42,7 @@ pub(super) fn render(stack: &Stack) -> Markup {
                 b { (stack.device) } ", " (span(&stack.window)) ": means over "
                 (stack.window.samples) " samples with commands. “In use” and “waiting” are commands, "
                 "by Little’s law; “ms” is the time that a command spends on a level, and adds up to "
-                (number(Some(total))) " ms."
+                (number(Some(total))) " ms. A number in a circle is that of a finding."
             }
         }
     }
@@ -57,20 +59,28 @@ fn level_box(level: &Level, y: usize, guilty: Option<Place>, total: f64) -> Mark
                 path.flow d=(format!("M28 {BOX} v{} m-4 -5 l4 5 l4 -5", GAP - 2)) {}
             }
             svg width="55%" height=(BOX) {
-                text.title x="14" y="21" {
-                    (level.place.title())
-                    @for finding in &level.findings {
-                        tspan.mark dx="8" { "finding " (finding) }
-                    }
-                }
+                text.title x="14" y="21" { (level.place.title()) }
                 text.whose x="14" y="38" { (fit(&level.whose, NAME)) }
             }
+            (marks(&level.findings))
             (gauge(level))
             @for ((_, x), value) in COLUMNS.iter().zip(numbers) {
                 text.number x=(x) y="31" { (number(value)) }
             }
             @if let Some(share) = share.filter(|share| *share >= 0.5) {
                 text.share x=(COLUMNS[3].1) y="50" { (format!("{share:.0} %")) }
+            }
+        }
+    }
+}
+
+/// The numbers of the findings that blame a level, from right to left.
+fn marks(findings: &[usize]) -> Markup {
+    html! {
+        @for (place, finding) in findings.iter().take(MARKS).rev().enumerate() {
+            svg.mark x="54%" y="16" {
+                circle cx=(-10 - 22 * place as i32) r="9" {}
+                text x=(-10 - 22 * place as i32) y="4" { (finding) }
             }
         }
     }

@@ -120,7 +120,7 @@ pub fn number(value: f64) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let mut grouped = String::new();
     for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 && digit.is_ascii_digit() {
+        if grouped.ends_with(|c: char| c.is_ascii_digit()) && (whole.len() - index) % 3 == 0 {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -143,6 +143,8 @@ mod tests {
             (100.0, "100"),
             (65_000.4, "65,000"),
             (1_234_567.0, "1,234,567"),
+            (-419.2, "-419"),
+            (-65_000.4, "-65,000"),
         ];
         for (value, text) in cases {
             assert_eq!(number(value), text);
