@@ -10,11 +10,11 @@ mod seeds;
 use std::io::{Cursor, Write};
 
 use arbitrary::{Arbitrary, Unstructured};
-use capture::{Cut, Input, Limits, ReadOptions, read_inputs};
+use capture::{Cut, Input, Limits, ReadOptions, Substitutes, read_inputs};
 use counters::Recording;
 use scenario::Scenario;
 
-use self::recording::{Host, Loose, described};
+use self::recording::{Host, Loose, SECRET, Strange, described};
 pub use self::seeds::seeds;
 
 /// Every target: its name and what it does.
@@ -161,8 +161,23 @@ pub fn writer(bytes: &[u8]) {
 
 /// No name of a host is found in its capture once it is anonymous, and no value has changed.
 pub fn anonymize(bytes: &[u8]) {
-    let Ok(host) = Host::arbitrary(&mut Unstructured::new(bytes)) else { return };
-    let _ = host.secret();
+    let mut bytes = Unstructured::new(bytes);
+    let (Ok(host), Ok(strange)) = (Host::arbitrary(&mut bytes), Strange::arbitrary(&mut bytes))
+    else {
+        return;
+    };
+    let file = strange.beside(&written(&host.secret()));
+    let mut out = Vec::new();
+    let input = Input::from_bytes("fuzz.csv", file.clone());
+    let mut names = Substitutes::default();
+    let report = capture::anonymize(input, &mut names, &options().limits, &mut out)
+        .expect("it has a header");
+    let text = String::from_utf8(out).expect("substitutes are ASCII");
+    assert!(!text.to_lowercase().contains(SECRET), "{text}");
+    let dropped: usize = report.dropped.values().sum();
+    let header = |text: &str| text.lines().next().map_or(0, |line| line.matches("\",").count());
+    assert_eq!(header(&text) + dropped, header(&String::from_utf8_lossy(&file)));
+    assert_eq!((report.copy.damaged_rows, report.emptied_cells), (0, 0));
 }
 
 /// A recording of any shape, links to nowhere and numbers that are none included, has a verdict.

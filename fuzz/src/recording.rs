@@ -12,6 +12,9 @@ const MOST: usize = 6;
 /// 2026-03-02 10:00:00 UTC.
 const START_MS: i64 = 1_772_445_600_000;
 
+/// What stands in every name of a host that is to become anonymous.
+pub(crate) const SECRET: &str = "zqx";
+
 /// Virtual disks of every VM, and what their names or worlds say of the adapter.
 const DISKS: [(&str, Option<Controller>); 6] = [
     ("scsi0:0", Some(Controller::Pvscsi)),
@@ -40,12 +43,20 @@ impl Host {
     pub(crate) fn new(name: &str, [vms, devices]: [BTreeSet<String>; 2], values: Vec<u32>) -> Self {
         let volumes = BTreeSet::from(["backup".into()]);
         let name = name.into();
-        Self { name, vms, devices, volumes, gaps_s: vec![4; 3], stride: 0, values }
+        Self { name, vms, devices, volumes, gaps_s: vec![4; 3], stride: 4, values }
     }
 
     /// The host with its columns; every value is as exact as esxtop prints it.
     pub(crate) fn recording(&self) -> Recording {
-        let mut host = self.objects(name);
+        self.filled(self.objects(name))
+    }
+
+    /// The same host with a secret in every name that somebody gave.
+    pub(crate) fn secret(&self) -> Recording {
+        self.filled(self.objects(|text| format!("{}{SECRET}", name(text))))
+    }
+
+    fn filled(&self, mut host: Recording) -> Recording {
         let samples = self.gaps_s.len().clamp(1, MOST);
         let gaps = self.gaps_s.iter().copied().chain([0; MOST]);
         let mut time_ms = START_MS;
@@ -67,11 +78,6 @@ impl Host {
             }
         }
         host
-    }
-
-    /// The same host with a secret in every name.
-    pub(crate) fn secret(&self) -> Recording {
-        self.objects(name)
     }
 
     fn objects(&self, name: impl Fn(&str) -> String) -> Recording {
@@ -100,6 +106,45 @@ impl Host {
             }
         }
         host
+    }
+}
+
+/// Columns that no esxtop wrote, with secrets in their names.
+#[derive(Arbitrary, Debug)]
+pub(crate) struct Strange {
+    columns: Vec<(u8, String, String, bool)>,
+}
+
+impl Strange {
+    /// A file with these columns at its end.
+    pub(crate) fn beside(&self, file: &[u8]) -> Vec<u8> {
+        const GROUPS: [&str; 10] = [
+            "Vcpu",
+            "Group Cpu",
+            "Network Port",
+            "Physical Disk",
+            "Physical Disk Path",
+            "Physical Disk Partition",
+            "Interrupt Vector",
+            "Memory",
+            "Virtual Disk",
+            "zqx",
+        ];
+        let plain = |text: &str| text.replace(|c: char| c.is_control() || c == '"', "");
+        let mut header = String::new();
+        for (group, before, after, known) in self.columns.iter().take(MOST) {
+            let group = GROUPS[usize::from(*group) % GROUPS.len()];
+            let instance = format!("{}{SECRET}{}", plain(before), plain(after));
+            let counter = if *known { "% Used" } else { SECRET };
+            header += &format!("\"\\\\{SECRET}\\{group}({instance})\\{counter}\",");
+        }
+        let cells = "\"1\",".repeat(self.columns.len().min(MOST));
+        let mut lines = file.split(|byte| *byte == b'\n');
+        let mut out = [lines.next().unwrap_or_default(), header.as_bytes(), b"\n"].concat();
+        for line in lines.filter(|line| !line.is_empty()) {
+            out.extend([line, cells.as_bytes(), b"\n"].concat());
+        }
+        out
     }
 }
 

@@ -1,181 +1,223 @@
-//! A part of a file as it stands: groups of columns and a span of time, copied cell by cell.
+//! A part of a file as it stands: by group of columns, VM, device and time, copied cell by cell.
 //!
-//! What is about CPU or memory is not understood here and can still be cut out, for a spreadsheet
-//! or perfmon. A part by VM or device needs the joins: that is [`Slice`](crate::Slice).
+//! What is about CPU, memory or networks is not understood here and goes with the VM it belongs
+//! to, so that a part is a capture like the whole: for diagnosis, a spreadsheet or perfmon.
 
-use std::{collections::BTreeSet, io::Write};
-
-use crate::{
-    Error, Input, Limits,
-    cells::Row,
-    header::{HeaderLine, cells, group},
-    input::{Block, lines},
-    parse_stamp,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
 };
 
-/// What to copy of a file.
+use counters::{EntityId, Kind, Recording};
+
+use crate::{
+    CopyReport, Error, Input, Limits, ReadOptions,
+    copy::{Rewrite, Row, copy},
+    header::{Cell, Header, split_virtual_disk, text_of},
+    slice::{related, unknown},
+};
+
+/// What to copy of a file. The default copies everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Groups as esxtop names them (`Physical Disk SCSI Device`, `Memory`), in any case; empty for
-    /// all.
+    /// Groups as esxtop names them (`Vcpu`, `Physical Disk Path`), in any case; a part of the name
+    /// stands for every group that has it (`disk`). Empty for all.
     pub groups: Vec<String>,
+    /// Names of VMs: they are copied with all that their I/Os pass and with their own columns of
+    /// CPU, memory and network. Together with [`Cut::devices`], what belongs to any of either is
+    /// copied; both empty for all.
+    pub vms: Vec<String>,
+    /// Names of devices and NFS volumes: they are copied with the VMs that have a world on them.
+    pub devices: Vec<String>,
     /// The first instant copied, in milliseconds since 1970-01-01 UTC.
     pub from_ms: Option<i64>,
     /// The last instant copied.
     pub to_ms: Option<i64>,
 }
 
-/// What was copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CutReport {
-    /// Columns, the time not among them.
-    pub columns: usize,
-    /// Rows.
-    pub rows: u64,
-    /// Rows left out because they have no time or another number of cells than the header.
-    pub damaged_rows: u64,
-}
-
 /// Copies a part of `input` to `out`; lines end as esxtop ends them. The file is read and written
 /// block by block.
 ///
 /// # Errors
-/// An input that cannot be read or is no capture, a group that it does not have, those of `out`.
+/// An input that cannot be read or is no capture; a group, VM or device that it does not have;
+/// those of `out`.
 pub fn cut(
     input: Input,
     part: &Cut,
     limits: &Limits,
-    out: &mut impl Write,
-) -> Result<CutReport, Error> {
-    let name = input.name().to_owned();
-    let mut copy =
-        Copy { name, part, out, head: Vec::new(), body: None, report: CutReport::default() };
-    input.blocks(limits, &mut |block: Block<'_>| copy.add(block.bytes))?;
-    copy.finish()
+    out: &mut dyn Write,
+) -> Result<CopyReport, Error> {
+    copy(input, limits, &mut Part { part, kept: Vec::new() }, out)
 }
 
-/// A file being copied.
-struct Copy<'a, W> {
-    name: String,
+/// A file on its way.
+struct Part<'a> {
     part: &'a Cut,
-    out: &'a mut W,
-    /// What came before the header was whole.
-    head: Vec<u8>,
-    body: Option<Body>,
-    report: CutReport,
+    /// Positions of the cells that are copied, the time's first.
+    kept: Vec<usize>,
 }
 
-struct Body {
-    /// The byte that ends a line.
-    end: u8,
-    /// Cells of a whole row.
-    cells: usize,
-    /// Cells that are copied, ascending, the time not among them.
-    wanted: Vec<usize>,
-}
-
-impl<W: Write> Copy<'_, W> {
-    fn add(&mut self, block: &[u8]) -> Result<(), Error> {
-        if self.body.is_some() {
-            return self.copy_rows(block);
+impl Rewrite for Part<'_> {
+    fn header(&mut self, file: &str, cells: &[&[u8]]) -> Result<Vec<u8>, Error> {
+        let texts: Vec<_> = cells.iter().map(|cell| text_of(cell)).collect();
+        let columns: Vec<_> = texts.iter().map(|text| Cell::parse(text)).collect();
+        let refuse = |what| Error::new(file, what);
+        let groups = self.groups(&columns).map_err(refuse)?;
+        let mut kept: Vec<bool> = columns
+            .iter()
+            .map(|cell| {
+                groups.as_ref().is_none_or(|g| cell.as_ref().is_some_and(|c| g.contains(c.group)))
+            })
+            .collect();
+        if !self.part.vms.is_empty() || !self.part.devices.is_empty() {
+            let related = self.of_objects(cells, &columns).map_err(refuse)?;
+            kept.iter_mut().zip(related).for_each(|(kept, related)| *kept &= related);
         }
-        self.head.extend_from_slice(block);
-        let head = std::mem::take(&mut self.head);
-        match HeaderLine::find(&self.name, &head)? {
-            Some(line) => {
-                self.copy_header(&head[line.cells], line.end)?;
-                self.copy_rows(&head[line.rows..])
-            }
-            None => {
-                self.head = head;
-                Ok(())
-            }
-        }
+        self.kept = (0..cells.len()).filter(|&cell| cell == 0 || kept[cell]).collect();
+        Ok(self.kept.iter().flat_map(|&cell| [cells[cell], b","]).flatten().copied().collect())
     }
 
-    fn finish(mut self) -> Result<CutReport, Error> {
-        if self.body.is_none() {
-            let head = std::mem::take(&mut self.head);
-            let line = HeaderLine::find_at_end(&self.name, &head)?;
-            self.copy_header(&head[line.cells], line.end)?;
-        }
-        self.out.flush().map_err(|error| self.not_written(&error))?;
-        Ok(self.report)
-    }
-
-    fn copy_header(&mut self, header: &[u8], end: u8) -> Result<(), Error> {
-        let mut all: Vec<&[u8]> = cells(header).collect();
-        if all.last().is_some_and(|cell| cell.is_empty()) {
-            all.pop();
-        }
-        let groups: Vec<String> = all.iter().map(|cell| group(cell).unwrap_or_default()).collect();
-        for wanted in &self.part.groups {
-            if !groups.iter().any(|group| group.eq_ignore_ascii_case(wanted)) {
-                let known: BTreeSet<_> =
-                    groups.iter().map(String::as_str).filter(|group| !group.is_empty()).collect();
-                let known = known.into_iter().collect::<Vec<_>>().join(", ");
-                let what = format!("has no group '{wanted}'; it has {known}");
-                return Err(Error::new(&self.name, what));
-            }
-        }
-        let is_wanted = |group: &String| {
-            let groups = &self.part.groups;
-            groups.is_empty() || groups.iter().any(|wanted| group.eq_ignore_ascii_case(wanted))
-        };
-        let wanted: Vec<usize> = (1..all.len()).filter(|&cell| is_wanted(&groups[cell])).collect();
-        self.report.columns = wanted.len();
-        let copied = [0].iter().chain(&wanted).flat_map(|&cell| [all[cell], b","]);
-        let line: Vec<u8> = copied.flatten().copied().chain([b'\n']).collect();
-        self.body = Some(Body { end, cells: all.len(), wanted });
-        self.write(&line)
-    }
-
-    fn copy_rows(&mut self, block: &[u8]) -> Result<(), Error> {
-        let Some(body) = &self.body else { return Ok(()) };
-        let mut copied = Vec::new();
-        for (line, _) in lines(block, body.end).filter(|(line, _)| !line.trim_ascii().is_empty()) {
-            let before = copied.len();
-            let time_ms = body.copy_row(line, &mut copied);
-            let within = |time_ms| {
-                self.part.from_ms.is_none_or(|from| time_ms >= from)
-                    && self.part.to_ms.is_none_or(|to| time_ms <= to)
-            };
-            match time_ms {
-                Some(time_ms) if within(time_ms) => self.report.rows += 1,
-                Some(_) => copied.truncate(before),
-                None => {
-                    copied.truncate(before);
-                    self.report.damaged_rows += 1;
-                }
-            }
-        }
-        self.write(&copied)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.out.write_all(bytes).map_err(|error| self.not_written(&error))
-    }
-
-    fn not_written(&self, error: &std::io::Error) -> Error {
-        Error::new(&self.name, format!("its part cannot be written: {error}"))
-    }
-}
-
-impl Body {
-    /// Copies a row; its time, or `None` when it is damaged.
-    fn copy_row(&self, line: &[u8], out: &mut Vec<u8>) -> Option<i64> {
-        let mut row = Row::new(line);
-        let stamp = row.next()?;
-        out.extend_from_slice(stamp);
-        out.push(b',');
-        for &cell in &self.wanted {
-            row.skip(cell - row.cells);
-            out.extend_from_slice(row.next()?);
+    fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> bool {
+        let after = self.part.from_ms.is_none_or(|from| row.time_ms >= from);
+        let wanted = after && self.part.to_ms.is_none_or(|to| row.time_ms <= to);
+        for &cell in self.kept.iter().filter(|_| wanted) {
+            out.extend_from_slice(row.cells[cell]);
             out.push(b',');
         }
-        row.skip(usize::MAX);
-        out.push(b'\n');
-        let (time_ms, _) = parse_stamp(stamp)?;
-        (row.cells == self.cells).then_some(time_ms)
+        wanted
+    }
+}
+
+impl Part<'_> {
+    /// The groups that are wanted; `None` for all.
+    fn groups<'a>(
+        &self,
+        columns: &[Option<Cell<'a>>],
+    ) -> Result<Option<BTreeSet<&'a str>>, String> {
+        if self.part.groups.is_empty() {
+            return Ok(None);
+        }
+        let known: BTreeSet<&str> = columns.iter().flatten().map(|cell| cell.group).collect();
+        let mut wanted = BTreeSet::new();
+        for name in &self.part.groups {
+            let exact = known.iter().find(|group| group.eq_ignore_ascii_case(name));
+            let low = name.to_ascii_lowercase();
+            let holds = |group: &&&str| group.to_ascii_lowercase().contains(&low);
+            let found: Vec<&str> = match exact {
+                Some(group) => vec![group],
+                None => known.iter().filter(holds).copied().collect(),
+            };
+            if found.is_empty() {
+                let known = known.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(format!("has no group '{name}'; it has {known}"));
+            }
+            wanted.extend(found);
+        }
+        Ok(Some(wanted))
+    }
+
+    /// Of every cell, whether it belongs to a VM or device that is wanted.
+    fn of_objects(
+        &self,
+        cells: &[&[u8]],
+        columns: &[Option<Cell<'_>>],
+    ) -> Result<Vec<bool>, String> {
+        let hosts = Header::parse(&cells.join(&b','), &ReadOptions::default().kinds).hosts;
+        let mut kept = vec![false; cells.len()];
+        let mut missing = None;
+        for host in &hosts {
+            let recording = &host.recording;
+            let named = match self.named(recording) {
+                Ok(named) => named,
+                Err(name) => {
+                    missing = missing.or(Some(name));
+                    continue;
+                }
+            };
+            let objects = Objects::of(recording, &related(recording, &named));
+            for (kept, cell) in kept.iter_mut().zip(columns) {
+                let of_host = cell.as_ref().filter(|cell| cell.host == recording.host);
+                *kept |= of_host.is_some_and(|cell| objects.have(cell));
+            }
+        }
+        match missing {
+            Some(missing) if !kept.contains(&true) => Err(missing),
+            _ => Ok(kept),
+        }
+    }
+
+    fn named(&self, recording: &Recording) -> Result<Vec<EntityId>, String> {
+        let find = |names: &[String], kinds: &'static [Kind]| -> Result<Vec<EntityId>, String> {
+            let find = |name: &String| {
+                let found = kinds.iter().find_map(|&kind| recording.find(kind, name));
+                found.ok_or_else(|| unknown(recording, name, kinds))
+            };
+            names.iter().map(find).collect()
+        };
+        let vms = find(&self.part.vms, &[Kind::Vm])?;
+        let devices = find(&self.part.devices, &[Kind::Device, Kind::NfsVolume])?;
+        Ok([vms, devices].concat())
+    }
+}
+
+/// Objects that are wanted, as header cells name them.
+struct Objects<'a> {
+    names: BTreeMap<(Kind, &'a str), bool>,
+    /// Ids of wanted worlds, for what the group `Vcpu` tells of them.
+    worlds: BTreeSet<&'a str>,
+}
+
+impl<'a> Objects<'a> {
+    fn of(recording: &'a Recording, wanted: &[bool]) -> Self {
+        let all = recording.entities().iter().zip(wanted);
+        let names: BTreeMap<_, _> =
+            all.map(|(entity, &wanted)| ((entity.kind, entity.name.as_str()), wanted)).collect();
+        let worlds = names
+            .iter()
+            .filter(|((kind, _), wanted)| *kind == Kind::World && **wanted)
+            .filter_map(|((_, name), _)| Some(name.rsplit_once('-')?.1))
+            .collect();
+        Self { names, worlds }
+    }
+
+    fn has(&self, kind: Kind, name: &str) -> bool {
+        self.names.get(&(kind, name)).copied().unwrap_or(false)
+    }
+
+    /// Whether a cell is of one of the objects, or of a VM or world among them.
+    fn have(&self, cell: &Cell<'_>) -> bool {
+        let Some(instance) = cell.instance else { return false };
+        let parts = || instance.splitn(4, ':');
+        match cell.group {
+            "Physical Disk" => match instance.split_once(':') {
+                Some((_, path)) => self.has(Kind::Path, path),
+                None => self.has(Kind::Adapter, instance),
+            },
+            "Physical Disk Adapter" => self.has(Kind::Adapter, instance),
+            "Physical Disk SCSI Device" => self.has(Kind::Device, instance),
+            "Physical Disk Path" => self.has(Kind::Path, instance),
+            "Physical Disk Per-Device-Per-World" => self.has(Kind::World, instance),
+            "Physical Disk Partition" => self.has(Kind::Partition, instance),
+            "Physical Disk NFS Volume" => self.has(Kind::NfsVolume, instance),
+            "Virtual Disk" => match split_virtual_disk(instance) {
+                Some((vm, _)) => self.has(Kind::Vm, vm),
+                None => self.has(Kind::Vm, instance),
+            },
+            "Group Cpu" | "Group Memory" => {
+                instance.split_once(':').is_some_and(|(_, name)| self.has(Kind::Vm, name))
+            }
+            "Vcpu" => {
+                let rest = instance.split_once(':').map_or("", |(_, rest)| rest);
+                let of_vm =
+                    rest.match_indices(':').any(|(end, _)| self.has(Kind::Vm, &rest[..end]));
+                of_vm || parts().nth(2).is_some_and(|world| self.worlds.contains(world))
+            }
+            "Network Port" => {
+                let name = parts().nth(3).or_else(|| parts().nth(2));
+                name.is_some_and(|name| self.has(Kind::Vm, name))
+                    || parts().nth(2).is_some_and(|world| self.worlds.contains(world))
+            }
+            _ => false,
+        }
     }
 }

@@ -213,9 +213,10 @@ impl Table {
             .filter(|&(at, c)| c == '-' && (at == 0 || lines[rule].as_bytes()[at - 1] == b' '))
             .map(|(at, _)| at)
             .collect();
+        let (_, after_first) = starts.split_first()?;
         let split = |line: &str| -> Vec<String> {
             let characters: Vec<char> = line.chars().collect();
-            let ends = starts[1..].iter().copied().chain([usize::MAX]);
+            let ends = after_first.iter().copied().chain([usize::MAX]);
             starts
                 .iter()
                 .zip(ends)
@@ -351,6 +352,7 @@ other                     int           not set
             ("", "f: this is no output of esxcli that is understood; expected"),
             ("a: b\n", "f: this is no output"),
             ("Name  Type\n----  ----\na     b\n", "f: this is no output"),
+            ("Name  Type\n\r----\na     b\n", "f: this is no output"),
             (
                 "naa.1\n   Devfs Path: x\n   Device Max Queue Depth: many\n",
                 "f:3: 'Device Max Queue Depth' is 'many'; expected a whole number",

@@ -131,17 +131,17 @@ pub(crate) struct Host {
 
 /// A header cell in parts.
 #[derive(Debug, PartialEq, Eq)]
-struct Cell<'a> {
-    host: &'a str,
-    group: &'a str,
-    instance: Option<&'a str>,
-    counter: &'a str,
+pub(crate) struct Cell<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) group: &'a str,
+    pub(crate) instance: Option<&'a str>,
+    pub(crate) counter: &'a str,
 }
 
 impl<'a> Cell<'a> {
     /// Takes a cell apart. Names hold parentheses, so an instance ends at the last `)` before
     /// the last `\` [CAP-A].
-    fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (host, rest) = text.strip_prefix(r"\\")?.split_once('\\')?;
         let (object, counter) = rest.rsplit_once('\\')?;
         let (group, instance) = match object.strip_suffix(')').and_then(|o| o.split_once('(')) {
@@ -187,9 +187,9 @@ fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// The group of a header cell; `None` for a cell that is no counter's.
-pub(crate) fn group(cell: &[u8]) -> Option<String> {
-    Cell::parse(&decode(unquoted(cell))).map(|cell| cell.group.to_owned())
+/// The text of a header cell, without its quotes.
+pub(crate) fn text_of(cell: &[u8]) -> Cow<'_, str> {
+    decode(unquoted(cell))
 }
 
 fn unquoted(cell: &[u8]) -> &[u8] {
@@ -217,7 +217,7 @@ impl Header {
             header.cells += 1;
             empty_end = cell.is_empty();
             if position > 0 && !cell.is_empty() {
-                header.add(position, &decode(unquoted(cell)), &counters);
+                header.add(position, &text_of(cell), &counters);
             }
         }
         header.cells -= usize::from(empty_end);

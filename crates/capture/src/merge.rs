@@ -36,7 +36,7 @@ pub(crate) fn merge_counted(recordings: Vec<Recording>) -> Vec<(Recording, usize
 
 /// Whether two recordings of hosts with the same name are of the same host. Where the name says
 /// nothing, at least half of the worlds on devices must be the same.
-fn is_same_host(a: &Recording, b: &Recording) -> bool {
+pub(crate) fn is_same_host(a: &Recording, b: &Recording) -> bool {
     let first = a.host.split('.').next().unwrap_or_default();
     if !NAMELESS.contains(&first) {
         return true;

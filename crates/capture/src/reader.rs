@@ -342,9 +342,11 @@ impl Body {
     }
 
     /// Whether a row is the first sample of esxtop, in which every rate and latency is 0 [CAP-A].
+    /// Files that were merged have empty cells where one of them lacks a column.
     fn is_first_sample(&self, rows: &Rows) -> bool {
-        let mut rates = rows.values.iter().zip(&self.is_rate).filter(|(_, rate)| **rate).peekable();
-        rates.peek().is_some() && rates.all(|(value, _)| *value == 0.0)
+        let rates = rows.values.iter().zip(&self.is_rate).filter(|(_, rate)| **rate);
+        let mut known = rates.map(|(value, _)| *value).filter(|value| !value.is_nan()).peekable();
+        known.peek().is_some() && known.all(|value| value == 0.0)
     }
 
     /// Makes room for the rows in hand and, when they do not fit, for those to come: as many as

@@ -58,7 +58,7 @@ impl Slice {
     }
 }
 
-fn unknown(recording: &Recording, name: &str, kinds: &[Kind]) -> String {
+pub(crate) fn unknown(recording: &Recording, name: &str, kinds: &[Kind]) -> String {
     let known: Vec<&str> = recording
         .entities()
         .iter()
@@ -70,7 +70,7 @@ fn unknown(recording: &Recording, name: &str, kinds: &[Kind]) -> String {
 }
 
 /// Of every object, whether it is on the way of the I/Os of a named VM or device.
-fn related(recording: &Recording, named: &[EntityId]) -> Vec<bool> {
+pub(crate) fn related(recording: &Recording, named: &[EntityId]) -> Vec<bool> {
     let mut near = vec![false; recording.entities().len()];
     named.iter().for_each(|id| near[id.0 as usize] = true);
     let is = |set: &[bool], id: Option<EntityId>| id.is_some_and(|id| set[id.0 as usize]);

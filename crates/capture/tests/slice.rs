@@ -2,7 +2,7 @@
 
 mod common;
 
-use capture::{Cut, CutReport, Input, Limits, Slice, cut};
+use capture::{CopyReport, Cut, Input, Limits, Slice, cut};
 use common::{START_MS, differences, read_bytes, small_file, small_host, written};
 use counters::{Kind, Recording};
 
@@ -73,7 +73,7 @@ fn everything_is_kept_by_default_and_strangers_are_named() {
     assert_eq!(error, "no VM 'mail' in the capture; it has web (old), sql, main");
 }
 
-fn cut_text(text: &str, part: &Cut) -> Result<(CutReport, String), String> {
+fn cut_text(text: &str, part: &Cut) -> Result<(CopyReport, String), String> {
     let input = Input::from_bytes("esx01.csv", text.as_bytes().to_vec());
     let mut out = Vec::new();
     let report =
@@ -89,12 +89,14 @@ fn groups_and_rows_are_copied_cell_by_cell() {
 \"03/02/2026 10:00:05\",\"4166\",\"0.60\",
 \"03/02/2026 10:00:10\",\"41
 ";
-    let part = Cut { groups: vec!["vcpu".into()], from_ms: Some(START_MS + 5_000), to_ms: None };
+    let from_ms = Some(START_MS + 5_000);
+    let part = Cut { groups: vec!["vcpu".into()], from_ms, ..Cut::default() };
     let expected = "\
 \"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\h\\Vcpu(1:a, b:2:c)\\% Used\",
 \"03/02/2026 10:00:05\",\"0.60\",
 ";
-    let report = CutReport { columns: 1, rows: 1, damaged_rows: 1 };
+    let file = "esx01.csv".into();
+    let report = CopyReport { file, columns: 1, rows: 1, damaged_rows: 1, ..CopyReport::default() };
     assert_eq!(cut_text(text, &part), Ok((report, expected.into())));
     let part = Cut { groups: vec!["Disk".into()], ..Cut::default() };
     let error = cut_text(text, &part).expect_err("no such group");

@@ -107,7 +107,7 @@ pub(crate) fn create(
 }
 
 /// `lab.csv` of the host esx01 is `lab.esx01.csv`.
-fn with_host(path: &Path, host: &str) -> PathBuf {
+pub(crate) fn with_host(path: &Path, host: &str) -> PathBuf {
     let host = host.replace(['/', '\\'], "_");
     match path.extension() {
         Some(extension) => path.with_extension(format!("{host}.{}", extension.display())),

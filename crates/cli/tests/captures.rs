@@ -146,7 +146,7 @@ fn columns_has_a_line_for_each() {
 }
 
 #[test]
-fn a_part_is_cut_out_by_kind_vm_and_device() {
+fn a_part_is_cut_out_by_group_vm_and_device() {
     let captures = Captures::new();
     let file = captures.path("lab.esx-1.csv");
     let cut = |arguments: &[&str]| {
@@ -156,15 +156,17 @@ fn a_part_is_cut_out_by_kind_vm_and_device() {
     };
     let whole = cut(&[]);
     assert!(whole.contains("calm-1:scsi0:0") && whole.contains("(vmhba1)"));
-    let devices = cut(&["--kind", "device,adapter"]);
+    let devices = cut(&["--group", "scsi device,physical disk adapter"]);
     assert!(!devices.contains("Virtual Disk") && devices.contains("Physical Disk SCSI Device"));
     let of_vm = cut(&["--vm", "loud"]);
     assert!(of_vm.contains("(loud:scsi0:0)") && !of_vm.contains("calm-1:"));
+    assert!(of_vm.contains(":loud)\\% Used") && of_vm.contains(":PVSCSI-"), "{of_vm}");
     let of_device = cut(&["--device", "naa.6000000000000000000000000000000b"]);
     assert!(!of_device.contains("(loud:scsi0:0)") && of_device.contains("calm-1:"));
     let said = captures.kavg(&["capture", "cut", &file, "--vm", "nobody"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    assert!(said.err.starts_with("kavg: no VM 'nobody' in the capture; it has loud"), "{said:?}");
+    let expected = "kavg: lab.esx-1.csv: no VM 'nobody' in the capture; it has loud";
+    assert!(said.err.starts_with(expected), "{said:?}");
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn a_part_is_cut_out_by_time() {
     let file = captures.path("long.csv");
     let cut = |arguments: &[&str]| captures.kavg(&[&["capture", "cut", &file], arguments].concat());
     let said = cut(&["--from", "01/01/2020 00:00:40", "--to", "01/01/2020 00:00:50"]);
-    let times: Vec<_> = said.out.lines().skip(2).map(|line| &line[12..20]).collect();
+    let times: Vec<_> = said.out.lines().skip(1).map(|line| &line[12..20]).collect();
     assert_eq!(times, ["00:00:40", "00:00:45", "00:00:50"]);
     let said = cut(&["--from", "01/01/2030 00:00:00"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
@@ -204,11 +206,16 @@ fn parts_are_merged_in_the_order_of_time() {
 #[test]
 fn names_are_replaced_and_the_verdict_stays() {
     let captures = Captures::new();
-    let output = captures.path("anonymous.csv");
-    let said = captures.kavg(&["capture", "anonymize", &captures.path("one.csv"), "-o", &output]);
+    let (file, output) = (captures.path("one.csv"), captures.path("anonymous.csv"));
+    let mapping = captures.path("mapping.csv");
+    let arguments = ["capture", "anonymize", &file, "-o", &output, "--mapping", &mapping];
+    let said = captures.kavg(&arguments);
     assert_eq!((said.code, said.out.as_str()), (0, ""), "{said:?}");
+    assert_eq!(said.err, "names replaced: device 1, host 1, vm 1\n");
     let text = captures.read("anonymous.csv");
     assert!(!text.contains("sql") && !text.contains("esx01"));
+    let mapping = captures.read("mapping.csv");
+    assert!(mapping.contains("host,\"esx01\",host1\n"), "{mapping}");
     let causes = |file: &str| {
         let said = captures.kavg(&["diagnose", "--json", &captures.path(file)]);
         let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
@@ -216,6 +223,27 @@ fn names_are_replaced_and_the_verdict_stays() {
         findings.iter().map(|finding| finding["cause"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(causes("anonymous.csv"), causes("one.csv"));
+}
+
+#[test]
+fn several_captures_without_names_are_numbered_and_nothing_read_is_written_over() {
+    let captures = Captures::new();
+    let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];
+    let output = captures.path("shared.csv");
+    let said = captures.kavg(&["capture", "anonymize", &hosts[0], &hosts[1], "-o", &output]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let hosts_in = |name: &str| captures.read(name).contains("\\\\host2\\");
+    assert_eq!([hosts_in("shared.1.csv"), hosts_in("shared.2.csv")], [false, true]);
+    let before = captures.read("one.csv");
+    for command in ["cut", "anonymize", "merge"] {
+        let file = captures.path("one.csv");
+        let said = captures.kavg(&["capture", command, &file, "-o", &file]);
+        assert_eq!(said.err, "kavg: one.csv: is read from; name another file with -o\n");
+        assert_eq!((said.code, captures.read("one.csv") == before), (2, true));
+    }
+    let kept = captures.path("long.csv");
+    let said = captures.kavg(&["capture", "cut", &hosts[0], "--vm", "nobody", "-o", &kept]);
+    assert_eq!((said.code, captures.read("long.csv").is_empty()), (2, false));
 }
 
 #[test]
@@ -263,7 +291,8 @@ Frequency,Histogram Bucket Limit
 fn the_command_to_record_says_what_is_missing() {
     let captures = Captures::new();
     let part = captures.path("part.csv");
-    let arguments = ["capture", "cut", &captures.path("one.csv"), "--kind", "device", "-o", &part];
+    let one = captures.path("one.csv");
+    let arguments = ["capture", "cut", &one, "--group", "scsi device", "-o", &part];
     assert_eq!(captures.kavg(&arguments).code, 0);
     let said = captures.kavg(&["capture", "command", &part, "--every", "10s", "--samples", "60"]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));

@@ -1,5 +1,7 @@
 //! `kavg capture`: looks into captures of esxtop, cuts, joins and converts them.
 
+mod copies;
+
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
@@ -7,9 +9,9 @@ use std::{
     process::ExitCode,
 };
 
-use capture::{ReadOptions, Slice, parse_stamp, parse_vscsistats, record_command};
-use clap::{Args, Subcommand, ValueEnum};
-use counters::{Kind, SECOND};
+use capture::{ReadOptions, parse_stamp, parse_vscsistats, record_command};
+use clap::{Args, Subcommand};
+use counters::SECOND;
 
 use crate::{
     Result,
@@ -30,12 +32,12 @@ enum What {
     Info(Files),
     /// Every disk column, with its least, mean and greatest value
     Columns(Files),
-    /// Write a part: by time, kind of object, VM or device
+    /// Copy a part: by time, group of columns, VM or device
     Cut(Cut),
-    /// Write several files of one host as one, in the order of time
-    Merge(Rewrite),
-    /// Write it with the names of hosts, VMs, devices and datastores replaced, alike everywhere
-    Anonymize(Rewrite),
+    /// Copy several files of one host as one, in the order of time
+    Merge(Merge),
+    /// Copy it with the names of hosts, VMs, devices, datastores and switches replaced
+    Anonymize(Anonymize),
     /// Write a plain table, a row for each object and instant, as CSV or Parquet
     Convert(Convert),
     /// What `vscsiStats -p all -c` counted for each virtual disk
@@ -56,7 +58,34 @@ struct Files {
 }
 
 #[derive(Args)]
-struct Rewrite {
+struct Cut {
+    #[command(flatten)]
+    files: Files,
+    /// Where to; of several captures each goes into a file of its own, with its number in the name
+    /// [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The first instant, as `03/02/2026 10:00:00`
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    from: Option<i64>,
+    /// The last instant
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    to: Option<i64>,
+    /// Groups of columns as esxtop names them, separated by commas; `disk` stands for all that
+    /// have it in their name
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
+    group: Vec<String>,
+    /// A VM with its worlds, memory and ports and all that its I/Os pass; can be given several
+    /// times
+    #[arg(long, value_name = "NAME")]
+    vm: Vec<String>,
+    /// A device or NFS volume and the VMs that have a world on it; can be given several times
+    #[arg(long, value_name = "NAME")]
+    device: Vec<String>,
+}
+
+#[derive(Args)]
+struct Merge {
     #[command(flatten)]
     files: Files,
     /// Where to; of several hosts each goes into a file of its own, with the host's name in it
@@ -66,24 +95,16 @@ struct Rewrite {
 }
 
 #[derive(Args)]
-struct Cut {
+struct Anonymize {
     #[command(flatten)]
-    rewrite: Rewrite,
-    /// The first instant, as `03/02/2026 10:00:00`
-    #[arg(long, value_name = "TIME", value_parser = instant)]
-    from: Option<i64>,
-    /// The last instant
-    #[arg(long, value_name = "TIME", value_parser = instant)]
-    to: Option<i64>,
-    /// Kinds of objects, separated by commas
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
-    kind: Vec<KindName>,
-    /// A VM and all that its I/Os pass; can be given several times
-    #[arg(long, value_name = "NAME")]
-    vm: Vec<String>,
-    /// A device or NFS volume and all that passes it; can be given several times
-    #[arg(long, value_name = "NAME")]
-    device: Vec<String>,
+    files: Files,
+    /// Where to; of several captures each goes into a file of its own, with its number in the name
+    /// [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Also write which name became which, as CSV, for the owner to keep
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -107,34 +128,6 @@ struct Command {
     #[arg(long, value_name = "N", default_value_t = 720,
         value_parser = clap::value_parser!(u32).range(1..))]
     samples: u32,
-}
-
-/// A kind of object as it is typed.
-#[derive(Clone, Copy, ValueEnum)]
-enum KindName {
-    Adapter,
-    Path,
-    Device,
-    World,
-    Partition,
-    Nfs,
-    Vm,
-    Disk,
-}
-
-impl KindName {
-    const fn kind(self) -> Kind {
-        match self {
-            Self::Adapter => Kind::Adapter,
-            Self::Path => Kind::Path,
-            Self::Device => Kind::Device,
-            Self::World => Kind::World,
-            Self::Partition => Kind::Partition,
-            Self::Nfs => Kind::NfsVolume,
-            Self::Vm => Kind::Vm,
-            Self::Disk => Kind::VirtualDisk,
-        }
-    }
 }
 
 fn instant(text: &str) -> std::result::Result<i64, String> {
@@ -162,8 +155,12 @@ impl Capture {
                 out.write_all(contents::columns(&capture.recordings).as_bytes())?;
             }
             What::Cut(cut) => cut.run(out)?,
-            What::Merge(merge) => merge.run(out, |_| {})?,
-            What::Anonymize(rewrite) => rewrite.run(out, capture::anonymize)?,
+            What::Merge(merge) => {
+                copies::merge(&merge.files.files, merge.output.as_deref(), out)?;
+            }
+            What::Anonymize(Anonymize { files, output, mapping }) => {
+                copies::anonymize(&files.files, mapping.as_deref(), output.as_deref(), out)?;
+            }
             What::Convert(convert) => convert.run()?,
             What::Histograms { file } => {
                 let histograms = parse_vscsistats(&file.display().to_string(), &text_of(file)?)?;
@@ -184,34 +181,16 @@ impl Files {
     }
 }
 
-impl Rewrite {
-    fn run(
-        &self,
-        out: &mut dyn Write,
-        change: impl FnOnce(&mut [counters::Recording]),
-    ) -> Result<()> {
-        let mut capture = self.files.read()?;
-        change(&mut capture.recordings);
-        captures::write(&capture.recordings, self.output.as_deref(), out)
-    }
-}
-
 impl Cut {
     fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let slice = Slice {
-            from_ms: self.from,
-            to_ms: self.to,
-            kinds: self.kind.iter().map(|name| name.kind()).collect(),
+        let part = capture::Cut {
+            groups: self.group.clone(),
             vms: self.vm.clone(),
             devices: self.device.clone(),
+            from_ms: self.from,
+            to_ms: self.to,
         };
-        let capture = self.rewrite.files.read()?;
-        let parts = capture.recordings.iter().map(|recording| slice.apply(recording));
-        let parts = parts.collect::<std::result::Result<Vec<_>, _>>()?;
-        if parts.iter().all(counters::Recording::is_empty) {
-            return Err("nothing was recorded between --from and --to".into());
-        }
-        captures::write(&parts, self.rewrite.output.as_deref(), out)
+        copies::cut(&self.files.files, &part, self.output.as_deref(), out)
     }
 }
 
