@@ -4,12 +4,21 @@ use std::path::PathBuf;
 
 use capture::{Capture, ReadOptions};
 use diagnose::{
-    Comparison, Facts, Judged, Thresholds, Verdict, compare, diagnose, render_comparison_styled,
-    render_styled,
+    Comparison, Facts, Judged, Thresholds, Verdict, compare, diagnose, render_comparison_markdown,
+    render_comparison_styled, render_markdown, render_styled,
 };
 use serde::Serialize;
 
-use crate::{Result, captures};
+use crate::{
+    Result, captures, layers,
+    text::{DIM, clean, counted, styled},
+    verdict,
+};
+
+/// Hosts of which a terminal is told everything.
+const HOSTS: usize = 4;
+/// Hosts of which it is told the headline.
+const LINES: usize = 20;
 
 /// Captures of one time: a verdict for each host.
 pub(crate) struct Side {
@@ -22,7 +31,7 @@ pub(crate) struct Side {
 /// Everything there is to say: of one time, or of the times before and after a change.
 #[derive(Serialize)]
 pub(crate) struct Diagnosis<'a> {
-    /// The version of the shape in `docs/reference/json.md`.
+    /// The version of the shape that `docs/reference/json.md` describes.
     version: u32,
     /// The verdicts of the first side.
     verdicts: &'a [Verdict],
@@ -32,6 +41,9 @@ pub(crate) struct Diagnosis<'a> {
     /// The hosts side by side, where there is something to compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) comparison: Option<Comparison>,
+    /// The side that counts: the second, where there is one.
+    #[serde(skip)]
+    latest: &'a Side,
 }
 
 impl Side {
@@ -60,26 +72,48 @@ impl<'a> Diagnosis<'a> {
             verdicts: &side.verdicts,
             after: after.map(|after| after.verdicts.as_slice()),
             comparison: (!is_empty).then_some(comparison),
+            latest: after.unwrap_or(side),
         }
-    }
-
-    /// The verdicts that count: those of the second side, where there is one.
-    fn latest(&self) -> &'a [Verdict] {
-        self.after.unwrap_or(self.verdicts)
     }
 
     /// Whether anything is wrong, after the change where there was one.
     pub(crate) fn has_findings(&self) -> bool {
-        self.latest().iter().any(|verdict| !verdict.findings.is_empty())
+        self.latest.verdicts.iter().any(|verdict| !verdict.findings.is_empty())
     }
 
-    /// For a terminal: what changed, then what is wrong.
+    /// For a terminal: the hosts in full that are worst off, the others in a line each.
     pub(crate) fn text(&self) -> String {
-        let comparison = self.comparison.as_ref().map(render_comparison_styled);
-        let verdicts = self.latest().iter().map(render_styled);
-        match self.after {
-            Some(_) => comparison.into_iter().chain(verdicts).collect::<Vec<_>>().join("\n"),
-            None => verdicts.chain(comparison).collect::<Vec<_>>().join("\n"),
+        let order = verdict::worst_first(&self.latest.verdicts);
+        let (told, rest) = order.split_at(order.len().min(HOSTS));
+        let hosts = self.latest.judged().into_iter();
+        let told = hosts.filter(|host| told.iter().any(|told| std::ptr::eq(*told, host.verdict)));
+        let title = || format!("{}\n", styled(DIM, "After, by itself:"));
+        let mut parts = Vec::from_iter(self.after.map(|_| title()));
+        parts.extend(told.map(|host| {
+            render_styled(host.verdict, &layers::render(host.recording, host.verdict))
+        }));
+        let lines = rest
+            .iter()
+            .take(LINES)
+            .map(|verdict| format!("{}: {}\n", clean(&verdict.host), clean(&verdict.headline)));
+        parts.extend(lines);
+        if let Some(more) = rest.len().checked_sub(LINES).filter(|more| *more > 0) {
+            parts.push(format!("and {}\n", counted(more, "more host")));
         }
+        self.with_comparison(parts, render_comparison_styled)
+    }
+
+    /// For a ticket.
+    pub(crate) fn markdown(&self) -> String {
+        let parts = self.latest.verdicts.iter().map(render_markdown).collect();
+        self.with_comparison(parts, render_comparison_markdown)
+    }
+
+    /// What changed, then what is wrong now; without a change, what is wrong, then who else is
+    /// on the devices.
+    fn with_comparison(&self, mut parts: Vec<String>, render: fn(&Comparison) -> String) -> String {
+        let place = if self.after.is_some() { 0 } else { parts.len() };
+        parts.splice(place..place, self.comparison.as_ref().map(render));
+        parts.join("\n")
     }
 }

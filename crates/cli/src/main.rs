@@ -25,6 +25,7 @@ mod glossary;
 mod html;
 mod json;
 mod lateness;
+mod layers;
 mod log;
 mod picture;
 mod process;

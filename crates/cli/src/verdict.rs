@@ -86,7 +86,7 @@ pub(crate) fn render(verdicts: &[Verdict]) -> String {
 }
 
 /// Hosts with findings first, by what the first of them costs.
-fn worst_first(verdicts: &[Verdict]) -> Vec<&Verdict> {
+pub(crate) fn worst_first(verdicts: &[Verdict]) -> Vec<&Verdict> {
     let cost = |verdict: &Verdict| verdict.findings.first().map_or(-1.0, |first| first.standing);
     let mut order: Vec<_> = verdicts.iter().collect();
     order.sort_by(|a, b| cost(b).total_cmp(&cost(a)));

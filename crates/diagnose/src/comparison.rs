@@ -94,6 +94,20 @@ pub enum Trend {
     Unknown,
 }
 
+impl Trend {
+    /// In a word or two, for a table.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+            Self::LoadDiffers => "other load",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// One number of an object on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
@@ -114,6 +128,18 @@ pub struct Figure {
     pub noise: Option<f64>,
     /// Whether the change is more than that.
     pub beyond_noise: Option<bool>,
+}
+
+impl Figure {
+    /// Its name, and its unit where the name does not say it: `GAVG/cmd ms`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let says_unit = self.name.ends_with("/s") || self.name.starts_with('%');
+        if says_unit || self.unit.is_empty() {
+            return self.name.into();
+        }
+        format!("{} {}", self.name, self.unit)
+    }
 }
 
 /// A finding on one side or on both.

@@ -16,6 +16,7 @@ mod facts;
 mod finding;
 #[cfg(test)]
 mod fixture;
+mod markdown;
 mod observe;
 mod page;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use facts::{DeviceFacts, Facts};
 pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
+pub use markdown::{render_comparison_markdown, render_markdown};
 pub use observe::{Column, Flow};
 pub use render::{render_styled, render_text};
 pub use render_comparison::{render_comparison, render_comparison_styled};

@@ -5,10 +5,12 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::number;
+
 /// Columns of text.
 pub(crate) const WIDTH: usize = 78;
 /// Columns before the text behind a label.
-const INDENT: usize = 13;
+pub(crate) const INDENT: usize = 13;
 
 /// What is the answer, or the title of something.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -44,6 +46,21 @@ impl Page {
             true => writeln!(self.text, "{style}{line}{style:#}"),
             false => writeln!(self.text, "{line}"),
         };
+    }
+
+    /// Lines that were laid out elsewhere, names cleaned.
+    pub(crate) fn picture(&mut self, lines: &str) {
+        if !lines.is_empty() {
+            self.gap();
+            self.text.push_str(lines);
+        }
+    }
+
+    /// How many there are beyond those that are shown.
+    pub(crate) fn more(&mut self, all: usize, shown: usize, what: &str) {
+        if let Some(rest) = all.checked_sub(shown).filter(|rest| *rest > 0) {
+            self.line(DIM, &format!("   and {rest} more {what}"));
+        }
     }
 
     pub(crate) fn gap(&mut self) {
@@ -102,6 +119,15 @@ impl Page {
         for (style, row) in rows {
             self.line(*style, &line(row));
         }
+    }
+}
+
+/// A change with its sign: `+1,234`, `-0.5`, `0`.
+pub(crate) fn signed(value: f64) -> String {
+    let text = number(value.abs());
+    match text.as_str() {
+        "0" => text,
+        _ => format!("{}{text}", if value < 0.0 { '-' } else { '+' }),
     }
 }
 

@@ -1,37 +1,43 @@
 //! A verdict as plain English for a terminal of 80 columns. The lines to type are never wrapped.
 
 use crate::{
-    Change, Evidence, Finding, Party, Profile, Verdict, Window, number,
-    page::{BAD, BOLD, PLAIN, Page},
+    Change, Evidence, Finding, Party, Profile, Simulated, SimulatedRow, Verdict, Window, number,
+    page::{BAD, BOLD, INDENT, PLAIN, Page, fit},
 };
 
 /// Parties that are named; the rest are counted.
 const MOST_PARTIES: usize = 5;
+/// Rows of a simulated change that are shown.
+const MOST_ROWS: usize = 8;
+/// Columns of a name in its table.
+const MOST_OF_NAME: usize = 24;
+/// Findings that are told in full.
+const MOST_FINDINGS: usize = 8;
+/// Findings that have a line in the overview.
+const MOST_IN_OVERVIEW: usize = 20;
+/// Columns of a name in it.
+const NAME: usize = 36;
 
 /// The verdict as text: the answer first, then each finding with its evidence and the lines to
 /// type. Control characters in names are replaced.
 #[must_use]
 pub fn render_text(verdict: &Verdict) -> String {
-    render(verdict, Page::new(false))
+    render(verdict, "", Page::new(false))
 }
 
-/// The same in the colours of a terminal.
+/// The same in the colours of a terminal, with a picture (lines of its own making) in front of the
+/// findings.
 #[must_use]
-pub fn render_styled(verdict: &Verdict) -> String {
-    render(verdict, Page::new(true))
+pub fn render_styled(verdict: &Verdict, picture: &str) -> String {
+    render(verdict, picture, Page::new(true))
 }
 
-fn render(verdict: &Verdict, mut page: Page) -> String {
+fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
     page.paragraph(BOLD, &verdict.headline);
-    let recorded = format!(
-        "{}: {} samples, {} with load, {}.",
-        verdict.host,
-        verdict.window.of,
-        verdict.window.samples,
-        span(&verdict.window)
-    );
-    page.paragraph(PLAIN, &recorded);
-    for (index, finding) in verdict.findings.iter().enumerate() {
+    page.paragraph(PLAIN, &recorded(verdict));
+    overview(&mut page, &verdict.findings);
+    page.picture(picture);
+    for (index, finding) in verdict.findings.iter().take(MOST_FINDINGS).enumerate() {
         finding_text(&mut page, index + 1, finding, index > 0);
     }
     if verdict.findings.is_empty() {
@@ -52,6 +58,36 @@ fn render(verdict: &Verdict, mut page: Page) -> String {
     page.finish()
 }
 
+/// What was recorded: host, samples, time.
+pub(crate) fn recorded(verdict: &Verdict) -> String {
+    let window = &verdict.window;
+    format!(
+        "{}: {} samples, {} with load, {}.",
+        verdict.host,
+        window.of,
+        window.samples,
+        instant_span(window)
+    )
+}
+
+/// The findings in a line each, where there are several.
+fn overview(page: &mut Page, findings: &[Finding]) {
+    if findings.len() < 2 {
+        return;
+    }
+    page.gap();
+    for (finding, place) in findings.iter().zip(1..).take(MOST_IN_OVERVIEW) {
+        let name = fit(&finding.at, NAME);
+        let first = format!("{place:>4}. ");
+        page.wrap(PLAIN, &first, "      ", &format!("{}: {name}", finding.cause.title()));
+    }
+    page.more(findings.len(), MOST_IN_OVERVIEW, "findings");
+    if findings.len() > MOST_FINDINGS {
+        page.gap();
+        page.line(PLAIN, &format!("The first {MOST_FINDINGS} in full:"));
+    }
+}
+
 fn finding_text(page: &mut Page, place: usize, finding: &Finding, with_sentence: bool) {
     let title = format!("{place}. {} ({})", finding.cause.title(), finding.at);
     page.gap();
@@ -60,7 +96,10 @@ fn finding_text(page: &mut Page, place: usize, finding: &Finding, with_sentence:
         page.wrap(PLAIN, "   ", "   ", &finding.sentence);
     }
     let Window { samples, of, .. } = finding.window;
-    page.labelled("When", &format!("{} ({samples} of {of} samples)", span(&finding.window)));
+    page.labelled(
+        "When",
+        &format!("{} ({samples} of {of} samples)", instant_span(&finding.window)),
+    );
     page.labelled("Seen", &numbers(&finding.evidence));
     let raise = finding.raise_confidence.join("; ");
     let sure = format!("{:.0} %", finding.confidence * 100.0);
@@ -68,8 +107,7 @@ fn finding_text(page: &mut Page, place: usize, finding: &Finding, with_sentence:
         "Sure",
         &if raise.is_empty() { sure } else { format!("{sure}. Surer with: {raise}") },
     );
-    parties(page, "Suffers", &finding.sufferers);
-    parties(page, "Causes", &finding.causers);
+    who(page, finding);
     for change in &finding.changes {
         change_text(page, change);
     }
@@ -91,12 +129,43 @@ fn change_text(page: &mut Page, change: &Change) {
     page.labelled("", &format!("Risk: {}", change.risk));
     page.labelled("", &format!("Undo: {}.", change.undo.trim_end_matches('.')));
     if let Some(simulated) = &change.simulated {
-        page.labelled("Simulated", &simulated.sentence);
+        simulated_text(page, simulated);
     }
 }
 
-fn parties(page: &mut Page, label: &str, parties: &[Party]) {
-    let mut text: Vec<String> = parties.iter().take(MOST_PARTIES).map(party).collect();
+/// Captured, simulated as it is, simulated with the change.
+fn simulated_text(page: &mut Page, simulated: &Simulated) {
+    page.labelled("Simulated", &simulated.sentence);
+    let row = |row: &SimulatedRow| {
+        let name = format!("{} {}", fit(&row.object, MOST_OF_NAME), row.counter);
+        let captured = row.captured.map_or("-".into(), number);
+        (PLAIN, vec![name, captured, number(row.today), row.range()])
+    };
+    let rows: Vec<_> = simulated.rows.iter().take(MOST_ROWS).map(row).collect();
+    if !rows.is_empty() {
+        page.table(INDENT, &["", "captured", "today", "after"], &rows);
+    }
+    page.more(simulated.rows.len(), MOST_ROWS, "counters");
+    for doubt in &simulated.doubts {
+        page.labelled("", doubt);
+    }
+}
+
+/// Who suffers with their numbers, and who causes it; where they are the same, once.
+fn who(page: &mut Page, finding: &Finding) {
+    let Finding { sufferers, causers, .. } = finding;
+    if sufferers == causers {
+        return parties(page, "Who", sufferers, party);
+    }
+    parties(page, "Suffers", sufferers, party);
+    let has_numbers = |causer: &Party| sufferers.iter().take(MOST_PARTIES).any(|s| s == causer);
+    parties(page, "Causes", causers, |causer| {
+        if has_numbers(causer) { causer.name.clone() } else { party(causer) }
+    });
+}
+
+fn parties(page: &mut Page, label: &str, parties: &[Party], told: impl Fn(&Party) -> String) {
+    let mut text: Vec<String> = parties.iter().take(MOST_PARTIES).map(told).collect();
     if let Some(more) = parties.len().checked_sub(MOST_PARTIES).filter(|more| *more > 0) {
         text.push(format!("{more} more"));
     }
@@ -149,7 +218,7 @@ fn profiles(verdict: &Verdict) -> Vec<String> {
 }
 
 /// Begin and end in UTC; the day only when it is needed to tell them apart.
-pub(crate) fn span(window: &Window) -> String {
+pub(crate) fn instant_span(window: &Window) -> String {
     let (from_day, from) = instant(window.from_ms);
     let (to_day, to) = instant(window.to_ms);
     if from_day == to_day {

@@ -6,8 +6,8 @@ use counters::Kind;
 use crate::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, Trend, number,
-    page::{BAD, BOLD, DIM, GOOD, PLAIN, Page, fit},
-    render::span,
+    page::{BAD, BOLD, DIM, GOOD, PLAIN, Page, fit, signed},
+    render::instant_span,
 };
 
 /// Objects, hosts or findings that are named; the rest are counted.
@@ -42,8 +42,7 @@ fn render(comparison: &Comparison, mut page: Page) -> String {
     }
     let devices = comparison.shared.iter().take(MOST_DEVICES);
     devices.for_each(|device| device_text(&mut page, device));
-    page.gap();
-    more(&mut page, comparison.shared.len(), MOST_DEVICES, "shared devices");
+    page.more(comparison.shared.len(), MOST_DEVICES, "shared devices");
     for note in &comparison.notes {
         page.labelled("Together", &note.sentence);
     }
@@ -51,7 +50,10 @@ fn render(comparison: &Comparison, mut page: Page) -> String {
     for (side, hosts) in sides.into_iter().filter(|(_, hosts)| !hosts.is_empty()) {
         page.labelled("Alone", &format!("Only {side}: {}", some(hosts.iter().cloned())));
     }
-    page.labelled("Method", comparison.method);
+    if !comparison.hosts.is_empty() {
+        page.gap();
+        page.labelled("Method", comparison.method);
+    }
     page.finish()
 }
 
@@ -59,14 +61,14 @@ fn host_text(page: &mut Page, host: &BeforeAfter) {
     page.gap();
     page.wrap(BOLD, "", "", &host.host);
     for (label, window) in [("Before", &host.before), ("After", &host.after)] {
-        page.labelled(label, &format!("{} ({} samples)", span(window), window.of));
+        page.labelled(label, &format!("{} ({} samples)", instant_span(window), window.of));
     }
     for (label, findings) in [("Gone", &host.gone), ("New", &host.new), ("Still", &host.remaining)]
     {
         for finding in findings.iter().take(MOST) {
             page.labelled(label, &finding_text(finding));
         }
-        more(page, findings.len(), MOST, "findings");
+        page.more(findings.len(), MOST, "findings");
     }
     if let Some(object) = host.main_object() {
         object_text(page, object);
@@ -97,25 +99,28 @@ fn object_text(page: &mut Page, object: &ObjectChange) {
     page.gap();
     let title = format!("   {} ({})", object.object.name, object.object.kind.name());
     page.wrap(BOLD, &title, "   ", "");
-    let rows: Vec<_> = object.figures.iter().map(figure_row).collect();
+    // QAVG is next to always KAVG [QAVG]: where it is, one line says both.
+    let kavg = object.figure("KAVG/cmd");
+    let is_twice = |figure: &&Figure| {
+        figure.name == "QAVG/cmd"
+            && kavg.is_some_and(|kavg| kavg.before == figure.before && kavg.after == figure.after)
+    };
+    let figures = object.figures.iter().filter(|figure| !is_twice(figure));
+    let rows: Vec<_> = figures.map(figure_row).collect();
     page.table(3, &["", "before", "after", "change", "", ""], &rows);
 }
 
 fn figure_row(figure: &Figure) -> (Style, Vec<String>) {
     let shown = |value: Option<f64>| value.map_or("-".into(), number);
-    let sign = |value: f64| if value > 0.0 { "+" } else { "" };
-    let change = figure.change.map(|change| format!("{}{}", sign(change), number(change)));
     let percent = figure.change_percent.filter(|_| figure.unit != "%");
-    let percent = percent.map(|percent| format!("{}{percent:.0} %", sign(percent)));
+    let percent = percent.map(|percent| format!("{} %", signed(percent.round())));
     let (style, noise) = match figure.beyond_noise {
         Some(false) => (DIM, "within the noise"),
         _ => (PLAIN, ""),
     };
-    let unit = if figure.unit == "ms" || figure.unit == "KiB" { figure.unit } else { "" };
-    let name = format!("{} {unit}", figure.name);
-    let cells = [name, shown(figure.before), shown(figure.after)];
-    let rest = [change.unwrap_or_default(), percent.unwrap_or_default(), noise.into()];
-    (style, cells.into_iter().chain(rest).collect())
+    let cells = [figure.label(), shown(figure.before), shown(figure.after)];
+    let change = [figure.change.map(signed), percent].map(Option::unwrap_or_default);
+    (style, cells.into_iter().chain(change).chain([noise.into()]).collect())
 }
 
 /// A line for each object of some kinds.
@@ -128,7 +133,7 @@ fn objects_table(page: &mut Page, title: &str, host: &BeforeAfter, kinds: &[Kind
     let rows: Vec<_> = objects.iter().take(MOST).map(|object| object_row(object)).collect();
     page.gap();
     page.table(3, &[title, "CMDS/s", "after", "ms", "after", "latency"], &rows);
-    more(page, objects.len(), MOST, &format!("{title}s"));
+    page.more(objects.len(), MOST, &format!("{title}s"));
 }
 
 fn object_row(object: &ObjectChange) -> (Style, Vec<String>) {
@@ -137,16 +142,15 @@ fn object_row(object: &ObjectChange) -> (Style, Vec<String>) {
         let shown = |value: Option<f64>| value.map_or("-".into(), number);
         [shown(figure.and_then(|f| f.before)), shown(figure.and_then(|f| f.after))]
     };
-    let (style, trend) = match object.trend {
-        Trend::Better => (GOOD, "better"),
-        Trend::Worse => (BAD, "worse"),
-        Trend::Same => (PLAIN, "same"),
-        Trend::LoadDiffers => (PLAIN, "other load"),
-        Trend::Unknown => (DIM, "unknown"),
+    let style = match object.trend {
+        Trend::Better => GOOD,
+        Trend::Worse => BAD,
+        Trend::Same | Trend::LoadDiffers => PLAIN,
+        Trend::Unknown => DIM,
     };
     let name = fit(&object.object.name, NAME);
     let figures = both("CMDS/s").into_iter().chain(both("GAVG/cmd"));
-    let row = std::iter::once(name).chain(figures).chain([trend.into()]).collect();
+    let row = std::iter::once(name).chain(figures).chain([object.trend.title().into()]).collect();
     (style, row)
 }
 
@@ -167,7 +171,7 @@ fn device_text(page: &mut Page, device: &SharedDevice) {
     let hosts = device.hosts.iter().take(MOST).chain([&device.total]);
     let rows: Vec<_> = hosts.map(share_row).collect();
     page.table(3, &head, &rows);
-    more(page, device.hosts.len(), MOST, "hosts");
+    page.more(device.hosts.len(), MOST, "hosts");
     for note in &device.notes {
         page.labelled("Note", &note.sentence);
     }
@@ -203,10 +207,4 @@ fn some(names: impl ExactSizeIterator<Item = String>) -> String {
         text.push(format!("{rest} more"));
     }
     text.join(", ")
-}
-
-fn more(page: &mut Page, all: usize, shown: usize, what: &str) {
-    if let Some(rest) = all.checked_sub(shown).filter(|rest| *rest > 0) {
-        page.line(DIM, &format!("   and {rest} more {what}"));
-    }
 }

@@ -4,6 +4,8 @@
 
 use serde::Serialize;
 
+use crate::number;
+
 /// A change, simulated on a model that was calibrated from the recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Simulated {
@@ -35,4 +37,13 @@ pub struct SimulatedRow {
     pub low: f64,
     /// With the change, at the most favourable one.
     pub high: f64,
+}
+
+impl SimulatedRow {
+    /// What it is after the change, as text: `12.5`, or `10 to 15`. Between the least and the most
+    /// favourable reading, the smaller number comes first.
+    pub(crate) fn range(&self) -> String {
+        let (low, high) = (number(self.low.min(self.high)), number(self.low.max(self.high)));
+        if low == high { low } else { format!("{low} to {high}") }
+    }
 }

@@ -39,6 +39,9 @@ pub(crate) struct Diagnose {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+    /// Print Markdown for a ticket
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
     /// Write the report as a page as well: one file with charts, to be opened in a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -63,6 +66,8 @@ impl Diagnose {
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &diagnosis)?;
             writeln!(out)?;
+        } else if self.markdown {
+            out.write_all(diagnosis.markdown().as_bytes())?;
         } else {
             out.write_all(diagnosis.text().as_bytes())?;
         }

@@ -22,7 +22,7 @@ mod picture;
 mod reduce;
 mod rows;
 mod simulated;
-mod stack;
+pub(crate) mod stack;
 mod tables;
 mod words;
 

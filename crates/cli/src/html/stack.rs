@@ -7,17 +7,17 @@
 //! less that of its paths, and what KAVG has beyond QAVG is the world's [CAP-A].
 
 use counters::{Counter, EntityId, Kind, Recording};
-use diagnose::{Cause, Column, Finding, Flow, Window};
+use diagnose::{Cause, Column, Finding, Flow, Verdict, Window};
 
 use super::{
     Host,
-    rows::{self, Disk, Figure, Tenant, mean},
+    rows::{self, Disk, Figure, Loaded, Tenant, mean},
     words::number,
 };
 
 /// The levels, in the order in which an I/O meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Inside the guest, in front of the virtual adapter.
     Guest,
     /// The virtual SCSI adapter.
@@ -35,30 +35,30 @@ pub(super) enum Place {
 }
 
 /// A level and its numbers; what the source does not have is none.
-pub(super) struct Level {
-    pub(super) place: Place,
+pub(crate) struct Level {
+    pub(crate) place: Place,
     /// Whose queue it is.
-    pub(super) whose: String,
-    pub(super) limit: Option<f64>,
-    pub(super) in_use: Option<f64>,
-    pub(super) waiting: Option<f64>,
+    pub(crate) whose: String,
+    pub(crate) limit: Option<f64>,
+    pub(crate) in_use: Option<f64>,
+    pub(crate) waiting: Option<f64>,
     /// Time of an I/O that passes here.
-    pub(super) ms: Option<f64>,
+    pub(crate) ms: Option<f64>,
     /// The findings that blame it, as numbered on the page.
-    pub(super) findings: Vec<usize>,
+    pub(crate) findings: Vec<usize>,
 }
 
 /// The stack of one device over a window.
-pub(super) struct Stack {
-    pub(super) device: String,
-    pub(super) window: Window,
-    pub(super) levels: Vec<Level>,
+pub(crate) struct Stack {
+    pub(crate) device: String,
+    pub(crate) window: Window,
+    pub(crate) levels: Vec<Level>,
     /// The level that the worst finding blames.
-    pub(super) guilty: Option<Place>,
+    pub(crate) guilty: Option<Place>,
 }
 
 impl Place {
-    pub(super) const fn title(self) -> &'static str {
+    pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Guest => "Guest queue",
             Self::VirtualAdapter => "Virtual SCSI adapter",
@@ -93,7 +93,15 @@ impl Place {
 impl Stack {
     /// The stack of the device that the worst finding is about, or else of the busiest one.
     pub(super) fn of(host: &Host<'_>) -> Option<Self> {
-        let Host { recording, verdict, devices, .. } = host;
+        Self::new(host.recording, host.verdict, &host.devices)
+    }
+
+    /// The same without a page.
+    pub(crate) fn of_verdict(recording: &Recording, verdict: &Verdict) -> Option<Self> {
+        Self::new(recording, verdict, &rows::devices(recording))
+    }
+
+    fn new(recording: &Recording, verdict: &Verdict, devices: &[Loaded]) -> Option<Self> {
         let worst = verdict.findings.first();
         let device_of = |finding: &Finding| rows::device_of(recording, devices, &finding.at);
         let busiest = || devices.first().map(|device| device.id);

@@ -160,8 +160,6 @@ pub(super) const READS: &str = "reads";
 pub(super) const GAVG: &str = "GAVG/cmd";
 pub(super) const KAVG: &str = "KAVG/cmd";
 pub(super) const DAVG: &str = "DAVG/cmd";
-/// The limit in force.
-const DQLEN: &str = "DQLEN";
 const GRAIN: f64 = 0.01;
 const PERCENTILES: [(&str, f64); 3] =
     [("P50 of GAVG", 0.5), ("P95 of GAVG", 0.95), ("P99 of GAVG", 0.99)];
@@ -222,7 +220,10 @@ pub(super) fn figures(before: &[Moment], after: &[Moment]) -> Vec<Figure> {
         figures.extend(Figure::new(name, "ms", was, is));
     }
     let [was, is] = [before, after].map(|moments| depth_in_force(moments.iter()));
-    figures.extend(Figure::new(DQLEN, "", was, is));
+    figures.extend(Figure::new("DQLEN", "", was, is));
+    let lowest = |moments: &[Moment]| moments.iter().filter_map(Moment::limit).reduce(f64::min);
+    let [was, is] = [before, after].map(lowest);
+    figures.extend(Figure::new("lowest DQLEN", "", was, is));
     figures
 }
 

@@ -1,6 +1,6 @@
 //! The answer of a comparison in one sentence, and what stands against believing it.
 
-use counters::Kind;
+use counters::{Kind, Recording};
 
 use super::Judged;
 use crate::{BeforeAfter, FindingChange, ObjectChange, SharedDevice, Trend, number};
@@ -32,7 +32,13 @@ fn of_host(host: &BeforeAfter) -> String {
     let Some(object) = host.main_object() else {
         return format!("{} has nothing with load on both sides; {findings}.", host.host);
     };
-    format!("{}; {findings}.", object.sentence.trim_end_matches('.'))
+    let latency = object.sentence.trim_end_matches('.');
+    let has_moved = !matches!(object.trend, Trend::Same | Trend::Unknown);
+    if has_moved || host.gone.len() + host.new.len() == 0 {
+        return format!("{latency}; {findings}.");
+    }
+    // What was wrong for a while does not show in the latency of the whole time.
+    format!("{}. {latency}.", capital(&findings))
 }
 
 impl BeforeAfter {
@@ -48,13 +54,18 @@ impl BeforeAfter {
     }
 }
 
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// `"Device queue full, limited by DSNRO" is gone; nothing else is wrong`.
 fn findings(host: &BeforeAfter) -> String {
-    let lists = [(&host.gone, "gone"), (&host.new, "new"), (&host.remaining, "as before")];
+    let lists = [(&host.gone, "gone"), (&host.new, "new"), (&host.remaining, "still there")];
     let parts: Vec<String> = lists.iter().filter_map(|(list, what)| named(list, what)).collect();
     match parts.is_empty() {
         true => "nothing was wrong before and nothing is after".into(),
-        false => parts.join("; "),
+        false => parts.join(", "),
     }
 }
 
@@ -67,7 +78,9 @@ fn named(findings: &[FindingChange], what: &str) -> Option<String> {
     if more > 0 {
         text.push(format!("{more} more"));
     }
-    (!text.is_empty()).then(|| format!("{what}: {}", text.join(", ")))
+    let last = text.pop()?;
+    let list = if text.is_empty() { last } else { format!("{} and {last}", text.join(", ")) };
+    Some(format!("{what} is {list}"))
 }
 
 fn of_device(device: &SharedDevice) -> String {
@@ -106,7 +119,7 @@ fn of_samples(was: &Judged<'_>, is: &Judged<'_>) -> Vec<String> {
     else {
         return vec![format!("{host} has no samples on one of the sides.")];
     };
-    let order = if before == after {
+    let order = if is_same(was.recording, is.recording) {
         Some(format!("Both sides of {host} are the same samples."))
     } else if to.1 < from.0 {
         Some(format!("{host}: the second side was recorded before the first."))
@@ -127,6 +140,16 @@ fn of_samples(was: &Judged<'_>, is: &Judged<'_>) -> Vec<String> {
         cautions.push(format!("Every host without a name is called {host}: see that it is one."));
     }
     cautions
+}
+
+/// Whether two recordings hold the same numbers.
+fn is_same(a: &Recording, b: &Recording) -> bool {
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    a.times_ms == b.times_ms
+        && a.columns().count() == b.columns().count()
+        && a.columns()
+            .zip(b.columns())
+            .all(|(a, b)| (a.0, a.1) == (b.0, b.1) && bits(a.2) == bits(b.2))
 }
 
 fn of_load(host: &BeforeAfter) -> Option<String> {

@@ -14,13 +14,10 @@ pub(super) struct Term {
     pub(super) weight: f64,
 }
 
-/// How a figure is judged, in a sentence for readers.
-pub(super) const METHOD: &str = "Noise: the samples of each side in up to 10 batches, the spread \
-    of the batch means, Welch's t at 99 %, and no less than the two decimals that esxtop prints; \
-    none where there are fewer than 4 batches with commands. Latencies are weighted by commands; \
-    ACTV, QUED, %USD and LOAD follow from Little's law; percentiles are of the samples' GAVG. A \
-    load counts as the same while rate and size stay within 10 % and the share of reads within \
-    10 points.";
+/// How a figure is judged, in a few words for readers.
+pub(super) const METHOD: &str = "A change is beyond the noise when the means of up to 10 batches \
+    of samples a side tell it from chance at 99 % (Welch's t), and from esxtop's two decimals. \
+    ACTV, QUED, %USD and LOAD are means by Little's law, percentiles those of the samples.";
 
 /// Batches that the samples of one side are put into.
 const BATCHES: usize = 10;

@@ -1,0 +1,51 @@
+//! Where a command of the worst finding spends its time: the levels of the stack in a line each,
+//! for a terminal of 80 columns.
+
+use std::fmt::Write;
+
+use counters::Recording;
+use diagnose::Verdict;
+
+use crate::{
+    html::stack::{Level, Stack},
+    text::{BAD, BOLD, DIM, bar, clean, count, millis, styled, whole},
+};
+
+/// Columns of the bar that shows a level's share of the time.
+const BAR: usize = 14;
+
+/// The levels on the device of the worst finding; nothing when there is no finding.
+pub(crate) fn render(recording: &Recording, verdict: &Verdict) -> String {
+    let stack = Stack::of_verdict(recording, verdict).filter(|stack| stack.guilty.is_some());
+    stack.map(|stack| table(&stack)).unwrap_or_default()
+}
+
+fn table(stack: &Stack) -> String {
+    let total: f64 = stack.levels.iter().filter_map(|level| level.ms).sum();
+    let title = format!("Where the time goes on {}", clean(&stack.device));
+    let head = format!("{:23}{:>9}{:>9}{:>9}{:>9}", "", "limit", "in use", "waiting", "ms");
+    let mut out = format!("{}\n{}\n", styled(BOLD, &title), styled(DIM, &head));
+    for level in &stack.levels {
+        let _ = writeln!(out, "{}", line(level, total, stack.guilty == Some(level.place)));
+    }
+    out
+}
+
+fn line(level: &Level, total: f64, is_guilty: bool) -> String {
+    let shown = |value: Option<f64>, print: fn(f64) -> String| value.map(print).unwrap_or_default();
+    let figures = format!(
+        "   {:20}{:>9}{:>9}{:>9}{:>9}",
+        level.place.title(),
+        shown(level.limit, whole),
+        shown(level.in_use, count),
+        shown(level.waiting, count),
+        shown(level.ms, millis)
+    );
+    let share = level.ms.filter(|_| total > 0.0).map(|ms| bar(ms / total, BAR));
+    let share = share.unwrap_or_else(|| " ".repeat(BAR));
+    if is_guilty {
+        styled(BAD, &format!("{figures} {share} here"))
+    } else {
+        format!("{figures} {share}").trim_end().into()
+    }
+}

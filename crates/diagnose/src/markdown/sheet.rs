@@ -1,0 +1,131 @@
+//! Markdown under construction. Whatever comes from a file is escaped as it is put on the sheet:
+//! no name can end a cell, a row or a fence, or become a link, a tag or a heading.
+
+use std::fmt::Write;
+
+/// A sheet.
+#[derive(Default)]
+pub(super) struct Sheet(String);
+
+impl Sheet {
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+
+    /// A heading, preceded by an empty line.
+    pub(super) fn heading(&mut self, level: usize, text: &str) {
+        self.block(&format!("{} {}", "#".repeat(level), escape(text)));
+    }
+
+    /// A paragraph.
+    pub(super) fn paragraph(&mut self, text: &str) {
+        self.block(&escape(text));
+    }
+
+    /// A paragraph in bold.
+    pub(super) fn bold(&mut self, text: &str) {
+        self.block(&format!("**{}**", escape(text)));
+    }
+
+    /// A paragraph behind a label in bold.
+    pub(super) fn labelled(&mut self, label: &str, text: &str) {
+        self.block(&format!("**{label}:** {}", escape(text)));
+    }
+
+    /// A list behind a label; nothing for an empty one.
+    pub(super) fn list(&mut self, label: &str, items: impl IntoIterator<Item = String>) {
+        let items: Vec<_> = items.into_iter().map(|item| format!("* {}", escape(&item))).collect();
+        if !items.is_empty() {
+            self.block(&format!("**{label}:**\n\n{}", items.join("\n")));
+        }
+    }
+
+    /// A table: the first `left` columns flush left, the others flush right; nothing without rows.
+    pub(super) fn table(&mut self, head: &[&str], left: usize, rows: &[Vec<String>]) {
+        if rows.is_empty() {
+            return;
+        }
+        let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
+        let side = |column| if column < left { ":--".to_owned() } else { "--:".to_owned() };
+        let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+        let ruler: Vec<String> = (0..head.len()).map(side).collect();
+        let mut lines = vec![line(&head), line(&ruler)];
+        lines.extend(rows.iter().map(|row| {
+            let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            line(&cells)
+        }));
+        self.block(&lines.join("\n"));
+    }
+
+    /// Lines to type; nothing without any.
+    pub(super) fn fence(&mut self, language: &str, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
+        let longest = lines.iter().map(|line| ticks(line)).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        self.block(&format!("{fence}{language}\n{}\n{fence}", lines.join("\n")));
+    }
+
+    fn block(&mut self, text: &str) {
+        let gap = if self.0.is_empty() { "" } else { "\n" };
+        let _ = writeln!(self.0, "{gap}{text}");
+    }
+}
+
+/// The longest run of backticks.
+fn ticks(line: &str) -> usize {
+    line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// One line without anything that steers.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if is_steering(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Control characters, and those that turn the direction of text.
+fn is_steering(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// One line in which nothing means anything to Markdown or HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            // A name must not call anybody in a ticket.
+            '@' => escaped.push_str("@\u{2060}"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => {
+                escaped.extend(['\\', c]);
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_neither_cell_nor_fence() {
+        let mut sheet = Sheet::default();
+        let name = "a|b`c</td>\n# d [x](y) @all \u{202e}";
+        sheet.table(&["name"], 1, &[vec![name.into()]]);
+        sheet.fence("sh", &[format!("```` {name}")]);
+        let text = sheet.finish();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 7, "{text}");
+        assert_eq!(
+            lines[2],
+            "| a\\|b\\`c&lt;/td&gt;\u{fffd}\\# d \\[x\\](y) @\u{2060}all \u{fffd} |"
+        );
+        assert_eq!((lines[4], lines[6]), ("`````sh", "`````"));
+        assert!(lines[5].starts_with("```` a|b`c</td>\u{fffd}# d"));
+    }
+}
