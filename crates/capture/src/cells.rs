@@ -3,6 +3,8 @@
 //! The hot loop of the reader. A row of 20,000 cells is 130 KB, of which a fifth is about disks;
 //! the rest is only counted, comma by comma, to know that the row is whole.
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr_iter};
 
 use crate::time::{Stamps, parse_stamp};
@@ -14,8 +16,18 @@ const STRIDE: usize = 1 << 10;
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// What esxtop prints most.
-const ZERO: &[u8] = b"\"0.00\",";
+/// What esxtop prints most, and the bytes of a word that it fills.
+const ZEROS: [(u64, usize); 2] = [word(b"\"0.00\","), word(b"\"0\",")];
+
+const fn word<const LENGTH: usize>(cell: &[u8; LENGTH]) -> (u64, usize) {
+    let mut bytes = [0; 8];
+    let mut place = 0;
+    while place < LENGTH {
+        bytes[place] = cell[place];
+        place += 1;
+    }
+    (u64::from_le_bytes(bytes), LENGTH)
+}
 
 /// What is wrong with a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +63,22 @@ impl std::fmt::Display for Damage {
 pub(crate) struct Layout {
     /// Cells of a whole row, without an empty one at the end.
     pub(crate) cells: usize,
-    /// Positions of the wanted cells, ascending, the first cell (the time) not among them.
-    pub(crate) wanted: Vec<usize>,
+    /// The wanted cells, ascending, as runs of neighbours; the first cell (the time) is in none.
+    pub(crate) wanted: Vec<Range<usize>>,
+}
+
+impl Layout {
+    /// Rows of so many cells, of which those at the positions `wanted` are read.
+    pub(crate) fn new(cells: usize, wanted: impl IntoIterator<Item = usize>) -> Self {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for position in wanted {
+            match runs.last_mut() {
+                Some(run) if run.end == position => run.end += 1,
+                _ => runs.push(position..position + 1),
+            }
+        }
+        Self { cells, wanted: runs }
+    }
 }
 
 /// Whole rows, one after the other.
@@ -68,6 +94,13 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// The same memory without rows.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.times_ms.clear();
+        self.values.clear();
+        Self { times_ms: self.times_ms, values: self.values, ..Self::default() }
+    }
+
     /// Reads a row and adds its values, or nothing when it is damaged. `ended` tells whether the
     /// line had its end.
     pub(crate) fn add(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
@@ -84,12 +117,11 @@ impl Rows {
     fn parse(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
         let mut row = Row::new(line);
         let stamp = row.next().unwrap_or_default();
-        for &position in &layout.wanted {
-            row.skip(position.saturating_sub(row.cells));
-            let value =
-                if row.zero() { Some(0.0) } else { row.next().map_or(Some(f64::NAN), number) };
-            self.bad_cells += u64::from(value.is_none());
-            self.values.push(value.unwrap_or(f64::NAN));
+        for run in &layout.wanted {
+            row.skip(run.start.saturating_sub(row.cells));
+            let before = self.values.len();
+            self.values.resize(before + run.len(), 0.0);
+            self.bad_cells += row.numbers(&mut self.values[before..]);
         }
         row.skip(usize::MAX);
         let found = row.cells;
@@ -126,15 +158,26 @@ impl<'a> Row<'a> {
         Self { rest: line, cells: 0 }
     }
 
-    /// Takes the cell `"0.00"`, if that is the next.
-    #[inline]
-    fn zero(&mut self) -> bool {
-        let is_zero = self.rest.starts_with(ZERO);
-        if is_zero {
-            self.rest = &self.rest[ZERO.len()..];
-            self.cells += 1;
+    /// Reads cells into `values`, which are 0, as far as there are cells. Returns how many of them
+    /// hold no number; they become NaN.
+    fn numbers(&mut self, values: &mut [f64]) -> u64 {
+        let mut bad = 0;
+        for value in values {
+            if let Some(length) = zero(self.rest) {
+                self.rest = &self.rest[length..];
+                self.cells += 1;
+            } else if let Some((number, length)) = plain_number(self.rest) {
+                *value = number;
+                self.rest = &self.rest[length..];
+                self.cells += 1;
+            } else {
+                let Some(cell) = self.next() else { return bad };
+                let number = number(cell);
+                bad += u64::from(number.is_none());
+                *value = number.unwrap_or(f64::NAN);
+            }
         }
-        is_zero
+        bad
     }
 
     /// Takes a cell; `None` at the end of the row.
@@ -158,6 +201,10 @@ impl<'a> Row<'a> {
 
     /// Skips that many cells, or what there is.
     pub(crate) fn skip(&mut self, mut cells: usize) {
+        const FEW: usize = 8;
+        while cells < FEW && cells > 0 && self.next().is_some() {
+            cells -= 1;
+        }
         while cells > 0 && !self.rest.is_empty() {
             let stride = &self.rest[..self.rest.len().min(STRIDE)];
             let commas = memchr_iter(b',', stride).count();
@@ -176,6 +223,42 @@ impl<'a> Row<'a> {
             self.rest = &self.rest[stride.len()..];
         }
     }
+}
+
+/// The length of the cell with which `bytes` begin, its comma included, when it is a zero as
+/// esxtop prints it.
+#[inline]
+fn zero(bytes: &[u8]) -> Option<usize> {
+    let word = u64::from_le_bytes(*bytes.first_chunk()?);
+    let is =
+        |&(zero, length): &(u64, usize)| word << (64 - 8 * length) == zero << (64 - 8 * length);
+    ZEROS.iter().find(|zero| is(zero)).map(|zero| zero.1)
+}
+
+/// The number in the cell with which `bytes` begin and the length of the cell, its comma included,
+/// when it is a number as esxtop prints it: in quotes, of digits, with or without decimals.
+#[inline]
+fn plain_number(bytes: &[u8]) -> Option<(f64, usize)> {
+    // So few digits that the mantissa is exact.
+    const LONGEST: usize = 16;
+    let (mut mantissa, mut decimals, mut point) = (0_u64, 0, false);
+    if bytes.first() != Some(&b'"') {
+        return None;
+    }
+    for (place, &byte) in bytes.iter().enumerate().take(LONGEST).skip(1) {
+        match byte {
+            b'0'..=b'9' => {
+                mantissa = mantissa * 10 + u64::from(byte - b'0');
+                decimals += usize::from(point);
+            }
+            b'.' if !point && place > 1 => point = true,
+            b'"' if place > 1 && bytes.get(place + 1) == Some(&b',') => {
+                return Some((mantissa as f64 / POWERS[decimals], place + 2));
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// The number in a cell, with or without quotes; NaN for an empty cell, `None` for anything that
@@ -246,7 +329,7 @@ mod tests {
 
     fn row(line: &str, ended: bool, cells: usize, wanted: &[usize]) -> Result<Vec<f64>, Damage> {
         let mut rows = Rows::default();
-        let layout = Layout { cells, wanted: wanted.to_vec() };
+        let layout = Layout::new(cells, wanted.iter().copied());
         rows.add(line.as_bytes(), ended, &layout).map(|()| rows.values)
     }
 

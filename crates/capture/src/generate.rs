@@ -146,7 +146,7 @@ impl Load {
     /// wait in a full queue for a fifth of the time.
     fn of_vm(vm: usize, device: usize, rows: usize) -> Self {
         let mut load = Self::none(rows);
-        if vm % VMS == 0 {
+        if vm.is_multiple_of(VMS) {
             return load;
         }
         let base = 20 + noise(vm, 0) % 400;

@@ -15,6 +15,7 @@ pub mod bench;
 mod catalogue;
 mod cells;
 mod check;
+mod columns;
 mod copy;
 mod cut;
 mod error;

@@ -12,6 +12,7 @@ use memchr::memrchr;
 use crate::{
     Error, FileReport, HostReport, Input, Limits, ReadReport,
     cells::{Damage, Layout, Rows},
+    columns::Columns,
     header::{Header, HeaderLine},
     input::{Block, lines},
     joins::describe,
@@ -23,9 +24,6 @@ use crate::{
 /// How much room is made at a time while a compressed file is read: how its bytes are spread over
 /// the rows is not known.
 const COMPRESSED_GROWTH: usize = 4;
-
-/// Columns that are filled together when rows are turned to columns.
-const TILE: usize = 8;
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -165,7 +163,9 @@ struct Body {
     /// Of each wanted column, whether it is 0 in esxtop's first sample.
     is_rate: Vec<bool>,
     times_ms: Vec<i64>,
-    columns: Vec<Vec<f64>>,
+    columns: Columns,
+    /// Rows that were turned to columns, to be filled again: fresh memory costs as much as parsing.
+    turned: Vec<Rows>,
 }
 
 /// Lines of a block that one thread has read.
@@ -211,14 +211,12 @@ impl Reader<'_> {
             |&(_, host, place): &(usize, usize, usize)| header.hosts[host].columns[place].2;
         let is_rate = |column| matches!(counter(column).info().unit, "1/s" | "MiB/s" | "ms");
         self.body = Some(Body {
-            layout: Layout {
-                cells: header.cells,
-                wanted: wanted.iter().map(|column| column.0).collect(),
-            },
+            layout: Layout::new(header.cells, wanted.iter().map(|column| column.0)),
             end: line.end,
             is_rate: wanted.iter().map(is_rate).collect(),
             times_ms: Vec::new(),
-            columns: vec![Vec::new(); wanted.len()],
+            turned: Vec::new(),
+            columns: Columns::new(wanted.len()),
             header,
         });
     }
@@ -230,7 +228,7 @@ impl Reader<'_> {
         let mut rest = block;
         while !self.begun && !rest.is_empty() {
             let length = memchr::memchr(body.end, rest).map_or(rest.len(), |end| end + 1);
-            let mut part = body.parse(&rest[..length]);
+            let mut part = body.parse(&rest[..length], Rows::default());
             self.begun = !part.rows.times_ms.is_empty();
             if body.is_first_sample(&part.rows) {
                 self.report.first_row_left_out = true;
@@ -241,19 +239,21 @@ impl Reader<'_> {
             rest = &rest[length..];
         }
         parts.extend(body.parse_parallel(rest, self.options.threads.get()));
-        let most_rows = self.options.limits.values / body.columns.len().max(1);
-        if self.plain {
+        let most_rows = self.options.limits.values / body.columns.width().max(1);
+        body.times_ms.extend(parts.iter().flat_map(|part| &part.rows.times_ms));
+        let room = if self.plain {
             let rows_of = |bytes: u64| bytes.saturating_sub(self.header_bytes);
-            body.reserve(&parts, rows_of(done), rows_of(self.size), most_rows);
+            body.room(rows_of(done), rows_of(self.size), most_rows)
         } else {
             let most_rows = most_rows.min(COMPRESSED_GROWTH * body.times_ms.len());
-            body.reserve(&parts, done, self.size, most_rows);
-        }
-        body.append(&parts, self.options.threads.get());
+            body.room(done, self.size, most_rows)
+        };
+        let values: Vec<&[f64]> = parts.iter().map(|part| part.rows.values.as_slice()).collect();
+        body.columns.append(&values, room, self.options.threads.get());
         for part in parts {
-            note(&mut self.report, &mut self.lines, part);
+            body.turned.push(note(&mut self.report, &mut self.lines, part));
         }
-        let values = body.times_ms.len().saturating_mul(body.columns.len());
+        let values = body.times_ms.len().saturating_mul(body.columns.width());
         if values > self.options.limits.values {
             let what = format!(
                 "holds more than {} disk values; read fewer kinds of objects or cut the file",
@@ -272,11 +272,11 @@ impl Reader<'_> {
         }
         let Some(body) = self.body else { return Ok((Vec::new(), self.report)) };
         self.report.columns = body.header.cells.saturating_sub(1);
-        self.report.disk_columns = body.columns.len();
+        self.report.disk_columns = body.columns.width();
         self.report.duplicate_columns = body.header.duplicates;
         self.report.other_columns = body.header.other_columns;
         self.report.unknown_columns.clone_from(&body.header.unknown);
-        if body.columns.is_empty()
+        if body.columns.width() == 0
             && body.header.hosts.iter().all(|h| h.recording.entities().is_empty())
         {
             let what = "has no disk column; expected a capture of esxtop -b with disk fields on";
@@ -286,8 +286,8 @@ impl Reader<'_> {
     }
 }
 
-/// Adds what a part says to the report.
-fn note(report: &mut FileReport, lines: &mut u64, part: Part) {
+/// Adds what a part says to the report. Returns its rows, emptied.
+fn note(report: &mut FileReport, lines: &mut u64, part: Part) -> Rows {
     for (line, damage) in part.damaged {
         report.add_damage(*lines + line + 1, damage);
     }
@@ -296,11 +296,13 @@ fn note(report: &mut FileReport, lines: &mut u64, part: Part) {
     report.damaged_rows += part.damaged_rows;
     report.bad_cells += part.rows.bad_cells;
     report.stamps = report.stamps.max(part.rows.stamps);
+    part.rows.emptied()
 }
 
 impl Body {
-    fn parse(&self, block: &[u8]) -> Part {
-        let mut part = Part::default();
+    /// Reads the lines of a block into `rows`, which is empty.
+    fn parse(&self, block: &[u8], rows: Rows) -> Part {
+        let mut part = Part { rows, ..Part::default() };
         for (line, ended) in lines(block, self.end) {
             if !line.trim_ascii().is_empty()
                 && let Err(damage) = part.rows.add(line, ended, &self.layout)
@@ -315,7 +317,7 @@ impl Body {
         part
     }
 
-    fn parse_parallel(&self, block: &[u8], threads: usize) -> Vec<Part> {
+    fn parse_parallel(&mut self, block: &[u8], threads: usize) -> Vec<Part> {
         let mut shares = Vec::new();
         let mut rest = block;
         while !rest.is_empty() {
@@ -325,14 +327,17 @@ impl Body {
                 |end| end + 1,
             );
             let end = if shares.len() + 1 == threads { rest.len() } else { end };
-            shares.push(&rest[..end]);
+            shares.push((&rest[..end], self.turned.pop().unwrap_or_default()));
             rest = &rest[end..];
         }
+        let body = &*self;
         std::thread::scope(|scope| {
             let mine = shares.pop();
-            let others: Vec<_> =
-                shares.into_iter().map(|share| scope.spawn(|| self.parse(share))).collect();
-            let mine = mine.map(|share| self.parse(share));
+            let others: Vec<_> = shares
+                .into_iter()
+                .map(|(share, rows)| scope.spawn(move || body.parse(share, rows)))
+                .collect();
+            let mine = mine.map(|(share, rows)| body.parse(share, rows));
             let others = others.into_iter().map(|thread| match thread.join() {
                 Ok(part) => part,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -349,33 +354,14 @@ impl Body {
         known.peek().is_some() && known.all(|value| value == 0.0)
     }
 
-    /// Makes room for the rows in hand and, when they do not fit, for those to come: as many as
-    /// `done` of `size` bytes promise, but no more than `most_rows`.
-    fn reserve(&mut self, parts: &[Part], done: u64, size: u64, most_rows: usize) {
+    /// How many rows to make room for: as many as `done` of `size` bytes promise, but no more than
+    /// `most_rows`.
+    fn room(&self, done: u64, size: u64, most_rows: usize) -> usize {
         /// Rows differ in length, and a little too much costs less than growing again.
         const MARGIN: f64 = 1.02;
-        let rows: usize = parts.iter().map(|part| part.rows.times_ms.len()).sum();
-        let total = self.times_ms.len() + rows;
-        let promised = (total as f64 * MARGIN * size as f64 / done.max(1) as f64) as usize;
-        let wanted = promised.min(most_rows).max(2 * total);
-        for column in &mut self.columns {
-            if column.capacity() - column.len() < rows {
-                column.reserve_exact(wanted - column.len());
-            }
-        }
-    }
-
-    fn append(&mut self, parts: &[Part], threads: usize) {
-        for part in parts {
-            self.times_ms.extend_from_slice(&part.rows.times_ms);
-        }
-        let width = self.columns.len();
-        let share = width.div_ceil(threads).next_multiple_of(TILE).max(TILE);
-        std::thread::scope(|scope| {
-            for (index, columns) in self.columns.chunks_mut(share).enumerate() {
-                scope.spawn(move || turn(columns, index * share, width, parts));
-            }
-        });
+        let rows = self.times_ms.len();
+        let promised = (rows as f64 * MARGIN * size as f64 / done.max(1) as f64) as usize;
+        promised.min(most_rows).max(rows)
     }
 
     fn recordings(self, report: &FileReport) -> Vec<Recording> {
@@ -383,30 +369,19 @@ impl Body {
         refine(&mut times_ms, report.stamps);
         let wanted = self.header.wanted();
         let mut hosts = self.header.hosts;
-        for ((_, host, place), values) in wanted.into_iter().zip(self.columns) {
-            let host = &mut hosts[host];
-            let (_, entity, counter) = host.columns[place];
-            host.recording.set_column(entity, counter, values);
-        }
+        let place = |column: usize| {
+            let (_, host, place) = wanted[column];
+            let (_, entity, counter) = hosts[host].columns[place];
+            (host, entity, counter)
+        };
+        let places: Vec<_> = (0..wanted.len()).map(place).collect();
+        let mut recordings: Vec<_> = hosts.iter_mut().map(|host| &mut host.recording).collect();
+        self.columns.hand_over(&places, &mut recordings);
         let with_times = |mut recording: Recording| {
             recording.times_ms.clone_from(&times_ms);
             recording
         };
         let recordings = hosts.into_iter().map(|host| host.recording);
         recordings.filter(|host| !host.entities().is_empty()).map(with_times).collect()
-    }
-}
-
-/// Adds rows of `width` values to the columns from `first` on.
-fn turn(columns: &mut [Vec<f64>], first: usize, width: usize, parts: &[Part]) {
-    for (tile, columns) in columns.chunks_mut(TILE).enumerate() {
-        let from = first + tile * TILE;
-        for part in parts {
-            for row in part.rows.values.chunks_exact(width) {
-                for (column, value) in columns.iter_mut().zip(&row[from..]) {
-                    column.push(*value);
-                }
-            }
-        }
     }
 }

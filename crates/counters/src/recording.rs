@@ -3,7 +3,7 @@
 //! Simulation, daemon and captures of real hosts all end here; diagnosis, screens, reports and
 //! the CSV writer all start here.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use crate::Counter;
 
@@ -106,8 +106,36 @@ pub struct Recording {
     /// The instants of the samples, in milliseconds since 1970-01-01 UTC, ascending.
     pub times_ms: Vec<i64>,
     entities: Vec<Entity>,
-    columns: Vec<(EntityId, Counter, Vec<f64>)>,
+    columns: Vec<(EntityId, Counter, Values)>,
     index: BTreeMap<(EntityId, Counter), usize>,
+    /// Columns of one value throughout, by its bits and their length.
+    constants: BTreeMap<(u64, usize), Arc<[f64]>>,
+}
+
+/// The values of a column. Most columns of a real host never change [CAP-A]; those of the same
+/// value share their memory.
+#[derive(Clone, Debug)]
+enum Values {
+    Own(Vec<f64>),
+    Shared(Arc<[f64]>),
+}
+
+impl Values {
+    fn as_slice(&self) -> &[f64] {
+        match self {
+            Self::Own(values) => values,
+            Self::Shared(values) => values,
+        }
+    }
+
+    fn push(&mut self, value: f64) {
+        if let Self::Shared(values) = self {
+            *self = Self::Own(values.to_vec());
+        }
+        if let Self::Own(values) = self {
+            values.push(value);
+        }
+    }
 }
 
 impl Recording {
@@ -129,6 +157,24 @@ impl Recording {
 
     /// Sets the column of a counter; one that is there already is replaced.
     pub fn set_column(&mut self, entity: EntityId, counter: Counter, values: Vec<f64>) {
+        match values.as_slice() {
+            [first, rest @ ..] if rest.iter().all(|value| value.to_bits() == first.to_bits()) => {
+                self.set_constant(entity, counter, *first, values.len());
+            }
+            _ => self.set_values(entity, counter, Values::Own(values)),
+        }
+    }
+
+    /// Sets the column of a counter that has the same value in every one of `samples`. It takes
+    /// no memory of its own.
+    pub fn set_constant(&mut self, entity: EntityId, counter: Counter, value: f64, samples: usize) {
+        let same = || core::iter::repeat_n(value, samples).collect();
+        let values = self.constants.entry((value.to_bits(), samples)).or_insert_with(same);
+        let values = Values::Shared(Arc::clone(values));
+        self.set_values(entity, counter, values);
+    }
+
+    fn set_values(&mut self, entity: EntityId, counter: Counter, values: Values) {
         if let Some(&column) = self.index.get(&(entity, counter)) {
             self.columns[column].2 = values;
             return;
@@ -142,7 +188,7 @@ impl Recording {
         if let Some(&column) = self.index.get(&(entity, counter)) {
             self.columns[column].2.push(value);
         } else {
-            self.set_column(entity, counter, Vec::from([value]));
+            self.set_values(entity, counter, Values::Own(Vec::from([value])));
         }
     }
 
@@ -220,6 +266,21 @@ mod tests {
         assert_eq!(recording.value(device, Counter::Load, 1), None);
         assert_eq!(recording.value(device, Counter::Load, 2), None);
         assert_eq!(recording.series(device, Counter::Commands), None);
+    }
+
+    #[test]
+    fn columns_of_one_value_share_it_until_one_grows() {
+        let mut recording = Recording::new("esx01".into());
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        recording.set_column(device, Counter::Aborts, vec![0.0, 0.0]);
+        recording.set_constant(device, Counter::Resets, 0.0, 2);
+        recording.set_column(device, Counter::Load, vec![0.0, -0.0]);
+        let of = |counter| recording.series(device, counter).unwrap().as_ptr();
+        assert_eq!(of(Counter::Aborts), of(Counter::Resets));
+        assert_ne!(of(Counter::Aborts), of(Counter::Load));
+        recording.push(device, Counter::Aborts, 1.0);
+        assert_eq!(recording.series(device, Counter::Aborts), Some([0.0, 0.0, 1.0].as_slice()));
+        assert_eq!(recording.series(device, Counter::Resets), Some([0.0, 0.0].as_slice()));
     }
 
     #[test]
