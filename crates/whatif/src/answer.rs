@@ -9,6 +9,8 @@ use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key, whatif::
 pub(crate) struct Run {
     pub(crate) today: Vec<f64>,
     pub(crate) after: Vec<f64>,
+    /// Whether its today must fit the recording.
+    pub(crate) judged: bool,
 }
 
 /// A reading that misses the recording by more than this, and by more than this much beyond the
@@ -30,28 +32,38 @@ pub(crate) fn answer(
     mut doubts: Vec<String>,
 ) -> (Simulated, f64) {
     let misses: Vec<f64> = runs.iter().map(|run| mismatch(keys, &run.today)).collect();
-    let best = misses.iter().copied().fold(f64::INFINITY, f64::min);
+    let judged = runs.iter().zip(&misses).filter(|(run, _)| run.judged);
+    let best = judged.map(|(_, miss)| *miss).fold(f64::INFINITY, f64::min);
     let fits = |miss: f64| miss <= best + FITS;
     let chosen = if misses.first().is_some_and(|miss| fits(*miss)) {
         0
     } else {
         misses.iter().position(|miss| *miss == best).unwrap_or(0)
     };
-    let kept: Vec<&Run> =
-        runs.iter().zip(&misses).filter(|(_, m)| fits(**m)).map(|(r, _)| r).collect();
+    let kept: Vec<&Run> = runs
+        .iter()
+        .zip(&misses)
+        .filter(|(run, miss)| !run.judged || fits(**miss))
+        .map(|(run, _)| run)
+        .collect();
     let rows: Vec<SimulatedRow> = keys
         .iter()
         .enumerate()
         .map(|(index, key)| {
-            let after = kept.iter().map(|run| run.after[index]);
+            let today = runs.get(chosen).map_or(0.0, |run| run.today[index]);
+            let after = || kept.iter().map(|run| run.after[index]);
+            let low = after().fold(f64::INFINITY, f64::min);
+            let high = after().fold(f64::NEG_INFINITY, f64::max);
+            // As far as today misses the recording, the change may be missed too.
+            let missed = missed(key, today);
             SimulatedRow {
                 object: key.object.clone(),
                 counter: key.name,
                 unit: key.unit,
                 captured: key.captured,
-                today: runs.get(chosen).map_or(0.0, |run| run.today[index]),
-                low: after.clone().fold(f64::INFINITY, f64::min),
-                high: after.fold(f64::NEG_INFINITY, f64::max),
+                today,
+                low: low * missed.min(1.0),
+                high: high * missed.max(1.0),
             }
         })
         .collect();
@@ -62,6 +74,18 @@ pub(crate) fn answer(
     doubts.splice(0..0, doubts_of(calibrated, miss, identified));
     let sentence = sentence(&main, identified, miss);
     (Simulated { sentence, identified, doubts, rows }, miss)
+}
+
+/// Recorded by simulated, of a rate or a latency; 1 for other counters.
+fn missed(key: &Key, today: f64) -> f64 {
+    const MOST: f64 = 1.5;
+    let judged = key.is(Counter::Commands) || key.is(Counter::GuestLatency);
+    match key.captured {
+        Some(captured) if judged && captured > 0.0 && today > 0.0 => {
+            (captured / today).clamp(1.0 / MOST, MOST)
+        }
+        _ => 1.0,
+    }
 }
 
 fn width(row: &SimulatedRow) -> f64 {
@@ -173,12 +197,17 @@ fn doubts_of(calibrated: &[DeviceCalibration], miss: f64, identified: bool) -> V
                 device.device
             ));
         }
-        for guest in device.guests.iter().filter(|guest| guest.capped_at.is_some()) {
+        for guest in &device.guests {
+            let Some(depth) = guest.capped_at else { continue };
             doubts.push(format!(
-                "{} stands at the {} commands of its driver: what more it would send waits in the \
-                 guest, where no counter of the host sees it.",
+                "{} stands at the {depth} commands of its driver: what more it would send waits \
+                 in the guest, where no counter of the host sees it{}.",
                 guest.vm,
-                guest.capped_at.unwrap_or_default()
+                if guest.may_be_behind {
+                    ", and it may be behind with little, and content with little more"
+                } else {
+                    ""
+                }
             ));
         }
     }

@@ -9,7 +9,7 @@ use engine::{Driver, Version};
 
 use crate::{
     array::Law,
-    demand::{GuestCalibration, Habit},
+    demand::{GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
     rows::mean,
     whatif::DeviceCalibration,
@@ -19,8 +19,9 @@ use crate::{
 const ANY_DRIVER: &str = "nfnic";
 /// DSNRO unless somebody changed it [S1].
 const DSNRO_DEFAULT: u32 = 32;
-/// Commands that one virtual disk is given at most; a guest with more gets more disks.
-const PER_DISK: f64 = 250.0;
+/// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
+/// disks.
+const PER_DISK: f64 = 254.0 * 1.02;
 /// The longest run, in seconds of virtual time.
 const RUN_MAX_S: f64 = 3600.0;
 
@@ -30,8 +31,19 @@ pub(crate) struct Reading {
     pub(crate) knee: Knee,
     /// What guests do of which the habit is unknown.
     pub(crate) unknown: Habit,
-    /// Whether guests that stand at their driver's depth want more.
-    pub(crate) hidden: bool,
+    /// What guests want that stand at their driver's depth.
+    pub(crate) capped: Capped,
+}
+
+/// What a guest wants of which only its driver's depth is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Capped {
+    /// No more than that depth.
+    Content,
+    /// As many as any depth lets through.
+    Hungry,
+    /// No more commands a second than it has, and a little that it is behind.
+    Behind,
 }
 
 /// Where the knee of the arrays is.
@@ -403,10 +415,11 @@ impl Plan<'_> {
             let to_s = from_s + span_s + if index == 0 { times.warmup_s } else { 0.0 };
             let rate = flow.mean_rate(level) / disk.parts;
             let outstanding = mean(level.iter().map(|&s| flow.outstanding(s))) / disk.parts;
+            let cap = disk.guest.capped_at.filter(|&d| stands_at(d, outstanding * disk.parts));
             if rate >= 0.01 {
                 let read = 100.0 * flow.read_share(level);
                 let size = bytes_of(flow.size_kib(level));
-                let load = load(disk.guest, rate, outstanding, reading);
+                let load = load(disk.guest, cap, rate, outstanding, reading);
                 let _ = writeln!(
                     out,
                     "\n[[workload]]\nvm = {}\ndisk = {}\nname = \"level{}\"\n{load}\n\
@@ -460,16 +473,26 @@ pub(crate) enum Assumed {
     Restless,
 }
 
-/// Threads, or a rate.
-fn load(guest: &GuestCalibration, rate: f64, outstanding: f64, reading: Reading) -> String {
+/// Threads, or a rate. `cap` is the driver's depth where the guest stands at it.
+fn load(
+    guest: &GuestCalibration,
+    cap: Option<u32>,
+    rate: f64,
+    outstanding: f64,
+    reading: Reading,
+) -> String {
     /// Threads beyond a driver's depth that fill any other depth.
-    const HIDDEN: u32 = 4;
-    let habit = if guest.habit == Habit::Unknown { reading.unknown } else { guest.habit };
-    if let (Some(depth), true) = (guest.capped_at, reading.hidden) {
-        return format!("threads = {}  # more than the driver's {depth}", depth * HIDDEN);
+    const HUNGRY: u32 = 4;
+    let mut habit = if guest.habit == Habit::Unknown { reading.unknown } else { guest.habit };
+    match (cap, reading.capped) {
+        (Some(depth), Capped::Hungry) => {
+            return format!("threads = {}  # more than the driver's {depth}", depth * HUNGRY);
+        }
+        (Some(_), Capped::Behind) if guest.may_be_behind => habit = Habit::Open,
+        (Some(_), _) => habit = Habit::Closed,
+        (None, _) => {}
     }
-    let closed = habit == Habit::Closed || guest.held_at_iops.is_some();
-    if !closed {
+    if habit != Habit::Closed && guest.held_at_iops.is_none() {
         return format!("arrival = \"poisson\"\nrate = {rate:.3}");
     }
     let nearest = outstanding.round().max(1.0);
@@ -480,7 +503,8 @@ fn load(guest: &GuestCalibration, rate: f64, outstanding: f64, reading: Reading)
     let threads = outstanding.ceil().max(1.0);
     let think_us = (threads - outstanding) / rate * 1e6;
     format!(
-        "threads = {threads:.0}  # CMDS/s times GAVG is {outstanding:.2}\nthink = \"{think_us:.3}us\""
+        "threads = {threads:.0}  # CMDS/s times GAVG is {outstanding:.2}\n\
+         think = \"{think_us:.3}us\""
     )
 }
 

@@ -243,6 +243,17 @@ impl Device {
         Some(Depths { base, lowered: levels.first().copied(), restless: levels.len() > 1 })
     }
 
+    /// What a command of the others waits in the VMkernel, in milliseconds; 0 without others.
+    pub(crate) fn others_wait(&self, tenant: &Tenant, samples: &[usize]) -> f64 {
+        let (mut commands, mut time) = (0.0, 0.0);
+        for other in self.tenants.iter().filter(|other| other.vm != tenant.vm) {
+            let Some(world) = &other.world else { continue };
+            commands += samples.iter().map(|&s| world.rate[s]).sum::<f64>();
+            time += samples.iter().map(|&s| world.rate[s] * world.qavg[s]).sum::<f64>();
+        }
+        if commands > 0.0 { time / commands } else { 0.0 }
+    }
+
     /// How many VMs and system processes send to it.
     pub(crate) fn vms(&self) -> usize {
         let mut vms: Vec<&str> = self.tenants.iter().map(|tenant| tenant.vm.as_str()).collect();

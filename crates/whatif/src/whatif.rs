@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     ArrayCalibration, Error, GuestCalibration, Habit, Question,
     answer::{self, Run},
-    build::{self, Assumed, Knee, Plan, Reading},
+    build::{self, Assumed, Capped, Knee, Plan, Reading},
     observe::{Device, levels},
     rows::mean,
     run::{self, Key},
@@ -117,7 +117,7 @@ impl<'a> Model<'a> {
         let keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let plan = self.plan();
         run::parse(&plan.scenario(self.best()), &settings)?;
-        let readings = self.readings(!settings.iter().any(|line| is_of_guest(line)));
+        let readings = self.readings(settings.iter().any(|line| is_of_guest(line)));
         let texts: Vec<String> = readings.iter().map(|reading| plan.scenario(*reading)).collect();
         let today = texts.iter().map(|text| (text.clone(), &[][..]));
         let after = texts.iter().map(|text| (text.clone(), settings.as_slice()));
@@ -127,7 +127,12 @@ impl<'a> Model<'a> {
         let runs: Result<Vec<Run>, Error> = figures
             .into_iter()
             .zip(after)
-            .map(|(today, after)| Ok(Run { today: today?, after: after? }))
+            .zip(&readings)
+            .map(|((today, after), reading)| {
+                // What a guest is behind grows with time: its today never settles.
+                let judged = reading.capped != Capped::Behind;
+                Ok(Run { today: today?, after: after?, judged })
+            })
             .collect();
         let (simulated, mismatch) = answer::answer(&keys, &runs?, &self.calibrated, self.doubts());
         Ok(Answer { simulated, calibration: self.calibration(100.0 * mismatch) })
@@ -157,22 +162,29 @@ impl<'a> Model<'a> {
     /// What fits best; a guest of unknown habit is taken to keep its commands outstanding, as
     /// most that queue do.
     fn best(&self) -> Reading {
-        Reading { knee: Knee::Best, unknown: Habit::Closed, hidden: false }
+        Reading { knee: Knee::Best, unknown: Habit::Closed, capped: Capped::Content }
     }
 
     /// The best reading first, then all combinations of what the recording leaves open.
-    fn readings(&self, guests_stay: bool) -> Vec<Reading> {
-        let guests = || self.calibrated.iter().flat_map(|device| &device.guests);
-        let habits: &[Habit] = match guests().any(|guest| guest.habit == Habit::Unknown) {
-            true => &[Habit::Closed, Habit::Open],
-            false => &[Habit::Closed],
+    fn readings(&self, guests_change: bool) -> Vec<Reading> {
+        let any = |is: fn(&GuestCalibration) -> bool| {
+            self.calibrated.iter().flat_map(|device| &device.guests).any(is)
         };
-        let may_hide = !guests_stay && guests().any(|guest| guest.capped_at.is_some());
-        let hidden: &[bool] = if may_hide { &[false, true] } else { &[false] };
+        let mut habits = vec![Habit::Closed];
+        if any(|guest| guest.habit == Habit::Unknown) {
+            habits.push(Habit::Open);
+        }
+        let mut wants = vec![Capped::Content];
+        if any(|guest| guest.may_be_behind) {
+            wants.push(Capped::Behind);
+        }
+        if guests_change && any(|guest| guest.capped_at.is_some()) {
+            wants.push(Capped::Hungry);
+        }
         let mut readings = vec![self.best()];
         for knee in [Knee::Least, Knee::Most] {
-            for &unknown in habits {
-                readings.extend(hidden.iter().map(|&hidden| Reading { knee, unknown, hidden }));
+            for &unknown in &habits {
+                readings.extend(wants.iter().map(|&capped| Reading { knee, unknown, capped }));
             }
         }
         readings
@@ -226,7 +238,10 @@ fn calibrate(
     let guests: Vec<GuestCalibration> = device
         .tenants
         .iter()
-        .map(|tenant| GuestCalibration::of(tenant, window, levels, interval_s, is_full))
+        .map(|tenant| {
+            let device = (is_full, device.others_wait(tenant, &own));
+            GuestCalibration::of(tenant, window, levels, interval_s, device)
+        })
         .collect();
     let closed: f64 =
         guests.iter().filter(|g| g.habit == Habit::Closed).map(|g| g.outstanding).sum();

@@ -67,6 +67,9 @@ impl Score {
                 ));
             }
         }
+        for judged in outcome.vms.iter().filter(|judged| !judged.holds()) {
+            self.lines.push(format!("{name}: a VM, {judged:?}"));
+        }
         self.kinds.entry(kind).or_default().push(outcome);
     }
 

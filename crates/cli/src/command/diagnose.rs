@@ -2,14 +2,13 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use capture::{Esxcli, parse_esxcli};
 use clap::Args;
-use diagnose::{DeviceFacts, Facts, Profile, Thresholds};
+use diagnose::{Profile, Thresholds};
 
 use crate::{
     Result, captures,
     diagnosis::{Diagnosis, Side},
-    html,
+    facts, html, whatif,
 };
 
 /// Find the queue that hurts in a capture of esxtop, with evidence and commands
@@ -36,6 +35,9 @@ pub(crate) struct Diagnose {
     /// nmp device list` on the same host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
+    /// Do not simulate the changes that are proposed
+    #[arg(long)]
+    no_simulate: bool,
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
@@ -54,8 +56,14 @@ fn profile(name: &str) -> std::result::Result<Profile, String> {
 impl Diagnose {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let thresholds = self.thresholds()?;
-        let facts = self.facts()?;
-        let side = |files: &[PathBuf]| Side::read(files, &thresholds, &facts);
+        let facts = facts::read(&self.esxcli)?;
+        let side = |files: &[PathBuf]| -> Result<Side> {
+            let mut side = Side::read(files, &thresholds, &facts)?;
+            if !self.no_simulate {
+                whatif::simulate(&side.capture.recordings, &mut side.verdicts, &facts);
+            }
+            Ok(side)
+        };
         let before = side(&self.files)?;
         let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
         let diagnosis = Diagnosis::new(&before, after.as_ref());
@@ -87,34 +95,5 @@ impl Diagnose {
             thresholds.set(key.trim(), number)?;
         }
         Ok(thresholds)
-    }
-
-    fn facts(&self) -> Result<Facts> {
-        let mut facts = Facts::default();
-        for path in &self.esxcli {
-            let name = path.display().to_string();
-            add(&mut facts, parse_esxcli(&name, &captures::text_of(path)?)?);
-        }
-        Ok(facts)
-    }
-}
-
-/// Adds what an output says. Path policies and parameters say nothing of limits by themselves.
-fn add(facts: &mut Facts, output: Esxcli) {
-    match output {
-        Esxcli::Devices(devices) => facts.devices.extend(devices.into_iter().map(|device| {
-            let known = DeviceFacts {
-                max_queue_depth: device.max_queue_depth,
-                dsnro: device.dsnro,
-                is_protocol_endpoint: device.is_vvol_pe.unwrap_or(false),
-                queue_full_sample_size: device.queue_full_sample_size,
-            };
-            (device.name, known)
-        })),
-        Esxcli::Adapters(adapters) => {
-            let drivers = adapters.into_iter().map(|adapter| (adapter.name, adapter.driver));
-            facts.drivers.extend(drivers);
-        }
-        Esxcli::Nmp(_) | Esxcli::Parameters(_) => {}
     }
 }
