@@ -48,8 +48,8 @@
   // Recordings joined in time have holes: no line is drawn across them.
   const holes = (times) => {
     const steps = times.slice(1).map((time, index) => time - times[index]);
-    const median = [...steps].sort((a, b) => a - b)[steps.length >> 1];
-    return steps.map((step) => step > 5 * median);
+    const usual = [...steps].sort((a, b) => a - b)[steps.length >> 1];
+    return steps.flatMap((step, index) => (step > 5 * usual ? [index] : []));
   };
 
   // ---- one chart ----
@@ -75,7 +75,7 @@
 
     options() {
       const right = this.spec.series.find((series) => series.right !== '');
-      const axes = [axis({ space: 80, values: times_of_day }), axis({ size: 56, values: labels })];
+      const axes = [axis({ space: 80, incrs: STEPS, values: times_of_day }), axis({ size: 56, values: labels })];
       if (right) axes.push(axis({ scale: 'right', side: 1, size: 56, values: labels, grid: { show: false } }));
       return {
         width: this.width(),
@@ -91,7 +91,7 @@
         },
         scales: { x: { time: true }, y: { range: fromZero }, right: { range: fromZero } },
         axes,
-        series: [{}, ...this.spec.series.map(line)],
+        series: [{}, ...this.spec.series.map((series) => line(series, this.times, this.group.holes))],
         hooks: {
           drawClear: [(plot) => this.shade(plot)],
           setSelect: [(plot) => this.selected(plot)],
@@ -184,11 +184,15 @@
     return values.map((value) => value.toLocaleString('en-US', { notation }));
   };
 
+  const [SECOND, MINUTE, HOUR, DAY] = [1e3, 60e3, 3600e3, 86400e3];
+  const STEPS = [[SECOND, 1, 2, 5, 10, 15, 30], [MINUTE, 1, 2, 5, 10, 15, 30], [HOUR, 1, 2, 3, 6, 12],
+    [DAY, 1, 2, 7, 14, 28]].flatMap(([unit, ...counts]) => counts.map((count) => count * unit));
+
   // Hours and minutes, seconds where they matter, and below them the day where it begins.
   const times_of_day = (plot, values, index, space, step) => values.map((value, place) => {
     const [day, time] = clock(value).split(' ');
     const is_new = place === 0 || clock(values[place - 1]).slice(0, 10) !== day;
-    return time.slice(0, step < 60_000 ? 8 : 5) + (is_new ? `\n${day}` : '');
+    return time.slice(0, step < MINUTE ? 8 : 5) + (is_new ? `\n${day}` : '');
   });
 
   const axis = (more = {}) => ({
@@ -199,10 +203,16 @@
     ...more,
   });
 
-  const line = (series) => ({
+  const line = (series, times, broken) => ({
     label: series.name,
     scale: series.right === '' ? 'y' : 'right',
     stroke: () => colour(series.role),
+    gaps: (plot, place, from, to, gaps) => {
+      const at = (index) => Math.round(plot.valToPos(times[index], 'x', true));
+      const inside = broken.filter((index) => index >= from && index < to);
+      inside.forEach((index) => uPlot.addGap(gaps, at(index), at(index + 1)));
+      return gaps.sort((a, b) => a[0] - b[0]);
+    },
     width: series.limit ? 1.5 : 2,
     dash: series.limit ? [5, 4] : series.right === '' ? undefined : [2, 3],
     paths: series.limit ? uPlot.paths.stepped({ align: -1 }) : undefined,
@@ -217,6 +227,7 @@
       this.host = data.hosts[index];
       this.key = `host-${index}`;
       this.times = instants(this.host.times);
+      this.holes = holes(this.times);
       this.plots = make('div', { className: 'plots', tabIndex: 0 });
       this.plots.setAttribute('role', 'group');
       this.plots.setAttribute('aria-label',
@@ -366,6 +377,7 @@
     window.addEventListener('beforeprint', () => {
       theme = root.dataset.theme ?? 'auto';
       set_theme('light');
+      document.querySelectorAll('details').forEach((one) => { one.open = true; });
       all.forEach((group) => group.charts.forEach((chart) => chart.plot.setSize({ width: 660, height: 190 })));
     });
     window.addEventListener('afterprint', () => {

@@ -120,8 +120,8 @@ impl HostCharts {
                 places.push((finding.at.clone(), *first));
             }
         }
-        let rest = devices.iter().map(|device| device.id);
-        chosen.extend(rest.filter(|id| !chosen.contains(id)).collect::<Vec<_>>());
+        let rest = devices.iter().filter(|id| !chosen.contains(id));
+        chosen.extend(rest.copied().collect::<Vec<_>>());
         chosen.truncate(fit.clamp(1, OBJECTS_MAX));
         let place = |(at, id): &(String, EntityId)| {
             Some((at.clone(), chosen.iter().position(|chosen| chosen == id)?))
@@ -131,7 +131,7 @@ impl HostCharts {
             bucket,
             times: pack_instants(&times),
             objects: chosen.iter().map(|&id| Object::of(host, id, bucket)).collect(),
-            left_out: devices.iter().filter(|device| !chosen.contains(&device.id)).count(),
+            left_out: devices.iter().filter(|device| !chosen.contains(device)).count(),
             places: places.iter().filter_map(place).collect(),
         }
     }
@@ -186,14 +186,19 @@ impl Object {
         let drawn = Drawing { recording: host.recording, id, bucket };
         let findings = host.verdict.findings.iter().enumerate();
         let about = findings.filter(|(_, finding)| objects_of(host, finding).contains(&id));
+        let mut charts = match entity.kind {
+            Kind::VirtualDisk => drawn.disk(),
+            Kind::Adapter => drawn.adapter(),
+            _ => drawn.device(entity.kind == Kind::NfsVolume),
+        };
+        for chart in &mut charts {
+            chart.series.retain(|series| series.percentiles.is_some());
+        }
+        charts.retain(|chart| !chart.series.is_empty());
         Self {
             kind: entity.kind.name(),
             name: entity.name.clone(),
-            charts: match entity.kind {
-                Kind::VirtualDisk => drawn.disk(),
-                Kind::Adapter => drawn.adapter(),
-                _ => drawn.device(entity.kind == Kind::NfsVolume),
-            },
+            charts,
             windows: about.map(|(i, f)| (f.window.from_ms, f.window.to_ms, i + 1)).collect(),
         }
     }
@@ -285,9 +290,7 @@ impl<'a> Drawing<'a> {
         let flow = Flow::of(self.recording, self.id);
         let tenants = rows::tenants(self.recording, self.id);
         let layers: &[_] = if is_nfs { &LAYERS[..1] } else { &LAYERS };
-        let mut charts = vec![self.latency(&flow, layers)];
-        charts.extend(self.queue());
-        charts.push(self.load(&flow));
+        let mut charts = vec![self.latency(&flow, layers), self.queue(), self.load(&flow)];
         if !tenants.is_empty() {
             charts.push(self.vms(
                 "Commands per second by VM",
@@ -338,23 +341,19 @@ impl<'a> Drawing<'a> {
         Chart { title: "Latency by layer", unit: "ms", series: layers.iter().map(one).collect() }
     }
 
-    fn queue(&self) -> Option<Chart> {
+    fn queue(&self) -> Chart {
         let columns = [
             ("ACTV", "actv", C::ActiveCommands),
             ("QUED", "qued", C::QueuedCommands),
             ("DQLEN", "limit", C::DeviceQDepth),
         ];
-        let there = columns.iter().filter(|(_, _, counter)| self.column(*counter).is_there());
-        let series: Vec<_> = there
-            .map(|(name, role, counter)| {
-                let column = self.column(*counter);
-                let is_limit = *counter == C::DeviceQDepth;
-                Series { is_limit, ..self.series(name, role, |sample| column.at(sample)) }
-            })
-            .collect();
-        let chart =
-            Chart { title: "Queue, at the instant of each sample", unit: "commands", series };
-        (!chart.series.is_empty()).then_some(chart)
+        let one = |(name, role, counter): (&str, &str, C)| {
+            let column = self.column(counter);
+            let is_limit = counter == C::DeviceQDepth;
+            Series { is_limit, ..self.series(name, role, |sample| column.at(sample)) }
+        };
+        let series = columns.map(one).into();
+        Chart { title: "Queue, at the instant of each sample", unit: "commands", series }
     }
 
     fn load(&self, flow: &Flow<'_>) -> Chart {

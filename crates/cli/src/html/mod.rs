@@ -28,7 +28,7 @@ mod words;
 
 use std::io::{self, Write};
 
-use counters::Recording;
+use counters::{EntityId, Recording};
 use diagnose::{Comparison, Outcome, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -37,7 +37,7 @@ use charts::Charts;
 use words::{safe, span};
 
 /// Findings of a page that are told in full; the others are a line each.
-const FINDINGS_MAX: usize = 40;
+const FINDINGS_MAX: usize = 24;
 
 /// What a page shows: verdicts and the recordings that they were given on, host by host.
 pub(crate) struct Page<'a> {
@@ -80,14 +80,14 @@ struct Host<'a> {
     /// `before` or `after` where there are two sides; empty where there is one.
     side: &'static str,
     /// Its devices with load, the busiest first.
-    devices: Vec<rows::Loaded>,
+    devices: Vec<EntityId>,
 }
 
 impl<'a> Host<'a> {
     /// A host with the verdict on it. `side` is `before` or `after`, or empty where there is one
     /// side only.
     fn new(recording: &'a Recording, verdict: &'a Verdict, side: &'static str) -> Self {
-        Self { recording, verdict, side, devices: rows::devices(recording) }
+        Self { recording, verdict, side, devices: rows::devices(recording, verdict) }
     }
 
     /// Its name, and which of its captures this is.

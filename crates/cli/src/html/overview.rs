@@ -41,7 +41,9 @@ pub(super) fn render(page: &Page<'_>) -> Markup {
 fn headline(page: &Page<'_>) -> String {
     let all = page.hosts.len();
     match page.hosts.iter().filter(|host| !host.verdict.findings.is_empty()).count() {
-        _ if page.hosts.iter().any(|host| !host.side.is_empty()) => "The hosts of both sides".into(),
+        _ if page.hosts.iter().any(|host| !host.side.is_empty()) => {
+            "The hosts of both sides".into()
+        }
         0 => format!("There is no storage problem on any of {all} hosts."),
         1 => format!("One of {all} hosts has a storage problem."),
         bad => format!("{bad} of {all} hosts have storage problems."),

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
-use diagnose::{Column, Flow};
+use diagnose::{Column, Flow, Verdict};
+
+use super::reduce::percentiles;
 
 /// The share of a VM in a device: its worlds there.
 pub(super) struct Tenant<'a> {
@@ -13,26 +15,21 @@ pub(super) struct Tenant<'a> {
     load: f64,
 }
 
-/// A device or an NFS volume, and its mean number of commands outstanding.
-pub(super) struct Loaded {
-    pub(super) id: EntityId,
-    pub(super) load: f64,
-}
-
 /// A number of a row in a sample.
 pub(super) type Figure<'a> = fn(&Flow<'a>, usize) -> f64;
 
-/// Devices and NFS volumes that completed a command, those with most commands outstanding first.
-pub(super) fn devices(recording: &Recording) -> Vec<Loaded> {
-    let of = |kind| recording.of_kind(kind);
-    let load = |(id, _): (EntityId, &Entity)| Loaded {
-        id,
-        load: load(recording, &Flow::of(recording, id)),
+/// Devices and NFS volumes that completed a command: those that were judged, then those with a
+/// load that is not worth it (a CD-ROM); of each the one with most commands outstanding first.
+pub(super) fn devices(recording: &Recording, verdict: &Verdict) -> Vec<EntityId> {
+    let is_judged = |name: &str| verdict.profiles.iter().any(|profile| profile.device == name);
+    let rank = |(id, entity): (EntityId, &Entity)| {
+        (id, is_judged(&entity.name), load(recording, &Flow::of(recording, id)))
     };
-    let mut devices: Vec<_> = of(Kind::Device).chain(of(Kind::NfsVolume)).map(load).collect();
-    devices.retain(|device| device.load > 0.0);
-    devices.sort_by(|a, b| b.load.total_cmp(&a.load));
-    devices
+    let of = |kind| recording.of_kind(kind);
+    let mut devices: Vec<_> = of(Kind::Device).chain(of(Kind::NfsVolume)).map(rank).collect();
+    devices.retain(|(_, _, load)| *load > 0.0);
+    devices.sort_by(|a, b| b.1.cmp(&a.1).then(b.2.total_cmp(&a.2)));
+    devices.into_iter().map(|(id, ..)| id).collect()
 }
 
 /// Mean commands outstanding over the whole recording, by Little's law.
@@ -49,7 +46,7 @@ pub(super) fn samples(recording: &Recording, from_ms: i64, to_ms: i64) -> Vec<us
 
 /// The device that an object is, is on, or leads to: of several the one with most load, which
 /// comes first in `devices`. An object without a command is found by what it is.
-pub(super) fn device_of(recording: &Recording, devices: &[Loaded], name: &str) -> Option<EntityId> {
+pub(super) fn device_of(recording: &Recording, devices: &[EntityId], name: &str) -> Option<EntityId> {
     let mut named = recording.entities().iter().filter(|entity| is_named(entity, name));
     let first = named.next()?;
     match first.kind {
@@ -58,11 +55,11 @@ pub(super) fn device_of(recording: &Recording, devices: &[Loaded], name: &str) -
             let adapter = recording.find(Kind::Adapter, name);
             let paths = recording.of_kind(Kind::Path).filter(|(_, path)| path.adapter == adapter);
             let behind: Vec<_> = paths.filter_map(|(_, path)| path.device).collect();
-            devices.iter().map(|device| device.id).find(|device| behind.contains(device))
+            devices.iter().copied().find(|device| behind.contains(device))
         }
         _ => {
             let on: Vec<_> = named.chain([first]).filter_map(|entity| entity.device).collect();
-            devices.iter().map(|device| device.id).find(|device| on.contains(device))
+            devices.iter().copied().find(|device| on.contains(device))
         }
     }
 }
@@ -158,6 +155,12 @@ impl<'a> Disk<'a> {
     pub(super) fn guest_queued(&self, sample: usize) -> Option<f64> {
         self.guest_queued.at(sample)
     }
+}
+
+/// The limit in force in most samples: a mean of limits would be none that ever was.
+pub(super) fn usual(limit: Column<'_>, samples: &[usize]) -> Option<f64> {
+    let values: Vec<f64> = limit.over(samples).collect();
+    percentiles(&values).map(|[median, ..]| median)
 }
 
 /// The mean of a number over samples; 0 over none.

@@ -5,6 +5,9 @@ use maud::{Markup, html};
 
 use super::words::{number, text};
 
+/// Rows of a table; the others are counted.
+const ROWS: usize = 12;
+
 /// The answer, its table and its doubts.
 pub(super) fn render(simulated: &Simulated) -> Markup {
     html! {
@@ -35,9 +38,10 @@ fn table(rows: &[SimulatedRow]) -> Markup {
                         th.n scope="col" { "after the change" }
                     }
                 }
-                tbody { @for row in rows { (line(row)) } }
+                tbody { @for row in rows.iter().take(ROWS) { (line(row)) } }
             }
         }
+        @if rows.len() > ROWS { p.more { "and " (rows.len() - ROWS) " more counters" } }
     }
 }
 

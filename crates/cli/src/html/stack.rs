@@ -11,7 +11,7 @@ use diagnose::{Cause, Column, Finding, Flow, Verdict, Window};
 
 use super::{
     Host,
-    rows::{self, Disk, Figure, Loaded, Tenant, mean},
+    rows::{self, Disk, Figure, Tenant, mean},
     words::number,
 };
 
@@ -98,13 +98,13 @@ impl Stack {
 
     /// The same without a page.
     pub(crate) fn of_verdict(recording: &Recording, verdict: &Verdict) -> Option<Self> {
-        Self::new(recording, verdict, &rows::devices(recording))
+        Self::new(recording, verdict, &rows::devices(recording, verdict))
     }
 
-    fn new(recording: &Recording, verdict: &Verdict, devices: &[Loaded]) -> Option<Self> {
+    fn new(recording: &Recording, verdict: &Verdict, devices: &[EntityId]) -> Option<Self> {
         let worst = verdict.findings.first();
         let device_of = |finding: &Finding| rows::device_of(recording, devices, &finding.at);
-        let busiest = || devices.first().map(|device| device.id);
+        let busiest = || devices.first().copied();
         let device = worst.and_then(device_of).or_else(busiest)?;
         let asked = worst.map_or(verdict.window, |finding| finding.window);
         let flow = Flow::of(recording, device);
@@ -202,8 +202,8 @@ impl<'a> View<'a> {
 
     fn device_queue(&self, wait_below: f64) -> Level {
         let depth = Column::of(self.recording, self.device, Counter::DeviceQDepth);
-        let depths = || depth.over(&self.samples);
-        let (low, high) = depths().fold((f64::INFINITY, 0.0_f64), |(l, h), d| (l.min(d), h.max(d)));
+        let depths = depth.over(&self.samples);
+        let (low, high) = depths.fold((f64::INFINITY, 0.0_f64), |(l, h), d| (l.min(d), h.max(d)));
         let name = &self.recording.entity(self.device).name;
         let whose = match low < high {
             true => format!("{name}, DQLEN {} to {}", number(Some(low)), number(Some(high))),
@@ -211,7 +211,7 @@ impl<'a> View<'a> {
         };
         let wait_ms = (self.per_command(|sample| self.flow.qavg(sample)) - wait_below).max(0.0);
         Level {
-            limit: depths().next().map(|_| mean(&self.samples, |sample| depth.or_zero(sample))),
+            limit: rows::usual(depth, &self.samples),
             in_use: Some(mean(&self.samples, |sample| self.flow.in_flight(sample))),
             waiting: Some(wait_ms * self.flow.mean_rate(&self.samples) / 1000.0),
             ms: Some(wait_ms),
@@ -240,7 +240,7 @@ impl<'a> View<'a> {
         }
         let flows: Vec<_> = adapters.iter().map(|&id| Flow::of(recording, id)).collect();
         let limits = adapters.iter().map(|&id| {
-            Column::of(recording, id, Counter::AdapterQDepth).over(&self.samples).next()
+            rows::usual(Column::of(recording, id, Counter::AdapterQDepth), &self.samples)
         });
         if !flows.is_empty() {
             levels.push(Level {

@@ -23,10 +23,10 @@ type Row = (String, String, Vec<Option<f64>>);
 /// Every table that has a row.
 pub(super) fn render(host: &Host<'_>) -> Markup {
     let recording = host.recording;
-    let devices: Vec<EntityId> = host.devices.iter().map(|device| device.id).collect();
+    let devices = &host.devices;
     html! {
         (table("Devices", &DEVICE_HEADS, devices.iter().map(|&id| device(recording, id)).collect()))
-        (table("VMs on devices", &VM_HEADS, vms(recording, &devices)))
+        (table("VMs and system worlds on devices", &VM_HEADS, vms(recording, devices)))
         (table("Virtual disks", &DISK_HEADS, disks(recording)))
         (table("Host adapters", &ADAPTER_HEADS, adapters(recording)))
         (profiles(host))
@@ -88,8 +88,6 @@ fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
     let samples = with_commands(recording, |sample| flow.rate(sample));
     let column = |counter| Column::of(recording, id, counter);
     let sampled = |counter| column(counter).over(&samples).reduce(f64::max);
-    let depth = column(C::DeviceQDepth).over(&samples);
-    let (count, depths) = depth.fold((0.0, 0.0), |(count, sum), depth| (count + 1.0, sum + depth));
     let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
     let [davg, kavg, qavg, gavg] = latencies(&flow, &samples);
     // esxtop has GAVG alone for an NFS volume [ELA].
@@ -102,7 +100,7 @@ fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
         own(qavg),
         gavg,
         p95(&samples, |sample| flow.gavg(sample)),
-        (count > 0.0).then(|| depths / count),
+        rows::usual(column(C::DeviceQDepth), &samples),
         of(Flow::in_flight),
         own(of(Flow::waiting)),
         sampled(C::ActiveCommands),
@@ -176,7 +174,7 @@ fn adapters<'a>(recording: &'a Recording) -> Vec<Row> {
         let samples = with_commands(recording, |sample| flow.rate(sample));
         let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
         let [davg, kavg, qavg, _] = latencies(&flow, &samples);
-        let limit = Column::of(recording, id, C::AdapterQDepth).over(&samples).reduce(f64::max);
+        let limit = rows::usual(Column::of(recording, id, C::AdapterQDepth), &samples);
         let values =
             vec![of(Flow::rate), of(Flow::mib_per_s), davg, kavg, qavg, limit, of(Flow::in_flight)];
         (entity.name.clone(), String::new(), values)

@@ -1,1 +1,210 @@
-//! The page as a whole.
+//! The page as a whole: a small host in full, and names that try to be more than names.
+
+use counters::{Controller, Counter as C, Entity, EntityId, Kind, Recording};
+use diagnose::{Facts, Simulated, SimulatedRow, Thresholds, Verdict, diagnose};
+
+use super::{Host, Page, body, charts::Charts, write};
+
+/// Samples of the small host, five seconds apart.
+const SAMPLES: usize = 6;
+
+/// A host with one device, on which two VMs compete for 32 slots.
+fn recording(host: &str, vms: [&str; 2]) -> Recording {
+    let mut recording = Recording::new(host.into());
+    recording.times_ms = (1..=SAMPLES as i64).map(|n| 1_767_225_600_000 + n * 5_000).collect();
+    let add = |recording: &mut Recording, kind, name: &str| {
+        recording.add_entity(Entity::new(kind, name.into()))
+    };
+    let adapter = add(&mut recording, Kind::Adapter, "vmhba1");
+    let device = add(&mut recording, Kind::Device, "naa.6001");
+    let path = add(&mut recording, Kind::Path, "vmhba1:C0:T0:L1");
+    recording.entity_mut(path).device = Some(device);
+    recording.entity_mut(path).adapter = Some(adapter);
+    set(&mut recording, adapter, &[(C::AdapterQDepth, 2048.0)]);
+    fill(&mut recording, adapter, 64_000.0, 0.0);
+    fill(&mut recording, path, 64_000.0, 0.0);
+    fill(&mut recording, device, 64_000.0, 0.5);
+    let queue = [(C::ActiveCommands, 32.0), (C::QueuedCommands, 32.0)];
+    set(&mut recording, device, &queue);
+    let depth = [128.0, 32.0, 32.0, 32.0, 32.0, 32.0];
+    recording.set_column(device, C::DeviceQDepth, depth.into());
+    for (number, name) in vms.into_iter().enumerate() {
+        let vm = add(&mut recording, Kind::Vm, name);
+        let world = add(&mut recording, Kind::World, &format!("naa.6001-{number}"));
+        let disk = add(&mut recording, Kind::VirtualDisk, &format!("{name}:scsi0:0"));
+        for part in [world, disk] {
+            recording.entity_mut(part).vm = Some(vm);
+            recording.entity_mut(part).device = Some(device);
+        }
+        recording.entity_mut(disk).controller = Some(Controller::Pvscsi);
+        fill(&mut recording, world, 32_000.0, 0.5);
+        let latencies = [(C::Reads, 32_000.0), (C::VdiskReadLatency, 1.0)];
+        set(&mut recording, disk, &latencies);
+    }
+    recording
+}
+
+/// A row at a rate, with DAVG of 0.5 ms and a wait.
+fn fill(recording: &mut Recording, row: EntityId, rate: f64, wait: f64) {
+    let latencies =
+        [(C::KernelLatency, wait), (C::QueueLatency, wait), (C::GuestLatency, 0.5 + wait)];
+    set(recording, row, &[(C::Commands, rate), (C::DriverLatency, 0.5), (C::MbRead, rate / 256.0)]);
+    set(recording, row, &latencies);
+}
+
+fn set(recording: &mut Recording, row: EntityId, values: &[(C, f64)]) {
+    for (counter, value) in values {
+        recording.set_column(row, *counter, vec![*value; SAMPLES]);
+    }
+}
+
+fn judge(recording: &Recording) -> Verdict {
+    diagnose(recording, &Thresholds::default(), &Facts::default())
+}
+
+fn page<'a>(recording: &'a Recording, verdict: &'a Verdict) -> Page<'a> {
+    Page {
+        hosts: vec![Host::new(recording, verdict, "")],
+        comparison: None,
+        remarks: vec!["esx01.csv:7: 3 of 9 cells; 1 row left out in all".into()],
+    }
+}
+
+/// The file, and the same without what it carries with it.
+fn written(page: &Page<'_>) -> (String, String) {
+    let mut file = Vec::new();
+    write(page, &mut file).unwrap();
+    let body = body(page, &Charts::of(page)).into_string();
+    (
+        String::from_utf8(file).unwrap(),
+        body.replace("><", ">\n<").replace(env!("CARGO_PKG_VERSION"), "VERSION"),
+    )
+}
+
+/// A simulation by hand.
+fn simulated() -> Simulated {
+    let row = |counter, unit, captured, today, (low, high)| SimulatedRow {
+        object: "naa.6001".into(),
+        counter,
+        unit,
+        captured,
+        today,
+        low,
+        high,
+    };
+    Simulated {
+        sentence: "GAVG falls from 1 ms to between 0.5 and 0.7 ms.".into(),
+        identified: false,
+        doubts: vec!["The load never fell in this capture.".into()],
+        rows: vec![
+            row("GAVG/cmd", "ms", Some(1.0), 0.98, (0.5, 0.7)),
+            row("QUED", "", None, 31.0, (0.0, 0.0)),
+        ],
+    }
+}
+
+#[test]
+fn a_small_host_in_full() {
+    let recording = recording("esx01", ["sql01", "web01"]);
+    let mut verdict = judge(&recording);
+    verdict.findings.truncate(1);
+    verdict.findings[0].changes[0].simulated = Some(simulated());
+    let (_, body) = written(&page(&recording, &verdict));
+    insta::assert_snapshot!(body);
+}
+
+#[test]
+fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
+    let mut recording = recording("esx01", ["sql01", "web01"]);
+    let rows: Vec<EntityId> = (0..).map(EntityId).take(recording.entities().len()).collect();
+    for row in rows
+        .iter()
+        .filter(|row| recording.series(**row, C::QueueLatency).is_some())
+        .copied()
+        .collect::<Vec<_>>()
+    {
+        fill(&mut recording, row, 100.0, 0.0);
+    }
+    let device = recording.find(Kind::Device, "naa.6001").unwrap();
+    set(&mut recording, device, &[(C::QueuedCommands, 0.0), (C::ActiveCommands, 1.0)]);
+    for disk in ["sql01:scsi0:0", "web01:scsi0:0"] {
+        let disk = recording.find(Kind::VirtualDisk, disk).unwrap();
+        set(&mut recording, disk, &[(C::Reads, 50.0)]);
+    }
+    let verdict = judge(&recording);
+    let (file, body) = written(&page(&recording, &verdict));
+    assert_eq!(verdict.findings, [], "{}", verdict.headline);
+    for expected in ["No storage problem", "highest KAVG", "class=\"charts\"", "What was looked at"]
+    {
+        assert!(body.contains(expected), "{expected}: {body}");
+    }
+    assert!(file.contains("\"title\":\"Latency by layer\""));
+}
+
+#[test]
+fn a_recording_without_samples_or_devices_is_a_page_too() {
+    let empty = Recording::new("esx01".into());
+    let verdict = judge(&empty);
+    let (file, body) = written(&page(&empty, &verdict));
+    assert!(body.contains("Nothing to judge"), "{body}");
+    assert!(file.contains("{\"hosts\":[{\"bucket\":1,\"times\":[],\"objects\":[],"), "{file}");
+}
+
+#[test]
+fn names_are_names_whatever_they_contain() {
+    let names = ["</script><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>"];
+    let host = "esx\u{202e}\u{2028}\0\x1b[2J<!--";
+    let recording = recording(host, names);
+    let verdict = judge(&recording);
+    let (file, body) = written(&page(&recording, &verdict));
+    assert!(!verdict.findings.is_empty());
+    for tag in ["<script>alert", "<img", "<!--"] {
+        assert!(!file.contains(tag), "{tag}");
+    }
+    assert_eq!(file.matches("</script>").count(), 3);
+    assert!(body.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+    let (_, data) = file.split_once("type=\"application/json\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let vms = &data["hosts"][0]["objects"][0]["charts"][3]["series"];
+    let mut shown = [0, 1].map(|vm| vms[vm]["name"].as_str().unwrap());
+    shown.sort_unstable();
+    assert_eq!(shown, [names[1], names[0]]);
+    let steers = |c: char| c.is_control() && c != '\n' || "\u{202e}\u{2028}".contains(c);
+    assert!(!file.contains(steers));
+}
+
+#[test]
+fn the_policy_names_every_script_and_style_and_nothing_else() {
+    let recording = recording("esx01", ["sql01", "web01"]);
+    let verdict = judge(&recording);
+    let (file, _) = written(&page(&recording, &verdict));
+    let (_, policy) = file.split_once("Content-Security-Policy\" content=\"").unwrap();
+    let policy = policy.split_once('"').unwrap().0;
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+    assert_eq!(policy.matches("'sha256-").count(), 4);
+    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    assert_eq!((file.matches("<script>").count(), file.matches("<style>").count()), (2, 2));
+    assert!(!file.contains(" style=\"") && !file.contains(" onclick="));
+}
+
+#[test]
+fn a_long_recording_is_reduced_and_says_so() {
+    let mut recording = recording("esx01", ["sql01", "web01"]);
+    let samples = 10_000;
+    let columns: Vec<(EntityId, C, f64)> =
+        recording.columns().map(|(row, counter, values)| (row, counter, values[1])).collect();
+    recording.times_ms = (0..samples as i64).map(|n| n * 2_000).collect();
+    for (row, counter, value) in columns {
+        recording.set_column(row, counter, vec![value; samples]);
+    }
+    let device = recording.find(Kind::Device, "naa.6001").unwrap();
+    let mut davg: Vec<f64> = (0..samples).map(|n| 0.5 + (n % 7) as f64 / 100.0).collect();
+    davg[7_777] = 1234.0;
+    recording.set_column(device, C::DriverLatency, davg);
+    let verdict = judge(&recording);
+    let (file, body) = written(&page(&recording, &verdict));
+    assert!(body.contains("Of each 10 of the 10,000 samples the least and the largest"), "{body}");
+    assert!(file.contains("1234,"), "the peak stays");
+    assert!(file.len() < 300_000, "{}", file.len());
+}
