@@ -46,7 +46,8 @@ impl Columns {
     /// Adds rows. A column that needs memory gets room for `room` rows.
     pub(crate) fn append(&mut self, parts: &[&[f64]], room: usize, threads: usize) {
         let width = self.columns.len();
-        let Some(first) = parts.iter().find_map(|part| part.get(..width)) else { return };
+        let first = parts.iter().find_map(|part| part.get(..width));
+        let Some(first) = first.filter(|row| !row.is_empty()) else { return };
         if self.rows == 0 {
             self.columns = first.iter().copied().map(Column::Same).collect();
         }

@@ -12,7 +12,7 @@ use crate::{
     Error, Input, Limits,
     catalogue::{Group, Instance},
     cells::number,
-    header::{Cell, HeaderLine, cells, text_of},
+    header::{Cell, HeaderLine, cells, holds_header, text_of},
     input::{Block, lines},
     parse_stamp,
 };
@@ -172,7 +172,7 @@ impl Copy<'_> {
                     after_header = true;
                     self.report.further_headers += 1;
                 }
-                None if is_header(line) => {
+                None if holds_header(line) => {
                     let what = "another capture begins here, with other columns; \
                                 cut the file in two before this line";
                     return Err(Error::at(&self.report.file, self.lines, what));
@@ -217,11 +217,6 @@ fn header_cells(header: &[u8]) -> Vec<&[u8]> {
     let mut all: Vec<&[u8]> = cells(header).collect();
     all.pop_if(|cell| cell.is_empty());
     all
-}
-
-/// Whether a line that is no row is a header.
-fn is_header(line: &[u8]) -> bool {
-    line.starts_with(b"\"(PDH-CSV") || line.starts_with(b"(PDH-CSV")
 }
 
 fn is_rate(cell: &[u8]) -> bool {

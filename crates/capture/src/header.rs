@@ -39,6 +39,11 @@ const OTHER_GROUPS: [&str; 14] = [
     "VSAN(Owner)",
 ];
 
+/// Whether a line is a header, with or without text before it.
+pub(crate) fn holds_header(line: &[u8]) -> bool {
+    memmem::find(&line[..line.len().min(HEADER_WITHIN)], MARK).is_some()
+}
+
 /// Where the header line is.
 pub(crate) struct HeaderLine {
     /// Its cells, without the end of the line.
@@ -66,6 +71,13 @@ impl HeaderLine {
             [] => return Ok(None),
         };
         let cells = start..start + length;
+        if let Some(separator) = foreign_separator(&head[cells.clone()]) {
+            let what = format!(
+                "its cells are separated by {separator}, as a spreadsheet saves them where the \
+                 comma is the decimal sign; expected commas between cells and points in numbers"
+            );
+            return Err(Error::at(name, 1, what));
+        }
         Ok(Some(Self { rows: cells.end + width, cells, end }))
     }
 
@@ -78,6 +90,16 @@ impl HeaderLine {
     }
 }
 
+/// What stands between cells in the place of a comma.
+fn foreign_separator(header: &[u8]) -> Option<&'static str> {
+    let first = memchr(b'\\', header).map_or(header, |name| &header[..name]);
+    match first.trim_ascii_end().strip_suffix(b"\"").unwrap_or(first).last()? {
+        b';' => Some("semicolons"),
+        b'\t' => Some("tabs"),
+        _ => None,
+    }
+}
+
 /// Why a file without a header is none of ours.
 fn no_header(name: &str, head: &[u8]) -> Error {
     let expected = "expected the header of esxtop -b, which begins with \"(PDH-CSV 4.0)";
@@ -85,8 +107,6 @@ fn no_header(name: &str, head: &[u8]) -> Error {
     let cell = first.split(|&byte| byte == b',').next().unwrap_or_default();
     let what = if head.trim_ascii().is_empty() {
         "the file is empty"
-    } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-        "the file is UTF-16 text; save it as UTF-8"
     } else if head.contains(&0) {
         "the file is binary"
     } else if crate::parse_stamp(cell).is_some() {

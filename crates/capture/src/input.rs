@@ -1,5 +1,10 @@
 //! Where the bytes of a capture come from: a mapped file, a compressed one, an archive, a stream.
 //!
+//! A file that is cut shorter while it is mapped cannot be read safely: a page beyond its new end
+//! ends the process. Before every block the file is asked for its length, so that only a cut in
+//! the few milliseconds in which one block is parsed is fatal. A file that grows is read as far
+//! as it went when it was opened.
+//!
 //! The lowest floor of the reader. Whatever the source, the floor above receives blocks of whole
 //! lines, in order; compressed bytes are inflated by a thread of their own while the block
 //! before is parsed. The kind of a file is told by its first bytes, never by its name.
@@ -57,15 +62,15 @@ pub struct Input {
 }
 
 enum Source {
-    Mapped(Mmap),
+    Mapped(Mmap, File),
     Bytes(Vec<u8>),
     Stream(Box<dyn Read + Send>),
-    /// An entry of an archive, of which the directory is read again when its turn comes.
-    ZipEntry {
-        archive: File,
-        index: usize,
-    },
+    /// An entry of an archive.
+    ZipEntry(Archive, usize),
 }
+
+/// An archive whose entries share one file; they are read one after the other.
+type Archive = zip::ZipArchive<Arc<File>>;
 
 /// A block of whole lines and how far the source was read for it.
 pub(crate) struct Block<'a> {
@@ -99,7 +104,13 @@ impl Input {
     #[must_use]
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Self {
         let total = bytes.len() as u64;
-        Self { name: name.into(), source: Source::Bytes(bytes), done: Arc::default(), total }
+        let source = match Format::of(&bytes) {
+            format @ (Format::Utf16Le | Format::Utf16Be) => {
+                Source::Stream(Box::new(Utf16::new(io::Cursor::new(bytes), format)))
+            }
+            _ => Source::Bytes(bytes),
+        };
+        Self { name: name.into(), source, done: Arc::default(), total }
     }
 
     /// A capture that is read from a stream, plain or compressed (gzip, zstd).
@@ -137,7 +148,7 @@ impl Input {
 
     /// Whether the bytes of the file are those of the lines.
     pub(crate) const fn is_plain(&self) -> bool {
-        matches!(self.source, Source::Mapped(_) | Source::Bytes(_))
+        matches!(self.source, Source::Mapped(..) | Source::Bytes(_))
     }
 
     fn open_file(name: &str, mut file: File, total: u64) -> Result<Vec<Self>, Error> {
@@ -147,9 +158,9 @@ impl Input {
         file.rewind().map_err(failed)?;
         let done = Arc::default();
         let source = match Format::of(&head) {
-            Format::Zip => return Self::open_zip(name, &file),
+            Format::Zip => return Self::open_zip(name, file),
             Format::Plain if total == 0 => Source::Bytes(Vec::new()),
-            Format::Plain => Source::Mapped(map(&file).map_err(failed)?),
+            Format::Plain => Source::Mapped(map(&file).map_err(failed)?, file),
             format => {
                 let reader = Counted { inner: file, done: Arc::clone(&done) };
                 Source::Stream(format.decoder(name, reader)?)
@@ -158,9 +169,9 @@ impl Input {
         Ok(vec![Self { name: name.into(), source, done, total }])
     }
 
-    fn open_zip(name: &str, file: &File) -> Result<Vec<Self>, Error> {
-        let failed = |error: io::Error| Error::new(name, format!("damaged zip archive: {error}"));
-        let archive = open_archive(file).map_err(failed)?;
+    fn open_zip(name: &str, file: File) -> Result<Vec<Self>, Error> {
+        let failed = |error| Error::new(name, format!("damaged zip archive: {error}"));
+        let archive = Archive::new(Arc::new(file)).map_err(failed)?;
         let is_capture = |entry: &str| {
             entry.to_ascii_lowercase().ends_with(".csv") && !entry.starts_with("__MACOSX/")
         };
@@ -168,9 +179,8 @@ impl Input {
         for index in 0..archive.len() {
             let Some(Ok(entry)) = archive.name_for_index(index) else { continue };
             if is_capture(&entry) {
-                let archive = file.try_clone().map_err(failed)?;
-                let (source, name) =
-                    (Source::ZipEntry { archive, index }, format!("{name}/{entry}"));
+                let source = Source::ZipEntry(archive.clone(), index);
+                let name = format!("{name}/{entry}");
                 inputs.push(Self { name, source, done: Arc::default(), total: 0 });
             }
             if inputs.len() > MOST_ENTRIES {
@@ -196,19 +206,16 @@ impl Input {
     ) -> Result<Option<String>, Error> {
         let Self { name, source, done, .. } = self;
         match source {
-            Source::Mapped(map) => slice_blocks(&name, &map, limits, parse),
-            Source::Bytes(bytes) => slice_blocks(&name, &bytes, limits, parse),
+            Source::Mapped(map, file) => slice_blocks(&name, &map, Some(&file), limits, parse),
+            Source::Bytes(bytes) => slice_blocks(&name, &bytes, None, limits, parse),
             Source::Stream(mut stream) => {
                 stream_blocks(&name, limits, &done, parse, move |sink| sink.pump(&mut stream))
             }
-            Source::ZipEntry { archive, index } => {
+            Source::ZipEntry(mut archive, index) => {
                 stream_blocks(&name, limits, &done, parse, move |sink| {
-                    let result = open_archive(&archive).and_then(|mut archive| {
-                        sink.pump(&mut archive.by_index(index)?);
-                        Ok(())
-                    });
-                    if let Err(error) = result {
-                        sink.send(Err(Stop::Failed(error)));
+                    match archive.by_index(index) {
+                        Ok(mut entry) => sink.pump(&mut entry),
+                        Err(error) => drop(sink.send(Err(Stop::Failed(error.into())))),
                     }
                 })
             }
@@ -216,15 +223,12 @@ impl Input {
     }
 }
 
-fn open_archive(file: &File) -> io::Result<zip::ZipArchive<File>> {
-    Ok(zip::ZipArchive::new(file.try_clone()?)?)
-}
-
 #[expect(unsafe_code, reason = "a mapping is the one way to read without copying")]
 pub(crate) fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the map is private and read-only, and no code relies on its bytes staying the
     // same: every index is found in the slice that is being read. A file that someone cuts
-    // shorter meanwhile ends the process with SIGBUS, as it does any reader that maps files.
+    // shorter meanwhile is noticed before the next block; within one, it ends the process with
+    // SIGBUS, as it does any reader that maps files.
     unsafe { Mmap::map(file) }
 }
 
@@ -234,6 +238,9 @@ enum Format {
     Gzip,
     Zstd,
     Zip,
+    /// What a redirection in PowerShell writes.
+    Utf16Le,
+    Utf16Be,
 }
 
 impl Format {
@@ -242,6 +249,8 @@ impl Format {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd] => Self::Zstd,
             [b'P', b'K', 3 | 5, 4 | 6] => Self::Zip,
+            [0xff, 0xfe, ..] => Self::Utf16Le,
+            [0xfe, 0xff, ..] => Self::Utf16Be,
             _ => Self::Plain,
         }
     }
@@ -258,8 +267,55 @@ impl Format {
                 Ok(decoder) => Ok(Box::new(decoder)),
                 Err(error) => Err(Error::new(name, format!("damaged zstd file: {error}"))),
             },
+            Self::Utf16Le | Self::Utf16Be => Ok(Box::new(Utf16::new(reader, self))),
             Self::Plain | Self::Zip => Ok(Box::new(reader)),
         }
+    }
+}
+
+/// UTF-16 read as UTF-8.
+struct Utf16<R> {
+    inner: R,
+    unit: fn([u8; 2]) -> u16,
+    /// Units and bytes that are not whole characters yet.
+    units: Vec<u16>,
+    odd: Vec<u8>,
+    /// Text that was not taken yet.
+    text: io::Cursor<Vec<u8>>,
+}
+
+impl<R: Read> Utf16<R> {
+    fn new(inner: R, format: Format) -> Self {
+        let unit = if format == Format::Utf16Be { u16::from_be_bytes } else { u16::from_le_bytes };
+        Self { inner, unit, units: Vec::new(), odd: Vec::new(), text: io::Cursor::default() }
+    }
+
+    /// Reads more text; nothing at the end.
+    fn fill(&mut self) -> io::Result<()> {
+        const BYTES: u64 = 1 << 16;
+        let read = (&mut self.inner).take(BYTES).read_to_end(&mut self.odd)?;
+        let (pairs, odd) = self.odd.as_chunks::<2>();
+        self.units.extend(pairs.iter().map(|pair| (self.unit)(*pair)));
+        self.odd = odd.to_vec();
+        let is_first_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
+        let half = self.units.pop_if(|unit| read > 0 && is_first_half(unit));
+        let text: String = char::decode_utf16(self.units.drain(..))
+            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect();
+        self.units.extend(half);
+        self.text = io::Cursor::new(text.into_bytes());
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Utf16<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.text.read(buffer)?;
+        if read > 0 || buffer.is_empty() {
+            return Ok(read);
+        }
+        self.fill()?;
+        self.text.read(buffer)
     }
 }
 
@@ -295,14 +351,20 @@ fn too_long(limits: &Limits) -> String {
     format!("a line longer than {mib} MiB; an esxtop capture has no such line")
 }
 
+/// Hands on the blocks of `bytes`, which are those of `file` when it is mapped.
 fn slice_blocks(
     name: &str,
     bytes: &[u8],
+    file: Option<&File>,
     limits: &Limits,
     parse: &mut dyn FnMut(Block<'_>) -> Result<(), Error>,
 ) -> Result<Option<String>, Error> {
     let mut start = 0;
     while start < bytes.len() {
+        let now = file.and_then(|file| file.metadata().ok()).map(|metadata| metadata.len());
+        if now.is_some_and(|now| now < bytes.len() as u64) {
+            return Ok(Some("the file was cut shorter while it was read".into()));
+        }
         let rest = &bytes[start..];
         let window = &rest[..rest.len().min(BLOCK)];
         let length = if window.len() == rest.len() {
@@ -377,7 +439,7 @@ impl Sink {
     fn allow(&self, inflated: u64, line_bytes: usize) -> Result<(), String> {
         if inflated > self.limits.inflated_bytes {
             let mib = self.limits.inflated_bytes >> 20;
-            return Err(format!("inflates to more than {mib} MiB; refused"));
+            return Err(format!("has more than {mib} MiB; refused"));
         }
         if line_bytes > self.limits.line_bytes.max(2 * PIECE) {
             return Err(too_long(&self.limits));

@@ -51,7 +51,7 @@ pub use merge::merge;
 #[cfg(feature = "parquet")]
 pub use parquet::write_parquet;
 pub use reader::{Capture, ReadOptions, read, read_inputs};
-pub use report::{Because, DiskLink, FileReport, HostReport, ReadReport};
+pub use report::{Because, DiskLink, FileReport, HostReport, ReadReport, VersionHint};
 pub use sequence::{Sequence, SequenceReport};
 pub use slice::Slice;
 pub use table::write_csv;

@@ -13,7 +13,7 @@ use crate::{
     Error, FileReport, HostReport, Input, Limits, ReadReport,
     cells::{Damage, Layout, Rows},
     columns::Columns,
-    header::{Header, HeaderLine},
+    header::{Header, HeaderLine, holds_header},
     input::{Block, lines},
     joins::describe,
     merge::merge_counted,
@@ -24,6 +24,9 @@ use crate::{
 /// How much room is made at a time while a compressed file is read: how its bytes are spread over
 /// the rows is not known.
 const COMPRESSED_GROWTH: usize = 4;
+
+/// Captures that may stand one behind the other in a file.
+const MOST_HEADERS: u64 = 1_000;
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -126,6 +129,8 @@ fn read_file(
         lines: 0,
         head: Vec::new(),
         body: None,
+        finished: Vec::new(),
+        values: 0,
     };
     let ended_early = input.blocks(&options.limits, &mut |block| {
         reader.add(&block)?;
@@ -152,6 +157,9 @@ struct Reader<'a> {
     /// What came before the header was whole.
     head: Vec<u8>,
     body: Option<Body>,
+    /// What stood above a header in the middle, and how many values it has.
+    finished: Vec<Recording>,
+    values: usize,
 }
 
 /// The part below the header.
@@ -176,35 +184,56 @@ struct Part {
     damaged_rows: u64,
     /// Line in this part, from 0.
     damaged: Vec<(u64, Damage)>,
+    /// Bytes read: all, or those before another header.
+    bytes: usize,
+    /// Whether another header ended it.
+    at_header: bool,
 }
 
 impl Reader<'_> {
     fn add(&mut self, block: &Block<'_>) -> Result<(), Error> {
         self.report.bytes += block.bytes.len() as u64;
-        if self.body.is_some() {
-            return self.add_rows(block.bytes, block.done);
-        }
-        self.head.extend_from_slice(block.bytes);
-        let head = std::mem::take(&mut self.head);
-        match HeaderLine::find(&self.name, &head)? {
-            Some(line) => {
+        let mut head;
+        let mut rest = block.bytes;
+        loop {
+            if self.body.is_none() {
+                self.head.extend_from_slice(rest);
+                head = std::mem::take(&mut self.head);
+                let Some(line) = HeaderLine::find(&self.name, &head)? else {
+                    self.head = head;
+                    return Ok(());
+                };
                 self.header_bytes = line.rows as u64;
                 self.start_body(&head, &line);
-                self.add_rows(&head[line.rows..], block.done)
+                rest = &head[line.rows..];
             }
-            None => {
-                self.head = head;
-                Ok(())
-            }
+            let Some(header) = self.add_rows(rest, block.done)? else { return Ok(()) };
+            self.head = rest[header..].to_vec();
+            rest = &[];
+            self.end_body()?;
         }
+    }
+
+    /// Another capture begins in the same file.
+    fn end_body(&mut self) -> Result<(), Error> {
+        self.report.further_headers += 1;
+        if self.report.further_headers > MOST_HEADERS {
+            let what = format!("holds more than {MOST_HEADERS} headers; refused");
+            return Err(Error::at(&self.name, self.lines, what));
+        }
+        self.begun = false;
+        self.finish_body();
+        Ok(())
     }
 
     fn start_body(&mut self, head: &[u8], line: &HeaderLine) {
         let before = &head[..line.cells.start];
         let text = String::from_utf8_lossy(before);
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-        self.report.text_before_header = (!text.is_empty()).then(|| text.to_owned());
-        self.lines = lines(before, line.end).filter(|line| line.1).count() as u64 + 1;
+        if !text.is_empty() {
+            self.report.text_before_header = Some(text.to_owned());
+        }
+        self.lines += lines(before, line.end).filter(|line| line.1).count() as u64 + 1;
         let header = Header::parse(&head[line.cells.clone()], &self.options.kinds);
         let wanted = header.wanted();
         let counter =
@@ -221,9 +250,10 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads the rows of a block, of which the last source byte is `done`.
-    fn add_rows(&mut self, block: &[u8], done: u64) -> Result<(), Error> {
-        let Some(body) = &mut self.body else { return Ok(()) };
+    /// Reads the rows of a block, of which the last source byte is `done`. Returns where another
+    /// header begins.
+    fn add_rows(&mut self, block: &[u8], done: u64) -> Result<Option<usize>, Error> {
+        let Some(body) = &mut self.body else { return Ok(None) };
         let mut parts = Vec::new();
         let mut rest = block;
         while !self.begun && !rest.is_empty() {
@@ -235,10 +265,14 @@ impl Reader<'_> {
                 self.report.rows += 1;
                 part.rows = Rows { stamps: part.rows.stamps, ..Rows::default() };
             }
+            rest = if part.at_header { &[] } else { &rest[length..] };
             parts.push(part);
-            rest = &rest[length..];
         }
         parts.extend(body.parse_parallel(rest, self.options.threads.get()));
+        let header = parts.iter().position(|part| part.at_header).map(|last| {
+            parts.truncate(last + 1);
+            parts.iter().map(|part| part.bytes).sum()
+        });
         let most_rows = self.options.limits.values / body.columns.width().max(1);
         body.times_ms.extend(parts.iter().flat_map(|part| &part.rows.times_ms));
         let room = if self.plain {
@@ -254,14 +288,28 @@ impl Reader<'_> {
             body.turned.push(note(&mut self.report, &mut self.lines, part));
         }
         let values = body.times_ms.len().saturating_mul(body.columns.width());
-        if values > self.options.limits.values {
+        if self.values.saturating_add(values) > self.options.limits.values {
             let what = format!(
                 "holds more than {} disk values; read fewer kinds of objects or cut the file",
                 self.options.limits.values
             );
             return Err(Error::new(&self.name, what));
         }
-        Ok(())
+        Ok(header)
+    }
+
+    /// Turns what stands below the header in hand into recordings.
+    fn finish_body(&mut self) {
+        let Some(body) = self.body.take() else { return };
+        self.report.columns = self.report.columns.max(body.header.cells.saturating_sub(1));
+        self.report.disk_columns = self.report.disk_columns.max(body.columns.width());
+        self.report.duplicate_columns += body.header.duplicates;
+        self.report.other_columns = self.report.other_columns.max(body.header.other_columns);
+        self.report.unknown_columns.extend(body.header.unknown.clone());
+        let hint = body.header.hosts.iter().find_map(|host| host.worlds.version());
+        self.report.version = self.report.version.or(hint);
+        self.values += body.times_ms.len() * body.columns.width();
+        self.finished.extend(body.recordings(&mut self.report));
     }
 
     fn finish(mut self) -> Result<(Vec<Recording>, FileReport), Error> {
@@ -270,19 +318,12 @@ impl Reader<'_> {
             let line = HeaderLine::find_at_end(&self.name, &head)?;
             self.start_body(&head, &line);
         }
-        let Some(body) = self.body else { return Ok((Vec::new(), self.report)) };
-        self.report.columns = body.header.cells.saturating_sub(1);
-        self.report.disk_columns = body.columns.width();
-        self.report.duplicate_columns = body.header.duplicates;
-        self.report.other_columns = body.header.other_columns;
-        self.report.unknown_columns.clone_from(&body.header.unknown);
-        if body.columns.width() == 0
-            && body.header.hosts.iter().all(|h| h.recording.entities().is_empty())
-        {
+        self.finish_body();
+        if self.finished.is_empty() {
             let what = "has no disk column; expected a capture of esxtop -b with disk fields on";
             return Err(Error::at(&self.name, self.lines.max(1), what));
         }
-        Ok((body.recordings(&self.report), self.report))
+        Ok((self.finished, self.report))
     }
 }
 
@@ -302,11 +343,16 @@ fn note(report: &mut FileReport, lines: &mut u64, part: Part) -> Rows {
 impl Body {
     /// Reads the lines of a block into `rows`, which is empty.
     fn parse(&self, block: &[u8], rows: Rows) -> Part {
-        let mut part = Part { rows, ..Part::default() };
+        let mut part = Part { rows, bytes: block.len(), ..Part::default() };
         for (line, ended) in lines(block, self.end) {
             if !line.trim_ascii().is_empty()
                 && let Err(damage) = part.rows.add(line, ended, &self.layout)
             {
+                if holds_header(line) {
+                    part.bytes = line.as_ptr().addr() - block.as_ptr().addr();
+                    part.at_header = true;
+                    break;
+                }
                 part.damaged_rows += 1;
                 if part.damaged.len() < ROWS_NAMED {
                     part.damaged.push((part.lines, damage));
@@ -364,9 +410,10 @@ impl Body {
         promised.min(most_rows).max(rows)
     }
 
-    fn recordings(self, report: &FileReport) -> Vec<Recording> {
+    fn recordings(self, report: &mut FileReport) -> Vec<Recording> {
         let mut times_ms = self.times_ms;
         refine(&mut times_ms, report.stamps);
+        report.backward_steps += times_ms.windows(2).filter(|pair| pair[1] < pair[0]).count();
         let wanted = self.header.wanted();
         let mut hosts = self.header.hosts;
         let place = |column: usize| {

@@ -37,10 +37,17 @@ pub struct FileReport {
     pub other_columns: usize,
     /// Columns that no capture known to this reader has: `Group\Counter` and how many.
     pub unknown_columns: BTreeMap<String, usize>,
+    /// Headers in the middle, where captures stand one behind the other; they are read like files
+    /// of their own.
+    pub further_headers: u64,
+    /// Rows with a time before that of the row above; they are put in the order of time.
+    pub backward_steps: usize,
     /// Text before the header, as `esxtop -b &> file` leaves it.
     pub text_before_header: Option<String>,
     /// How exact the times are.
     pub stamps: Stamps,
+    /// What the ids of worlds tell of the version of ESXi.
+    pub version: Option<VersionHint>,
     /// Why the data ended before the file did (a gzip file cut short).
     pub ended_early: Option<String>,
 }
@@ -52,6 +59,15 @@ impl FileReport {
             self.damaged.push((line, damage));
         }
     }
+}
+
+/// A guess at the version of ESXi.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionHint {
+    /// The versions that suit.
+    pub versions: &'static str,
+    /// What the guess rests on: the id of the VMkernel's first world.
+    pub first_world: u64,
 }
 
 /// How sure it is which device holds a virtual disk.

@@ -1,11 +1,13 @@
 //! Timestamps of captures: `MM/DD/YYYY HH:MM:SS` in UTC, and what spreadsheets make of it.
 //!
 //! esxtop's stamps have one second of resolution [CAP-A]; a file saved again by Excel has lost
-//! the seconds (ten equal stamps in a row) or the date [CAP].
+//! the seconds (ten equal stamps in a row), the date, or the date and the hour, when its cells
+//! were shown as `mm:ss.0` [CAP].
 
 const SECOND_MS: i64 = 1_000;
 const MINUTE_MS: i64 = 60 * SECOND_MS;
-const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// How exact the stamps of a file are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +19,9 @@ pub enum Stamps {
     Minutes,
     /// Time without a date: days are counted from 1970-01-01.
     TimeOnly,
+    /// Minute and second without an hour (`22:42.0`): hours are counted from 1970-01-01, so two
+    /// samples must not lie more than an hour apart.
+    MinuteOfHour,
 }
 
 /// The instant of a timestamp cell in milliseconds since 1970-01-01 UTC, and how exact it is.
@@ -25,7 +30,8 @@ pub enum Stamps {
 pub fn parse_stamp(cell: &[u8]) -> Option<(i64, Stamps)> {
     let text = std::str::from_utf8(cell).ok()?.trim_matches(|c: char| c == '"' || c == ' ');
     let Some((date, time)) = text.split_once(' ') else {
-        return Some((time_of_day(text)?.0, Stamps::TimeOnly));
+        let of_hour = minute_of_hour(text).map(|time_ms| (time_ms, Stamps::MinuteOfHour));
+        return of_hour.or_else(|| Some((time_of_day(text)?.0, Stamps::TimeOnly)));
     };
     let (month, rest) = date.split_once('/')?;
     let (day, year) = rest.split_once('/')?;
@@ -53,14 +59,23 @@ fn time_of_day(text: &str) -> Option<(i64, bool)> {
         return None;
     }
     let millis = match seconds {
-        Some(text) => {
-            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-            let fraction = if fraction.is_empty() { 0 } else { thousandths(fraction)? };
-            number(whole, 60)? * SECOND_MS + fraction
-        }
+        Some(text) => seconds_of(text)?,
         None => 0,
     };
-    Some((hour * 60 * MINUTE_MS + minute * MINUTE_MS + millis, seconds.is_some()))
+    Some((hour * HOUR_MS + minute * MINUTE_MS + millis, seconds.is_some()))
+}
+
+/// `MM:SS.f`; without the fraction it would be an hour and a minute.
+fn minute_of_hour(text: &str) -> Option<i64> {
+    let (minute, second) = text.split_once(':').filter(|(_, second)| second.contains('.'))?;
+    Some(number(minute, 59)? * MINUTE_MS + seconds_of(second)?)
+}
+
+/// `SS[.fff]`.
+fn seconds_of(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let fraction = if fraction.is_empty() { 0 } else { thousandths(fraction)? };
+    Some(number(whole, 60)? * SECOND_MS + fraction)
 }
 
 fn thousandths(fraction: &str) -> Option<i64> {
@@ -102,11 +117,13 @@ fn date(days: i64) -> (i64, i64, i64) {
 
 /// Gives every sample of one file an instant of its own, as far as the stamps allow.
 ///
-/// Times without a date go on after midnight; equal stamps in a row are spread evenly over their
+/// Times without a date go on after midnight, those without an hour after the full hour; equal stamps in a row are spread evenly over their
 /// second or minute, the first run before its end, the others from its beginning.
 pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) {
-    if stamps == Stamps::TimeOnly {
-        count_days(times_ms);
+    match stamps {
+        Stamps::TimeOnly => unwrap(times_ms, DAY_MS),
+        Stamps::MinuteOfHour => unwrap(times_ms, HOUR_MS),
+        Stamps::Seconds | Stamps::Minutes => {}
     }
     let tick = if stamps == Stamps::Minutes { MINUTE_MS } else { SECOND_MS };
     let runs: Vec<usize> = times_ms.chunk_by(|a, b| a == b).map(<[i64]>::len).collect();
@@ -125,14 +142,15 @@ pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) {
     }
 }
 
-fn count_days(times_ms: &mut [i64]) {
-    let mut day_ms = 0;
+/// Adds a turn of the clock whenever it begins anew.
+fn unwrap(times_ms: &mut [i64], turn_ms: i64) {
+    let mut turns_ms = 0;
     let mut last = i64::MIN;
     for time in times_ms {
-        if *time + day_ms < last {
-            day_ms += DAY_MS;
+        if *time + turns_ms < last {
+            turns_ms += turn_ms;
         }
-        *time += day_ms;
+        *time += turns_ms;
         last = *time;
     }
 }
@@ -148,6 +166,12 @@ mod tests {
             ("\"04/26/2018 14:06:27\"", Some((1_524_751_587_000, Stamps::Seconds))),
             ("3/26/2015 22:42", Some((1_427_409_720_000, Stamps::Minutes))),
             ("22:42:26", Some((81_746_000, Stamps::TimeOnly))),
+            ("22:42:26.5", Some((81_746_500, Stamps::TimeOnly))),
+            ("22:42", Some((81_720_000, Stamps::TimeOnly))),
+            ("22:42.0", Some((1_362_000, Stamps::MinuteOfHour))),
+            ("59:59.9", Some((3_599_900, Stamps::MinuteOfHour))),
+            ("60:00.0", None),
+            (":.", None),
             ("01/01/1970 00:00:01.5", Some((1_500, Stamps::Seconds))),
             ("04/26/2018", None),
             ("13/26/2018 14:06:27", None),
@@ -171,6 +195,9 @@ mod tests {
         let mut night = [DAY_MS - 5_000, 0, 5_000];
         refine(&mut night, Stamps::TimeOnly);
         assert_eq!(night, [DAY_MS - 5_000, DAY_MS, DAY_MS + 5_000]);
+        let mut hours = [HOUR_MS - 5_000, 0, HOUR_MS - 10_000, 5_000];
+        refine(&mut hours, Stamps::MinuteOfHour);
+        assert_eq!(hours, [HOUR_MS - 5_000, HOUR_MS, 2 * HOUR_MS - 10_000, 2 * HOUR_MS + 5_000]);
     }
 
     proptest! {

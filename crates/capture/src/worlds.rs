@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Controller, Entity, EntityId, Kind, Recording};
 
-use crate::header::{Bus, split_virtual_disk};
+use crate::{
+    VersionHint,
+    header::{Bus, split_virtual_disk},
+};
 
 /// Names of helper worlds before the id of the leader world, and the adapter that they tell of
 /// [CAP-A]. LSI Logic SAS and Parallel have one name; both take 32 commands a disk.
@@ -31,9 +34,14 @@ pub(crate) struct Worlds {
     leaders: BTreeMap<String, String>,
     /// Types of SCSI adapters by group and bus.
     adapters: BTreeMap<(String, String), Controller>,
+    /// The least id of a world of the VMkernel.
+    first_world: Option<u64>,
     /// A world has a column for each counter; only the first is looked at.
     last: String,
 }
+
+/// The VMkernel's own group [CAP-A].
+const SYSTEM: &str = "system";
 
 impl Worlds {
     /// Takes note of a column that is not about disks.
@@ -65,6 +73,9 @@ impl Worlds {
         });
         let (group, rest) = known.or_else(|| rest.split_once(':'))?;
         let (world, name) = rest.split_once(':')?;
+        if group == SYSTEM {
+            self.first_world = self.first_world.into_iter().chain(world.parse().ok()).min();
+        }
         for (prefix, controller) in HELPERS {
             let Some(rest) = name.strip_prefix(prefix) else { continue };
             let (leader, bus) = rest.split_once(':').unwrap_or((rest, ""));
@@ -82,6 +93,19 @@ impl Worlds {
         let (world, name) = (parts.next()?, parts.next()?);
         self.leaders.entry(world.into()).or_insert_with(|| name.into());
         Some(())
+    }
+
+    /// What the id of the VMkernel's first world tells of the version: it was 32769 on a host with
+    /// 6.0, 65537 on one with 6.5, and ids from 2097152 on are of 6.7 and later [CAP, VSCSI].
+    pub(crate) fn version(&self) -> Option<VersionHint> {
+        let first_world = self.first_world?;
+        let versions = match first_world {
+            32_769 => "6.0",
+            65_537 => "6.5",
+            2_097_152.. => "6.7 or later",
+            _ => return None,
+        };
+        Some(VersionHint { versions, first_world })
     }
 
     /// Sets the VM or the process of every world and the adapter type of every virtual disk. A VM

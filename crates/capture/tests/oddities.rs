@@ -7,7 +7,7 @@ use std::io::Write;
 
 use capture::{Capture, Damage, Input, ReadOptions, Stamps, read_inputs};
 use common::{START_MS, differences, read_bytes, small_file, small_host, written};
-use counters::{Counter, Kind};
+use counters::{Counter, Entity, Kind, Recording};
 
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(Into::into).collect()
@@ -176,6 +176,129 @@ fn columns_that_come_twice_are_missing_or_are_new() {
 }
 
 #[test]
+fn utf_16_as_powershell_writes_it_is_read() {
+    let text = format!("\u{feff}{}", small_file().replace("web (old)", "Z\u{fc}rich \u{1f5fb}"));
+    let bytes = |unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<_>>();
+    for bytes in [bytes(u16::to_le_bytes), bytes(u16::to_be_bytes)] {
+        let capture = read_bytes(bytes.clone()).expect("readable");
+        let host = &capture.recordings[0];
+        assert!(host.find(Kind::Vm, "Z\u{fc}rich \u{1f5fb}").is_some() && host.len() == 3);
+        let odd = [bytes, vec![b'"']].concat();
+        assert_eq!(read_bytes(odd).expect("readable").report.files[0].damaged_rows, 0);
+    }
+}
+
+#[test]
+fn captures_one_behind_the_other_are_read_like_two_files() {
+    let with_vm = |host: &mut Recording| {
+        let vm = host.add_entity(Entity::new(Kind::Vm, "new".into()));
+        host.set_column(vm, Counter::Reads, vec![7.0; 3]);
+    };
+    for change in [|_: &mut Recording| (), with_vm] {
+        let mut second = small_host(3);
+        second.times_ms.iter_mut().for_each(|time| *time += 60_000);
+        change(&mut second);
+        let (a, b) = (small_file().into_bytes(), written(&second));
+        let joined = [a.clone(), b"a message of the shell ".to_vec(), b.clone()].concat();
+        let joined = read_bytes(joined).expect("readable");
+        let apart = [("a", a), ("b", b)].map(|(name, bytes)| Input::from_bytes(name, bytes));
+        let apart = read_inputs(apart.into(), &ReadOptions::default(), &mut |_, _| ());
+        let apart = apart.expect("readable");
+        assert_eq!(differences(&joined.recordings[0], &apart.recordings[0]), [""; 0]);
+        let file = &joined.report.files[0];
+        assert_eq!((file.further_headers, file.damaged_rows, file.rows), (1, 0, 8));
+    }
+    let many = small_file().lines().next().unwrap_or_default().to_owned() + "\n";
+    let error = read_bytes(many.repeat(1_002).into()).expect_err("too many").to_string();
+    assert_eq!(error, "test.csv:1001: holds more than 1000 headers; refused");
+}
+
+#[test]
+fn times_that_run_backwards_are_put_in_order_and_counted() {
+    let mut lines = lines(&small_file());
+    lines.swap(2, 4);
+    let capture = read_bytes((lines.join("\n") + "\n").into()).expect("readable");
+    let times = [START_MS, START_MS + 5_000, START_MS + 10_000];
+    assert_eq!(capture.recordings[0].times_ms, times);
+    assert_eq!(capture.report.files[0].backward_steps, 2);
+    lines.push(lines[2].clone());
+    let capture = read_bytes((lines.join("\n") + "\n").into()).expect("readable");
+    assert_eq!(capture.recordings[0].len(), 3);
+    assert_eq!(capture.report.hosts[0].repeated_samples, 1);
+}
+
+#[test]
+fn cells_that_hold_no_number_are_counted() {
+    let odd = ["1e999", "NaN", "inf", "-inf", "0x1f", "1;5", "1 000.5", "--1", "12a", "1.2.3"];
+    for cell in odd {
+        let text = small_file().replacen("\"1.50\"", &format!("\"{cell}\""), 1);
+        let capture = read_bytes(text.into()).expect("readable");
+        let file = &capture.report.files[0];
+        assert_eq!((file.bad_cells, file.damaged_rows, file.rows), (1, 0, 4), "{cell}");
+    }
+    for cell in ["1,234.5", "1,5"] {
+        let text = small_file().replacen("\"1.50\"", &format!("\"{cell}\""), 1);
+        let file = read_bytes(text.into()).expect("readable").report.files.remove(0);
+        assert_eq!((file.bad_cells, file.damaged_rows, file.rows), (0, 1, 3), "{cell}");
+    }
+    let text = small_file().replacen("\"1.50\"", "\"-1e308\"", 1);
+    let capture = read_bytes(text.into()).expect("readable");
+    assert_eq!(capture.report.files[0].bad_cells, 0);
+}
+
+#[test]
+fn a_file_with_objects_and_no_counter_that_is_known_is_read() {
+    let text =
+        "(PDH-CSV 4.0),\\\\h\\Physical Disk SCSI Device(naa.1)\\New\n03/02/2026 10:00:00,1\n";
+    let capture = read_bytes(text.into()).expect("readable");
+    let host = &capture.recordings[0];
+    assert_eq!((host.entities().len(), host.columns().count(), host.len()), (1, 0, 1));
+    assert_eq!(capture.report.files[0].unknown_columns.len(), 1);
+}
+
+/// A header of that many columns of one device each, twice if wanted, and a row.
+fn wide(columns: usize, name: impl Fn(usize) -> String) -> Vec<u8> {
+    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    for column in 0..columns {
+        text += &format!(",\"\\\\h\\Physical Disk SCSI Device({})\\Reads/sec\"", name(column));
+    }
+    for second in 0..2 {
+        text += &format!("\n\"03/02/2026 10:00:0{second}\"{}", ",\"1.00\"".repeat(columns));
+    }
+    text.into_bytes()
+}
+
+#[test]
+fn wide_files_and_long_lines_are_read() {
+    let all = |capture: Result<Capture, capture::Error>| {
+        let capture = capture.expect("readable");
+        (capture.recordings[0].columns().count(), capture.report.files[0].duplicate_columns)
+    };
+    let of_its_own = |column: usize| format!("naa.{column}");
+    assert_eq!(all(read_bytes(wide(100_000, of_its_own))), (100_000, 0));
+    assert_eq!(all(read_bytes(wide(200_000, |_| "naa.1".into()))), (1, 199_999));
+    let header = wide(60_000, of_its_own).split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
+    let capture = read_bytes(header.unwrap_or_default()).expect("a header alone");
+    assert_eq!((capture.recordings[0].len(), capture.report.files[0].columns), (0, 60_000));
+}
+
+#[test]
+fn a_file_cut_shorter_while_it_is_read_ends_early() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("esx01.csv");
+    // Two blocks of the reader, of which the second is blank.
+    std::fs::write(&path, small_file() + &"\n".repeat(40 << 20)).expect("a temporary file");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("the file");
+    let mut cut = |_, _| file.set_len(100).expect("it is cut");
+    let capture = capture::read(&[path], &ReadOptions::default(), &mut cut).expect("its begin");
+    let why = capture.report.files[0].ended_early.as_deref();
+    assert_eq!(
+        (why, capture.recordings[0].len()),
+        (Some("the file was cut shorter while it was read"), 3)
+    );
+}
+
+#[test]
 fn names_in_latin_1_are_read() {
     let text = small_file().replace("web (old)", "Z\u{fc}rich (alt)");
     let bytes: Vec<u8> = text.chars().map(|c| c as u8).collect();
@@ -243,7 +366,18 @@ fn what_is_no_capture_is_refused_with_a_reason() {
         ("empty", vec![], "test.csv:1: the file is empty; expected the header of esxtop -b"),
         ("blank", b" \n\n".to_vec(), "test.csv:1: the file is empty"),
         ("binary", vec![0, 1, 2, 3], "test.csv:1: the file is binary"),
-        ("UTF-16", vec![0xff, 0xfe, b'"', 0], "test.csv:1: the file is UTF-16 text"),
+        ("NULs", vec![0; 1 << 20], "test.csv:1: the file is binary"),
+        ("UTF-16", vec![0xff, 0xfe, b'"', 0], "test.csv:1: this is no esxtop capture"),
+        (
+            "semicolons",
+            b"\"(PDH-CSV 4.0) (UTC)(0)\";\"\\\\h\\Memory\\Kernel MBytes\"\n".to_vec(),
+            "test.csv:1: its cells are separated by semicolons",
+        ),
+        (
+            "tabs",
+            b"(PDH-CSV 4.0) (UTC)(0)\t\\\\h\\Memory\\Kernel MBytes\n".to_vec(),
+            "test.csv:1: its cells are separated by tabs",
+        ),
         ("no header", rows.into_bytes(), "test.csv:1: the file has rows and no header"),
         ("other", b"a,b\n1,2\n".to_vec(), "test.csv:1: this is no esxtop capture"),
         (

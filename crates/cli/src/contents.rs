@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use capture::{
-    Because, Capture, FileReport, HostInfo, HostReport, Metric, RecordCommand, VscsiHistogram,
-    format_stamp,
+    Because, Capture, FileReport, HostInfo, HostReport, Metric, RecordCommand, Stamps,
+    VscsiHistogram, format_stamp,
 };
 use counters::{Direction, Recording};
 
@@ -51,12 +51,39 @@ fn file(report: &FileReport) -> String {
         let _ = writeln!(out, "  {} twice", counted(report.duplicate_columns, "column"));
     }
     if report.text_before_header.is_some() {
-        out.push_str("  text before the header, left out\n");
+        out.push_str("  text before a header, left out\n");
+    }
+    for line in oddities_of_time(report) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if let Some(hint) = report.version {
+        let id = hint.first_world;
+        let _ = writeln!(out, "  ESXi {}, for its first world has the id {id}", hint.versions);
     }
     for (name, number) in report.unknown_columns.iter().take(UNKNOWN) {
         let _ = writeln!(out, "  not understood: {} ({})", clean(name), whole(*number as f64));
     }
     out
+}
+
+/// What is unusual about the times of a file, and what was made of it.
+fn oddities_of_time(report: &FileReport) -> Vec<String> {
+    let stamps = match report.stamps {
+        Stamps::Seconds => None,
+        Stamps::Minutes => Some("times without seconds: rows are spread evenly over their minute"),
+        Stamps::TimeOnly => Some("times without a date: days are counted from 1970-01-01"),
+        Stamps::MinuteOfHour => {
+            Some("times without date and hour: hours are counted from 1970-01-01 00:00")
+        }
+    };
+    let further = usize::try_from(report.further_headers).unwrap_or(usize::MAX);
+    let counts = [
+        (further, "more header", "between the rows: captures one behind the other, joined in time"),
+        (report.backward_steps, "step", "back in time: rows are put in the order of time"),
+    ];
+    let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
+    let counts = counts.map(|(number, what, then)| format!("{} {then}", counted(number, what)));
+    stamps.map(str::to_owned).into_iter().chain(counts).collect()
 }
 
 fn of_host(host: &HostInfo) -> String {
