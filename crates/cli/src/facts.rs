@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use capture::{Esxcli, parse_esxcli};
-use diagnose::{DeviceFacts, Facts};
+use diagnose::{Facts, PathFacts};
 
 use crate::{Result, captures};
 
@@ -17,22 +17,71 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
     Ok(facts)
 }
 
-/// Adds what an output says. Path policies and parameters say nothing of limits by themselves.
+/// Adds what an output says to what others said of the same devices.
 fn add(facts: &mut Facts, output: Esxcli) {
     match output {
-        Esxcli::Devices(devices) => facts.devices.extend(devices.into_iter().map(|device| {
-            let known = DeviceFacts {
-                max_queue_depth: device.max_queue_depth,
-                dsnro: device.dsnro,
-                is_protocol_endpoint: device.is_vvol_pe.unwrap_or(false),
-                queue_full_sample_size: device.queue_full_sample_size,
-            };
-            (device.name, known)
-        })),
+        Esxcli::Devices(devices) => {
+            for device in devices {
+                let known = facts.devices.entry(device.name).or_default();
+                known.max_queue_depth = device.max_queue_depth;
+                known.dsnro = device.dsnro;
+                known.is_protocol_endpoint = device.is_vvol_pe.unwrap_or(false);
+                known.queue_full_sample_size = device.queue_full_sample_size;
+            }
+        }
+        Esxcli::Nmp(devices) => {
+            for device in devices {
+                facts.devices.entry(device.name).or_default().paths = Some(PathFacts {
+                    policy: device.psp.unwrap_or_default(),
+                    round_robin_iops: device.round_robin_iops,
+                    working: device.working_paths.len(),
+                });
+            }
+        }
         Esxcli::Adapters(adapters) => {
             let drivers = adapters.into_iter().map(|adapter| (adapter.name, adapter.driver));
             facts.drivers.extend(drivers);
         }
-        Esxcli::Nmp(_) | Esxcli::Parameters(_) => {}
+        Esxcli::Parameters(parameters) => {
+            let set = parameters.into_iter().filter_map(|each| Some((each.name, each.value?)));
+            facts.parameters.extend(set);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: &str = "naa.1\n   Devfs Path: /vmfs/devices/disks/naa.1\n   \
+        Device Max Queue Depth: 64\n   No of outstanding IOs with competing worlds: 32\n";
+    const NMP: &str = "naa.1\n   Path Selection Policy: VMW_PSP_FIXED\n   \
+        Working Paths: vmhba2:C0:T0:L1\n";
+    const PARAMETERS: &str = "Name           Type  Value  Description\n\
+        -------------  ----  -----  -----------\n\
+        ql2xmaxqdepth  int   128    Maximum queue depth\n\
+        ql2xloginto    int          Login timeout\n";
+
+    fn facts(texts: [&str; 2]) -> Facts {
+        let mut facts = Facts::default();
+        texts.map(|text| add(&mut facts, parse_esxcli("esxcli.txt", text).unwrap()));
+        facts
+    }
+
+    #[test]
+    fn outputs_add_up_in_any_order() {
+        for texts in [[DEVICE, NMP], [NMP, DEVICE]] {
+            let device = facts(texts).devices["naa.1"].clone();
+            assert_eq!((device.max_queue_depth, device.dsnro), (Some(64), Some(32)));
+            let paths = device.paths.unwrap();
+            assert_eq!((paths.policy.as_str(), paths.working), ("VMW_PSP_FIXED", 1));
+        }
+    }
+
+    #[test]
+    fn parameters_that_nobody_set_are_none() {
+        let facts = facts([PARAMETERS, DEVICE]);
+        assert_eq!(facts.parameters.len(), 1);
+        assert_eq!(facts.parameters["ql2xmaxqdepth"], "128");
     }
 }

@@ -95,41 +95,24 @@ pub(crate) fn raise_driver_depth(
     facts: &Facts,
 ) -> Change {
     let adapters = host.adapters_of(device);
-    let known = adapters.iter().find_map(|adapter| facts.drivers.get(*adapter));
-    let known = known.and_then(|module| drivers::by_module(module));
-    let candidates = known.map_or_else(|| drivers::plausible(from), |driver| vec![driver]);
+    let module = adapters.iter().find_map(|adapter| facts.drivers.get(*adapter));
     let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
-    let depth = |driver: &Driver| to.min(driver.max);
-    let esxcli = |d: &Driver| {
-        format!(
-            "esxcli system module parameters set -m {} -p {}={}",
-            d.module,
-            d.parameter,
-            depth(d)
-        )
-    };
+    let candidates = drivers::candidates(from, module.map(String::as_str), facts);
+    if candidates.is_empty() {
+        return spread_devices(&adapters, module.map_or("its driver", String::as_str), from);
+    }
+    let set = |driver: &Driver| format!("{}={}", driver.parameter, to.min(driver.max));
+    let esxcli =
+        |d: &Driver| format!("esxcli system module parameters set -m {} -p {}", d.module, set(d));
     let powercli = |d: &Driver| {
-        format!(
-            "$esxcli.system.module.parameters.set.Invoke(@{{module='{}'; parameterstring='{}={}'}})",
-            d.module,
-            d.parameter,
-            depth(d)
-        )
-    };
-    let which = if known.is_some() {
-        String::new()
-    } else {
-        let names = candidates.iter().map(|d| format!("{} is {}", d.module, d.what));
-        format!(
-            " Type one line only, that of the driver which `esxcli storage core adapter list` \
-             shows: {}.",
-            names.collect::<Vec<_>>().join(", ")
-        )
+        let arguments = format!("module='{}'; parameterstring='{}'", d.module, set(d));
+        format!("$esxcli.system.module.parameters.set.Invoke(@{{{arguments}}})")
     };
     Change {
         what: format!(
             "Raise the depth that the driver of {adapters} gives each device from {from} to {to}.\
-             {which}"
+             {}",
+            which_line(&candidates, module.is_some(), from, facts)
         ),
         esxcli: candidates.iter().map(esxcli).collect(),
         powercli: std::iter::once(get_esxcli(host))
@@ -144,6 +127,90 @@ pub(crate) fn raise_driver_depth(
         undo: format!("The same line with {from} instead, and a reboot"),
         simulated: None,
     }
+}
+
+/// Which of the lines to type, unless there is one only; and that a depth which is set and not in
+/// force waits for a reboot.
+fn which_line(candidates: &[Driver], is_known: bool, from: u32, facts: &Facts) -> String {
+    let pending = candidates.iter().find_map(|driver| {
+        let set = facts.depth_set(driver.parameter).filter(|set| *set != from)?;
+        Some(format!(
+            " {} is set to {set} already: that is not in force, so a reboot may be all it takes.",
+            driver.parameter
+        ))
+    });
+    if is_known || pending.is_some() {
+        return pending.unwrap_or_default();
+    }
+    let names: Vec<_> = candidates.iter().map(|d| format!("{} is {}", d.module, d.what)).collect();
+    format!(
+        " Type one line only, that of the driver which `esxcli storage core adapter list` shows: \
+         {}.",
+        names.join(", ")
+    )
+}
+
+/// What is left where the depth is the hardware's own.
+fn spread_devices(adapters: &str, driver: &str, depth: u32) -> Change {
+    look(
+        format!(
+            "The depth of {depth} that {driver} of {adapters} gives a device is none that can be \
+             set: spread the VMs over more devices, or move them to faster ones."
+        ),
+        vec!["esxcli storage core adapter list".into()],
+    )
+    .risking("Moving disks loads both devices.", "Move them back")
+}
+
+/// Lets a device use all its paths alike, where its policy is known not to: one path at a time, or
+/// 1,000 commands before the next one [ELA 2016-03, BB].
+pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<Change> {
+    let name = device.flow.name;
+    let paths = facts.device(name).paths.filter(|_| device.paths.len() > 1)?;
+    let round_robin = "VMW_PSP_RR";
+    let (what, line, undo, powercli) = if paths.policy == round_robin {
+        let iops = paths.round_robin_iops.filter(|iops| *iops > 1)?;
+        let line = |iops| {
+            format!(
+                "esxcli storage nmp psp roundrobin deviceconfig set -d {} -t iops -I {iops}",
+                shell(name)
+            )
+        };
+        let what = format!(
+            "Let round robin take the next path after every command of {name} instead of every \
+             {iops}: most arrays ask for that."
+        );
+        let arguments = format!("device={}; type='iops'; iops=1", powershell(name));
+        let powercli =
+            format!("$esxcli.storage.nmp.psp.roundrobin.deviceconfig.set.Invoke(@{{{arguments}}})");
+        (what, line(1), line(iops), powercli)
+    } else {
+        if paths.working > 1 {
+            return None;
+        }
+        let line = |policy: &str| {
+            format!("esxcli storage nmp device set -d {} -P {}", shell(name), shell(policy))
+        };
+        let what = format!(
+            "{name} uses one of its {} paths at a time ({}): let it use all that are active, if \
+             the array's vendor allows round robin.",
+            device.paths.len(),
+            paths.policy
+        );
+        let arguments = format!("device={}; psp='{round_robin}'", powershell(name));
+        let powercli = format!("$esxcli.storage.nmp.device.set.Invoke(@{{{arguments}}})");
+        (what, line(round_robin), line(&paths.policy), powercli)
+    };
+    Some(Change {
+        what,
+        esxcli: vec![line],
+        powercli: vec![get_esxcli(host), powercli],
+        guest: Vec::new(),
+        effect: Effect::AtOnce,
+        risk: "Paths that are not optimized must not be among the active ones.".into(),
+        undo,
+        simulated: None,
+    })
 }
 
 /// Raises the depth of PVSCSI disks inside the guest [KB-PV].

@@ -3,6 +3,8 @@
 //! A capture does not say which driver an adapter has, but a depth that nobody changed is its
 //! driver's default, and that narrows it down. The table is section 3 of the reference.
 
+use crate::Facts;
+
 /// A driver and its depth parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Driver {
@@ -59,36 +61,52 @@ const DRIVERS: [Driver; 6] = [
     },
 ];
 
-/// The driver of that module name; `None` for one whose depth cannot be set.
-pub(crate) fn by_module(module: &str) -> Option<Driver> {
-    DRIVERS.into_iter().find(|driver| driver.module == module)
-}
+/// Depths of hardware that cannot be set: AHCI, Smart Array, USB, local NVMe [CAP-A, CAP-B, LIST8].
+const FIXED: [u32; 4] = [31, 28, 1, 1023];
 
-/// The drivers that come with this depth; all of them when none does.
-pub(crate) fn plausible(depth: u32) -> Vec<Driver> {
-    let mut fitting: Vec<_> = DRIVERS.into_iter().filter(|d| d.default == depth).collect();
-    if fitting.is_empty() {
-        fitting.extend(DRIVERS);
+/// The drivers that a device of this depth may have: the one of that module, one whose parameter
+/// is known to be set, those that come with the depth, or all; none when it cannot be set.
+pub(crate) fn candidates(depth: u32, module: Option<&str>, facts: &Facts) -> Vec<Driver> {
+    let those = |fits: &dyn Fn(&Driver) -> bool| -> Vec<Driver> {
+        DRIVERS.into_iter().filter(fits).collect()
+    };
+    if let Some(module) = module {
+        return those(&|driver| driver.module == module);
     }
-    fitting
+    let set = those(&|driver| facts.depth_set(driver.parameter).is_some());
+    let untouched = those(&|driver| driver.default == depth);
+    match (set.is_empty(), untouched.is_empty()) {
+        (false, _) => set,
+        (true, false) => untouched,
+        (true, true) if FIXED.contains(&depth) => Vec::new(),
+        (true, true) => DRIVERS.to_vec(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_untouched_depth_names_the_drivers() {
-        let modules = |depth| plausible(depth).iter().map(|d| d.module).collect::<Vec<_>>();
-        assert_eq!(modules(32), ["nfnic", "fnic", "lpfc", "bfa"]);
-        assert_eq!(modules(64), ["qlnativefc"]);
-        assert_eq!(modules(128), ["iscsi_vmk"]);
-        assert_eq!(modules(96).len(), DRIVERS.len());
+    fn modules(depth: u32, module: Option<&str>, facts: &Facts) -> Vec<&'static str> {
+        candidates(depth, module, facts).iter().map(|driver| driver.module).collect()
     }
 
     #[test]
-    fn a_known_module_is_found() {
-        assert_eq!(by_module("fnic").map(|d| d.parameter), Some("fnic_max_qdepth"));
-        assert_eq!(by_module("vmw_ahci"), None);
+    fn an_untouched_depth_names_the_drivers() {
+        let facts = Facts::default();
+        assert_eq!(modules(32, None, &facts), ["nfnic", "fnic", "lpfc", "bfa"]);
+        assert_eq!(modules(64, None, &facts), ["qlnativefc"]);
+        assert_eq!(modules(128, None, &facts), ["iscsi_vmk"]);
+        assert_eq!(modules(96, None, &facts).len(), DRIVERS.len());
+        assert!(modules(31, None, &facts).is_empty());
+    }
+
+    #[test]
+    fn what_is_known_decides() {
+        let mut facts = Facts::default();
+        assert_eq!(modules(64, Some("fnic"), &facts), ["fnic"]);
+        assert!(modules(64, Some("vmw_ahci"), &facts).is_empty());
+        facts.parameters.insert("lpfc_lun_queue_depth".into(), "64".into());
+        assert_eq!(modules(64, None, &facts), ["lpfc"]);
     }
 }

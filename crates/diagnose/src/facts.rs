@@ -16,6 +16,19 @@ pub struct DeviceFacts {
     pub is_protocol_endpoint: bool,
     /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
     pub queue_full_sample_size: Option<u32>,
+    /// How its paths are used.
+    pub paths: Option<PathFacts>,
+}
+
+/// What esxcli says of the paths of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathFacts {
+    /// `Path Selection Policy`: `VMW_PSP_RR`, `VMW_PSP_FIXED`, `VMW_PSP_MRU`.
+    pub policy: String,
+    /// Commands after which round robin takes the next path.
+    pub round_robin_iops: Option<u32>,
+    /// How many `Working Paths` there are.
+    pub working: usize,
 }
 
 /// What esxcli says of a host.
@@ -27,12 +40,19 @@ pub struct Facts {
     pub devices: BTreeMap<String, DeviceFacts>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
+    /// The module parameters that somebody set, by name: `ql2xmaxqdepth` is `128`.
+    pub parameters: BTreeMap<String, String>,
 }
 
 impl Facts {
     /// What is known of a device.
     pub(crate) fn device(&self, name: &str) -> DeviceFacts {
         self.devices.get(name).cloned().unwrap_or_default()
+    }
+
+    /// The value that somebody set a driver's depth to. It is in force after the next reboot [S0].
+    pub(crate) fn depth_set(&self, parameter: &str) -> Option<u32> {
+        self.parameters.get(parameter)?.trim().parse().ok()
     }
 
     /// Whether DSNRO is one value for the host (to 5.1) instead of one for each device [S1].

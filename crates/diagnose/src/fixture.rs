@@ -12,6 +12,7 @@ type Series<T> = Box<dyn Fn(usize) -> T>;
 pub(crate) struct Bench {
     samples: usize,
     devices: Vec<DeviceBench>,
+    worlds: bool,
     paths: usize,
     path_share: Box<dyn Fn(usize, usize) -> f64>,
     adapter_wait_ms: f64,
@@ -47,6 +48,7 @@ impl Bench {
         Self {
             samples,
             devices: Vec::new(),
+            worlds: true,
             paths: 1,
             path_share: Box::new(|_, _| 1.0),
             adapter_wait_ms: 0.0,
@@ -74,6 +76,11 @@ impl Bench {
             counters: Vec::new(),
         });
         self.devices.last_mut().unwrap()
+    }
+
+    /// Leaves the rows of worlds out.
+    pub(crate) fn without_worlds(&mut self) {
+        self.worlds = false;
     }
 
     pub(crate) fn paths(&mut self, paths: usize) -> &mut Self {
@@ -368,10 +375,12 @@ impl VmBench {
         let vm = recording.find(Kind::Vm, &self.name);
         let vm =
             vm.unwrap_or_else(|| recording.add_entity(Entity::new(Kind::Vm, self.name.clone())));
-        let mut world = Entity::new(Kind::World, format!("{}-{}", device.name, vm.0));
-        (world.device, world.vm) = (Some(row), Some(vm));
-        let world = recording.add_entity(world);
-        device.record_queue(bench, recording, world, &|sample| self.io(sample));
+        if bench.worlds {
+            let mut world = Entity::new(Kind::World, format!("{}-{}", device.name, vm.0));
+            (world.device, world.vm) = (Some(row), Some(vm));
+            let world = recording.add_entity(world);
+            device.record_queue(bench, recording, world, &|sample| self.io(sample));
+        }
         let mut disk = Entity::new(Kind::VirtualDisk, format!("{}:scsi0:{}", self.name, self.slot));
         (disk.device, disk.vm, disk.controller) = (Some(row), Some(vm), self.controller);
         let disk = recording.add_entity(disk);

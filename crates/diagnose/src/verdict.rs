@@ -32,11 +32,14 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
     }
 }
 
+/// From which confidence on aborts are a fault rather than the end of something.
+pub(crate) const SURE_FAULT: f64 = 0.8;
+
 /// Faults first, then what costs time, then what is the next limit once that is gone.
 const fn rank(finding: &Finding) -> u8 {
     match finding.cause {
         Cause::Silence | Cause::PathDown => 0,
-        Cause::Aborts if finding.window.samples > 1 => 0,
+        Cause::Aborts if finding.confidence >= SURE_FAULT => 0,
         Cause::Aborts => 2,
         Cause::VirtualDiskCap | Cause::VirtualAdapterCap => 2,
         Cause::Splitting => 3,

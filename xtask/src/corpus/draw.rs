@@ -27,7 +27,7 @@ impl Draw {
     }
 
     /// A number from 0 up to below 1.
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 

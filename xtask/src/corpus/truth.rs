@@ -137,13 +137,13 @@ impl Inside<'_> {
 
     /// DAVG that is surely slow: the next step of the thresholds of flash [DRILL], and what the size
     /// of the commands may cost.
-    fn surely_slow_ms(&self, device: usize, entity: EntityId) -> f64 {
+    fn surely_slow_ms(&self, device: usize, entity: EntityId, sample: usize) -> f64 {
         const NEXT_STEP: f64 = 2.0;
         let limit = self.shown_limit(device, entity, Threshold::DavgMs);
-        let sum = |counter| (0..self.samples).map(|s| self.at(entity, counter, s)).sum::<f64>();
-        let mib = sum(Counter::MbRead) + sum(Counter::MbWritten);
-        let seconds = mib / sum(Counter::Commands).max(1.0) / Threshold::TransferMib.info().flash;
         let steps = if limit < Threshold::DavgMs.info().classic { NEXT_STEP } else { 1.0 };
+        let at = |counter| self.at(entity, counter, sample);
+        let mib = at(Counter::MbRead) + at(Counter::MbWritten);
+        let seconds = mib / at(Counter::Commands).max(1.0) / Threshold::TransferMib.info().flash;
         steps * limit + 1000.0 * seconds
     }
 
@@ -286,15 +286,16 @@ impl Inside<'_> {
     }
 
     fn slow(&self, device: usize, entity: EntityId) -> Option<bool> {
-        let slow = |limit: f64| {
+        let slow = |limit: &dyn Fn(usize) -> f64| {
             self.ratios(|sample| {
                 let davg = self.at(entity, Counter::DriverLatency, sample);
                 let in_flight = self.at(entity, Counter::Commands, sample) * davg / 1000.0;
-                (davg / limit).min(in_flight)
+                (davg / limit(sample)).min(in_flight)
             })
         };
-        let shown = slow(self.surely_slow_ms(device, entity));
-        shown.or(slow(self.limit(device, Threshold::DavgMs)).map(|_| false))
+        let shown = slow(&|sample| self.surely_slow_ms(device, entity, sample));
+        let limit = self.limit(device, Threshold::DavgMs);
+        shown.or(slow(&|_| limit).map(|_| false))
     }
 
     fn aborted(&self, entity: EntityId, limit: f64) -> Option<bool> {

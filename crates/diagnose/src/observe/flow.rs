@@ -107,10 +107,10 @@ impl<'a> Flow<'a> {
         if rate > 0.0 { megabytes * 1024.0 / rate } else { 0.0 }
     }
 
-    /// What its size alone may cost a command: the time to move it at `mib_per_s`.
+    /// What the size of its commands alone may cost: the time to move one at `mib_per_s`.
     #[must_use]
-    pub fn transfer_ms(&self, samples: &[usize], mib_per_s: f64) -> f64 {
-        let transfer_ms = self.size_kib(samples) / 1024.0 / mib_per_s * 1000.0;
+    pub fn transfer_ms(&self, sample: usize, mib_per_s: f64) -> f64 {
+        let transfer_ms = 1000.0 * self.mib_per_s(sample) / self.rate(sample) / mib_per_s;
         if transfer_ms.is_finite() { transfer_ms } else { 0.0 }
     }
 

@@ -233,14 +233,13 @@ impl<'a> Device<'a> {
     /// DAVG from which the device is slow. Large commands may take the time to move them; and what
     /// is held for flash by its quick samples may be a cache before disks, so it must be far slower
     /// than it is itself, up to the next step of the published thresholds: 5, 10, 20 ms [DRILL].
-    pub(crate) fn slow_ms(&self) -> f64 {
+    pub(crate) fn slow_ms(&self, sample: usize) -> f64 {
         const FAR: f64 = 10.0;
         const NEXT_STEP: f64 = 2.0;
         let least = self.limits.get(Threshold::DavgMs);
         let guessed = self.quickest_ms < self.limits.get(Threshold::FlashMs);
         let most = if guessed { NEXT_STEP * least } else { least };
-        let transfer_ms =
-            self.flow.transfer_ms(&self.busy, self.limits.get(Threshold::TransferMib));
+        let transfer_ms = self.flow.transfer_ms(sample, self.limits.get(Threshold::TransferMib));
         (FAR * self.quickest_ms).max(least).min(most) + transfer_ms
     }
 

@@ -118,6 +118,7 @@ impl Device<'_> {
             let counts = limit(Threshold::KavgMs).min(part * self.flow.davg(sample));
             self.slot_wait_ms(sample) >= counts && waiting(sample) >= limit(Threshold::Waiting)
         })?;
+        let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
         let competitors = self.competitors(&spell.samples);
@@ -134,6 +135,15 @@ impl Device<'_> {
             caught: spell.share(|sample| self.queue.is_caught_full(sample)),
             spell,
         })
+    }
+
+    /// A queue that is full at two limits hurts where it is the shorter one; the spell there, when
+    /// there is more of it than a sample.
+    fn at_the_lower_limit(&self, spell: Spell) -> Spell {
+        let Motion::TwoLevels { low, .. } = self.motion() else { return spell };
+        let samples = spell.samples.iter().copied();
+        let lower: Vec<usize> = samples.filter(|s| self.queue.dqlen.at(*s) == Some(low)).collect();
+        if lower.len() > 1 { Spell { samples: lower, ..spell } } else { spell }
     }
 
     /// The limit in force in most of the samples in which it is reached.

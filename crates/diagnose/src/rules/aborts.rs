@@ -1,5 +1,8 @@
 //! Aborts and resets: a guest waited so long that it gave a command up (Windows after 60 s), or
 //! somebody reset a device [ELA 6.4].
+//!
+//! Aborts also end the commands of a VM or a host that is reset. Then nobody waited before: the
+//! load breaks off in one sample, at its usual latency.
 
 use super::{Case, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Spell, Threshold, largest};
@@ -18,6 +21,20 @@ fn is_farewell(device: &Device<'_>, sample: usize) -> bool {
     rate(sample + 1).is_some_and(|after| after < GONE * before)
 }
 
+/// Whether commands were cut off rather than waited for: in this sample alone the load breaks off,
+/// and the one before was answered as fast as ever.
+fn is_cut(device: &Device<'_>, sample: usize, limit: f64) -> bool {
+    const BROKEN: f64 = 0.5;
+    const PATIENCE_MS: f64 = 1_000.0;
+    let Some(before) = sample.checked_sub(1) else { return false };
+    let aborts = |sample: usize| device.faults.aborts.or_zero(sample);
+    let alone = aborts(before) < limit && aborts(sample + 1) < limit;
+    let flow = &device.flow;
+    let waited = flow.gavg(before).max(flow.gavg(sample)) >= PATIENCE_MS;
+    let (rate, usual) = (flow.rate(sample), flow.rate(before));
+    alone && !waited && usual > 0.0 && rate <= BROKEN * usual
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding> {
     let faults = &device.faults;
     let limit = device.limits.get(Threshold::AbortsPerSecond);
@@ -29,18 +46,28 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let name = device.flow.name;
     let (aborts, resets) =
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
+    let is_cut = spell.samples.iter().all(|&sample| is_cut(device, sample, limit));
     let mut finding = case.finding(Cause::Aborts, name, &spell);
     finding.sentence = format!(
-        "Commands on {name} are given up: up to {} aborts and {} resets a second.",
+        "Commands on {name} are given up: up to {} aborts and {} resets a second{}.",
         number(aborts),
-        number(resets)
+        number(resets),
+        if is_cut {
+            ", at once and after no wait, as when VMs or their host are reset"
+        } else {
+            ""
+        }
     );
     finding.evidence = vec![
         Evidence::new("aborts per second, at most", aborts, "1/s"),
         Evidence::new("resets per second, at most", resets, "1/s"),
         Evidence::new("GAVG", device.flow.per_command(&spell.samples, crate::Flow::gavg), "ms"),
     ];
-    finding.confidence = if spell.samples.len() > 1 { 0.95 } else { 0.8 };
+    finding.confidence = match (is_cut, spell.samples.len()) {
+        (true, _) => 0.4,
+        (false, 1) => 0.8,
+        (false, _) => 0.95,
+    };
     finding.raise_confidence = vec!["The aborted commands in vmkernel.log name path and VM".into()];
     finding.sufferers = device.tenants(&spell.samples);
     finding.changes = vec![changes::look(
@@ -58,6 +85,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
 
 #[cfg(test)]
 mod tests {
+    use crate::verdict::SURE_FAULT;
     use counters::Counter;
 
     use crate::{Cause, Facts, fixture::Bench};
@@ -70,5 +98,20 @@ mod tests {
         device.vm("a").iops(500.0).davg(1.0);
         let finding = bench.only(Cause::Aborts, &Facts::default());
         assert_eq!((finding.window.samples, finding.evidence[0].value), (1, 6.0));
+        assert!(finding.confidence >= SURE_FAULT);
+    }
+
+    #[test]
+    fn commands_cut_off_by_a_reset_do_not_head_the_verdict() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        let is_reset = |sample: usize| sample == 4 || sample == 8;
+        device.counter(Counter::Aborts, move |s| if is_reset(s) { 100.0 } else { 0.0 });
+        let rate = move |sample: usize| if is_reset(sample) { 0.0 } else { 3_000.0 };
+        device.vm("a").iops_when(rate).davg(10.0).kavg(10.0);
+        let findings = bench.findings();
+        assert_eq!(findings[0].cause, Cause::DeviceDepth);
+        let aborts = findings.iter().find(|finding| finding.cause == Cause::Aborts).unwrap();
+        assert!(aborts.confidence < SURE_FAULT && aborts.sentence.contains("are reset"));
     }
 }

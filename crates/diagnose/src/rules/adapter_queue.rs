@@ -60,7 +60,10 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
         finding.raise_confidence = vec!["AQLEN, which only `esxtop -b -a` records".into()];
     }
     finding.causers = causers(&devices, &spell);
+    let policies =
+        devices.iter().filter_map(|device| changes::use_all_paths(case.host, device, case.facts));
     finding.changes = fix(flow.name);
+    finding.changes.extend(policies.take(MOST));
     finding.do_not = vec![
         "Do not raise the depth of devices behind this adapter: together they already send more \
          than it takes."
@@ -69,9 +72,11 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     Some(finding)
 }
 
+/// Devices and VMs that are named.
+const MOST: usize = 5;
+
 /// The VMs that send most through the adapter's devices.
 fn causers(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
-    const MOST: usize = 5;
     let mut vms: Vec<_> =
         devices.iter().flat_map(|device| device.tenants(&spell.samples)).collect();
     vms.sort_by(|a, b| b.slots.total_cmp(&a.slots));

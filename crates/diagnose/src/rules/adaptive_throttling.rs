@@ -44,11 +44,18 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
     if device.faults.failed.is_there() {
         finding.evidence.push(Evidence::new("failed commands per second", failed, "1/s"));
     }
-    finding.confidence = if halves_and_climbs(&depths) { 0.85 } else { 0.65 } * spell.weight();
-    finding.raise_confidence = vec![
-        format!("\"Queue Full Sample Size\" above 0 in `{}`", changes::list_device(name)),
-        "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
-    ];
+    let is_known = case.facts.device(name).queue_full_sample_size.is_some();
+    let certainty = match (is_known, halves_and_climbs(&depths)) {
+        (true, _) => 0.95,
+        (false, true) => 0.85,
+        (false, false) => 0.65,
+    };
+    finding.confidence = certainty * spell.weight();
+    finding.raise_confidence = vec!["TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into()];
+    if !is_known {
+        let line = "\"Queue Full Sample Size\" above 0 in";
+        finding.raise_confidence.insert(0, format!("{line} `{}`", changes::list_device(name)));
+    }
     finding.sufferers = device.tenants(samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
     finding.changes = vec![changes::look(

@@ -60,6 +60,8 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let vms = || device.worlds.iter().filter(|world| !world.is_system);
     vms().find_map(|world| {
         let (spell, davg) = flat_and_slow(case, device, &world.flow)?;
+        let is_held =
+            is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell));
         let others = vms().filter(|other| other.owner != world.owner);
         let faster = others
             .filter(|other| other.flow.mean_rate(&spell.samples) > 0.0)
@@ -67,7 +69,13 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             .filter(|(_, other)| *other > 0.0 && other * CONTRAST <= davg)
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
         let (flow, vm) = (&world.flow, Some(world.owner));
-        Some(Held { flow, vm, spell, faster: (faster.0.into(), faster.1), certainty: 0.88 })
+        is_held.then_some(Held {
+            flow,
+            vm,
+            spell,
+            faster: (faster.0.into(), faster.1),
+            certainty: 0.88,
+        })
     })
 }
 
@@ -79,11 +87,12 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let rate = device.flow.mean_rate(&spell.samples);
     let own = (device.quickest_ms * CONTRAST <= davg)
         .then(|| ("the same device under less load".into(), device.quickest_ms));
-    let is_narrow = own.is_some() && is_narrow(device, rate);
-    let faster = own.or_else(|| faster_peer(case, device, &spell, davg))?;
-    let is_set = davg >= device.limits.get(Threshold::DavgMs)
-        && is_round_within(rate, EXACTLY)
-        && is_steady(&rates(&device.flow, &spell));
+    let is_slow = is_slow(device, &device.flow, &spell);
+    let is_still = is_steady(&rates(&device.flow, &spell));
+    let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate);
+    let peer = || is_slow.then(|| faster_peer(case, device, &spell, davg)).flatten();
+    let faster = own.or_else(peer)?;
+    let is_set = is_slow && is_still && is_round_within(rate, EXACTLY);
     let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell), is_set];
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
@@ -92,6 +101,13 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         _ => 0.85,
     };
     Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
+}
+
+/// Whether a flow is slow for its device. What is merely slower than others may be on disks, or
+/// miss a cache, and be paced by its application.
+fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
+    const MOSTLY: f64 = 0.5;
+    spell.share(|sample| flow.davg(sample) >= device.slow_ms(sample)) > MOSTLY
 }
 
 /// How many times the high values of a spell are the low ones.
@@ -155,18 +171,19 @@ fn is_steady(rates: &[f64]) -> bool {
 /// more than counting whole commands explains; and the latency, less what size alone may cost.
 fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
     let limit = |threshold| device.limits.get(threshold);
-    let transfer_ms = flow.transfer_ms(&device.busy, limit(Threshold::TransferMib));
+    let excess_ms = |flow: &Flow<'_>, sample| {
+        flow.davg(sample) - flow.transfer_ms(sample, limit(Threshold::TransferMib))
+    };
     let spell = Spell::find(&device.busy, |sample| {
-        let excess_ms = flow.davg(sample) - transfer_ms;
-        excess_ms >= limit(Threshold::QosMs) && flow.in_flight(sample) >= HELD
+        excess_ms(flow, sample) >= limit(Threshold::QosMs) && flow.in_flight(sample) >= HELD
     })?;
     let rates = rates(flow, &spell);
     let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
     let grain = 100.0 * 2.0 / commands.max(1.0);
     let allowed = limit(Threshold::FlatPercent).max(grain);
-    let davg = flow.per_command(&spell.samples, Flow::davg);
+    let davg = flow.per_command(&spell.samples, excess_ms);
     let is_flat = unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed);
-    is_flat.then_some((spell, davg - transfer_ms))
+    is_flat.then_some((spell, davg))
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {

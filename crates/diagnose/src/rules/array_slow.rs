@@ -15,10 +15,10 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         if array_qos::applies(case, device) {
             return None;
         }
-        let limit = device.slow_ms();
         let outstanding = device.limits.get(Threshold::BusyOutstanding);
         let spell = Spell::find(&device.busy, |sample| {
-            device.flow.davg(sample) >= limit && device.flow.in_flight(sample) >= outstanding
+            device.flow.davg(sample) >= device.slow_ms(sample)
+                && device.flow.in_flight(sample) >= outstanding
         })?;
         Some(judge(case, device, &spell))
     })
@@ -49,7 +49,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     ];
     finding.sufferers = device.tenants(samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
-    finding.changes = fix(device);
+    finding.changes = fix(case, device);
     finding.do_not = vec![
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
          the host."
@@ -102,13 +102,14 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
     base * if large { 0.8 } else { 1.0 } * spell.weight()
 }
 
-fn fix(device: &Device<'_>) -> Vec<crate::Change> {
+fn fix(case: &Case<'_>, device: &Device<'_>) -> Vec<crate::Change> {
     let name = device.flow.name;
     let mut fix = vec![changes::look(
         "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
          and limits set on this volume.",
         Vec::new(),
     )];
+    fix.extend(changes::use_all_paths(case.host, device, case.facts));
     if !device.is_nfs {
         fix.push(changes::look(
             "Look at the paths: are they all used, active-optimized and free of errors?",

@@ -16,10 +16,15 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     if let Some(depth) = facts.max_queue_depth {
         return (f64::from(depth) <= full.depth).then_some(0.98);
     }
+    let dsnro = facts.dsnro.map(f64::from);
+    if full.competitors > 1 && dsnro.is_some() && device.motion() == Motion::Steady {
+        return (dsnro != Some(full.depth)).then_some(0.9);
+    }
     match (device.motion(), full.competitors) {
         (Motion::Moving, _) => None,
-        (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants > 1 => None,
-        (Motion::Steady, 0 | 1) => Some(0.92),
+        (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants != 1 => None,
+        (Motion::Steady, 0) => Some(0.6),
+        (Motion::Steady, 1) => Some(0.92),
         (_, 0 | 1) => Some(0.8),
         (Motion::Steady, _) if full.depth != DSNRO_DEFAULT => Some(0.6),
         _ => None,
@@ -32,6 +37,22 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         let certainty = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty))
     })
+}
+
+/// The lines of esxcli that would tell which limit is in force, as far as they are not known; DSNRO
+/// says something only where VMs compete.
+pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String> {
+    let facts = case.facts.device(name);
+    let lines = [
+        ("\"Device Max Queue Depth\"", facts.max_queue_depth.is_none()),
+        ("\"No of outstanding IOs with competing worlds\"", compete && facts.dsnro.is_none()),
+    ];
+    let lacking: Vec<_> = lines.iter().filter(|line| line.1).map(|line| line.0).collect();
+    if lacking.is_empty() {
+        return Vec::new();
+    }
+    let list = changes::list_device(name);
+    vec![format!("{} in `{list}`, given as --esxcli FILE", lacking.join(" and "))]
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
@@ -54,11 +75,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.standing = full.waiting;
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
-    finding.raise_confidence = vec![format!(
-        "\"Device Max Queue Depth\" of `{}`: {} confirms it",
-        changes::list_device(name),
-        number(full.depth)
-    )];
+    finding.raise_confidence = unknown(case, name, full.competitors > 1);
     finding.sufferers = device.tenants(&full.spell.samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);

@@ -9,13 +9,19 @@ use crate::{Cause, Device, Evidence, Finding, FullQueue, Motion};
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
     let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
-    if full.tenants < 2 || (full.competitors < 2 && !lowered) {
+    let unseen = device.worlds.is_empty() && lowered;
+    if !unseen && (full.tenants < 2 || (full.competitors < 2 && !lowered)) {
         return None;
     }
     let facts = case.facts.device(device.flow.name);
-    if let (Some(dsnro), Some(depth)) = (facts.dsnro, facts.max_queue_depth) {
-        let (dsnro, depth) = (f64::from(dsnro), f64::from(depth));
-        return (dsnro == full.depth && dsnro < depth).then_some((0.98, Some(depth)));
+    let known = facts.max_queue_depth.map(f64::from);
+    if known.is_some_and(|depth| depth <= full.depth) {
+        return None;
+    }
+    if let Some(dsnro) = facts.dsnro {
+        let above = known.or(Some(device.deepest()).filter(|deepest| *deepest > full.depth));
+        let certainty = if above.is_some() { 0.98 } else { 0.8 };
+        return (f64::from(dsnro) == full.depth).then_some((certainty, above));
     }
     match device.motion() {
         Motion::TwoLevels { low, high } if full.depth < high => {
@@ -60,15 +66,14 @@ fn judge(
     finding.sentence = sentence(device, full, above);
     finding.standing = full.waiting;
     finding.evidence = queue_evidence(device, &full.spell);
-    finding.evidence.push(Evidence::new("VMs that compete", full.competitors as f64, ""));
+    if !device.worlds.is_empty() {
+        finding.evidence.push(Evidence::new("VMs that compete", full.competitors as f64, ""));
+    }
     if let Some(above) = above {
         finding.evidence.push(Evidence::new("DQLEN without competition", above, ""));
     }
     finding.confidence = certainty * full.weight();
-    finding.raise_confidence = vec![format!(
-        "\"No of outstanding IOs with competing worlds\" and \"Device Max Queue Depth\" of `{}`",
-        changes::list_device(name)
-    )];
+    finding.raise_confidence = device_depth::unknown(case, name, true);
     finding.sufferers = device.tenants(&full.spell.samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
     finding.changes = fix(case, device, full, above);
@@ -86,10 +91,14 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
         Some(above) => format!("is held at {depth} of {above}"),
         None => format!("is held at {depth}"),
     };
+    let who = if device.worlds.is_empty() {
+        "VMs".into()
+    } else {
+        format!("{} VMs", full.competitors.max(2))
+    };
     format!(
-        "{} VMs compete on {}, so its queue {slots} slots (DSNRO){}: {} commands wait {} ms each \
+        "{who} compete on {}, so its queue {slots} slots (DSNRO){}: {} commands wait {} ms each \
          in the VMkernel.",
-        full.competitors.max(2),
         device.flow.name,
         if full.in_bursts { " and is full in bursts" } else { "" },
         number(full.waiting),
@@ -153,6 +162,13 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_falls_needs_no_rows_of_worlds() {
+        let mut bench = two_vms(|sample| if (3..7).contains(&sample) { 32 } else { 128 });
+        bench.without_worlds();
+        assert!(bench.only(Cause::Dsnro, &Facts::default()).sentence.starts_with("VMs compete on"));
+    }
+
+    #[test]
     fn a_limit_that_sits_at_32_may_be_both() {
         let bench = two_vms(|_| 32);
         let finding = bench.only(Cause::Dsnro, &Facts::default());
@@ -170,7 +186,8 @@ mod tests {
         bench.only(Cause::DeviceDepth, &facts);
         let device = DeviceFacts { max_queue_depth: Some(64), ..device };
         facts.devices.insert("naa.1".into(), device);
-        assert!(bench.only(Cause::Dsnro, &facts).confidence > 0.9);
+        let finding = bench.only(Cause::Dsnro, &facts);
+        assert!(finding.confidence > 0.9 && finding.raise_confidence.is_empty());
     }
 
     #[test]

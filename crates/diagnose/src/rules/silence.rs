@@ -1,5 +1,5 @@
 //! A device that does not answer: commands are outstanding, nothing completes. All paths down
-//! looks like this, and so does an array that hangs.
+//! looks like this, and so does an array that hangs. It may have begun before the recording did.
 
 use super::{Case, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Spell, largest};
@@ -7,14 +7,21 @@ use crate::{Cause, Device, Evidence, Finding, Spell, largest};
 /// Commands that must be outstanding: a single one may be a long one.
 const OUTSTANDING: f64 = 2.0;
 
+/// Samples in a row that it must last, after load and without any.
+const LASTING: [usize; 2] = [2, 3];
+
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.each_device(|device| {
-        let before = *device.busy.first()?;
-        let after: Vec<usize> = (before + 1..case.host.times_ms.len()).collect();
-        let spell = Spell::find(&after, |sample| is_silent(device, sample))?;
-        let lasting = spell.samples.windows(2).any(|pair| matches!(*pair, [a, b] if b == a + 1));
-        lasting.then(|| judge(case, device, &spell))
-    })
+    case.host.devices.iter().filter_map(|device| found(case, device)).collect()
+}
+
+fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
+    let first = device.busy.first().map_or(0, |before| before + 1);
+    let after: Vec<usize> = (first..case.host.times_ms.len()).collect();
+    let silent = |sample: usize| is_silent(device, sample);
+    let runs = after.split(|sample| !silent(*sample)).map(<[usize]>::len);
+    let lasting = LASTING[usize::from(device.busy.is_empty())];
+    let spell = Spell::any(&after, silent).filter(|_| runs.max() >= Some(lasting))?;
+    Some(judge(case, device, &spell))
 }
 
 fn is_silent(device: &Device<'_>, sample: usize) -> bool {
@@ -67,6 +74,13 @@ mod tests {
         device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 12);
         let finding = bench.first(Cause::Silence, &Facts::default());
         assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (4, "a"));
+    }
+
+    #[test]
+    fn silence_may_be_older_than_the_recording() {
+        let mut bench = Bench::new(8);
+        bench.device("naa.1", 64).vm("a").sampled(|_| 12);
+        assert_eq!(bench.first(Cause::Silence, &Facts::default()).window.samples, 8);
     }
 
     #[test]
