@@ -17,8 +17,11 @@ use scenario::Scenario;
 use self::recording::{Host, Loose, SECRET, Strange, described};
 pub use self::seeds::seeds;
 
-/// Every target: its name and what it does.
-pub const TARGETS: [(&str, fn(&[u8])); 10] = [
+/// A target: its name and what it does with its bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 10] = [
     ("reader", reader),
     ("compressed", compressed),
     ("esxcli", esxcli),
