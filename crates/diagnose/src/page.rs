@@ -10,7 +10,7 @@ use crate::number;
 /// Columns of text.
 pub(crate) const WIDTH: usize = 78;
 /// Columns before the text behind a label.
-pub(crate) const INDENT: usize = 13;
+const INDENT: usize = 13;
 
 /// What is the answer, or the title of something.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -67,11 +67,13 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Text wrapped behind an indent, and behind another from the second line on.
+    /// Text wrapped behind an indent, and behind another from the second line on. A name that is
+    /// longer than a line is broken.
     pub(crate) fn wrap(&mut self, style: Style, first: &str, rest: &str, text: &str) {
+        let longest = WIDTH - first.chars().count().max(rest.chars().count()).min(WIDTH - 1);
         let mut line = first.to_owned();
         let mut is_empty = true;
-        for word in text.split_whitespace() {
+        for word in text.split_whitespace().flat_map(|word| broken(word, longest)) {
             if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
                 self.line(style, &line);
                 line = rest.to_owned();
@@ -80,7 +82,7 @@ impl Page {
             if !is_empty {
                 line.push(' ');
             }
-            line.push_str(word);
+            line.push_str(&word);
             is_empty = false;
         }
         self.line(style, &line);
@@ -112,14 +114,19 @@ impl Page {
                     _ => write!(line, "  {cell:>width$}"),
                 };
             }
-            line.truncate(line.trim_end().len());
-            line
+            line.trim_end().chars().take(WIDTH + 2).collect::<String>()
         };
         self.line(DIM, &line(&head));
         for (style, row) in rows {
             self.line(*style, &line(row));
         }
     }
+}
+
+/// A word in pieces of so many letters.
+fn broken(word: &str, longest: usize) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    letters.chunks(longest.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
 /// A change with its sign: `+1,234`, `-0.5`, `0`.

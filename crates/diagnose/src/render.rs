@@ -2,7 +2,7 @@
 
 use crate::{
     Change, Evidence, Finding, Party, Profile, Simulated, SimulatedRow, Verdict, Window, number,
-    page::{BAD, BOLD, INDENT, PLAIN, Page, fit},
+    page::{BAD, BOLD, PLAIN, Page, fit},
 };
 
 /// Parties that are named; the rest are counted.
@@ -10,7 +10,7 @@ const MOST_PARTIES: usize = 5;
 /// Rows of a simulated change that are shown.
 const MOST_ROWS: usize = 8;
 /// Columns of a name in its table.
-const MOST_OF_NAME: usize = 24;
+const MOST_OF_NAME: usize = 28;
 /// Findings that are told in full.
 const MOST_FINDINGS: usize = 8;
 /// Findings that have a line in the overview.
@@ -143,7 +143,7 @@ fn simulated_text(page: &mut Page, simulated: &Simulated) {
     };
     let rows: Vec<_> = simulated.rows.iter().take(MOST_ROWS).map(row).collect();
     if !rows.is_empty() {
-        page.table(INDENT, &["", "captured", "today", "after"], &rows);
+        page.table(3, &["", "captured", "today", "after"], &rows);
     }
     page.more(simulated.rows.len(), MOST_ROWS, "counters");
     for doubt in &simulated.doubts {
@@ -215,6 +215,14 @@ fn profiles(verdict: &Verdict) -> Vec<String> {
         }
     };
     [Profile::Flash, Profile::Classic].into_iter().filter_map(line).collect()
+}
+
+/// What a side of a comparison covers.
+pub(crate) fn covered(window: &Window) -> String {
+    match window.of {
+        0 => "no samples".into(),
+        samples => format!("{} ({samples} samples)", instant_span(window)),
+    }
 }
 
 /// Begin and end in UTC; the day only when it is needed to tell them apart.

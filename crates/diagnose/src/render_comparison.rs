@@ -7,7 +7,7 @@ use crate::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, Trend, number,
     page::{BAD, BOLD, DIM, GOOD, PLAIN, Page, fit, signed},
-    render::instant_span,
+    render::covered,
 };
 
 /// Objects, hosts or findings that are named; the rest are counted.
@@ -61,7 +61,7 @@ fn host_text(page: &mut Page, host: &BeforeAfter) {
     page.gap();
     page.wrap(BOLD, "", "", &host.host);
     for (label, window) in [("Before", &host.before), ("After", &host.after)] {
-        page.labelled(label, &format!("{} ({} samples)", instant_span(window), window.of));
+        page.labelled(label, &covered(window));
     }
     for (label, findings) in [("Gone", &host.gone), ("New", &host.new), ("Still", &host.remaining)]
     {
@@ -99,15 +99,20 @@ fn object_text(page: &mut Page, object: &ObjectChange) {
     page.gap();
     let title = format!("   {} ({})", object.object.name, object.object.kind.name());
     page.wrap(BOLD, &title, "   ", "");
-    // QAVG is next to always KAVG [QAVG]: where it is, one line says both.
-    let kavg = object.figure("KAVG/cmd");
-    let is_twice = |figure: &&Figure| {
-        figure.name == "QAVG/cmd"
-            && kavg.is_some_and(|kavg| kavg.before == figure.before && kavg.after == figure.after)
-    };
-    let figures = object.figures.iter().filter(|figure| !is_twice(figure));
+    let figures = object.figures.iter().filter(|figure| !is_said(object, figure));
     let rows: Vec<_> = figures.map(figure_row).collect();
     page.table(3, &["", "before", "after", "change", "", ""], &rows);
+}
+
+/// Whether another line says the same: QAVG is next to always KAVG [QAVG], and most limits stay.
+fn is_said(object: &ObjectChange, figure: &Figure) -> bool {
+    let by = match figure.name {
+        "QAVG/cmd" => "KAVG/cmd",
+        "lowest DQLEN" => "DQLEN",
+        _ => return false,
+    };
+    let by = object.figure(by);
+    by.is_some_and(|by| (by.before, by.after) == (figure.before, figure.after))
 }
 
 fn figure_row(figure: &Figure) -> (Style, Vec<String>) {
@@ -132,7 +137,7 @@ fn objects_table(page: &mut Page, title: &str, host: &BeforeAfter, kinds: &[Kind
     }
     let rows: Vec<_> = objects.iter().take(MOST).map(|object| object_row(object)).collect();
     page.gap();
-    page.table(3, &[title, "CMDS/s", "after", "ms", "after", "latency"], &rows);
+    page.table(3, &[title, "CMDS/s was", "is", "ms was", "is", "latency"], &rows);
     page.more(objects.len(), MOST, &format!("{title}s"));
 }
 

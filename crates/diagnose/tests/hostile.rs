@@ -1,7 +1,10 @@
 //! Whatever a recording holds, a verdict comes out: no panic, and confidences from 0 to 1.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
-use diagnose::{Facts, Thresholds, diagnose, render_text};
+use diagnose::{
+    Facts, Judged, Thresholds, compare, diagnose, render_comparison, render_comparison_markdown,
+    render_markdown, render_text,
+};
 use proptest::prelude::*;
 
 const KINDS: [Kind; 8] = [
@@ -38,7 +41,7 @@ fn build(rows: &[Row], times: &[i64]) -> Recording {
     let mut recording = Recording::new("esx\u{1b}01".into());
     recording.times_ms = times.to_vec();
     for (kind, [device, adapter, vm], _, _) in rows {
-        let mut entity = Entity::new(KINDS[*kind], format!("name'{device}:{vm}\n"));
+        let mut entity = Entity::new(KINDS[*kind], format!("name'{device}:{vm}\n|`<b>\u{202e}"));
         entity.device = Some(EntityId(*device));
         entity.adapter = Some(EntityId(*adapter));
         entity.vm = Some(EntityId(*vm));
@@ -77,6 +80,61 @@ proptest! {
         }
         let text = render_text(&verdict);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+        prop_assert!(text.lines().all(is_narrow), "{text}");
+        prop_assert!(is_whole_markdown(&render_markdown(&verdict)));
         prop_assert!(serde_json::to_string(&verdict).is_ok());
     }
+
+    #[test]
+    fn any_two_recordings_can_be_compared(
+        before in prop::collection::vec(row(), 0..12),
+        after in prop::collection::vec(row(), 0..12),
+        times in prop::collection::vec(-100_000..100_000_i64, 0..20),
+        is_one_host in any::<bool>(),
+    ) {
+        let regular: Vec<i64> = (0..20).map(|second| second * 5_000).collect();
+        let mut recordings = [build(&before, &regular), build(&after, &times)];
+        if !is_one_host {
+            recordings[1].host = "esx02".into();
+        }
+        let judge = |recording| diagnose(recording, &Thresholds::default(), &Facts::default());
+        let verdicts = recordings.each_ref().map(judge);
+        let [before, after] =
+            [0, 1].map(|i| Judged { recording: &recordings[i], verdict: &verdicts[i] });
+        for comparison in [compare(&[before], &[after]), compare(&[before, after], &[])] {
+            let text = render_comparison(&comparison);
+            prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+            prop_assert!(text.lines().all(is_narrow), "{text}");
+            prop_assert!(is_whole_markdown(&render_comparison_markdown(&comparison)));
+            let json = serde_json::to_string(&comparison).unwrap();
+            prop_assert!(!json.contains("Infinity") && !json.contains("NaN"));
+        }
+    }
+}
+
+/// Whether a line fits a terminal of 80 columns, or is one to type.
+fn is_narrow(line: &str) -> bool {
+    line.chars().count() <= 80 || line.contains("> ")
+}
+
+/// Whether every row of a table has as many cells as its head, and every fence ends.
+fn is_whole_markdown(text: &str) -> bool {
+    let (mut cells, mut fence) = (None, None);
+    for line in text.lines() {
+        let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
+        match fence {
+            Some(open) if line.len() == ticks && ticks >= open => fence = None,
+            Some(_) => {}
+            None if ticks >= 3 => fence = Some(ticks),
+            None if line.starts_with('|') => {
+                let row = line.replace("\\\\", "").replace("\\|", "").matches('|').count();
+                if cells.is_some_and(|cells| row > cells) {
+                    return false;
+                }
+                cells = cells.or(Some(row));
+            }
+            None => cells = None,
+        }
+    }
+    fence.is_none()
 }

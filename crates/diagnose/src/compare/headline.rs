@@ -28,6 +28,10 @@ fn weight(host: &BeforeAfter) -> (usize, usize, usize) {
 }
 
 fn of_host(host: &BeforeAfter) -> String {
+    let empty = [("before", &host.before), ("after", &host.after)];
+    if let Some((side, _)) = empty.iter().find(|(_, window)| window.of == 0) {
+        return format!("There is nothing to compare: {} has no samples {side}.", host.host);
+    }
     let findings = findings(host);
     let Some(object) = host.main_object() else {
         return format!("{} has nothing with load on both sides; {findings}.", host.host);
@@ -117,7 +121,7 @@ fn of_samples(was: &Judged<'_>, is: &Judged<'_>) -> Vec<String> {
     let (Some(from), Some(to)) =
         (before.first().zip(before.last()), after.first().zip(after.last()))
     else {
-        return vec![format!("{host} has no samples on one of the sides.")];
+        return Vec::new();
     };
     let order = if is_same(was.recording, is.recording) {
         Some(format!("Both sides of {host} are the same samples."))

@@ -89,6 +89,9 @@ fn before_after(before: &Judged<'_>, after: &Judged<'_>) -> BeforeAfter {
         new: Vec::new(),
         remaining: Vec::new(),
     };
+    if before.recording.is_empty() || after.recording.is_empty() {
+        return result;
+    }
     for kind in KINDS {
         compare_kind(&mut result, kind, before.recording, after.recording);
     }

@@ -38,15 +38,16 @@ pub(super) fn devices(hosts: &[Judged<'_>]) -> Vec<SharedDevice> {
     for host in hosts {
         for kind in [Kind::Device, Kind::NfsVolume] {
             for (id, entity) in host.recording.of_kind(kind) {
-                if let Some(name) = name_on_all_hosts(kind, &entity.name) {
-                    users.entry(name).or_default().push((host, id));
+                let Some(name) = name_on_all_hosts(kind, &entity.name) else { continue };
+                let users = users.entry(name).or_default();
+                if !users.last().is_some_and(|(last, _)| std::ptr::eq(*last, host)) {
+                    users.push((host, id));
                 }
             }
         }
     }
     let mut devices: Vec<_> = users
         .into_iter()
-        .filter(|(_, users)| users.len() > 1)
         .filter_map(|(name, users)| device(name, &users))
         .collect();
     devices.sort_by(|a, b| b.total.iops.total_cmp(&a.total.iops));

@@ -6,7 +6,7 @@ use crate::{
     BeforeAfter, Change, Comparison, Figure, Finding, FindingChange, HostShare, ObjectChange,
     Party, SharedDevice, Simulated, SimulatedRow, Verdict, number,
     page::signed,
-    render::{instant_span, recorded},
+    render::{covered, instant_span, recorded},
 };
 use sheet::Sheet;
 
@@ -138,7 +138,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
 
 fn host_text(sheet: &mut Sheet, host: &BeforeAfter) {
     sheet.heading(3, &format!("{} before and after", host.host));
-    let side = |side: &str, window| format!("{side}: {}", instant_span(window));
+    let side = |side: &str, window| format!("{side}: {}", covered(window));
     sheet.list("Recorded", [side("before", &host.before), side("after", &host.after)]);
     let findings = [("gone", &host.gone), ("new", &host.new), ("remains", &host.remaining)];
     let rows: Vec<_> = findings
