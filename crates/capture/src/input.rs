@@ -23,7 +23,7 @@ use std::{
 use memchr::{memchr, memchr2, memrchr};
 use memmap2::Mmap;
 
-use crate::Error;
+use crate::{Error, gzip::Gzip};
 
 /// Bytes handed to the parser at a time: enough rows to share between threads, few enough to
 /// stay in the caches.
@@ -262,7 +262,7 @@ impl Format {
     ) -> Result<Box<dyn Read + Send>, Error> {
         let reader = io::BufReader::with_capacity(1 << 18, reader);
         match self {
-            Self::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(reader))),
+            Self::Gzip => Ok(Box::new(Gzip::new(reader))),
             Self::Zstd => match ruzstd::decoding::StreamingDecoder::new(reader) {
                 Ok(decoder) => Ok(Box::new(decoder)),
                 Err(error) => Err(Error::new(name, format!("damaged zstd file: {error}"))),
@@ -390,9 +390,12 @@ enum Stop {
     Refused(String),
 }
 
+/// Memory with a block of whole lines at its begin, and the bytes of these.
+type Filled = (Vec<u8>, usize);
+
 /// The sending end of the thread that reads a stream.
 struct Sink {
-    sender: mpsc::SyncSender<Result<Vec<u8>, Stop>>,
+    sender: mpsc::SyncSender<Result<Filled, Stop>>,
     /// Blocks that were parsed, to be filled again: fresh memory costs as much as inflating.
     parsed: mpsc::Receiver<Vec<u8>>,
     limits: Limits,
@@ -400,30 +403,34 @@ struct Sink {
 
 impl Sink {
     /// Passes on blocks or the reason why there are no more; false when nobody listens any more.
-    fn send(&self, block: Result<Vec<u8>, Stop>) -> bool {
+    fn send(&self, block: Result<Filled, Stop>) -> bool {
         self.sender.send(block).is_ok()
     }
 
     /// Reads `stream` to its end and passes on blocks of whole lines.
     fn pump(&self, stream: &mut dyn Read) {
-        let mut block = Vec::with_capacity(PIECE);
+        let mut block = vec![0; PIECE];
+        let mut length = 0;
         let mut inflated = 0;
         loop {
-            let before = block.len();
-            let result = fill(stream, &mut block, before.max(PIECE / 2) + PIECE / 2);
-            inflated += (block.len() - before) as u64;
-            let ended = result.is_err() || block.len() == before;
-            if let Err(refused) = self.allow(inflated, block.len()) {
+            let before = length;
+            let room = before.max(PIECE / 2) + PIECE / 2;
+            block.resize(room.max(block.len()), 0);
+            let result = fill(stream, &mut block[..room], &mut length);
+            inflated += (length - before) as u64;
+            let ended = result.is_err() || length == before;
+            if let Err(refused) = self.allow(inflated, length) {
                 self.send(Err(Stop::Refused(refused)));
                 return;
             }
-            let end = if ended { Some(block.len()) } else { last_line_end(&block) };
+            let end = if ended { Some(length) } else { last_line_end(&block[..length]) };
             let Some(end) = end else { continue };
-            let mut tail = self.parsed.try_recv().unwrap_or_else(|_| Vec::with_capacity(PIECE));
-            tail.clear();
-            tail.extend_from_slice(&block[end..]);
-            block.truncate(end);
-            if !self.send(Ok(std::mem::replace(&mut block, tail))) {
+            let mut next = self.parsed.try_recv().unwrap_or_else(|_| vec![0; PIECE]);
+            let tail = length - end;
+            next.resize(tail.max(next.len()), 0);
+            next[..tail].copy_from_slice(&block[end..length]);
+            length = tail;
+            if !self.send(Ok((std::mem::replace(&mut block, next), end))) {
                 return;
             }
             if let Err(error) = result {
@@ -448,20 +455,17 @@ impl Sink {
     }
 }
 
-/// Reads until `block` has `length` bytes or the stream ends.
-fn fill(stream: &mut dyn Read, block: &mut Vec<u8>, length: usize) -> io::Result<()> {
-    let mut filled = block.len();
-    block.resize(length, 0);
-    let result = loop {
-        match stream.read(&mut block[filled..]) {
-            Ok(0) => break Ok(()),
-            Ok(read) => filled += read,
+/// Reads until `block`, of which `length` bytes are filled, is full or the stream ends.
+fn fill(stream: &mut dyn Read, block: &mut [u8], length: &mut usize) -> io::Result<()> {
+    while *length < block.len() {
+        match stream.read(&mut block[*length..]) {
+            Ok(0) => break,
+            Ok(read) => *length += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Err(error),
+            Err(error) => return Err(error),
         }
-    };
-    block.truncate(filled);
-    result
+    }
+    Ok(())
 }
 
 fn stream_blocks(
@@ -480,11 +484,12 @@ fn stream_blocks(
         // The receiver is dropped when this closure ends, which stops the thread.
         for block in receiver {
             match block {
-                Ok(bytes) => {
-                    empty &= bytes.is_empty();
-                    parse(Block { bytes: &bytes, done: done.load(Ordering::Relaxed) })?;
+                Ok((block, length)) => {
+                    empty &= length == 0;
+                    let done = done.load(Ordering::Relaxed);
+                    parse(Block { bytes: &block[..length], done })?;
                     // The thread may have ended; then the block is of no more use.
-                    let _ = recycle.send(bytes);
+                    let _ = recycle.send(block);
                 }
                 Err(Stop::Refused(what)) => return Err(Error::new(name, what)),
                 Err(Stop::Failed(error)) if empty => {

@@ -118,10 +118,12 @@ fn read_file(
     options: &ReadOptions,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Vec<Recording>, FileReport), Error> {
+    let threads = options.threads.get();
     let mut reader = Reader {
         name: input.name().into(),
         size: input.total_bytes(),
         plain: input.is_plain(),
+        threads: if input.is_plain() { threads } else { (threads - 1).max(1) },
         header_bytes: 0,
         begun: false,
         options,
@@ -147,6 +149,8 @@ struct Reader<'a> {
     /// Bytes of the source, 0 when unknown, and whether they are the bytes of the lines.
     size: u64,
     plain: bool,
+    /// Threads that read rows; where bytes have to be inflated, one does that.
+    threads: usize,
     header_bytes: u64,
     /// Whether a row was read.
     begun: bool,
@@ -268,7 +272,7 @@ impl Reader<'_> {
             rest = if part.at_header { &[] } else { &rest[length..] };
             parts.push(part);
         }
-        parts.extend(body.parse_parallel(rest, self.options.threads.get()));
+        parts.extend(body.parse_parallel(rest, self.threads));
         let header = parts.iter().position(|part| part.at_header).map(|last| {
             parts.truncate(last + 1);
             parts.iter().map(|part| part.bytes).sum()
@@ -283,7 +287,7 @@ impl Reader<'_> {
             body.room(done, self.size, most_rows)
         };
         let values: Vec<&[f64]> = parts.iter().map(|part| part.rows.values.as_slice()).collect();
-        body.columns.append(&values, room, self.options.threads.get());
+        body.columns.append(&values, room, self.threads);
         for part in parts {
             body.turned.push(note(&mut self.report, &mut self.lines, part));
         }
