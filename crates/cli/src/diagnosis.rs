@@ -56,6 +56,15 @@ impl Side {
         Ok(Self { capture, verdicts })
     }
 
+    fn require_samples(&self) -> Result<()> {
+        if self.capture.recordings.iter().any(|recording| !recording.is_empty()) {
+            return Ok(());
+        }
+        let files: Vec<_> =
+            self.capture.report.files.iter().map(|file| file.file.as_str()).collect();
+        Err(format!("{}: there are no samples to compare", files.join(", ")).into())
+    }
+
     fn judged(&self) -> Vec<Judged<'_>> {
         let hosts = self.capture.recordings.iter().zip(&self.verdicts);
         hosts.map(|(recording, verdict)| Judged { recording, verdict }).collect()
@@ -63,17 +72,21 @@ impl Side {
 }
 
 impl<'a> Diagnosis<'a> {
-    /// Puts the sides together. Without a second one, hosts that share a device are compared.
-    pub(crate) fn new(side: &'a Side, after: Option<&'a Side>) -> Self {
+    /// Puts the sides together. Without a second one, hosts that share a device are compared; with
+    /// one, a side without samples is an error.
+    pub(crate) fn new(side: &'a Side, after: Option<&'a Side>) -> Result<Self> {
+        for side in after.into_iter().flat_map(|after| [side, after]) {
+            side.require_samples()?;
+        }
         let comparison = compare(&side.judged(), &after.map(Side::judged).unwrap_or_default());
         let is_empty = after.is_none() && comparison.shared.is_empty();
-        Self {
+        Ok(Self {
             version: 1,
             verdicts: &side.verdicts,
             after: after.map(|after| after.verdicts.as_slice()),
             comparison: (!is_empty).then_some(comparison),
             latest: after.unwrap_or(side),
-        }
+        })
     }
 
     /// Whether anything is wrong, after the change where there was one.

@@ -66,7 +66,7 @@ impl Diagnose {
         };
         let before = side(&self.files)?;
         let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
-        let diagnosis = Diagnosis::new(&before, after.as_ref());
+        let diagnosis = Diagnosis::new(&before, after.as_ref())?;
         if let Some(path) = &self.html {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
             captures::create(path, |file| html::write(&page, file))?;

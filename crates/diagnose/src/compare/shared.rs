@@ -46,10 +46,8 @@ pub(super) fn devices(hosts: &[Judged<'_>]) -> Vec<SharedDevice> {
             }
         }
     }
-    let mut devices: Vec<_> = users
-        .into_iter()
-        .filter_map(|(name, users)| device(name, &users))
-        .collect();
+    let mut devices: Vec<_> =
+        users.into_iter().filter_map(|(name, users)| device(name, &users)).collect();
     devices.sort_by(|a, b| b.total.iops.total_cmp(&a.total.iops));
     devices
 }

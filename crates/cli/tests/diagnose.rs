@@ -1,0 +1,233 @@
+//! `kavg diagnose` as a user types it: before and after, several hosts, Markdown, JSON.
+
+mod common;
+
+use std::sync::OnceLock;
+
+use common::{Said, kavg};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Captures that shipped scenarios wrote, made once for all tests.
+struct Captures(TempDir);
+
+impl Captures {
+    fn get() -> &'static Self {
+        static CAPTURES: OnceLock<Captures> = OnceLock::new();
+        CAPTURES.get_or_init(|| {
+            let captures = Self(tempfile::tempdir().unwrap());
+            let scenarios =
+                ["s1-competing-worlds", "s1-dsnro-128", "s3-depths", "two-hosts.toml", "s4-fix"];
+            for scenario in scenarios {
+                let file = captures.path(scenario.trim_end_matches(".toml"));
+                let said = kavg(&["run", scenario, "-q", "--csv", &file]);
+                assert_eq!((said.code, said.err.as_str()), (0, ""), "{scenario}");
+            }
+            captures
+        })
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(format!("{name}.csv")).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A copy one day later.
+    fn later(&self, name: &str) -> String {
+        let text = self.read(name).replace("01/01/2020", "01/02/2020");
+        self.write(&format!("{name}-later"), &text)
+    }
+}
+
+/// `kavg diagnose` without simulated changes, which have tests of their own.
+fn diagnose(arguments: &[&str]) -> Said {
+    kavg(&[&["diagnose", "--no-simulate"], arguments].concat())
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let said = diagnose(&[arguments, &["--json"]].concat());
+    assert_eq!(said.err, "");
+    serde_json::from_str(&said.out).unwrap()
+}
+
+fn headline(arguments: &[&str]) -> String {
+    json(arguments)["comparison"]["headline"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn before_and_after_a_change() {
+    let captures = Captures::get();
+    let (before, after) = (captures.path("s1-competing-worlds"), captures.later("s1-dsnro-128"));
+    let said = diagnose(&[&before, "--compare", &after]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(said.out);
+    // The other way round there is something wrong after.
+    let said = diagnose(&[
+        &captures.path("s1-dsnro-128"),
+        "--compare",
+        &captures.later("s1-competing-worlds"),
+    ]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    assert!(said.out.starts_with("New is \"Device queue full, limited by DSNRO\""), "{}", said.out);
+}
+
+#[test]
+fn a_ticket_in_markdown() {
+    let captures = Captures::get();
+    let said = diagnose(&[&captures.path("s1-competing-worlds"), "--markdown"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn a_ticket_with_before_and_after() {
+    let captures = Captures::get();
+    let (before, after) = (captures.path("s1-competing-worlds"), captures.later("s1-dsnro-128"));
+    let said = diagnose(&[&before, "--compare", &after, "--markdown"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn a_verdict_for_a_hurried_reader() {
+    let captures = Captures::get();
+    let said = diagnose(&[&captures.path("two-hosts.esx-1")]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn json_has_the_shape_of_its_page() {
+    let captures = Captures::get();
+    let (before, after) = (captures.path("s1-competing-worlds"), captures.later("s1-dsnro-128"));
+    let alone = json(&[&before]);
+    assert_eq!(keys(&alone), ["verdicts", "version"]);
+    assert_eq!(alone["version"], 1);
+    let both = json(&[&before, "--compare", &after]);
+    assert_eq!(keys(&both), ["after", "comparison", "verdicts", "version"]);
+    assert_eq!(both["verdicts"], alone["verdicts"]);
+    assert_eq!(both["after"], json(&[&after])["verdicts"]);
+    // Every key of the page is there, and every key that is there is on the page.
+    let page = include_str!("../../../docs/reference/json.md");
+    let hosts = json(&[&captures.path("s3-depths.esx-1"), &captures.path("s3-depths.esx-2")]);
+    for value in [&both, &hosts] {
+        every_key(value, &mut |key| {
+            assert!(page.contains(&format!("`{key}`")), "docs/reference/json.md lacks `{key}`");
+        });
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn every_key(value: &Value, seen: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, value)| {
+            seen(key);
+            every_key(value, seen);
+        }),
+        Value::Array(values) => values.iter().for_each(|value| every_key(value, seen)),
+        _ => {}
+    }
+}
+
+#[test]
+fn hosts_that_share_a_device_are_shown_side_by_side() {
+    let captures = Captures::get();
+    let hosts = ["s3-depths.esx-1", "s3-depths.esx-2"].map(|name| captures.path(name));
+    let together = json(&[&hosts[0], &hosts[1]]);
+    let shared = &together["comparison"]["shared"];
+    assert!(!shared.as_array().unwrap().is_empty());
+    assert_eq!(shared[0]["hosts"].as_array().unwrap().len(), 2);
+    // As two sides the hosts are the same, and the second side decides.
+    let sides = json(&[&hosts[0], "--compare", &hosts[1]]);
+    assert_eq!(&sides["comparison"]["shared"], shared);
+    assert_eq!(sides["comparison"]["only_before"][0], "esx-1");
+    let said = diagnose(&[&hosts[0], &hosts[1]]);
+    assert!(said.out.contains(" on 2 hosts\n"), "{}", said.out);
+}
+
+#[test]
+fn strange_pairs_are_told_as_what_they_are() {
+    let captures = Captures::get();
+    let one = captures.path("s1-dsnro-128");
+    let twice = json(&[&one, "--compare", &one]);
+    assert_eq!(twice["comparison"]["cautions"][0], "Both sides of esx01 are the same samples.");
+    let other = captures.path("s4-fix");
+    let nothing = "There is nothing to compare: no host is on both sides, and no device with load \
+                   is used by two hosts.";
+    assert_eq!(headline(&[&one, "--compare", &other]), nothing);
+    let mixed = json(&[&one, &other, "--compare", &captures.later("s1-dsnro-128")]);
+    assert_eq!(mixed["comparison"]["only_before"][0], "esx");
+    assert_eq!(mixed["comparison"]["hosts"][0]["host"], "esx01");
+}
+
+#[test]
+fn bad_sides_are_refused_in_a_line() {
+    let captures = Captures::get();
+    let one = captures.path("s1-dsnro-128");
+    let text = captures.read("s1-dsnro-128");
+    let header = captures.write("header", &format!("{}\n", text.lines().next().unwrap()));
+    let cases: [(&[&str], &str); 4] = [
+        (&[&one, "--compare", "nowhere.csv"], "kavg: nowhere.csv: "),
+        (&[&one, "--compare", &header], &format!("kavg: {header}: there are no samples")),
+        (&[&one, "--compare"], "error: a value is required for '--compare <FILE>...'"),
+        (&[&one, "--json", "--markdown"], "error: the argument '--json' cannot be used with"),
+    ];
+    for (arguments, expected) in cases {
+        let said = diagnose(arguments);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {}", said.err);
+        assert!(said.err.starts_with(expected), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn hostile_names_break_neither_the_terminal_nor_a_ticket() {
+    let captures = Captures::get();
+    let hostile = "<b>`|x\u{1b}[2J\u{202e}@all";
+    let text = captures.read("s1-competing-worlds").replace("(big", &format!("({hostile}"));
+    let file = captures.write("hostile", &text);
+    let after = captures.write("hostile-later", &text.replace("01/01/2020", "01/02/2020"));
+    for arguments in [&[file.as_str()][..], &[&file, "--compare", &after]] {
+        for format in [&[][..], &["--markdown"]] {
+            let said = diagnose(&[arguments, format].concat());
+            assert_eq!(said.err, "");
+            let steers = |c: char| c.is_control() && c != '\n';
+            assert!(!said.out.contains(steers), "{}", said.out);
+            if !format.is_empty() {
+                assert!(!said.out.replace("\n```", "").contains("<b>`|x\n"), "{}", said.out);
+                let tables = said.out.lines().filter(|line| line.starts_with('|'));
+                assert!(tables.clone().any(|line| line.contains("&lt;b&gt;\\`\\|x")));
+                assert!(!tables.clone().any(|line| line.contains("<b>")));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_line_but_one_to_type_is_wider_than_the_screen() {
+    let captures = Captures::get();
+    let files = ["s1-competing-worlds", "s3-depths.esx-1", "two-hosts.esx-1", "s4-fix"];
+    let files = files.map(|name| captures.path(name));
+    let mut calls: Vec<Vec<&str>> = files.iter().map(|file| vec![file.as_str()]).collect();
+    let later = captures.later("s1-dsnro-128");
+    calls.push(vec![&files[0], "--compare", &later]);
+    for call in calls {
+        let said = diagnose(&call);
+        let wide =
+            said.out.lines().filter(|line| line.chars().count() > 80 && !line.contains("> "));
+        assert_eq!(wide.collect::<Vec<_>>(), Vec::<&str>::new());
+    }
+}
