@@ -105,13 +105,13 @@ impl Plan<'_> {
     /// against the recording.
     pub(crate) fn scenario(&self, reading: Reading) -> String {
         let mut out = String::new();
-        let times = self.times();
+        let times = self.times(reading);
         let version = self.version();
         let _ = writeln!(
             out,
             "# A model of a recorded host: every number is from the recording unless its line says\n\
              # otherwise. `kavg run` runs it, `--compare-set` changes it.\n\
-             title = {}\nesxi = \"{}\"{}\nseed = 1\nduration = \"{:.3}s\"\nwarmup = \"{:.3}s\"",
+             title = {}\nesxi = \"{}\"{}\nseed = 1\nduration = \"{:.6}s\"\nwarmup = \"{:.6}s\"",
             quoted(&format!("{} as it was recorded", plain(self.host))),
             version.name(),
             if self.facts.esxi_version.is_some() { "" } else { "  # assumed" },
@@ -144,21 +144,43 @@ impl Plan<'_> {
     }
 
     /// How long each level of load is simulated: in proportion to its samples, and long enough
-    /// for the commands that were asked for.
-    fn times(&self) -> Times {
+    /// for the commands that were asked for, but not for many more, however quick this array is.
+    fn times(&self, reading: Reading) -> Times {
+        /// The most commands that are simulated, as a multiple of those that were asked for.
+        const MOST: f64 = 10.0;
         let samples: usize = self.levels.iter().map(Vec::len).sum();
-        let rate: f64 = self
-            .devices
-            .iter()
-            .map(|device| mean(self.levels.iter().flatten().map(|&s| device.flow.rate[s])))
-            .sum();
-        let whole_s = (self.commands / rate.max(1e-3)).clamp(0.05, RUN_MAX_S);
-        let part = |level: &Vec<usize>| level.len() as f64 / samples.max(1) as f64;
-        let spans_s = self.levels.iter().map(|level| (whole_s * part(level)).max(0.001)).collect();
+        let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
+        let rate: f64 = self.devices.iter().map(|device| device.flow.mean_rate(&all)).sum();
         let first = self.levels.first().map_or(&[][..], Vec::as_slice);
         let latency = |device: &Device| device.flow.per_command(first, &device.flow.gavg);
         let slowest_s = self.devices.iter().map(latency).fold(0.0, f64::max) / 1000.0;
-        Times { warmup_s: (10.0 * slowest_s).clamp(0.02, 600.0).max(0.05 * whole_s), spans_s }
+        let whole_s = (self.commands / rate.max(1e-3)).clamp(1e-3, RUN_MAX_S);
+        let warmup_s = (10.0 * slowest_s).clamp(0.05 * whole_s, 600.0);
+        let most_s = MOST * self.commands / self.rate_max(reading).max(1e-3);
+        let scale = (most_s / (whole_s + warmup_s)).min(1.0);
+        let part = |level: &Vec<usize>| level.len() as f64 / samples.max(1) as f64;
+        let span = |level| (scale * whole_s * part(level)).max(1e-5);
+        Times {
+            warmup_s: (scale * warmup_s).max(1e-5),
+            spans_s: self.levels.iter().map(span).collect(),
+        }
+    }
+
+    /// Commands a second that are never exceeded: what the arrays serve at most of what guests
+    /// keep outstanding, and what these send at rates of their own.
+    fn rate_max(&self, reading: Reading) -> f64 {
+        const HUNGRY: f64 = 1024.0;
+        let of = |(device, calibrated): (&Device, &DeviceCalibration)| {
+            let highest = |values: &dyn Fn(usize) -> f64| {
+                self.levels.iter().flatten().map(|&s| values(s)).fold(0.0, f64::max)
+            };
+            let tenants = || device.tenants.iter().map(|tenant| &tenant.flow);
+            let stands: f64 = tenants().map(|flow| highest(&|s| flow.outstanding(s))).sum();
+            let open: f64 = tenants().map(|flow| highest(&|s| flow.rate[s])).sum();
+            let Law { servers, service_ms } = calibrated.law(reading.knee);
+            f64::from(servers).min(stands + HUNGRY) / service_ms * 1000.0 + open
+        };
+        self.devices.iter().zip(self.calibrated).map(of).sum()
     }
 
     /// What only a command line sets.
@@ -184,11 +206,7 @@ impl Plan<'_> {
     }
 
     fn array(&self, index: usize, device: &DeviceCalibration, reading: Reading, out: &mut String) {
-        let Law { servers, service_ms } = match reading.knee {
-            Knee::Best => device.array.best,
-            Knee::Least => device.array.least,
-            Knee::Most => device.array.most,
-        };
+        let Law { servers, service_ms } = device.law(reading.knee);
         let _ = writeln!(
             out,
             "\n# {}\n[array.array{}]\nservers = {servers}\nservice = \"{service_ms:.6}ms\"",
@@ -210,8 +228,8 @@ impl Plan<'_> {
                 let _ = writeln!(
                     out,
                     "\n[host.{}.adapter.{}]\ndriver = \"{}\"{why}\nlun_depth = {depth}",
-                    plain(self.host),
-                    plain(name),
+                    quoted(&plain(self.host)),
+                    quoted(&plain(name)),
                     driver.module
                 );
                 if *aqlen >= 1.0 {
@@ -223,7 +241,7 @@ impl Plan<'_> {
             let _ = writeln!(
                 out,
                 "\n[host.{}.adapter.vmhba0]\ndriver = \"{ANY_DRIVER}\"",
-                plain(self.host)
+                quoted(&plain(self.host))
             );
         }
     }
@@ -299,6 +317,7 @@ impl Plan<'_> {
 
     fn datastore(&self, index: usize, device: &Device, version: Version, out: &mut String) {
         let name = if device.is_nfs { device_name(device) } else { store(index) };
+        let name = quoted(&name);
         let _ = writeln!(out, "\n[datastore.{name}]\narray = \"array{}\"", index + 1);
         if device.is_nfs {
             let _ = writeln!(out, "kind = \"nfs\"");
@@ -423,14 +442,24 @@ impl Plan<'_> {
                 let _ = writeln!(
                     out,
                     "\n[[workload]]\nvm = {}\ndisk = {}\nname = \"level{}\"\n{load}\n\
-                     read = \"{read:.0}%\"\nsize = \"{size}\"\nstart = \"{from_s:.3}s\"\n\
-                     stop = \"{to_s:.3}s\"",
+                     read = \"{read:.0}%\"\nsize = \"{size}\"\nstart = \"{from_s:.6}s\"\n\
+                     stop = \"{to_s:.6}s\"",
                     quoted(&disk.vm),
                     quoted(&disk.slot),
                     index + 1
                 );
             }
             from_s = to_s;
+        }
+    }
+}
+
+impl DeviceCalibration {
+    fn law(&self, knee: Knee) -> Law {
+        match knee {
+            Knee::Best => self.array.best,
+            Knee::Least => self.array.least,
+            Knee::Most => self.array.most,
         }
     }
 }

@@ -286,12 +286,12 @@ fn chosen(recording: &Recording, question: &Question) -> Result<Vec<EntityId>, E
     }
     let mut found = Vec::new();
     for line in &question.settings {
-        let mut words = line.split_whitespace();
-        let names_device = line.contains(" device ");
-        while let Some(word) = words.next().filter(|_| names_device) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for (place, word) in words.iter().enumerate().filter(|_| line.contains(" device ")) {
             let (option, value) = word.split_once('=').unwrap_or((word, ""));
-            if option == "-d" || option == "--device" {
-                let name = if value.is_empty() { words.next().unwrap_or("") } else { value };
+            let next = words.get(place + 1).copied();
+            let name = if value.is_empty() { next } else { Some(value) };
+            if let (true, Some(name)) = (option == "-d" || option == "--device", name) {
                 let name = name.trim_matches(['\'', '"']);
                 found.push(named(name).ok_or_else(|| unknown_device(recording, name))?);
             }
