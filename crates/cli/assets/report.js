@@ -7,6 +7,7 @@
   const root = document.documentElement;
   const data = JSON.parse(document.getElementById('data').textContent);
   const all = [];
+  const HEIGHT = 200;
 
   window.addEventListener('error', (event) => { root.dataset.error = event.message; });
 
@@ -52,6 +53,16 @@
     return steps.flatMap((step, index) => (step > 5 * usual ? [index] : []));
   };
 
+  const merged = (windows) => {
+    const one = [];
+    for (const [from, to] of [...windows].sort((a, b) => a[0] - b[0])) {
+      const last = one.at(-1);
+      if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+      else one.push([from, to]);
+    }
+    return one;
+  };
+
   // ---- one chart ----
 
   class Chart {
@@ -79,7 +90,8 @@
       if (right) axes.push(axis({ scale: 'right', side: 1, size: 56, values: labels, grid: { show: false } }));
       return {
         width: this.width(),
-        height: 190,
+        height: HEIGHT,
+        padding: [18, right ? 0 : 28, 0, 0],
         ms: 1,
         tzDate: (at) => uPlot.tzDate(new Date(at), 'Etc/UTC'),
         legend: { show: false },
@@ -104,21 +116,22 @@
       return Math.max(this.place.clientWidth, 200);
     }
 
-    // The windows of the findings lie behind the lines.
+    // The windows of the findings lie behind the lines; where they overlap they are one.
     shade(plot) {
       const { ctx, bbox } = plot;
-      ctx.save();
       const dot = uPlot.pxRatio;
+      const x = (time) =>
+        Math.min(Math.max(plot.valToPos(time, 'x', true), bbox.left), bbox.left + bbox.width);
+      ctx.save();
+      ctx.fillStyle = colour('window');
+      for (const [from, to] of merged(this.windows)) {
+        if (x(to) > x(from)) ctx.fillRect(x(from), bbox.top, Math.max(x(to) - x(from), 2 * dot), bbox.height);
+      }
       ctx.font = `${11 * dot}px system-ui, sans-serif`;
+      ctx.fillStyle = colour('bad');
       for (const [place, [from, to, finding]] of this.windows.entries()) {
-        const left = Math.max(plot.valToPos(from, 'x', true), bbox.left);
-        const end = Math.min(plot.valToPos(to, 'x', true), bbox.left + bbox.width);
-        if (end < left) continue;
-        ctx.fillStyle = colour('window');
-        ctx.fillRect(left, bbox.top, Math.max(end - left, 2 * dot), bbox.height);
-        const beside = this.windows.slice(0, place).filter(([begin]) => begin === from).length;
-        ctx.fillStyle = colour('bad');
-        ctx.fillText(finding, left + (4 + 14 * beside) * dot, bbox.top + 12 * dot);
+        const beside = this.windows.slice(0, place).filter(([begin]) => x(begin) === x(from)).length;
+        if (x(to) > x(from)) ctx.fillText(finding, x(from) + (4 + 14 * beside) * dot, bbox.top - 4 * dot);
       }
       ctx.restore();
     }
@@ -203,6 +216,7 @@
     ...more,
   });
 
+  // Layers may be equal: GAVG shows behind DAVG, KAVG through QAVG.
   const line = (series, times, broken) => ({
     label: series.name,
     scale: series.right === '' ? 'y' : 'right',
@@ -213,13 +227,16 @@
       inside.forEach((index) => uPlot.addGap(gaps, at(index), at(index + 1)));
       return gaps.sort((a, b) => a[0] - b[0]);
     },
-    width: series.limit ? 1.5 : 2,
-    dash: series.limit ? [5, 4] : series.right === '' ? undefined : [2, 3],
+    width: (series.limit || times.length > 400 ? 1.25 : 2) * (series.role === 'gavg' ? 2 : 1),
+    dash: series.limit || series.role === 'qavg' ? [5, 4] : series.right === '' ? undefined : [2, 3],
     paths: series.limit ? uPlot.paths.stepped({ align: -1 }) : undefined,
     points: { show: (plot) => !series.limit && plot.data[0].length < 40, size: 5 },
   });
 
   // ---- the charts of a host ----
+
+  const HELP = 'Drag over a chart to zoom all of them; double-click to see everything. ' +
+    'The window of a finding is shaded and bears its number.';
 
   class Group {
     constructor(place, index) {
@@ -247,7 +264,7 @@
       this.reset_button.addEventListener('click', () => this.reset());
       this.seen = make('output');
       const label = make('label', { textContent: 'Show ' }, this.select);
-      const help = make('p', { className: 'note', textContent: 'Drag over a chart to zoom all of them; double-click to see everything. Shaded: the windows of the findings, by number.' });
+      const help = make('p', { className: 'note', textContent: HELP });
       return make('div', { className: 'toolbar' }, label, this.reset_button, this.seen, help);
     }
 
@@ -297,7 +314,7 @@
     }
 
     fit() {
-      this.charts.forEach((chart) => chart.plot.setSize({ width: chart.width(), height: 190 }));
+      this.charts.forEach((chart) => chart.plot.setSize({ width: chart.width(), height: HEIGHT }));
     }
 
     key_pressed(event) {
@@ -378,7 +395,7 @@
       theme = root.dataset.theme ?? 'auto';
       set_theme('light');
       document.querySelectorAll('details').forEach((one) => { one.open = true; });
-      all.forEach((group) => group.charts.forEach((chart) => chart.plot.setSize({ width: 660, height: 190 })));
+      all.forEach((group) => group.charts.forEach((chart) => chart.plot.setSize({ width: 660, height: HEIGHT })));
     });
     window.addEventListener('afterprint', () => {
       set_theme(theme);

@@ -131,6 +131,7 @@ fn the_file_is_complete_in_itself_and_small() {
         for attribute in [" src=", " srcset=", "<link", "<iframe", "<object", "@import", "url("] {
             assert!(!file.contains(attribute), "{attribute}");
         }
+        assert_eq!(file.matches("://").count(), 1, "the comment that names the chart library");
         for (at, _) in file.match_indices(" href=\"") {
             assert!(file[at..].starts_with(" href=\"#"), "{}", &file[at..at + 40]);
         }

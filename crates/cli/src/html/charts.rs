@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::{
     Host, Page,
-    reduce::{bucket, instants, pack, pack_instants, percentiles, reduce},
+    reduce::{bucket, instants, pack, pack_instants, percentiles, reduce, short},
     rows::{self, Disk, Tenant},
     words::{number, safe},
 };
@@ -252,22 +252,18 @@ impl Chart {
 
 impl Series {
     fn json(&self) -> String {
-        let percentiles = self.percentiles.map_or("null".into(), |values| pack_plain(&values));
+        let percentiles = self.percentiles.map(|values| joined(values.into_iter().map(short)));
         format!(
-            "{{\"name\":{},\"role\":{},\"right\":{},\"limit\":{},\"percentiles\":{percentiles},\
+            "{{\"name\":{},\"role\":{},\"right\":{},\"limit\":{},\"percentiles\":{},\
              \"values\":{}}}",
             quoted(&self.name),
             quoted(&self.role),
             quoted(self.right),
             self.is_limit,
+            percentiles.as_deref().unwrap_or("null"),
             self.values
         )
     }
-}
-
-/// Numbers as a JSON array, runs written out.
-fn pack_plain(values: &[f64]) -> String {
-    joined(values.iter().map(|value| pack(&[*value]).trim_matches(['[', ']']).to_owned()))
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {
@@ -360,7 +356,7 @@ impl<'a> Drawing<'a> {
         let commands = self.series("commands", "commands", |sample| flow.commands.at(sample));
         let bytes = self.series("MiB/s", "bytes", |sample| Some(flow.mib_per_s(sample)));
         let bytes = Series { right: "MiB/s", ..bytes };
-        Chart { title: "Load", unit: "1/s", series: vec![commands, bytes] }
+        Chart { title: "Load", unit: "commands/s, MiB/s at the right", series: vec![commands, bytes] }
     }
 
     /// The VMs with most load, and what the others add up to where it does.

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{
     simulated,
-    words::{self, number, span, text, with_unit},
+    words::{number, span, text, with_unit},
 };
 
 /// Findings that stand open; those behind them have to be asked for.
@@ -198,7 +198,7 @@ fn others(findings: &[Finding]) -> Markup {
     html! {
         @if !findings.is_empty() {
             h3 { "And " (findings.len()) " more, in short" }
-            ul { @for finding in findings { li { b { (finding.cause.title()) } ": " (words::text(&finding.sentence)) } } }
+            ul { @for finding in findings { li { b { (finding.cause.title()) } ": " (text(&finding.sentence)) } } }
         }
     }
 }

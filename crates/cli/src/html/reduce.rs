@@ -94,7 +94,7 @@ fn packed(cells: impl Iterator<Item = String>) -> String {
 }
 
 /// A number with four significant digits, at most six of them behind the point.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     const SIGNIFICANT: i32 = 4;
     if !value.is_finite() {
         return "null".into();

@@ -26,6 +26,7 @@ pub(super) fn render(simulated: &Simulated) -> Markup {
 }
 
 fn table(rows: &[SimulatedRow]) -> Markup {
+    let (shown, rest) = rows.split_at(rows.len().min(ROWS));
     html! {
         div.wide tabindex="0" role="region" aria-label="Before and after" {
             table {
@@ -38,22 +39,25 @@ fn table(rows: &[SimulatedRow]) -> Markup {
                         th.n scope="col" { "after the change" }
                     }
                 }
-                tbody { @for row in rows.iter().take(ROWS) { (line(row)) } }
+                tbody { @for object in shown.chunk_by(|a, b| a.object == b.object) { (lines(object)) } }
             }
         }
-        @if rows.len() > ROWS { p.more { "and " (rows.len() - ROWS) " more counters" } }
+        @if !rest.is_empty() { p.more { "and " (rest.len()) " more counters" } }
     }
 }
 
-fn line(row: &SimulatedRow) -> Markup {
-    let (low, high) = (number(Some(row.low)), number(Some(row.high)));
+/// The counters of one object.
+fn lines(rows: &[SimulatedRow]) -> Markup {
     html! {
-        tr {
-            th.name scope="row" { (row.object) }
-            td { (row.counter) @if !row.unit.is_empty() { span.unit { " " (row.unit) } } }
-            td.n { (number(row.captured)) }
-            td.n { (number(Some(row.today))) }
-            td.n { b { (low) @if high != low { " to " (high) } } }
+        @for (index, row) in rows.iter().enumerate() {
+            @let (low, high) = (number(Some(row.low)), number(Some(row.high)));
+            tr {
+                @if index == 0 { th.name scope="rowgroup" rowspan=(rows.len()) { (row.object) } }
+                td { (row.counter) @if !matches!(row.unit, "" | "1/s") { span.unit { " " (row.unit) } } }
+                td.n { (number(row.captured)) }
+                td.n { (number(Some(row.today))) }
+                td.n { b { (low) @if high != low { " to " (high) } } }
+            }
         }
     }
 }
