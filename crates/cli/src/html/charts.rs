@@ -356,7 +356,11 @@ impl<'a> Drawing<'a> {
         let commands = self.series("commands", "commands", |sample| flow.commands.at(sample));
         let bytes = self.series("MiB/s", "bytes", |sample| Some(flow.mib_per_s(sample)));
         let bytes = Series { right: "MiB/s", ..bytes };
-        Chart { title: "Load", unit: "commands/s, MiB/s at the right", series: vec![commands, bytes] }
+        Chart {
+            title: "Load",
+            unit: "commands/s, MiB/s at the right",
+            series: vec![commands, bytes],
+        }
     }
 
     /// The VMs with most load, and what the others add up to where it does.

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Findings that stand open; those behind them have to be asked for.
-const OPEN: usize = 6;
+const OPEN: usize = 3;
 /// Parties that are named; the others are counted.
 const PARTIES: usize = 8;
 
@@ -142,18 +142,18 @@ fn party(party: &Party, role: &str) -> Markup {
 }
 
 fn change(change: &Change) -> Markup {
-    let shells = [
-        ("On the host", &change.esxcli),
-        ("PowerCLI", &change.powercli),
-        ("In the guest", &change.guest),
-    ];
     html! {
         section.change {
             p.what { (text(&change.what)) " " (effect(change.effect)) }
-            @for (shell, lines) in shells.iter().filter(|(_, lines)| !lines.is_empty()) {
-                p.shell { (shell) }
-                @for line in *lines { (command(line)) }
+            (commands("On the host", &change.esxcli))
+            @if change.esxcli.is_empty() { (commands("PowerCLI", &change.powercli)) }
+            @else if !change.powercli.is_empty() {
+                details {
+                    summary.shell { "The same with PowerCLI" }
+                    @for line in &change.powercli { (command(line)) }
+                }
             }
+            (commands("In the guest", &change.guest))
             dl.facts {
                 @if !change.risk.is_empty() { div { dt { "Risk" } dd { (text(&change.risk)) } } }
                 @if !change.undo.is_empty() { div { dt { "Undo" } dd { (undo(&change.undo)) } } }
@@ -172,6 +172,15 @@ fn undo(undo: &str) -> Markup {
 fn effect(effect: Effect) -> Markup {
     let class = if effect == Effect::AtOnce { "tag" } else { "tag reboot" };
     html! { span class=(class) { (effect.text()) } }
+}
+
+fn commands(shell: &str, lines: &[String]) -> Markup {
+    html! {
+        @if !lines.is_empty() {
+            p.shell { (shell) }
+            @for line in lines { (command(line)) }
+        }
+    }
 }
 
 /// A line to type, with a button that a script makes work.

@@ -46,7 +46,11 @@ pub(super) fn samples(recording: &Recording, from_ms: i64, to_ms: i64) -> Vec<us
 
 /// The device that an object is, is on, or leads to: of several the one with most load, which
 /// comes first in `devices`. An object without a command is found by what it is.
-pub(super) fn device_of(recording: &Recording, devices: &[EntityId], name: &str) -> Option<EntityId> {
+pub(super) fn device_of(
+    recording: &Recording,
+    devices: &[EntityId],
+    name: &str,
+) -> Option<EntityId> {
     let mut named = recording.entities().iter().filter(|entity| is_named(entity, name));
     let first = named.next()?;
     match first.kind {
