@@ -59,6 +59,7 @@ impl Page {
     /// How many there are beyond those that are shown.
     pub(crate) fn more(&mut self, all: usize, shown: usize, what: &str) {
         if let Some(rest) = all.checked_sub(shown).filter(|rest| *rest > 0) {
+            let what = if rest == 1 { what.trim_end_matches('s') } else { what };
             self.line(DIM, &format!("   and {rest} more {what}"));
         }
     }

@@ -15,7 +15,7 @@ const MOST: usize = 8;
 /// Shared devices that are shown.
 const MOST_DEVICES: usize = 5;
 /// Columns of a name in a table.
-const NAME: usize = 36;
+const NAME: usize = 32;
 
 /// The comparison as text: the answer first, then each host and each shared device.
 #[must_use]
@@ -137,7 +137,7 @@ fn objects_table(page: &mut Page, title: &str, host: &BeforeAfter, kinds: &[Kind
     }
     let rows: Vec<_> = objects.iter().take(MOST).map(|object| object_row(object)).collect();
     page.gap();
-    page.table(3, &[title, "CMDS/s was", "is", "ms was", "is", "latency"], &rows);
+    page.table(3, &[title, "CMDS/s", "now", "ms", "now", "latency"], &rows);
     page.more(objects.len(), MOST, &format!("{title}s"));
 }
 

@@ -29,13 +29,11 @@ fn wobble(seed: usize, sample: usize) -> f64 {
     mixed as f64 / 500.0 - 1.0
 }
 
+/// A device, a VM on it, and what that does in each sample.
+type Use<'a> = (&'a str, &'a str, &'a dyn Fn(usize) -> Load);
+
 /// A host, its samples every 5 s from `from_s` on; a VM with one disk on each device.
-fn host(
-    name: &str,
-    from_s: i64,
-    samples: usize,
-    vms: &[(&str, &str, &dyn Fn(usize) -> Load)],
-) -> Recording {
+fn host(name: &str, from_s: i64, samples: usize, vms: &[Use<'_>]) -> Recording {
     let mut recording = Recording::new(name.into());
     recording.times_ms = (0..samples as i64).map(|i| 1_000 * (from_s + 5 * (i + 1))).collect();
     for (index, (device, vm, load)) in vms.iter().enumerate() {
@@ -189,6 +187,10 @@ fn hosts_go_by_the_first_part_of_their_name_and_the_others_are_listed() {
     let mut hosts: Vec<_> = device.hosts.iter().map(|host| host.host.as_str()).collect();
     hosts.sort_unstable();
     assert_eq!(hosts, ["ESX01", "esx02", "esx03"]);
+    for [a, b] in [["10.0.0.1", "10.0.0.2"], ["esx01.a", "esx01.b"], ["", "esx01"]] {
+        let comparison = compared(&[steady(a, 0, LOAD)], &[steady(b, 3_600, LOAD)]);
+        assert!(comparison.hosts.is_empty(), "{a} {b}");
+    }
 }
 
 #[test]

@@ -36,8 +36,8 @@ const MIN_IOPS: f64 = 1.0;
 
 /// Compares two sides of one or more hosts each; `after` may be empty.
 ///
-/// A host that is on both sides, by the first part of its name, is compared with itself; a device
-/// that several hosts use is shown with all of them.
+/// A host that is on both sides is compared with itself; a device that several hosts use is shown
+/// with all of them.
 #[must_use]
 pub fn compare(before: &[Judged<'_>], after: &[Judged<'_>]) -> Comparison {
     let counterpart = |of: &Judged<'_>, side: &[Judged<'_>]| {
@@ -71,10 +71,13 @@ pub fn compare(before: &[Judged<'_>], after: &[Judged<'_>]) -> Comparison {
     }
 }
 
-/// Whether two recordings are of one host: one names it in full, the other may not.
+/// Whether two recordings are of one host: one may name it in full, the other by its first part.
 fn is_same_host(a: &Judged<'_>, b: &Judged<'_>) -> bool {
-    let [a, b] = [a, b].map(|host| host.recording.host.split('.').next().unwrap_or_default());
-    a.eq_ignore_ascii_case(b)
+    let [a, b] = [a, b].map(|host| host.recording.host.as_str());
+    let is_short_for = |short: &str, full: &str| {
+        full.split_once('.').is_some_and(|(first, _)| first.eq_ignore_ascii_case(short))
+    };
+    a.eq_ignore_ascii_case(b) || is_short_for(a, b) || is_short_for(b, a)
 }
 
 fn before_after(before: &Judged<'_>, after: &Judged<'_>) -> BeforeAfter {
