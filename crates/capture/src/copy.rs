@@ -168,7 +168,7 @@ impl Copy<'_> {
                         self.report.rows += 1;
                     }
                 }
-                None if body.header == line => {
+                None if line.ends_with(&body.header) => {
                     after_header = true;
                     self.report.further_headers += 1;
                 }

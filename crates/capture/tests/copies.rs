@@ -298,6 +298,23 @@ fn a_group_is_named_whole_or_in_part() {
     assert!(groups("disk").len() > 6);
 }
 
+#[test]
+fn a_header_in_the_middle_is_left_out_and_one_of_other_columns_refused() {
+    let second = written(&later(small_host(2), 60_000));
+    let twice = [small_file().as_bytes(), b"a message ", &second].concat();
+    let mut out = Vec::new();
+    let input = Input::from_bytes("esx01.csv", twice);
+    let report = cut(input, &Cut::default(), &Limits::default(), &mut out).expect("a capture");
+    assert_eq!((report.rows, report.further_headers, report.damaged_rows), (6, 1, 0));
+    let read = read_bytes(out).expect("a capture");
+    assert_eq!((read.recordings[0].len(), read.report.files[0].further_headers), (5, 0));
+    let other = small_file().replace("naa.603", "naa.604");
+    let input = Input::from_bytes("esx01.csv", (small_file() + &other).into_bytes());
+    let error = cut(input, &Cut::default(), &Limits::default(), &mut Vec::new());
+    let error = error.expect_err("two captures").to_string();
+    assert!(error.starts_with("esx01.csv:6: another capture begins here"), "{error}");
+}
+
 /// A folder with files, and what a sequence of them becomes.
 struct Files(tempfile::TempDir);
 

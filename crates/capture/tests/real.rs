@@ -7,7 +7,7 @@ mod common;
 
 use std::path::PathBuf;
 
-use capture::{Because, ReadOptions, read};
+use capture::{Because, Input, Limits, ReadOptions, Substitutes, anonymize, read};
 use common::{differences, read_bytes, written};
 use counters::{Controller, Kind};
 
@@ -79,6 +79,28 @@ fn a_real_recording_survives_the_writer() {
         let second = read_bytes(written(&first.recordings[0])).expect("readable");
         let differences = differences(&first.recordings[0], &second.recordings[0]);
         assert_eq!(differences, [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn a_real_capture_without_names_has_none_and_keeps_every_column() {
+    for (name, columns, _) in FILES {
+        let Some(path) = captures(name) else { return };
+        let first = read(&[path.clone()], &ReadOptions::default(), &mut |_, _| ());
+        let first = first.expect("readable").recordings.remove(0);
+        let (mut names, mut out) = (Substitutes::default(), Vec::new());
+        let input = Input::open(&path).expect("readable").remove(0);
+        let report = anonymize(input, &mut names, &Limits::default(), &mut out).expect("readable");
+        assert_eq!((report.copy.columns, report.copy.rows), (columns, 3), "{name}");
+        assert!(report.dropped.is_empty() && report.emptied_cells == 0, "{name}: {report:?}");
+        let text = String::from_utf8(out).expect("ASCII");
+        let secret = |kind| first.of_kind(kind).map(|(_, entity)| entity.name.as_str());
+        let devices = secret(Kind::Device).filter(|name| !name.starts_with("mpx."));
+        for secret in secret(Kind::Vm).chain(devices).chain([first.host.as_str()]) {
+            assert!(!text.contains(secret), "{name}: {secret}");
+        }
+        let second = read_bytes(text.into_bytes()).expect("readable").recordings.remove(0);
+        assert!(first.columns().map(|c| c.2.to_vec()).eq(second.columns().map(|c| c.2.to_vec())));
     }
 }
 
