@@ -235,12 +235,23 @@ impl<'a> Device<'a> {
     /// than it is itself, up to the next step of the published thresholds: 5, 10, 20 ms [DRILL].
     pub(crate) fn slow_ms(&self, sample: usize) -> f64 {
         const FAR: f64 = 10.0;
+        let least = self.limits.get(Threshold::DavgMs);
+        let by_itself = (FAR * self.quickest_ms).max(least) + self.transfer_ms(sample);
+        by_itself.min(self.surely_slow_ms(sample))
+    }
+
+    /// DAVG that is slow however quick the device is at times.
+    pub(crate) fn surely_slow_ms(&self, sample: usize) -> f64 {
         const NEXT_STEP: f64 = 2.0;
         let least = self.limits.get(Threshold::DavgMs);
         let guessed = self.quickest_ms < self.limits.get(Threshold::FlashMs);
         let most = if guessed { NEXT_STEP * least } else { least };
-        let transfer_ms = self.flow.transfer_ms(sample, self.limits.get(Threshold::TransferMib));
-        (FAR * self.quickest_ms).max(least).min(most) + transfer_ms
+        most + self.transfer_ms(sample)
+    }
+
+    /// What the size of its commands may cost each of them.
+    fn transfer_ms(&self, sample: usize) -> f64 {
+        self.flow.transfer_ms(sample, self.limits.get(Threshold::TransferMib))
     }
 
     /// What each VM does on the device over some samples, the one with most slots first.

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn what_chance_puts_side_by_side_is_none_either() {
         let among: Vec<usize> = (0..1_000).collect();
-        let scattered = |sample: usize| sample % 25 == 0 || sample == 501;
+        let scattered = |sample: usize| sample.is_multiple_of(25) || sample == 501;
         assert!(Spell::find(&among, scattered).is_none());
         assert!(Spell::find(&among, |s| scattered(s) || (501..505).contains(&s)).is_some());
         assert!(Spell::find(&among, |sample| (500..502).contains(&sample)).is_some());

@@ -27,6 +27,9 @@ const ENOUGH_COMMANDS: f64 = 30.0;
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
 
+/// Commands in flight from which a device that is no slower than disks is held back all the same:
+/// an application that paces itself has few.
+const CROWD: f64 = 8.0;
 /// How near a steady rate must be to a round number to be one that somebody set. A saturated array
 /// is steady too, but round only by chance.
 const EXACTLY: f64 = 0.002;
@@ -90,7 +93,8 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
     let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate);
-    let peer = || is_slow.then(|| faster_peer(case, device, &spell, davg)).flatten();
+    let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
+    let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let faster = own.or_else(peer)?;
     let is_set = is_slow && is_still && is_round_within(rate, EXACTLY);
     let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell), is_set];
@@ -103,11 +107,11 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
 }
 
-/// Whether a flow is slow for its device. What is merely slower than others may be on disks, or
+/// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
 /// miss a cache, and be paced by its application.
 fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
     const MOSTLY: f64 = 0.5;
-    spell.share(|sample| flow.davg(sample) >= device.slow_ms(sample)) > MOSTLY
+    spell.share(|sample| flow.davg(sample) >= device.surely_slow_ms(sample)) > MOSTLY
 }
 
 /// How many times the high values of a spell are the low ones.

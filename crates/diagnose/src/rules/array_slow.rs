@@ -5,8 +5,12 @@
 //! command only waits longer.
 
 use super::{Case, array_qos, changes, latency_evidence, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, Spell, Threshold, mean, quantile};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold, Vdisk, mean, quantile,
+};
 
+/// Part of DAVG from which KAVG is worth a word.
+const HOST_PART: f64 = 0.25;
 /// Size from which the transfer itself takes its time.
 const LARGE_KIB: f64 = 256.0;
 
@@ -47,7 +51,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
          fabric or a volume limit"
             .into(),
     ];
-    finding.sufferers = device.tenants(samples);
+    finding.sufferers = sufferers(case, device, samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
     finding.changes = fix(case, device);
     finding.do_not = vec![
@@ -67,16 +71,37 @@ fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool) -> String {
             number(davg)
         );
     }
-    let rest = if knee {
-        "and its rate no longer grows with the commands sent: the array is at its knee"
-    } else {
-        "so the time is spent in the fabric or the array"
+    let rest = match (knee, kavg >= HOST_PART * davg) {
+        (true, _) => {
+            "and its rate no longer grows with the commands sent: the array is at its knee"
+        }
+        (false, true) => {
+            "so the fabric or the array is slow, and what waits for it waits in the host besides"
+        }
+        (false, false) => "so the time is spent in the fabric or the array",
     };
     format!(
         "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG), {rest}.",
         number(davg),
         number(kavg)
     )
+}
+
+/// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
+fn sufferers(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    if !device.is_nfs {
+        return device.tenants(samples);
+    }
+    let party = |disk: &Vdisk<'_>| Party {
+        name: disk.name.into(),
+        iops: mean(samples.iter().map(|&sample| disk.rate(sample))),
+        gavg_ms: disk.latency_ms(samples),
+        slots: mean(samples.iter().map(|&sample| disk.outstanding(sample))),
+        waiting: 0.0,
+    };
+    let mut parties: Vec<Party> = case.host.vdisks_on(device).map(party).collect();
+    parties.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    parties
 }
 
 /// How the rate grows with the commands in flight, from the slow end of the spell to the busy

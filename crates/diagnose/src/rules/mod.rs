@@ -97,14 +97,20 @@ fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
 /// The rate and the latencies of a device over a spell.
 fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let (flow, samples) = (&device.flow, &spell.samples);
-    vec![
+    let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
+    let mut evidence = vec![
         Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
         Evidence::new("mean size", flow.size_kib(samples), "KiB"),
         Evidence::new("outstanding, by Little's law", spell.mean(|s| flow.outstanding(s)), ""),
-        Evidence::new("DAVG", flow.per_command(samples, crate::Flow::davg), "ms"),
-        Evidence::new("KAVG", flow.per_command(samples, crate::Flow::kavg), "ms"),
-        Evidence::new("quickest DAVG of the device", device.quickest_ms, "ms"),
-    ]
+        Evidence::new(latency, flow.per_command(samples, crate::Flow::davg), "ms"),
+    ];
+    if !device.is_nfs {
+        let kavg = flow.per_command(samples, crate::Flow::kavg);
+        evidence.push(Evidence::new("KAVG", kavg, "ms"));
+    }
+    let quickest = format!("quickest {latency} of the device");
+    evidence.push(Evidence::new(quickest, device.quickest_ms, "ms"));
+    evidence
 }
 
 /// A number as people write it: three significant digits, thousands apart.
