@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capture::{Capture, ReadOptions, ReadReport, write_esxtop};
+use capture::{Capture, FileReport, ReadOptions, ReadReport, Stamps, write_esxtop};
 use counters::Recording;
 
 use crate::{
@@ -65,11 +65,32 @@ pub(crate) fn complaints(report: &ReadReport) -> Vec<String> {
         if file.bad_cells > 0 {
             lines.push(format!("{name}: {} cells hold no number", whole(file.bad_cells as f64)));
         }
+        lines.extend(oddities_of_time(file).into_iter().map(|line| format!("{name}: {line}")));
         if let Some(why) = &file.ended_early {
             lines.push(format!("{name}: ends early: {}", clean(why)));
         }
     }
     lines
+}
+
+/// What is unusual about the times of a file, and what was made of it.
+pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
+    let stamps = match report.stamps {
+        Stamps::Seconds => None,
+        Stamps::Minutes => Some("times without seconds: rows are spread evenly over their minute"),
+        Stamps::TimeOnly => Some("times without a date: days are counted from 1970-01-01"),
+        Stamps::MinuteOfHour => {
+            Some("times without date and hour: hours are counted from 1970-01-01 00:00")
+        }
+    };
+    let further = usize::try_from(report.further_headers).unwrap_or(usize::MAX);
+    let counts = [
+        (further, "more header", "between the rows: captures one behind the other, joined in time"),
+        (report.backward_steps, "step", "back in time: rows are put in the order of time"),
+    ];
+    let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
+    let counts = counts.map(|(number, what, then)| format!("{} {then}", counted(number, what)));
+    stamps.map(str::to_owned).into_iter().chain(counts).collect()
 }
 
 /// Writes recordings in the format of `esxtop -b`: to `out`, or to the file `path`; of several

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use capture::{
-    Because, Capture, FileReport, HostInfo, HostReport, Metric, RecordCommand, Stamps,
+    Because, Capture, FileReport, HostInfo, HostReport, Identity, Metric, RecordCommand,
     VscsiHistogram, format_stamp,
 };
 use counters::{Direction, Recording};
 
 use crate::{
+    captures,
     expectations::figure,
     table::Table,
     text::{BAD, BOLD, clean, counted, fit, styled, whole},
@@ -45,7 +46,8 @@ fn file(report: &FileReport) -> String {
         if report.first_row_left_out { ", the first without rates and left out" } else { "" }
     );
     if report.damaged_rows > 0 {
-        let _ = writeln!(out, "  {} damaged rows", whole(report.damaged_rows as f64));
+        let rows = usize::try_from(report.damaged_rows).unwrap_or(usize::MAX);
+        let _ = writeln!(out, "  {}", counted(rows, "damaged row"));
     }
     if report.duplicate_columns > 0 {
         let _ = writeln!(out, "  {} twice", counted(report.duplicate_columns, "column"));
@@ -53,7 +55,7 @@ fn file(report: &FileReport) -> String {
     if report.text_before_header.is_some() {
         out.push_str("  text before a header, left out\n");
     }
-    for line in oddities_of_time(report) {
+    for line in captures::oddities_of_time(report) {
         let _ = writeln!(out, "  {line}");
     }
     if let Some(hint) = report.version {
@@ -64,26 +66,6 @@ fn file(report: &FileReport) -> String {
         let _ = writeln!(out, "  not understood: {} ({})", clean(name), whole(*number as f64));
     }
     out
-}
-
-/// What is unusual about the times of a file, and what was made of it.
-fn oddities_of_time(report: &FileReport) -> Vec<String> {
-    let stamps = match report.stamps {
-        Stamps::Seconds => None,
-        Stamps::Minutes => Some("times without seconds: rows are spread evenly over their minute"),
-        Stamps::TimeOnly => Some("times without a date: days are counted from 1970-01-01"),
-        Stamps::MinuteOfHour => {
-            Some("times without date and hour: hours are counted from 1970-01-01 00:00")
-        }
-    };
-    let further = usize::try_from(report.further_headers).unwrap_or(usize::MAX);
-    let counts = [
-        (further, "more header", "between the rows: captures one behind the other, joined in time"),
-        (report.backward_steps, "step", "back in time: rows are put in the order of time"),
-    ];
-    let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
-    let counts = counts.map(|(number, what, then)| format!("{} {then}", counted(number, what)));
-    stamps.map(str::to_owned).into_iter().chain(counts).collect()
 }
 
 fn of_host(host: &HostInfo) -> String {
@@ -135,8 +117,15 @@ fn joins(report: &HostReport, recording: &Recording) -> String {
 fn checks(report: &HostReport) -> String {
     let line = |check: &capture::Check| {
         let held = format!("{} of {}", whole(check.held as f64), whole(check.tested as f64));
-        let held = if check.held == check.tested { held } else { styled(BAD, &held) };
-        format!("  {} in {held}\n", check.identity.formula())
+        let formula = check.identity.formula();
+        if check.held == check.tested {
+            return format!("  adds up: {formula} ({held})\n");
+        }
+        let verdict = styled(BAD, "does not add up");
+        let parts =
+            matches!(check.identity, Identity::DeviceIsSumOfWorlds | Identity::AdapterIsSumOfPaths);
+        let why = if parts { "; a part cut out by VM or device lacks some" } else { "" };
+        format!("  {verdict}: {formula} ({held}){why}\n")
     };
     report.checks.iter().filter(|check| check.tested > 0).map(line).collect()
 }

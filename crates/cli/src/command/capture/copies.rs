@@ -131,8 +131,8 @@ fn to_file(
     if inputs.iter().any(|input| same(&input)) {
         return Err(format!("{name}: is read from; name another file with -o").into());
     }
-    let beside = path.exists() && !path.is_file();
-    let new = if beside { path.to_owned() } else { PathBuf::from(format!("{name}.part")) };
+    let special = path.exists() && !path.is_file();
+    let new = if special { path.to_owned() } else { PathBuf::from(format!("{name}.part")) };
     let failed = |error: std::io::Error| format!("{name}: {error}");
     let mut file = BufWriter::new(File::create(&new).map_err(failed)?);
     let written = write(&mut file).and_then(|()| Ok(file.flush().map_err(failed)?));
