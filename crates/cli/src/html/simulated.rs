@@ -7,6 +7,8 @@ use super::words::{number, text};
 
 /// Rows of a table; the others are counted.
 const ROWS: usize = 12;
+/// Doubts that stand open.
+const DOUBTS: usize = 3;
 
 /// The answer, its table and its doubts.
 pub(super) fn render(simulated: &Simulated) -> Markup {
@@ -18,9 +20,20 @@ pub(super) fn render(simulated: &Simulated) -> Markup {
             }
             p { (text(&simulated.sentence)) }
             @if !simulated.rows.is_empty() { (table(&simulated.rows)) }
-            @if !simulated.doubts.is_empty() {
-                ul.doubts { @for doubt in &simulated.doubts { li { (text(doubt)) } } }
-            }
+            (doubts(&simulated.doubts))
+        }
+    }
+}
+
+/// What the range rests on; of many things the rest has to be asked for.
+fn doubts(doubts: &[String]) -> Markup {
+    let (open, rest) = doubts.split_at(doubts.len().min(DOUBTS));
+    let list =
+        |lines: &[String]| html! { ul.doubts { @for line in lines { li { (text(line)) } } } };
+    html! {
+        @if !open.is_empty() { (list(open)) }
+        @if !rest.is_empty() {
+            details { summary.shell { "and " (rest.len()) " more doubts" } (list(rest)) }
         }
     }
 }
