@@ -217,9 +217,7 @@ fn names_are_names_whatever_they_contain() {
     }
     assert_eq!(file.matches("</script>").count(), 3);
     assert!(body.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
-    let (_, data) = file.split_once("type=\"application/json\">").unwrap();
-    let (data, _) = data.split_once("</script>").unwrap();
-    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let data = data(&file);
     let vms = &data["hosts"][0]["objects"][0]["charts"][3]["series"];
     let mut shown = [0, 1].map(|vm| vms[vm]["name"].as_str().unwrap());
     shown.sort_unstable();
@@ -261,4 +259,42 @@ fn a_long_recording_is_reduced_and_says_so() {
     assert!(body.contains("Of each 10 of the 10,000 samples the least and the largest"), "{body}");
     assert!(file.contains("1234,"), "the peak stays");
     assert!(file.len() < 300_000, "{}", file.len());
+}
+
+/// The data that the script is given.
+fn data(file: &str) -> serde_json::Value {
+    let (_, data) = file.split_once("type=\"application/json\">").unwrap();
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
+    let recording = recording("esx01", ["sql01", "web01"]);
+    let mut verdict = verdict();
+    let finding = &mut verdict.findings[0];
+    finding.cause = Cause::VirtualDiskCap;
+    finding.at = "web01:scsi0:0".into();
+    finding.evidence = vec![Evidence { label: "its limit".into(), value: 64.0, unit: "" }];
+    let (file, body) = written(&page(&recording, &verdict));
+    let data = data(&file);
+    let host = &data["hosts"][0];
+    assert_eq!(host["places"], serde_json::json!([["web01:scsi0:0", 0]]));
+    let kinds = [0, 1].map(|object| host["objects"][object]["kind"].as_str().unwrap());
+    assert_eq!(kinds, ["virtual disk", "device"]);
+    assert_eq!(host["objects"][1]["windows"][0][2], 1);
+    let (_, adapter) = body.split_once("Virtual SCSI adapter").unwrap();
+    assert!(adapter.split_once("World").unwrap().0.contains(">64<"), "{adapter}");
+}
+
+#[test]
+fn an_nfs_volume_has_gavg_alone() {
+    let mut recording = Recording::new("esx01".into());
+    recording.times_ms = (1..=SAMPLES as i64).map(|n| n * 5_000).collect();
+    let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs01".into()));
+    set(&mut recording, volume, &[(C::Commands, 500.0), (C::GuestLatency, 4.0)]);
+    let verdict = judge(&recording);
+    let (file, body) = written(&page(&recording, &verdict));
+    assert!(body.contains("nfs01, NFS: GAVG alone"), "{body}");
+    let latencies = &data(&file)["hosts"][0]["objects"][0]["charts"][0]["series"];
+    assert_eq!((latencies.as_array().unwrap().len(), &latencies[0]["name"]), (1, &"GAVG".into()));
 }
