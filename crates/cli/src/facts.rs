@@ -64,7 +64,9 @@ mod tests {
 
     fn facts(texts: [&str; 2]) -> Facts {
         let mut facts = Facts::default();
-        texts.map(|text| add(&mut facts, parse_esxcli("esxcli.txt", text).unwrap()));
+        for text in texts {
+            add(&mut facts, parse_esxcli("esxcli.txt", text).unwrap());
+        }
         facts
     }
 
