@@ -134,6 +134,9 @@ impl Added<'_> {
         if values.capacity() - values.len() < added {
             values.reserve_exact(self.room.saturating_sub(values.len()).max(added));
         }
-        values.extend(self.rows().map(|row| row[place]));
+        // Part by part, so that the number of rows is known and none is checked for room.
+        for part in self.parts {
+            values.extend(part.chunks_exact(self.width).map(|row| row[place]));
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Large captures of an invented host, to measure with: their shape is that of real ones.
 //!
-//! A capture of all counters of a real host has 16,133 columns of worlds and memory, of which nine
-//! tenths stand before the one block of disk columns, and as many disk columns as it has devices
-//! [CAP-A]. Three cells of four are zero, most columns never change. The disk columns come from
-//! the writer that every recording goes through; the others are put into its lines.
+//! A capture of all counters of a real host has 16,133 columns of worlds and memory, nearly all of
+//! them before the one block of disk columns, which is as wide as the host has devices [CAP-A].
+//! Three cells of four are zero, most columns never change. The disk columns come from the writer
+//! that every recording goes through; the others are put into its lines.
 
 use std::io::{self, Write};
 

@@ -56,8 +56,9 @@ fn join(mut parts: Vec<Recording>) -> Recording {
     let samples = parts.iter().map(Recording::len).sum();
     let mut joined = Recording::new(parts[0].host.clone());
     let mut index: BTreeMap<(Kind, String), EntityId> = BTreeMap::new();
-    let mut columns: BTreeMap<(EntityId, Counter), Vec<f64>> = BTreeMap::new();
-    for part in parts {
+    // Of each column, the pieces and the rows where they begin.
+    let mut columns: BTreeMap<(EntityId, Counter), Vec<(usize, &[f64])>> = BTreeMap::new();
+    for part in &parts {
         let new = |entity: &Entity| Entity::new(entity.kind, entity.name.clone());
         let ids: Vec<EntityId> = part
             .entities()
@@ -70,15 +71,17 @@ fn join(mut parts: Vec<Recording>) -> Recording {
         for (entity, &id) in part.entities().iter().zip(&ids) {
             link(joined.entity_mut(id), entity, &ids);
         }
-        let rows = joined.len()..joined.len() + part.len();
         for (entity, counter, values) in part.columns() {
-            let column = columns.entry((ids[entity.0 as usize], counter));
-            let column = column.or_insert_with(|| vec![f64::NAN; samples]);
-            column[rows.clone()].copy_from_slice(values);
+            let pieces = columns.entry((ids[entity.0 as usize], counter)).or_default();
+            pieces.push((joined.len(), values));
         }
-        joined.times_ms.extend(part.times_ms);
+        joined.times_ms.extend(&part.times_ms);
     }
-    for ((entity, counter), values) in columns {
+    for ((entity, counter), pieces) in columns {
+        let mut values = vec![f64::NAN; samples];
+        for (row, piece) in pieces {
+            values[row..row + piece.len()].copy_from_slice(piece);
+        }
         joined.set_column(entity, counter, values);
     }
     joined

@@ -15,9 +15,9 @@ pub(crate) struct Memory {
     pub(crate) mapped: u64,
 }
 
-/// Whether a program is there, as one of its commands that does nothing tells.
-pub(crate) fn is_installed(program: &str, arguments: &[&str]) -> bool {
-    let child = quiet(Command::new(program).args(arguments));
+/// Whether a program is there; it is asked for its version.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let child = quiet(Command::new(program).arg("--version"));
     child.and_then(|mut child| child.wait()).is_ok_and(|status| status.success())
 }
 

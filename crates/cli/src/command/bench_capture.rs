@@ -41,12 +41,12 @@ print(time.perf_counter() - begin)
 
 /// How large captures are read and diagnosed: seconds and memory, beside other programs
 ///
-/// The capture is generated once and kept; the best way to run this is twice, for a warm cache.
+/// The capture is generated once and kept; run this twice, for the first run reads from the disk.
 #[derive(Args)]
 pub(crate) struct BenchCapture {
     /// Columns of the capture; 52000 is that of a large host
     #[arg(long, value_name = "N", default_value_t = 20_000,
-        value_parser = clap::value_parser!(u32).range(100..=200_000))]
+        value_parser = clap::value_parser!(u32).range(1_000..=200_000))]
     columns: u32,
     /// Samples of the capture; 3600 go with 52000 columns
     #[arg(long, value_name = "N", default_value_t = 4_500,
@@ -186,10 +186,11 @@ fn create(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -
     Ok(())
 }
 
-/// Everything that is measured; programs that are not installed are told of and left out.
+/// Everything that is measured; what is not there is told of and left out.
 fn contenders(files: &Files) -> Result<Vec<Contender<'_>>> {
     let mut all = Vec::new();
-    all.push(program("wc", &["-l"], &files.plain));
+    add_program(&mut all, "wc", "-l", &files.plain);
+    let bare = all.len();
     for threads in [1, 2] {
         all.push(Contender {
             name: format!("bare loop, {}", of_threads(threads)),
@@ -198,13 +199,14 @@ fn contenders(files: &Files) -> Result<Vec<Contender<'_>>> {
             memory: None,
         });
     }
-    all.push(read(&files.plain, "read", 1, 1..2));
-    all.push(read(&files.plain, "read", 2, 2..3));
-    all.push(diagnose(&files.plain, "diagnose", 2..3)?);
-    if process::is_installed("python3", &["-c", "import polars"]) {
-        all.push(polars(files));
-    } else {
-        anstream::eprintln!("polars for python3 is not installed");
+    let (alone, both) = (bare..bare + 1, bare + 1..bare + 2);
+    all.push(read(&files.plain, "read", 1, alone));
+    all.push(read(&files.plain, "read", 2, both.clone()));
+    all.push(diagnose(&files.plain, "diagnose", both.clone())?);
+    let polars = polars(files, both);
+    match (polars.run)() {
+        Ok(_) => all.push(polars),
+        Err(error) => anstream::eprintln!("polars of python3 is left out: {error}"),
     }
     compressed(&mut all, &files.gzip, ".gz", &["gzip", "pigz", "igzip"])?;
     compressed(&mut all, &files.zstd, ".zst", &["zstd"])?;
@@ -221,11 +223,7 @@ fn compressed<'a>(
 ) -> Result<()> {
     let first = all.len();
     for name in programs {
-        if process::is_installed(name, &["--version"]) {
-            all.push(program(name, &["-dc"], file));
-        } else {
-            anstream::eprintln!("{name} is not installed");
-        }
+        add_program(all, name, "-dc", file);
     }
     all.push(Contender {
         name: format!("inflate alone, {extension}"),
@@ -265,22 +263,28 @@ fn read<'a>(file: &'a Path, name: &str, threads: usize, peers: Range<usize>) -> 
     }
 }
 
-/// A program that gets a file.
-fn program<'a>(program: &'static str, arguments: &[&'static str], file: &'a Path) -> Contender<'a> {
-    let name = format!("{program} {}", arguments.join(" "));
-    let arguments = arguments.to_vec();
+/// Adds a program that gets a file, if it is installed.
+fn add_program<'a>(
+    all: &mut Vec<Contender<'a>>,
+    program: &'static str,
+    argument: &'static str,
+    file: &'a Path,
+) {
+    if !process::is_installed(program) {
+        anstream::eprintln!("{program} is not installed");
+        return;
+    }
     let command = move || {
         let mut command = Command::new(program);
-        command.args(&arguments).arg(file);
+        command.arg(argument).arg(file);
         command
     };
-    let again = command.clone();
-    Contender {
-        name,
+    all.push(Contender {
+        name: format!("{program} {argument}"),
         peers: 0..0,
         run: Box::new(move || Ok(process::time(&mut command())?)),
-        memory: Some(Box::new(move || Ok(process::memory(&mut again())?))),
-    }
+        memory: Some(Box::new(move || Ok(process::memory(&mut command())?))),
+    });
 }
 
 /// The whole command as a user gives it.
@@ -301,7 +305,7 @@ fn diagnose<'a>(file: &'a Path, name: &str, peers: Range<usize>) -> Result<Conte
 }
 
 /// polars, without the start of Python.
-fn polars(files: &Files) -> Contender<'_> {
+fn polars(files: &Files, peers: Range<usize>) -> Contender<'_> {
     let command = || {
         let mut command = Command::new("python3");
         let cells = [files.disk.start, files.disk.end].map(|cell| cell.to_string());
@@ -310,13 +314,13 @@ fn polars(files: &Files) -> Contender<'_> {
     };
     Contender {
         name: "polars, the disk columns".into(),
-        peers: 2..3,
+        peers,
         run: Box::new(move || {
             let output = command().output()?;
             let printed = String::from_utf8_lossy(&output.stdout);
             printed.trim().parse().map_err(|_| {
                 let said = String::from_utf8_lossy(&output.stderr);
-                format!("polars: {}", said.lines().last().unwrap_or_default()).into()
+                said.lines().last().unwrap_or_default().into()
             })
         }),
         memory: Some(Box::new(move || Ok(process::memory(&mut command())?))),
