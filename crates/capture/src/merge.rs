@@ -48,6 +48,9 @@ pub(crate) fn is_same_host(a: &Recording, b: &Recording) -> bool {
     2 * a.intersection(&b).count() >= a.len().min(b.len())
 }
 
+/// The pieces of a column, and the rows where they begin.
+type Pieces<'a> = Vec<(usize, &'a [f64])>;
+
 /// One recording with the samples of all, in the order given.
 fn join(mut parts: Vec<Recording>) -> Recording {
     if parts.len() == 1 {
@@ -56,8 +59,7 @@ fn join(mut parts: Vec<Recording>) -> Recording {
     let samples = parts.iter().map(Recording::len).sum();
     let mut joined = Recording::new(parts[0].host.clone());
     let mut index: BTreeMap<(Kind, String), EntityId> = BTreeMap::new();
-    // Of each column, the pieces and the rows where they begin.
-    let mut columns: BTreeMap<(EntityId, Counter), Vec<(usize, &[f64])>> = BTreeMap::new();
+    let mut columns: BTreeMap<(EntityId, Counter), Pieces<'_>> = BTreeMap::new();
     for part in &parts {
         let new = |entity: &Entity| Entity::new(entity.kind, entity.name.clone());
         let ids: Vec<EntityId> = part
