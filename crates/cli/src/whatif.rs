@@ -9,7 +9,7 @@ use diagnose::{Facts, Simulated, Verdict, Window};
 
 /// Commands of one run: enough for a few per cent, few enough for all changes of a verdict to
 /// take a blink.
-const COMMANDS: f64 = 60_000.0;
+const COMMANDS: f64 = 40_000.0;
 
 /// Fills in what a simulation says of each change of each verdict. A change that sets nothing
 /// known, or of which nothing can be said, stays as it is.

@@ -33,9 +33,9 @@ pub struct SimulatedRow {
     pub captured: Option<f64>,
     /// What the simulation gives for the host as it is.
     pub today: f64,
-    /// With the change, at the least favourable reading of the recording that fits it.
+    /// With the change: the least of all readings of the recording that fit it.
     pub low: f64,
-    /// With the change, at the most favourable one.
+    /// With the change: the greatest of them.
     pub high: f64,
 }
 

@@ -3,7 +3,7 @@
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
 
-use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key, whatif::main_device};
+use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key};
 
 /// The figures of one reading, by key.
 pub(crate) struct Run {
@@ -68,8 +68,11 @@ pub(crate) fn answer(
         })
         .collect();
     let miss = misses.get(chosen).copied().unwrap_or(f64::INFINITY);
-    let main: Vec<&SimulatedRow> =
-        rows.iter().filter(|row| row.object == main_device(keys)).collect();
+    // The busiest device comes first.
+    let main: Vec<&SimulatedRow> = rows
+        .iter()
+        .filter(|row| keys.first().is_some_and(|key| key.object == row.object))
+        .collect();
     let identified = miss <= POOR && main.iter().take(2).all(|row| width(row) <= NARROW);
     doubts.splice(0..0, doubts_of(calibrated, miss, identified));
     let sentence = sentence(&main, identified, miss);
@@ -96,13 +99,13 @@ fn width(row: &SimulatedRow) -> f64 {
 /// How far figures are from the recording: the mean over rates and latencies of devices and VMs.
 fn mismatch(keys: &[Key], figures: &[f64]) -> f64 {
     let judged = |key: &&Key| key.is(Counter::Commands) || key.is(Counter::GuestLatency);
-    let (mut sum, mut count) = (0.0, 0.0);
+    let (mut sum, mut weights) = (0.0, 0.0);
     for (key, figure) in keys.iter().zip(figures).filter(|(key, _)| judged(key)) {
         let Some(captured) = key.captured.filter(|captured| *captured > 0.0) else { continue };
-        sum += ((figure - captured).abs() / captured).min(2.0);
-        count += 1.0;
+        sum += key.weight * ((figure - captured).abs() / captured).min(2.0);
+        weights += key.weight;
     }
-    if count > 0.0 { sum / count } else { f64::INFINITY }
+    if weights > 0.0 { sum / weights } else { f64::INFINITY }
 }
 
 /// The answer in a sentence: rate and latency of the device in question.

@@ -88,7 +88,12 @@ struct Line {
 impl ArrayCalibration {
     /// Calibrates on the samples with load, of which there is at least one. With `closed`, a
     /// command finds one less than the mean before it: its own place.
-    pub(crate) fn of(flow: &Flow, busy: &[usize], window: &[usize], closed: bool) -> Self {
+    pub(crate) fn of(
+        flow: &Flow,
+        busy: &[usize],
+        window: &[usize],
+        (closed, interval_s): (bool, f64),
+    ) -> Self {
         let own = if closed { 1.0 } else { 0.0 };
         let point = |&s: &usize| Point {
             before: (flow.in_flight(s) - own).max(0.0),
@@ -99,14 +104,15 @@ impl ArrayCalibration {
         let groups = groups(&points);
         let anchor = merged(&window.iter().map(point).collect::<Vec<_>>());
         let (first, last) = (groups[0], groups[groups.len() - 1]);
-        let seen = judge(&groups, own);
+        let regulated = closed && is_regulated(flow, window, interval_s) && jumps(&groups);
+        let seen = if regulated { Seen::Saturated } else { judge(&groups, own) };
         let line = Line { anchor, ..fit(&groups) };
         let steady = Line { anchor, slope: 0.0, error: 0.0 };
         let ceiling = anchor.ms / (anchor.before + own).max(1.0);
         let law = |slope: f64| Law::of(&steady, slope);
         let (best, least, most) = match seen {
             Seen::Steady => (ceiling / 2.0, ceiling, 0.0),
-            Seen::Saturated => (ceiling, ceiling, line.slope.min(ceiling) * 0.9),
+            Seen::Saturated => (ceiling, ceiling, ceiling * 0.9),
             Seen::Knee | Seen::NoKnee => {
                 let steep = (line.slope + ERRORS * line.error) * STEEPER;
                 let flat = (line.slope - ERRORS * line.error).max(0.0);
@@ -155,6 +161,29 @@ fn merged(points: &[Point]) -> Point {
     let ms = points.iter().map(|point| point.rate * point.ms).sum::<f64>() / rate.max(1e-9);
     let before = mean(points.iter().map(|point| point.before));
     Point { before, ms, rate: mean(points.iter().map(|point| point.rate)) }
+}
+
+/// Whether the rate is steadier than chance allows in the samples with most outstanding: an array
+/// that holds a volume to a rate counts its commands one by one.
+fn is_regulated(flow: &Flow, window: &[usize], interval_s: f64) -> bool {
+    /// Commands by which samples differ at most.
+    const STEADY: f64 = 4.0;
+    /// Samples that are enough to tell.
+    const SAMPLES: usize = 4;
+    let middle = quantile(window.iter().map(|&s| flow.in_flight(s)), 0.5);
+    let heavy: Vec<f64> = window
+        .iter()
+        .filter(|&&s| flow.in_flight(s) >= 0.9 * middle)
+        .map(|&s| flow.rate[s])
+        .collect();
+    let spread = quantile(heavy.iter().copied(), 0.9) - quantile(heavy.iter().copied(), 0.1);
+    heavy.len() >= SAMPLES && spread * interval_s <= STEADY
+}
+
+/// Whether commands take much longer under load.
+fn jumps(groups: &[Point]) -> bool {
+    const LONGER: f64 = 1.5;
+    groups[groups.len() - 1].ms >= LONGER * groups[0].ms
 }
 
 fn judge(groups: &[Point], own: f64) -> Seen {

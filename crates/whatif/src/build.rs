@@ -63,6 +63,8 @@ pub(crate) struct Plan<'a> {
     /// Samples of like load.
     pub(crate) levels: &'a [Vec<usize>],
     pub(crate) settings: &'a [String],
+    /// IOPS limits that are not those of the recording, by VM; `None` is none.
+    pub(crate) limits: &'a [(&'a str, Option<u32>)],
     pub(crate) commands: f64,
 }
 
@@ -420,9 +422,14 @@ impl Plan<'_> {
         if let Some(adapter) = adapter_type(disk) {
             let _ = writeln!(out, "adapter = \"{adapter}\"");
         }
-        if let Some(limit) = disk.guest.held_at_iops {
+        let asked = self.limits.iter().rfind(|(vm, _)| *vm == disk.guest.vm);
+        let (limit, why) = match asked {
+            Some((_, limit)) => (*limit, ""),
+            None => (disk.guest.held_at_iops, "  # it waits where others do not"),
+        };
+        if let Some(limit) = limit {
             let limit = (f64::from(limit) / disk.parts).max(1.0);
-            let _ = writeln!(out, "limit = {limit:.0}  # it waits while the device has free slots");
+            let _ = writeln!(out, "limit = {limit:.0}{why}");
         }
     }
 

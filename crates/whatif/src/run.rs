@@ -37,6 +37,9 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) captured: Option<f64>,
+    /// What it counts when a simulation is held against the recording: 1 for a device, its share
+    /// of the commands for a VM.
+    pub(crate) weight: f64,
 }
 
 impl Key {
@@ -66,14 +69,16 @@ pub(crate) fn keys(
                 continue;
             }
             let (object, simulated) = (device.name.clone(), build::device_name(device));
-            keys.push(Key { object, simulated, kind, counter, name, unit, captured });
+            keys.push(Key { object, simulated, kind, counter, name, unit, captured, weight: 1.0 });
         }
     }
+    let all: f64 = devices.iter().map(|device| device.flow.mean_rate(window)).sum();
     for (object, simulated, rate, ms) in vms(devices, names, window) {
+        let weight = (rate / all.max(f64::MIN_POSITIVE)).min(1.0);
         for ((counter, name, unit), captured) in OF_VM.into_iter().zip([rate, ms]) {
             let (object, simulated) = (object.clone(), simulated.clone());
             let (kind, captured) = (Kind::Vm, Some(captured));
-            keys.push(Key { object, simulated, kind, counter, name, unit, captured });
+            keys.push(Key { object, simulated, kind, counter, name, unit, captured, weight });
         }
     }
     keys

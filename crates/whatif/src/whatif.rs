@@ -9,9 +9,13 @@ use crate::{
     answer::{self, Run},
     build::{self, Assumed, Capped, Knee, Plan, Reading},
     observe::{Device, levels},
+    question::limit_of,
     rows::mean,
-    run::{self, Key},
+    run,
 };
+
+/// A VM and the IOPS limit of its disks, if any.
+type Limit<'a> = (&'a str, Option<u32>);
 
 /// Devices that one model holds, the busiest first.
 const DEVICES_MAX: usize = 16;
@@ -104,7 +108,7 @@ impl<'a> Model<'a> {
     /// The host as it is, as the text of a scenario.
     #[must_use]
     pub fn scenario(&self) -> String {
-        self.plan().scenario(self.best())
+        self.plan(&[]).scenario(self.best())
     }
 
     /// Simulates today and the change, at every reading of the recording that fits it.
@@ -113,14 +117,13 @@ impl<'a> Model<'a> {
     /// One line when a setting is refused as esxcli refuses it, or the host cannot be modelled.
     pub fn answer(&self) -> Result<Answer, Error> {
         let names = build::vm_names(&self.calibrated);
-        let settings = self.settings(&names);
+        let (settings, limits) = self.settings(&names)?;
         let keys = run::keys(self.recording, &self.devices, &names, &self.window);
-        let plan = self.plan();
+        let (plan, changed) = (self.plan(&[]), self.plan(&limits));
         run::parse(&plan.scenario(self.best()), &settings)?;
         let readings = self.readings(settings.iter().any(|line| is_of_guest(line)));
-        let texts: Vec<String> = readings.iter().map(|reading| plan.scenario(*reading)).collect();
-        let today = texts.iter().map(|text| (text.clone(), &[][..]));
-        let after = texts.iter().map(|text| (text.clone(), settings.as_slice()));
+        let today = readings.iter().map(|reading| (plan.scenario(*reading), &[][..]));
+        let after = readings.iter().map(|r| (changed.scenario(*r), settings.as_slice()));
         let jobs: Vec<_> = today.chain(after).collect();
         let mut figures = run::run_all(&jobs, &keys);
         let after = figures.split_off(readings.len());
@@ -147,7 +150,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn plan(&self) -> Plan<'_> {
+    fn plan<'p>(&'p self, limits: &'p [Limit<'p>]) -> Plan<'p> {
         Plan {
             host: &self.recording.host,
             facts: self.facts,
@@ -155,6 +158,7 @@ impl<'a> Model<'a> {
             calibrated: &self.calibrated,
             levels: &self.levels,
             settings: &self.question.settings,
+            limits,
             commands: self.question.commands,
         }
     }
@@ -190,21 +194,26 @@ impl<'a> Model<'a> {
         readings
     }
 
-    /// The settings with VMs as the scenario names them.
-    fn settings(&self, names: &[(String, String)]) -> Vec<String> {
-        let translate = |line: &String| {
+    /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
+    fn settings(&self, names: &[(String, String)]) -> Result<(Vec<String>, Vec<Limit<'_>>), Error> {
+        let (mut settings, mut limits) = (Vec::new(), Vec::new());
+        for line in &self.question.settings {
+            if let Some((vm, limit)) = limit_of(line) {
+                limits.push((vm, limit?));
+                continue;
+            }
             let known = names.iter().find_map(|(vm, name)| {
                 let rest = line.trim().strip_prefix(vm.as_str())?.strip_prefix(':')?;
                 Some(format!("{name}: {}", rest.trim()))
             });
-            known.unwrap_or_else(|| line.clone())
-        };
-        self.question.settings.iter().map(translate).collect()
+            settings.push(known.unwrap_or_else(|| line.clone()));
+        }
+        Ok((settings, limits))
     }
 
     /// What the answer rests on, beyond arrays and guests.
     fn doubts(&self) -> Vec<String> {
-        let plan = self.plan();
+        let plan = self.plan(&[]);
         let doubt = |device: &Device| match plan.queue(device).assumed {
             Assumed::Nothing => None,
             Assumed::Dsnro => Some(format!(
@@ -247,7 +256,8 @@ fn calibrate(
         guests.iter().filter(|g| g.habit == Habit::Closed).map(|g| g.outstanding).sum();
     let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
     let busy = device.busy(&everything);
-    let array = ArrayCalibration::of(&device.flow, &busy, &own, 2.0 * closed >= all);
+    let habit = (2.0 * closed >= all, interval_s);
+    let array = ArrayCalibration::of(&device.flow, &busy, &own, habit);
     DeviceCalibration { device: device.name.clone(), array, guests }
 }
 
@@ -296,8 +306,9 @@ fn chosen(recording: &Recording, question: &Question) -> Result<Vec<EntityId>, E
                 found.push(named(name).ok_or_else(|| unknown_device(recording, name))?);
             }
         }
-        if let Some((vm, _)) = line.split_once(':').filter(|_| is_of_guest(line)) {
-            found.extend(devices_of(recording, vm.trim())?);
+        let guest = line.split_once(':').filter(|_| is_of_guest(line)).map(|(vm, _)| vm.trim());
+        if let Some(vm) = guest.or(limit_of(line).map(|(vm, _)| vm)) {
+            found.extend(devices_of(recording, vm)?);
         }
     }
     if found.is_empty() {
@@ -336,9 +347,4 @@ fn some<'n>(names: impl Iterator<Item = &'n str>) -> String {
         (false, 0) => shown,
         _ => format!("{shown} and {more} more"),
     }
-}
-
-/// The keys of a model are what its answer has rows for.
-pub(crate) fn main_device(keys: &[Key]) -> &str {
-    keys.first().map_or("", |key| key.object.as_str())
 }

@@ -79,7 +79,25 @@ fn a_steady_load_tells_nothing_of_the_knee_and_the_answer_says_so() {
 fn a_light_load_gains_nothing_from_a_deeper_queue() {
     let answer = ask(&host(32, LIGHT), &deeper(64)).unwrap();
     assert_eq!(answer.calibration.devices[0].guests[0].habit, Habit::Open);
-    assert!(answer.simulated.sentence.starts_with("This changes nothing"), "{:?}", answer.simulated);
+    assert!(
+        answer.simulated.sentence.starts_with("This changes nothing"),
+        "{:?}",
+        answer.simulated
+    );
+}
+
+#[test]
+fn a_limit_that_is_lifted_lets_a_guest_have_what_it_keeps_outstanding() {
+    let limited = host(32, "[vm.sql.workload]\nthreads = 16\n")
+        .replace("adapter = \"pvscsi\"", "adapter = \"pvscsi\"\nlimit = 1000");
+    let answer = ask(&limited, "sql: DiskLimitIOPerSecond -1").unwrap();
+    assert_eq!(answer.calibration.devices[0].guests[0].held_at_iops, Some(1000));
+    let [rate, latency] = &answer.simulated.rows[..2] else { panic!("{:?}", answer.simulated) };
+    // S * (1 + (16 - 1) / 64) is 2.47 ms: 16 are answered 6,480 times a second.
+    assert!((rate.today - 1000.0).abs() < 20.0 && rate.high >= 6_300.0, "{rate:?}");
+    assert!(latency.captured > Some(15.0) && latency.low < 2.6, "{latency:?}");
+    let answer = ask(&limited, "sql: DiskLimitIOPerSecond 500").unwrap();
+    assert!((answer.simulated.rows[0].high - 500.0).abs() < 10.0, "{:?}", answer.simulated);
 }
 
 #[test]
@@ -104,12 +122,20 @@ fn the_model_is_a_scenario_that_says_where_its_numbers_come_from() {
 #[test]
 fn bad_questions_have_one_clear_line() {
     let cases = [
-        ("storage core device set -d naa.2 -O 64", "no device `naa.2` in this recording; there are"),
+        (
+            "storage core device set -d naa.2 -O 64",
+            "no device `naa.2` in this recording; there are",
+        ),
         ("storage core device set -d", "needs a value"),
         ("storage core device set -o 64", "in upper case"),
         ("system module parameters set -m nfnic -p lun_queue_depth_per_path=9999", "1 to 1024"),
-        ("web: RequestRingPages=32,MaxQueueDepth=254", "no VM `web` in this recording; there are: sql"),
+        (
+            "web: RequestRingPages=32,MaxQueueDepth=254",
+            "no VM `web` in this recording; there are: sql",
+        ),
         ("sql: RequestRingPages=32,MaxQueueDepth=999", "out of range"),
+        ("sql: DiskLimitIOPerSecond 0", "it is -1 (none) or 1 to 2147483647"),
+        ("web: DiskLimitIOPerSecond 5", "no VM `web` in this recording; there are: sql"),
         ("reboot", "command"),
     ];
     for (line, expected) in cases {

@@ -19,7 +19,7 @@ macro_rules! templates {
 const TEMPLATES: &[(&str, &str)] = templates! {
     "dsnro-steady" "dsnro-varied" "depth-steady" "depth-varied" "depth-ramp" "saturated"
     "pvscsi-steady" "pvscsi-varied" "open-light" "open-day" "lower-steady" "lower-varied"
-    "mixed" "limited" "qos" "two-devices" "think"
+    "mixed" "limited" "lift" "qos" "two-devices" "think"
 };
 
 /// The depth parameters of the drivers that templates draw.
@@ -100,6 +100,21 @@ impl Case {
         line.expect("a template has a change").to_owned()
     }
 
+    /// Its scenario with the change.
+    ///
+    /// # Panics
+    /// When the scenario does not take it.
+    pub(crate) fn changed(&self) -> Scenario {
+        let (mut scenario, change) = (self.scenario(), self.change());
+        if change.ends_with(": DiskLimitIOPerSecond -1") {
+            let disks = scenario.hosts.iter_mut().flat_map(|host| &mut host.config.vdisks);
+            disks.for_each(|disk| disk.allocation.limit_iops = None);
+        } else {
+            scenario.set(&change).unwrap_or_else(|error| panic!("{self}: {error}"));
+        }
+        scenario
+    }
+
     /// Its scenario.
     ///
     /// # Panics
@@ -118,7 +133,7 @@ mod tests {
     #[test]
     fn every_case_is_a_scenario_that_takes_its_change() {
         for case in Case::all(1..9) {
-            case.scenario().set(&case.change()).unwrap_or_else(|error| panic!("{case}: {error}"));
+            case.changed();
         }
     }
 

@@ -28,7 +28,8 @@ pub(crate) struct Whatif {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The change, as esxcli takes it, or `VM: RequestRingPages=32,MaxQueueDepth=254` for a guest;
+    /// The change, as esxcli takes it, or `VM: RequestRingPages=32,MaxQueueDepth=254` for a guest's
+    /// driver, or `VM: DiskLimitIOPerSecond 500` for the IOPS limit of its disks (-1 is none);
     /// several are one change together, in force after the reboots they need
     #[arg(long, value_name = "LINE", required_unless_present = "scenario")]
     set: Vec<String>,
