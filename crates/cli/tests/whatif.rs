@@ -70,7 +70,7 @@ fn the_model_is_a_scenario_that_runs() {
     let deeper = "system module parameters set -m nfnic -p lun_queue_depth_per_path=64";
     let said = kavg(&["run", &model, "--compare-set", deeper]);
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
-    assert!(said.out.contains("before    after  change"), "{}", said.out);
+    assert!(said.out.contains("before  after  change"), "{}", said.out);
 }
 
 #[test]
