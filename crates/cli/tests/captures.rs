@@ -89,7 +89,8 @@ fn profile_and_thresholds_decide_from_when_a_number_counts() {
     let judged = |arguments: &[&str]| {
         let said = captures.kavg(&[&["diagnose", "--json", &file], arguments].concat());
         let verdicts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let profile = verdicts["verdicts"][0]["profiles"][0]["profile"].as_str().unwrap().to_owned();
+        let profile =
+            verdicts["verdicts"][0]["profiles"][0]["profile"].as_str().unwrap().to_owned();
         (profile, said.out.contains("\"device-depth\""))
     };
     assert_eq!(judged(&[]), ("flash".into(), true));

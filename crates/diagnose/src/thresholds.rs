@@ -175,6 +175,11 @@ pub(crate) struct Limits<'a> {
 }
 
 impl Limits<'_> {
+    /// Whether a threshold was set by hand.
+    pub(crate) fn is_set(&self, threshold: Threshold) -> bool {
+        self.overrides.iter().any(|(of, _)| *of == threshold)
+    }
+
     pub(crate) fn get(&self, threshold: Threshold) -> f64 {
         let set = self.overrides.iter().rev().find(|(of, _)| *of == threshold);
         let info = threshold.info();

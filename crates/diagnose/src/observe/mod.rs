@@ -230,23 +230,33 @@ impl<'a> Device<'a> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// DAVG from which the device is slow. Large commands may take the time to move them; and what
-    /// is held for flash by its quick samples may be a cache before disks, so it must be far slower
-    /// than it is itself, up to the next step of the published thresholds: 5, 10, 20 ms [DRILL].
+    /// DAVG from which the device is slow: far slower than it is itself, between two steps. Large
+    /// commands may take the time to move them.
     pub(crate) fn slow_ms(&self, sample: usize) -> f64 {
         const FAR: f64 = 10.0;
-        let least = self.limits.get(Threshold::DavgMs);
-        let by_itself = (FAR * self.quickest_ms).max(least) + self.transfer_ms(sample);
-        by_itself.min(self.surely_slow_ms(sample))
+        let (least, most) = self.slow_steps();
+        (FAR * self.quickest_ms).max(least).min(most) + self.transfer_ms(sample)
     }
 
     /// DAVG that is slow however quick the device is at times.
     pub(crate) fn surely_slow_ms(&self, sample: usize) -> f64 {
+        self.slow_steps().1 + self.transfer_ms(sample)
+    }
+
+    /// The published threshold and the step beside it, of 5, 10, 20 ms [DRILL]: the next one for
+    /// what is held for flash by its quick samples, since it may be a cache before disks; the one
+    /// before for disks. A threshold that was set is taken as it is.
+    fn slow_steps(&self) -> (f64, f64) {
         const NEXT_STEP: f64 = 2.0;
-        let least = self.limits.get(Threshold::DavgMs);
-        let guessed = self.quickest_ms < self.limits.get(Threshold::FlashMs);
-        let most = if guessed { NEXT_STEP * least } else { least };
-        most + self.transfer_ms(sample)
+        const STEP_BEFORE: f64 = 0.8;
+        let davg = self.limits.get(Threshold::DavgMs);
+        if self.limits.is_set(Threshold::DavgMs) {
+            (davg, davg)
+        } else if self.quickest_ms < self.limits.get(Threshold::FlashMs) {
+            (davg, NEXT_STEP * davg)
+        } else {
+            (STEP_BEFORE * davg, davg)
+        }
     }
 
     /// What the size of its commands may cost each of them.

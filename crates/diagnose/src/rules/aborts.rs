@@ -22,9 +22,10 @@ fn is_farewell(device: &Device<'_>, sample: usize) -> bool {
 }
 
 /// Whether commands were cut off rather than waited for: in this sample alone the load breaks off,
-/// and the one before was answered as fast as ever.
-fn is_cut(device: &Device<'_>, sample: usize, limit: f64) -> bool {
+/// or about as many are aborted as were outstanding, and all were answered as fast as ever.
+fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bool {
     const BROKEN: f64 = 0.5;
+    const ALL: std::ops::RangeInclusive<f64> = 0.5..=2.0;
     const PATIENCE_MS: f64 = 1_000.0;
     let Some(before) = sample.checked_sub(1) else { return false };
     let aborts = |sample: usize| device.faults.aborts.or_zero(sample);
@@ -32,7 +33,9 @@ fn is_cut(device: &Device<'_>, sample: usize, limit: f64) -> bool {
     let flow = &device.flow;
     let waited = flow.gavg(before).max(flow.gavg(sample)) >= PATIENCE_MS;
     let (rate, usual) = (flow.rate(sample), flow.rate(before));
-    alone && !waited && usual > 0.0 && rate <= BROKEN * usual
+    let broken = usual > 0.0 && rate <= BROKEN * usual;
+    let aborted = aborts(sample) * case.host.interval_s(sample);
+    alone && !waited && (broken || ALL.contains(&(aborted / flow.outstanding(before))))
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding> {
@@ -46,7 +49,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let name = device.flow.name;
     let (aborts, resets) =
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
-    let is_cut = spell.samples.iter().all(|&sample| is_cut(device, sample, limit));
+    let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit));
     let mut finding = case.finding(Cause::Aborts, name, &spell);
     finding.sentence = format!(
         "Commands on {name} are given up: up to {} aborts and {} resets a second{}.",
