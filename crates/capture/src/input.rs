@@ -23,7 +23,7 @@ use std::{
 use memchr::{memchr, memchr2, memrchr};
 use memmap2::Mmap;
 
-use crate::{Error, gzip::Gzip};
+use crate::Error;
 
 /// Bytes handed to the parser at a time: enough rows to share between threads, few enough to
 /// stay in the caches.
@@ -262,7 +262,7 @@ impl Format {
     ) -> Result<Box<dyn Read + Send>, Error> {
         let reader = io::BufReader::with_capacity(1 << 18, reader);
         match self {
-            Self::Gzip => Ok(Box::new(Gzip::new(reader))),
+            Self::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(reader))),
             Self::Zstd => match ruzstd::decoding::StreamingDecoder::new(reader) {
                 Ok(decoder) => Ok(Box::new(decoder)),
                 Err(error) => Err(Error::new(name, format!("damaged zstd file: {error}"))),

@@ -39,7 +39,7 @@ pub use finding::{
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use observe::{Column, Flow};
-pub use render::{render_styled, render_text};
+pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use rules::number;
 pub use simulated::{Simulated, SimulatedRow};

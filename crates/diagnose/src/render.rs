@@ -66,7 +66,7 @@ pub(crate) fn recorded(verdict: &Verdict) -> String {
         verdict.host,
         window.of,
         window.samples,
-        instant_span(window)
+        span(window.from_ms, window.to_ms)
     )
 }
 
@@ -98,7 +98,10 @@ fn finding_text(page: &mut Page, place: usize, finding: &Finding, with_sentence:
     let Window { samples, of, .. } = finding.window;
     page.labelled(
         "When",
-        &format!("{} ({samples} of {of} samples)", instant_span(&finding.window)),
+        &format!(
+            "{} ({samples} of {of} samples)",
+            span(finding.window.from_ms, finding.window.to_ms)
+        ),
     );
     page.labelled("Seen", &numbers(&finding.evidence));
     let raise = finding.raise_confidence.join("; ");
@@ -221,14 +224,16 @@ fn profiles(verdict: &Verdict) -> Vec<String> {
 pub(crate) fn covered(window: &Window) -> String {
     match window.of {
         0 => "no samples".into(),
-        samples => format!("{} ({samples} samples)", instant_span(window)),
+        samples => format!("{} ({samples} samples)", span(window.from_ms, window.to_ms)),
     }
 }
 
-/// Begin and end in UTC; the day only when it is needed to tell them apart.
-pub(crate) fn instant_span(window: &Window) -> String {
-    let (from_day, from) = instant(window.from_ms);
-    let (to_day, to) = instant(window.to_ms);
+/// Begin and end in UTC, of milliseconds since 1970-01-01 UTC; the day twice only when it is needed
+/// to tell them apart.
+#[must_use]
+pub fn span(from_ms: i64, to_ms: i64) -> String {
+    let (from_day, from) = instant(from_ms);
+    let (to_day, to) = instant(to_ms);
     if from_day == to_day {
         return format!("{from_day} {from} to {to} UTC");
     }

@@ -154,7 +154,12 @@ fn range(row: &SimulatedRow) -> String {
 }
 
 fn change(row: &SimulatedRow) -> String {
-    let percent = |value: f64| format!("{:+.0}", 100.0 * (value / row.today.max(1e-9) - 1.0));
+    // Adding 0 makes a negative zero a positive one.
+    let percent = |value: f64| (100.0 * (value / row.today.max(1e-9) - 1.0)).round() + 0.0;
+    let percent = |value: f64| match percent(value) {
+        0.0 => "0".into(),
+        percent => format!("{percent:+.0}"),
+    };
     let (low, high) = (percent(row.low), percent(row.high));
     if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
 }

@@ -25,7 +25,7 @@ use truth::{Truth, truth};
 /// The first seed of those that rules are written against.
 const DEVELOPMENT: u64 = 1;
 /// The first seed of those that they are not.
-const HELD_OUT: u64 = 2_000_001;
+const HELD_OUT: u64 = 4_000_001;
 /// Seeds of each cell unless told.
 const EACH: u64 = 20;
 

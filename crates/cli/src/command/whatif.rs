@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
-use capture::{ReadOptions, format_stamp, parse_stamp};
+use capture::{ReadOptions, parse_stamp};
 use clap::Args;
 use counters::Recording;
 use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     Result, captures, facts,
     table::Table,
-    text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
+    text::{BAD, BOLD, DIM, clean, counted, fit, millis, styled, whole},
 };
 
 /// Columns of the screen that the report fits.
@@ -137,12 +137,7 @@ fn render(of: &OfHost<'_>) -> String {
     }
     out.push_str(&styled(
         DIM,
-        &format!(
-            "  {} to {}, {} samples",
-            format_stamp(from),
-            format_stamp(to),
-            calibration.samples
-        ),
+        &format!("  {}, {} samples", diagnose::span(from, to), calibration.samples),
     ));
     let style = if simulated.identified { BOLD } else { BAD };
     out.push_str(&format!(
@@ -194,9 +189,9 @@ fn made_of(calibration: &Calibration) -> String {
     for device in &calibration.devices {
         let best = device.array.best;
         let array = format!(
-            "array of {}: {} servers of {} ms; {}.",
+            "array of {}: {} of {} ms; {}.",
             clean(&device.device),
-            best.servers,
+            counted(best.servers as usize, "server"),
             millis(best.service_ms),
             device.array.sentence()
         );

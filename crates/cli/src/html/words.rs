@@ -1,6 +1,5 @@
 //! Names, numbers and instants as the page writes them.
 
-use capture::format_stamp;
 use diagnose::Window;
 use maud::{Markup, html};
 
@@ -38,23 +37,9 @@ pub(super) fn with_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// Begin and end; the day once when it is the same.
+/// When something held.
 pub(super) fn span(window: &Window) -> String {
-    let (from_day, from) = instant(window.from_ms);
-    let (to_day, to) = instant(window.to_ms);
-    let to_day = if from_day == to_day { String::new() } else { format!("{to_day} ") };
-    format!("{from_day} {from} to {to_day}{to} UTC")
-}
-
-/// Day and time of day.
-fn instant(ms: i64) -> (String, String) {
-    let stamp = format_stamp(ms);
-    let (date, time) = stamp.split_once(' ').unwrap_or((&stamp, ""));
-    let day = match date.split('/').collect::<Vec<_>>().as_slice() {
-        [month, day, year] => format!("{year}-{month}-{day}"),
-        _ => date.into(),
-    };
-    (day, time.into())
+    diagnose::span(window.from_ms, window.to_ms)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::{
     BeforeAfter, Change, Comparison, Figure, Finding, FindingChange, HostShare, ObjectChange,
     Party, SharedDevice, Simulated, SimulatedRow, Verdict, number,
     page::signed,
-    render::{covered, instant_span, recorded},
+    render::{covered, recorded, span},
 };
 use sheet::Sheet;
 
@@ -52,7 +52,7 @@ fn finding_text(sheet: &mut Sheet, place: usize, finding: &Finding) {
     if place > 1 {
         sheet.paragraph(&finding.sentence);
     }
-    sheet.paragraph(&format!("{}.", instant_span(&finding.window)));
+    sheet.paragraph(&format!("{}.", span(finding.window.from_ms, finding.window.to_ms)));
     numbers(sheet, &finding.evidence);
     parties(sheet, "suffers", &finding.sufferers);
     parties(sheet, "causes", &finding.causers);
