@@ -86,7 +86,7 @@ fn a_real_recording_survives_the_writer() {
 fn a_real_capture_without_names_has_none_and_keeps_every_column() {
     for (name, columns, _) in FILES {
         let Some(path) = captures(name) else { return };
-        let first = read(&[path.clone()], &ReadOptions::default(), &mut |_, _| ());
+        let first = read(std::slice::from_ref(&path), &ReadOptions::default(), &mut |_, _| ());
         let first = first.expect("readable").recordings.remove(0);
         let (mut names, mut out) = (Substitutes::default(), Vec::new());
         let input = Input::open(&path).expect("readable").remove(0);
