@@ -117,8 +117,9 @@ fn date(days: i64) -> (i64, i64, i64) {
 
 /// Gives every sample of one file an instant of its own, as far as the stamps allow.
 ///
-/// Times without a date go on after midnight, those without an hour after the full hour; equal stamps in a row are spread evenly over their
-/// second or minute, the first run before its end, the others from its beginning.
+/// Times without a date go on after midnight, those without an hour after the full hour; equal
+/// stamps in a row are spread evenly over their second or minute, the first run before its end, the
+/// others from its beginning.
 pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) {
     match stamps {
         Stamps::TimeOnly => unwrap(times_ms, DAY_MS),

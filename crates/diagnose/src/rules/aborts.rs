@@ -25,7 +25,8 @@ fn is_farewell(device: &Device<'_>, sample: usize) -> bool {
 /// or about as many are aborted as were outstanding, and all were answered as fast as ever.
 fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bool {
     const BROKEN: f64 = 0.5;
-    const ALL: std::ops::RangeInclusive<f64> = 0.5..=2.0;
+    // Wide, for a second's resolution of the stamps makes intervals inexact.
+    const ALL: std::ops::RangeInclusive<f64> = 0.5..=4.0;
     const PATIENCE_MS: f64 = 1_000.0;
     let Some(before) = sample.checked_sub(1) else { return false };
     let aborts = |sample: usize| device.faults.aborts.or_zero(sample);
