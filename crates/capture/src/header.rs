@@ -247,6 +247,13 @@ impl Header {
         header
     }
 
+    /// Leaves out the columns of other counters than these.
+    pub(crate) fn keep(&mut self, counters: &[Counter]) {
+        for host in &mut self.hosts {
+            host.columns.retain(|column| counters.contains(&column.2));
+        }
+    }
+
     /// Columns to read, of all hosts: position, host, and place among the host's columns.
     pub(crate) fn wanted(&self) -> Vec<(usize, usize, usize)> {
         let mut wanted: Vec<_> = self

@@ -6,7 +6,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use counters::{Kind, Recording};
+use counters::{Counter, Kind, Recording};
 use memchr::memrchr;
 
 use crate::{
@@ -33,6 +33,8 @@ const MOST_HEADERS: u64 = 1_000;
 pub struct ReadOptions {
     /// The kinds of objects of which the columns are read.
     pub kinds: Vec<Kind>,
+    /// The counters of which the columns are read.
+    pub counters: Vec<Counter>,
     /// What a file may ask of the machine.
     pub limits: Limits,
     /// Threads that read rows.
@@ -52,6 +54,7 @@ impl Default for ReadOptions {
                 Kind::Vm,
                 Kind::VirtualDisk,
             ],
+            counters: Counter::TABLE.iter().map(|info| info.counter).collect(),
             limits: Limits::default(),
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
@@ -238,7 +241,8 @@ impl Reader<'_> {
             self.report.text_before_header = Some(text.to_owned());
         }
         self.lines += lines(before, line.end).filter(|line| line.1).count() as u64 + 1;
-        let header = Header::parse(&head[line.cells.clone()], &self.options.kinds);
+        let mut header = Header::parse(&head[line.cells.clone()], &self.options.kinds);
+        header.keep(&self.options.counters);
         let wanted = header.wanted();
         let counter =
             |&(_, host, place): &(usize, usize, usize)| header.hosts[host].columns[place].2;

@@ -16,6 +16,11 @@ use crate::{
     text::{clean, counted, whole},
 };
 
+/// Reads what the diagnosis looks at, and no more.
+pub(crate) fn read_needed(files: &[PathBuf]) -> Result<Capture> {
+    read(files, &ReadOptions { counters: diagnose::NEEDED.to_vec(), ..ReadOptions::default() })
+}
+
 /// Reads captures; a terminal is told how far it is when it takes long.
 pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Capture> {
     const INTERVAL: Duration = Duration::from_millis(500);

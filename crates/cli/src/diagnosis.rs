@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capture::{Capture, ReadOptions};
+use capture::Capture;
 use diagnose::{
     Comparison, Facts, Judged, Thresholds, Verdict, compare, diagnose, render_comparison_markdown,
     render_comparison_styled, render_markdown, render_styled,
@@ -49,7 +49,7 @@ pub(crate) struct Diagnosis<'a> {
 impl Side {
     /// Reads captures and judges them. What was damaged is told.
     pub(crate) fn read(files: &[PathBuf], thresholds: &Thresholds, facts: &Facts) -> Result<Self> {
-        let capture = captures::read(files, &ReadOptions::default())?;
+        let capture = captures::read_needed(files)?;
         captures::complain(&capture.report);
         let judge = |recording| diagnose(recording, thresholds, facts);
         let verdicts = capture.recordings.iter().map(judge).collect();

@@ -1,7 +1,7 @@
 //! The nouns of a comparison: before and after of one host, and several hosts on one device.
 //!
 //! Plain data, the answer first, so that the terminal, Markdown, JSON and the web page all print
-//! the same thing. [`compare`](crate::compare) fills them in.
+//! the same thing. [`compare`](crate::compare()) fills them in.
 
 use counters::Kind;
 use serde::{Serialize, Serializer};

@@ -17,6 +17,7 @@ mod finding;
 #[cfg(test)]
 mod fixture;
 mod markdown;
+mod needed;
 mod observe;
 mod page;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
+pub use needed::NEEDED;
 pub use observe::{Column, Flow};
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};

@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
-use capture::{ReadOptions, parse_stamp};
+use capture::parse_stamp;
 use clap::Args;
 use counters::Recording;
 use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
@@ -76,7 +76,7 @@ struct OfHost<'a> {
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let facts = facts::read(&self.esxcli)?;
-        let capture = captures::read(&self.files, &ReadOptions::default())?;
+        let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
         let asked = capture.recordings.iter().map(|recording| self.ask(recording, &facts));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);

@@ -1,7 +1,7 @@
 //! The report as a page: one file that needs no network, no server and, but for its charts, no
 //! script.
 //!
-//! It stands beside the terminal's output: [`write`] shows the verdicts that `diagnose` gave and
+//! It stands beside the terminal's output: [`write()`] shows the verdicts that `diagnose` gave and
 //! the recordings that they were given on. Names come from files: every one is escaped where it
 //! is written, and what could steer a reader or a browser is replaced (`words`).
 //!

@@ -1,7 +1,7 @@
 //! Captures side by side: what became of a host, and who else is on its devices.
 //!
 //! It stands beside the verdict: recordings go in with the verdicts on them, a
-//! [`Comparison`](crate::Comparison) comes out, and every report prints that. The trap of every
+//! [`Comparison`] comes out, and every report prints that. The trap of every
 //! before and after is the load: a latency that fell because there was less to do proves nothing,
 //! so each object is asked for its load first (`trend`), and each number for its noise (`noise`).
 
