@@ -157,6 +157,16 @@ pub struct FindingChange {
     pub standing_after: Option<f64>,
 }
 
+impl FindingChange {
+    /// The commands that stood there and stand there; nothing where it is on one side only, or
+    /// where it makes none stand.
+    #[must_use]
+    pub fn standing(&self) -> Option<(f64, f64)> {
+        let both = self.standing_before.zip(self.standing_after);
+        both.filter(|(before, after)| before.max(*after) > 0.0)
+    }
+}
+
 /// A device that several hosts use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharedDevice {

@@ -85,12 +85,9 @@ fn host_text(page: &mut Page, host: &BeforeAfter) {
 }
 
 fn finding_text(finding: &FindingChange) -> String {
-    let standing = match (finding.standing_before, finding.standing_after) {
-        (Some(before), Some(after)) => {
-            format!(": {} commands stood there, now {}", number(before), number(after))
-        }
-        _ => String::new(),
-    };
+    let standing = finding.standing().map_or_else(String::new, |(before, after)| {
+        format!(": {} commands stood there, now {}", number(before), number(after))
+    });
     format!("{} ({}){standing}", finding.cause.title(), finding.at)
 }
 

@@ -54,8 +54,7 @@ fn findings(word: &str, class: &str, findings: &[FindingChange]) -> Markup {
             li {
                 span.badge.(class) { (word) } " " b { (finding.cause.title()) } " "
                 span.name { (finding.at) }
-                @if let (Some(before), Some(after)) =
-                    (finding.standing_before, finding.standing_after) {
+                @if let Some((before, after)) = finding.standing() {
                     ": " (number(Some(before))) " commands stood there, now " (number(Some(after)))
                 }
             }
