@@ -124,9 +124,7 @@ impl Case {
     /// # Panics
     /// When a template is not one.
     pub(crate) fn scenario(&self) -> Scenario {
-        let no_files = &mut |_: &str| Err("templates name no files".to_owned());
-        Scenario::parse(&self.to_string(), &self.text(), no_files)
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.text()))
+        super::scenario_of(&self.to_string(), &self.text())
     }
 }
 

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use capture::{Input, ReadOptions, read_inputs, write_esxtop};
 use counters::Recording;
 use diagnose::{Facts, Thresholds, Verdict, diagnose, render_text};
+use scenario::Scenario;
 
 use case::{Case, HOST};
 use score::Score;
@@ -66,28 +67,45 @@ fn show(case: &Case) -> String {
     format!("{}\n{}\n\n{}", case.text(), truth.join("\n"), render_text(&verdict))
 }
 
-/// All cases, on every processor.
 fn score(cases: &[Case]) -> Score {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut score = Score::default();
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (truth, verdict) = judge(case);
-            score.count(&case.to_string(), &truth, &verdict);
-        }
-        score
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut score = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut score = Score::default();
-        for worker in workers {
-            score.add(worker.join().expect("a case is judged"));
-        }
-        score
-    });
+    let mut score = Score::default();
+    for (case, (truth, verdict)) in cases.iter().zip(on_every_processor(cases, judge)) {
+        score.count(&case.to_string(), &truth, &verdict);
+    }
     score.lines.sort();
     score
+}
+
+/// What each case gives, in the order of the cases, worked out on every processor.
+pub(crate) fn on_every_processor<C: Sync, T: Send>(
+    cases: &[C],
+    give: impl Fn(&C) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut given = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(index) else { return given };
+            given.push((index, give(case)));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut given: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|w| w.join().expect("a case is judged")).collect()
+    });
+    given.sort_by_key(|(index, _)| *index);
+    given.into_iter().map(|(_, given)| given).collect()
+}
+
+/// The scenario of a case.
+///
+/// # Panics
+/// When its template is none.
+pub(crate) fn scenario_of(name: &str, text: &str) -> Scenario {
+    let no_files = &mut |_: &str| Err("templates name no files".to_owned());
+    Scenario::parse(name, text, no_files).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// What is wrong in a case, and what the diagnosis says of its capture.

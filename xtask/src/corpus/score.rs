@@ -80,19 +80,6 @@ impl Score {
         }
     }
 
-    /// Adds another score.
-    pub(crate) fn add(&mut self, other: Self) {
-        for (cause, more) in other.causes {
-            let tally = self.causes.entry(cause).or_default();
-            tally.found += more.found;
-            tally.missed += more.missed;
-            tally.false_alarms += more.false_alarms;
-            tally.borderline += more.borderline;
-        }
-        self.healthy = [0, 1].map(|index| self.healthy[index] + other.healthy[index]);
-        self.lines.extend(other.lines);
-    }
-
     /// The causes that stay below the bar.
     pub(crate) fn below_the_bar(&self) -> Vec<&'static str> {
         let below = |tally: &Tally| tally.precision() < BAR || tally.recall() < BAR;

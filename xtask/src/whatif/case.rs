@@ -4,7 +4,10 @@ use std::fmt;
 
 use scenario::Scenario;
 
-use crate::corpus::draw::{Draw, fill};
+use crate::corpus::{
+    draw::{Draw, fill},
+    scenario_of,
+};
 
 /// The mark of the line that is the change.
 const CHANGE: &str = "#set: ";
@@ -120,9 +123,7 @@ impl Case {
     /// # Panics
     /// When a template is not one.
     pub(crate) fn scenario(&self) -> Scenario {
-        let no_files = &mut |_: &str| Err("templates name no files".to_owned());
-        Scenario::parse(&self.to_string(), &self.text(), no_files)
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.text()))
+        scenario_of(&self.to_string(), &self.text())
     }
 }
 

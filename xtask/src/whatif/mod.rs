@@ -8,13 +8,11 @@
 mod case;
 mod score;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use counters::{Counter, Kind, Recording};
 use diagnose::{Facts, Thresholds, diagnose};
 use whatif::{Answer, Model, Question};
 
-use crate::corpus::through_esxtop;
+use crate::corpus::{on_every_processor, through_esxtop};
 use case::Case;
 use score::{Judged, Outcome, Score};
 
@@ -59,25 +57,12 @@ fn show(case: &Case) -> String {
     format!("{}\n{}\n{answer}\n{outcome:#?}", case.text(), asked.model)
 }
 
-/// All cases, on every processor.
 fn score(cases: &[Case]) -> Score {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut score = Score::default();
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            score.count(case.kind(), &case.to_string(), judge(case, &ask(case)));
-        }
-        score
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut score = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut score = Score::default();
-        for worker in workers {
-            score.add(worker.join().expect("a case is judged"));
-        }
-        score
-    });
+    let mut score = Score::default();
+    let outcomes = on_every_processor(cases, |case| judge(case, &ask(case)));
+    for (case, outcome) in cases.iter().zip(outcomes) {
+        score.count(case.kind(), &case.to_string(), outcome);
+    }
     score.lines.sort();
     score
 }

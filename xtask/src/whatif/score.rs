@@ -73,13 +73,6 @@ impl Score {
         self.kinds.entry(kind).or_default().push(outcome);
     }
 
-    pub(crate) fn add(&mut self, other: Self) {
-        for (kind, outcomes) in other.kinds {
-            self.kinds.entry(kind).or_default().extend(outcomes);
-        }
-        self.lines.extend(other.lines);
-    }
-
     /// The share of device figures whose range holds the truth.
     pub(crate) fn held(&self) -> f64 {
         share(self.kinds.values().flatten().flat_map(|o| &o.device).map(Judged::holds))
