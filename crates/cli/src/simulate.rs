@@ -16,7 +16,10 @@ use counters::{Histogram, Time};
 use scenario::Scenario;
 use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watch};
 
-use crate::{Result, report::seconds, text::whole};
+use crate::{
+    Result,
+    text::{seconds, whole},
+};
 
 /// How a run goes.
 #[derive(Args)]

@@ -30,9 +30,9 @@ pub(crate) fn samples(
     }
 }
 
-/// The verdict on a recording, from its counters alone.
-pub(crate) fn judge(recording: &Recording) -> Verdict {
-    diagnose(recording, &Thresholds::default(), &Facts::default())
+/// The verdict on a recording of a host of which `facts` are known.
+pub(crate) fn judge(recording: &Recording, facts: &Facts) -> Verdict {
+    diagnose(recording, &Thresholds::default(), facts)
 }
 
 /// What is wrong with the worst of several hosts, in a few words.

@@ -1,10 +1,10 @@
 //! The windows of a run side by side: what changed from one to the next.
 
 use crate::{
-    report::{Layout, Report, seconds},
+    report::{Layout, Report},
     stack::{LevelKind, Stack},
     table::Table,
-    text::{clean, count, millis, rate, whole},
+    text::{clean, count, millis, rate, seconds, whole},
     verdict,
 };
 

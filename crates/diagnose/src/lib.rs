@@ -34,7 +34,7 @@ pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
-pub use facts::{DeviceFacts, Facts, PathFacts};
+pub use facts::{ArrayFacts, DeviceFacts, Facts, Guest, PathFacts, VdiskFacts};
 pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };

@@ -14,9 +14,9 @@ use crate::{
     compare::{self, Side},
     expectations, json, lateness,
     report::{self, Layout, Report},
-    shipped,
+    screen, shipped,
     simulate::{Drive, Driven},
-    text::clean,
+    text::{clean, seconds},
     verdict,
 };
 
@@ -98,7 +98,7 @@ impl Run {
             out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
         } else {
             let layout = self.layout(window.unwrap_or_else(|| report.worst()));
-            out.write_all(report::render(&report, layout).as_bytes())?;
+            out.write_all(screen::render(&report, layout).as_bytes())?;
             if let Some(lateness) = &lateness {
                 write!(out, "\n{}", lateness::render(lateness))?;
             }
@@ -115,7 +115,7 @@ impl Run {
             if every == 0 || every > duration || duration / every > SAMPLES_MAX {
                 return Err(format!(
                     "--every: a run of {} has 1 to {SAMPLES_MAX} samples",
-                    report::seconds(counters::Time(duration))
+                    seconds(counters::Time(duration))
                 )
                 .into());
             }
