@@ -7,7 +7,8 @@
 //! less that of its paths, and what KAVG has beyond QAVG is the world's [CAP-A].
 
 use counters::{Counter, EntityId, Kind, Recording};
-use diagnose::{Cause, Column, Finding, Flow, Verdict, Window};
+use diagnose::{Cause, Finding, Verdict, Window};
+use levels::{Column, Flow};
 
 use super::{
     Host,

@@ -1,23 +1,17 @@
 //! What a recording shows, before anybody judges it: devices with their worlds, paths and virtual
 //! disks, and for each the columns that matter and the samples with load.
 
-mod flow;
 mod queue;
-mod series;
 mod spell;
-mod vdisk;
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 
-pub use flow::Flow;
-pub(crate) use flow::little;
-pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
-pub use series::Column;
-pub(crate) use series::{
-    is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
+pub(crate) use levels::{
+    Column, Flow, Vdisk, is_round, is_round_within, largest, little, mean, most_frequent, quantile,
+    unrest_percent,
 };
+pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
 pub(crate) use spell::Spell;
-pub(crate) use vdisk::Vdisk;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
 

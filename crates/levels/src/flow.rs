@@ -6,7 +6,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::series::{Column, mean};
+use crate::series::{Column, mean};
 
 /// The columns that devices, worlds, paths and adapters have in common, by sample.
 #[derive(Clone, Debug)]
@@ -130,6 +130,7 @@ impl<'a> Flow<'a> {
 }
 
 /// Little's law: the mean number inside at `rate` commands a second that stay `latency_ms` each.
-pub(crate) fn little(rate: f64, latency_ms: f64) -> f64 {
+#[must_use]
+pub fn little(rate: f64, latency_ms: f64) -> f64 {
     rate * latency_ms / 1000.0
 }

@@ -34,7 +34,7 @@ impl<'a> Column<'a> {
     }
 
     /// All its values.
-    pub(crate) fn every(self) -> impl Iterator<Item = f64> + 'a {
+    pub fn every(self) -> impl Iterator<Item = f64> + 'a {
         (0..self.0.len()).filter_map(move |sample| self.at(sample))
     }
 
@@ -45,18 +45,21 @@ impl<'a> Column<'a> {
 }
 
 /// The mean; 0 of nothing.
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+#[must_use]
+pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
 /// The largest; 0 of nothing.
-pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+#[must_use]
+pub fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, f64::max)
 }
 
 /// The value below which a share of the others lies; `None` of nothing.
-pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
+#[must_use]
+pub fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
@@ -64,7 +67,8 @@ pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Opt
 }
 
 /// The value that occurs most often; the first of them when there are several.
-pub(crate) fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+#[must_use]
+pub fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut counts: Vec<(f64, usize)> = Vec::new();
     for value in values {
         match counts.iter_mut().find(|(seen, _)| *seen == value) {
@@ -77,7 +81,8 @@ pub(crate) fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64
 
 /// How far a series moves from one value to the next, in percent: the median of the relative
 /// steps, so that a level that changes once is still flat. `None` for fewer than two values.
-pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
+#[must_use]
+pub fn unrest_percent(values: &[f64]) -> Option<f64> {
     let steps = values.windows(2).filter_map(|pair| match *pair {
         [a, b] if a.max(b) > 0.0 => Some(100.0 * (a - b).abs() / a.max(b)),
         _ => None,
@@ -86,12 +91,14 @@ pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
 }
 
 /// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
-pub(crate) fn is_round(rate: f64) -> bool {
+#[must_use]
+pub fn is_round(rate: f64) -> bool {
     is_round_within(rate, 0.01)
 }
 
 /// Whether a rate is that of a setting to some part of it.
-pub(crate) fn is_round_within(rate: f64, part: f64) -> bool {
+#[must_use]
+pub fn is_round_within(rate: f64, part: f64) -> bool {
     const LEADING: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
     if rate < 1.0 {
         return false;
