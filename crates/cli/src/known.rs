@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, DeviceId, DeviceKind, Kind, PathId, VdiskId};
+use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
 use diagnose::{ArrayFacts, DeviceFacts, Facts, Guest, PathFacts, VdiskFacts};
 use engine::{Advanced, GuestOs, Knob, PathPolicy};
 use model::{ArrayConfig, Service};
@@ -51,18 +51,25 @@ impl Known<'_> {
             drivers: adapters
                 .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
                 .collect(),
+            datastores: self.datastores(),
             parameters: BTreeMap::new(),
         }
+    }
+
+    /// What is on each device, as far as its name does not say so already (NFS).
+    fn datastores(&self) -> BTreeMap<String, String> {
+        let devices = self.host.config.devices.iter().zip(&self.host.datastores);
+        let named = devices.map(|(device, names)| (device.name.clone(), names.join(", ")));
+        named.filter(|(device, names)| device != names && !names.is_empty()).collect()
     }
 
     fn device(&self, id: DeviceId) -> DeviceFacts {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
-        let datastores = self.host.datastores.get(id.index()).cloned().unwrap_or_default();
         let array = config.vdisks.iter().position(|disk| disk.device == id);
         let array = array.map(|disk| self.arrays[self.host.targets[disk].array].clone());
         if device.kind == DeviceKind::Nfs {
-            return DeviceFacts { datastores, array, ..DeviceFacts::default() };
+            return DeviceFacts { array, ..DeviceFacts::default() };
         }
         let before = &self.view.limits_before.devices[id.index()];
         let limits = &self.view.limits.devices[id.index()];
@@ -72,7 +79,6 @@ impl Known<'_> {
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
-            datastores,
             array,
         }
     }
@@ -211,6 +217,7 @@ fn arrays(scenario: &Scenario, views: &[WindowView]) -> Vec<ArrayFacts> {
     arrays
         .map(|(array, load)| ArrayFacts {
             name: array.name.clone(),
+            service_ms: service_ms(&array.config),
             busy: busy(&array.config.service, load.served),
             link_busy: link_busy(&array.config, load.bytes),
         })
@@ -249,14 +256,23 @@ fn pieces(view: &WindowView) -> f64 {
     if commands > 0.0 { 1.0 + more / commands } else { 1.0 }
 }
 
-/// The mean share of servers or spindles at work; a measured curve has none.
-fn busy(service: &Service, served: f64) -> Option<f64> {
-    let (Service::Servers { servers: count, mean_ns, .. }
-    | Service::Spindles { spindles: count, mean_ns, .. }) = service
-    else {
-        return None;
+/// What a command takes that waits for nobody, one round trip included.
+fn service_ms(array: &ArrayConfig) -> Option<f64> {
+    let mean_ns = match &array.service {
+        Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
+        Service::Curve(points) => points.first()?.1,
     };
-    Some((served * *mean_ns as f64 / 1e9 / f64::from(*count)).min(1.0))
+    Some((mean_ns + array.round_trip_ns) as f64 / MILLISECOND as f64)
+}
+
+/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end.
+fn busy(service: &Service, served: f64) -> Option<f64> {
+    let (count, mean_ns) = match service {
+        Service::Servers { servers: count, mean_ns, .. }
+        | Service::Spindles { spindles: count, mean_ns, .. } => (*count, *mean_ns),
+        Service::Curve(points) => *points.last()?,
+    };
+    Some((served * mean_ns as f64 / 1e9 / f64::from(count)).min(1.0))
 }
 
 fn link_busy(array: &ArrayConfig, bytes: [f64; 2]) -> Option<f64> {

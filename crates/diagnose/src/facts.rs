@@ -19,8 +19,6 @@ pub struct DeviceFacts {
     pub queue_full_sample_size: Option<u32>,
     /// How its paths are used.
     pub paths: Option<PathFacts>,
-    /// The datastores on it, by name.
-    pub datastores: Vec<String>,
     /// The array behind it.
     pub array: Option<ArrayFacts>,
 }
@@ -43,10 +41,22 @@ pub struct PathFacts {
 pub struct ArrayFacts {
     /// Its name.
     pub name: String,
+    /// What a command takes there and on the wire when it waits for nobody, in milliseconds.
+    pub service_ms: Option<f64>,
     /// The mean share of its servers or spindles at work, for all hosts, 0 to 1.
     pub busy: Option<f64>,
     /// The mean share of its link in use, in the fuller direction, 0 to 1.
     pub link_busy: Option<f64>,
+}
+
+impl ArrayFacts {
+    /// Whether the array, or its link, does all it can. Where so much of the time is work, ten times
+    /// as many wait as are served, and more of them add a ninth to the rate at most.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        const FULL: f64 = 0.9;
+        self.busy >= Some(FULL) || self.link_busy >= Some(FULL)
+    }
 }
 
 /// What is known of a virtual disk.
@@ -84,6 +94,8 @@ pub struct Facts {
     pub vdisks: BTreeMap<String, VdiskFacts>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
+    /// The name of the datastore on each device.
+    pub datastores: BTreeMap<String, String>,
     /// The module parameters that somebody set, by name: `ql2xmaxqdepth` is `128`.
     pub parameters: BTreeMap<String, String>,
 }
@@ -92,6 +104,12 @@ impl Facts {
     /// What is known of a device.
     pub(crate) fn device(&self, name: &str) -> DeviceFacts {
         self.devices.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether the array behind a device is known to do all it can.
+    pub(crate) fn is_array_full(&self, device: &str) -> bool {
+        let array = self.devices.get(device).and_then(|device| device.array.as_ref());
+        array.is_some_and(ArrayFacts::is_full)
     }
 
     /// The value that somebody set a driver's depth to. It is in force after the next reboot [S0].

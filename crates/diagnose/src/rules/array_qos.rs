@@ -55,7 +55,42 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 }
 
 fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    held_vm(case, device).or_else(|| held_device(case, device))
+    match has_policy(case, device, None) {
+        Some(true) => held_by_policy(case, device),
+        Some(false) => None,
+        None => held_vm(case, device).or_else(|| held_device(case, device)),
+    }
+}
+
+/// Whether the array has a policy for a volume of the device, or of a VM there; `None` unless it is
+/// known.
+fn has_policy(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<bool> {
+    let disks = case.host.vdisks_on(device).filter(|disk| vm.is_none_or(|vm| disk.vm == vm));
+    let policies = disks.map(|disk| Some(case.facts.vdisks.get(disk.name)?.has_qos));
+    let policies = policies.collect::<Option<Vec<bool>>>().filter(|all| !all.is_empty())?;
+    Some(policies.contains(&true))
+}
+
+/// What an array with room takes many times as long for as it has to. A volume of VMs together is
+/// held as a whole; virtual volumes are held each for itself.
+fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let facts = case.facts.device(device.flow.name);
+    let array = facts.array.filter(|array| !array.is_full())?;
+    let service_ms = array.service_ms?;
+    let worlds = device.worlds.iter().filter(|world| {
+        facts.is_protocol_endpoint
+            && !world.is_system
+            && has_policy(case, device, Some(world.owner)) == Some(true)
+    });
+    let whole = (!facts.is_protocol_endpoint).then_some((&device.flow, None));
+    let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
+    let held = flows.filter_map(|(flow, vm)| {
+        let (spell, davg) = flat_and_slow(case, device, flow)?;
+        let faster = ("a command that waits for nobody".into(), service_ms);
+        (service_ms * CONTRAST <= davg)
+            .then_some((davg, Held { flow, vm, spell, faster, certainty: 0.97 }))
+    });
+    held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
 }
 
 /// One VM on a device whose other VMs are answered fast.

@@ -6,7 +6,8 @@
 
 use super::{Case, array_qos, changes, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold, Vdisk, mean, quantile,
+    ArrayFacts, Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold, Vdisk, mean,
+    quantile,
 };
 
 /// Part of DAVG from which KAVG is worth a word.
@@ -20,8 +21,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let outstanding = device.limits.get(Threshold::BusyOutstanding);
+        let is_full = case.facts.is_array_full(device.flow.name);
         let spell = Spell::find(&device.busy, |sample| {
-            device.flow.davg(sample) >= device.slow_ms(sample)
+            (is_full || device.flow.davg(sample) >= device.slow_ms(sample))
                 && device.flow.in_flight(sample) >= outstanding
         })?;
         Some(judge(case, device, &spell))
@@ -34,23 +36,30 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     let kavg = flow.per_command(samples, Flow::kavg);
     let knee = growth(device, spell).filter(|growth| *growth < 0.3);
     let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
-    finding.sentence = sentence(device, davg, kavg, knee.is_some());
+    let array = case.facts.device(flow.name).array;
+    let array = array.as_ref();
+    finding.sentence = sentence(device, davg, kavg, array, knee.is_some());
     finding.standing = spell.mean(|sample| flow.in_flight(sample));
     finding.evidence = latency_evidence(device, spell);
     if let Some(growth) = knee {
         let label = "growth of the rate with the outstanding (1 = in step)";
         finding.evidence.push(Evidence::new(label, growth, ""));
     }
-    let array = mean(device.array_ms.over(samples));
-    if array > 0.0 {
-        finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
+    let reported = mean(device.array_ms.over(samples));
+    if reported > 0.0 {
+        finding.evidence.push(Evidence::new("latency that the array reports", reported, "ms"));
     }
-    finding.confidence = certainty(device, spell, davg, kavg);
-    finding.raise_confidence = vec![
-        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
-         fabric or a volume limit"
-            .into(),
-    ];
+    finding.evidence.extend(array.into_iter().flat_map(known_evidence));
+    if array.is_some_and(ArrayFacts::is_full) {
+        finding.confidence = 0.98;
+    } else {
+        finding.confidence = certainty(device, spell, davg, kavg);
+        finding.raise_confidence = vec![
+            "The array's own latency for this volume: near DAVG, it is the array; far below, the \
+             fabric or a volume limit"
+                .into(),
+        ];
+    }
     finding.sufferers = sufferers(case, device, samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
     finding.changes = fix(case, device);
@@ -62,8 +71,62 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding
 }
 
-fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool) -> String {
+/// What is known of the array's load.
+fn known_evidence(array: &ArrayFacts) -> impl Iterator<Item = Evidence> {
+    let percent = |label: &str, share: Option<f64>| {
+        Some(Evidence::new(format!("{label} {}", array.name), 100.0 * share?, "%"))
+    };
+    let alone = |ms| Evidence::new("a command that waits for nobody", ms, "ms");
+    let evidence = [
+        percent("work of array", array.busy),
+        percent("use of the link to", array.link_busy),
+        array.service_ms.map(alone),
+    ];
+    evidence.into_iter().flatten()
+}
+
+/// What a known array does with its time.
+fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
+    /// DAVG in multiples of a command's own time, below which it is that time.
+    const PLAIN: f64 = 2.0;
+    let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
+    match (array.busy, array.link_busy, array.service_ms) {
+        (Some(busy), ..) if busy >= array.link_busy.unwrap_or(0.0) && array.is_full() => {
+            Some(format!("array {name} is saturated: it works {} % of the time", percent(busy)))
+        }
+        (_, Some(link), _) if array.is_full() => {
+            Some(format!("the link to array {name} is {} % full", percent(link)))
+        }
+        (Some(busy), _, Some(alone)) if davg < PLAIN * alone => Some(format!(
+            "array {name} takes {} ms for a command even when it has nothing else to do, and \
+             works {} % of the time",
+            number(alone),
+            percent(busy)
+        )),
+        (Some(busy), ..) => Some(format!("array {name} works {} % of the time", percent(busy))),
+        _ => None,
+    }
+}
+
+fn sentence(
+    device: &Device<'_>,
+    davg: f64,
+    kavg: f64,
+    array: Option<&ArrayFacts>,
+    knee: bool,
+) -> String {
     let name = device.flow.name;
+    let known = array.and_then(|array| known_rest(array, davg));
+    if let (Some(rest), true) = (&known, device.is_nfs) {
+        return format!("The NFS volume {name} answers in {} ms (GAVG): {rest}.", number(davg));
+    }
+    if let Some(rest) = known {
+        return format!(
+            "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG): {rest}.",
+            number(davg),
+            number(kavg)
+        );
+    }
     if device.is_nfs {
         return format!(
             "The NFS volume {name} answers in {} ms (GAVG); for NFS esxtop cannot tell the host's \
@@ -129,6 +192,12 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
 
 fn fix(case: &Case<'_>, device: &Device<'_>) -> Vec<crate::Change> {
     let name = device.flow.name;
+    if case.facts.is_array_full(name) {
+        let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
+                    what it lacks (disks, controllers, links).";
+        let less = changes::look(what, Vec::new());
+        return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
+    }
     let mut fix = vec![changes::look(
         "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
          and limits set on this volume.",

@@ -2,7 +2,8 @@
 //!
 //! Commands wait because every slot of the device is taken, its limit does not move, and one VM
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
-//! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
+//! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default. Before
+//! an array that is known to do all it can, a full queue is no cause: a deeper one gains nothing.
 
 use super::{Case, changes, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Finding, FullQueue, Motion};
@@ -33,7 +34,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref()?;
+        let full = device.full.as_ref().filter(|_| !case.facts.is_array_full(device.flow.name))?;
         let certainty = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty))
     })

@@ -58,6 +58,12 @@ impl<'a> Suspect<'a> {
         if rate > 0.0 { time / rate } else { 0.0 }
     }
 
+    /// Commands a second, each counted as often as the unit of limits fits into it.
+    fn in_units(&self, spell: &Spell) -> f64 {
+        let size = self.world.flow.size_kib(&spell.samples);
+        spell.mean(|sample| self.rate(sample)) * (size / COST_UNIT_KIB).ceil().max(1.0)
+    }
+
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
         let qavg_ms = self.world.flow.per_command(&spell.samples, Flow::qavg);
@@ -66,8 +72,7 @@ impl<'a> Suspect<'a> {
 }
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    let devices = case.host.busy_devices().filter(|device| device.full.is_none());
-    let suspects = devices.flat_map(|device| suspects(case, device));
+    let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
 }
 
@@ -86,9 +91,21 @@ fn suspects<'a>(case: &Case<'a>, device: &'a Device<'a>) -> Vec<Suspect<'a>> {
     vms.flat_map(of_vm).collect()
 }
 
-/// The samples in which a suspect waits on a device that has room, at a rate that does not move.
+/// The limit of a suspect, as far as it is known of its disk: `Some(None)` is known to be none.
+fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
+    Some(case.facts.vdisks.get(suspect.disk?.name)?.limit_iops)
+}
+
+/// The samples in which a suspect waits at a rate that is its limit: at one that is known, or on a
+/// device that has room at a rate that does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
+    /// How near to a known limit the rate must come: its second is not esxtop's.
+    const NEAR: f64 = 0.9;
     let device = suspect.device;
+    let known = known_limit(case, suspect);
+    if device.full.is_some() && known.is_none() || known == Some(None) {
+        return None;
+    }
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
         let wait_ms = suspect.wait_ms(sample);
@@ -97,6 +114,9 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && little(suspect.rate(sample), wait_ms) >= limit(Threshold::Waiting)
             && device.path_wait_ms(sample) < PATH_PART * wait_ms
     })?;
+    if let Some(Some(limit)) = known {
+        return (suspect.in_units(&spell) >= NEAR * f64::from(limit)).then_some(spell);
+    }
     let rates: Vec<f64> = spell.samples.iter().map(|&sample| suspect.rate(sample)).collect();
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|sample| suspect.rate(sample) * case.host.interval_s(sample));
@@ -116,17 +136,24 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample));
     let is_seen = suspect.is_seen(spell);
     let mut finding = case.finding(Cause::IopsLimit, name, spell);
-    finding.sentence = format!(
-        "{name} is held to {} commands a second: each waits {} ms {} although {} has slots free, \
-         as under an IOPS limit.",
-        number(rate),
-        number(wait_ms),
-        if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" },
-        device.flow.name,
-    );
+    let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
+    let (rate_text, wait) = (number(rate), number(wait_ms));
+    let known = known_limit(case, suspect).flatten();
+    finding.sentence = match known {
+        Some(limit) => format!(
+            "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
+             {wait} ms {place}.",
+            number(f64::from(limit))
+        ),
+        None => format!(
+            "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
+             {} has slots free, as under an IOPS limit.",
+            device.flow.name
+        ),
+    };
     finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
-    let normalised = rate * (size / COST_UNIT_KIB).ceil().max(1.0);
+    let normalised = suspect.in_units(spell);
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
@@ -142,13 +169,17 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
         finding.evidence.push(Evidence::new("latency at the virtual adapter", latency, "ms"));
     }
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
+        _ if known.is_some() => 0.98,
         (true, true) => 0.9,
         (false, true) => 0.75,
         (true, false) => 0.75,
         (false, false) => 0.6,
     };
     finding.confidence = certainty * spell.weight();
-    finding.raise_confidence = vec![format!("The limits and the storage policy of {vm}, as below")];
+    if known.is_none() {
+        finding.raise_confidence =
+            vec![format!("The limits and the storage policy of {vm}, as below")];
+    }
     finding.sufferers = device.tenants(samples);
     finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
