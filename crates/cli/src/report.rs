@@ -47,13 +47,18 @@ impl Report {
 
     /// The window in which an I/O takes longest; of those that are alike, the first.
     pub(crate) fn worst(&self) -> usize {
+        self.worst_of(self.named())
+    }
+
+    /// The one of some windows in which an I/O takes longest.
+    pub(crate) fn worst_of(&self, windows: impl Iterator<Item = usize>) -> usize {
         /// Longer by less than this is no difference.
         const ALIKE: f64 = 1.02;
         let longer = |best: usize, window: usize| {
             let is_longer = self.stacks[window].total_ms > ALIKE * self.stacks[best].total_ms;
             if is_longer { window } else { best }
         };
-        self.named().reduce(longer).unwrap_or(0)
+        windows.reduce(longer).unwrap_or(0)
     }
 
     /// The verdict on each host over a window.

@@ -1,9 +1,10 @@
 //! What a terminal is told of a run: first the answer, then the picture, then the tables that an
 //! administrator knows, the verdict with its commands, and what was expected.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Time;
+use scenario::{Action, Scenario};
 
 use crate::{
     esxtop, expectations, log, picture,
@@ -34,6 +35,17 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     parts.join("\n")
 }
 
+/// VMs that are on at some time of the run: at its beginning, or by an event.
+fn vms(scenario: &Scenario) -> usize {
+    let hosts = scenario.hosts.iter().flat_map(|host| &host.config.vms);
+    let from_the_start = hosts.filter(|vm| !vm.system && vm.powered_on);
+    let later = scenario.events.iter().filter_map(|event| match event.action {
+        Action::Power { vm, on: true } => Some(&scenario.hosts[event.host].config.vms[vm.index()]),
+        _ => None,
+    });
+    from_the_start.chain(later).map(|vm| vm.name.as_str()).collect::<BTreeSet<_>>().len()
+}
+
 /// What the picture below it is of.
 fn heading(report: &Report, index: usize) -> String {
     let (window, stack) = (&report.scenario.windows[index], &report.stacks[index]);
@@ -60,12 +72,9 @@ fn summary(report: &Report) -> String {
     versions.sort_unstable();
     versions.dedup();
     let sum = |number: fn(&scenario::Host) -> usize| scenario.hosts.iter().map(number).sum();
-    let vms = |host: &scenario::Host| {
-        host.config.vms.iter().filter(|vm| !vm.system && vm.powered_on).count()
-    };
     let parts = [
         format!("{} with ESXi {}", counted(scenario.hosts.len(), "host"), versions.join(" and ")),
-        counted(sum(vms), "VM"),
+        counted(vms(scenario), "VM"),
         counted(sum(|host| host.config.devices.len()), "device"),
         counted(scenario.arrays.len(), "array"),
     ];

@@ -50,12 +50,20 @@ pub struct ArrayFacts {
 }
 
 impl ArrayFacts {
-    /// Whether the array, or its link, does all it can. Where so much of the time is work, ten times
-    /// as many wait as are served, and more of them add a ninth to the rate at most.
+    /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
+    /// host: nearly all of its time is work, so more commands add a ninth to the rate at most, and
+    /// most of a command's time is wait there. An open load near what the array can do has the first
+    /// without the second.
     #[must_use]
-    pub fn is_full(&self) -> bool {
+    pub fn is_full(&self, davg_ms: f64) -> bool {
         const FULL: f64 = 0.9;
-        self.busy >= Some(FULL) || self.link_busy >= Some(FULL)
+        const WAITS: f64 = 6.0;
+        self.work() >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+    }
+
+    /// The share of the time that the array or its link, whichever has more to do, is at work.
+    pub(crate) fn work(&self) -> f64 {
+        self.busy.unwrap_or(0.0).max(self.link_busy.unwrap_or(0.0))
     }
 }
 
@@ -104,12 +112,6 @@ impl Facts {
     /// What is known of a device.
     pub(crate) fn device(&self, name: &str) -> DeviceFacts {
         self.devices.get(name).cloned().unwrap_or_default()
-    }
-
-    /// Whether the array behind a device is known to do all it can.
-    pub(crate) fn is_array_full(&self, device: &str) -> bool {
-        let array = self.devices.get(device).and_then(|device| device.array.as_ref());
-        array.is_some_and(ArrayFacts::is_full)
     }
 
     /// The value that somebody set a driver's depth to. It is in force after the next reboot [S0].

@@ -11,7 +11,7 @@ use scenario::Scenario;
 
 use crate::{
     Result, captures,
-    compare::{self, Side},
+    compare::{self, Pairs, Side},
     expectations, json, lateness,
     report::{self, Layout, Report},
     screen, shipped,
@@ -146,14 +146,16 @@ impl Run {
         settings.extend(self.other.compare_set.iter().cloned());
         let (_, mut other) = shipped::load(source, &settings)?;
         self.override_in(&mut other)?;
-        let window = self.window_of(&scenario)?;
+        let pairs = Pairs::of(&scenario, &other);
+        let asked = self.window.as_deref();
+        let asked = asked.map(|name| pairs.find(&scenario, name)).transpose()?;
         let [before, after] = [scenario, other].map(|scenario| {
             let outcome = self.drive.run_fast(&scenario);
             Report::new(scenario, outcome)
         });
-        let window = window.unwrap_or_else(|| before.worst());
-        let name = &before.scenario.windows[window].name;
-        let of_after = report::find_window(&after.scenario, name).unwrap_or_else(|_| after.worst());
+        let worst = before.worst_of(pairs.windows.iter().map(|pair| pair.0));
+        let of_worst = || pairs.windows.iter().find(|pair| pair.0 == worst).copied();
+        let (window, of_after) = asked.or_else(of_worst).unwrap_or_default();
         let named = |source: &str, settings: &[String]| {
             let settings = settings.iter().map(|line| format!(", {line}"));
             format!("{source}{}", settings.collect::<String>())
@@ -161,7 +163,7 @@ impl Run {
         let names = [named(&self.source, &self.set), named(source, &settings)];
         let before = Side { name: &names[0], report: &before, window };
         let after = Side { name: &names[1], report: &after, window: of_after };
-        out.write_all(compare::render(&before, &after, self.rows).as_bytes())?;
+        out.write_all(compare::render(&before, &after, &pairs, self.rows).as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }

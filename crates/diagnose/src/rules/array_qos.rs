@@ -42,6 +42,8 @@ struct Held<'a> {
     spell: Spell,
     /// What is answered faster, and in how many milliseconds.
     faster: (String, f64),
+    /// The array that is known to have a policy for it.
+    policy: Option<String>,
     certainty: f64,
 }
 
@@ -75,7 +77,7 @@ fn has_policy(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<
 /// held as a whole; virtual volumes are held each for itself.
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let facts = case.facts.device(device.flow.name);
-    let array = facts.array.filter(|array| !array.is_full())?;
+    let array = facts.array.filter(|_| !case.is_array_full(device))?;
     let service_ms = array.service_ms?;
     let worlds = device.worlds.iter().filter(|world| {
         facts.is_protocol_endpoint
@@ -87,8 +89,9 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
     let held = flows.filter_map(|(flow, vm)| {
         let (spell, davg) = flat_and_slow(case, device, flow)?;
         let faster = ("a command that waits for nobody".into(), service_ms);
-        (service_ms * CONTRAST <= davg)
-            .then_some((davg, Held { flow, vm, spell, faster, certainty: 0.97 }))
+        let held =
+            Held { flow, vm, spell, faster, policy: Some(array.name.clone()), certainty: 0.98 };
+        (service_ms * CONTRAST <= davg).then_some((davg, held))
     });
     held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
 }
@@ -112,6 +115,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             vm,
             spell,
             faster: (faster.0.into(), faster.1),
+            policy: None,
             certainty: 0.88,
         })
     })
@@ -139,7 +143,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         2 => 0.75,
         _ => 0.85,
     };
-    Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
+    Some(Held { flow: &device.flow, vm: None, spell, faster, policy: None, certainty })
 }
 
 /// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
@@ -231,15 +235,20 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
     let davg = held.flow.per_command(samples, Flow::davg);
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
     let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
-    finding.sentence = format!(
-        "The array holds {who} to {} commands a second of {} KiB: the rate stays flat while each \
-         takes {} ms (DAVG), and {} is answered in {} ms.",
-        number(rate),
-        number(held.flow.size_kib(samples)),
-        number(davg),
-        held.faster.0,
-        number(held.faster.1)
-    );
+    let (rate_text, size) = (number(rate), number(held.flow.size_kib(samples)));
+    let (davg_text, faster_ms) = (number(davg), number(held.faster.1));
+    finding.sentence = match &held.policy {
+        Some(array) => format!(
+            "The QoS policy of array {array} holds {who} to {rate_text} commands a second of {size} \
+             KiB: each takes {davg_text} ms (DAVG) where one that waits for nobody takes {faster_ms} \
+             ms."
+        ),
+        None => format!(
+            "The array holds {who} to {rate_text} commands a second of {size} KiB: the rate stays \
+             flat while each takes {davg_text} ms (DAVG), and {} is answered in {faster_ms} ms.",
+            held.faster.0
+        ),
+    };
     finding.standing = little(rate, davg - held.faster.1);
     finding.evidence = latency_evidence(device, &held.spell);
     finding.evidence.extend([
@@ -251,8 +260,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
         finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
     }
     finding.confidence = held.certainty * held.spell.weight();
-    finding.raise_confidence =
-        vec!["The array's own QoS counters, or its policy for this volume".into()];
+    if held.policy.is_none() {
+        finding.raise_confidence =
+            vec!["The array's own QoS counters, or its policy for this volume".into()];
+    }
     finding.sufferers = device.tenants(samples);
     if let Some(vm) = held.vm {
         finding.sufferers.retain(|party| party.name == vm);

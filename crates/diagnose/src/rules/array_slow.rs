@@ -21,7 +21,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let outstanding = device.limits.get(Threshold::BusyOutstanding);
-        let is_full = case.facts.is_array_full(device.flow.name);
+        let is_full = case.is_array_full(device);
         let spell = Spell::find(&device.busy, |sample| {
             (is_full || device.flow.davg(sample) >= device.slow_ms(sample))
                 && device.flow.in_flight(sample) >= outstanding
@@ -50,7 +50,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         finding.evidence.push(Evidence::new("latency that the array reports", reported, "ms"));
     }
     finding.evidence.extend(array.into_iter().flat_map(known_evidence));
-    if array.is_some_and(ArrayFacts::is_full) {
+    if case.is_array_full(device) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
@@ -90,11 +90,12 @@ fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
     /// DAVG in multiples of a command's own time, below which it is that time.
     const PLAIN: f64 = 2.0;
     let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
+    let is_full = array.is_full(davg);
     match (array.busy, array.link_busy, array.service_ms) {
-        (Some(busy), ..) if busy >= array.link_busy.unwrap_or(0.0) && array.is_full() => {
+        (Some(busy), ..) if busy >= array.link_busy.unwrap_or(0.0) && is_full => {
             Some(format!("array {name} is saturated: it works {} % of the time", percent(busy)))
         }
-        (_, Some(link), _) if array.is_full() => {
+        (_, Some(link), _) if is_full => {
             Some(format!("the link to array {name} is {} % full", percent(link)))
         }
         (Some(busy), _, Some(alone)) if davg < PLAIN * alone => Some(format!(
@@ -192,7 +193,7 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
 
 fn fix(case: &Case<'_>, device: &Device<'_>) -> Vec<crate::Change> {
     let name = device.flow.name;
-    if case.facts.is_array_full(name) {
+    if case.is_array_full(device) {
         let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
                     what it lacks (disks, controllers, links).";
         let less = changes::look(what, Vec::new());

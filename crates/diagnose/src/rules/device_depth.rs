@@ -34,7 +34,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref().filter(|_| !case.facts.is_array_full(device.flow.name))?;
+        let full = case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty))
     })

@@ -48,7 +48,7 @@ fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> 
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref().filter(|_| !case.facts.is_array_full(device.flow.name))?;
+        let full = case.short_queue(device)?;
         let (certainty, above) = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty, above))
     })

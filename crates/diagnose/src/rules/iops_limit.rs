@@ -76,6 +76,16 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
 }
 
+/// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
+pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> f64 {
+    let known = suspects(case, device).into_iter().filter(|s| known_limit(case, s).is_some());
+    let waiting = |suspect: Suspect<'_>| {
+        let spell = held(case, &suspect)?;
+        Some(spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample))))
+    };
+    known.filter_map(waiting).sum()
+}
+
 /// The virtual disks on a device, and the VMs there of which no disk is known.
 fn suspects<'a>(case: &Case<'a>, device: &'a Device<'a>) -> Vec<Suspect<'a>> {
     let vms = device.worlds.iter().filter(|world| !world.is_system);

@@ -19,7 +19,9 @@ mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
 
-use crate::{Cause, Device, Evidence, Facts, Finding, Host, Spell, changes};
+use crate::{
+    Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, Spell, Threshold, changes,
+};
 
 /// What a rule has to go by.
 pub(crate) struct Case<'a> {
@@ -68,6 +70,27 @@ impl Case<'_> {
             do_not: Vec::new(),
             caution: None,
         }
+    }
+
+    /// Whether the array behind a device is known to do all it can.
+    fn is_array_full(&self, device: &Device<'_>) -> bool {
+        let davg_ms = device.flow.per_command(&device.busy, Flow::davg);
+        let array = self.facts.device(device.flow.name).array;
+        array.is_some_and(|array| array.is_full(davg_ms))
+    }
+
+    /// The full queue of a device, unless those who wait there are known to wait for their own IOPS
+    /// limits.
+    fn full_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
+        let full = device.full.as_ref()?;
+        let others = full.waiting - iops_limit::waiting_for_limits(self, device);
+        (others >= device.limits.get(Threshold::Waiting)).then_some(full)
+    }
+
+    /// The full queue of a device that a deeper one would help: not before an array that is known to
+    /// do all it can.
+    fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
+        self.full_queue(device).filter(|_| !self.is_array_full(device))
     }
 
     /// The findings of a rule that judges each device with load for itself.

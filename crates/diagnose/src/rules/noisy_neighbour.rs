@@ -15,7 +15,7 @@ const ENOUGH_COMMANDS: f64 = 3.0;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref()?;
+        let full = case.full_queue(device)?;
         let tenants = device.tenants(&full.spell.samples);
         let (holder, others) = tenants.split_first()?;
         let slots: f64 = tenants.iter().map(|tenant| tenant.slots).sum();
