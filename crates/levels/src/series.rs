@@ -30,8 +30,8 @@ fn absurd(counter: Counter) -> f64 {
         // More than any device completes, and than can be refused, aborted or split of it.
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
-        // Half an hour: guests give up after 3 minutes, paths after 140 s (reference, section 12); 2^31
-        // microseconds are 36 minutes.
+        // Half an hour: guests give up after 3 minutes and the host's timer after 140 s
+        // (reference, section 12). 2^31 microseconds are 36 minutes.
         (_, "ms") => 1.8e6,
         _ => NONE,
     }
