@@ -5,8 +5,15 @@
 //! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default. Before
 //! an array that is known to do all it can, a full queue is no cause: a deeper one gains nothing.
 
-use super::{Case, changes, number, queue_evidence, virtual_disk};
-use crate::{Cause, Device, Finding, FullQueue, Motion};
+use super::{Case, Rank, Rule, changes, number, queue_evidence, virtual_disk};
+use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
 
 /// DSNRO, unless somebody changed it [S1, LIST5, LIST8].
 pub(super) const DSNRO_DEFAULT: f64 = 32.0;
@@ -32,7 +39,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let full = case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
@@ -74,6 +81,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         ))
     );
     finding.standing = full.waiting;
+    finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
