@@ -3,11 +3,11 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{data, json};
-use scenario::Scenario;
 use serde_json::Value;
+use sim::Source;
 
 /// A scenario of one host, an array and what is put into it.
 fn scenario(array: &str, adapter: &str, rest: &str) -> String {
@@ -122,4 +122,48 @@ fn a_vm_at_its_own_limit_is_no_victim_of_its_neighbour() {
         &rest,
     ));
     assert_eq!(causes(&run), ["iops-limit"]);
+}
+
+/// The scenarios that ship and those of the tests.
+fn files() -> Vec<std::path::PathBuf> {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let entries = [shipped, data()].map(|directory| directory.read_dir().unwrap());
+    let mut files: Vec<_> =
+        entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    let is_scenario = |file: &Path| {
+        file.extension().is_some_and(|extension| extension == "toml")
+            && Source::load(file, Vec::new()).is_ok()
+    };
+    files.retain(|file| is_scenario(file));
+    files.sort();
+    files
+}
+
+/// The lines of a change that set something: those of esxcli, and of PowerCLI an IOPS limit.
+fn settings(change: &Value) -> Vec<String> {
+    let lines = |key: &str| change[key].as_array().unwrap().clone();
+    let text = |line: Value| line.as_str().unwrap().to_owned();
+    let esxcli = lines("esxcli").into_iter().map(text).filter(|line| line.contains(" set "));
+    esxcli.collect()
+}
+
+#[test]
+fn every_line_that_is_proposed_is_taken() {
+    let (mut told, mut refused) = (0, Vec::new());
+    for file in files() {
+        let run = json(&["run", "--json", file.to_str().unwrap()]);
+        let windows = run["windows"].as_array().unwrap().iter();
+        let verdicts = windows.flat_map(|window| window["verdicts"].as_array().unwrap());
+        let findings = verdicts.flat_map(|verdict| verdict["findings"].as_array().unwrap());
+        let changes = findings.flat_map(|finding| finding["changes"].as_array().unwrap());
+        let (_, scenario) = Source::load(&file, Vec::new()).unwrap();
+        for line in changes.flat_map(settings) {
+            told += 1;
+            if let Err(error) = scenario.clone().set(&line) {
+                refused.push(format!("{}: {error}", file.display()));
+            }
+        }
+    }
+    assert!(told > 20, "{told}");
+    assert!(refused.is_empty(), "{} of {told}: {refused:#?}", refused.len());
 }

@@ -318,10 +318,13 @@ fn set_limit(vm: &str, limit: &str) -> String {
 }
 
 /// Lets iSCSI send larger I/Os in one piece [LAMW].
-pub(crate) fn raise_iscsi_io_size(host: &Host<'_>) -> Change {
+pub(crate) fn raise_iscsi_io_size(host: &Host<'_>, is_known: bool) -> Change {
     let mut change = advanced_option(host, "/ISCSI/MaxIoSizeKB", (128, 512));
-    change.what =
-        "If the device is on software iSCSI: raise its largest I/O from 128 to 512 KB.".into();
+    change.what = if is_known {
+        "Raise the largest I/O of software iSCSI from 128 to 512 KB.".into()
+    } else {
+        "If the device is on software iSCSI: raise its largest I/O from 128 to 512 KB.".into()
+    };
     change.effect = Effect::HostReboot;
     change.risk = "Fewer and larger pieces on the wire; the array must take them.".into();
     change

@@ -70,10 +70,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         (false, false) => 0.65,
     };
     finding.confidence = certainty * spell.weight();
-    finding.raise_confidence = vec!["TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into()];
     if !is_known {
-        let line = "\"Queue Full Sample Size\" above 0 in";
-        finding.raise_confidence.insert(0, format!("{line} `{}`", changes::list_device(name)));
+        let list = changes::list_device(name);
+        finding.raise_confidence = vec![
+            format!("\"Queue Full Sample Size\" above 0 in `{list}`"),
+            "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
+        ];
     }
     finding.sufferers = device.tenants(samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();

@@ -86,7 +86,7 @@ fn has_policy(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<
 /// held as a whole; virtual volumes are held each for itself.
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let facts = case.facts.device(device.flow.name);
-    let array = facts.array.filter(|_| !case.is_array_full(device))?;
+    let array = facts.array.filter(|_| !case.is_array_full(device, &device.busy))?;
     let service_ms = array.service_ms?;
     let worlds = device.worlds.iter().filter(|world| {
         facts.is_protocol_endpoint

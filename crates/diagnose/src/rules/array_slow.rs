@@ -30,7 +30,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let outstanding = device.limits.get(Threshold::BusyOutstanding);
-        let is_full = case.is_array_full(device);
+        let is_full = case.is_array_full(device, &device.busy);
         let spell = Spell::find(&device.busy, |sample| {
             (is_full || device.flow.davg(sample) >= device.slow_ms(sample))
                 && device.flow.in_flight(sample) >= outstanding
@@ -59,7 +59,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         finding.evidence.push(Evidence::new("latency that the array reports", reported, "ms"));
     }
     finding.evidence.extend(array.into_iter().flat_map(known_evidence));
-    if case.is_array_full(device) {
+    if case.is_array_full(device, samples) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
@@ -71,7 +71,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     }
     finding.sufferers = sufferers(case, device, samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
-    finding.changes = fix(case, device);
+    finding.changes = fix(case, device, samples);
     finding.do_not = vec![
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
          the host."
@@ -200,9 +200,9 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
     base * if large { 0.8 } else { 1.0 } * spell.weight()
 }
 
-fn fix(case: &Case<'_>, device: &Device<'_>) -> Vec<crate::Change> {
+fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
-    if case.is_array_full(device) {
+    if case.is_array_full(device, samples) {
         let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
                     what it lacks (disks, controllers, links).";
         let less = changes::look(what, Vec::new());

@@ -63,6 +63,14 @@ pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String>
     vec![format!("{} in `{list}`, given as --esxcli FILE", lacking.join(" and "))]
 }
 
+/// What is to be done after a reboot for a deeper queue: DSNRO goes no further than the depth that is
+/// in force, so the line for it is none to type before.
+pub(super) fn dsnro_follows(dsnro: u32) -> String {
+    format!(
+        " Once that is in force raise DSNRO likewise: while VMs compete, it holds the queue at {dsnro}."
+    )
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
     let name = device.flow.name;
     let next = virtual_disk::on(case, device);
@@ -90,8 +98,15 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
     finding.changes = vec![changes::raise_driver_depth(case.host, device, depths, case.facts)];
-    if full.competitors > 1 {
-        finding.changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
+    let facts = case.facts.device(name);
+    match facts.dsnro {
+        _ if full.competitors < 2 => {}
+        Some(dsnro) if facts.max_queue_depth.is_some() => {
+            if let (true, Some(deeper)) = (dsnro < depths.1, finding.changes.first_mut()) {
+                deeper.what.push_str(&dsnro_follows(dsnro));
+            }
+        }
+        _ => finding.changes.push(changes::raise_dsnro(case.host, device, depths, case.facts)),
     }
     finding.do_not = vec![
         "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),

@@ -131,6 +131,8 @@ fn fix(
         let mut deeper = changes::raise_driver_depth(case.host, device, (from, wanted), case.facts);
         if above.is_none() {
             deeper.what.insert_str(0, "If Device Max Queue Depth is no more than DSNRO, first: ");
+        } else {
+            deeper.what.push_str(&device_depth::dsnro_follows(reachable));
         }
         fix.push(deeper);
     }

@@ -118,9 +118,9 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the array behind a device is known to do all it can.
-    fn is_array_full(&self, device: &Device<'_>) -> bool {
-        let davg_ms = device.flow.per_command(&device.busy, Flow::davg);
+    /// Whether the array behind a device is known to do all it can for the commands of some samples.
+    fn is_array_full(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        let davg_ms = device.flow.per_command(samples, Flow::davg);
         let array = self.facts.device(device.flow.name).array;
         array.is_some_and(|array| array.is_full(davg_ms))
     }
@@ -136,7 +136,7 @@ impl Case<'_> {
     /// The full queue of a device that a deeper one would help: not before an array that is known to
     /// do all it can.
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
-        self.full_queue(device).filter(|_| !self.is_array_full(device))
+        self.full_queue(device).filter(|full| !self.is_array_full(device, &full.spell.samples))
     }
 
     /// The findings of a rule that judges each device with load for itself.

@@ -3,7 +3,7 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
 };
@@ -108,15 +108,21 @@ fn fix(
     holder: &Party,
 ) -> Vec<crate::Change> {
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
-    let deepest = device.deepest() as u32;
+    let known = case.facts.device(device.flow.name).max_queue_depth;
+    let deepest = known.unwrap_or(device.deepest() as u32);
     let from = full.depth as u32;
-    let mut changes = vec![
-        changes::limit_iops(&holder.name),
-        changes::raise_dsnro(case.host, device, (from, to), case.facts),
-    ];
+    let reachable = known.map_or(to, |depth| to.min(depth));
+    let mut changes = vec![changes::limit_iops(&holder.name)];
+    if reachable > from {
+        let depths = (from, reachable);
+        changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
+    }
     if to > deepest {
         let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
-        deeper.what.insert_str(0, "Before DSNRO can go there: ");
+        match known {
+            Some(_) => deeper.what.push_str(&device_depth::dsnro_follows(reachable)),
+            None => deeper.what.insert_str(0, "Before DSNRO can go there: "),
+        }
         changes.push(deeper);
     }
     changes.push(
