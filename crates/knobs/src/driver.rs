@@ -4,7 +4,7 @@
 //! only memory for a number, the row says so.
 
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
+use core::{fmt, ops::RangeInclusive};
 
 use crate::Version;
 
@@ -22,7 +22,7 @@ pub enum Transport {
 }
 
 /// An HBA driver.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Driver {
     /// The name of its kernel module, as `esxcli system module parameters set -m` takes it.
     pub module: &'static str,
@@ -42,6 +42,13 @@ pub struct Driver {
     pub transport: Transport,
     /// The first and the last version that have it.
     pub versions: RangeInclusive<Version>,
+}
+
+/// Its module tells which row of the table it is.
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.module)
+    }
 }
 
 impl Driver {
