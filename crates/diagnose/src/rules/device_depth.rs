@@ -6,8 +6,15 @@
 
 use knobs::DSNRO;
 
-use super::{Case, changes, number, queue_evidence, virtual_disk};
-use crate::{Cause, Device, Finding, FullQueue, Motion};
+use super::{Case, Rank, Rule, changes, number, queue_evidence, virtual_disk};
+use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
 
 /// DSNRO, unless somebody changed it.
 pub(super) const DSNRO_DEFAULT: f64 = DSNRO.default as f64;
@@ -33,7 +40,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let full = device.full.as_ref()?;
         let certainty = certainty(case, device, full)?;
@@ -75,6 +82,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         ))
     );
     finding.standing = full.waiting;
+    finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
