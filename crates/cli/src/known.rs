@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
-use diagnose::{ArrayFacts, DeviceFacts, Facts, Guest, PathFacts, VdiskFacts};
-use engine::{Advanced, GuestOs, Knob, PathPolicy};
+use diagnose::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
+use engine::{Advanced, Knob, PathPolicy};
 use model::{ArrayConfig, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::WindowView;
@@ -38,7 +38,7 @@ impl Known<'_> {
         let vdisks = config.vdisks.iter().zip(0..);
         let adapters = config.adapters.iter();
         Facts {
-            esxi_version: version(config.version.name()),
+            esxi_version: Some(config.version),
             devices: devices
                 .map(|(device, id)| (device.name.clone(), self.device(DeviceId(id))))
                 .collect(),
@@ -93,10 +93,7 @@ impl Known<'_> {
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
-            guest: match self.host.guests[disk.vm.index()] {
-                GuestOs::Windows => Guest::Windows,
-                GuestOs::Linux | GuestOs::LinuxOld => Guest::Linux,
-            },
+            guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
             has_qos: volumes[target.volume as usize].qos.is_some(),
         }
@@ -190,12 +187,6 @@ impl Course {
         let own = self.queue_full.get(&id).copied().filter(|size| *size > 0);
         own.unwrap_or(self.queue_full_of_host)
     }
-}
-
-/// `6.7` is 6 and 7.
-fn version(name: &str) -> Option<(u32, u32)> {
-    let (major, minor) = name.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// What all hosts ask of an array, a second.

@@ -45,20 +45,25 @@ impl Report {
         usize::from(all > 1)..all
     }
 
-    /// The window in which an I/O takes longest; of those that are alike, the first.
+    /// The worst of the windows; of those that are alike, the first.
     pub(crate) fn worst(&self) -> usize {
         self.worst_of(self.named())
     }
 
-    /// The one of some windows in which an I/O takes longest.
+    /// The one of some windows in which an I/O takes longest; those in which something is wrong
+    /// come first.
     pub(crate) fn worst_of(&self, windows: impl Iterator<Item = usize>) -> usize {
         /// Longer by less than this is no difference.
         const ALIKE: f64 = 1.02;
-        let longer = |best: usize, window: usize| {
-            let is_longer = self.stacks[window].total_ms > ALIKE * self.stacks[best].total_ms;
-            if is_longer { window } else { best }
+        let worse = |best: (usize, bool, f64), window: (usize, bool, f64)| {
+            let is_worse = window.1 > best.1 || window.1 == best.1 && window.2 > ALIKE * best.2;
+            if is_worse { window } else { best }
         };
-        windows.reduce(longer).unwrap_or(0)
+        let costs = windows.map(|window| {
+            let is_wrong = self.verdicts(window).iter().any(|verdict| !verdict.findings.is_empty());
+            (window, is_wrong, self.stacks[window].longest_ms())
+        });
+        costs.reduce(worse).map_or(0, |worst| worst.0)
     }
 
     /// The verdict on each host over a window.

@@ -225,6 +225,13 @@ impl Stack {
         self.level(kind).map_or(0.0, |level| level.ms)
     }
 
+    /// The mean time of an I/O; without end where some are under way and none completes.
+    pub(crate) fn longest_ms(&self) -> f64 {
+        let inside = |level: &Level| level.waiting() + level.in_use() > 0.0;
+        let stands = self.iops == 0.0 && self.levels.iter().any(inside);
+        if stands { f64::INFINITY } else { self.total_ms }
+    }
+
     /// KAVG: queueing, holding, paths.
     pub(crate) fn kernel_ms(&self) -> f64 {
         self.ms(LevelKind::Device) + self.ms(LevelKind::Held) + self.ms(LevelKind::Adapter)

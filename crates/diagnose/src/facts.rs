@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use knobs::{GuestOs, Version};
+
 /// What is known of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceFacts {
@@ -75,27 +77,18 @@ pub struct VdiskFacts {
     /// Commands that its virtual adapter takes.
     pub adapter_depth: Option<u32>,
     /// The system in the guest.
-    pub guest: Guest,
+    pub guest: GuestOs,
     /// Its IOPS limit in the host; `None` is no limit.
     pub limit_iops: Option<u32>,
     /// Whether the array holds its volume to a rate (QoS).
     pub has_qos: bool,
 }
 
-/// The system in a guest, as far as its PVSCSI driver is set in another way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guest {
-    /// A value of the registry.
-    Windows,
-    /// Parameters of a module.
-    Linux,
-}
-
 /// What is known of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// The version of ESXi as (major, minor): `(6, 7)`.
-    pub esxi_version: Option<(u32, u32)>,
+    /// The version of ESXi.
+    pub esxi_version: Option<Version>,
     /// By the name of the device.
     pub devices: BTreeMap<String, DeviceFacts>,
     /// By the name of its row: `sql01:scsi0:1`.
@@ -121,6 +114,6 @@ impl Facts {
 
     /// Whether DSNRO is one value for the host (to 5.1) instead of one for each device [S1].
     pub(crate) fn has_global_dsnro(&self) -> bool {
-        self.esxi_version.is_some_and(|version| version <= (5, 1))
+        self.esxi_version.is_some_and(Version::has_global_dsnro)
     }
 }

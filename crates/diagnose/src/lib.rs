@@ -11,7 +11,6 @@
 mod changes;
 mod compare;
 mod comparison;
-mod drivers;
 mod facts;
 mod finding;
 #[cfg(test)]
@@ -34,9 +33,9 @@ pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
-pub use facts::{ArrayFacts, DeviceFacts, Facts, Guest, PathFacts, VdiskFacts};
+pub use facts::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
 pub use finding::{
-    Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
+    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;

@@ -41,7 +41,7 @@ pub(crate) struct Run {
     /// The time between samples (`1s`, `500ms`), instead of the file's
     #[arg(long, value_name = "TIME", value_parser = scenario::parse_duration)]
     every: Option<u64>,
-    /// Show the window of that name instead of the one with the longest latency
+    /// Show the window of that name instead of the worst one
     #[arg(long, value_name = "NAME")]
     window: Option<String>,
     /// Objects named at each level of the stack; the rest are summed

@@ -125,6 +125,22 @@ impl Case<'_> {
         array.is_some_and(|array| array.is_full(davg_ms))
     }
 
+    /// What a deeper queue gains at most, where the array behind it is known to have little left.
+    fn little_room(&self, device: &Device<'_>) -> Option<String> {
+        const MUCH: f64 = 0.5;
+        let array = self.facts.device(device.flow.name).array?;
+        let work = array.work();
+        (MUCH..1.0).contains(&work).then(|| {
+            format!(
+                "Do not expect much of a deeper queue: array {} works {} % of the time already, so \
+                 the rate can grow by {} % at most.",
+                array.name,
+                number(100.0 * work),
+                number(100.0 * (1.0 / work - 1.0))
+            )
+        })
+    }
+
     /// The full queue of a device, unless those who wait there are known to wait for their own IOPS
     /// limits.
     fn full_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
