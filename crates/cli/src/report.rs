@@ -56,7 +56,11 @@ impl Report {
         /// Longer by less than this is no difference.
         const ALIKE: f64 = 1.02;
         let worse = |best: (usize, bool, f64), window: (usize, bool, f64)| {
-            let is_worse = window.1 > best.1 || window.1 == best.1 && window.2 > ALIKE * best.2;
+            let is_worse = match (best.1, window.1) {
+                (false, true) => true,
+                (true, false) => false,
+                _ => window.2 > ALIKE * best.2,
+            };
             if is_worse { window } else { best }
         };
         let costs = windows.map(|window| {
