@@ -3,7 +3,7 @@
 //! Syntax and moments of effect are those of the reference, sections 1.2, 2, 3 and 6 [S0, S1,
 //! KB-PV, LAMW, QD254].
 
-use knobs::{Driver, Effect};
+use knobs::{Driver, Effect, GuestOs};
 
 use crate::{Change, Device, Facts, Host};
 
@@ -231,20 +231,27 @@ pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts)
     })
 }
 
-/// Raises the depth of PVSCSI disks inside the guest [KB-PV].
-pub(crate) fn raise_pvscsi(vm: &str) -> Change {
+/// Raises the depth of PVSCSI disks inside the guest, in the words of its system, or of either where
+/// that is not known [KB-PV].
+pub(crate) fn raise_pvscsi(vm: &str, guest: Option<GuestOs>) -> Change {
+    let windows = "reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device \
+                   /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f";
+    let linux = "echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > \
+                 /etc/modprobe.d/pvscsi.conf";
+    let initramfs = "Rebuild the initramfs before the reboot";
+    let guest = match guest {
+        Some(GuestOs::Windows) => vec![windows.into()],
+        Some(GuestOs::Linux | GuestOs::LinuxOld) => vec![linux.into(), initramfs.into()],
+        None => vec![
+            format!("Windows: {windows}"),
+            format!("Linux: {linux}, then rebuild the initramfs"),
+        ],
+    };
     Change {
         what: format!("Let the PVSCSI driver of {vm} send up to 254 commands a disk."),
         esxcli: Vec::new(),
         powercli: Vec::new(),
-        guest: vec![
-            "Windows: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device \
-             /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f"
-                .into(),
-            "Linux: echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > \
-             /etc/modprobe.d/pvscsi.conf, then rebuild the initramfs"
-                .into(),
-        ],
+        guest,
         effect: Effect::GuestReboot,
         risk: "One VM can then fill a device queue alone.".into(),
         undo: "Delete the registry value, or the line in modprobe.d, and reboot the guest".into(),
@@ -294,12 +301,14 @@ impl Change {
     }
 }
 
-/// Holds a VM to a rate with an IOPS limit on its virtual disks.
-pub(crate) fn limit_iops(vm: &str) -> Change {
+/// Holds a VM to a rate with an IOPS limit on its virtual disks, in the units that limits count.
+pub(crate) fn limit_iops(vm: &str, limit: u32) -> Change {
     Change {
-        what: format!("Hold {vm} below the rate that the array allows it, with an IOPS limit."),
+        what: format!(
+            "Hold {vm} below the rate at which it fills the slots, with an IOPS limit on its disks."
+        ),
         esxcli: Vec::new(),
-        powercli: vec![set_limit(vm, "LIMIT")],
+        powercli: vec![set_limit(vm, &limit.to_string())],
         guest: Vec::new(),
         effect: Effect::AtOnce,
         risk: "The VM is slower whenever it would have been allowed more.".into(),
@@ -323,7 +332,7 @@ pub(crate) fn lift_limit(vm: &str) -> Change {
         powercli: vec![show, set_limit(vm, "-1")],
         risk: "The VM takes more of the device from the others.".into(),
         undo: "Set the limits that were there".into(),
-        ..limit_iops(vm)
+        ..look(String::new(), Vec::new())
     }
 }
 

@@ -68,7 +68,7 @@ impl<'a> Suspect<'a> {
     /// Commands a second, each counted as often as the unit of limits fits into it.
     fn in_units(&self, spell: &Spell) -> f64 {
         let size = self.world.flow.size_kib(&spell.samples);
-        spell.mean(|sample| self.rate(sample)) * (size / COST_UNIT_KIB).ceil().max(1.0)
+        spell.mean(|sample| self.rate(sample)) * units(size)
     }
 
     /// Whether the VMkernel's own queue accounts for the wait.
@@ -81,6 +81,11 @@ impl<'a> Suspect<'a> {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
+}
+
+/// How often limits count a command of that size.
+pub(super) fn units(size_kib: f64) -> f64 {
+    (size_kib / COST_UNIT_KIB).ceil().max(1.0)
 }
 
 /// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
