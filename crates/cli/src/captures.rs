@@ -2,8 +2,7 @@
 //! told.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,6 +12,7 @@ use counters::Recording;
 
 use crate::{
     Result,
+    output::{Output, Outputs},
     text::{clean, counted, whole},
 };
 
@@ -98,43 +98,35 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
     stamps.map(str::to_owned).into_iter().chain(counts).collect()
 }
 
-/// Writes recordings in the format of `esxtop -b`: to `out`, or to the file `path`; of several
-/// hosts each into a file of its own.
-pub(crate) fn write(
-    recordings: &[Recording],
-    path: Option<&Path>,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let Some(path) = path else {
-        let [recording] = recordings else {
-            return Err("several hosts do not fit into one capture; name a file with -o".into());
-        };
-        return Ok(write_esxtop(recording, &mut &mut *out)?);
-    };
-    for recording in recordings {
-        let several = recordings.len() > 1;
-        let path = if several { with_host(path, &recording.host) } else { path.to_owned() };
-        create(&path, |file| write_esxtop(recording, file))?;
+/// A file for each host to write to: of several hosts each has its name in that of its file.
+pub(crate) fn claim<'a>(
+    path: &Path,
+    hosts: impl ExactSizeIterator<Item = &'a str>,
+    outputs: &mut Outputs,
+) -> Result<Vec<Output>> {
+    if hosts.len() == 1 {
+        return Ok(vec![outputs.claim(path)?]);
+    }
+    hosts.map(|host| outputs.claim(&with_host(path, host))).collect()
+}
+
+/// Writes recordings in the format of `esxtop -b`, each into its file.
+pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
+    for (recording, output) in recordings.iter().zip(outputs) {
+        output.write(|mut file| Ok(write_esxtop(recording, &mut file)?))?;
     }
     Ok(())
 }
 
-/// Creates a file and writes it.
-pub(crate) fn create(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<()> {
-    let written = File::create(path).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        write(&mut file)?;
-        file.flush()
-    });
-    Ok(written.map_err(|error| format!("{}: {error}", path.display()))?)
-}
-
-/// `lab.csv` of the host esx01 is `lab.esx01.csv`.
+/// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere
+/// writes it in names, so that two hosts never have one file.
 pub(crate) fn with_host(path: &Path, host: &str) -> PathBuf {
-    let host = host.replace(['/', '\\'], "_");
+    let plain = |c: char| !matches!(c, '/' | '\\' | '%') && !c.is_control();
+    let escaped = |c: char| match plain(c) {
+        true => c.to_string(),
+        false => format!("%{:02x}", u32::from(c)),
+    };
+    let host: String = host.chars().map(escaped).collect();
     match path.extension() {
         Some(extension) => path.with_extension(format!("{host}.{}", extension.display())),
         None => path.with_extension(host),
@@ -150,7 +142,8 @@ mod tests {
         let cases = [
             ("lab.csv", "esx01", "lab.esx01.csv"),
             ("out/lab", "esx01.site.example", "out/lab.esx01.site.example"),
-            ("lab.csv", "../esx", "lab..._esx.csv"),
+            ("lab.csv", "../esx", "lab...%2fesx.csv"),
+            ("lab.csv", "a%2fb", "lab.a%252fb.csv"),
         ];
         for (path, host, expected) in cases {
             assert_eq!(with_host(Path::new(path), host), Path::new(expected));

@@ -240,7 +240,7 @@ fn several_captures_without_names_are_numbered_and_nothing_read_is_written_over(
     for command in ["cut", "anonymize", "merge"] {
         let file = captures.path("one.csv");
         let said = captures.kavg(&["capture", command, &file, "-o", &file]);
-        assert_eq!(said.err, "kavg: one.csv: is read from; name another file with -o\n");
+        assert_eq!(said.err, "kavg: one.csv: is read from; name another file\n");
         assert_eq!((said.code, captures.read("one.csv") == before), (2, true));
     }
     let kept = captures.path("long.csv");

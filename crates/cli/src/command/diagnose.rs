@@ -6,9 +6,11 @@ use clap::Args;
 use diagnose::{Profile, Thresholds};
 
 use crate::{
-    Result, captures,
+    Result,
     diagnosis::{Diagnosis, Side},
-    facts, html, whatif,
+    facts, html,
+    output::Outputs,
+    whatif,
 };
 
 /// Find the queue that hurts in a capture of esxtop, with evidence and commands
@@ -55,6 +57,7 @@ fn profile(name: &str) -> std::result::Result<Profile, String> {
 
 impl Diagnose {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let page = self.html.as_deref().map(|page| self.outputs().claim(page)).transpose()?;
         let thresholds = self.thresholds()?;
         let facts = facts::read(&self.esxcli)?;
         let side = |files: &[PathBuf]| -> Result<Side> {
@@ -67,9 +70,9 @@ impl Diagnose {
         let before = side(&self.files)?;
         let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
         let diagnosis = Diagnosis::new(&before, after.as_ref())?;
-        if let Some(path) = &self.html {
+        if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
-            captures::create(path, |file| html::write(&page, file))?;
+            output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &diagnosis)?;
@@ -80,6 +83,10 @@ impl Diagnose {
             out.write_all(diagnosis.text().as_bytes())?;
         }
         Ok(ExitCode::from(u8::from(diagnosis.has_findings())))
+    }
+
+    fn outputs(&self) -> Outputs {
+        Outputs::beside(self.files.iter().chain(&self.compare).chain(&self.esxcli))
     }
 
     fn thresholds(&self) -> Result<Thresholds> {
