@@ -27,6 +27,7 @@ mod json;
 mod lateness;
 mod layers;
 mod log;
+mod notes;
 mod picture;
 mod process;
 mod report;
