@@ -27,6 +27,7 @@ mod json;
 mod lateness;
 mod layers;
 mod log;
+mod notes;
 mod output;
 mod picture;
 mod process;

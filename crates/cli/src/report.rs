@@ -9,7 +9,7 @@ use scenario::Scenario;
 use sim::{Checked, Outcome};
 
 use crate::{
-    esxtop, expectations, log, picture,
+    esxtop, expectations, log, notes, picture,
     stack::Stack,
     text::{BOLD, clean, counted, millis, rate, styled, whole},
     verdict, windows,
@@ -96,6 +96,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     if report.named().len() > 1 {
         parts.push(windows::render(report, layout));
     }
+    parts.push(notes::render(report));
     parts.push(heading(report, window));
     parts.push(verdict::list(&verdicts));
     parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
