@@ -78,15 +78,16 @@ fn settle(device: &DeviceNow, flows: &[&FlowNow], wait_ms: f64) -> Vec<Served> {
                 .qos_iops
                 .map_or(answer_ms, |cap| f64::max(answer_ms, now.active() / cap * 1e3));
             let davg_ms = (now.davg_ms + own_ms) / 2.0;
-            *now = rate(flow, davg_ms, wait_ms);
+            *now = rate(flow, davg_ms, wait_ms, device.kernel_ms);
         }
     }
     served
 }
 
-/// A flow's rate where a command takes `davg_ms` after a wait of `wait_ms`.
-fn rate(flow: &FlowNow, davg_ms: f64, wait_ms: f64) -> Served {
-    let stack_s = (davg_ms + wait_ms).max(1e-3) / 1e3;
+/// A flow's rate where a command takes `davg_ms` after a wait of `wait_ms`, and the VMkernel
+/// `kernel_ms` besides.
+fn rate(flow: &FlowNow, davg_ms: f64, wait_ms: f64, kernel_ms: f64) -> Served {
+    let stack_s = (davg_ms + wait_ms + kernel_ms).max(1e-3) / 1e3;
     let (outstanding, capped) = match flow.demand {
         Demand::Closed(threads) => (threads.min(flow.limit), threads > flow.limit),
         Demand::Open(iops) => ((iops * stack_s).min(flow.limit), iops * stack_s > flow.limit),

@@ -280,12 +280,17 @@ fn sample_flow(
     let mean = served.iops * interval_s;
     let commands =
         if even { (mean + random.between(-1.0, 1.0)).round() } else { random.count(mean) };
-    let jitter = 1.0 + random.normal() * (0.01 + 0.3 / commands.max(1.0).sqrt()).min(0.3);
+    let jitter = if served.capped || matches!(wants.demand, Demand::Closed(_)) {
+        // What is outstanding is given: a row with fewer commands has later ones (Little).
+        mean / commands.max(1.0) * (1.0 + 0.005 * random.normal())
+    } else {
+        1.0 + random.normal() * (0.01 + 0.3 / commands.max(1.0).sqrt()).min(0.3)
+    };
     let rate = commands.max(0.0) / interval_s;
     let driver_ms = ((served.davg_ms - now.adapter_ms) * jitter).max(0.02);
     let reads = (commands * wants.reads).round().min(commands).max(0.0) / interval_s;
     let overhead_ms = now.kernel_ms + random.between(0.0, 0.015);
-    let wait_ms = (served.wait_ms + served.hold_ms) * jitter.clamp(0.8, 1.2);
+    let wait_ms = (served.wait_ms + served.hold_ms) * jitter;
     let mut io = Io {
         reads,
         writes: rate - reads,

@@ -15,6 +15,8 @@ pub(super) enum Measure {
     Wait(usize),
     /// The device answers late.
     Answer(usize),
+    /// A flow's own limit holds its commands.
+    Hold(usize),
     /// The family has judged.
     Stated(Sure),
 }
@@ -41,6 +43,9 @@ const QUED: f64 = 10.0;
 /// DAVG above which every source calls the array slow ([ELA 2012-04], [ELA 6.4]).
 const DAVG_MS: f64 = 25.0;
 
+/// A second: no policy of an array delays so long what a guest would give up after ten (section 12).
+const STALL_MS: f64 = 1000.0;
+
 /// DAVG from which [DRILL] warns.
 const DAVG_WARNS_MS: f64 = 10.0;
 
@@ -65,7 +70,7 @@ pub(super) fn state(host: &Host, rows: &[Row], claims: Vec<Claim>) -> Vec<Truth>
     truths
 }
 
-fn grade(host: &Host, rows: &[Row], claim: Claim) -> Truth {
+fn grade(host: &Host, rows: &[Row], mut claim: Claim) -> Truth {
     let held = &rows[claim.rows.clone()];
     let enough = held.len() >= ROWS;
     let (sure, severity) = match claim.measure {
@@ -78,12 +83,24 @@ fn grade(host: &Host, rows: &[Row], claim: Claim) -> Truth {
                 format!("KAVG {kavg_ms:.2} ms, DAVG {davg_ms:.2} ms, QUED {queued:.1}"),
             )
         }
+        Measure::Hold(flow) => {
+            let hold_ms = mean(held, |row| row.served[flow].hold_ms);
+            let davg_ms = mean(held, |row| row.served[flow].davg_ms);
+            let all = held.iter().all(|row| row.served[flow].hold_ms > 0.0);
+            let strong = all && hold_ms > KAVG_MS && hold_ms > davg_ms;
+            (sure(strong && enough), format!("held {hold_ms:.2} ms, DAVG {davg_ms:.2} ms"))
+        }
         Measure::Answer(device) => {
+            if steady(held, device) && means(held, device).0 < STALL_MS {
+                claim.causes.push("array-qos");
+            }
             let (davg_ms, ..) = means(held, device);
             let iops = mean(held, |row| row.devices[device].commands());
             let rest_ms = host.devices[device].service_ms;
             let flash = host.devices[device].media == Media::Flash;
-            let tenfold = flash && davg_ms > 12.0 * rest_ms && davg_ms > 2.0 * DAVG_FLASH_MS;
+            let seen = rows.len() > held.len() + ROWS;
+            let tenfold =
+                seen && flash && davg_ms > 12.0 * rest_ms && davg_ms > 2.0 * DAVG_FLASH_MS;
             let strong = (davg_ms > DAVG_MS * 1.1 || tenfold) && iops > LOAD_IOPS;
             (
                 sure(strong && enough),
@@ -98,6 +115,13 @@ fn grade(host: &Host, rows: &[Row], claim: Claim) -> Truth {
         .collect::<Vec<_>>()
         .join("; ");
     Truth { causes: claim.causes, places: claim.places, rows: claim.rows, severity, sure }
+}
+
+/// The rate of a device stays: a closed loop with steady threads and a limit of the array look alike.
+fn steady(rows: &[Row], device: usize) -> bool {
+    let rate = |row: &Row| row.devices[device].commands();
+    let middle = mean(rows, rate);
+    mean(rows, |row| (rate(row) - middle).powi(2)).sqrt() < 0.1 * middle
 }
 
 fn sure(certain: bool) -> Sure {
@@ -154,7 +178,9 @@ fn consequences(host: &Host, rows: &[Row], device: usize, truths: &mut Vec<Truth
     let late =
         |row: &Row| io(row).commands() > 0.0 && io(row).driver / io(row).commands() > warns_ms;
     if let Some(span) = span(rows, late).filter(|_| !qos) {
-        truths.push(may(&["array-slow"], places, span));
+        let flat = steady(&rows[span.clone()], device);
+        let causes: &[&str] = if flat { &["array-slow", "array-qos"] } else { &["array-slow"] };
+        truths.push(may(causes, places, span));
     }
 }
 

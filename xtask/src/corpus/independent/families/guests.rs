@@ -33,12 +33,9 @@ pub(super) fn iops_limit(plan: &mut Plan) {
         let neighbour = plan.flows(device, Controller::Pvscsi, &[Demand::Open(60.0)])[0];
         plan.host.flows[neighbour].varies = 0.2;
     }
-    let held = if backlog { 64.0 } else { threads.min(64.0) };
-    let hold_ms = (held - alone) / limit * 1e3;
-    let certain = hold_ms > 3.0 && hold_ms > 2.0 * service_ms && held > 1.5 * alone + 1.0;
-    let severity = format!("{limit}/s, held for {hold_ms:.1} ms");
+    let severity = format!("{limit}/s");
     let places = vec![plan.host.disk(flow), plan.host.vms[plan.host.flows[flow].vm].name.clone()];
-    let measure = Measure::Stated(if certain { Sure::Certain } else { Sure::May });
+    let measure = Measure::Hold(flow);
     plan.claim(Claim { causes: vec!["iops-limit"], places, rows, severity, measure });
 }
 

@@ -40,6 +40,7 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("healthy-steady", healthy::steady),
     ("healthy-shared", healthy::shared),
     ("healthy-paths", healthy::paths),
+    ("healthy-kernel", healthy::kernel),
     ("two", two),
 ];
 

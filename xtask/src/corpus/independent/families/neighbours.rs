@@ -16,8 +16,8 @@ pub(super) fn noisy(plan: &mut Plan) {
     let rows = plan.window(3);
     let throttled = plan.random.chance(0.4);
     let victims = plan.random.within(1..5);
-    let threads = if throttled { 40.0 } else { plan.random.between(40.0, 64.0).round() };
-    let noisy = plan.flows(device, Controller::Pvscsi, &[Demand::Open(0.0)])[0];
+    let threads = if throttled { 40.0 } else { plan.random.between(40.0, 140.0).round() };
+    let noisy = plan.flows(device, Controller::Nvme, &[Demand::Open(0.0)])[0];
     plan.load(rows.clone(), noisy, Demand::Closed(threads));
     if throttled {
         // Bronze to gold at 512 KiB: 13 to 79 a second (array-and-control.md 6.2).
@@ -34,7 +34,11 @@ pub(super) fn noisy(plan: &mut Plan) {
     let mut places = plan.host.places(device);
     places.extend([plan.host.vms[vm].name.clone(), plan.host.disk(noisy)]);
     let severity = format!("{:.0} % of the commands", share * 100.0);
-    let measure = if share > 0.8 { Measure::Wait(device) } else { Measure::Stated(Sure::May) };
+    let measure = if share > 0.8 && (throttled || threads > 75.0) {
+        Measure::Wait(device)
+    } else {
+        Measure::Stated(Sure::May)
+    };
     plan.claim(Claim {
         causes: vec!["noisy-neighbour"],
         places,

@@ -68,12 +68,13 @@ pub(super) fn path_down(plan: &mut Plan) {
         plan.claim(Claim {
             causes,
             places: places.clone(),
-            rows: paused,
+            rows: paused.clone(),
             severity,
             measure: Measure::Stated(Sure::May),
         });
     }
-    let sure = if robin { Sure::Certain } else { Sure::May };
+    let seen = plan.host.rows - if pause { paused.end } else { start };
+    let sure = if robin && seen >= 3 { Sure::Certain } else { Sure::May };
     let severity = format!("{} of {count} paths", lost.len());
     plan.claim(Claim {
         causes: vec!["path-down"],
@@ -85,22 +86,30 @@ pub(super) fn path_down(plan: &mut Plan) {
 }
 
 /// Large commands that the VMkernel splits: `Split Commands/sec` on paths and adapters (section
-/// 2.7). No source gives a threshold: most commands split is certain, a few per cent may be named.
+/// 2.7). No source gives a threshold; a parent waits for its last piece (2.7), so most commands split
+/// beside a DAVG above 25 ms is certain, and the rest may be named.
 pub(super) fn splitting(plan: &mut Plan) {
     plan.all_counters();
     let media = plan.media();
     let device = plan.deep_device(media, 256);
     let rows = plan.window(2);
-    let part = plan.random.log_between(0.02, 1.0);
+    let part = if plan.random.chance(0.7) { 1.0 } else { plan.random.log_between(0.02, 1.0) };
     let flow = plan.flows(device, Controller::Lsi, &[Demand::Open(0.0)])[0];
     plan.host.flows[flow].now.kib = plan.random.pick(&[1024.0, 2048.0, 4096.0, 7168.0]);
     let iops = plan.random.log_between(30.0, 300.0);
     plan.load(rows.clone(), flow, Demand::Open(iops));
-    plan.during(rows.clone(), move |_, moment| moment.devices[device].split = part);
+    // A large command takes as long as the array needs to move it.
+    let mib_s = plan.random.between(60.0, 400.0);
+    let move_ms = plan.host.flows[flow].now.kib / 1024.0 / mib_s * 1e3;
+    plan.during(rows.clone(), move |_, moment| {
+        moment.devices[device].split = part;
+        moment.devices[device].service_ms = move_ms;
+    });
     let mut places = plan.host.places(device);
     places.extend(plan.host.adapters.iter().map(|adapter| adapter.name.clone()));
-    let sure = if part > 0.5 { Sure::Certain } else { Sure::May };
-    let severity = format!("{:.0} % of {iops:.0} commands a second", part * 100.0);
+    let sure = if part > 0.5 && move_ms > 25.0 { Sure::Certain } else { Sure::May };
+    let severity =
+        format!("{:.0} % of {iops:.0} commands a second, {move_ms:.0} ms each", part * 100.0);
     plan.claim(Claim {
         causes: vec!["splitting"],
         places,

@@ -8,8 +8,8 @@ use crate::corpus::independent::truth::{Claim, Measure};
 /// The two VMs of [S1]: the second one's load, however small, takes DQLEN down to DSNRO.
 ///
 /// DSNRO is told from the driver's depth where DQLEN moves, or where another LUN of the same adapter
-/// shows the driver's depth ("the minimum of the HBA device queue depth OR DSNRO" [S0]). Where all
-/// rows read 32 either fits.
+/// shows the driver's depth beside the default of DSNRO ("the minimum of the HBA device queue depth OR
+/// DSNRO" [S0]). Where all rows read one number otherwise, either fits.
 pub(super) fn dsnro(plan: &mut Plan) {
     let media = plan.media();
     let device = plan.device(media);
@@ -44,7 +44,7 @@ pub(super) fn dsnro(plan: &mut Plan) {
         plan.host.devices[witness].depth = depth;
         plan.flows(witness, Controller::Pvscsi, &[Demand::Open(50.0)]);
     }
-    let told = witness || (moves && rows.len() + 1 < plan.host.rows);
+    let told = (witness && dsnro == 32) || (moves && rows.len() + 2 < plan.host.rows);
     let causes = if told { vec!["dsnro"] } else { vec!["dsnro", "device-depth"] };
     let places = plan.host.places(device);
     let severity = format!("DQLEN {depth} cut to {dsnro}");
@@ -63,12 +63,19 @@ pub(super) fn device_depth(plan: &mut Plan) {
     } else {
         plan.random.pick(&[28, 30, 31, 32, 32, 32, 64, 128])
     };
+    // A protocol endpoint: all vVols behind it share 128 slots, or 256 from 7.0 U2 (section 2.8).
+    let endpoint = several && plan.random.chance(0.3);
+    let depth = if endpoint { plan.random.pick(&[128, 256]) } else { depth };
+    let controllers = if several {
+        vec![Controller::Pvscsi; if endpoint { 12 } else { 3 }]
+    } else {
+        vec![Controller::Nvme]
+    };
     plan.driver_depth(depth);
-    plan.host.devices[device].depth = depth;
+    (plan.host.devices[device].depth, plan.host.devices[device].dsnro) = (depth, depth.max(32));
     let rows = plan.window(2);
     let wanted = f64::from(depth) * plan.random.between(1.15, 3.0);
     let open = plan.random.chance(0.3);
-    let controllers = if several { vec![Controller::Pvscsi; 3] } else { vec![Controller::Nvme] };
     for controller in &controllers {
         let vm = plan.vm_with(*controller);
         let flow = plan.flow(vm, device, Demand::Open(0.0));

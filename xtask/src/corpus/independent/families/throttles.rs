@@ -56,18 +56,19 @@ pub(super) fn sioc(plan: &mut Plan) {
     let rows = plan.window(3);
     let threshold_ms = plan.random.pick(&[30.0, 30.0, 30.0, 15.0, 10.0]);
     let steps = plan.host.interval_s.div_ceil(4);
-    let mut width = f64::from(base);
+    let most = f64::from(base);
+    let mut width = most;
     let mut states = Vec::new();
-    let mut over = plan.random.between(1.3, 2.5);
+    // What all hosts together leave: the width at which the array answers in the threshold.
+    let mut room = plan.random.between(0.1, 0.7) * most;
     for _ in rows.clone() {
-        over = (over * plan.random.between(0.8, 1.25)).clamp(0.8, 2.5);
+        room = (room * (0.25 * plan.random.normal()).exp()).clamp(5.0, most * 0.8);
+        let davg_ms = threshold_ms * width / room;
         for _ in 0..steps {
-            width = (0.2 * width + 0.8 * (width / over + 1.0)).clamp(4.0, f64::from(base));
+            let beta = 1.0;
+            width = (0.2 * width + 0.8 * (room + beta)).clamp(4.0, most);
         }
-        if width < 5.0 {
-            over = plan.random.between(0.8, 0.95);
-        }
-        states.push((width.round() as u32, threshold_ms * over));
+        states.push((width.round() as u32, davg_ms.min(3.0 * threshold_ms)));
     }
     let threads = (f64::from(base) * plan.random.between(0.5, 0.9)).round();
     let count = plan.random.within(1..4);
