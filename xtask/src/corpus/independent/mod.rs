@@ -47,3 +47,38 @@ impl Planted {
         Some(Self { csv, truths: truth::state(&plan.host, &rows, plan.claims) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use diagnose::Cause;
+
+    use super::{FAMILIES, Planted, names};
+    use crate::corpus::score::Sure;
+
+    #[test]
+    fn every_cause_is_planted_for_certain() {
+        let planted = names(1..13).into_iter().map(|name| Planted::named(&name).unwrap());
+        let truths = planted.flat_map(|planted| planted.truths);
+        let certain: BTreeSet<_> = truths
+            .filter(|truth| truth.sure == Sure::Certain)
+            .map(|truth| truth.causes[0])
+            .collect();
+        let causes: BTreeSet<_> = Cause::ALL.iter().map(|cause| cause.key()).collect();
+        assert_eq!(certain, causes);
+    }
+
+    #[test]
+    fn a_capture_is_a_function_of_its_name() {
+        for (family, _) in FAMILIES {
+            let [one, again] = [(), ()].map(|()| Planted::named(&format!("{family}/7")).unwrap());
+            assert_eq!(one.csv, again.csv, "{family}");
+            let cells = |line: &str| line.matches("\",\"").count();
+            let mut lines = one.csv.lines().map(cells);
+            let header = lines.next().unwrap();
+            assert!(header > 20 && lines.all(|cells| cells <= header), "{family}");
+        }
+        assert!(["dsnro", "dsnro/x", "x/7"].iter().all(|name| Planted::named(name).is_none()));
+    }
+}
