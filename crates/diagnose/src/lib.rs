@@ -1,6 +1,6 @@
 //! From counters to an answer: which queue hurts, what proves it, what to type.
 //!
-//! It stands on `counters` alone. A [`Recording`](counters::Recording) goes in, be it of a
+//! It stands on `counters` and `levels`. A [`Recording`](counters::Recording) goes in, be it of a
 //! simulation, of the daemon or of a real host; a [`Verdict`] comes out. On the way, the numbers
 //! are put together as they belong (`observe`), each rule looks for its one cause (`rules`), and
 //! what they found is put in order (`verdict`).
@@ -39,8 +39,7 @@ pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
-pub use needed::NEEDED;
-pub use observe::{Column, Flow};
+pub use needed::needed;
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use rules::number;
@@ -49,6 +48,7 @@ pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Threshol
 pub use verdict::diagnose;
 
 pub(crate) use observe::{
-    Adapter, Device, FullQueue, Host, Motion, Path, Spell, Vdisk, World, halves_and_climbs,
-    is_round, largest, little, mean, most_frequent, quantile, unrest_percent,
+    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, Spell, Vdisk,
+    World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
+    unrest_percent,
 };

@@ -7,14 +7,21 @@ use crate::house::{Dependency, Finding, House, Package};
 /// A crate and those of ours that it may use.
 const ARROWS: &[(&str, &[&str])] = &[
     ("counters", &[]),
+    ("levels", &["counters"]),
     ("engine", &["counters"]),
     ("model", &["counters"]),
     ("capture", &["counters"]),
-    ("diagnose", &["counters"]),
+    ("diagnose", &["counters", "levels"]),
     ("scenario", &["counters", "engine", "model"]),
     ("sim", &["counters", "engine", "model", "scenario", "capture"]),
-    ("whatif", &["counters", "engine", "model", "scenario", "sim", "diagnose"]),
-    ("kavg", &["counters", "engine", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
+    ("whatif", &["counters", "levels", "engine", "model", "scenario", "sim", "diagnose"]),
+    (
+        "kavg",
+        &[
+            "counters", "levels", "engine", "model", "scenario", "capture", "diagnose", "sim",
+            "whatif",
+        ],
+    ),
     ("xtask", &["counters", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
 ];
 

@@ -4,7 +4,8 @@
 //! load, within a bound of numbers on the page. The script draws whatever charts it is given.
 
 use counters::{Counter as C, EntityId, Kind, Recording};
-use diagnose::{Column, Finding, Flow};
+use diagnose::Finding;
+use levels::{Column, Flow};
 use maud::{Markup, html};
 
 use super::{

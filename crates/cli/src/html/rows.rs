@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
-use diagnose::{Column, Flow, Verdict};
+use diagnose::Verdict;
+use levels::{Column, Flow};
 
 use super::reduce::percentiles;
 

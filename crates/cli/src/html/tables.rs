@@ -4,7 +4,7 @@
 //! Means are over the samples with commands; latencies are weighted by commands.
 
 use counters::{Counter as C, Entity, EntityId, Kind, Recording};
-use diagnose::{Column, Flow};
+use levels::{Column, Flow};
 use maud::{Markup, html};
 
 use super::{

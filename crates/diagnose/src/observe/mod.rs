@@ -1,23 +1,17 @@
 //! What a recording shows, before anybody judges it: devices with their worlds, paths and virtual
 //! disks, and for each the columns that matter and the samples with load.
 
-mod flow;
 mod queue;
-mod series;
 mod spell;
-mod vdisk;
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 
-pub use flow::Flow;
-pub(crate) use flow::little;
-pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
-pub use series::Column;
-pub(crate) use series::{
-    is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
+pub(crate) use levels::{
+    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
+    most_frequent, quantile, unrest_percent,
 };
+pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
 pub(crate) use spell::Spell;
-pub(crate) use vdisk::Vdisk;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
 
@@ -286,7 +280,8 @@ impl<'a> Device<'a> {
 fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
     let stands = flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding);
-    rate >= limits.get(Threshold::MinIops)
+    flow.is_measured(sample)
+        && rate >= limits.get(Threshold::MinIops)
         && (rate >= limits.get(Threshold::BusyIops) || stands && !trickles)
 }
 

@@ -2,11 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{
-    Device, Path,
-    series::{Column, is_round, largest, most_frequent},
-    spell::Spell,
-};
+use super::{Column, Device, Path, Spell, is_round, largest, little, most_frequent};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -18,6 +14,10 @@ pub(crate) struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
+    /// The counters that it reads.
+    pub(crate) const COUNTERS: &'static [Counter] =
+        &[Counter::DeviceQDepth, Counter::ActiveCommands, Counter::QueuedCommands];
+
     pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
@@ -100,7 +100,7 @@ impl Device<'_> {
     /// Commands in the slots, by Little's law: the wait at path and adapter happens in a slot.
     pub(crate) fn in_slots(&self, sample: usize) -> f64 {
         let behind = self.flow.davg(sample) + self.path_wait_ms(sample);
-        super::flow::little(self.flow.rate(sample), behind)
+        little(self.flow.rate(sample), behind)
     }
 
     /// Whether every slot was taken, as caught by the sample or by Little's law.
@@ -112,7 +112,7 @@ impl Device<'_> {
     /// The spell in which commands wait for a slot of this device because all are taken.
     pub(super) fn find_full_queue(&self) -> Option<FullQueue> {
         let limit = |threshold| self.limits.get(threshold);
-        let waiting = |s| super::flow::little(self.flow.rate(s), self.slot_wait_ms(s));
+        let waiting = |s| little(self.flow.rate(s), self.slot_wait_ms(s));
         let part = limit(Threshold::WaitPercent) / 100.0;
         let spell = Spell::find(&self.busy, |sample| {
             let counts = limit(Threshold::KavgMs).min(part * self.flow.davg(sample));

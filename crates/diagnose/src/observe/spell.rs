@@ -3,7 +3,7 @@
 //! One bad sample says nothing, and neither do two in a row that chance puts side by side among
 //! thousands: latencies have long tails, and a long recording has room for every coincidence.
 
-use super::series::mean;
+use super::mean;
 
 /// The samples in which something holds.
 #[derive(Clone, Debug)]

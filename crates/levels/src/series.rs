@@ -4,21 +4,52 @@ use counters::{Counter, EntityId, Recording};
 
 /// The column of a counter; empty where the source does not have it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Column<'a>(&'a [f64]);
+pub struct Column<'a> {
+    values: &'a [f64],
+    /// What its counter never comes to.
+    absurd: f64,
+}
+
+/// From where on a value was not measured: a counter of 32 or 64 bits that wrapped prints numbers
+/// beside 2^32 or 2^64, divided by the interval or not. What kavg counts itself is what it is.
+fn absurd(counter: Counter) -> f64 {
+    const NONE: f64 = 1e15;
+    let info = counter.info();
+    match (counter, info.unit) {
+        _ if !info.in_esxtop => NONE,
+        // The deepest queue is a protocol endpoint's 4,096 [LAMW]; NFS may have 65,536 outstanding
+        // on all its volumes [LAMW].
+        (
+            Counter::AdapterQDepth
+            | Counter::DeviceQDepth
+            | Counter::WorldQDepth
+            | Counter::ActiveCommands
+            | Counter::QueuedCommands,
+            _,
+        ) => 65_535.0,
+        // More than any device completes, and than can be refused, aborted or split of it.
+        (_, "1/s") => 4e6,
+        (_, "MiB/s") => 1e6,
+        // Half an hour: guests give up after 3 minutes and the host's timer after 140 s
+        // (reference, section 12). 2^31 microseconds are 36 minutes.
+        (_, "ms") => 1.8e6,
+        _ => NONE,
+    }
+}
 
 impl<'a> Column<'a> {
     /// The column of a counter of an object.
     #[must_use]
     pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
-        Self(recording.series(entity, counter).unwrap_or_default())
+        let values = recording.series(entity, counter).unwrap_or_default();
+        Self { values, absurd: absurd(counter) }
     }
 
     /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
-    /// no counter of a host comes near.
+    /// its counter never comes to.
     #[must_use]
     pub fn at(self, sample: usize) -> Option<f64> {
-        const ABSURD: f64 = 1e15;
-        self.0.get(sample).copied().filter(|value| (0.0..ABSURD).contains(value))
+        self.values.get(sample).copied().filter(|value| (0.0..self.absurd).contains(value))
     }
 
     /// One value, and 0 for none.
@@ -30,12 +61,12 @@ impl<'a> Column<'a> {
     /// Whether the source has the counter.
     #[must_use]
     pub const fn is_there(self) -> bool {
-        !self.0.is_empty()
+        !self.values.is_empty()
     }
 
     /// All its values.
-    pub(crate) fn every(self) -> impl Iterator<Item = f64> + 'a {
-        (0..self.0.len()).filter_map(move |sample| self.at(sample))
+    pub fn every(self) -> impl Iterator<Item = f64> + 'a {
+        (0..self.values.len()).filter_map(move |sample| self.at(sample))
     }
 
     /// The values at those samples that have one.
@@ -45,18 +76,21 @@ impl<'a> Column<'a> {
 }
 
 /// The mean; 0 of nothing.
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+#[must_use]
+pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
 /// The largest; 0 of nothing.
-pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+#[must_use]
+pub fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, f64::max)
 }
 
 /// The value below which a share of the others lies; `None` of nothing.
-pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
+#[must_use]
+pub fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
@@ -64,7 +98,8 @@ pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Opt
 }
 
 /// The value that occurs most often; the first of them when there are several.
-pub(crate) fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+#[must_use]
+pub fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut counts: Vec<(f64, usize)> = Vec::new();
     for value in values {
         match counts.iter_mut().find(|(seen, _)| *seen == value) {
@@ -77,7 +112,8 @@ pub(crate) fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64
 
 /// How far a series moves from one value to the next, in percent: the median of the relative
 /// steps, so that a level that changes once is still flat. `None` for fewer than two values.
-pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
+#[must_use]
+pub fn unrest_percent(values: &[f64]) -> Option<f64> {
     let steps = values.windows(2).filter_map(|pair| match *pair {
         [a, b] if a.max(b) > 0.0 => Some(100.0 * (a - b).abs() / a.max(b)),
         _ => None,
@@ -86,12 +122,14 @@ pub(crate) fn unrest_percent(values: &[f64]) -> Option<f64> {
 }
 
 /// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
-pub(crate) fn is_round(rate: f64) -> bool {
+#[must_use]
+pub fn is_round(rate: f64) -> bool {
     is_round_within(rate, 0.01)
 }
 
 /// Whether a rate is that of a setting to some part of it.
-pub(crate) fn is_round_within(rate: f64, part: f64) -> bool {
+#[must_use]
+pub fn is_round_within(rate: f64, part: f64) -> bool {
     const LEADING: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
     if rate < 1.0 {
         return false;
@@ -132,7 +170,42 @@ mod tests {
 
     #[test]
     fn sentinels_and_holes_are_no_values() {
-        let column = Column(&[1.0, -3.0, f64::NAN, f64::INFINITY, 2.0]);
+        let column = column(&[1.0, -3.0, f64::NAN, f64::INFINITY, 2.0], Counter::Resets);
         assert_eq!(column.over(&[0, 1, 2, 3, 4, 5]).collect::<Vec<_>>(), [1.0, 2.0]);
+    }
+
+    fn column(values: &[f64], counter: Counter) -> Column<'_> {
+        Column { values, absurd: absurd(counter) }
+    }
+
+    #[test]
+    fn wrapped_and_impossible_values_are_none_in_every_counter_of_esxtop() {
+        let wrapped = [2_f64.powi(32), 2_f64.powi(64)];
+        let garbage: Vec<f64> = wrapped
+            .into_iter()
+            .flat_map(|most| [most - 2.0, most - 1.0, most, most + 1.0, most / 5.0, most / 60.0])
+            .chain([-1.0, -3.0, 1e9])
+            .collect();
+        let judged = [
+            Counter::Commands,
+            Counter::Resets,
+            Counter::Aborts,
+            Counter::Conflicts,
+            Counter::SplitCopies,
+            Counter::MbRead,
+            Counter::DriverLatency,
+            Counter::QueueLatency,
+            Counter::VdiskReadLatency,
+            Counter::DeviceQDepth,
+            Counter::AdapterQDepth,
+            Counter::QueuedCommands,
+        ];
+        for counter in judged {
+            let most: Vec<f64> = column(&garbage, counter).every().collect();
+            assert_eq!(most, [], "{counter:?}");
+        }
+        assert_eq!(column(&[4_096.0], Counter::DeviceQDepth).at(0), Some(4_096.0));
+        assert_eq!(column(&[22_263.0], Counter::QueueLatency).at(0), Some(22_263.0));
+        assert_eq!(column(&[2_000_000.0], Counter::Commands).at(0), Some(2_000_000.0));
     }
 }

@@ -5,28 +5,45 @@
 
 use counters::{Controller, Counter, EntityId, Recording};
 
-use super::{
+use crate::{
     flow::little,
     series::{Column, mean},
 };
 
 /// The columns of a virtual disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Vdisk<'a> {
-    pub(crate) name: &'a str,
+pub struct Vdisk<'a> {
+    /// Its name (`sql01:scsi0:1`).
+    pub name: &'a str,
     /// The virtual machine, by its name.
-    pub(crate) vm: &'a str,
-    pub(crate) device: Option<EntityId>,
-    pub(crate) controller: Option<Controller>,
+    pub vm: &'a str,
+    /// The device that its commands go to.
+    pub device: Option<EntityId>,
+    /// The type of its virtual adapter.
+    pub controller: Option<Controller>,
     commands: Column<'a>,
     directions: [(Column<'a>, Column<'a>); 2],
     /// kavg's own: the wait in the guest, where the source knows it.
-    pub(crate) guest_wait: Column<'a>,
-    pub(crate) guest_queued: Column<'a>,
+    pub guest_wait: Column<'a>,
+    /// kavg's own: commands waiting in the guest, where the source knows them.
+    pub guest_queued: Column<'a>,
 }
 
 impl<'a> Vdisk<'a> {
-    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+    /// The counters that it reads.
+    pub const COUNTERS: &'static [Counter] = &[
+        Counter::Commands,
+        Counter::Reads,
+        Counter::Writes,
+        Counter::VdiskReadLatency,
+        Counter::VdiskWriteLatency,
+        Counter::GuestWait,
+        Counter::MeanGuestQueued,
+    ];
+
+    /// The columns of a virtual disk.
+    #[must_use]
+    pub fn of(recording: &'a Recording, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         let entity = recording.entity(id);
         let owner = entity.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
@@ -46,30 +63,45 @@ impl<'a> Vdisk<'a> {
     }
 
     /// The virtual adapter: the name without the disk's number on it (`sql01:scsi0`).
-    pub(crate) fn adapter(&self) -> &'a str {
+    #[must_use]
+    pub fn adapter(&self) -> &'a str {
         self.name.rsplit_once(':').map_or(self.name, |(adapter, _)| adapter)
     }
 
-    pub(crate) fn rate(&self, sample: usize) -> f64 {
+    /// Commands per second.
+    #[must_use]
+    pub fn rate(&self, sample: usize) -> f64 {
         self.commands.or_zero(sample)
     }
 
     /// Mean commands between the virtual adapter and the completion.
-    pub(crate) fn outstanding(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn outstanding(&self, sample: usize) -> f64 {
         let of = |(rate, latency): &(Column<'_>, Column<'_>)| {
             little(rate.or_zero(sample), latency.or_zero(sample))
         };
         self.directions.iter().map(of).sum()
     }
 
+    /// The least that [`Vdisk::outstanding`] may be: esxtop rounds latencies to hundredths of a
+    /// millisecond [CAP-A], and the virtual adapter takes about as much itself; of many quick
+    /// commands that makes a few.
+    #[must_use]
+    pub fn least_outstanding(&self, sample: usize) -> f64 {
+        const INEXACT_MS: f64 = 0.015;
+        self.outstanding(sample) - little(self.rate(sample), INEXACT_MS)
+    }
+
     /// Mean latency at the virtual adapter in one sample.
-    pub(crate) fn latency_at(&self, sample: usize) -> f64 {
+    #[must_use]
+    pub fn latency_at(&self, sample: usize) -> f64 {
         let rate = self.rate(sample);
         if rate > 0.0 { self.outstanding(sample) * 1000.0 / rate } else { 0.0 }
     }
 
     /// Mean latency at the virtual adapter.
-    pub(crate) fn latency_ms(&self, samples: &[usize]) -> f64 {
+    #[must_use]
+    pub fn latency_ms(&self, samples: &[usize]) -> f64 {
         let rate = mean(samples.iter().map(|&sample| self.rate(sample)));
         let inside = mean(samples.iter().map(|&sample| self.outstanding(sample)));
         if rate > 0.0 { inside * 1000.0 / rate } else { 0.0 }
