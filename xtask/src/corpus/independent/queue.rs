@@ -30,11 +30,24 @@ impl Served {
         self.iops * self.davg_ms / 1e3
     }
 
+    /// Milliseconds from the virtual adapter and back.
+    pub(super) fn stack_ms(&self, device: &DeviceNow) -> f64 {
+        self.davg_ms + self.wait_ms + self.hold_ms + device.kernel_ms + OVERHEAD_MS
+    }
+
+    /// Commands of the flow below its virtual adapter, but for those that the VMkernel works on.
+    pub(super) fn outstanding(&self) -> f64 {
+        self.active() + self.queued()
+    }
+
     /// Commands of the flow that wait in the VMkernel.
     pub(super) fn queued(&self) -> f64 {
         self.iops * (self.wait_ms + self.hold_ms) / 1e3
     }
 }
+
+/// What a command takes in the VMkernel when nothing holds it: [CAP-A]'s KAVG is 0.00 to 0.02 ms.
+pub(super) const OVERHEAD_MS: f64 = 0.008;
 
 const ROUNDS: usize = 40;
 
@@ -78,7 +91,7 @@ fn settle(device: &DeviceNow, flows: &[&FlowNow], wait_ms: f64) -> Vec<Served> {
                 .qos_iops
                 .map_or(answer_ms, |cap| f64::max(answer_ms, now.active() / cap * 1e3));
             let davg_ms = (now.davg_ms + own_ms) / 2.0;
-            *now = rate(flow, davg_ms, wait_ms, device.kernel_ms);
+            *now = rate(flow, davg_ms, wait_ms, device.kernel_ms + OVERHEAD_MS);
         }
     }
     served

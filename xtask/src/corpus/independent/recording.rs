@@ -280,34 +280,38 @@ fn sample_flow(
     let mean = served.iops * interval_s;
     let commands =
         if even { (mean + random.between(-1.0, 1.0)).round() } else { random.count(mean) };
-    let jitter = if served.capped || matches!(wants.demand, Demand::Closed(_)) {
-        // What is outstanding is given: a row with fewer commands has later ones (Little).
-        mean / commands.max(1.0) * (1.0 + 0.005 * random.normal())
+    let given = served.capped || matches!(wants.demand, Demand::Closed(_));
+    let late = if given {
+        // What is outstanding is given, so a row with fewer commands has later ones (Little), but
+        // for those that are on their way when it begins and ends.
+        let edge = served.outstanding() / commands.max(1.0);
+        mean / commands.max(1.0) * (1.0 + (0.3 * edge).min(0.1) * random.normal())
     } else {
         1.0 + random.normal() * (0.01 + 0.3 / commands.max(1.0).sqrt()).min(0.3)
     };
     let rate = commands.max(0.0) / interval_s;
-    let driver_ms = ((served.davg_ms - now.adapter_ms) * jitter).max(0.02);
     let reads = (commands * wants.reads).round().min(commands).max(0.0) / interval_s;
-    let overhead_ms = now.kernel_ms + random.between(0.0, 0.015);
-    let wait_ms = (served.wait_ms + served.hold_ms) * jitter;
+    let overhead_ms = queue::OVERHEAD_MS * random.between(0.0, 2.0);
+    let wait_ms = (served.wait_ms + served.hold_ms) * late;
+    let kernel_ms = wait_ms + now.adapter_ms + now.kernel_ms + overhead_ms;
+    let driver_ms = (served.stack_ms(now) * late - kernel_ms).max(0.02);
     let mut io = Io {
         reads,
         writes: rate - reads,
         mib_read: reads * wants.kib / 1024.0,
         mib_written: (rate - reads) * wants.kib / 1024.0,
         driver: rate * driver_ms,
-        kernel: rate * (wait_ms + now.adapter_ms + overhead_ms),
+        kernel: rate * kernel_ms,
         device_queue: rate * wait_ms,
         adapter_queue: rate * now.adapter_ms,
         split: rate * now.split,
         ..Io::default()
     };
     (io.active, io.queued) = instant(wants, served, random);
-    let (late, late_ms) = now.late;
-    if late > 0.0 && rate > 0.0 {
-        io.driver += late * late_ms / interval_s;
-        io.reads += late / interval_s;
+    let (held_back, held_ms) = now.late;
+    if held_back > 0.0 && rate > 0.0 {
+        io.driver += held_back * held_ms / interval_s;
+        io.reads += held_back / interval_s;
     }
     io
 }
