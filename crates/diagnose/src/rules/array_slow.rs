@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
             .into(),
     ];
     finding.sufferers = sufferers(case, device, samples);
-    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.causers = super::causers(&finding.sufferers);
     finding.changes = fix(case, device);
     finding.do_not = vec![
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
