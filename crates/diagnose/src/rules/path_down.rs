@@ -27,7 +27,8 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let of_device = |device: &Device<'_>| {
         let thrash = thrash(case, device);
         let paths = device.paths.iter().filter(|_| thrash.is_none());
-        let lost = paths.filter_map(|path| judge(case, device, path, silence(case, device, path)?));
+        let lost =
+            paths.filter_map(|path| Some(judge(case, device, path, &silence(case, device, path)?)));
         lost.chain(thrash.iter().cloned()).collect::<Vec<_>>()
     };
     several.flat_map(of_device).collect()
@@ -132,12 +133,12 @@ fn judge_thrash(case: &Case<'_>, device: &Device<'_>, spell: &Spell, jumps: usiz
     finding
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: Spell) -> Option<Finding> {
+fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -> Finding {
     let name = device.flow.name;
     let before: Vec<usize> =
         device.busy.iter().copied().take_while(|sample| !spell.samples.contains(sample)).collect();
     let rate = path.flow.mean_rate(&before);
-    let mut finding = case.finding(Cause::PathDown, path.flow.name, &spell);
+    let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
     finding.sentence = format!(
         "Path {} of {name} stopped carrying I/O ({} commands a second before) while others went \
          on with {}.",
@@ -170,7 +171,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: Spell) ->
         "Do not raise queue depths to make up for it: the remaining paths carry everything already."
             .into(),
     ];
-    Some(finding)
+    finding
 }
 
 #[cfg(test)]
