@@ -5,11 +5,13 @@
 //! pictures on terminal and page. What a number is worth is decided here and once: which values
 //! are none (`series`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
 
+mod array;
 mod flow;
 mod level;
 mod series;
 mod vdisk;
 
+pub use array::array_of;
 pub use flow::{Flow, little};
 pub use level::LevelKind;
 pub use series::{
