@@ -163,7 +163,7 @@ fn body(page: &Page<'_>, charts: &Charts) -> Markup {
 /// Everything about one host: the answer first, then what it rests on.
 fn section(index: usize, page: &Page<'_>, charts: &Charts) -> Markup {
     let (host, several) = (&page.hosts[index], page.hosts.len() > 1);
-    let stack = stack::Stack::of(host);
+    let stack = stack::Blamed::of(host);
     let id = |part: &str| format!("host-{index}-{part}");
     html! {
         section.host #(format!("host-{index}")) aria-labelledby=(id("title")) {

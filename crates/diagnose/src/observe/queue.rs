@@ -2,7 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{Column, Device, Path, Spell, is_round, largest, little, most_frequent};
+use super::{Column, Device, Spell, is_round, largest, little, most_frequent};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -87,14 +87,12 @@ impl Device<'_> {
     /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
     /// adapter [CAP-A], and that part is not the device queue's.
     pub(crate) fn slot_wait_ms(&self, sample: usize) -> f64 {
-        (self.flow.qavg(sample) - self.path_wait_ms(sample)).max(0.0)
+        levels::slot_wait_ms(&self.flow, self.paths.iter().map(|path| &path.flow), sample)
     }
 
     /// The wait at paths and adapters.
     pub(crate) fn path_wait_ms(&self, sample: usize) -> f64 {
-        let commands: f64 = self.paths.iter().map(|path| path.flow.rate(sample)).sum();
-        let wait = |path: &Path<'_>| path.flow.rate(sample) * path.flow.own_wait_ms(sample);
-        if commands > 0.0 { self.paths.iter().map(wait).sum::<f64>() / commands } else { 0.0 }
+        levels::path_wait_ms(self.paths.iter().map(|path| &path.flow), sample).unwrap_or_default()
     }
 
     /// Commands in the slots, by Little's law: the wait at path and adapter happens in a slot.
