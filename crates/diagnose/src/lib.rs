@@ -16,6 +16,8 @@ mod facts;
 mod finding;
 #[cfg(test)]
 mod fixture;
+mod headline;
+mod lacks;
 mod markdown;
 mod needed;
 mod observe;
@@ -38,6 +40,7 @@ pub use facts::{DeviceFacts, Facts, PathFacts};
 pub use finding::{
     Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
+pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::NEEDED;
 pub use render::{render_styled, render_text, span};
@@ -45,7 +48,7 @@ pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use rules::number;
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
-pub use verdict::diagnose;
+pub use verdict::{RECORD_LINE, diagnose};
 
 pub(crate) use observe::{
     Adapter, Column, Device, Flow, FullQueue, Host, Motion, Path, Spell, Vdisk, World,

@@ -117,7 +117,9 @@ impl Device<'_> {
         let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
-        let competitors = self.competitors(&spell.samples);
+        // Worlds that were cut out of the recording are of one more VM at least.
+        let hidden = usize::from(crate::lacks::hides_worlds(self));
+        let competitors = self.competitors(&spell.samples) + hidden;
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors) {
             return None;
         }
@@ -125,7 +127,7 @@ impl Device<'_> {
             depth: self.limit_when_full(&spell)?,
             waiting: spell.mean(waiting),
             wait_ms: self.flow.per_command(&spell.samples, |_, sample| self.slot_wait_ms(sample)),
-            tenants: self.tenants(&spell.samples).len(),
+            tenants: self.tenants(&spell.samples).len() + hidden,
             competitors,
             in_bursts,
             caught: spell.share(|sample| self.queue.is_caught_full(sample)),

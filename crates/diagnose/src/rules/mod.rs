@@ -56,6 +56,7 @@ impl Case<'_> {
         Finding {
             cause,
             at: at.into(),
+            datastore: None,
             sentence: String::new(),
             window: self.host.window(spell),
             standing: 0.0,
