@@ -8,7 +8,7 @@
 use counters::{Counter, Kind, Recording};
 use serde::Serialize;
 
-use crate::{Column, Device, Host, Threshold, number, quantile};
+use crate::{Column, Device, Host, RUN, Threshold, number, quantile};
 
 /// What is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,23 +35,17 @@ pub struct Lack {
     pub sentence: String,
 }
 
-/// The share of a whole from which its parts are all there: real rows add up to 0.01 [CAP-A], and
-/// what is less than a tenth of a queue does not fill it.
+/// The share of a whole from which its parts count as all there.
 const ALL: f64 = 0.9;
 
-/// Latencies below this, in milliseconds, may be rounded by a tenth: they have two decimals [CAP-A].
-const ROUNDED_MS: f64 = 0.1;
+/// What is lost of a number that has two decimals [CAP-A].
+const ROUNDED: f64 = 0.01;
 
 /// What nothing can be said of a device without.
 const NEEDED: [(Kind, &[Counter]); 2] = [
     (
         Kind::Device,
-        &[
-            Counter::Commands,
-            Counter::DriverLatency,
-            Counter::KernelLatency,
-            Counter::DeviceQDepth,
-        ],
+        &[Counter::Commands, Counter::DriverLatency, Counter::KernelLatency, Counter::DeviceQDepth],
     ),
     (Kind::NfsVolume, &[Counter::Commands, Counter::GuestLatency]),
 ];
@@ -65,16 +59,25 @@ pub(crate) fn of(recording: &Recording, host: &Host<'_>) -> Vec<Lack> {
     found.chain(latencies(recording, host)).collect()
 }
 
-/// The share of a device's commands that its worlds have; `None` without load or worlds.
-pub(crate) fn share_of_worlds(device: &Device<'_>) -> Option<f64> {
-    let parts = |sample| device.worlds.iter().map(|world| world.flow.rate(sample)).sum();
-    let whole = |sample| device.flow.rate(sample);
-    if device.worlds.is_empty() { None } else { share(&device.busy, parts, whole) }
+/// The share of a device's commands that none of its worlds has, beyond rounding: what it is at
+/// least in a tenth of the samples, so that a few rows of garbage do not count.
+fn hidden_share(device: &Device<'_>, samples: &[usize]) -> Option<f64> {
+    const MOST_SAMPLES: f64 = 0.9;
+    if device.worlds.is_empty() {
+        return None;
+    }
+    let rounding = ROUNDED * (device.worlds.len() + 1) as f64;
+    let hidden = |&sample: &usize| {
+        let whole = device.flow.rate(sample);
+        let parts: f64 = device.worlds.iter().map(|world| world.flow.rate(sample)).sum();
+        (whole - parts - rounding) / whole
+    };
+    quantile(samples.iter().map(hidden), MOST_SAMPLES)
 }
 
-/// Whether a part of what a device does is done by worlds that the recording does not have.
-pub(crate) fn hides_worlds(device: &Device<'_>) -> bool {
-    share_of_worlds(device).is_some_and(|share| share < ALL)
+/// Whether worlds that the recording does not have do enough on a device to compete for it.
+pub(crate) fn hides_worlds(device: &Device<'_>, samples: &[usize]) -> bool {
+    hidden_share(device, samples).is_some_and(|share| share > 1.0 / RUN)
 }
 
 /// The median share of a whole that parts have, so that rows of garbage do not count.
@@ -142,7 +145,7 @@ fn without(recording: &Recording, kind: Kind, counter: Counter) -> Option<Lack> 
 fn worlds(host: &Host<'_>) -> Vec<Lack> {
     let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
     let none: Vec<_> = scsi().filter(|device| device.worlds.is_empty()).collect();
-    let some: Vec<_> = scsi().filter(|device| hides_worlds(device)).collect();
+    let some: Vec<_> = scsi().filter(|device| hides_worlds(device, &device.busy)).collect();
     let more = |devices: &[&Device<'_>]| match devices.len() {
         0 | 1 => String::new(),
         several => format!(", and the same holds for {} more", several - 1),
@@ -156,8 +159,9 @@ fn worlds(host: &Host<'_>) -> Vec<Lack> {
     });
     let not_all = some.first().map(|device| {
         format!(
-            "The worlds in this file do {} % of the commands of {}{}: other VMs are cut out.",
-            number(100.0 * share_of_worlds(device).unwrap_or(0.0)),
+            "The worlds in this file do as little as {} % of the commands of {}{}: other VMs are \
+             cut out.",
+            number(100.0 * (1.0 - hidden_share(device, &device.busy).unwrap_or(0.0))),
             device.flow.name,
             more(&some)
         )
@@ -171,12 +175,18 @@ fn latencies(recording: &Recording, host: &Host<'_>) -> Option<Lack> {
     let is_off = |share: f64| !(ALL..=1.0 / ALL).contains(&share);
     let broken = |device: &&Device<'_>| {
         let gavg = Column::of(recording, device.id, Counter::GuestLatency);
-        let known: Vec<usize> =
-            device.busy.iter().copied().filter(|&s| gavg.or_zero(s) >= ROUNDED_MS).collect();
+        let known: Vec<usize> = device
+            .busy
+            .iter()
+            .copied()
+            .filter(|&s| gavg.or_zero(s) * (1.0 - ALL) >= ROUNDED)
+            .collect();
         let parts = |sample| device.flow.davg(sample) + device.flow.kavg(sample);
         share(&known, parts, |sample| gavg.or_zero(sample)).is_some_and(is_off)
     };
-    let more = |device: &&Device<'_>| share_of_worlds(device).is_some_and(|share| share * ALL > 1.0);
+    let more = |device: &&Device<'_>| {
+        hidden_share(device, &device.busy).is_some_and(|share| share < 1.0 - 1.0 / ALL)
+    };
     let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
     let sentence = if let Some(device) = scsi().find(broken) {
         format!("GAVG is not DAVG + KAVG on {}: columns or rows are mixed up.", device.flow.name)

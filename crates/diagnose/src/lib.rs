@@ -51,6 +51,6 @@ pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Threshol
 pub use verdict::{RECORD_LINE, diagnose};
 
 pub(crate) use observe::{
-    Adapter, Column, Device, Flow, FullQueue, Host, Motion, Path, Spell, Vdisk, World,
+    Adapter, Column, Device, Flow, FullQueue, Host, Motion, Path, RUN, Spell, Vdisk, World,
     halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile, unrest_percent,
 };

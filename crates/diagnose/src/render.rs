@@ -67,8 +67,9 @@ fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
 /// What was recorded: host, samples, time.
 pub(crate) fn recorded(verdict: &Verdict) -> String {
     let window = &verdict.window;
+    let samples = if window.of == 1 { "sample" } else { "samples" };
     format!(
-        "{}: {} samples, {} with load, {}.",
+        "{}: {} {samples}, {} with load, {}.",
         verdict.host,
         window.of,
         window.samples,

@@ -119,11 +119,14 @@ fn verdict() -> Verdict {
     Verdict {
         host: "esx01".into(),
         outcome: Outcome::Problem,
+        lacks: Vec::new(),
         headline: "Two VMs compete.".into(),
+        advice: Some("Raise `DSNRO`.".into()),
         window,
         findings: vec![Finding {
             cause: Cause::Dsnro,
             at: "naa.6001".into(),
+            datastore: Some("gold".into()),
             sentence: "Two VMs compete on `naa.6001`.".into(),
             window,
             standing: 32.0,
@@ -143,6 +146,7 @@ fn verdict() -> Verdict {
             why: "asked for".into(),
         }],
         missing: vec!["No AQLEN: `esxtop -b -a` records it.".into()],
+        names: [("naa.6001".into(), "gold".into())].into(),
     }
 }
 

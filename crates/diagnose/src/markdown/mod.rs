@@ -26,7 +26,8 @@ pub fn render_markdown(verdict: &Verdict) -> String {
     }
     sheet.paragraph(&format!("Recorded with esxtop: {}", recorded(verdict)));
     let findings = verdict.findings.iter().zip(1..);
-    let rows: Vec<_> = findings.clone().map(|(finding, place)| summary(place, verdict, finding)).collect();
+    let rows: Vec<_> =
+        findings.clone().map(|(finding, place)| summary(place, verdict, finding)).collect();
     sheet.table(&["", "finding", "where", "samples", "sure"], 3, &rows);
     for (finding, place) in findings {
         finding_text(&mut sheet, place, verdict, finding);
