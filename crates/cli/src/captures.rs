@@ -18,7 +18,7 @@ use crate::{
 
 /// Reads what the diagnosis looks at, and no more. A capture without a sample is refused.
 pub(crate) fn read_needed(files: &[PathBuf]) -> Result<Capture> {
-    let options = ReadOptions { counters: diagnose::NEEDED.to_vec(), ..ReadOptions::default() };
+    let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
     let capture = read(files, &options)?;
     require_samples(&capture)?;
     Ok(capture)

@@ -42,7 +42,7 @@ const ALL: f64 = 0.9;
 const ROUNDED: f64 = 0.01;
 
 /// What nothing can be said of a device without.
-const NEEDED: [(Kind, &[Counter]); 2] = [
+pub(crate) const NEEDED: [(Kind, &[Counter]); 2] = [
     (
         Kind::Device,
         &[Counter::Commands, Counter::DriverLatency, Counter::KernelLatency, Counter::DeviceQDepth],

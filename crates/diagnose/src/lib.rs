@@ -42,7 +42,7 @@ pub use finding::{
 };
 pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};
-pub use needed::NEEDED;
+pub use needed::needed;
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use rules::number;
@@ -51,6 +51,7 @@ pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Threshol
 pub use verdict::{RECORD_LINE, diagnose};
 
 pub(crate) use observe::{
-    Adapter, Column, Device, Flow, FullQueue, Host, Motion, Path, RUN, Spell, Vdisk, World,
-    halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile, unrest_percent,
+    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, RUN, Spell,
+    Vdisk, World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
+    unrest_percent,
 };

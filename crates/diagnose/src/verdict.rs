@@ -3,11 +3,11 @@
 use counters::Recording;
 
 use crate::{
-    Cause, Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
+    Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
     Thresholds, Verdict, Window,
     headline::{advice, headline, name, names},
     lacks, largest,
-    rules::{Case, RULES, number},
+    rules::{self, Case, number},
 };
 
 /// Judges a recording: what is wrong, or that nothing is.
@@ -19,8 +19,7 @@ use crate::{
 pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
     let host = Host::observe(recording, thresholds);
     let case = Case { host: &host, facts };
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&case)).collect();
-    findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
+    let mut findings = rules::find_all(&case);
     let names = names(&host, facts);
     findings.iter_mut().for_each(|finding| name(finding, &host, &names));
     let lacks = lacks::of(recording, &host);
@@ -42,21 +41,6 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
-
-/// From which confidence on aborts are a fault rather than the end of something.
-pub(crate) const SURE_FAULT: f64 = 0.8;
-
-/// Faults first, then what costs time, then what is the next limit once that is gone.
-const fn rank(finding: &Finding) -> u8 {
-    match finding.cause {
-        Cause::Silence | Cause::PathDown => 0,
-        Cause::Aborts if finding.confidence >= SURE_FAULT => 0,
-        Cause::Aborts => 2,
-        Cause::VirtualDiskCap | Cause::VirtualAdapterCap => 2,
-        Cause::Splitting => 3,
-        _ => 1,
-    }
-}
 
 fn outcome(host: &Host<'_>, findings: &[Finding], lacks: &[Lack]) -> Outcome {
     if !findings.is_empty() {

@@ -42,6 +42,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         sentence: "2 VMs compete on naa.1.".into(),
         window: verdict.window,
         standing: 31.0,
+        limit: None,
         evidence: Vec::new(),
         confidence: 0.9,
         raise_confidence: Vec::new(),

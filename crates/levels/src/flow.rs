@@ -23,6 +23,17 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
+    /// The counters that it reads.
+    pub const COUNTERS: &'static [Counter] = &[
+        Counter::Commands,
+        Counter::MbRead,
+        Counter::MbWritten,
+        Counter::DriverLatency,
+        Counter::KernelLatency,
+        Counter::GuestLatency,
+        Counter::QueueLatency,
+    ];
+
     /// The columns of an object.
     #[must_use]
     pub fn of(recording: &'a Recording, id: EntityId) -> Self {

@@ -30,6 +30,17 @@ pub struct Vdisk<'a> {
 }
 
 impl<'a> Vdisk<'a> {
+    /// The counters that it reads.
+    pub const COUNTERS: &'static [Counter] = &[
+        Counter::Commands,
+        Counter::Reads,
+        Counter::Writes,
+        Counter::VdiskReadLatency,
+        Counter::VdiskWriteLatency,
+        Counter::GuestWait,
+        Counter::MeanGuestQueued,
+    ];
+
     /// The columns of a virtual disk.
     #[must_use]
     pub fn of(recording: &'a Recording, id: EntityId) -> Self {

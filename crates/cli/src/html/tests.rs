@@ -130,6 +130,7 @@ fn verdict() -> Verdict {
             sentence: "Two VMs compete on `naa.6001`.".into(),
             window,
             standing: 32.0,
+            limit: Some(32.0),
             evidence: vec![Evidence { label: "DQLEN".into(), value: 32.0, unit: "" }],
             confidence: 0.95,
             raise_confidence: vec!["the output of `esxcli`".into()],
@@ -181,7 +182,8 @@ fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
         .copied()
         .collect::<Vec<_>>()
     {
-        fill(&mut recording, row, 100.0, 0.0);
+        let is_world = recording.entity(row).kind == Kind::World;
+        fill(&mut recording, row, if is_world { 50.0 } else { 100.0 }, 0.0);
     }
     let device = recording.find(Kind::Device, "naa.6001").unwrap();
     set(&mut recording, device, &[(C::QueuedCommands, 0.0), (C::ActiveCommands, 1.0)]);
@@ -204,7 +206,7 @@ fn a_recording_without_samples_or_devices_is_a_page_too() {
     let empty = Recording::new("esx01".into());
     let verdict = judge(&empty);
     let (file, body) = written(&page(&empty, &verdict));
-    assert!(body.contains("Nothing to judge"), "{body}");
+    assert!(body.contains("Cannot tell"), "{body}");
     assert!(file.contains("{\"hosts\":[{\"bucket\":1,\"times\":[],\"objects\":[],"), "{file}");
 }
 
@@ -278,7 +280,7 @@ fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
     let finding = &mut verdict.findings[0];
     finding.cause = Cause::VirtualDiskCap;
     finding.at = "web01:scsi0:0".into();
-    finding.evidence = vec![Evidence { label: "its limit".into(), value: 64.0, unit: "" }];
+    finding.limit = Some(64.0);
     let (file, body) = written(&page(&recording, &verdict));
     let data = data(&file);
     let host = &data["hosts"][0];
@@ -286,8 +288,8 @@ fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
     let kinds = [0, 1].map(|object| host["objects"][object]["kind"].as_str().unwrap());
     assert_eq!(kinds, ["virtual disk", "device"]);
     assert_eq!(host["objects"][1]["windows"][0][2], 1);
-    let (_, adapter) = body.split_once("Virtual SCSI adapter").unwrap();
-    assert!(adapter.split_once("World").unwrap().0.contains(">64<"), "{adapter}");
+    let (_, adapter) = body.split_once(">virtual disk<").unwrap();
+    assert!(adapter.split_once(">world<").unwrap().0.contains(">64<"), "{adapter}");
 }
 
 #[test]

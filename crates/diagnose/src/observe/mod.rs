@@ -7,8 +7,8 @@ mod spell;
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 
 pub(crate) use levels::{
-    Column, Flow, Vdisk, is_round, is_round_within, largest, little, mean, most_frequent, quantile,
-    unrest_percent,
+    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
+    most_frequent, quantile, unrest_percent,
 };
 pub(crate) use queue::{FullQueue, Motion, Queue, RUN, halves_and_climbs};
 pub(crate) use spell::Spell;

@@ -4,8 +4,15 @@
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
 //! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
 
-use super::{Case, changes, number, queue_evidence, virtual_disk};
-use crate::{Cause, Device, Finding, FullQueue, Motion};
+use super::{Case, Rank, Rule, changes, number, queue_evidence, virtual_disk};
+use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
 
 /// DSNRO, unless somebody changed it [S1, LIST5, LIST8].
 pub(super) const DSNRO_DEFAULT: f64 = 32.0;
@@ -31,7 +38,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let full = device.full.as_ref()?;
         let certainty = certainty(case, device, full)?;
@@ -73,6 +80,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         ))
     );
     finding.standing = full.waiting;
+    finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);

@@ -4,12 +4,19 @@
 use counters::Controller;
 
 use super::{
-    Case,
+    Case, Rank, Rule,
     virtual_cap::{Cap, is_at, is_flat, judge, wait_of},
 };
-use crate::{Cause, Finding, Spell, Threshold, Vdisk};
+use crate::{Cause, Finding, Flow, LevelKind, Spell, Threshold, Vdisk};
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::VirtualAdapter,
+    rank: |_| Rank::Next,
+    reads: &[Flow::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
+
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut names: Vec<&str> = case.host.vdisks.iter().map(Vdisk::adapter).collect();
     names.sort_unstable();
     names.dedup();

@@ -79,6 +79,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     let mut finding = case.finding(cap.cause, cap.at, &cap.spell);
     finding.sentence = sentence(cap);
     finding.standing = cap.wait.map_or(0.0, |wait| wait.commands);
+    finding.limit = Some(f64::from(cap.limit));
     finding.evidence = vec![
         Evidence::new("outstanding, by Little's law", cap.outstanding, ""),
         Evidence::new("its limit", f64::from(cap.limit), ""),

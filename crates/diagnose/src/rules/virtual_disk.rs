@@ -3,10 +3,19 @@
 use counters::Controller;
 
 use super::{
-    Case, virtual_adapter,
+    Case, Rank, Rule, virtual_adapter,
     virtual_cap::{ABOVE, Cap, is_at, is_flat, judge, wait_of},
 };
-use crate::{Cause, Device, Finding, Spell, Threshold, Vdisk, largest, quantile};
+use crate::{
+    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, largest, quantile,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::VirtualDisk,
+    rank: |_| Rank::Next,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
 
 /// How near a sample must come to the cap: one that never does has another reason to be steady.
 /// Of few samples less is asked [S0: 61 to 64].
@@ -14,7 +23,7 @@ const REACHED: [f64; 2] = [0.95, 0.985];
 /// What is few.
 const FEW: usize = 2;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
     caps.map(|cap| judge(case, &cap)).collect()
 }
