@@ -83,6 +83,15 @@ impl<'a> Vdisk<'a> {
         self.directions.iter().map(of).sum()
     }
 
+    /// The least that [`Vdisk::outstanding`] may be: esxtop rounds latencies to hundredths of a
+    /// millisecond [CAP-A], and the virtual adapter takes about as much itself; of many quick
+    /// commands that makes a few.
+    #[must_use]
+    pub fn least_outstanding(&self, sample: usize) -> f64 {
+        const INEXACT_MS: f64 = 0.015;
+        self.outstanding(sample) - little(self.rate(sample), INEXACT_MS)
+    }
+
     /// Mean latency at the virtual adapter in one sample.
     #[must_use]
     pub fn latency_at(&self, sample: usize) -> f64 {

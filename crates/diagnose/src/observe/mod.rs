@@ -280,7 +280,8 @@ impl<'a> Device<'a> {
 fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
     let stands = flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding);
-    rate >= limits.get(Threshold::MinIops)
+    flow.is_measured(sample)
+        && rate >= limits.get(Threshold::MinIops)
         && (rate >= limits.get(Threshold::BusyIops) || stands && !trickles)
 }
 

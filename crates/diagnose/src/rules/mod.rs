@@ -21,7 +21,7 @@ mod virtual_disk;
 
 use counters::Counter;
 
-use crate::{Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Spell, changes};
+use crate::{Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Spell, changes, mean};
 
 /// What a rule has to go by.
 pub(crate) struct Case<'a> {
@@ -129,9 +129,9 @@ fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let latency = |label: &str, value| Evidence::new(label, value, "ms");
     vec![
         Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
-        Evidence::new("DQLEN", spell.mean(|s| queue.dqlen.or_zero(s)), ""),
-        Evidence::new("ACTV, sampled", spell.mean(|s| queue.actv.or_zero(s)), ""),
-        Evidence::new("QUED, sampled", spell.mean(|s| queue.qued.or_zero(s)), ""),
+        Evidence::new("DQLEN", mean(queue.dqlen.over(samples)), ""),
+        Evidence::new("ACTV, sampled", mean(queue.actv.over(samples)), ""),
+        Evidence::new("QUED, sampled", mean(queue.qued.over(samples)), ""),
         Evidence::new("in the slots, by Little's law", spell.mean(|s| device.in_slots(s)), ""),
         Evidence::new("waiting, by Little's law", spell.mean(|s| flow.waiting(s)), ""),
         latency("DAVG", flow.per_command(samples, crate::Flow::davg)),

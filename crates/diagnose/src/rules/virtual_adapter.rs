@@ -5,7 +5,7 @@ use counters::Controller;
 
 use super::{
     Case, Rank, Rule,
-    virtual_cap::{Cap, is_at, is_flat, judge, wait_of},
+    virtual_cap::{Cap, is_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{Cause, Finding, Flow, LevelKind, Spell, Threshold, Vdisk};
 
@@ -44,7 +44,8 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
         let spell = Spell::find(&all, |sample| is_at(sum(sample), limit))?;
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);
-        if wait.is_some_and(|wait| wait.commands < enough) || !is_flat(case, &spell, sum) {
+        let waits = wait.is_none_or(|wait| wait.commands >= enough);
+        if !waits || !is_still(&disks, &spell) || !is_kept(case, &disks, limit) {
             return None;
         }
         Some(Cap {
