@@ -59,9 +59,10 @@ fn of_finding(finding: &Finding) -> String {
     };
     let cost = finding.sufferers.first().filter(|party| party.gavg_ms > 0.0);
     let cost = cost.map(|party| format!(", {} ms a command", number(party.gavg_ms)));
-    let sure = (finding.confidence < SURE)
-        .then(|| format!(" ({:.0} % sure)", 100.0 * finding.confidence))
-        .unwrap_or_default();
+    let sure = match finding.confidence {
+        sure if sure < SURE => format!(" ({:.0} % sure)", 100.0 * sure),
+        _ => String::new(),
+    };
     format!("{place}: {}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
 }
 
