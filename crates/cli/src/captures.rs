@@ -16,9 +16,30 @@ use crate::{
     text::{clean, counted, whole},
 };
 
-/// Reads what the diagnosis looks at, and no more.
+/// Reads what the diagnosis looks at, and no more. A capture without a sample is refused.
 pub(crate) fn read_needed(files: &[PathBuf]) -> Result<Capture> {
-    read(files, &ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() })
+    let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
+    let capture = read(files, &options)?;
+    require_samples(&capture)?;
+    Ok(capture)
+}
+
+/// One row is not enough: the first one of esxtop has no rates yet [CAP-A], and of a single one
+/// nobody knows how long it took.
+fn require_samples(capture: &Capture) -> Result<()> {
+    let Some(file) = capture.report.files.iter().max_by_key(|file| file.rows) else {
+        return Ok(());
+    };
+    if file.rows > 1 && capture.recordings.iter().all(|recording| !recording.is_empty()) {
+        return Ok(());
+    }
+    let what = match file.rows {
+        0 => "holds a header and no row",
+        1 => "holds one row, and esxtop's first one has no rates yet",
+        _ => "holds no row with rates",
+    };
+    let line = diagnose::RECORD_LINE;
+    Err(format!("{}: {what}; record some minutes: {line}", file.file).into())
 }
 
 /// Reads captures; a terminal is told how far it is when it takes long.
