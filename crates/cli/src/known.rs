@@ -117,7 +117,7 @@ impl Known<'_> {
             policy: name.into(),
             round_robin_iops,
             working: working.min(alive.len()),
-            dead: dead.into_iter().map(|(path, _)| path.name.clone()).collect(),
+            dead: Some(dead.into_iter().map(|(path, _)| path.name.clone()).collect()),
         }
     }
 }

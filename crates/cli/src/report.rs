@@ -5,7 +5,9 @@ use diagnose::Verdict;
 use scenario::Scenario;
 use sim::{Checked, Outcome};
 
-use crate::{known, stack::Stack, verdict};
+use levels::{Level, Stack};
+
+use crate::{known, stack, verdict};
 
 /// A scenario that was run.
 pub(crate) struct Report {
@@ -30,7 +32,7 @@ pub(crate) struct Layout {
 
 impl Report {
     pub(crate) fn new(scenario: Scenario, outcome: Outcome) -> Self {
-        let stacks = outcome.windows.iter().map(|views| Stack::new(&scenario, views)).collect();
+        let stacks = outcome.windows.iter().map(|views| stack::of_run(&scenario, views)).collect();
         Self { scenario, outcome, stacks }
     }
 
@@ -65,7 +67,7 @@ impl Report {
         };
         let costs = windows.map(|window| {
             let is_wrong = self.verdicts(window).iter().any(|verdict| !verdict.findings.is_empty());
-            (window, is_wrong, self.stacks[window].longest_ms())
+            (window, is_wrong, longest_ms(&self.stacks[window]))
         });
         costs.reduce(worse).map_or(0, |worst| worst.0)
     }
@@ -83,6 +85,13 @@ impl Report {
             })
             .collect()
     }
+}
+
+/// The mean time of an I/O; without end where some are under way and none completes.
+fn longest_ms(stack: &Stack) -> f64 {
+    let inside = |level: &Level| level.waiting() > Some(0.0) || level.in_use() > Some(0.0);
+    let stands = stack.iops == 0.0 && stack.levels.iter().any(inside);
+    if stands { f64::INFINITY } else { stack.total_ms.unwrap_or_default() }
 }
 
 /// The window of that name.

@@ -7,9 +7,9 @@ use counters::Time;
 use scenario::{Action, Scenario};
 
 use crate::{
-    esxtop, expectations, log, picture,
+    esxtop, expectations, log, notes, picture,
     report::{Layout, Report},
-    text::{BOLD, clean, counted, millis, rate, seconds, styled, whole},
+    text::{BOLD, clean, counted, millis, rate, seconds, shown, styled, whole},
     verdict, windows,
 };
 
@@ -24,6 +24,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     if report.named().len() > 1 {
         parts.push(windows::render(report, layout));
     }
+    parts.push(notes::render(report));
     parts.push(heading(report, window));
     parts.push(verdict::list(&verdicts));
     parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
@@ -60,7 +61,7 @@ fn heading(report: &Report, index: usize) -> String {
         seconds(window.to),
         rate(stack.iops),
         rate(stack.mib_per_s),
-        millis(stack.total_ms)
+        shown(stack.total_ms, millis)
     )
 }
 

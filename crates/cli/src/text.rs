@@ -90,6 +90,11 @@ pub(crate) fn seconds(at: Time) -> String {
     format!("{} s", at.0 as f64 / SECOND as f64)
 }
 
+/// A figure, and nothing where there is none.
+pub(crate) fn shown(value: Option<f64>, print: fn(f64) -> String) -> String {
+    value.map(print).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,7 +78,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         ];
     }
     finding.sufferers = device.tenants(samples);
-    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.causers = super::causers(&finding.sufferers);
     finding.changes = vec![changes::look(
         "Lower the load on the array's port or volume: fewer hosts or volumes on the port, lower \
          depths on the hosts that send most.",
