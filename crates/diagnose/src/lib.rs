@@ -35,7 +35,7 @@ pub use comparison::{
 };
 pub use facts::{DeviceFacts, Facts, PathFacts};
 pub use finding::{
-    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
+    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Step, Verdict, Window,
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;

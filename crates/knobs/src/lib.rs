@@ -29,7 +29,7 @@ pub use effect::Effect;
 pub use guest::GuestDriver;
 pub use line::Line;
 pub use names::{list, nearest, unknown};
-pub use powercli::get_esxcli;
+pub use powercli::{LIMIT, get_esxcli};
 pub use refusal::Refusal;
 pub use setting::{
     Allocation, DiskName, Form, GuestName, Knob, Named, PathPolicy, PolicyChange, Resolved,

@@ -17,7 +17,7 @@ use crate::{
 const CALL: &str = "$esxcli.";
 const ARGUMENTS: &str = ".Invoke(@{";
 /// The name that PowerCLI gives the IOPS limit of a disk.
-pub(crate) const LIMIT: &str = "DiskLimitIOPerSecond";
+pub const LIMIT: &str = "DiskLimitIOPerSecond";
 // The parts of the line that sets a limit, around the VM (twice), the disk and the limit.
 const OF_VM: &str = "Get-VM ";
 const DISKS: &str =

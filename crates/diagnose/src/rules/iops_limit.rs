@@ -28,8 +28,6 @@ const PATH_PART: f64 = 0.5;
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_MS: f64 = 2.0;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
-/// The chunk by which limits count a command [src: API, LAMW `Disk.SchedCostUnit`].
-const COST_UNIT_KIB: f64 = 32.0;
 
 /// What may be held to a rate.
 struct Suspect<'a> {
@@ -133,7 +131,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     );
     finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
-    let normalised = rate * (size / COST_UNIT_KIB).ceil().max(1.0);
+    let normalised = changes::in_cost_units(rate, size);
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
@@ -159,7 +157,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     finding.sufferers = device.tenants(samples);
     finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm)];
+    finding.changes = vec![changes::lift_limit(vm, name, normalised)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     finding
 }

@@ -110,8 +110,10 @@ fn fix(
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
     let deepest = device.deepest() as u32;
     let from = full.depth as u32;
+    let world = device.worlds.iter().find(|world| world.owner == holder.name);
+    let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
     let mut changes = vec![
-        changes::limit_iops(&holder.name),
+        changes::limit_iops(holder, size_kib),
         changes::raise_dsnro(case.host, device, (from, to), case.facts),
     ];
     if to > deepest {

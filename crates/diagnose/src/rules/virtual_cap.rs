@@ -5,7 +5,7 @@
 //! whatever happens below.
 
 use counters::Controller;
-use knobs::Effect;
+use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{Case, changes, number};
 use crate::{Cause, Evidence, Finding, Spell, Vdisk, unrest_percent};
@@ -167,7 +167,9 @@ fn fix(cap: &Cap<'_>) -> Vec<crate::Change> {
     let vm = cap.disk.vm;
     let mut fix = Vec::new();
     match cap.disk.controller {
-        Some(Controller::Pvscsi) | None if cap.limit < 254 => fix.push(changes::raise_pvscsi(vm)),
+        Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
+            fix.push(changes::raise_pvscsi(vm, cap.limit));
+        }
         Some(Controller::Pvscsi) | None => {}
         _ => {
             let what = format!(
