@@ -139,13 +139,17 @@ fn files() -> Vec<std::path::PathBuf> {
     files
 }
 
-/// The lines of a change that set something: those of esxcli, and of PowerCLI an IOPS limit.
+/// The lines of a change that set something: of esxcli, of PowerCLI and in the guest.
 fn settings(change: &Value) -> Vec<String> {
-    let lines = |key: &str| change[key].as_array().unwrap().clone();
-    let text = |line: Value| line.as_str().unwrap().to_owned();
-    // The engine has no locks of VMFS by ATS to switch on.
-    let is_known = |line: &String| line.contains(" set ") && !line.contains("/VMFS3/");
-    lines("esxcli").into_iter().map(text).filter(is_known).collect()
+    let lines = |key: &str| {
+        let lines = change[key].as_array().unwrap().iter();
+        lines.map(|line| line.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let begins = |line: &String, with: &[&str]| with.iter().any(|with| line.starts_with(with));
+    let esxcli = lines("esxcli").into_iter().filter(|line| line.contains(" set "));
+    let powercli = lines("powercli").into_iter().filter(|l| begins(l, &["$esxcli.", "Get-VM "]));
+    let guest = lines("guest").into_iter().filter(|line| begins(line, &["reg ", "echo "]));
+    esxcli.chain(powercli).chain(guest).collect()
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub use comparison::{
 };
 pub use facts::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
 pub use finding::{
-    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
+    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Step, Verdict, Window,
 };
 pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};

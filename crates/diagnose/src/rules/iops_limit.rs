@@ -30,8 +30,6 @@ const PATH_PART: f64 = 0.5;
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_MS: f64 = 2.0;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
-/// The chunk by which limits count a command [src: API, LAMW `Disk.SchedCostUnit`].
-const COST_UNIT_KIB: f64 = 32.0;
 
 /// What may be held to a rate.
 struct Suspect<'a> {
@@ -89,7 +87,7 @@ impl<'a> Suspect<'a> {
     /// Commands a second, each counted as often as the unit of limits fits into it.
     fn in_units(&self, spell: &Spell) -> f64 {
         let size = self.world.flow.size_kib(&spell.samples);
-        spell.mean(|sample| self.rate(sample)) * units(size)
+        changes::in_cost_units(spell.mean(|sample| self.rate(sample)), size)
     }
 
     /// Whether the VMkernel's own queue accounts for the wait.
@@ -102,11 +100,6 @@ impl<'a> Suspect<'a> {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
-}
-
-/// How often limits count a command of that size.
-pub(super) fn units(size_kib: f64) -> f64 {
-    (size_kib / COST_UNIT_KIB).ceil().max(1.0)
 }
 
 /// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
@@ -200,7 +193,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     };
     finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
-    let normalised = suspect.in_units(spell);
+    let normalised = changes::in_cost_units(rate, size);
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
@@ -230,7 +223,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     finding.sufferers = device.tenants(samples);
     finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm)];
+    finding.changes = vec![changes::lift_limit(vm, name, known.map_or(normalised, f64::from))];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     finding
 }

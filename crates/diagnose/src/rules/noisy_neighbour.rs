@@ -3,7 +3,7 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, device_depth, iops_limit, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
 };
@@ -107,14 +107,6 @@ fn judge(
     finding
 }
 
-/// A limit below the rate of the holder, so that its commands wait for it and not in the slots.
-fn limit_for(device: &Device<'_>, full: &FullQueue, holder: &Party) -> u32 {
-    const BELOW: f64 = 0.8;
-    let world = device.worlds.iter().find(|world| world.owner == holder.name);
-    let size = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
-    (BELOW * holder.iops * iops_limit::units(size)).max(1.0) as u32
-}
-
 /// More slots than the holder can fill, or a holder that cannot fill them.
 fn fix(
     case: &Case<'_>,
@@ -127,7 +119,9 @@ fn fix(
     let deepest = case.driver_depth(device) as u32;
     let from = full.depth as u32;
     let reachable = known.map_or(to, |depth| to.min(depth));
-    let mut changes = vec![changes::limit_iops(&holder.name, limit_for(device, full, holder))];
+    let world = device.worlds.iter().find(|world| world.owner == holder.name);
+    let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
+    let mut changes = vec![changes::limit_iops(holder, size_kib)];
     if reachable > from {
         let depths = (from, reachable);
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));

@@ -5,7 +5,7 @@
 //! whatever happens below.
 
 use counters::Controller;
-use knobs::Effect;
+use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{Case, changes, number};
 use crate::{Cause, Evidence, Finding, Spell, Vdisk, unrest_percent};
@@ -165,11 +165,11 @@ fn parties(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Party> {
 
 fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
     let vm = cap.disk.vm;
-    let guest = case.facts.vdisks.get(cap.disk.name).map(|facts| facts.guest);
+    let system = case.facts.vdisks.get(cap.disk.name).map(|facts| facts.guest.system());
     let mut fix = Vec::new();
     match cap.disk.controller {
-        Some(Controller::Pvscsi) | None if cap.limit < 254 => {
-            fix.push(changes::raise_pvscsi(vm, guest));
+        Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
+            fix.push(changes::raise_pvscsi(vm, cap.limit, system));
         }
         Some(Controller::Pvscsi) | None => {}
         _ => {
