@@ -9,6 +9,7 @@
 mod case;
 pub(crate) mod draw;
 mod independent;
+mod published;
 mod score;
 mod truth;
 
