@@ -91,7 +91,10 @@ fn grade(host: &Host, rows: &[Row], mut claim: Claim) -> Truth {
             (sure(strong && enough), format!("held {hold_ms:.2} ms, DAVG {davg_ms:.2} ms"))
         }
         Measure::Answer(device) => {
-            if steady(held, device) && means(held, device).0 < STALL_MS {
+            if !claim.causes.contains(&"array-qos")
+                && steady(held, device)
+                && means(held, device).0 < STALL_MS
+            {
                 claim.causes.push("array-qos");
             }
             let (davg_ms, ..) = means(held, device);
