@@ -188,7 +188,7 @@ fn consequences(host: &Host, rows: &[Row], device: usize, truths: &mut Vec<Truth
 }
 
 /// The causes that say why a device's queue is full; one of them is right at a time.
-const QUEUES: [&str; 5] = ["device-depth", "dsnro", "adaptive-throttling", "sioc", "iops-limit"];
+const QUEUES: [&str; 4] = ["device-depth", "dsnro", "adaptive-throttling", "sioc"];
 
 fn may(causes: &[&'static str], places: Vec<String>, rows: Range<usize>) -> Truth {
     Truth { causes: causes.to_vec(), places, rows, severity: "follows".to_owned(), sure: Sure::May }
