@@ -62,6 +62,14 @@ pub(super) fn state(host: &Host, rows: &[Row], claims: Vec<Claim>) -> Vec<Truth>
     for device in 0..host.devices.len() {
         consequences(host, rows, device, &mut truths);
     }
+    for (adapter, nouns) in host.adapters.iter().enumerate() {
+        if let Some(span) = span(rows, |row| row.adapters[adapter].adapter_queue > 0.0) {
+            let paths = host.devices.iter().flat_map(|device| &device.paths);
+            let paths = paths.filter(|path| path.adapter == adapter).map(|path| path.name.clone());
+            let places = std::iter::once(nouns.name.clone()).chain(paths).collect();
+            truths.push(may(&["adapter-queue"], places, span));
+        }
+    }
     for flow in 0..host.flows.len() {
         if let Some(span) = span(rows, |row| row.served[flow].capped) {
             truths.push(may(&["virtual-disk-cap"], vec![host.disk(flow)], span));
