@@ -17,6 +17,7 @@ mod names;
 mod reader;
 mod rehearsal;
 mod scenario;
+mod stream;
 mod types;
 mod units;
 mod vdbench;
