@@ -13,6 +13,8 @@ use crate::corpus::score::{Sure, Truth};
 pub(super) enum Measure {
     /// Commands wait in the VMkernel for a slot.
     Wait(usize),
+    /// They wait longer than they are served, and long for every source.
+    Suffer(usize),
     /// The device answers late.
     Answer(usize),
     /// A flow's own limit holds its commands.
@@ -90,6 +92,11 @@ fn grade(host: &Host, rows: &[Row], mut claim: Claim) -> Truth {
                 sure(strong && enough),
                 format!("KAVG {kavg_ms:.2} ms, DAVG {davg_ms:.2} ms, QUED {queued:.1}"),
             )
+        }
+        Measure::Suffer(device) => {
+            let (davg_ms, kavg_ms, _) = means(held, device);
+            let strong = kavg_ms > KAVG_MS && kavg_ms > davg_ms;
+            (sure(strong && enough), format!("KAVG {kavg_ms:.2} ms, DAVG {davg_ms:.2} ms"))
         }
         Measure::Hold(flow) => {
             let hold_ms = mean(held, |row| row.served[flow].hold_ms);
