@@ -4,8 +4,8 @@ use counters::Recording;
 
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Outcome, Profile, ProfileChoice, Thresholds,
-    Verdict, Window, largest,
-    rules::{self, Case, number},
+    Verdict, Window, largest, number,
+    rules::{self, Case},
 };
 
 /// Judges a recording: what is wrong, or that nothing is.
