@@ -18,12 +18,12 @@ const BAR: usize = 14;
 /// The levels on the device of the worst finding; nothing when there is no finding.
 pub(crate) fn render(recording: &Recording, verdict: &Verdict) -> String {
     let stack = Blamed::of_verdict(recording, verdict).filter(|stack| stack.guilty.is_some());
-    stack.map(|stack| table(&stack)).unwrap_or_default()
+    stack.map(|stack| table(&stack, &verdict.named(&stack.device))).unwrap_or_default()
 }
 
-fn table(stack: &Blamed) -> String {
+fn table(stack: &Blamed, device: &str) -> String {
     let total: f64 = stack.levels.iter().filter_map(|level| level.ms).sum();
-    let title = format!("Where the time goes on {}", clean(&stack.device));
+    let title = format!("Where the time goes on {}", clean(device));
     let head = format!("{:23}{:>9}{:>9}{:>9}{:>9}", "", "limit", "in use", "waiting", "ms");
     let mut out = format!("{}\n{}\n", styled(BOLD, &title), styled(DIM, &head));
     for level in &stack.levels {

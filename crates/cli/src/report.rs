@@ -11,7 +11,7 @@ use sim::{Checked, Outcome};
 use levels::Stack;
 
 use crate::{
-    esxtop, expectations, log, picture, stack,
+    esxtop, expectations, log, notes, picture, stack,
     text::{BOLD, clean, counted, millis, rate, shown, styled, whole},
     verdict, windows,
 };
@@ -98,6 +98,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     if report.named().len() > 1 {
         parts.push(windows::render(report, layout));
     }
+    parts.push(notes::render(report));
     parts.push(heading(report, window));
     parts.push(verdict::list(&verdicts));
     parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));

@@ -80,6 +80,13 @@ impl Occupancy {
         self.area = self.area.wrapping_add(at.0);
     }
 
+    /// From `at` on so many are inside.
+    pub const fn set(&mut self, count: u32, at: Time) {
+        let change = (count as u64).wrapping_sub(self.now as u64);
+        self.now = count;
+        self.area = self.area.wrapping_sub(change.wrapping_mul(at.0));
+    }
+
     /// Adds those who are inside another level, as if both were one.
     pub const fn add(&mut self, other: &Self) {
         self.now += other.now;
@@ -122,7 +129,14 @@ pub struct VdiskCounters {
     pub io: [IoTotals; 3],
     /// Total latency, guest wait included.
     pub total: Histogram,
-    /// Commands waiting inside the guest.
+    /// The shares in force; 0 while its VM is off.
+    pub shares: u32,
+    /// I/Os that the application wanted to issue. The engine sees those that were submitted;
+    /// whoever drives it adds those that still wait in the application or were lost there.
+    pub offered: u64,
+    /// I/Os that the application gave up before they were submitted.
+    pub lost: u64,
+    /// Commands waiting inside the guest, in the application too.
     pub guest_queued: Occupancy,
     /// Commands waiting for a slot of the device.
     pub queued: Occupancy,
@@ -157,10 +171,14 @@ impl VdiskCounters {
 pub struct DeviceCounters {
     /// The limit in force (DQLEN).
     pub depth: u32,
+    /// The same over time.
+    pub depth_over_time: Occupancy,
     /// Commands holding a slot (ACTV).
     pub active: Occupancy,
     /// Commands waiting for one (QUED).
     pub queued: Occupancy,
+    /// Commands held until they are sent again, after BUSY or a reservation conflict.
+    pub held: Occupancy,
     /// Latency histograms of reads and writes.
     pub levels: [Levels; 2],
     /// Times the limit fell to DSNRO because VMs competed.
@@ -222,5 +240,17 @@ mod tests {
         assert_eq!(level.now(), 1);
         let mean = level.mean_since(&before, Time(100), Time(400));
         assert!((mean - (3 * 100 + 100) as f64 / 300.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_number_that_is_set_has_its_time_average() {
+        let mut limit = Occupancy::default();
+        limit.set(128, Time(0));
+        let before = limit;
+        limit.set(32, Time(100));
+        limit.set(64, Time(300));
+        assert_eq!(limit.now(), 64);
+        let mean = limit.mean_since(&before, Time(0), Time(400));
+        assert!((mean - f64::from(128 + 2 * 32 + 64) / 4.0).abs() < 1e-12);
     }
 }

@@ -10,6 +10,7 @@ pub fn number(value: f64) -> String {
     };
     let text = format!("{value:.digits$}");
     let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = if text == "-0" { "0" } else { text };
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let mut grouped = String::new();
     for (index, digit) in whole.chars().enumerate() {
@@ -29,6 +30,8 @@ mod tests {
     fn numbers_read_well() {
         let cases = [
             (0.0, "0"),
+            (-0.0, "0"),
+            (-0.001, "0"),
             (0.449, "0.45"),
             (1.0, "1"),
             (31.96, "32"),

@@ -5,6 +5,7 @@
 //! pictures on terminal and page. What a number is worth is decided here and once: which values
 //! are none (`series`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
 
+mod array;
 mod device;
 mod flow;
 mod level;
@@ -13,6 +14,7 @@ mod stack;
 mod tenant;
 mod vdisk;
 
+pub use array::array_of;
 pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, little};
 pub use level::LevelKind;

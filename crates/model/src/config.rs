@@ -44,7 +44,9 @@ pub enum Service {
         write_cache_ns: Option<u64>,
     },
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
-    /// linear between the points and constant outside them.
+    /// linear between the points and constant before the first. Beyond the last point the array
+    /// is saturated: it does as many a second as there, and latency grows with what is
+    /// outstanding.
     Curve(Vec<(u32, u64)>),
 }
 

@@ -21,6 +21,8 @@ pub struct Io {
     pub lba: u64,
     /// Its size in bytes.
     pub bytes: u32,
+    /// Nanoseconds that it has waited in the application.
+    pub waited_ns: u64,
     /// Who issued it: the thread of a closed loop, the slot of an open one.
     pub tag: u32,
 }
@@ -76,7 +78,7 @@ impl Requests {
             Access::Random => below(bits, size.places) * u64::from(size.sectors),
             Access::Sequential => self.follow(size.sectors),
         };
-        Io { op, lba, bytes: size.bytes, tag }
+        Io { op, lba, bytes: size.bytes, waited_ns: 0, tag }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use counters::Time;
 
 use crate::{
-    arrival::Arrivals,
+    arrival::{Arrivals, Aside},
     config::WorkloadConfig,
     pace::Phases,
     random::Random,
@@ -45,12 +45,12 @@ impl Workload {
         self.arrivals.start(now, &mut self.random);
     }
 
-    /// Stops it: it issues nothing more, and forgets what waited in the application. What is
+    /// Stops it: it issues nothing more, and what waited in the application is lost. What is
     /// outstanding still has to be completed.
-    pub fn stop(&mut self) {
+    pub fn stop(&mut self, now: Time) {
         self.running = false;
         self.free = false;
-        self.arrivals.stop();
+        self.arrivals.stop(now);
     }
 
     /// When it next wants [`wake`](Self::wake); [`Time::NEVER`] when only completions move it.
@@ -86,20 +86,20 @@ impl Workload {
             self.arrivals.retire(tag);
             return None;
         }
-        let tag = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
-        Some(self.requests.draw(&mut self.random, tag))
+        let turn = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
+        let io = self.requests.draw(&mut self.random, turn.tag);
+        Some(Io { waited_ns: turn.waited_ns, ..io })
     }
 
-    /// Arrivals of an open loop that wait in the application because `outstanding_max` I/Os are
-    /// outstanding.
+    /// What the application keeps to itself: nothing in a closed loop.
     #[must_use]
-    pub const fn waiting(&self) -> u64 {
-        self.arrivals.waiting_and_lost().0
+    pub fn aside(&self) -> Aside {
+        self.arrivals.aside()
     }
 
-    /// Arrivals that came when a million were waiting, and were dropped.
-    #[must_use]
-    pub const fn lost(&self) -> u64 {
-        self.arrivals.waiting_and_lost().1
+    /// The same, counted until `now`; from here on [`Workload::aside`] counts anew, beginning with
+    /// what waits.
+    pub fn take_aside(&mut self, now: Time) -> Aside {
+        self.arrivals.take_aside(now)
     }
 }

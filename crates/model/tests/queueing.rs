@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Burst, Command, Cost, Io, Mix, Qos, Service,
-    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Qos,
+    Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -286,14 +286,42 @@ fn arrivals_above_the_outstanding_limit_wait_in_the_application() {
     let issued: Vec<_> =
         core::iter::from_fn(|| workload.wake(Time(10 * MILLISECOND))).map(|io| io.tag).collect();
     assert_eq!(issued, [0, 1]);
-    assert_eq!(workload.waiting(), 8);
-    assert_eq!(workload.complete(Time(10 * MILLISECOND), 1).map(|io| io.tag), Some(1));
-    assert_eq!(workload.waiting(), 7);
+    assert_eq!(workload.aside().waiting.now(), 8);
+    // The third arrival came at 3 ms.
+    let next = workload.complete(Time(11 * MILLISECOND), 1).map(|io| (io.tag, io.waited_ns));
+    assert_eq!(next, Some((1, 8 * MILLISECOND)));
+    assert_eq!(workload.aside().waiting.now(), 7);
     workload.wake(Time(2_000 * SECOND));
-    assert_eq!((workload.waiting(), workload.lost()), (1_000_000, 2_000_000 - 1_000_000 - 3));
-    workload.stop();
+    let lost = 2_000_000 - 1_000_000 - 3;
+    assert_eq!((workload.aside().waiting.now(), workload.aside().lost), (1_000_000, lost));
+    workload.stop(Time(2_000 * SECOND));
+    assert_eq!((workload.aside().waiting.now(), workload.aside().lost), (0, lost + 1_000_000));
     assert_eq!(workload.complete(Time(2_000 * SECOND), 1), None);
     assert_eq!(workload.next_wakeup(), Time::NEVER);
+}
+
+#[test]
+fn what_waits_in_the_application_can_be_counted_elsewhere_from_a_moment_on() {
+    let arrival =
+        Arrival::Open { rate: 1_000.0, poisson: false, outstanding_max: 1, waiting_max: u32::MAX };
+    let mut workload = Workload::new(&workload(arrival, 1.0, 4096), 1);
+    workload.start(Time::ZERO);
+    while workload.wake(Time(4 * MILLISECOND)).is_some() {}
+    // 1, 2 and 3 ms after their arrivals at 2, 3 and 4 ms; then all three wait on.
+    let taken = workload.take_aside(Time(5 * MILLISECOND));
+    let mean = |aside: &Aside, from, to| {
+        aside.waiting.mean_since(
+            &Default::default(),
+            Time(from * MILLISECOND),
+            Time(to * MILLISECOND),
+        )
+    };
+    assert!((mean(&taken, 0, 6) - 1.0).abs() < 1e-9, "{taken:?}");
+    assert_eq!(taken.waiting.now(), 0);
+    assert_eq!(workload.aside().waiting.now(), 3);
+    let waiting = workload.aside().waiting;
+    let after = waiting.mean_since(&waiting, Time(5 * MILLISECOND), Time(9 * MILLISECOND));
+    assert!((after - 3.0).abs() < 1e-9);
 }
 
 #[test]
@@ -323,7 +351,7 @@ fn a_workload_that_is_stopped_and_started_has_as_many_threads_as_before() {
     assert_eq!(workload.next_wakeup(), Time::ZERO);
     let first = core::iter::from_fn(|| workload.wake(Time::ZERO)).count();
     assert_eq!((first, workload.next_wakeup()), (70, Time::NEVER));
-    workload.stop();
+    workload.stop(Time(1));
     assert_eq!(workload.complete(Time(1), 5), None);
     assert_eq!(workload.wake(Time(2)), None);
     workload.start(Time(3));

@@ -10,8 +10,10 @@ use model::{Access, Arrival, Mix, SizeMix, WorkloadConfig};
 use crate::{
     Error, names,
     reader::File,
+    stream::{
+        RATE_MAX, RATE_MIN, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size, threads,
+    },
     units,
-    workload::{RATE_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size},
 };
 
 const JOBS_MAX: usize = 10_000;
@@ -412,13 +414,8 @@ fn split(text: &str) -> Result<SizeMix, String> {
     if mix.is_empty() { Err("no size has a share above 0".into()) } else { Ok(SizeMix(mix)) }
 }
 
-fn threads(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
-    number.ok_or_else(|| format!("`{text}` is not allowed; it is 1 to {THREADS_MAX}"))
-}
-
 fn rate(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|rate| (0.001..=RATE_MAX).contains(rate));
+    let number = text.parse::<f64>().ok().filter(|rate| (RATE_MIN..=RATE_MAX).contains(rate));
     number.ok_or_else(|| format!("`{text}` is not allowed; it is I/Os a second"))
 }
 

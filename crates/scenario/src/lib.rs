@@ -18,6 +18,7 @@ mod nouns;
 mod reader;
 mod rehearsal;
 mod scenario;
+mod stream;
 mod types;
 mod units;
 mod vdbench;

@@ -9,8 +9,8 @@ use model::{Access, Arrival, Mix, SizeMix, WorkloadConfig};
 use crate::{
     Error, names,
     reader::File,
+    stream::{RATE_MAX, RATE_MIN, Stream, WORKING_SET_DEFAULT, check_io_size, threads},
     units,
-    workload::{RATE_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size},
 };
 
 /// Runs that one file may ask for: lists of rates and threads multiply.
@@ -225,7 +225,7 @@ impl<'t> Reader<'t> {
         let mut storage = Storage { name: name.into(), ..self.default_storage.clone() };
         for parameter in parameters {
             match parameter.name.as_str() {
-                "threads" | "thread" => storage.threads = self.threads(parameter)?,
+                "threads" | "thread" => storage.threads = self.one(parameter, threads)?,
                 "size" => storage.size = self.one(parameter, units::size)?,
                 _ => self.warn(parameter),
             }
@@ -250,7 +250,7 @@ impl<'t> Reader<'t> {
                 "rdpct" | "readpct" => definition.read_share = self.one(parameter, share)?,
                 "seekpct" | "seek" => definition.access = self.access(parameter)?,
                 "skew" => definition.skew = Some(self.one(parameter, share)?),
-                "threads" | "thread" => definition.threads = Some(self.threads(parameter)?),
+                "threads" | "thread" => definition.threads = Some(self.one(parameter, threads)?),
                 _ => self.warn(parameter),
             }
         }
@@ -349,10 +349,6 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn threads(&self, parameter: &Parameter) -> Result<u32, Error> {
-        self.one(parameter, threads)
-    }
-
     /// `4k`, or sizes with their shares: `(4k,70,64k,30)`.
     fn sizes(&self, parameter: &Parameter) -> Result<SizeMix, Error> {
         let refuse =
@@ -440,7 +436,7 @@ impl<'t> Reader<'t> {
                 let arrival = Arrival::Closed {
                     threads: threads.div_ceil(users(&index) as u32),
                     think_ns: 0,
-                    rate: rate.map(|rate| (rate * part).max(0.001)),
+                    rate: rate.map(|rate| (rate * part).max(RATE_MIN)),
                 };
                 let mix = Mix::ReadWrite {
                     read_share: definition.read_share,
@@ -459,11 +455,6 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn threads(text: &str) -> Result<u32, String> {
-    let allowed = || format!("`{text}` is not allowed; it is 1 to {THREADS_MAX}");
-    text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads)).ok_or_else(allowed)
-}
-
 fn share(text: &str) -> Result<f64, String> {
     units::percent(&format!("{}%", text.trim_end_matches('%')))
 }
@@ -472,7 +463,7 @@ fn rate(text: &str) -> Result<Option<f64>, String> {
     if text.eq_ignore_ascii_case("max") {
         return Ok(None);
     }
-    let number = text.parse::<f64>().ok().filter(|rate| (0.001..=RATE_MAX).contains(rate));
+    let number = text.parse::<f64>().ok().filter(|rate| (RATE_MIN..=RATE_MAX).contains(rate));
     number.map(Some).ok_or_else(|| format!("`{text}` is not allowed; it is max or I/Os a second"))
 }
 

@@ -265,6 +265,8 @@ impl Model {
                 burst: None,
             },
             starts: Time::ZERO,
+            from_ns: 0,
+            for_ns: None,
             stops: Time::NEVER,
         })
     }

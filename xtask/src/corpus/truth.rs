@@ -5,12 +5,15 @@
 //! borderline: whoever names it is not wrong, and whoever does not is not either.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use counters::{Counter, DeviceKind, EntityId, IoTotals, Kind, Recording, Time};
 use diagnose::{Cause, Threshold};
 use model::Service;
 use scenario::{Action, Host, Scenario};
 use sim::{Outcome, WindowView};
+
+use super::score::{Sure, Truth};
 
 /// How much a condition must exceed its threshold to be sure; as much below, and it is not met.
 const BY_FAR: f64 = 1.5;
@@ -27,7 +30,7 @@ fn worth_naming() -> f64 {
 }
 
 /// What was wrong, and whether it surely was: by cause and place.
-pub(crate) type Truth = BTreeMap<(Cause, String), bool>;
+type Noted = BTreeMap<(Cause, String), bool>;
 
 /// A run, looked at from inside.
 struct Inside<'a> {
@@ -36,11 +39,11 @@ struct Inside<'a> {
     recording: &'a Recording,
     whole: &'a WindowView,
     samples: usize,
-    truth: Truth,
+    truth: Noted,
 }
 
 /// What was wrong on the host of index `host`.
-pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Truth {
+pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Vec<Truth> {
     let recording = &outcome.recordings[host];
     let mut inside = Inside {
         scenario,
@@ -48,7 +51,7 @@ pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Trut
         recording,
         whole: &outcome.windows[0][host],
         samples: recording.len(),
-        truth: Truth::new(),
+        truth: Noted::new(),
     };
     for device in 0..inside.host.config.devices.len() {
         inside.judge_device(device);
@@ -57,7 +60,24 @@ pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Trut
     inside.judge_disks();
     inside.judge_virtual_adapters();
     inside.judge_paths(host);
-    inside.truth
+    stated(&inside.truth, 0..inside.samples)
+}
+
+/// As the score takes it. Where DSNRO and the driver's depth are one number, either name is right.
+fn stated(noted: &Noted, rows: Range<usize>) -> Vec<Truth> {
+    let truth = |((cause, at), sure): (&(Cause, String), &bool)| {
+        let other = (Cause::DeviceDepth, at.clone());
+        let either = *cause == Cause::Dsnro && noted.contains_key(&other);
+        let other = either.then_some(other.0.key());
+        Truth {
+            causes: std::iter::once(cause.key()).chain(other).collect(),
+            places: vec![at.clone()],
+            rows: rows.clone(),
+            severity: "told from inside the simulation".to_owned(),
+            sure: if *sure { Sure::Certain } else { Sure::May },
+        }
+    };
+    noted.iter().map(truth).collect()
 }
 
 /// Sure, borderline or not at all, from how often the threshold is reached in each sample.

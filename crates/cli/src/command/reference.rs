@@ -58,7 +58,7 @@ fn command_line() -> String {
     let mut out = String::from(
         "# The command line\n\nThis page is what `kavg reference` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
          all is well, 1 an\nexpectation is not met or a diagnosis has findings, 2 the input is \
-         bad.\n",
+         bad, 3 nothing was found\nin a capture that lacks what it takes to say so.\n",
     );
     describe(&mut root, &mut out);
     out

@@ -192,7 +192,9 @@ fn verdict(host: &Host<'_>, id: &str, several: bool) -> Markup {
     html! {
         header.verdict.(outcome_class(verdict.outcome)) {
             p.outcome { (outcome(verdict)) @if several { " on " (host.name()) } }
+            @for lack in &verdict.lacks { p.lack { "Not whole: " (words::text(&lack.sentence)) } }
             @if several { h2 #(id) { (verdict.headline) } } @else { h1 #(id) { (verdict.headline) } }
+            @if let Some(advice) = &verdict.advice { p.advice { (words::text(advice)) } }
             dl.facts {
                 div { dt { "Host" } dd { (verdict.host) } }
                 div { dt { "Covers" } dd { (span(window)) } }
@@ -208,7 +210,7 @@ fn outcome(verdict: &Verdict) -> String {
         (Outcome::Problem, count) => format!("{count} findings"),
         (Outcome::Healthy, _) => "No storage problem".into(),
         (Outcome::Idle, _) => "Idle: no storage problem".into(),
-        (Outcome::NothingToJudge, _) => "Nothing to judge".into(),
+        (Outcome::CannotTell, _) => "Cannot tell".into(),
     }
 }
 
@@ -216,7 +218,8 @@ const fn outcome_class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Problem => "bad",
         Outcome::Healthy => "good",
-        Outcome::Idle | Outcome::NothingToJudge => "calm",
+        Outcome::Idle => "calm",
+        Outcome::CannotTell => "unsure",
     }
 }
 

@@ -4,6 +4,7 @@
 //! Means are over the samples with commands; latencies are weighted by commands.
 
 use counters::{Counter as C, Entity, EntityId, Kind, Recording};
+use diagnose::Verdict;
 use levels::{Column, Flow, Vdisk, tenants, usual};
 use maud::{Markup, html};
 
@@ -24,6 +25,7 @@ type Row = (String, String, Vec<Option<f64>>);
 pub(super) fn render(host: &Host<'_>) -> Markup {
     let recording = host.recording;
     let devices = &host.devices;
+    let table = |title, heads, rows| table(host.verdict, title, heads, rows);
     html! {
         (table("Devices", &DEVICE_HEADS, devices.iter().map(|&id| device(recording, id)).collect()))
         (table("VMs and system worlds on devices", &VM_HEADS, vms(recording, devices)))
@@ -36,7 +38,7 @@ pub(super) fn render(host: &Host<'_>) -> Markup {
     }
 }
 
-fn table(title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
+fn table(verdict: &Verdict, title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
     let left_out = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
     let has_owner = rows.iter().any(|row| !row.1.is_empty());
@@ -55,8 +57,8 @@ fn table(title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
                     tbody {
                         @for (name, owner, values) in &rows {
                             tr {
-                                th.name scope="row" { (name) }
-                                @if has_owner { td.name { (owner) } }
+                                th.name scope="row" { (verdict.named(name)) }
+                                @if has_owner { td.name { (verdict.named(owner)) } }
                                 @for value in values { td.n { (number(*value)) } }
                             }
                         }
@@ -209,7 +211,7 @@ fn profiles(host: &Host<'_>) -> Markup {
             h3 { "Judged by" }
             ul {
                 @for one in profiles.iter().take(ROWS) {
-                    li { span.name { (one.device) } ": profile " (one.profile.name()) ", " (text(&one.why)) }
+                    li { span.name { (host.verdict.named(&one.device)) } ": profile " (one.profile.name()) ", " (text(&one.why)) }
                 }
                 @if profiles.len() > ROWS { li { "and " (profiles.len() - ROWS) " more" } }
             }

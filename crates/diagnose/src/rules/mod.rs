@@ -22,7 +22,7 @@ mod virtual_disk;
 use counters::Counter;
 
 use crate::{
-    Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Spell, changes, mean, number,
+    Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Party, Spell, changes, mean, number,
 };
 
 /// What a rule has to go by.
@@ -102,6 +102,7 @@ impl Case<'_> {
         Finding {
             cause,
             at: at.into(),
+            datastore: None,
             sentence: String::new(),
             window: self.host.window(spell),
             standing: 0.0,
@@ -117,10 +118,27 @@ impl Case<'_> {
         }
     }
 
+    /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.
+    fn driver_depth(&self, device: &Device<'_>) -> f64 {
+        let known = self.facts.device(device.flow.name).max_queue_depth;
+        known.map_or_else(|| device.deepest(), f64::from)
+    }
+
     /// The findings of a rule that judges each device with load for itself.
     fn each_device(&self, judge: impl Fn(&Device<'_>) -> Option<Finding>) -> Vec<Finding> {
         self.host.busy_devices().filter_map(judge).collect()
     }
+}
+
+/// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever
+/// is alone, or holds more than the others by more than chance. Where all are alike nobody is it.
+fn causers(parties: &[Party]) -> Vec<Party> {
+    const NOISE: f64 = 1.5;
+    const MOST: usize = 5;
+    let most = parties.first().map_or(0.0, |first| first.slots);
+    let leading = parties.iter().take_while(|party| party.slots * NOISE >= most).count();
+    let all_alike = leading == parties.len() && leading > 1;
+    parties.iter().take(if all_alike { 0 } else { leading.min(MOST) }).cloned().collect()
 }
 
 /// The numbers of a device queue over a spell.
@@ -158,4 +176,28 @@ fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let quickest = format!("quickest {latency} of the device");
     evidence.push(Evidence::new(quickest, device.quickest_ms, "ms"));
     evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::causers;
+    use crate::Party;
+
+    #[test]
+    fn of_those_that_are_alike_nobody_is_the_cause() {
+        let parties = |slots: &[f64]| -> Vec<Party> {
+            let party = |slots: &f64| Party {
+                name: "vm".into(),
+                iops: 1_459.0,
+                gavg_ms: 20.0,
+                slots: *slots,
+                waiting: 0.0,
+            };
+            slots.iter().map(party).collect()
+        };
+        let named = |slots: &[f64]| causers(&parties(slots)).len();
+        assert_eq!(named(&[14.5928, 14.5906]), 0);
+        assert_eq!([named(&[14.6]), named(&[30.0, 2.0]), named(&[30.0, 29.0, 2.0])], [1, 1, 2]);
+        assert_eq!(named(&[]), 0);
+    }
 }
