@@ -14,6 +14,7 @@ mod fio;
 mod guest;
 mod host;
 mod names;
+mod nouns;
 mod reader;
 mod rehearsal;
 mod scenario;
