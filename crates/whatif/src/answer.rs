@@ -18,7 +18,7 @@ pub(crate) struct Run {
 pub enum Verdict {
     /// Neither rate nor latency moves, and that is sure.
     GainsNothing,
-    /// What it becomes is known within a narrow range.
+    /// The rate after it is known within a narrow range; that of the latency may be wider.
     Identified,
     /// The range is wide, but it leaves out that nothing happens.
     Bounded,
@@ -39,20 +39,26 @@ impl Verdict {
 /// How far today may be from the recording in any counter [the field's habit: a model that misses
 /// today by more than a tenth is not asked for tomorrow].
 const MATCHES: f64 = 0.1;
-/// Width of a range, as a part of its middle, up to which the recording identifies the answer.
+/// Width of the range of the rate, as a part of its middle, up to which it is identified.
 const NARROW: f64 = 0.25;
 /// Change below which nothing changes.
 const NOTHING: f64 = 0.05;
 /// What the finite run of a simulation does to a figure.
 const RUN: f64 = 0.005;
+/// Half of the last digit of a latency that esxtop prints.
+const ROUNDING_MS: f64 = 0.005;
+/// By how much a change by a factor of e may be missed between intervals that were seen.
+const CURVE: f64 = 0.04;
 
 /// The answer. The first run is the reading that is likeliest; of those that give what the
 /// recording shows the closest is shown as today, and all of them span the range.
+///
+/// `is_of_depth` is whether nothing but depths of devices is changed.
 pub(crate) fn answer(
     keys: &[Key],
     runs: &[Run],
-    calibrated: &[DeviceCalibration],
-    arrays: &[ArrayCalibration],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
+    is_of_depth: bool,
     mut doubts: Vec<String>,
 ) -> (Simulated, Verdict, f64) {
     let worst = |run: &Run| worst(keys, &run.today);
@@ -64,8 +70,13 @@ pub(crate) fn answer(
     if miss > MATCHES {
         return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
     }
-    let rows: Vec<SimulatedRow> =
-        keys.iter().enumerate().map(|(index, key)| row(key, index, best, runs)).collect();
+    let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
+    let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
+    let mut rows: Vec<SimulatedRow> =
+        keys.iter().enumerate().map(|(index, key)| row(key, index, rounding, best, runs)).collect();
+    if is_of_depth {
+        hold_to_laws(keys, &mut rows);
+    }
     // The busiest device comes first.
     let main: Vec<&SimulatedRow> = rows
         .iter()
@@ -82,25 +93,67 @@ fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
     Simulated { sentence: sentence.into(), identified: false, doubts, rows: Vec::new() }
 }
 
-/// A counter before and after: all readings, and on both sides what chance does and by how much
-/// today is off.
-fn row(key: &Key, index: usize, best: &Run, runs: &[Run]) -> SimulatedRow {
-    let today = best.today[index];
-    let after = || runs.iter().map(|run| run.after[index]);
-    let judged = key.is(Counter::Commands) || key.is(Counter::GuestLatency);
-    let missed = match key.captured {
-        Some(captured) if judged && captured > 0.0 && today > 0.0 => captured / today,
-        _ => 1.0,
+/// A counter before and after: all readings, and on both sides what chance does.
+fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[Run]) -> SimulatedRow {
+    let chance = key.chance + RUN + rounding;
+    // The further from what was seen, the more.
+    let margin = |figure: f64| match key.captured {
+        Some(captured) if captured > 0.0 && figure > 0.0 => {
+            chance + CURVE * (figure / captured).ln().abs().min(1.0)
+        }
+        _ => chance,
     };
-    let chance = if judged { key.chance + RUN } else { RUN };
+    // A reading that gives today as it was recorded is asked for the change, not for the level.
+    let of = |run: &Run| match (key.captured, run.today[index]) {
+        (Some(captured), today)
+            if today > 0.0 && (today / captured.max(1e-12) - 1.0).abs() <= MATCHES =>
+        {
+            captured * run.after[index] / today
+        }
+        _ => run.after[index],
+    };
+    let after = || runs.iter().map(of);
+    let low = after().fold(f64::INFINITY, f64::min);
+    let high = after().fold(f64::NEG_INFINITY, f64::max);
     SimulatedRow {
         object: key.object.clone(),
         counter: key.name,
         unit: key.unit,
         captured: key.captured,
-        today,
-        low: after().fold(f64::INFINITY, f64::min) * missed.min(1.0) * (1.0 - chance),
-        high: after().fold(f64::NEG_INFINITY, f64::max) * missed.max(1.0) * (1.0 + chance),
+        today: best.today[index],
+        low: low * (1.0 - margin(low)).max(0.0),
+        high: high * (1.0 + margin(high)),
+    }
+}
+
+/// What holds of any array and any guests, whatever the readings say: a deeper queue makes the
+/// commands of a device neither fewer nor longer under way between the virtual adapter and the
+/// completion, a shorter one neither more nor shorter. It is said of the one device whose depth
+/// moves, and not where several do.
+fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
+    /// Change of DQLEN that counts.
+    const MOVES: f64 = 0.02;
+    let depths: Vec<(String, bool)> = keys
+        .iter()
+        .zip(rows.iter())
+        .filter(|(key, _)| key.is(Counter::DeviceQDepth))
+        .filter_map(|(key, row)| {
+            let deeper = row.high > row.today * (1.0 + MOVES);
+            let shorter = row.low < row.today * (1.0 - MOVES);
+            (deeper != shorter).then(|| (key.object.clone(), deeper))
+        })
+        .collect();
+    let [(device, is_deeper)] = depths.as_slice() else { return };
+    for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
+        let Some(captured) = key.captured else { continue };
+        let (least, most) = (captured * (1.0 - key.chance), captured * (1.0 + key.chance));
+        if key.is(Counter::Commands) == *is_deeper && key.is_total() {
+            row.low = row.low.max(least);
+            row.high = row.high.max(row.low);
+        } else if key.is_total() {
+            row.high = row.high.min(most);
+            row.low = row.low.min(row.high);
+        }
     }
 }
 
@@ -157,10 +210,9 @@ fn verdict(main: &[&SimulatedRow]) -> Verdict {
     let moves = |row: &SimulatedRow| {
         row.low >= before(row) * (1.0 + NOTHING) || row.high <= before(row) * (1.0 - NOTHING)
     };
-    let is_narrow = width(rate) <= NARROW && width(latency) <= NARROW;
     match () {
         () if stays(rate) && stays(latency) => Verdict::GainsNothing,
-        () if is_narrow => Verdict::Identified,
+        () if width(rate) <= NARROW => Verdict::Identified,
         () if moves(rate) || moves(latency) => Verdict::Bounded,
         () => Verdict::CannotTell,
     }

@@ -104,6 +104,7 @@ impl ArrayCalibration {
         let seen = if is_regulated && jumps { Seen::Saturated } else { judge(&groups, &upper, above) };
         let [best, least, most] = slopes(seen, above, below);
         let curve = |slopes| curve(&groups, slopes);
+        let most = sagging(&curve(most));
         Self {
             devices,
             seen,
@@ -112,7 +113,7 @@ impl ArrayCalibration {
             davg_ms: [first.ms, last.ms],
             best: curve(best),
             least: curve(least),
-            most: curve(most),
+            most,
         }
     }
 }
@@ -246,6 +247,28 @@ fn curve(groups: &[Point], slopes: Slopes) -> Curve {
     }
     points.push(on(last, slopes.above, OUTSTANDING_MAX));
     points
+}
+
+/// As quick as latency may be between two points that were seen, if its line never gets flatter:
+/// on from the points before, or back from those behind.
+fn sagging(curve: &Curve) -> Curve {
+    /// How far apart points are, as a factor, for the line between them to be in doubt.
+    const APART: f64 = 1.5;
+    let slope = |from: (f64, f64), to: (f64, f64)| (to.1 - from.1) / (to.0 - from.0);
+    let mut out: Curve = Vec::new();
+    for (index, &point) in curve.iter().enumerate() {
+        out.push(point);
+        let (Some(&next), Some(&behind)) = (curve.get(index + 1), curve.get(index + 2)) else {
+            continue;
+        };
+        let middle = (point.0 * next.0).sqrt();
+        if next.0 >= APART * point.0 && middle >= point.0 + 1.0 && middle <= next.0 - 1.0 {
+            let back = next.1 - slope(next, behind).max(0.0) * (next.0 - middle);
+            let chord = point.1 + slope(point, next) * (middle - point.0);
+            out.push((middle, back.clamp(point.1.min(chord), chord)));
+        }
+    }
+    out
 }
 
 /// Groups in which latency does not fall: neighbours that do are pooled.

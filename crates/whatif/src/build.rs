@@ -22,6 +22,8 @@ const DSNRO_DEFAULT: u32 = 32;
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
 /// disks.
 const PER_DISK: f64 = 254.0 * 1.02;
+/// Part of what is outstanding on a device below which a guest is not what fills its queue.
+const MINOR: f64 = 0.2;
 /// The longest run, in seconds of virtual time.
 const RUN_MAX_S: f64 = 3600.0;
 
@@ -499,7 +501,10 @@ impl Plan<'_> {
                 let read = 100.0 * flow.read_share(level);
                 let size = bytes_of(flow.size_kib(level));
                 let demand = reading.demand.of(self.busiest() == Some((disk.device, disk.tenant)));
-                let load = load(disk.guest, cap, (rate, outstanding, duty), demand);
+                let guests = &self.calibrated[disk.device].guests;
+                let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
+                let is_minor = disk.guest.outstanding < MINOR * all;
+                let load = load(disk.guest, cap, (rate, outstanding, duty), (demand, is_minor));
                 let _ = writeln!(
                     out,
                     "\n[[workload]]\nvm = {}\ndisk = {}\nname = \"level{}\"\n{load}\n\
@@ -616,15 +621,17 @@ pub(crate) enum Assumed {
 }
 
 /// Threads, or a rate. `cap` is the driver's depth where the guest stands at it; `duty` the part of
-/// the time that bursts take.
+/// the time that bursts take; who is minor is not what fills the queue.
 fn load(
     guest: &GuestCalibration,
     cap: Option<u32>,
     (rate, outstanding, duty): (f64, f64, Option<f64>),
-    demand: Demand,
+    (demand, is_minor): (Demand, bool),
 ) -> String {
     /// Threads beyond a driver's depth that fill any other depth.
     const HUNGRY: u32 = 4;
+    /// Threads as a multiple of what is outstanding that are next to a rate of their own.
+    const MANY: f64 = 30.0;
     let (least_ms, most_ms) = guest.pause_ms;
     if let (Some(depth), Demand::Hungry) = (cap, demand) {
         return format!("threads = {}  # more than the driver's {depth}", depth * HUNGRY);
@@ -641,8 +648,11 @@ fn load(
         );
     }
     let is_open = guest.habit == Habit::Open && guest.throttled_at_iops.is_none();
+    let gavg_ms = 1000.0 * outstanding / rate;
     let pause_ms = match demand {
         _ if is_open => None,
+        // A rate of its own would not stay just what the queue lets through: very many threads do.
+        Demand::Rates if guest.is_pinned && !is_minor => Some(most_ms.unwrap_or(MANY * gavg_ms)),
         Demand::Rates => most_ms,
         _ => Some(least_ms),
     };

@@ -53,6 +53,8 @@ pub struct GuestCalibration {
     pub size_kib: f64,
     /// The share of reads, 0 to 1.
     pub read_share: f64,
+    /// Whether a full queue or a limit makes its rate, which then tells nothing of what it wants.
+    pub is_pinned: bool,
     /// The depth at which its driver stands: it may want more than is seen.
     pub capped_at: Option<u32>,
     /// The rate at which something in the host holds it while its device has free slots.
@@ -101,7 +103,7 @@ impl GuestCalibration {
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
         } else {
-            pause(flow, levels, regimes)
+            pause(flow, window, regimes)
         };
         let habit = match pause_ms {
             (least, _) if least >= LONG * gavg_ms => Habit::Open,
@@ -118,6 +120,7 @@ impl GuestCalibration {
             iops: flow.mean_rate(window),
             size_kib: flow.size_kib(window),
             read_share: flow.read_share(window),
+            is_pinned,
             capped_at,
             held_at_iops,
             throttled_at_iops,
@@ -148,20 +151,19 @@ fn unrest(samples: &[usize], value: impl Fn(usize) -> f64) -> f64 {
     mean(steps).sqrt()
 }
 
-/// How long its threads pause: the line of the commands outstanding over the rate, within levels
-/// of like load. Samples under another depth make it longer, if they lie on it.
-fn pause(flow: &Flow, levels: &[Vec<usize>], regimes: &[usize]) -> (f64, Option<f64>) {
-    let heaviest = levels.last().map_or(&[][..], Vec::as_slice);
-    let Some([mut low, mut high]) = slope(flow, levels) else { return (0.0, None) };
-    if is_same_load(flow, heaviest, regimes)
-        && let Some([least, most]) = slope(flow, &[[heaviest, regimes].concat()])
-        && least <= high
-        && most >= low
-    {
-        (low, high) = (low.max(least), high.min(most));
-    }
+/// How long its threads pause: the line of the commands outstanding over the rate, from sample to
+/// sample. Samples of the same load under another depth make it longer.
+fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>) {
+    let within = steps(flow, window).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+    let across = is_same_load(flow, window, regimes).then(|| between(flow, window, regimes));
+    let [low, high] = match across {
+        Some([low, high]) if low <= within[1] && high >= within[0] => {
+            [low.max(within[0]), high.min(within[1])]
+        }
+        _ => within,
+    };
     // More outstanding at a higher rate: threads come and go, or the rate is its own.
-    if high < 0.0 { (0.0, None) } else { (low.max(0.0), Some(high)) }
+    if high < 0.0 { (0.0, None) } else { (low.max(0.0), Some(high).filter(|high| high.is_finite())) }
 }
 
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.
@@ -173,33 +175,52 @@ fn is_same_load(flow: &Flow, window: &[usize], regimes: &[usize]) -> bool {
     regimes.len() >= 4 && one.max(other) <= MOVES * one.min(other)
 }
 
-/// Bounds of the pause, in milliseconds; `None` of too few samples.
-fn slope(flow: &Flow, levels: &[Vec<usize>]) -> Option<[f64; 2]> {
-    /// Samples beyond the levels' own that are enough to tell.
-    const SAMPLES: usize = 5;
-    /// Standard errors on each side.
-    const ERRORS: f64 = 3.0;
-    /// Of a rate of commands a second that is the least to differ by: what esxtop rounds to.
-    const ROUNDING: f64 = 1e-4;
+/// Standard errors on each side of a pause.
+const ERRORS: f64 = 3.0;
+/// Half of the last digit of a latency that esxtop prints, in seconds.
+const ROUNDING_S: f64 = 0.5e-5;
+
+/// Bounds of the pause from one sample to the next, in milliseconds; `None` of too few steps.
+fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
+    /// Steps that are enough to tell.
+    const STEPS: usize = 6;
+    /// The load changes where it is so much higher than before, as a factor.
+    const JUMPS: f64 = 1.3;
+    /// Steps share their samples: what that does to their error.
+    const SHARED: f64 = 1.5;
     let (mut xx, mut xy, mut yy, mut count) = (0.0, 0.0, 0.0, 0_usize);
-    for level in levels {
-        let busy: Vec<usize> = level.iter().copied().filter(|&s| flow.rate[s] > 0.0).collect();
-        let rate = flow.mean_rate(&busy);
-        let stands = mean(busy.iter().map(|&s| flow.outstanding(s)));
-        for &s in &busy {
-            let (x, y) = (flow.rate[s] - rate, flow.outstanding(s) - stands);
+    for pair in window.windows(2).filter(|pair| pair[1] == pair[0] + 1) {
+        let [before, after] = [pair[0], pair[1]].map(|s| (flow.rate[s], flow.outstanding(s)));
+        let (low, high) = (before.1.min(after.1), before.1.max(after.1));
+        if low > 0.0 && high <= JUMPS * low {
+            let (x, y) = (after.0 - before.0, after.1 - before.1);
             (xx, xy, yy) = (xx + x * x, xy + x * y, yy + y * y);
+            count += 1;
         }
-        count += busy.len().saturating_sub(1);
     }
-    let rate = levels.iter().flatten().map(|&s| flow.rate[s]).fold(0.0, f64::max);
-    if count < SAMPLES || xx <= (ROUNDING * rate).powi(2) * count as f64 {
+    if count < STEPS || xx <= 0.0 {
         return None;
     }
     let slope = xy / xx;
     let left_over = (yy - slope * xy).max(0.0) / (count - 1) as f64;
-    let error = ERRORS * (left_over / xx).sqrt();
+    let apart = (xx / count as f64).sqrt();
+    let error =
+        ERRORS * SHARED * (left_over / xx).sqrt() + ROUNDING_S * flow.mean_rate(window) / apart;
     Some([-slope - error, -slope + error].map(|seconds| 1000.0 * seconds))
+}
+
+/// Bounds of the pause between two depths, in milliseconds.
+fn between(flow: &Flow, window: &[usize], regimes: &[usize]) -> [f64; 2] {
+    let of = |samples: &[usize]| {
+        let middle = mean(samples.iter().map(|&s| flow.outstanding(s)));
+        let squares = samples.iter().map(|&s| (flow.outstanding(s) - middle).powi(2));
+        (flow.mean_rate(samples), middle, mean(squares) / samples.len().max(1) as f64)
+    };
+    let (one, other) = (of(window), of(regimes));
+    let apart = (one.0 - other.0).abs().max(1e-9);
+    let slope = (one.1 - other.1) / (one.0 - other.0 + f64::MIN_POSITIVE);
+    let error = ERRORS * (one.2 + other.2).sqrt() / apart + ROUNDING_S * (one.0 + other.0) / apart;
+    [-slope - error, -slope + error].map(|seconds| 1000.0 * seconds)
 }
 
 /// Whether a number of outstanding commands is that of a driver's depth.

@@ -50,6 +50,11 @@ impl Key {
         self.kind != Kind::Vm
     }
 
+    /// Whether it is one of the two by which a device is judged: its rate and its whole latency.
+    pub(crate) fn is_total(&self) -> bool {
+        self.is(Counter::Commands) || self.is(Counter::GuestLatency)
+    }
+
     /// Whether it is that counter of that device.
     pub(crate) fn is_of(&self, device: &Device, counter: Counter) -> bool {
         self.is_device() && self.object == device.name && self.counter == counter
@@ -77,7 +82,11 @@ pub(crate) fn keys(
                 continue;
             }
             let (object, simulated) = (device.name.clone(), build::device_name(device));
-            let chance = chance(&[&device.flow], counter, window);
+            let chance = if counter == Counter::DeviceQDepth {
+                deviation(window, |s| device.depth[s])
+            } else {
+                chance(&[&device.flow], counter, window)
+            };
             keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
         }
     }
@@ -98,16 +107,21 @@ pub(crate) fn keys(
 /// What chance does to the mean of a rate or a latency, from how it differs from sample to sample:
 /// two standard errors, as a part of it.
 fn chance(flows: &[&Flow], counter: Counter, window: &[usize]) -> f64 {
-    const MOST: f64 = 0.25;
     let rate = |s: usize| flows.iter().map(|flow| flow.rate[s]).sum::<f64>();
-    let value = |s: usize| match counter {
-        Counter::Commands => rate(s),
-        _ => 1000.0 * flows.iter().map(|flow| flow.outstanding(s)).sum::<f64>() / rate(s).max(1e-9),
-    };
+    let stands = |s: usize| flows.iter().map(|flow| flow.outstanding(s)).sum::<f64>();
+    match counter {
+        Counter::Commands => deviation(window, rate),
+        _ => deviation(window, |s| stands(s) / rate(s).max(1e-9)),
+    }
+    .min(0.25)
+}
+
+/// Two standard errors of a mean, as a part of it: levels and trends do not count.
+fn deviation(window: &[usize], value: impl Fn(usize) -> f64) -> f64 {
     let steps = window.windows(2).map(|pair| (value(pair[1]) - value(pair[0])).powi(2) / 2.0);
     let middle = mean(window.iter().map(|&s| value(s)));
     let error = (mean(steps) / window.len().max(1) as f64).sqrt();
-    if middle > 0.0 { (2.0 * error / middle).min(MOST) } else { 0.0 }
+    if middle > 0.0 { 2.0 * error / middle } else { 0.0 }
 }
 
 fn of_device(

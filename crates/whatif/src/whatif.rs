@@ -134,11 +134,12 @@ impl<'a> Model<'a> {
         let (settings, limits) = self.settings(&names)?;
         let keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let (plan, changed) = (self.plan(&[]), self.plan(&limits));
-        run::parse(&plan.scenario(BEST, &[]), &settings)?;
         if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
             return Ok(self.no_model(device));
         }
-        let readings = self.readings(settings.iter().any(|line| is_of_guest(line)));
+        run::parse(&plan.scenario(BEST, &[]), &settings)?;
+        let guests_change = settings.iter().any(|line| is_of_guest(line));
+        let readings = self.readings(guests_change);
         let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[String]| {
             let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
             let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
@@ -154,8 +155,10 @@ impl<'a> Model<'a> {
         let after = run(&changed, &scales, &settings)?;
         let runs: Vec<Run> =
             today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
+        let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
+        let is_of_depth = !guests_change && limits.is_empty();
         let (simulated, verdict, miss) =
-            answer::answer(&keys, &runs, &self.calibrated, &self.arrays, self.doubts());
+            answer::answer(&keys, &runs, calibration, is_of_depth, self.doubts());
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
 
@@ -369,7 +372,13 @@ fn guests(
     device.tenants.iter().map(of).collect()
 }
 
-/// The array behind a group of devices, from every interval of the recording in which it had load.
+/// How far the share of reads may be from the window's for an interval to tell of its array.
+const READS_APART: f64 = 0.15;
+/// How far the size of commands may be, as a factor.
+const SIZES_APART: f64 = 1.3;
+
+/// The array behind a group of devices, from every interval of the recording
+/// with load of like commands.
 fn array(
     group: &[usize],
     devices: &[Device],
@@ -394,11 +403,46 @@ fn array(
         (rate > 0.0).then(|| Point { outstanding, ms: time / rate, rate })
     };
     let is_busy = |s: &usize| own.iter().any(|(device, _)| !device.busy(&[*s]).is_empty());
-    let all = (0..devices[group[0]].flow.rate.len()).filter(is_busy);
-    let points: Vec<Point> = all.filter_map(point).filter(|point| point.ms > 0.0).collect();
+    // Reads and writes, small and large commands are not answered alike.
+    let mix = |s: &[usize]| {
+        let rate: f64 = own.iter().map(|(device, _)| device.flow.mean_rate(s)).sum();
+        let of = |value: &dyn Fn(&Device) -> f64| {
+            own.iter().map(|(d, _)| d.flow.mean_rate(s) * value(d)).sum::<f64>() / rate.max(1e-9)
+        };
+        (of(&|device| device.flow.read_share(s)), of(&|device| device.flow.size_kib(s)))
+    };
+    let (reads, size_kib) = mix(window);
+    let is_like = |s: &usize| {
+        let (own_reads, own_size_kib) = mix(&[*s]);
+        (own_reads - reads).abs() <= READS_APART
+            && own_size_kib.max(size_kib) <= SIZES_APART * own_size_kib.min(size_kib)
+    };
+    let all = (0..devices[group[0]].flow.rate.len()).filter(is_busy).filter(is_like);
+    let points = settled(all.filter_map(point).filter(|point| point.ms > 0.0).collect());
     let names = own.iter().map(|(device, _)| device.name.clone()).collect();
     let load: Vec<Point> = window.iter().filter_map(|&s| point(s)).collect();
     ArrayCalibration::of(names, &points, is_regulated(&load, interval_s))
+}
+
+/// Without the intervals in which the load changed: their means are of two loads, and no array
+/// answers like that. In time's order.
+fn settled(points: Vec<Point>) -> Vec<Point> {
+    /// By how much an interval may differ from one beside it, as a factor.
+    const LIKE: f64 = 1.3;
+    let is_like = |a: &Point, b: &Point| {
+        a.outstanding.max(b.outstanding) <= LIKE * a.outstanding.min(b.outstanding)
+    };
+    let beside = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| points.get(before));
+        before.into_iter().chain(points.get(index + 1))
+    };
+    let kept: Vec<Point> = points
+        .iter()
+        .enumerate()
+        .filter(|(index, point)| beside(*index).any(|other| is_like(point, other)))
+        .map(|(_, point)| *point)
+        .collect();
+    if 2 * kept.len() >= points.len() && !kept.is_empty() { kept } else { points }
 }
 
 /// Rate and DAVG of the commands that the array does not hold to a rate.

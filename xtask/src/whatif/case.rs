@@ -84,7 +84,20 @@ impl Case {
         let mut draw = Draw::new(self.load.0, self.seed);
         let sample_s = *draw.one(&[2, 2, 5]);
         let duration_s = sample_s * draw.whole(12, 30);
+        // Two of three recordings begin in a quiet hour.
+        let third = format!("\"{}s\"\n", duration_s / 3);
+        let (begin, quiet) = if self.seed.is_multiple_of(3) {
+            (String::new(), String::new())
+        } else {
+            let quiet = format!(
+                "[[workload]]\nvm = \"a\"\nname = \"quiet\"\nthreads = {}\nstop = {third}",
+                draw.whole(1, 8)
+            );
+            (format!("start = {third}"), quiet)
+        };
         let given = [
+            ("begin", begin),
+            ("quiet", quiet),
             ("third", (duration_s / 3).to_string()),
             ("two_thirds", (duration_s * 2 / 3).to_string()),
             ("half", (duration_s / sample_s / 2 * sample_s).to_string()),

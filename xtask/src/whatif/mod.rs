@@ -115,6 +115,9 @@ fn judge(case: &Case, asked: &Asked) -> Outcome {
         };
         let device = truth.find(Kind::Device, &row.object);
         let id = device.or_else(|| truth.find(Kind::Vm, &row.object)).expect("the same host");
+        if device.is_none() && counter == Counter::GuestLatency {
+            return None;
+        }
         let (truth, error) = figure(truth, id, counter, asked.window);
         let captured = row.captured.unwrap_or(0.0);
         let (today, low, high) = (row.today, row.low, row.high);

@@ -47,7 +47,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     fn is_identified(&self) -> bool {
         matches!(self.verdict, Verdict::GainsNothing | Verdict::Identified)
-            && self.judged.iter().take(2).all(|judged| judged.width() <= NARROW)
+            && self.judged.first().is_some_and(|rate| rate.width() <= NARROW)
     }
 }
 
@@ -99,8 +99,8 @@ impl Score {
     pub(crate) fn table(&self) -> String {
         let mut table = String::from(
             "| load, array | cases | IOPS in range | GAVG in range | VMs in range | identified, \
-             narrow | of them in range | bounded | cannot tell | no model | width IOPS |\n\
-             |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+             narrow | of them in range | GAVG narrow too | bounded | cannot tell | no model | width IOPS |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         );
         for place in 0..2 {
             let mut names: Vec<&str> = self.kinds.keys().map(|kind| kind[place]).collect();
@@ -127,13 +127,14 @@ fn row(name: &str, outcomes: &[&Outcome]) -> String {
         outcomes.iter().filter_map(|o| o.judged.first()).map(Judged::width).collect();
     widths.sort_by(f64::total_cmp);
     format!(
-        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         outcomes.len(),
         held(outcomes, &|judged| judged.is_device && judged.kind == "IOPS"),
         held(outcomes, &|judged| judged.is_device && judged.kind == "GAVG"),
         held(outcomes, &|judged| !judged.is_device),
         percent(share(outcomes.iter().map(|outcome| outcome.is_identified()))),
         held(&identified, &|_| true),
+        percent(share(identified.iter().map(|o| o.judged[1].width() <= NARROW))),
         of(Verdict::Bounded),
         of(Verdict::CannotTell),
         of(Verdict::NoModel),
