@@ -18,7 +18,7 @@ use crate::{
 
 /// Reads what the diagnosis looks at, and no more.
 pub(crate) fn read_needed(files: &[PathBuf]) -> Result<Capture> {
-    read(files, &ReadOptions { counters: diagnose::NEEDED.to_vec(), ..ReadOptions::default() })
+    read(files, &ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() })
 }
 
 /// Reads captures; a terminal is told how far it is when it takes long.

@@ -26,7 +26,7 @@ fn table(stack: &Stack) -> String {
     let head = format!("{:23}{:>9}{:>9}{:>9}{:>9}", "", "limit", "in use", "waiting", "ms");
     let mut out = format!("{}\n{}\n", styled(BOLD, &title), styled(DIM, &head));
     for level in &stack.levels {
-        let _ = writeln!(out, "{}", line(level, total, stack.guilty == Some(level.place)));
+        let _ = writeln!(out, "{}", line(level, total, stack.guilty == Some(level.kind)));
     }
     out
 }
@@ -35,7 +35,7 @@ fn line(level: &Level, total: f64, is_guilty: bool) -> String {
     let shown = |value: Option<f64>, print: fn(f64) -> String| value.map(print).unwrap_or_default();
     let figures = format!(
         "   {:20}{:>9}{:>9}{:>9}{:>9}",
-        level.place.title(),
+        level.kind.title(),
         shown(level.limit, whole),
         shown(level.in_use, count),
         shown(level.waiting, count),

@@ -1,5 +1,6 @@
 //! The nouns of the answer: cause, evidence, change, finding, verdict.
 
+use knobs::Effect;
 use serde::{Serialize, Serializer};
 
 use crate::{Profile, Simulated};
@@ -102,30 +103,6 @@ pub struct Party {
     pub waiting: f64,
 }
 
-/// When a change acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effect {
-    /// At once, while everything runs.
-    AtOnce,
-    /// After a reboot of the host.
-    HostReboot,
-    /// After a reboot of the guest.
-    GuestReboot,
-}
-
-impl Effect {
-    /// In words.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::AtOnce => "at once, no reboot",
-            Self::HostReboot => "after a reboot of the host",
-            Self::GuestReboot => "after a reboot of the guest",
-        }
-    }
-}
-
 /// Something to do, with the lines to type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
@@ -138,6 +115,7 @@ pub struct Change {
     /// For the guest.
     pub guest: Vec<String>,
     /// When it acts.
+    #[serde(serialize_with = "key_of")]
     pub effect: Effect,
     /// What may go wrong.
     pub risk: String,
@@ -146,6 +124,10 @@ pub struct Change {
     /// What a simulation says of it, once one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+}
+
+fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(effect.key())
 }
 
 /// One thing that is wrong.
@@ -161,6 +143,9 @@ pub struct Finding {
     pub window: Window,
     /// Mean commands that stand there instead of being served: what it costs, by Little's law.
     pub standing: f64,
+    /// The limit that commands meet there, in commands, where there is one and it shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
     /// The numbers.
     pub evidence: Vec<Evidence>,
     /// How sure, from 0 to 1.

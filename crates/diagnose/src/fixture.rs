@@ -3,7 +3,7 @@
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
 
-use crate::{Cause, Facts, Finding, Thresholds, Verdict, diagnose};
+use crate::{Cause, Facts, Finding, Host, Thresholds, Verdict, diagnose, rules::Case};
 
 /// A value for each sample.
 type Series<T> = Box<dyn Fn(usize) -> T>;
@@ -129,7 +129,26 @@ impl Bench {
         let findings = self.diagnose(&Thresholds::default(), facts).findings;
         let causes: Vec<_> = findings.iter().map(|finding| finding.cause.key()).collect();
         let found = findings.into_iter().find(|finding| finding.cause == cause);
-        found.unwrap_or_else(|| panic!("no {} in {causes:?}", cause.key()))
+        let found = found.unwrap_or_else(|| panic!("no {} in {causes:?}", cause.key()));
+        assert_eq!(self.by_its_rule(cause, facts).as_ref(), Some(&found), "it reads more");
+        found
+    }
+
+    /// The first finding of a rule that is shown only the counters that it says it reads.
+    fn by_its_rule(&self, cause: Cause, facts: &Facts) -> Option<Finding> {
+        let (all, rule) = (self.recording(), cause.rule());
+        let mut shown = Recording::new(all.host.clone());
+        shown.times_ms.clone_from(&all.times_ms);
+        all.entities().iter().for_each(|entity| _ = shown.add_entity(entity.clone()));
+        let is_read = |counter| rule.reads.iter().any(|group| group.contains(&counter));
+        for (id, counter, values) in all.columns().filter(|column| is_read(column.1)) {
+            shown.set_column(id, counter, values.to_vec());
+        }
+        let thresholds = Thresholds::default();
+        let host = Host::observe(&shown, &thresholds);
+        let mut findings = (rule.find)(&Case { host: &host, facts });
+        findings.sort_by(|a, b| b.standing.total_cmp(&a.standing));
+        findings.into_iter().next()
     }
 
     pub(crate) fn recording(&self) -> Recording {

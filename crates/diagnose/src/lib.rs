@@ -11,7 +11,6 @@
 mod changes;
 mod compare;
 mod comparison;
-mod drivers;
 mod facts;
 mod finding;
 #[cfg(test)]
@@ -36,10 +35,10 @@ pub use comparison::{
 };
 pub use facts::{DeviceFacts, Facts, PathFacts};
 pub use finding::{
-    Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
+    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
-pub use needed::NEEDED;
+pub use needed::needed;
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use rules::number;
@@ -48,6 +47,7 @@ pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Threshol
 pub use verdict::diagnose;
 
 pub(crate) use observe::{
-    Adapter, Column, Device, Flow, FullQueue, Host, Motion, Path, Spell, Vdisk, World,
-    halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile, unrest_percent,
+    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, Spell, Vdisk,
+    World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
+    unrest_percent,
 };

@@ -2,33 +2,20 @@
 
 use counters::Counter;
 
-/// The counters that are looked at, here, by what-if and by the reports. A capture that is read to
-/// be diagnosed needs no others.
-pub const NEEDED: &[Counter] = &[
-    Counter::AdapterQDepth,
-    Counter::DeviceQDepth,
-    Counter::ActiveCommands,
-    Counter::QueuedCommands,
-    Counter::Commands,
-    Counter::Reads,
-    Counter::Writes,
-    Counter::MbRead,
-    Counter::MbWritten,
-    Counter::Conflicts,
-    Counter::DriverLatency,
-    Counter::KernelLatency,
-    Counter::GuestLatency,
-    Counter::QueueLatency,
-    Counter::FailedCommands,
-    Counter::Aborts,
-    Counter::Resets,
-    Counter::SplitCommands,
-    Counter::SplitCopies,
-    Counter::VdiskReadLatency,
-    Counter::VdiskWriteLatency,
-    Counter::GuestWait,
-    Counter::ArrayLatency,
-    Counter::MeanActive,
-    Counter::MeanQueued,
-    Counter::MeanGuestQueued,
-];
+use crate::Cause;
+
+/// What the comparison, what-if and the reports look at beside the rules: the mix of reads and
+/// writes, and kavg's own means of ACTV and QUED.
+const REPORTED: &[Counter] =
+    &[Counter::Reads, Counter::Writes, Counter::MeanActive, Counter::MeanQueued];
+
+/// The counters that are looked at, in the order of their table: those of every rule, and those of
+/// the reports. A capture that is read to be diagnosed needs no others.
+#[must_use]
+pub fn needed() -> Vec<Counter> {
+    let of_rules = Cause::ALL.iter().flat_map(|cause| cause.rule().reads.iter().copied());
+    let mut needed: Vec<Counter> = of_rules.chain([REPORTED]).flatten().copied().collect();
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+}

@@ -1,8 +1,10 @@
 //! The published cases and the quiet hosts, as whole verdicts.
 
-use counters::Counter;
+use counters::{Counter, EntityId, Recording};
 
-use crate::{Cause, Facts, Outcome, Profile, Thresholds, Verdict, fixture::Bench, render_text};
+use crate::{
+    Cause, Facts, Outcome, Profile, Thresholds, Verdict, diagnose, fixture::Bench, render_text,
+};
 
 fn judged(bench: &Bench) -> Verdict {
     bench.diagnose(&Thresholds::default(), &Facts::default())
@@ -115,4 +117,45 @@ fn the_classic_profile_minds_a_short_wait_only_for_its_part_of_the_latency() {
 fn a_verdict_is_json() {
     let text = serde_json::to_string_pretty(&judged(&s0_run_a())).unwrap();
     insta::assert_snapshot!(text);
+}
+
+/// A recording of which one sample in twenty is garbage: the whole sample, or one cell here and
+/// one there.
+fn littered(mut recording: Recording, scattered: bool) -> Recording {
+    const GARBAGE: [f64; 6] = [
+        -1.0,
+        4_294_967_294.0,
+        4_294_967_295.0,
+        4_294_967_296.0,
+        18_446_744_073_709_551_615.0,
+        1e9,
+    ];
+    let columns: Vec<(EntityId, Counter, Vec<f64>)> =
+        recording.columns().map(|(id, counter, values)| (id, counter, values.to_vec())).collect();
+    for (index, (id, counter, mut values)) in columns.into_iter().enumerate() {
+        let first = if scattered { index * 7 % 20 } else { 11 };
+        for (turn, sample) in (first..values.len()).step_by(20).enumerate() {
+            values[sample] = GARBAGE[(index + turn) % GARBAGE.len()];
+        }
+        recording.set_column(id, counter, values);
+    }
+    recording
+}
+
+#[test]
+fn garbage_in_a_twentieth_of_the_samples_changes_no_verdict() {
+    let mut quiet = Bench::new(40);
+    quiet.device("naa.1", 64).vm("a").iops_when(|s| 500.0 + 40.0 * (s % 5) as f64).davg(0.5);
+    let mut slow = Bench::new(40);
+    slow.device("naa.1", 64).vm("a").iops_when(|s| 500.0 + 40.0 * (s % 5) as f64).davg(45.0);
+    let mut held = Bench::new(40);
+    held.device("naa.1", 64).vm("a").iops(1_000.0).davg(0.5).kavg(31.0);
+    for bench in [quiet, slow, held, s0_run_a(), Bench::noisy_neighbour()] {
+        let expected = causes(&judged(&bench));
+        for scattered in [false, true] {
+            let recording = littered(bench.recording(), scattered);
+            let verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
+            assert_eq!(causes(&verdict), expected, "{}", verdict.headline);
+        }
+    }
 }

@@ -3,9 +3,9 @@
 use counters::Recording;
 
 use crate::{
-    Cause, Device, Evidence, Facts, Finding, Flow, Host, Outcome, Profile, ProfileChoice,
-    Thresholds, Verdict, Window, largest,
-    rules::{Case, RULES, number},
+    Device, Evidence, Facts, Finding, Flow, Host, Outcome, Profile, ProfileChoice, Thresholds,
+    Verdict, Window, largest,
+    rules::{self, Case, number},
 };
 
 /// Judges a recording: what is wrong, or that nothing is.
@@ -17,8 +17,7 @@ use crate::{
 pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
     let host = Host::observe(recording, thresholds);
     let case = Case { host: &host, facts };
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&case)).collect();
-    findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
+    let findings = rules::find_all(&case);
     let outcome = outcome(&host, &findings);
     Verdict {
         host: host.name.into(),
@@ -29,21 +28,6 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
         evidence: evidence(&host),
         profiles: host.busy_devices().map(|device| choice(device, thresholds)).collect(),
         missing: missing(&host),
-    }
-}
-
-/// From which confidence on aborts are a fault rather than the end of something.
-pub(crate) const SURE_FAULT: f64 = 0.8;
-
-/// Faults first, then what costs time, then what is the next limit once that is gone.
-const fn rank(finding: &Finding) -> u8 {
-    match finding.cause {
-        Cause::Silence | Cause::PathDown => 0,
-        Cause::Aborts if finding.confidence >= SURE_FAULT => 0,
-        Cause::Aborts => 2,
-        Cause::VirtualDiskCap | Cause::VirtualAdapterCap => 2,
-        Cause::Splitting => 3,
-        _ => 1,
     }
 }
 

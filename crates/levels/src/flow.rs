@@ -23,6 +23,17 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
+    /// The counters that it reads.
+    pub const COUNTERS: &'static [Counter] = &[
+        Counter::Commands,
+        Counter::MbRead,
+        Counter::MbWritten,
+        Counter::DriverLatency,
+        Counter::KernelLatency,
+        Counter::GuestLatency,
+        Counter::QueueLatency,
+    ];
+
     /// The columns of an object.
     #[must_use]
     pub fn of(recording: &'a Recording, id: EntityId) -> Self {
@@ -44,10 +55,27 @@ impl<'a> Flow<'a> {
         self.commands.or_zero(sample)
     }
 
+    /// Whether the sample has a rate, and a latency where the row has any. What it lacks makes it
+    /// no sample of no load.
+    #[must_use]
+    pub fn is_measured(&self, sample: usize) -> bool {
+        let has_latency = self.davg.is_there() || self.gavg.is_there();
+        self.commands.at(sample).is_some() && (!has_latency || self.measured_davg(sample).is_some())
+    }
+
+    /// DAVG, or GAVG less KAVG; where there is neither (NFS [ELA]), GAVG.
+    fn measured_davg(&self, sample: usize) -> Option<f64> {
+        let less_kavg = || {
+            let kavg = if self.kavg.is_there() { self.kavg.at(sample)? } else { 0.0 };
+            Some((self.gavg.at(sample)? - kavg).max(0.0))
+        };
+        self.davg.at(sample).or_else(less_kavg)
+    }
+
     /// DAVG; where there is none (NFS [ELA]), GAVG.
     #[must_use]
     pub fn davg(&self, sample: usize) -> f64 {
-        self.davg.at(sample).unwrap_or_else(|| self.gavg.or_zero(sample))
+        self.measured_davg(sample).unwrap_or(0.0)
     }
 
     /// KAVG; 0 where there is none.
@@ -59,20 +87,27 @@ impl<'a> Flow<'a> {
     /// GAVG, or what it is the sum of.
     #[must_use]
     pub fn gavg(&self, sample: usize) -> f64 {
-        let sum = || self.davg.or_zero(sample) + self.kavg.or_zero(sample);
-        self.gavg.at(sample).unwrap_or_else(sum)
+        self.gavg.at(sample).unwrap_or_else(|| self.davg(sample) + self.kavg(sample))
     }
 
     /// QAVG; where there is none, KAVG, which is next to always the same [QAVG].
     #[must_use]
     pub fn qavg(&self, sample: usize) -> f64 {
-        self.qavg.at(sample).unwrap_or_else(|| self.kavg.or_zero(sample))
+        self.credible_qavg(sample).unwrap_or_else(|| self.kavg(sample))
     }
 
     /// QAVG alone: at a path or an adapter, KAVG holds the device queue's wait too [CAP-A].
     #[must_use]
     pub fn own_wait_ms(&self, sample: usize) -> f64 {
-        self.qavg.or_zero(sample)
+        self.credible_qavg(sample).unwrap_or(0.0)
+    }
+
+    /// QAVG, unless it is more than the KAVG that it is a part of: each is rounded on its own
+    /// [CAP-A].
+    fn credible_qavg(&self, sample: usize) -> Option<f64> {
+        const ROUNDED_MS: f64 = 0.011;
+        let most = self.kavg.at(sample).map_or(f64::INFINITY, |kavg| kavg + ROUNDED_MS);
+        self.qavg.at(sample).filter(|qavg| *qavg <= most)
     }
 
     /// Mean commands between the virtual adapter and the completion: what ACTV + QUED samples.

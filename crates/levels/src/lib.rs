@@ -6,10 +6,12 @@
 //! are none (`series`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
 
 mod flow;
+mod level;
 mod series;
 mod vdisk;
 
 pub use flow::{Flow, little};
+pub use level::LevelKind;
 pub use series::{
     Column, is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
 };

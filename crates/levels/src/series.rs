@@ -4,21 +4,52 @@ use counters::{Counter, EntityId, Recording};
 
 /// The column of a counter; empty where the source does not have it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Column<'a>(&'a [f64]);
+pub struct Column<'a> {
+    values: &'a [f64],
+    /// What its counter never comes to.
+    absurd: f64,
+}
+
+/// From where on a value was not measured: a counter of 32 or 64 bits that wrapped prints numbers
+/// beside 2^32 or 2^64, divided by the interval or not. What kavg counts itself is what it is.
+fn absurd(counter: Counter) -> f64 {
+    const NONE: f64 = 1e15;
+    let info = counter.info();
+    match (counter, info.unit) {
+        _ if !info.in_esxtop => NONE,
+        // The deepest queue is a protocol endpoint's 4,096 [LAMW]; NFS may have 65,536 outstanding
+        // on all its volumes [LAMW].
+        (
+            Counter::AdapterQDepth
+            | Counter::DeviceQDepth
+            | Counter::WorldQDepth
+            | Counter::ActiveCommands
+            | Counter::QueuedCommands,
+            _,
+        ) => 65_535.0,
+        // More than any device completes, and than can be refused, aborted or split of it.
+        (_, "1/s") => 4e6,
+        (_, "MiB/s") => 1e6,
+        // Half an hour: guests give up after 3 minutes and the host's timer after 140 s
+        // (reference, section 12). 2^31 microseconds are 36 minutes.
+        (_, "ms") => 1.8e6,
+        _ => NONE,
+    }
+}
 
 impl<'a> Column<'a> {
     /// The column of a counter of an object.
     #[must_use]
     pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
-        Self(recording.series(entity, counter).unwrap_or_default())
+        let values = recording.series(entity, counter).unwrap_or_default();
+        Self { values, absurd: absurd(counter) }
     }
 
     /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
-    /// no counter of a host comes near.
+    /// its counter never comes to.
     #[must_use]
     pub fn at(self, sample: usize) -> Option<f64> {
-        const ABSURD: f64 = 1e15;
-        self.0.get(sample).copied().filter(|value| (0.0..ABSURD).contains(value))
+        self.values.get(sample).copied().filter(|value| (0.0..self.absurd).contains(value))
     }
 
     /// One value, and 0 for none.
@@ -30,12 +61,12 @@ impl<'a> Column<'a> {
     /// Whether the source has the counter.
     #[must_use]
     pub const fn is_there(self) -> bool {
-        !self.0.is_empty()
+        !self.values.is_empty()
     }
 
     /// All its values.
     pub fn every(self) -> impl Iterator<Item = f64> + 'a {
-        (0..self.0.len()).filter_map(move |sample| self.at(sample))
+        (0..self.values.len()).filter_map(move |sample| self.at(sample))
     }
 
     /// The values at those samples that have one.
@@ -139,7 +170,42 @@ mod tests {
 
     #[test]
     fn sentinels_and_holes_are_no_values() {
-        let column = Column(&[1.0, -3.0, f64::NAN, f64::INFINITY, 2.0]);
+        let column = column(&[1.0, -3.0, f64::NAN, f64::INFINITY, 2.0], Counter::Resets);
         assert_eq!(column.over(&[0, 1, 2, 3, 4, 5]).collect::<Vec<_>>(), [1.0, 2.0]);
+    }
+
+    fn column(values: &[f64], counter: Counter) -> Column<'_> {
+        Column { values, absurd: absurd(counter) }
+    }
+
+    #[test]
+    fn wrapped_and_impossible_values_are_none_in_every_counter_of_esxtop() {
+        let wrapped = [2_f64.powi(32), 2_f64.powi(64)];
+        let garbage: Vec<f64> = wrapped
+            .into_iter()
+            .flat_map(|most| [most - 2.0, most - 1.0, most, most + 1.0, most / 5.0, most / 60.0])
+            .chain([-1.0, -3.0, 1e9])
+            .collect();
+        let judged = [
+            Counter::Commands,
+            Counter::Resets,
+            Counter::Aborts,
+            Counter::Conflicts,
+            Counter::SplitCopies,
+            Counter::MbRead,
+            Counter::DriverLatency,
+            Counter::QueueLatency,
+            Counter::VdiskReadLatency,
+            Counter::DeviceQDepth,
+            Counter::AdapterQDepth,
+            Counter::QueuedCommands,
+        ];
+        for counter in judged {
+            let most: Vec<f64> = column(&garbage, counter).every().collect();
+            assert_eq!(most, [], "{counter:?}");
+        }
+        assert_eq!(column(&[4_096.0], Counter::DeviceQDepth).at(0), Some(4_096.0));
+        assert_eq!(column(&[22_263.0], Counter::QueueLatency).at(0), Some(22_263.0));
+        assert_eq!(column(&[2_000_000.0], Counter::Commands).at(0), Some(2_000_000.0));
     }
 }

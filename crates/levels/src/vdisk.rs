@@ -30,6 +30,17 @@ pub struct Vdisk<'a> {
 }
 
 impl<'a> Vdisk<'a> {
+    /// The counters that it reads.
+    pub const COUNTERS: &'static [Counter] = &[
+        Counter::Commands,
+        Counter::Reads,
+        Counter::Writes,
+        Counter::VdiskReadLatency,
+        Counter::VdiskWriteLatency,
+        Counter::GuestWait,
+        Counter::MeanGuestQueued,
+    ];
+
     /// The columns of a virtual disk.
     #[must_use]
     pub fn of(recording: &'a Recording, id: EntityId) -> Self {
@@ -70,6 +81,15 @@ impl<'a> Vdisk<'a> {
             little(rate.or_zero(sample), latency.or_zero(sample))
         };
         self.directions.iter().map(of).sum()
+    }
+
+    /// The least that [`Vdisk::outstanding`] may be: esxtop rounds latencies to hundredths of a
+    /// millisecond [CAP-A], and the virtual adapter takes about as much itself; of many quick
+    /// commands that makes a few.
+    #[must_use]
+    pub fn least_outstanding(&self, sample: usize) -> f64 {
+        const INEXACT_MS: f64 = 0.015;
+        self.outstanding(sample) - little(self.rate(sample), INEXACT_MS)
     }
 
     /// Mean latency at the virtual adapter in one sample.

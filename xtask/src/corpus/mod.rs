@@ -124,7 +124,7 @@ pub(crate) fn through_esxtop(recording: &Recording) -> Recording {
     let mut text = Vec::new();
     write_esxtop(recording, &mut text).expect("memory takes it");
     let inputs = vec![Input::from_bytes("corpus", text)];
-    let options = ReadOptions { counters: diagnose::NEEDED.to_vec(), ..ReadOptions::default() };
+    let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
     let capture = read_inputs(inputs, &options, &mut |_, _| {});
     capture.expect("what is written can be read").recordings.swap_remove(0)
 }

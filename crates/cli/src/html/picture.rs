@@ -4,10 +4,11 @@
 //! large as anywhere else. The gauge of a box shows who is in (up to the limit) and, behind the
 //! limit, who waits.
 
+use levels::LevelKind;
 use maud::{Markup, html};
 
 use super::{
-    stack::{Level, Place, Stack},
+    stack::{Level, Stack},
     words::{number, span},
 };
 use crate::text::fit;
@@ -48,18 +49,18 @@ pub(super) fn render(stack: &Stack) -> Markup {
     }
 }
 
-fn level_box(level: &Level, y: usize, guilty: Option<Place>, total: f64) -> Markup {
-    let is_guilty = guilty == Some(level.place);
+fn level_box(level: &Level, y: usize, guilty: Option<LevelKind>, total: f64) -> Markup {
+    let is_guilty = guilty == Some(level.kind);
     let numbers = [level.limit, level.in_use, level.waiting, level.ms];
     let share = level.ms.filter(|_| total > 0.0).map(|ms| 100.0 * ms / total);
     html! {
         svg.level.guilty[is_guilty] y=(y) width="100%" height=(BOX + GAP) {
             rect.box x="1" y="1" width="99.7%" height=(BOX - 2) rx="8" {}
-            @if level.place != Place::Array {
+            @if level.kind != LevelKind::Array {
                 path.flow d=(format!("M28 {BOX} v{} m-4 -5 l4 5 l4 -5", GAP - 2)) {}
             }
             svg width="55%" height=(BOX) {
-                text.title x="14" y="21" { (level.place.title()) }
+                text.title x="14" y="21" { (level.kind.title()) }
                 text.whose x="14" y="38" { (fit(&level.whose, NAME)) }
             }
             (marks(&level.findings))

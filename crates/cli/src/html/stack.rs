@@ -7,8 +7,8 @@
 //! less that of its paths, and what KAVG has beyond QAVG is the world's [CAP-A].
 
 use counters::{Counter, EntityId, Kind, Recording};
-use diagnose::{Cause, Finding, Verdict, Window};
-use levels::{Column, Flow};
+use diagnose::{Finding, Verdict, Window};
+use levels::{Column, Flow, LevelKind};
 
 use super::{
     Host,
@@ -16,28 +16,9 @@ use super::{
     words::number,
 };
 
-/// The levels, in the order in which an I/O meets them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Inside the guest, in front of the virtual adapter.
-    Guest,
-    /// The virtual SCSI adapter.
-    VirtualAdapter,
-    /// The world of a VM on the device.
-    World,
-    /// The device queue, or an NFS volume.
-    Device,
-    /// The paths.
-    Path,
-    /// The host adapters.
-    Adapter,
-    /// All that is below the host.
-    Array,
-}
-
 /// A level and its numbers; what the source does not have is none.
 pub(crate) struct Level {
-    pub(crate) place: Place,
+    pub(crate) kind: LevelKind,
     /// Whose queue it is.
     pub(crate) whose: String,
     pub(crate) limit: Option<f64>,
@@ -55,40 +36,7 @@ pub(crate) struct Stack {
     pub(crate) window: Window,
     pub(crate) levels: Vec<Level>,
     /// The level that the worst finding blames.
-    pub(crate) guilty: Option<Place>,
-}
-
-impl Place {
-    pub(crate) const fn title(self) -> &'static str {
-        match self {
-            Self::Guest => "Guest queue",
-            Self::VirtualAdapter => "Virtual SCSI adapter",
-            Self::World => "World",
-            Self::Device => "Device queue",
-            Self::Path => "Path",
-            Self::Adapter => "Host adapter",
-            Self::Array => "Array, fabric, QoS",
-        }
-    }
-
-    /// The level that a finding blames.
-    const fn of(cause: Cause) -> Self {
-        match cause {
-            Cause::VirtualDiskCap => Self::Guest,
-            Cause::VirtualAdapterCap => Self::VirtualAdapter,
-            Cause::NoisyNeighbour | Cause::IopsLimit => Self::World,
-            Cause::Dsnro | Cause::DeviceDepth | Cause::AdaptiveThrottling | Cause::Sioc => {
-                Self::Device
-            }
-            Cause::PathDown => Self::Path,
-            Cause::AdapterQueue | Cause::Splitting => Self::Adapter,
-            Cause::Silence
-            | Cause::Aborts
-            | Cause::ReservationConflicts
-            | Cause::ArrayQos
-            | Cause::ArraySlow => Self::Array,
-        }
-    }
+    pub(crate) guilty: Option<LevelKind>,
 }
 
 impl Stack {
@@ -116,10 +64,10 @@ impl Stack {
         let mut levels = View { recording, device, flow, samples }.levels(worst);
         let named = verdict.findings.iter().enumerate();
         for (index, finding) in named.filter(|(_, finding)| device_of(finding) == Some(device)) {
-            let blamed = levels.iter_mut().find(|level| level.place == Place::of(finding.cause));
+            let blamed = levels.iter_mut().find(|level| level.kind == finding.cause.level());
             blamed.into_iter().for_each(|level| level.findings.push(index + 1));
         }
-        let guilty = worst.map(|finding| Place::of(finding.cause));
+        let guilty = worst.map(|finding| finding.cause.level());
         Some(Self { device: recording.entity(device).name.clone(), window, levels, guilty })
     }
 }
@@ -147,7 +95,8 @@ impl<'a> View<'a> {
         levels
     }
 
-    /// What is above the VMkernel: the guest's own queue, and the virtual adapter's ring.
+    /// What is above the VMkernel: the guest's own queue, and the virtual disks, or their adapter
+    /// where that is blamed.
     fn guest(&self, worst: Option<&Finding>) -> [Level; 2] {
         let disks = self.disks(worst);
         let sum = |of: &dyn Fn(&Disk<'a>, usize) -> f64| {
@@ -163,14 +112,16 @@ impl<'a> View<'a> {
         let guest = Level {
             waiting: known.then_some(queued),
             ms: (known && rate > 0.0).then(|| sum(&waited) / rate),
-            ..Level::new(Place::Guest, if known { "in the VMs" } else { "not seen by esxtop" })
+            ..Level::new(LevelKind::Guest, if known { "in the VMs" } else { "not seen by esxtop" })
         };
-        let adapter = Level {
+        let blamed = worst.map(|finding| finding.cause.level());
+        let kind = blamed.filter(|level| *level == LevelKind::VirtualAdapter);
+        let disk = Level {
             limit,
             in_use: (rate > 0.0).then_some(outstanding),
-            ..Level::new(Place::VirtualAdapter, some_of(&names, "virtual disk"))
+            ..Level::new(kind.unwrap_or(LevelKind::VirtualDisk), some_of(&names, "virtual disk"))
         };
-        [guest, adapter]
+        [guest, disk]
     }
 
     /// The virtual disks on the device; those that the finding is about alone, if it is about such.
@@ -197,7 +148,7 @@ impl<'a> View<'a> {
             in_use: Some(slots(most)),
             waiting: Some(most.mean(&self.samples, Flow::waiting)),
             ms: Some(self.per_command(beyond).max(0.0)),
-            ..Level::new(Place::World, whose)
+            ..Level::new(LevelKind::World, whose)
         })
     }
 
@@ -216,7 +167,7 @@ impl<'a> View<'a> {
             in_use: Some(mean(&self.samples, |sample| self.flow.in_flight(sample))),
             waiting: Some(wait_ms * self.flow.mean_rate(&self.samples) / 1000.0),
             ms: Some(wait_ms),
-            ..Level::new(Place::Device, whose)
+            ..Level::new(LevelKind::Device, whose)
         }
     }
 
@@ -236,7 +187,7 @@ impl<'a> View<'a> {
                 in_use: Some(self.sum(&paths, Flow::in_flight)),
                 waiting: Some(self.sum(&paths, own_waiting)),
                 ms: adapters.is_empty().then_some(wait_ms),
-                ..Level::new(Place::Path, names(&paths, "path"))
+                ..Level::new(LevelKind::Path, names(&paths, "path"))
             });
         }
         let flows: Vec<_> = adapters.iter().map(|&id| Flow::of(recording, id)).collect();
@@ -249,7 +200,7 @@ impl<'a> View<'a> {
                 in_use: Some(self.sum(&flows, Flow::in_flight)),
                 waiting: Some(self.sum(&flows, own_waiting)),
                 ms: Some(wait_ms),
-                ..Level::new(Place::Adapter, names(&flows, "adapter"))
+                ..Level::new(LevelKind::Adapter, names(&flows, "adapter"))
             });
         }
         levels
@@ -269,7 +220,7 @@ impl<'a> View<'a> {
         Level {
             in_use: Some(mean(&self.samples, |sample| self.flow.in_flight(sample))),
             ms: Some(self.per_command(|sample| self.flow.davg(sample))),
-            ..Level::new(Place::Array, "below the host: DAVG")
+            ..Level::new(LevelKind::Array, "below the host: DAVG")
         }
     }
 
@@ -279,7 +230,7 @@ impl<'a> View<'a> {
         Level {
             in_use: Some(mean(&self.samples, |sample| self.flow.outstanding(sample))),
             ms: Some(self.per_command(|sample| self.flow.gavg(sample))),
-            ..Level::new(Place::Array, format!("{name}, NFS: GAVG alone"))
+            ..Level::new(LevelKind::Array, format!("{name}, NFS: GAVG alone"))
         }
     }
 
@@ -299,8 +250,8 @@ fn own_waiting(flow: &Flow<'_>, sample: usize) -> f64 {
 
 /// The depth that a finding about a virtual disk or adapter states.
 fn limit_of_disk(finding: &Finding) -> Option<f64> {
-    let is_limit = |evidence: &&diagnose::Evidence| evidence.label == "its limit";
-    finding.evidence.iter().find(is_limit).map(|evidence| evidence.value)
+    let is_above = finding.cause.level() <= LevelKind::VirtualAdapter;
+    finding.limit.filter(|_| is_above)
 }
 
 fn names(flows: &[Flow<'_>], noun: &str) -> String {
@@ -318,9 +269,9 @@ fn some_of(names: &[&str], noun: &str) -> String {
 
 impl Level {
     /// A level without a number.
-    fn new(place: Place, whose: impl Into<String>) -> Self {
+    fn new(kind: LevelKind, whose: impl Into<String>) -> Self {
         Self {
-            place,
+            kind,
             whose: whose.into(),
             limit: None,
             in_use: None,

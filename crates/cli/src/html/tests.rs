@@ -2,8 +2,8 @@
 
 use counters::{Controller, Counter as C, Entity, EntityId, Kind, Recording};
 use diagnose::{
-    Cause, Change, Effect, Evidence, Facts, Finding, Outcome, Party, Profile, ProfileChoice,
-    Simulated, SimulatedRow, Thresholds, Verdict, Window, diagnose,
+    Cause, Change, Evidence, Facts, Finding, Outcome, Party, Profile, ProfileChoice, Simulated,
+    SimulatedRow, Thresholds, Verdict, Window, diagnose,
 };
 
 use super::{Host, Page, body, charts::Charts, write};
@@ -127,6 +127,7 @@ fn verdict() -> Verdict {
             sentence: "Two VMs compete on `naa.6001`.".into(),
             window,
             standing: 32.0,
+            limit: Some(32.0),
             evidence: vec![Evidence { label: "DQLEN".into(), value: 32.0, unit: "" }],
             confidence: 0.95,
             raise_confidence: vec!["the output of `esxcli`".into()],
@@ -152,7 +153,7 @@ fn change() -> Change {
         esxcli: vec!["esxcli storage core device set -d naa.6001 -O 64".into()],
         powercli: vec!["$esxcli.storage.core.device.set.Invoke(@{device='naa.6001'})".into()],
         guest: vec!["a line for the guest".into()],
-        effect: Effect::AtOnce,
+        effect: knobs::Effect::AtOnce,
         risk: "VMs take more from each other.".into(),
         undo: "esxcli storage core device set -d naa.6001 -O 32".into(),
         simulated: Some(simulated()),
@@ -274,7 +275,7 @@ fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
     let finding = &mut verdict.findings[0];
     finding.cause = Cause::VirtualDiskCap;
     finding.at = "web01:scsi0:0".into();
-    finding.evidence = vec![Evidence { label: "its limit".into(), value: 64.0, unit: "" }];
+    finding.limit = Some(64.0);
     let (file, body) = written(&page(&recording, &verdict));
     let data = data(&file);
     let host = &data["hosts"][0];
@@ -282,8 +283,8 @@ fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
     let kinds = [0, 1].map(|object| host["objects"][object]["kind"].as_str().unwrap());
     assert_eq!(kinds, ["virtual disk", "device"]);
     assert_eq!(host["objects"][1]["windows"][0][2], 1);
-    let (_, adapter) = body.split_once("Virtual SCSI adapter").unwrap();
-    assert!(adapter.split_once("World").unwrap().0.contains(">64<"), "{adapter}");
+    let (_, adapter) = body.split_once(">virtual disk<").unwrap();
+    assert!(adapter.split_once(">world<").unwrap().0.contains(">64<"), "{adapter}");
 }
 
 #[test]

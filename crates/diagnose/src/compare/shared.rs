@@ -90,8 +90,7 @@ fn device(name: String, users: &[(&Judged<'_>, EntityId)]) -> Option<SharedDevic
 /// The limit that competing VMs get, where the verdict found one.
 fn dsnro(findings: &[Finding], device: &str) -> Option<f64> {
     let mut found = findings.iter().filter(|f| f.cause == Cause::Dsnro && f.at == device);
-    let depth = found.next()?.evidence.iter().find(|evidence| evidence.label == "DQLEN")?;
-    Some(depth.value.round())
+    found.next()?.limit
 }
 
 /// The time that all guests cover; `None` when they do not overlap.

@@ -7,8 +7,8 @@ mod spell;
 use counters::{Counter, Entity, EntityId, Kind, Recording};
 
 pub(crate) use levels::{
-    Column, Flow, Vdisk, is_round, is_round_within, largest, little, mean, most_frequent, quantile,
-    unrest_percent,
+    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
+    most_frequent, quantile, unrest_percent,
 };
 pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
 pub(crate) use spell::Spell;
@@ -280,7 +280,8 @@ impl<'a> Device<'a> {
 fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
     let stands = flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding);
-    rate >= limits.get(Threshold::MinIops)
+    flow.is_measured(sample)
+        && rate >= limits.get(Threshold::MinIops)
         && (rate >= limits.get(Threshold::BusyIops) || stands && !trickles)
 }
 

@@ -14,6 +14,10 @@ pub(crate) struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
+    /// The counters that it reads.
+    pub(crate) const COUNTERS: &'static [Counter] =
+        &[Counter::DeviceQDepth, Counter::ActiveCommands, Counter::QueuedCommands];
+
     pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {

@@ -4,10 +4,26 @@
 //! Aborts also end the commands of a VM or a host that is reset. Then nobody waited before: the
 //! load breaks off in one sample, at its usual latency.
 
-use super::{Case, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Spell, Threshold, largest};
+use counters::Counter;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+use super::{Case, Rank, Rule, changes, number};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, largest};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Array,
+    rank,
+    reads: &[Flow::COUNTERS, &[Counter::Aborts, Counter::Resets]],
+    find,
+};
+
+/// Confidence from which aborts are a fault rather than the end of something.
+const SURE: f64 = 0.8;
+
+fn rank(finding: &Finding) -> Rank {
+    if finding.confidence >= SURE { Rank::Fault } else { Rank::Next }
+}
+
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
     let devices = case.host.devices.iter();
     devices.filter_map(|device| judge(case, device, &all)).collect()
@@ -89,7 +105,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
 
 #[cfg(test)]
 mod tests {
-    use crate::verdict::SURE_FAULT;
+    use super::SURE;
     use counters::Counter;
 
     use crate::{Cause, Facts, fixture::Bench};
@@ -102,7 +118,7 @@ mod tests {
         device.vm("a").iops(500.0).davg(1.0);
         let finding = bench.only(Cause::Aborts, &Facts::default());
         assert_eq!((finding.window.samples, finding.evidence[0].value), (1, 6.0));
-        assert!(finding.confidence >= SURE_FAULT);
+        assert!(finding.confidence >= SURE);
     }
 
     #[test]
@@ -116,6 +132,6 @@ mod tests {
         let findings = bench.findings();
         assert_eq!(findings[0].cause, Cause::DeviceDepth);
         let aborts = findings.iter().find(|finding| finding.cause == Cause::Aborts).unwrap();
-        assert!(aborts.confidence < SURE_FAULT && aborts.sentence.contains("are reset"));
+        assert!(aborts.confidence < SURE && aborts.sentence.contains("are reset"));
     }
 }

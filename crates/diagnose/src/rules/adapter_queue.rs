@@ -3,13 +3,24 @@
 //! The QAVG of path and adapter rows covers only the queues there; the device queue's wait is in
 //! their KAVG [CAP-A]. So a QAVG above nothing on an adapter row is the adapter's.
 
-use super::{Case, changes, number};
-use crate::{Adapter, Cause, Device, Evidence, Finding, Flow, Spell, Threshold, observe::little};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, number};
+use crate::{
+    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, observe::little,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Adapter,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, &[Counter::AdapterQDepth]],
+    find,
+};
 
 /// Use of AQLEN from which the adapter itself is the limit.
 const FULL: f64 = 0.7;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
 }
 
@@ -37,6 +48,7 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms);
     let mut finding = case.finding(Cause::AdapterQueue, flow.name, &spell);
     finding.standing = spell.mean(waiting);
+    finding.limit = Some(depth).filter(|depth| *depth > 0.0);
     let limit =
         if depth > 0.0 { format!("{} slots (AQLEN)", number(depth)) } else { "queue".into() };
     finding.sentence = format!(
@@ -49,15 +61,17 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     finding.evidence = vec![
         Evidence::new("commands per second", flow.mean_rate(&spell.samples), "1/s"),
         Evidence::new("QAVG of the adapter", wait_ms, "ms"),
-        Evidence::new("AQLEN", depth, ""),
         Evidence::new("in flight, by Little's law", in_flight, ""),
         Evidence::new("devices with load behind it", devices.len() as f64, ""),
     ];
     let confirmed = depth > 0.0 && in_flight >= FULL * depth;
     finding.confidence = if confirmed { 0.95 } else { 0.75 } * spell.weight();
-    if depth == 0.0 {
-        finding.evidence.retain(|evidence| evidence.label != "AQLEN");
-        finding.raise_confidence = vec!["AQLEN, which only `esxtop -b -a` records".into()];
+    match finding.limit {
+        Some(depth) => finding.evidence.insert(2, Evidence::new("AQLEN", depth, "")),
+        None => {
+            let lacks = "AQLEN, which only `esxtop -b -a` records";
+            finding.raise_confidence = vec![lacks.into()];
+        }
     }
     finding.causers = causers(&devices, &spell);
     let policies =

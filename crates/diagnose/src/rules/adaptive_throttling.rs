@@ -1,8 +1,20 @@
 //! Adaptive throttling: the array answers TASK SET FULL or BUSY, the host halves the depth and
 //! lets it climb back one by one [KB-QF].
 
-use super::{Case, changes, number, queue_evidence};
-use crate::{Cause, Device, Evidence, Finding, Motion, Spell, Threshold, halves_and_climbs, mean};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, number, queue_evidence};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold,
+    halves_and_climbs, mean,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::FailedCommands]],
+    find,
+};
 
 /// Whether a depth that moves is moved by throttling. It is off unless somebody set
 /// `Disk.QFullSampleSize` or its value for the device.
@@ -15,7 +27,7 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
         && (halves_and_climbs(&depths) || davg < device.limits.get(Threshold::CongestionMs))
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         if !applies(case, device) {
             return None;

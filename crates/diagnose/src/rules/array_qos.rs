@@ -5,11 +5,20 @@
 //! faster: another VM's volume behind the same protocol endpoint, another device, or the same one
 //! when it asked for less.
 
-use super::{Case, changes, latency_evidence, number};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, mean,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
     observe::{is_round_within, little},
     quantile, unrest_percent,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Array,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::ArrayLatency]],
+    find,
 };
 
 /// How many times faster the others must be.
@@ -45,7 +54,7 @@ struct Held<'a> {
     certainty: f64,
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| Some(judge(case, device, &held(case, device)?)))
 }
 

@@ -4,9 +4,19 @@
 //! rate no longer grows with the number outstanding, the array is at its knee and every further
 //! command only waits longer.
 
-use super::{Case, array_qos, changes, latency_evidence, number};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold, Vdisk, mean, quantile,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Spell, Threshold, Vdisk, mean,
+    quantile,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Array,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
+    find,
 };
 
 /// Part of DAVG from which KAVG is worth a word.
@@ -14,7 +24,7 @@ const HOST_PART: f64 = 0.25;
 /// Size from which the transfer itself takes its time.
 const LARGE_KIB: f64 = 256.0;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         if array_qos::applies(case, device) {
             return None;

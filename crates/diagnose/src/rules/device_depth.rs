@@ -4,11 +4,20 @@
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
 //! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
 
-use super::{Case, changes, number, queue_evidence, virtual_disk};
-use crate::{Cause, Device, Finding, FullQueue, Motion};
+use knobs::DSNRO;
 
-/// DSNRO, unless somebody changed it [S1, LIST5, LIST8].
-pub(super) const DSNRO_DEFAULT: f64 = 32.0;
+use super::{Case, Rank, Rule, changes, number, queue_evidence, virtual_disk};
+use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
+
+/// DSNRO, unless somebody changed it.
+pub(super) const DSNRO_DEFAULT: f64 = DSNRO.default as f64;
 
 /// Whether the driver's depth is the limit, and how sure that is.
 pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<f64> {
@@ -31,7 +40,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let full = device.full.as_ref()?;
         let certainty = certainty(case, device, full)?;
@@ -73,6 +82,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         ))
     );
     finding.standing = full.waiting;
+    finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
@@ -103,7 +113,7 @@ mod tests {
         let finding = bench.only(Cause::DeviceDepth, &Facts::default());
         assert!(finding.confidence > 0.8, "{}", finding.confidence);
         assert!(finding.changes[0].esxcli.iter().any(|line| line.contains("fnic_max_qdepth=128")));
-        assert_eq!(finding.changes[0].effect, crate::Effect::HostReboot);
+        assert_eq!(finding.changes[0].effect, knobs::Effect::HostReboot);
     }
 
     #[test]

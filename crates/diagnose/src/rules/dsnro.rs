@@ -3,8 +3,15 @@
 //! As soon as several VMs compete on a device, its limit falls to DSNRO, 32 unless somebody
 //! changed it. DQLEN then moves between two values, or sits at 32 for as long as they compete.
 
-use super::{Case, changes, device_depth, number, queue_evidence, virtual_disk};
-use crate::{Cause, Device, Evidence, Finding, FullQueue, Motion};
+use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence, virtual_disk};
+use crate::{Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
 
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
@@ -46,7 +53,7 @@ fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> 
     peers.map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let full = device.full.as_ref()?;
         let (certainty, above) = certainty(case, device, full)?;
@@ -65,6 +72,7 @@ fn judge(
     let mut finding = case.finding(Cause::Dsnro, device.flow.name, &full.spell);
     finding.sentence = sentence(device, full, above);
     finding.standing = full.waiting;
+    finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
     if !device.worlds.is_empty() {
         finding.evidence.push(Evidence::new("VMs that compete", full.competitors as f64, ""));
@@ -158,7 +166,7 @@ mod tests {
         assert!(
             finding.changes[0].esxcli[0].starts_with("esxcli storage core device set -d naa.1 -O ")
         );
-        assert_eq!(finding.changes[0].effect, crate::Effect::AtOnce);
+        assert_eq!(finding.changes[0].effect, knobs::Effect::AtOnce);
     }
 
     #[test]
@@ -192,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_global_option_is_used_where_dsnro_is_global() {
-        let facts = Facts { esxi_version: Some((5, 1)), ..Facts::default() };
+        let facts = Facts { esxi_version: Some(knobs::Version::V5_1), ..Facts::default() };
         let finding =
             two_vms(|sample| if sample < 7 { 32 } else { 128 }).only(Cause::Dsnro, &facts);
         let line = &finding.changes[0].esxcli[0];

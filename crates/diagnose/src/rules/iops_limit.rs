@@ -6,10 +6,17 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
-use super::{Case, changes, number};
+use super::{Case, Rank, Rule, changes, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, Spell, Threshold, Vdisk, World, is_round, little, mean,
-    unrest_percent,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
+    is_round, little, mean, unrest_percent,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::World,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
 };
 
 /// Part of the latency that must be wait.
@@ -65,7 +72,7 @@ impl<'a> Suspect<'a> {
     }
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices().filter(|device| device.full.is_none());
     let suspects = devices.flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()

@@ -19,7 +19,9 @@ mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
 
-use crate::{Cause, Device, Evidence, Facts, Finding, Host, Spell, changes};
+use counters::Counter;
+
+use crate::{Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Spell, changes, mean};
 
 /// What a rule has to go by.
 pub(crate) struct Case<'a> {
@@ -27,28 +29,70 @@ pub(crate) struct Case<'a> {
     pub(crate) facts: &'a Facts,
 }
 
-/// A rule: the findings of one cause.
-type Rule = fn(&Case<'_>) -> Vec<Finding>;
+/// A rule: what it declares of itself, and how it finds its cause. Whoever needs to know asks for
+/// the rule by the cause.
+pub(crate) struct Rule {
+    /// The level of the stack that it blames.
+    pub(crate) level: LevelKind,
+    /// Where a finding of it stands among those of others.
+    pub(crate) rank: fn(&Finding) -> Rank,
+    /// The counters that it looks at.
+    pub(crate) reads: &'static [&'static [Counter]],
+    /// The findings of its cause.
+    pub(crate) find: fn(&Case<'_>) -> Vec<Finding>,
+}
 
-/// Every rule. Of findings that weigh the same, the earlier rule's comes first.
-pub(crate) const RULES: [Rule; 16] = [
-    silence::find,
-    path_down::find,
-    aborts::find,
-    reservations::find,
-    noisy_neighbour::find,
-    array_qos::find,
-    array_slow::find,
-    adaptive_throttling::find,
-    sioc::find,
-    dsnro::find,
-    device_depth::find,
-    adapter_queue::find,
-    iops_limit::find,
-    virtual_disk::find,
-    virtual_adapter::find,
-    splitting::find,
-];
+/// Where findings stand: the first is the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Something is broken.
+    Fault,
+    /// Commands wait.
+    Wait,
+    /// The limit that comes next once those waits are gone.
+    Next,
+    /// The shape of the commands costs time.
+    Shape,
+}
+
+impl Cause {
+    /// The rule that looks for it.
+    pub(crate) const fn rule(self) -> &'static Rule {
+        match self {
+            Self::Silence => &silence::RULE,
+            Self::PathDown => &path_down::RULE,
+            Self::Aborts => &aborts::RULE,
+            Self::ReservationConflicts => &reservations::RULE,
+            Self::NoisyNeighbour => &noisy_neighbour::RULE,
+            Self::ArrayQos => &array_qos::RULE,
+            Self::ArraySlow => &array_slow::RULE,
+            Self::AdaptiveThrottling => &adaptive_throttling::RULE,
+            Self::Sioc => &sioc::RULE,
+            Self::Dsnro => &dsnro::RULE,
+            Self::DeviceDepth => &device_depth::RULE,
+            Self::AdapterQueue => &adapter_queue::RULE,
+            Self::IopsLimit => &iops_limit::RULE,
+            Self::VirtualDiskCap => &virtual_disk::RULE,
+            Self::VirtualAdapterCap => &virtual_adapter::RULE,
+            Self::Splitting => &splitting::RULE,
+        }
+    }
+
+    /// The level of the stack that it blames.
+    #[must_use]
+    pub const fn level(self) -> LevelKind {
+        self.rule().level
+    }
+}
+
+/// What all rules find, the worst first.
+pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
+    let rules = Cause::ALL.iter().map(|cause| cause.rule());
+    let mut findings: Vec<Finding> = rules.flat_map(|rule| (rule.find)(case)).collect();
+    let rank = |finding: &Finding| (finding.cause.rule().rank)(finding);
+    findings.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.standing.total_cmp(&a.standing)));
+    findings
+}
 
 impl Case<'_> {
     /// A finding about the object `at`, with nothing yet but its window.
@@ -59,6 +103,7 @@ impl Case<'_> {
             sentence: String::new(),
             window: self.host.window(spell),
             standing: 0.0,
+            limit: None,
             evidence: Vec::new(),
             confidence: 0.0,
             raise_confidence: Vec::new(),
@@ -83,9 +128,9 @@ fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let latency = |label: &str, value| Evidence::new(label, value, "ms");
     vec![
         Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
-        Evidence::new("DQLEN", spell.mean(|s| queue.dqlen.or_zero(s)), ""),
-        Evidence::new("ACTV, sampled", spell.mean(|s| queue.actv.or_zero(s)), ""),
-        Evidence::new("QUED, sampled", spell.mean(|s| queue.qued.or_zero(s)), ""),
+        Evidence::new("DQLEN", mean(queue.dqlen.over(samples)), ""),
+        Evidence::new("ACTV, sampled", mean(queue.actv.over(samples)), ""),
+        Evidence::new("QUED, sampled", mean(queue.qued.over(samples)), ""),
         Evidence::new("in the slots, by Little's law", spell.mean(|s| device.in_slots(s)), ""),
         Evidence::new("waiting, by Little's law", spell.mean(|s| flow.waiting(s)), ""),
         latency("DAVG", flow.per_command(samples, crate::Flow::davg)),

@@ -3,8 +3,17 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, changes, number, queue_evidence};
-use crate::{Cause, Device, Evidence, Finding, FullQueue, Party, Threshold};
+use super::{Case, Rank, Rule, changes, number, queue_evidence};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::World,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    find,
+};
 
 /// A VM whose share of the slots is below this asks for next to nothing.
 const MODEST_SHARE: f64 = 0.2;
@@ -13,7 +22,7 @@ const UNFAIR: f64 = 3.0;
 /// Commands that a VM must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 3.0;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let full = device.full.as_ref()?;
         let tenants = device.tenants(&full.spell.samples);

@@ -3,13 +3,22 @@
 //! A path that rests is no lost path: round robin sends 1,000 commands down one before it takes
 //! the next [ELA], so only silence over many such turns counts.
 
-use super::{Case, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Path, Spell, mean};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, number};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Path, Spell, mean};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Path,
+    rank: |_| Rank::Fault,
+    reads: &[Flow::COUNTERS, &[Counter::FailedCommands, Counter::Aborts]],
+    find,
+};
 
 /// Commands of the device per path, before and after, that round robin cannot explain.
 const MANY: f64 = 3_000.0;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let lost = |device: &Device<'_>| {
         let paths = device.paths.iter();
         paths.filter_map(|path| judge(case, device, path)).collect::<Vec<_>>()

@@ -1,13 +1,22 @@
 //! SCSI reservation conflicts: another host holds the whole device for its metadata, and every
 //! command of this one is refused and retried [src: elatov 2012-05-12].
 
-use super::{Case, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, Spell, Threshold};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, number};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Array,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, &[Counter::Conflicts]],
+    find,
+};
 
 /// What a conflict costs until its retry [src: elatov 2012-05-12].
 const RETRY_MS: f64 = 60.0;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let limit = device.limits.get(Threshold::ConflictsPerSecond);
         let conflicts = device.faults.conflicts;

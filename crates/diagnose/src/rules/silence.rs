@@ -1,8 +1,17 @@
 //! A device that does not answer: commands are outstanding, nothing completes. All paths down
 //! looks like this, and so does an array that hangs. It may have begun before the recording did.
 
-use super::{Case, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Spell, largest};
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, number};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, largest};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Array,
+    rank: |_| Rank::Fault,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Aborts]],
+    find,
+};
 
 /// Commands that must be outstanding: a single one may be a long one.
 const OUTSTANDING: f64 = 2.0;
@@ -10,7 +19,7 @@ const OUTSTANDING: f64 = 2.0;
 /// Samples in a row that it must last, after load and without any.
 const LASTING: [usize; 2] = [2, 3];
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.devices.iter().filter_map(|device| found(case, device)).collect()
 }
 

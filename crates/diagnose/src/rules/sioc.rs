@@ -1,14 +1,21 @@
 //! Storage I/O Control: the datastore is congested, and each host's depth follows its shares and
 //! the common latency, never above the device's own [ELA 2012-07].
 
-use super::{Case, adaptive_throttling, changes, number, queue_evidence};
-use crate::{Cause, Device, Evidence, Finding, Flow, Motion, Spell, Threshold};
+use super::{Case, Rank, Rule, adaptive_throttling, changes, number, queue_evidence};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Device,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS],
+    find,
+};
 
 /// Depths that it must have had: Storage I/O Control sets a new one every few seconds
 /// [ELA 2012-07], a person does not.
 const LEVELS: usize = 5;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         if device.motion() != Motion::Moving || adaptive_throttling::applies(case, device) {
             return None;

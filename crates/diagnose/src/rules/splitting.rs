@@ -1,10 +1,19 @@
 //! Splitting: large I/Os are cut into pieces on their way down, and complete with their last
 //! piece [VMB14, S4].
 
-use super::{Case, changes, number};
-use crate::{Adapter, Cause, Evidence, Finding, Flow, Spell, Threshold};
+use counters::Counter;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+use super::{Case, Rank, Rule, changes, number};
+use crate::{Adapter, Cause, Evidence, Finding, Flow, LevelKind, Spell, Threshold};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Adapter,
+    rank: |_| Rank::Shape,
+    reads: &[Flow::COUNTERS, &[Counter::SplitCommands, Counter::SplitCopies]],
+    find,
+};
+
+fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
 }
 

@@ -4,12 +4,19 @@
 use counters::Controller;
 
 use super::{
-    Case,
-    virtual_cap::{Cap, is_at, is_flat, judge, wait_of},
+    Case, Rank, Rule,
+    virtual_cap::{Cap, is_at, is_kept, is_still, judge, wait_of},
 };
-use crate::{Cause, Finding, Spell, Threshold, Vdisk};
+use crate::{Cause, Finding, Flow, LevelKind, Spell, Threshold, Vdisk};
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::VirtualAdapter,
+    rank: |_| Rank::Next,
+    reads: &[Flow::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
+
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut names: Vec<&str> = case.host.vdisks.iter().map(Vdisk::adapter).collect();
     names.sort_unstable();
     names.dedup();
@@ -37,7 +44,8 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
         let spell = Spell::find(&all, |sample| is_at(sum(sample), limit))?;
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);
-        if wait.is_some_and(|wait| wait.commands < enough) || !is_flat(case, &spell, sum) {
+        let waits = wait.is_none_or(|wait| wait.commands >= enough);
+        if !waits || !is_still(&disks, &spell) || !is_kept(case, &disks, limit) {
             return None;
         }
         Some(Cap {

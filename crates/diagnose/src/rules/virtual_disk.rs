@@ -3,10 +3,19 @@
 use counters::Controller;
 
 use super::{
-    Case, virtual_adapter,
-    virtual_cap::{ABOVE, Cap, is_at, is_flat, judge, wait_of},
+    Case, Rank, Rule, virtual_adapter,
+    virtual_cap::{Cap, SAMPLED_ABOVE, is_at, is_kept, is_still, judge, wait_of},
 };
-use crate::{Cause, Device, Finding, Spell, Threshold, Vdisk, largest, quantile};
+use crate::{
+    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, largest, quantile,
+};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::VirtualDisk,
+    rank: |_| Rank::Next,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    find,
+};
 
 /// How near a sample must come to the cap: one that never does has another reason to be steady.
 /// Of few samples less is asked [S0: 61 to 64].
@@ -14,7 +23,7 @@ const REACHED: [f64; 2] = [0.95, 0.985];
 /// What is few.
 const FEW: usize = 2;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
     caps.map(|cap| judge(case, &cap)).collect()
 }
@@ -71,12 +80,20 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
         cause: Cause::VirtualDiskCap,
         at: disk.name,
         disk,
-        limit: depth.unwrap_or(outstanding.round() as u32),
+        limit: depth.unwrap_or_else(|| set_depth(disk, &spell, outstanding)),
         outstanding,
         wait: wait_of(&[disk], &spell),
         spell,
         certainty: 0.97,
     })
+}
+
+/// The depth of a disk whose guest waits though it is not at a known one all the time: a number
+/// that stays is a depth that somebody set; one that moves fills the next known depth in bursts.
+fn set_depth(disk: &Vdisk<'_>, spell: &Spell, outstanding: f64) -> u32 {
+    let most = largest(spell.samples.iter().map(|&sample| disk.outstanding(sample)));
+    let next = depths(disk).iter().copied().find(|&depth| f64::from(depth) >= most);
+    next.filter(|_| !is_still(&[disk], spell)).unwrap_or(outstanding.round() as u32)
 }
 
 /// A number outstanding that stays at a depth. An open flow of commands may have the same mean,
@@ -88,13 +105,14 @@ fn plateau<'a>(
     limit: u32,
 ) -> Option<Cap<'a>> {
     let spell = Spell::find(busy, |sample| is_at(disk.outstanding(sample), limit))?;
-    let sampled = sampled(case, disk, &spell);
+    let caught = sampled(case, disk, &spell.samples);
     let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
-    let reached = is_reached(if sampled.is_empty() { &inside } else { &sampled }, limit);
-    if !reached || !is_flat(case, &spell, |sample| disk.outstanding(sample)) {
+    let reached = is_reached(if caught.is_empty() { &inside } else { &caught }, limit);
+    let exceeded = largest(sampled(case, disk, busy)) > SAMPLED_ABOVE * f64::from(limit);
+    if !reached || exceeded || !is_still(&[disk], &spell) || !is_kept(case, &[disk], limit) {
         return None;
     }
-    let certainty = match (disk.controller, sampled.is_empty()) {
+    let certainty = match (disk.controller, caught.is_empty()) {
         (Some(_), false) => 0.8,
         (Some(_), true) => 0.65,
         (None, false) => 0.6,
@@ -117,17 +135,16 @@ fn is_reached(sampled: &[f64], limit: u32) -> bool {
     let cap = f64::from(limit);
     let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };
     let most = largest(sampled.iter().copied());
-    let reached = REACHED[usize::from(sampled.len() > FEW)];
-    is_at(middle, limit) && (reached * cap..=ABOVE * cap).contains(&most)
+    is_at(middle, limit) && most >= REACHED[usize::from(sampled.len() > FEW)] * cap
 }
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
-fn sampled(case: &Case<'_>, disk: &Vdisk<'_>, spell: &Spell) -> Vec<f64> {
+fn sampled(case: &Case<'_>, disk: &Vdisk<'_>, samples: &[usize]) -> Vec<f64> {
     let Some(device) = device_of(case, disk) else { return Vec::new() };
     let alone = case.host.vdisks_on(device).filter(|other| other.vm == disk.vm).count() == 1;
     let world = device.worlds.iter().find(|world| world.owner == disk.vm && alone);
     let sampled = |sample: &usize| world?.queue.sampled(*sample);
-    spell.samples.iter().filter_map(sampled).collect()
+    samples.iter().filter_map(sampled).collect()
 }
 
 fn device_of<'a>(case: &Case<'a>, disk: &Vdisk<'_>) -> Option<&'a Device<'a>> {
@@ -138,7 +155,9 @@ fn device_of<'a>(case: &Case<'a>, disk: &Vdisk<'_>) -> Option<&'a Device<'a>> {
 mod tests {
     use counters::Controller;
 
-    use crate::{Cause, Effect, Facts, fixture::Bench};
+    use knobs::Effect;
+
+    use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
     fn pvscsi_that_stays_at_64_is_at_its_depth() {
@@ -164,6 +183,40 @@ mod tests {
         let vm = bench.device("naa.1", 254).vm("a").iops(100_000.0).davg(0.62);
         vm.sampled(|s| [50, 62, 78, 61, 66, 57, 71, 60][s]);
         assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn a_load_that_passes_a_cap_on_its_way_is_at_none() {
+        let mut bench = Bench::new(12);
+        let inside = [1.0, 20.0, 64.0, 63.0, 64.0, 64.0, 90.0, 141.0, 64.0, 63.0, 40.0, 5.0];
+        let vm = bench.device("naa.1", 254).vm("a").iops_when(move |s| inside[s] * 500.0);
+        vm.davg(2.0);
+        assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn a_load_that_varies_around_a_cap_is_at_none() {
+        for samples in [4, 8, 30] {
+            let mut bench = Bench::new(samples);
+            let varied = |s: usize| 247.0 * (1.0 + [0.02, -0.07, 0.03, -0.04, 0.09, -0.08][s % 6]);
+            let vm = bench.device("naa.1", 1_024).vm("a").iops_when(move |s| varied(s) * 1_000.0);
+            vm.davg(1.0);
+            assert!(bench.findings().is_empty(), "{samples}");
+        }
+    }
+
+    #[test]
+    fn the_depth_that_is_named_is_one_that_the_adapter_has() {
+        let mut bench = Bench::new(6);
+        let inside = |s: usize| [44.0, 60.0, 50.0, 58.0, 47.0, 53.0][s];
+        let vm = bench.device("naa.1", 128).vm("a").iops_when(move |s| inside(s) * 1_000.0);
+        vm.davg(1.0).guest_wait(0.3, 32.0);
+        let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        assert!(
+            finding.sentence.contains("fills the 64 commands that PVSCSI allows"),
+            "{}",
+            finding.sentence
+        );
     }
 
     #[test]
