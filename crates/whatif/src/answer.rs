@@ -133,6 +133,8 @@ fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[Run]) -> Simu
 fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
     /// Change of DQLEN that counts.
     const MOVES: f64 = 0.02;
+    /// What falls or rises by less than this is level.
+    const LEVEL: f64 = 0.01;
     let depths: Vec<(String, bool)> = keys
         .iter()
         .zip(rows.iter())
@@ -146,7 +148,8 @@ fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
     let [(device, is_deeper)] = depths.as_slice() else { return };
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
-        let (least, most) = (captured * (1.0 - key.chance), captured * (1.0 + key.chance));
+        let chance = key.chance + LEVEL;
+        let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
         if key.is(Counter::Commands) == *is_deeper && key.is_total() {
             row.low = row.low.max(least);
             row.high = row.high.max(row.low);

@@ -28,6 +28,8 @@ const VARIATION: f64 = 1.25;
 const ERRORS: f64 = 2.0;
 /// How much steeper, as a factor, the line may become beyond what was seen.
 const STEEPER: f64 = 1.5;
+/// And at least by so much, as an elasticity: a knee may be near where latency hardly rises yet.
+const NEAR: f64 = 0.25;
 /// How much flatter: spindles that sort their commands gain with depth [section 7.2: q^0.24].
 const FLATTER: f64 = 0.7;
 /// The most commands that an array is asked for.
@@ -92,16 +94,14 @@ struct Slopes {
 }
 
 impl ArrayCalibration {
-    /// Calibrates on the intervals with load, of which there is at least one. `is_regulated` is
-    /// whether the rate under load is steadier than chance allows.
-    pub(crate) fn of(devices: Vec<String>, points: &[Point], is_regulated: bool) -> Self {
+    /// Calibrates on the intervals with load, of which there is at least one.
+    pub(crate) fn of(devices: Vec<String>, points: &[Point]) -> Self {
         let groups = groups(points);
         let (first, last) = (groups[0], groups[groups.len() - 1]);
         let upper = part(&groups, |point| point.outstanding * 4.0 >= last.outstanding);
         let lower = part(&groups, |point| point.outstanding <= 4.0 * first.outstanding);
         let (above, below) = (elasticity(&upper, last), elasticity(&lower, first));
-        let jumps = last.ms >= 1.5 * first.ms;
-        let seen = if is_regulated && jumps { Seen::Saturated } else { judge(&groups, &upper, above) };
+        let seen = judge(&groups, &upper, above);
         let [best, least, most] = slopes(seen, above, below);
         let curve = |slopes| curve(&groups, slopes);
         let most = sagging(&curve(most));
@@ -131,7 +131,7 @@ fn slopes(seen: Seen, above: [f64; 2], below: [f64; 2]) -> [Slopes; 3] {
         Seen::NoKnee => [of(middle(above), best_below), of(1.0, flat_below), of(0.0, steep_below)],
         Seen::Knee => [
             of(middle(above), best_below),
-            of(STEEPER * above[1], flat_below),
+            of((STEEPER * above[1]).max(above[1] + NEAR), flat_below),
             of(FLATTER * above[0], steep_below),
         ],
     }
@@ -142,11 +142,17 @@ fn groups(points: &[Point]) -> Vec<Point> {
     let mut ordered = points.to_vec();
     ordered.sort_by(|a, b| a.outstanding.total_cmp(&b.outstanding));
     let size = ordered.len().div_ceil(GROUPS).max(1);
-    let mut groups: Vec<Point> = ordered.chunks(size).map(merged).collect();
-    if groups.is_empty() {
-        groups.push(merged(&[]));
+    let mut groups: Vec<Vec<Point>> = vec![Vec::new()];
+    for point in ordered {
+        let last = groups.len() - 1;
+        let is_like = |first: &Point| point.outstanding <= VARIATION * first.outstanding.max(1.0);
+        if groups[last].len() >= size || !groups[last].first().is_none_or(is_like) {
+            groups.push(vec![point]);
+        } else {
+            groups[last].push(point);
+        }
     }
-    groups
+    groups.iter().map(|group| merged(group)).collect()
 }
 
 /// The mean over the commands of several intervals.

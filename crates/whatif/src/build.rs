@@ -134,7 +134,7 @@ impl Plan<'_> {
             self.datastore(index, device, version, &mut out);
         }
         let disks = self.disks();
-        self.vms(&disks, &mut out);
+        self.vms(&disks, reading, &mut out);
         for disk in &disks {
             self.workloads(disk, &times, reading, &mut out);
         }
@@ -419,7 +419,7 @@ impl Plan<'_> {
         disks
     }
 
-    fn vms(&self, disks: &[Disk<'_>], out: &mut String) {
+    fn vms(&self, disks: &[Disk<'_>], reading: Reading, out: &mut String) {
         let mut done = BTreeSet::new();
         for disk in disks {
             if !done.insert(&disk.vm) {
@@ -448,12 +448,12 @@ impl Plan<'_> {
                 let _ = writeln!(out, "# recorded as {}", quoted(&disk.guest.vm));
             }
             for disk in own {
-                self.disk(disk, out);
+                self.disk(disk, reading, out);
             }
         }
     }
 
-    fn disk(&self, disk: &Disk<'_>, out: &mut String) {
+    fn disk(&self, disk: &Disk<'_>, reading: Reading, out: &mut String) {
         let device = &self.devices[disk.device];
         let store = if device.is_nfs { device_name(device) } else { store(disk.device) };
         let _ = writeln!(
@@ -472,6 +472,7 @@ impl Plan<'_> {
         let asked = self.limits.iter().rfind(|(vm, _)| *vm == disk.guest.vm);
         let (limit, why) = match asked {
             Some((_, limit)) => (*limit, ""),
+            None if reading.demand == Demand::Bursts => (None, ""),
             None => (disk.guest.held_at_iops, "  # it waits where others do not"),
         };
         if let Some(limit) = limit {

@@ -83,7 +83,10 @@ pub(crate) fn keys(
             }
             let (object, simulated) = (device.name.clone(), build::device_name(device));
             let chance = if counter == Counter::DeviceQDepth {
-                deviation(window, |s| device.depth[s])
+                // The state of one instant: between two depths any mean may be seen.
+                let depths = || window.iter().map(|&s| device.depth[s]);
+                let least = depths().fold(f64::INFINITY, f64::min);
+                (depths().fold(0.0, f64::max) - least) / mean(depths()).max(1.0)
             } else {
                 chance(&[&device.flow], counter, window)
             };

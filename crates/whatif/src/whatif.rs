@@ -12,7 +12,7 @@ use crate::{
     demand::Place,
     observe::{Device, levels},
     question::limit_of,
-    rows::{mean, quantile},
+    rows::mean,
     run::{self, Key},
     shared::are_together,
 };
@@ -114,7 +114,7 @@ impl<'a> Model<'a> {
             .collect();
         let arrays = groups
             .iter()
-            .map(|group| array(group, &devices, &calibrated, &busy, interval_s))
+            .map(|group| array(group, &devices, &calibrated, &busy))
             .collect();
         Ok(Self { recording, facts, question, devices, window: busy, levels, arrays, calibrated })
     }
@@ -384,7 +384,6 @@ fn array(
     devices: &[Device],
     calibrated: &[DeviceCalibration],
     window: &[usize],
-    interval_s: f64,
 ) -> ArrayCalibration {
     let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
     let point = |sample: usize| {
@@ -417,11 +416,13 @@ fn array(
         (own_reads - reads).abs() <= READS_APART
             && own_size_kib.max(size_kib) <= SIZES_APART * own_size_kib.min(size_kib)
     };
-    let all = (0..devices[group[0]].flow.rate.len()).filter(is_busy).filter(is_like);
-    let points = settled(all.filter_map(point).filter(|point| point.ms > 0.0).collect());
+    let busy: Vec<usize> = (0..devices[group[0]].flow.rate.len()).filter(is_busy).collect();
+    let like: Vec<usize> = busy.iter().copied().filter(is_like).collect();
+    let samples = if like.is_empty() { busy } else { like };
+    let points = samples.into_iter().filter_map(point).filter(|point| point.ms > 0.0);
+    let points = settled(points.collect());
     let names = own.iter().map(|(device, _)| device.name.clone()).collect();
-    let load: Vec<Point> = window.iter().filter_map(|&s| point(s)).collect();
-    ArrayCalibration::of(names, &points, is_regulated(&load, interval_s))
+    ArrayCalibration::of(names, &points)
 }
 
 /// Without the intervals in which the load changed: their means are of two loads, and no array
@@ -455,20 +456,6 @@ fn free(device: &Device, calibrated: &DeviceCalibration, sample: usize) -> (f64,
         }
     }
     if sums.0 > 1e-6 { (sums.0, 1000.0 * sums.1.max(0.0) / sums.0) } else { (0.0, 0.0) }
-}
-
-/// Whether the rate is steadier than chance allows in the samples with most outstanding: an array
-/// that holds a volume to a rate counts its commands one by one.
-fn is_regulated(load: &[Point], interval_s: f64) -> bool {
-    /// Commands by which samples differ at most.
-    const STEADY: f64 = 4.0;
-    /// Samples that are enough to tell.
-    const SAMPLES: usize = 4;
-    let middle = quantile(load.iter().map(|point| point.outstanding), 0.5);
-    let heavy = || load.iter().filter(|point| point.outstanding >= 0.9 * middle);
-    let rates = || heavy().map(|point| point.rate);
-    let spread = quantile(rates(), 0.9) - quantile(rates(), 0.1);
-    heavy().count() >= SAMPLES && spread * interval_s <= STEADY
 }
 
 /// The samples whose interval ends in the window.

@@ -27,7 +27,8 @@ macro_rules! templates {
 /// Who sends what, and what is changed: name and text.
 const LOADS: &[(&str, &str)] = templates! {
     "loads": "closed" "varied" "think" "comings" "bursts" "open" "day" "mixed" "competing"
-    "limited" "neighbours" "tried" "throttled-disk" "throttling" "guest-queue"
+    "limited" "neighbours" "tried" "throttled-disk" "throttling" "guest-queue" "bully"
+    "roomy"
 };
 
 /// What answers: none of them is a curve through what was seen.
