@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use counters::Counter;
 use diagnose::{Cause, Threshold};
-use engine::{Advanced, Driver, Effect};
+use knobs::{Advanced, AdvancedInfo, Driver};
 
 use crate::table::Table;
 
@@ -142,12 +142,12 @@ fn settings() -> Section {
 }
 
 fn options() -> Section {
-    let row = |info: &engine::AdvancedInfo| {
+    let row = |info: &AdvancedInfo| {
         vec![
             info.path.to_owned(),
             info.default.to_string(),
             format!("{} to {}", info.min, info.max),
-            effect(info.effect).to_owned(),
+            info.effect.text().to_owned(),
             info.meaning.to_owned(),
         ]
     };
@@ -157,14 +157,6 @@ fn options() -> Section {
         heads: &["option", "default", "range", "acts", "meaning"],
         keys: 1,
         rows: Advanced::TABLE.iter().map(row).collect(),
-    }
-}
-
-const fn effect(effect: Effect) -> &'static str {
-    match effect {
-        Effect::AtOnce => "at once",
-        Effect::GuestReboot => "after a reboot of the guest",
-        Effect::HostReboot => "after a reboot of the host",
     }
 }
 

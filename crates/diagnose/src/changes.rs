@@ -3,10 +3,9 @@
 //! Syntax and moments of effect are those of the reference, sections 1.2, 2, 3 and 6 [S0, S1,
 //! KB-PV, LAMW, QD254].
 
-use crate::{
-    Change, Device, Effect, Facts, Host,
-    drivers::{self, Driver},
-};
+use knobs::{Driver, Effect};
+
+use crate::{Change, Device, Facts, Host};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -97,14 +96,16 @@ pub(crate) fn raise_driver_depth(
     let adapters = host.adapters_of(device);
     let module = adapters.iter().find_map(|adapter| facts.drivers.get(*adapter));
     let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
-    let candidates = drivers::candidates(from, module.map(String::as_str), facts);
+    let candidates = candidates(from, module.map(String::as_str), facts);
     if candidates.is_empty() {
         return spread_devices(&adapters, module.map_or("its driver", String::as_str), from);
     }
-    let set = |driver: &Driver| format!("{}={}", driver.parameter, to.min(driver.max));
+    let set = |driver: &Driver| {
+        format!("{}={}", driver.parameter.unwrap_or_default(), to.min(driver.depth_max))
+    };
     let esxcli =
-        |d: &Driver| format!("esxcli system module parameters set -m {} -p {}", d.module, set(d));
-    let powercli = |d: &Driver| {
+        |d: &&Driver| format!("esxcli system module parameters set -m {} -p {}", d.module, set(d));
+    let powercli = |d: &&Driver| {
         let arguments = format!("module='{}'; parameterstring='{}'", d.module, set(d));
         format!("$esxcli.system.module.parameters.set.Invoke(@{{{arguments}}})")
     };
@@ -129,14 +130,31 @@ pub(crate) fn raise_driver_depth(
     }
 }
 
+/// The drivers that a device of this depth may have and that can give it more: the one of that
+/// module, one whose parameter is known to be set, or those that the depth suggests.
+fn candidates(depth: u32, module: Option<&str>, facts: &Facts) -> Vec<&'static Driver> {
+    let is_set = |driver: &&Driver| driver.parameter.is_some_and(|p| facts.depth_set(p).is_some());
+    let known = |module| Driver::from_module(module).filter(|driver| driver.parameter.is_some());
+    let mut drivers: Vec<&'static Driver> = match module {
+        Some(module) => known(module).into_iter().collect(),
+        None => Driver::ALL.iter().filter(is_set).collect(),
+    };
+    if module.is_none() && drivers.is_empty() {
+        drivers = Driver::candidates(depth, facts.esxi_version);
+    }
+    drivers.retain(|driver| driver.depth_max > depth);
+    drivers
+}
+
 /// Which of the lines to type, unless there is one only; and that a depth which is set and not in
 /// force waits for a reboot.
-fn which_line(candidates: &[Driver], is_known: bool, from: u32, facts: &Facts) -> String {
+fn which_line(candidates: &[&Driver], is_known: bool, from: u32, facts: &Facts) -> String {
     let pending = candidates.iter().find_map(|driver| {
-        let set = facts.depth_set(driver.parameter).filter(|set| *set != from)?;
+        let parameter = driver.parameter?;
+        let set = facts.depth_set(parameter).filter(|set| *set != from)?;
         Some(format!(
-            " {} is set to {set} already: that is not in force, so a reboot may be all it takes.",
-            driver.parameter
+            " {parameter} is set to {set} already: that is not in force, so a reboot may be all it \
+             takes."
         ))
     });
     if is_known || pending.is_some() {
@@ -360,6 +378,22 @@ mod tests {
         assert_eq!(shell("a; reboot"), "'a; reboot'");
         assert_eq!(shell("it's"), "'it'\\''s'");
         assert_eq!(powershell("it's"), "'it''s'");
+    }
+
+    #[test]
+    fn what_is_known_decides_between_drivers() {
+        let modules = |depth, module, facts: &Facts| -> Vec<&str> {
+            candidates(depth, module, facts).iter().map(|driver| driver.module).collect()
+        };
+        let mut facts = Facts::default();
+        assert_eq!(modules(64, Some("fnic"), &facts), ["fnic"]);
+        assert!(modules(64, Some("vmw_ahci"), &facts).is_empty());
+        assert_eq!(
+            modules(254, None, &facts),
+            ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe", "iscsi_vmk"]
+        );
+        facts.parameters.insert("lpfc_lun_queue_depth".into(), "64".into());
+        assert_eq!(modules(64, None, &facts), ["lpfc"]);
     }
 
     #[test]

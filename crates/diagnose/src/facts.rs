@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use knobs::Version;
+
 /// What esxcli says of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceFacts {
@@ -34,8 +36,8 @@ pub struct PathFacts {
 /// What esxcli says of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The version of ESXi as (major, minor): `(6, 7)`.
-    pub esxi_version: Option<(u32, u32)>,
+    /// The version of ESXi.
+    pub esxi_version: Option<Version>,
     /// By the name of the device.
     pub devices: BTreeMap<String, DeviceFacts>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
@@ -59,6 +61,6 @@ impl Facts {
 
     /// Whether DSNRO is one value for the host (to 5.1) instead of one for each device [S1].
     pub(crate) fn has_global_dsnro(&self) -> bool {
-        self.esxi_version.is_some_and(|version| version <= (5, 1))
+        self.esxi_version.is_some_and(Version::has_global_dsnro)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use knobs::Effect;
 use serde::{Serialize, Serializer};
 
 use crate::{Lack, Profile, Simulated};
@@ -104,30 +105,6 @@ pub struct Party {
     pub waiting: f64,
 }
 
-/// When a change acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effect {
-    /// At once, while everything runs.
-    AtOnce,
-    /// After a reboot of the host.
-    HostReboot,
-    /// After a reboot of the guest.
-    GuestReboot,
-}
-
-impl Effect {
-    /// In words.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::AtOnce => "at once, no reboot",
-            Self::HostReboot => "after a reboot of the host",
-            Self::GuestReboot => "after a reboot of the guest",
-        }
-    }
-}
-
 /// Something to do, with the lines to type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
@@ -140,6 +117,7 @@ pub struct Change {
     /// For the guest.
     pub guest: Vec<String>,
     /// When it acts.
+    #[serde(serialize_with = "key_of")]
     pub effect: Effect,
     /// What may go wrong.
     pub risk: String,
@@ -148,6 +126,10 @@ pub struct Change {
     /// What a simulation says of it, once one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+}
+
+fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(effect.key())
 }
 
 /// One thing that is wrong.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Device, Effect, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
+use knobs::Effect;
+
+use crate::{Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
 
 /// The answer where an all-clear would be a guess.
 const CANNOT_TELL: &str = "This capture cannot tell whether there is a storage problem: it is not \

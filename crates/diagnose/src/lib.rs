@@ -11,7 +11,6 @@
 mod changes;
 mod compare;
 mod comparison;
-mod drivers;
 mod facts;
 mod finding;
 #[cfg(test)]
@@ -38,7 +37,7 @@ pub use comparison::{
 };
 pub use facts::{DeviceFacts, Facts, PathFacts};
 pub use finding::{
-    Cause, Change, Effect, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
+    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Verdict, Window,
 };
 pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};

@@ -2,7 +2,7 @@
 
 use counters::Recording;
 use diagnose::{
-    Cause, Change, Effect, Facts, Finding, Simulated, SimulatedRow, Thresholds, Verdict, diagnose,
+    Cause, Change, Facts, Finding, Simulated, SimulatedRow, Thresholds, Verdict, diagnose,
     render_markdown, render_text,
 };
 
@@ -30,7 +30,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         esxcli: vec!["esxcli storage core device set -d naa.1 -O 64".into()],
         powercli: Vec::new(),
         guest: Vec::new(),
-        effect: Effect::AtOnce,
+        effect: knobs::Effect::AtOnce,
         risk: "Less fairness.".into(),
         undo: "esxcli storage core device set -d naa.1 -O 32".into(),
         simulated: Some(simulated),

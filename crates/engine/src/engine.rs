@@ -309,7 +309,7 @@ impl Engine {
 
     /// mClock, or what came before it when the option says so or the version has no other.
     pub(crate) fn default_policy(&self) -> SchedPolicy {
-        let has_mclock = self.version >= Version::V5_5;
+        let has_mclock = Advanced::SchedulerWithReservation.exists_in(self.version);
         if has_mclock && self.options.get(Advanced::SchedulerWithReservation) == 1 {
             SchedPolicy::Mclock
         } else {
@@ -317,7 +317,7 @@ impl Engine {
         }
     }
 
-    /// DSNRO: 32 [S1, VMB12], for protocol endpoints `Scsi.ScsiVVolPESNRO` [LAMW].
+    /// DSNRO [S1, VMB12], for protocol endpoints `Scsi.ScsiVVolPESNRO` [LAMW].
     pub(crate) fn default_dsnro(&self, kind: DeviceKind) -> u32 {
         match kind {
             DeviceKind::ProtocolEndpoint => self.options.get(Advanced::VvolPesnro),

@@ -16,13 +16,10 @@ mod adapter;
 mod check;
 mod config;
 mod device;
-mod driver;
 mod engine;
 mod error;
 mod flow;
-mod guest;
 mod io;
-mod knob;
 mod options;
 mod outputs;
 mod path;
@@ -33,7 +30,6 @@ mod settings;
 mod slab;
 mod split;
 mod throttle;
-mod version;
 mod vscsi;
 mod world;
 
@@ -41,13 +37,11 @@ pub use config::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
-pub use driver::{Driver, Transport};
 pub use engine::{DeviceLimits, Engine};
 pub use error::Error;
-pub use guest::{
-    GuestOs, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_MAX_TRANSFER,
-    PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits, limits_of,
-};
 pub use io::{Dispatch, Event, Input, Output, Request, Wakeup};
-pub use knob::{Advanced, AdvancedInfo, Allocation, Effect, Knob, PathPolicy};
-pub use version::Version;
+pub use knobs::{
+    Advanced, AdvancedInfo, Allocation, Driver, Effect, GuestOs, Knob, OTHER_MAX_TRANSFER,
+    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT,
+    PVSCSI_RING_PAGES_MAX, PathPolicy, Transport, Version, VscsiLimits, limits_of,
+};

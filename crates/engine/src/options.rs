@@ -16,9 +16,8 @@ impl Options {
     pub(crate) fn new(version: Version) -> Self {
         let mut current = [0; Advanced::TABLE.len()];
         for (value, info) in current.iter_mut().zip(Advanced::TABLE) {
-            *value = info.default;
+            *value = info.option.default_in(version);
         }
-        current[Advanced::VvolPesnro as usize] = version.pesnro();
         Self { current, staged: current }
     }
 

@@ -10,11 +10,6 @@ use crate::{
     engine::{Engine, split_sizes},
 };
 
-/// DSNRO goes from 1 to 256 [HP, VMB12]; from ESXi 6.5 on the depth of the device is its bound.
-const DSNRO_MAX: u32 = 256;
-/// Shares go from 100 to 10,000 [LAMW].
-const SHARES: core::ops::RangeInclusive<u32> = 100..=10_000;
-
 impl Engine {
     pub(crate) fn set(&mut self, knob: Knob) -> Result<(), Error> {
         match knob {
@@ -39,7 +34,7 @@ impl Engine {
                 "Unknown option --sched-num-req-outstanding: up to ESXi 5.1 DSNRO is the advanced option /Disk/SchedNumReqOutstanding",
             );
         }
-        let max = if version.refuses_dsnro_above_depth() { device.base } else { DSNRO_MAX };
+        let max = if version.refuses_dsnro_above_depth() { device.base } else { knobs::DSNRO.max };
         if !(1..=max).contains(&value) {
             return refuse(&format!(
                 "Unable to set device's sched-num-req-outstanding to {value}: allowed is 1 to {max}, {}",
@@ -191,12 +186,12 @@ impl Engine {
             let vdisk = self.known_vdisk(id)?;
             (vdisk.world, vdisk.device)
         };
-        if !SHARES.contains(&allocation.shares) {
+        if !Allocation::SHARES.contains(&allocation.shares) {
             return refuse(&format!(
                 "Unable to set shares to {}: allowed is {} to {}",
                 allocation.shares,
-                SHARES.start(),
-                SHARES.end()
+                Allocation::SHARES.start(),
+                Allocation::SHARES.end()
             ));
         }
         if allocation.limit_iops == Some(0) {

@@ -269,9 +269,13 @@ fn core_device_set(options: &Options, host: &HostConfig) -> Knobs {
     Ok(knobs)
 }
 
-/// DSNRO goes to 256 [HP]; from ESXi 6.5 on as far as the device's depth [S1].
+/// DSNRO has a range of its own [HP]; from ESXi 6.5 on as far as the device's depth [S1].
 fn dsnro_max(host: &HostConfig, device: DeviceId) -> u32 {
-    if host.version.refuses_dsnro_above_depth() { depth_max(host, device) } else { 256 }
+    if host.version.refuses_dsnro_above_depth() {
+        depth_max(host, device)
+    } else {
+        knobs::DSNRO.max
+    }
 }
 
 /// The most that any driver below a device gives [QD254].
@@ -349,8 +353,7 @@ fn advanced_set(options: &Options, host: &HostConfig) -> Knobs {
     let info = option.info();
     let value = match (options.number('i', info.min..=info.max), options.get('d')) {
         (Ok(Some(value)), None) => value,
-        (Ok(None), Some(_)) if option == Advanced::VvolPesnro => host.version.pesnro(),
-        (Ok(None), Some(_)) => info.default,
+        (Ok(None), Some(_)) => option.default_in(host.version),
         (Ok(_), _) => return Err("give one of -i|--int-value and -d|--default".into()),
         (Err(message), _) => return Err(format!("{path}: {message}")),
     };
@@ -359,18 +362,15 @@ fn advanced_set(options: &Options, host: &HostConfig) -> Knobs {
 
 /// Options that come and go with versions [S1, VMB12, LAMW].
 fn exists_in(option: Advanced, version: Version) -> Result<(), String> {
-    let (exists, instead) = match option {
-        Advanced::SchedNumReqOutstanding => (
-            version.has_global_dsnro(),
-            "; it is set for each device: `storage core device set -d DEVICE -O VALUE`",
-        ),
-        Advanced::SchedulerWithReservation => (version >= Version::V5_5, ""),
-        Advanced::VvolPesnro => (version >= Version::V6_0, ""),
-        _ => (true, ""),
-    };
-    if exists {
+    if option.exists_in(version) {
         return Ok(());
     }
+    let instead = match option {
+        Advanced::SchedNumReqOutstanding => {
+            "; it is set for each device: `storage core device set -d DEVICE -O VALUE`"
+        }
+        _ => "",
+    };
     Err(format!("ESXi {} has no option {}{instead}", version.name(), option.info().path))
 }
 

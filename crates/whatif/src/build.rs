@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Controller;
 use diagnose::Facts;
-use engine::{Driver, Version};
+use knobs::{DSNRO, Driver, Version};
 
 use crate::{
     array::Law,
@@ -17,8 +17,6 @@ use crate::{
 
 /// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.
 const ANY_DRIVER: &str = "nfnic";
-/// DSNRO unless somebody changed it [S1].
-const DSNRO_DEFAULT: u32 = 32;
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
 /// disks.
 const PER_DISK: f64 = 254.0 * 1.02;
@@ -137,12 +135,7 @@ impl Plan<'_> {
     }
 
     fn version(&self) -> Version {
-        let Some((major, minor)) = self.facts.esxi_version else { return Version::V7_0 };
-        let not_above = |version: &Version| {
-            let mut parts = version.name().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-            (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) <= (major, minor)
-        };
-        Version::ALL.into_iter().rev().find(not_above).unwrap_or(Version::V5_1)
+        self.facts.esxi_version.unwrap_or(Version::V7_0)
     }
 
     /// How long each level of load is simulated: in proportion to its samples, and long enough
@@ -295,12 +288,12 @@ impl Plan<'_> {
         if device.vms() < 2 {
             return QueueModel { base, dsnro: None, assumed: Assumed::Nothing };
         }
-        if base != DSNRO_DEFAULT {
+        if base != DSNRO.default {
             return QueueModel { base, dsnro: Some(base), assumed: Assumed::Nothing };
         }
         let asked = self.asked_dsnro(&device.name);
         let base = asked.unwrap_or(base).clamp(base, 1024);
-        QueueModel { base, dsnro: Some(DSNRO_DEFAULT), assumed: Assumed::Dsnro }
+        QueueModel { base, dsnro: Some(DSNRO.default), assumed: Assumed::Dsnro }
     }
 
     /// DSNRO as a setting asks for it.

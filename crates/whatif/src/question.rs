@@ -1,6 +1,7 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
-use diagnose::{Change, Effect};
+use diagnose::Change;
+use knobs::Effect;
 
 use crate::Error;
 

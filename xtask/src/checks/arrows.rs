@@ -7,25 +7,26 @@ use crate::house::{Dependency, Finding, House, Package};
 /// A crate and those of ours that it may use.
 const ARROWS: &[(&str, &[&str])] = &[
     ("counters", &[]),
+    ("knobs", &["counters"]),
     ("levels", &["counters"]),
-    ("engine", &["counters"]),
+    ("engine", &["counters", "knobs"]),
     ("model", &["counters"]),
     ("capture", &["counters"]),
-    ("diagnose", &["counters", "levels"]),
-    ("scenario", &["counters", "engine", "model"]),
-    ("sim", &["counters", "engine", "model", "scenario", "capture"]),
-    ("whatif", &["counters", "levels", "engine", "model", "scenario", "sim", "diagnose"]),
+    ("diagnose", &["counters", "knobs", "levels"]),
+    ("scenario", &["counters", "knobs", "engine", "model"]),
+    ("sim", &["counters", "knobs", "engine", "model", "scenario", "capture"]),
+    ("whatif", &["counters", "knobs", "levels", "engine", "model", "scenario", "sim", "diagnose"]),
     (
         "kavg",
         &[
-            "counters", "levels", "engine", "model", "scenario", "capture", "diagnose", "sim",
-            "whatif",
+            "counters", "knobs", "levels", "engine", "model", "scenario", "capture", "diagnose",
+            "sim", "whatif",
         ],
     ),
     ("xtask", &["counters", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
 ];
 
-const PURE: &[&str] = &["counters", "engine", "model"];
+const PURE: &[&str] = &["counters", "knobs", "engine", "model"];
 
 pub(crate) fn check(house: &House) -> Vec<Finding> {
     house.packages.iter().filter(|package| package.source.is_none()).flat_map(of_package).collect()

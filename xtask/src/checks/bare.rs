@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::house::{Finding, House};
 
-const CRATES: &[&str] = &["counters", "engine", "model"];
+const CRATES: &[&str] = &["counters", "engine", "knobs", "model"];
 
 const PROGRAM: &str = r#"#![no_std]
 use core::alloc::{GlobalAlloc, Layout};

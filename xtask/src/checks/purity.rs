@@ -6,7 +6,7 @@
 use crate::house::{File, Finding, House};
 use crate::rust;
 
-const PURE: &[&str] = &["crates/counters/", "crates/engine/", "crates/model/"];
+const PURE: &[&str] = &["crates/counters/", "crates/engine/", "crates/knobs/", "crates/model/"];
 
 const FORBIDDEN: &[&str] = &["HashMap", "HashSet", "Instant", "SystemTime"];
 const FORBIDDEN_IN_STD: &[&str] =

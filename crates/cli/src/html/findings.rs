@@ -1,6 +1,7 @@
 //! The findings: sentence first, then what it rests on, then what to type.
 
-use diagnose::{Change, Effect, Evidence, Finding, Party, Verdict};
+use diagnose::{Change, Evidence, Finding, Party, Verdict};
+use knobs::Effect;
 use maud::{Markup, html};
 
 use super::{

@@ -2,8 +2,8 @@
 
 use counters::{Controller, Counter as C, Entity, EntityId, Kind, Recording};
 use diagnose::{
-    Cause, Change, Effect, Evidence, Facts, Finding, Outcome, Party, Profile, ProfileChoice,
-    Simulated, SimulatedRow, Thresholds, Verdict, Window, diagnose,
+    Cause, Change, Evidence, Facts, Finding, Outcome, Party, Profile, ProfileChoice, Simulated,
+    SimulatedRow, Thresholds, Verdict, Window, diagnose,
 };
 
 use super::{Host, Page, body, charts::Charts, write};
@@ -157,7 +157,7 @@ fn change() -> Change {
         esxcli: vec!["esxcli storage core device set -d naa.6001 -O 64".into()],
         powercli: vec!["$esxcli.storage.core.device.set.Invoke(@{device='naa.6001'})".into()],
         guest: vec!["a line for the guest".into()],
-        effect: Effect::AtOnce,
+        effect: knobs::Effect::AtOnce,
         risk: "VMs take more from each other.".into(),
         undo: "esxcli storage core device set -d naa.6001 -O 32".into(),
         simulated: Some(simulated()),

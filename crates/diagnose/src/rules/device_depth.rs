@@ -4,6 +4,8 @@
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
 //! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
 
+use knobs::DSNRO;
+
 use super::{Case, Rank, Rule, changes, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
 
@@ -14,8 +16,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// DSNRO, unless somebody changed it [S1, LIST5, LIST8].
-pub(super) const DSNRO_DEFAULT: f64 = 32.0;
+/// DSNRO, unless somebody changed it.
+pub(super) const DSNRO_DEFAULT: f64 = DSNRO.default as f64;
 
 /// Whether the driver's depth is the limit, and how sure that is.
 pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<f64> {
@@ -111,7 +113,7 @@ mod tests {
         let finding = bench.only(Cause::DeviceDepth, &Facts::default());
         assert!(finding.confidence > 0.8, "{}", finding.confidence);
         assert!(finding.changes[0].esxcli.iter().any(|line| line.contains("fnic_max_qdepth=128")));
-        assert_eq!(finding.changes[0].effect, crate::Effect::HostReboot);
+        assert_eq!(finding.changes[0].effect, knobs::Effect::HostReboot);
     }
 
     #[test]

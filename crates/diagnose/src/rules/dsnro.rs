@@ -166,7 +166,7 @@ mod tests {
         assert!(
             finding.changes[0].esxcli[0].starts_with("esxcli storage core device set -d naa.1 -O ")
         );
-        assert_eq!(finding.changes[0].effect, crate::Effect::AtOnce);
+        assert_eq!(finding.changes[0].effect, knobs::Effect::AtOnce);
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_global_option_is_used_where_dsnro_is_global() {
-        let facts = Facts { esxi_version: Some((5, 1)), ..Facts::default() };
+        let facts = Facts { esxi_version: Some(knobs::Version::V5_1), ..Facts::default() };
         let finding =
             two_vms(|sample| if sample < 7 { 32 } else { 128 }).only(Cause::Dsnro, &facts);
         let line = &finding.changes[0].esxcli[0];

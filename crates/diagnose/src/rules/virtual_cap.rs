@@ -5,9 +5,10 @@
 //! whatever happens below.
 
 use counters::Controller;
+use knobs::Effect;
 
 use super::{Case, changes, number};
-use crate::{Cause, Effect, Evidence, Finding, Spell, Vdisk, unrest_percent};
+use crate::{Cause, Evidence, Finding, Spell, Vdisk, unrest_percent};
 
 /// How near to a cap the mean may stay below it: commands on their way in or out [S0: 61 of 64].
 const BELOW: f64 = 0.93;

@@ -155,7 +155,9 @@ fn device_of<'a>(case: &Case<'a>, disk: &Vdisk<'_>) -> Option<&'a Device<'a>> {
 mod tests {
     use counters::Controller;
 
-    use crate::{Cause, Effect, Facts, fixture::Bench};
+    use knobs::Effect;
+
+    use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
     fn pvscsi_that_stays_at_64_is_at_its_depth() {

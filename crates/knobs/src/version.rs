@@ -24,6 +24,11 @@ impl Version {
     pub const ALL: [Self; 7] =
         [Self::V5_1, Self::V5_5, Self::V6_0, Self::V6_5, Self::V6_7, Self::V7_0, Self::V8_0];
 
+    /// The oldest.
+    pub const OLDEST: Self = Self::V5_1;
+    /// The newest.
+    pub const NEWEST: Self = Self::V8_0;
+
     /// Its name (`6.5`).
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -60,12 +65,6 @@ impl Version {
     #[must_use]
     pub fn schedules_per_file(self) -> bool {
         self >= Self::V6_0
-    }
-
-    /// `Scsi.ScsiVVolPESNRO`: 128, and 256 from 7.0 U2 [LAMW].
-    #[must_use]
-    pub fn pesnro(self) -> u32 {
-        if self >= Self::V7_0 { 256 } else { 128 }
     }
 
     /// Whether the latency policy of path selection exists: 6.7 U1 on [DOC67, LAMW].

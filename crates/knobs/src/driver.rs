@@ -1,0 +1,191 @@
+//! The HBA drivers: the module, the parameter that sets the depth, its default and its range.
+//!
+//! A table of facts from the reference (`esxi-host-stack.md` section 3). Where the reference has
+//! only memory for a number, the row says so.
+
+use alloc::vec::Vec;
+use core::{fmt, ops::RangeInclusive};
+
+use crate::Version;
+
+/// How a driver reaches its array: it decides the round trips of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Fibre Channel, FCoE included.
+    Fc,
+    /// iSCSI.
+    Iscsi,
+    /// Inside the host: SATA, SAS, NVMe.
+    Local,
+    /// A network card under an NFS mount: no SCSI adapter, and no rows in esxtop.
+    Network,
+}
+
+/// An HBA driver.
+#[derive(PartialEq, Eq)]
+pub struct Driver {
+    /// The name of its kernel module, as `esxcli system module parameters set -m` takes it.
+    pub module: &'static str,
+    /// What it drives, in the field's words.
+    pub what: &'static str,
+    /// The parameter that sets the depth per LUN; `None` when there is none.
+    pub parameter: Option<&'static str>,
+    /// The depth per LUN without it.
+    pub depth_default: u32,
+    /// The least value that the parameter takes.
+    pub depth_min: u32,
+    /// The greatest.
+    pub depth_max: u32,
+    /// The adapter's own limit (AQLEN).
+    pub adapter_depth: u32,
+    /// How it reaches the array.
+    pub transport: Transport,
+    /// The first and the last version that have it.
+    pub versions: RangeInclusive<Version>,
+}
+
+/// Its module tells which row of the table it is.
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.module)
+    }
+}
+
+impl Driver {
+    /// Every driver that is known, those of today first. Where no source gives the range of a
+    /// parameter, its most is the greatest value that a source shows in use.
+    pub const ALL: &'static [Self] = &[
+        // Cisco UCS: the help text of `nfnic` says 1 to 1,024 [QD254]; `fnic` goes to 256 [S0].
+        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024),
+        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256),
+        // Emulex since 5.5: the default [S0], the range from memory; scripts use up to 254 [KB-PV].
+        fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512).since(Version::V5_5),
+        // Brocade [S0]: no range is documented; 256 is what S0 calls usual.
+        fc("bfa", "Brocade", "bfa_lun_queue_depth", 32, 256),
+        // Emulex FCoE: default from memory, and the usual most [S0].
+        fc("brcmfcoe", "Emulex FCoE", "brcmfcoe_lun_queue_depth", 32, 256),
+        // QLogic since 5.5: 254 is the most that is seen in use [QD254].
+        fc("qlnativefc", "QLogic", "ql2xmaxqdepth", 64, 254).since(Version::V5_5),
+        // Software iSCSI: 128 [S0, S4], 256 in use [S4]; the adapter's own limit is
+        // iscsivmk_HostQDepth [ELA].
+        Self {
+            adapter_depth: 1024,
+            transport: Transport::Iscsi,
+            ..fc("iscsi_vmk", "software iSCSI", "iscsivmk_LunQDepth", 128, 256)
+        },
+        // QLogic of 5.0 and 5.1: 64 [S0, QLA], up to 255 [SSP]; of ESX 3.x: 32 [S2, SSP].
+        fc("qla2xxx", "QLogic", "ql2xmaxqdepth", 64, 255).until(Version::V5_1),
+        fc("qla2300_707", "QLogic", "ql2xmaxqdepth", 32, 255).until(Version::V5_1),
+        // Emulex up to 5.1 [S0, KB-PV]; it took up to 128 [SSP].
+        fc("lpfc820", "Emulex", "lpfc0_lun_queue_depth", 32, 128).until(Version::V5_1),
+        // Local: AHCI has 31 tags for the whole adapter [CAP-A]; the others are fixed as well:
+        // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory).
+        local("vmw_ahci", "SATA", 31, 31),
+        local("nhpsa", "HP Smart Array", 28, 1024),
+        local("nvme_pcie", "NVMe", 1023, 1023),
+        local("pvscsi", "a nested host's disks", 1024, 1024),
+        local("vmkusb", "USB", 1, 1),
+        // An NFS mount has no queue depth of its own: `NFS.MaxQueueDepth` is 4294967295 [LAMW].
+        Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
+    ];
+
+    /// The driver of that module; `None` when it is not known.
+    #[must_use]
+    pub fn from_module(module: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|driver| driver.module == module)
+    }
+
+    /// The drivers with a parameter that a device of this depth may have, of that version or else of
+    /// today: those that come with the depth; those that may have been set to it where none does.
+    /// None where the depth is one of hardware that cannot be set.
+    #[must_use]
+    pub fn candidates(depth: u32, version: Option<Version>) -> Vec<&'static Self> {
+        let version = version.unwrap_or(Version::NEWEST);
+        let those = |fits: &dyn Fn(&Self) -> bool| -> Vec<&'static Self> {
+            let known = Self::ALL.iter().filter(|driver| driver.versions.contains(&version));
+            known.filter(|driver| fits(driver)).collect()
+        };
+        let untouched = those(&|driver| driver.depth_default == depth);
+        match untouched.is_empty() {
+            true => those(&|driver| driver.parameter.is_some() && driver.depth_max >= depth),
+            false => untouched.into_iter().filter(|driver| driver.parameter.is_some()).collect(),
+        }
+    }
+
+    const fn since(mut self, version: Version) -> Self {
+        self.versions = version..=Version::NEWEST;
+        self
+    }
+
+    const fn until(mut self, version: Version) -> Self {
+        self.versions = Version::OLDEST..=version;
+        self
+    }
+
+    /// What the parameter can be set to; the fixed depth alone where there is none.
+    #[must_use]
+    pub const fn depths(&self) -> RangeInclusive<u32> {
+        self.depth_min..=self.depth_max
+    }
+}
+
+/// An FC driver: an adapter takes 2,000 to 4,000 commands, 2,048 is held to be fine [SSP, DRILL].
+const fn fc(
+    module: &'static str,
+    what: &'static str,
+    parameter: &'static str,
+    depth_default: u32,
+    depth_max: u32,
+) -> Driver {
+    Driver {
+        module,
+        what,
+        parameter: Some(parameter),
+        depth_default,
+        depth_min: 1,
+        depth_max,
+        adapter_depth: 2048,
+        transport: Transport::Fc,
+        versions: Version::OLDEST..=Version::NEWEST,
+    }
+}
+
+const fn local(module: &'static str, what: &'static str, depth: u32, adapter_depth: u32) -> Driver {
+    Driver {
+        module,
+        what,
+        parameter: None,
+        depth_default: depth,
+        depth_min: depth,
+        depth_max: depth,
+        adapter_depth,
+        transport: Transport::Local,
+        versions: Version::OLDEST..=Version::NEWEST,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_is_in_its_range() {
+        for driver in Driver::ALL {
+            assert!(driver.depths().contains(&driver.depth_default), "{}", driver.module);
+        }
+    }
+
+    #[test]
+    fn an_untouched_depth_names_the_drivers() {
+        let modules = |depth, version| -> Vec<&str> {
+            Driver::candidates(depth, version).iter().map(|driver| driver.module).collect()
+        };
+        assert_eq!(modules(32, None), ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"]);
+        assert_eq!(modules(64, None), ["qlnativefc"]);
+        assert_eq!(modules(64, Some(Version::V5_1)), ["qla2xxx"]);
+        assert_eq!(modules(128, None), ["iscsi_vmk"]);
+        assert_eq!(modules(96, None).len(), 7);
+        assert_eq!(modules(600, None), ["nfnic"]);
+        assert!(modules(31, None).is_empty());
+    }
+}
