@@ -372,6 +372,22 @@ fn sequential_access_goes_through_the_working_set_and_begins_again() {
 }
 
 #[test]
+fn partly_random_access_goes_on_where_the_last_io_ended() {
+    let mut config = workload(closed(1), 1.0, 4096);
+    config.access = Access::Mixed(0.3);
+    let mut workload = Workload::new(&config, 1);
+    workload.start(Time::ZERO);
+    let places: Vec<u64> =
+        (0..100_000).filter_map(|_| workload.complete(Time(0), 0)).map(|io| io.lba).collect();
+    let follows = places.windows(2).filter(|pair| pair[1] == pair[0] + 8).count();
+    assert!(close(follows as f64 / places.len() as f64, 0.7, 0.01));
+    assert_eq!(
+        [0.0, 0.3, 1.0].map(Access::of),
+        [Access::Sequential, Access::Mixed(0.3), Access::Random]
+    );
+}
+
+#[test]
 fn mixes_have_their_shares() {
     let mut config = workload(closed(1), 0.7, 4096);
     let sizes = SizeMix(vec![(4096, 3), (65536, 1)]);
