@@ -226,4 +226,6 @@ pub struct WorkloadConfig {
     pub working_set: u64,
     /// On and off in turn; `None` is always on.
     pub burst: Option<Burst>,
+    /// I/Os after which it is over; `None` goes on for as long as it runs.
+    pub ios_max: Option<u64>,
 }

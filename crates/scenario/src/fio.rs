@@ -195,6 +195,7 @@ impl<'t> Reader<'t> {
         let (way, access) =
             self.parse(&["rw", "readwrite"], (Way::Read, Access::Sequential), way)?;
         let sizes = self.sizes(way)?;
+        let ios_max = self.ios_max(&sizes)?;
         let read_share = self.read_share(way)?;
         let delay = self.parse(&["startdelay"], 0, |text| duration(text, "s"))?;
         let from_ns = barrier.saturating_add(delay);
@@ -206,10 +207,24 @@ impl<'t> Reader<'t> {
                 access: self.access(way, access)?,
                 working_set: self.parse(&["size", "filesize"], WORKING_SET_DEFAULT, file_size)?,
                 burst: None,
+                ios_max,
             },
             from_ns,
             for_ns: self.runtime()?,
         })
+    }
+
+    /// Without `time_based` a job ends when it has moved `io_size`, or `size`, so many times over.
+    fn ios_max(&self, sizes: &SizeMix) -> Result<Option<u64>, Error> {
+        if self.is_set("time_based") {
+            return Ok(None);
+        }
+        let bytes = self.parse(&["io_size", "io_limit", "size"], None, amount)?;
+        let loops = self.parse(&["loops"], 1, threads)?;
+        let jobs = self.parse(&["numjobs"], 1, threads)?;
+        let ios = |bytes: u64| (bytes as f64 / mean(sizes)).ceil().max(1.0) as u64;
+        let times = u64::from(loops) * u64::from(jobs);
+        Ok(bytes.map(|bytes| ios(bytes).saturating_mul(times)))
     }
 
     /// `bssplit` goes before `bsrange`, and both before `bs`.
@@ -340,9 +355,18 @@ impl<'t> Reader<'t> {
 
     /// When the last of the jobs before a stonewall ends.
     fn end_of(&self, streams: &[Stream]) -> Result<u64, Error> {
-        let ends = streams.iter().map(|stream| Some(stream.from_ns.saturating_add(stream.for_ns?)));
+        let end = |stream: &Stream| match stream.config.ios_max {
+            None => Some(stream.from_ns.saturating_add(stream.for_ns?)),
+            Some(_) => None,
+        };
+        let ends = streams.iter().map(end);
         ends.collect::<Option<Vec<_>>>().map(|ends| ends.into_iter().max().unwrap_or(0)).ok_or_else(
-            || self.file.error(self.job.byte, "the jobs before a stonewall must have a runtime"),
+            || {
+                self.file.error(
+                    self.job.byte,
+                    "the jobs before a stonewall must have a runtime and time_based",
+                )
+            },
         )
     }
 
@@ -353,12 +377,6 @@ impl<'t> Reader<'t> {
         };
         if !self.is_set("direct") {
             warn(self.job.byte, "without direct=1 a guest caches; here every I/O goes to the disk");
-        }
-        if !self.is_set("time_based") {
-            warn(
-                self.job.byte,
-                "without time_based fio stops after `size` bytes; here it does not",
-            );
         }
         let depth = self.get(&["iodepth"]).filter(|depth| depth.value != "1");
         if let (Some(depth), Ok(false)) = (depth, self.is_asynchronous()) {
@@ -413,6 +431,11 @@ fn size(text: &str) -> Result<u64, String> {
 
 fn block_size(text: &str) -> Result<u32, String> {
     size(text).and_then(check_io_size)
+}
+
+/// Bytes that a job moves; a share of a disk whose size nobody knows is no end.
+fn amount(text: &str) -> Result<Option<u64>, String> {
+    if text.ends_with('%') { Ok(None) } else { file_size(text).map(Some) }
 }
 
 /// A share of the disk is as good as the default.
@@ -522,6 +545,7 @@ mod tests {
             access: Access::Random,
             working_set: 512 << 20,
             burst: None,
+            ios_max: None,
         };
         Stream { disk: None, config, from_ns: 0, for_ns: Some(600 * SECOND) }
     }
@@ -529,9 +553,10 @@ mod tests {
     #[test]
     fn the_command_line_of_s4_is_read_as_it_is() {
         let (streams, warnings) = read("s4", &format!("fio {S4}")).unwrap();
-        assert_eq!(streams, vec![forty()]);
-        let stops = "without time_based fio stops after `size` bytes; here it does not";
-        assert_eq!(warnings, vec![format!("s4:1:5: {stops}")]);
+        let mut expected = forty();
+        // Without time_based each job ends after its 512 MB.
+        expected.config.ios_max = Some(5 * 1_024);
+        assert_eq!((streams, warnings), (vec![expected], Vec::new()));
     }
 
     #[test]
@@ -593,6 +618,24 @@ mod tests {
         assert_eq!(access("rw=randread\npercentage_random=30"), Access::Mixed(0.3));
         assert_eq!(access("rw=randread\npercentage_random=0"), Access::Sequential);
         assert_eq!(access("rw=read\npercentage_random=30"), Access::Sequential);
+    }
+
+    #[test]
+    fn a_job_ends_with_its_size_unless_it_is_time_based() {
+        let limit = |options: &str| {
+            let text = format!("[a]\ndirect=1\nrw=read\nbs=64k\n{options}\n");
+            read("x.fio", &text).unwrap().0[0].config.ios_max
+        };
+        let table = [
+            ("size=1g", Some(16_384)),
+            ("size=1g\nio_size=64m\nnumjobs=2\nloops=3", Some(6 * 1_024)),
+            ("size=1g\ntime_based\nruntime=9", None),
+            ("size=50%", None),
+            ("runtime=9", None),
+        ];
+        for (options, expected) in table {
+            assert_eq!(limit(options), expected, "{options}");
+        }
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub(crate) const USED: &[&str] = &[
     "wait_for_previous",
     "direct",
     "time_based",
+    "io_size",
+    "io_limit",
+    "loops",
 ];
 
 /// Options that say where, how to report or what the data is, not what the I/O is.
@@ -167,7 +170,6 @@ pub(crate) const NEUTRAL: &[(&str, &[&str])] = &[
     ("iodepth_batch_submit", &["1"]),
     ("kb_base", &["1024"]),
     ("latency_target", &["0"]),
-    ("loops", &["1"]),
     ("max_latency", &["0"]),
     ("random_distribution", &["random"]),
     ("rate_ignore_thinktime", &["0"]),

@@ -492,7 +492,14 @@ impl<'t> Reader<'t> {
                     sizes: definition.sizes.clone(),
                 };
                 let (access, working_set) = (definition.access, storage.size);
-                let config = WorkloadConfig { arrival, mix, access, working_set, burst: None };
+                let config = WorkloadConfig {
+                    arrival,
+                    mix,
+                    access,
+                    working_set,
+                    burst: None,
+                    ios_max: None,
+                };
                 streams.push(Stream {
                     disk: (self.storages.len() > 1).then_some(index),
                     config,
@@ -567,6 +574,7 @@ mod tests {
             access: Access::Sequential,
             working_set: 100 << 20,
             burst: None,
+            ios_max: None,
         };
         let for_ns = Some(300 * SECOND);
         assert_eq!(streams, vec![Stream { disk: None, config, from_ns: 0, for_ns }]);

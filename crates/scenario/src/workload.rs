@@ -218,6 +218,7 @@ impl Workloads {
             access: Access::Random,
             working_set: WORKING_SET_DEFAULT,
             burst: None,
+            ios_max: None,
         };
         for datastore in site.datastores.names.get(name).into_iter().flatten() {
             if let Some(hold) = hold {
@@ -372,6 +373,7 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
         access: access.unwrap_or(Access::Random),
         working_set: keys.read("working_set", working_set)?.unwrap_or(WORKING_SET_DEFAULT),
         burst: burst(keys)?,
+        ios_max: None,
     };
     fits(keys.own.node(), &config)?;
     Ok(config)
@@ -481,6 +483,7 @@ fn ioping(node: &Node<'_>) -> Result<Stream, Error> {
         access: Access::Random,
         working_set: WORKING_SET_DEFAULT,
         burst: None,
+        ios_max: None,
     };
     Ok(Stream { disk: None, config, from_ns: 0, for_ns: None })
 }

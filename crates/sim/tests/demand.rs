@@ -264,3 +264,13 @@ fn parameter_files_offer_what_they_ask_for() {
         assert!(disk(Counter::TotalLatency) > 1_000.0, "{tool}");
     }
 }
+
+#[test]
+fn a_fio_job_without_time_based_ends_with_its_size() {
+    let fio = "[a]\ndirect=1\nrw=randread\nbs=4k\nsize=4000k\nrate_iops=500\n";
+    let outcome = outcome(&format!("{ONE}[[workload]]\nvm = \"sql\"\nfio = '''\n{fio}'''\n"));
+    // 1,000 I/Os at 500 a second.
+    assert_eq!(outcome.ios, 1_000);
+    let [span] = outcome.spans.as_slice() else { panic!("{:?}", outcome.spans) };
+    close(span.to.0 as f64 / SECOND as f64, 2.0, 0.002);
+}
