@@ -12,6 +12,7 @@
 
 mod anonymize;
 pub mod bench;
+mod bus;
 mod catalogue;
 mod cells;
 mod check;

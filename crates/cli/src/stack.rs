@@ -174,7 +174,9 @@ impl<'a> Rows<'a> {
         let config = &self.host.config;
         let mut paths: BTreeMap<EntityId, Vec<Flow<'_>>> = BTreeMap::new();
         for (id, path) in self.recording.of_kind(Kind::Path) {
-            path.device.map(|device| paths.entry(device).or_default().push(self.flow(id)));
+            if let Some(device) = path.device {
+                paths.entry(device).or_default().push(self.flow(id));
+            }
         }
         for (index, device) in config.devices.iter().enumerate() {
             let datastores = self.host.datastores.get(index).map(|names| names.join(", "));

@@ -19,6 +19,7 @@ mod headline;
 mod lacks;
 mod markdown;
 mod needed;
+mod number;
 mod observe;
 mod page;
 #[cfg(test)]
@@ -42,9 +43,9 @@ pub use finding::{
 pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
+pub use number::number;
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
-pub use rules::number;
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
 pub use verdict::{RECORD_LINE, diagnose};

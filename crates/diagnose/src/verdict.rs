@@ -6,8 +6,8 @@ use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
     Thresholds, Verdict, Window,
     headline::{advice, headline, name, names},
-    lacks, largest,
-    rules::{self, Case, number},
+    lacks, largest, number,
+    rules::{self, Case},
 };
 
 /// Judges a recording: what is wrong, or that nothing is.
