@@ -35,6 +35,8 @@ pub struct WindowView {
     pub recording: Recording,
     /// The counters at its end.
     pub counters: HostCounters,
+    /// The limits at its beginning.
+    pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
 }
@@ -115,7 +117,8 @@ struct HostPart {
 /// The samplers of one host.
 struct HostSamplers {
     samples: Sampler,
-    open: Vec<Option<Sampler>>,
+    /// Of a window that has begun: its sampler, and the limits at its beginning.
+    open: Vec<Option<(Sampler, Limits)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -199,15 +202,17 @@ impl HostSamplers {
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                self.open[index] = Some(sampler(scenario, host, at, counters));
+                let sampler = sampler(scenario, host, at, counters);
+                self.open[index] = Some((sampler, Limits::of(engine)));
             }
             if window.to == at
-                && let Some(mut sampler) = self.open[index].take()
+                && let Some((mut sampler, limits_before)) = self.open[index].take()
             {
                 sampler.sample(at, counters);
                 self.windows[index] = Some(WindowView {
                     recording: sampler.finish(),
                     counters: counters.clone(),
+                    limits_before,
                     limits: Limits::of(engine),
                 });
             }
