@@ -20,6 +20,7 @@ mod contents;
 mod diagnosis;
 mod esxtop;
 mod expectations;
+mod explain;
 mod facts;
 mod glossary;
 mod html;

@@ -118,7 +118,12 @@ impl Output {
     /// Writes the file; what was there is replaced only when `write` has succeeded.
     pub(crate) fn write(self, write: impl FnOnce(&mut Pending) -> Result<()>) -> Result<()> {
         let mut pending = self.open()?;
-        write(&mut pending)?;
+        let written = write(&mut pending);
+        // What could not be written does not know the name of the file.
+        written.map_err(|error| match error.downcast::<io::Error>() {
+            Ok(error) => pending.output.failed(&error).into(),
+            Err(error) => error,
+        })?;
         pending.finish()
     }
 

@@ -26,6 +26,12 @@ macro_rules! causes {
                 match self {$(Self::$name => $key),*}
             }
 
+            /// What it is, in one sentence.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {$(Self::$name => $meaning),*}
+            }
+
             /// Its name for people.
             #[must_use]
             pub const fn title(self) -> &'static str {

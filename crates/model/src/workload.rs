@@ -18,6 +18,9 @@ pub struct Workload {
     /// Running, and nothing but completions decides when: the next I/O follows at once.
     free: bool,
     running: bool,
+    ios_max: u64,
+    /// I/Os that are left to issue; not counted while it is free.
+    left: u64,
     phases: Phases,
     arrivals: Arrivals,
 }
@@ -32,15 +35,18 @@ impl Workload {
             random: Random::new(seed),
             free: false,
             running: false,
+            ios_max: config.ios_max.unwrap_or(u64::MAX),
+            left: 0,
             phases: Phases::new(config.burst),
             arrivals: Arrivals::new(&config.arrival),
         }
     }
 
-    /// Starts it, or starts it again: bursts and rates begin anew.
+    /// Starts it, or starts it again: bursts, rates and the count of its I/Os begin anew.
     pub fn start(&mut self, now: Time) {
         self.running = true;
-        self.free = self.arrivals.is_free() && self.phases.always_on();
+        self.left = self.ios_max;
+        self.free = self.arrivals.is_free() && self.phases.always_on() && self.ios_max == u64::MAX;
         self.phases.start(now);
         self.arrivals.start(now, &mut self.random);
     }
@@ -57,16 +63,28 @@ impl Workload {
     #[must_use]
     #[inline]
     pub fn next_wakeup(&self) -> Time {
-        if self.running { self.arrivals.next_wakeup(&self.phases) } else { Time::NEVER }
+        if self.issues() { self.arrivals.next_wakeup(&self.phases) } else { Time::NEVER }
     }
 
     /// The next I/O that is due at `now`; to be called until there is none.
     pub fn wake(&mut self, now: Time) -> Option<Io> {
-        if !self.running {
+        if !self.issues() {
             return None;
         }
         let tag = self.arrivals.wake(now, &self.phases, &mut self.random)?;
+        self.left -= 1;
         Some(self.requests.draw(&mut self.random, tag))
+    }
+
+    /// Whether it is on and has I/Os left.
+    const fn issues(&self) -> bool {
+        self.running && self.left > 0
+    }
+
+    /// Whether it is on and has issued all that it ever will.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.running && self.left == 0
     }
 
     /// The I/O of `tag` ended: the I/O that this makes due at once, if any.
@@ -82,11 +100,12 @@ impl Workload {
     }
 
     fn complete_gated(&mut self, now: Time, tag: u32) -> Option<Io> {
-        if !self.running {
+        if !self.issues() {
             self.arrivals.retire(tag);
             return None;
         }
         let turn = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
+        self.left -= 1;
         let io = self.requests.draw(&mut self.random, turn.tag);
         Some(Io { waited_ns: turn.waited_ns, ..io })
     }

@@ -35,6 +35,7 @@ fn workload(arrival: Arrival, read_share: f64, bytes: u32) -> WorkloadConfig {
         access: Access::Random,
         working_set: 1 << 30,
         burst: None,
+        ios_max: None,
     }
 }
 
@@ -369,6 +370,48 @@ fn sequential_access_goes_through_the_working_set_and_begins_again() {
     let first = workload.wake(Time::ZERO).unwrap();
     let next = (0..4).map(|_| workload.complete(Time(1), 0).unwrap().lba);
     assert_eq!((first.lba, next.collect::<Vec<_>>()), (0, vec![8, 16, 0, 8]));
+}
+
+#[test]
+fn partly_random_access_goes_on_where_the_last_io_ended() {
+    let mut config = workload(closed(1), 1.0, 4096);
+    config.access = Access::Mixed(0.3);
+    let mut workload = Workload::new(&config, 1);
+    workload.start(Time::ZERO);
+    let places: Vec<u64> =
+        (0..100_000).filter_map(|_| workload.complete(Time(0), 0)).map(|io| io.lba).collect();
+    let follows = places.windows(2).filter(|pair| pair[1] == pair[0] + 8).count();
+    assert!(close(follows as f64 / places.len() as f64, 0.7, 0.01));
+    assert_eq!(
+        [0.0, 0.3, 1.0].map(Access::of),
+        [Access::Sequential, Access::Mixed(0.3), Access::Random]
+    );
+}
+
+#[test]
+fn a_workload_is_over_after_so_many_ios_and_begins_anew_when_it_is_started() {
+    for arrival in
+        [closed(4), Arrival::Open { rate: 1e6, poisson: true, outstanding_max: 2, waiting_max: 9 }]
+    {
+        let config = WorkloadConfig { ios_max: Some(6), ..workload(arrival, 1.0, 4096) };
+        let mut workload = Workload::new(&config, 1);
+        for run in 0..2_u64 {
+            let now = Time(run * SECOND);
+            workload.start(now);
+            let mut under_way: Vec<u32> = Vec::new();
+            let mut issued = 0;
+            while !workload.is_over() || !under_way.is_empty() {
+                let later = now + MILLISECOND;
+                under_way.extend(core::iter::from_fn(|| workload.wake(later)).map(|io| io.tag));
+                issued = issued.max(under_way.len());
+                let tag = under_way.remove(0);
+                under_way.extend(workload.complete(later, tag).map(|io| io.tag));
+            }
+            assert_eq!(workload.next_wakeup(), Time::NEVER);
+            workload.stop(now + MILLISECOND);
+            assert!(issued <= 4);
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod esxcli;
 mod event;
 mod expect;
 mod fio;
+mod fio_options;
 mod guest;
 mod host;
 mod names;

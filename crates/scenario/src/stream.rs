@@ -10,6 +10,8 @@ pub(crate) const IO_BYTES_MAX: u64 = 32 << 20;
 /// Sectors of a disk.
 pub(crate) const SECTOR: u64 = 512;
 pub(crate) const WORKING_SET_DEFAULT: u64 = 1 << 30;
+/// Sizes of I/Os that a range stands for at most.
+pub(crate) const SIZES_MAX: u32 = 1_024;
 /// The most I/Os a second that a file may ask for.
 pub(crate) const RATE_MAX: f64 = 1e9;
 /// The fewest.

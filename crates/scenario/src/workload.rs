@@ -172,10 +172,13 @@ impl Workloads {
         }
         let mut streams = match node.name() {
             "ioping" => vec![ioping(&node)?],
-            tool => {
-                let read = if tool == "fio" { fio::read } else { vdbench::read };
+            "vdbench" => {
                 let (file, text) = parameters(&node, include)?;
-                let (streams, warnings) = read(&file, &text)?;
+                vdbench::read(&file, &text)?
+            }
+            _ => {
+                let (file, text) = parameters(&node, include)?;
+                let (streams, warnings) = fio::read(&file, &text)?;
                 self.warnings.extend(warnings);
                 streams
             }
@@ -215,6 +218,7 @@ impl Workloads {
             access: Access::Random,
             working_set: WORKING_SET_DEFAULT,
             burst: None,
+            ios_max: None,
         };
         for datastore in site.datastores.names.get(name).into_iter().flatten() {
             if let Some(hold) = hold {
@@ -360,8 +364,7 @@ fn own_streams(table: &Table<'_>) -> Result<Vec<Stream>, Error> {
 }
 
 fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
-    let accesses = [("random", Access::Random), ("sequential", Access::Sequential)];
-    let access = keys.read("access", |node| node.choice(&accesses))?;
+    let access = keys.read("access", access)?;
     let read_share = keys.read("read", |node| node.parsed(units::percent))?.unwrap_or(1.0);
     let sizes = keys.read("size", sizes)?.unwrap_or_else(|| SizeMix(vec![(4096, 1)]));
     let config = WorkloadConfig {
@@ -370,6 +373,7 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
         access: access.unwrap_or(Access::Random),
         working_set: keys.read("working_set", working_set)?.unwrap_or(WORKING_SET_DEFAULT),
         burst: burst(keys)?,
+        ios_max: None,
     };
     fits(keys.own.node(), &config)?;
     Ok(config)
@@ -400,6 +404,14 @@ fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
         think_ns: keys.read("think", Node::duration)?.unwrap_or(0),
         rate: keys.read("rate", rate)?,
     })
+}
+
+/// A word, or the share that is random.
+fn access(node: &Node<'_>) -> Result<Access, Error> {
+    if node.string().is_ok_and(|text| text.ends_with('%')) {
+        return node.parsed(units::percent).map(Access::of);
+    }
+    node.choice(&[("random", Access::Random), ("sequential", Access::Sequential)])
 }
 
 fn working_set(node: &Node<'_>) -> Result<u64, Error> {
@@ -471,6 +483,7 @@ fn ioping(node: &Node<'_>) -> Result<Stream, Error> {
         access: Access::Random,
         working_set: WORKING_SET_DEFAULT,
         burst: None,
+        ios_max: None,
     };
     Ok(Stream { disk: None, config, from_ns: 0, for_ns: None })
 }

@@ -263,6 +263,7 @@ impl Model {
                 access: Access::Random,
                 working_set: 1 << 30,
                 burst: None,
+                ios_max: None,
             },
             starts: Time::ZERO,
             from_ns: 0,

@@ -66,9 +66,10 @@ impl<W: Watch> Machine<'_, W> {
 
     /// Lets a workload play that is wanted, whose VM is on and whose stage has begun.
     pub(crate) fn stage(&mut self, id: usize, at: Time) {
-        let begins = self.players[id].stage(self.scenario).0;
-        let player = &mut self.players[id];
-        if player.is_running && player.since.is_none() && at >= begins && self.is_up(id) {
+        let player = &self.players[id];
+        let begins = player.stage(self.scenario).0;
+        let is_due = player.is_running && player.since.is_none() && at >= begins;
+        if is_due && self.is_up(id) {
             let player = &mut self.players[id];
             player.since = Some(at);
             player.workload.start(at);

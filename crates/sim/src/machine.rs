@@ -357,7 +357,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// The same, until a workload that has moved to another host has an I/O to issue there.
     #[inline]
     fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
-        let Self { hosts, arrays, players, events, watch, log, .. } = self;
+        let Self { hosts, arrays, players, events, watch, log, spans, .. } = self;
         let host = &mut hosts[index];
         while let Some(output) = host.engine.poll_output() {
             watch.output(host.index, at, &output);
@@ -376,7 +376,10 @@ impl<'a, W: Watch> Machine<'a, W> {
                     match player.workload.complete(at, tag.slot()) {
                         Some(io) if player.host == index => player.submit(host, at, io, watch),
                         Some(io) => return Some((id, io)),
-                        None => player.arm(id, events),
+                        None => {
+                            player.arm(id, events);
+                            spans.extend(player.over(at));
+                        }
                     }
                 }
                 Output::Cancel { .. } => {}
@@ -421,6 +424,16 @@ impl Player {
         let input = Input::Submit(request);
         watch.input(host.index, at, &input);
         host.engine.handle_input(at, input).expect("workloads run on VMs that are on");
+    }
+
+    /// When it has issued all that it ever will, the time that it took.
+    fn over(&mut self, at: Time) -> Option<Span> {
+        if !self.workload.is_over() {
+            return None;
+        }
+        self.is_running = false;
+        let from = self.since.take()?;
+        Some(Span { workload: self.index, from, to: at })
     }
 
     #[inline]

@@ -230,3 +230,47 @@ fn copies_start_one_after_the_other() {
     let froms: Vec<_> = outcome.spans.iter().map(|span| span.from.0 * 10 / SECOND).collect();
     assert_eq!(froms, [10, 15, 20]);
 }
+
+/// Before ESXi 6.0 the disks of a VM share a world: a new limit of one leaves the other its own.
+#[test]
+fn a_world_of_two_disks_has_what_both_are_given() {
+    let two = "[vm.sql.disk.\"scsi0:1\"]\ndatastore = \"ds\"\nlimit = 100\n\n[[window]]";
+    let text = ONE
+        .replacen("[[window]]", two, 1)
+        .replace("[vm.sql.disk.\"scsi0:0\"]\n", "[vm.sql.disk.\"scsi0:0\"]\nlimit = 100\n");
+    let text = format!(
+        "esxi = \"5.1\"\n{text}[[workload]]\nvm = \"sql\"\ndisk = \"all\"\nthreads = 4\n\
+         [[event]]\nat = \"2s\"\nvm = \"sql\"\nallocation = {{ disk = \"scsi0:0\", limit = 300 }}\n\
+         [[window]]\nname = \"early\"\nto = \"2s\"\n"
+    );
+    let outcome = outcome(&text);
+    let iops = |window| figure(&outcome, window, Kind::Device, "naa.1", Counter::Commands);
+    close(iops(2), 200.0, 0.02);
+    close(iops(1), 400.0, 0.02);
+}
+
+/// A run of Vdbench at 4,000 a second and a fio job held to as many, on a disk that does 1,941.
+#[test]
+fn parameter_files_offer_what_they_ask_for() {
+    let vdbench = "sd=s,threads=64\nwd=w,sd=s\nrd=r,wd=w,iorate=4000,elapsed=4\n";
+    let fio = "[a]\nioengine=libaio\niodepth=64\ndirect=1\ntime_based\nruntime=4\nrw=randread\n\
+               rate_iops=4000\nrate_process=poisson\n";
+    for (tool, file) in [("vdbench", vdbench), ("fio", fio)] {
+        let workload = format!("[[workload]]\nvm = \"sql\"\n{tool} = '''\n{file}'''\n");
+        let outcome = outcome(&format!("{ONE}{workload}"));
+        let disk = |counter| figure(&outcome, 1, Kind::VirtualDisk, "sql:scsi0:0", counter);
+        close(disk(Counter::Offered), 4_000.0, 0.03);
+        close(disk(Counter::Commands), 1e3 / 0.515, 0.005);
+        assert!(disk(Counter::TotalLatency) > 1_000.0, "{tool}");
+    }
+}
+
+#[test]
+fn a_fio_job_without_time_based_ends_with_its_size() {
+    let fio = "[a]\ndirect=1\nrw=randread\nbs=4k\nsize=4000k\nrate_iops=500\n";
+    let outcome = outcome(&format!("{ONE}[[workload]]\nvm = \"sql\"\nfio = '''\n{fio}'''\n"));
+    // 1,000 I/Os at 500 a second.
+    assert_eq!(outcome.ios, 1_000);
+    let [span] = outcome.spans.as_slice() else { panic!("{:?}", outcome.spans) };
+    close(span.to.0 as f64 / SECOND as f64, 2.0, 0.002);
+}

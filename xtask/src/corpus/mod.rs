@@ -9,6 +9,7 @@
 mod case;
 pub(crate) mod draw;
 mod independent;
+mod published;
 mod score;
 mod truth;
 
@@ -179,12 +180,38 @@ fn read_esxtop(text: Vec<u8>) -> Recording {
 
 #[cfg(test)]
 mod tests {
-    use super::{HELD_OUT, case::Case, score};
+    use super::{DEVELOPMENT, HELD_OUT, case::Case, score, score_planted};
+
+    /// Causes that stay below the bar on captures that nothing of ours made; none may join them.
+    const OPEN: [&str; 9] = [
+        "silence",
+        "array-qos",
+        "array-slow",
+        "noisy-neighbour",
+        "device-depth",
+        "adaptive-throttling",
+        "sioc",
+        "virtual-disk-cap",
+        "splitting",
+    ];
 
     #[test]
     fn every_cause_reaches_the_bar_on_held_out_seeds() {
         let score = score(&Case::all(HELD_OUT..HELD_OUT + 1));
         assert!(score.below_the_bar().is_empty(), "{}\n{}", score.table(), score.lines.join("\n"));
+    }
+
+    #[test]
+    fn independent_captures_are_judged_right_but_for_what_is_open() {
+        let score = score_planted(DEVELOPMENT..DEVELOPMENT + 4, None).unwrap();
+        let below = score.below_the_bar();
+        assert!(
+            below.iter().all(|cause| OPEN.contains(cause)),
+            "{}\n{}",
+            score.table(),
+            score.lines.join("\n")
+        );
+        assert_eq!(score.healthy[0], score.healthy[1], "{}", score.lines.join("\n"));
     }
 
     #[test]

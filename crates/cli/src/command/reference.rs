@@ -5,7 +5,11 @@ use std::{io::Write, process::ExitCode};
 use clap::{Args, CommandFactory, ValueEnum};
 
 use super::Arguments;
-use crate::{Result, glossary};
+use crate::{
+    Result,
+    explain::{Article, causes, counters, settings},
+    glossary,
+};
 
 /// Print a page of the reference as Markdown
 #[derive(Args)]
@@ -30,9 +34,15 @@ impl Reference {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let page = match self.page {
             Page::CommandLine => command_line(),
-            Page::Counters => tables("Counters", &["counters"]),
-            Page::Knobs => tables("Knobs and drivers", &["settings", "options", "drivers"]),
-            Page::Findings => tables("Findings and thresholds", &["findings", "thresholds"]),
+            Page::Counters => tables("Counters", &["counters"]) + &in_full(&counters::articles()),
+            Page::Knobs => {
+                let tables = tables("Knobs and drivers", &["settings", "options", "drivers"]);
+                tables + &in_full(&settings::articles())
+            }
+            Page::Findings => {
+                let tables = tables("Findings and thresholds", &["findings", "thresholds"]);
+                tables + &in_full(&causes::articles())
+            }
         };
         out.write_all(page.as_bytes())?;
         Ok(ExitCode::SUCCESS)
@@ -49,6 +59,12 @@ fn tables(title: &str, names: &[&str]) -> String {
         out += &format!("\n## {heading}\n\n{about}\n\n{}", section.markdown());
     }
     out
+}
+
+/// What `kavg explain` says of each.
+fn in_full(articles: &[Article]) -> String {
+    let articles: String = articles.iter().map(Article::markdown).collect();
+    format!("\n## In full\n\nWhat `kavg explain NAME` says.\n{articles}")
 }
 
 /// The help of every command.

@@ -110,9 +110,9 @@ fn columns(host: &Host) -> Vec<Column> {
         device(host, &mut columns, index);
     }
     for (vm, nouns) in host.vms.iter().enumerate() {
-        disk(host, &mut columns, &nouns.name, Source::VmDisks(vm));
+        disk(&mut columns, &nouns.name, Source::VmDisks(vm));
         for flow in (0..host.flows.len()).filter(|flow| host.flows[*flow].vm == vm) {
-            disk(host, &mut columns, &host.disk(flow), Source::Disk(flow));
+            disk(&mut columns, &host.disk(flow), Source::Disk(flow));
         }
     }
     columns
@@ -214,11 +214,10 @@ fn block(host: &Host, columns: &mut Vec<Column>, group: &str, source: Source) {
     push(columns, group, &names, source);
 }
 
-fn disk(host: &Host, columns: &mut Vec<Column>, name: &str, source: Source) {
+fn disk(columns: &mut Vec<Column>, name: &str, source: Source) {
     let group = format!("Virtual Disk({name})");
     push(columns, &group, &IO, source);
     push(columns, &group, &["Average MilliSec/Read", "Average MilliSec/Write"], source);
-    debug_assert!(!host.name.is_empty());
 }
 
 fn cell(host: &Host, row: &Row, column: &Column, first: bool) -> String {

@@ -13,6 +13,8 @@ use crate::corpus::score::{Sure, Truth};
 pub(super) enum Measure {
     /// Commands wait in the VMkernel for a slot.
     Wait(usize),
+    /// They wait longer than they are served, and long for every source.
+    Suffer(usize),
     /// The device answers late.
     Answer(usize),
     /// A flow's own limit holds its commands.
@@ -62,6 +64,14 @@ pub(super) fn state(host: &Host, rows: &[Row], claims: Vec<Claim>) -> Vec<Truth>
     for device in 0..host.devices.len() {
         consequences(host, rows, device, &mut truths);
     }
+    for (adapter, nouns) in host.adapters.iter().enumerate() {
+        if let Some(span) = span(rows, |row| row.adapters[adapter].adapter_queue > 0.0) {
+            let paths = host.devices.iter().flat_map(|device| &device.paths);
+            let paths = paths.filter(|path| path.adapter == adapter).map(|path| path.name.clone());
+            let places = std::iter::once(nouns.name.clone()).chain(paths).collect();
+            truths.push(may(&["adapter-queue"], places, span));
+        }
+    }
     for flow in 0..host.flows.len() {
         if let Some(span) = span(rows, |row| row.served[flow].capped) {
             truths.push(may(&["virtual-disk-cap"], vec![host.disk(flow)], span));
@@ -83,6 +93,11 @@ fn grade(host: &Host, rows: &[Row], mut claim: Claim) -> Truth {
                 format!("KAVG {kavg_ms:.2} ms, DAVG {davg_ms:.2} ms, QUED {queued:.1}"),
             )
         }
+        Measure::Suffer(device) => {
+            let (davg_ms, kavg_ms, _) = means(held, device);
+            let strong = kavg_ms > KAVG_MS && kavg_ms > davg_ms;
+            (sure(strong && enough), format!("KAVG {kavg_ms:.2} ms, DAVG {davg_ms:.2} ms"))
+        }
         Measure::Hold(flow) => {
             let hold_ms = mean(held, |row| row.served[flow].hold_ms);
             let davg_ms = mean(held, |row| row.served[flow].davg_ms);
@@ -91,7 +106,10 @@ fn grade(host: &Host, rows: &[Row], mut claim: Claim) -> Truth {
             (sure(strong && enough), format!("held {hold_ms:.2} ms, DAVG {davg_ms:.2} ms"))
         }
         Measure::Answer(device) => {
-            if steady(held, device) && means(held, device).0 < STALL_MS {
+            if !claim.causes.contains(&"array-qos")
+                && steady(held, device)
+                && means(held, device).0 < STALL_MS
+            {
                 claim.causes.push("array-qos");
             }
             let (davg_ms, ..) = means(held, device);
@@ -185,7 +203,7 @@ fn consequences(host: &Host, rows: &[Row], device: usize, truths: &mut Vec<Truth
 }
 
 /// The causes that say why a device's queue is full; one of them is right at a time.
-const QUEUES: [&str; 5] = ["device-depth", "dsnro", "adaptive-throttling", "sioc", "iops-limit"];
+const QUEUES: [&str; 4] = ["device-depth", "dsnro", "adaptive-throttling", "sioc"];
 
 fn may(causes: &[&'static str], places: Vec<String>, rows: Range<usize>) -> Truth {
     Truth { causes: causes.to_vec(), places, rows, severity: "follows".to_owned(), sure: Sure::May }

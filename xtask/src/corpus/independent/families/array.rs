@@ -5,13 +5,18 @@ use crate::corpus::independent::plan::Plan;
 use crate::corpus::independent::truth::{Claim, Measure};
 use crate::corpus::score::Sure;
 
+/// The fewest parallel servers of a published fit: ten spindles (array-and-control.md section 1).
+const LEAST_SERVERS: f64 = 10.0;
+
 /// QoS of the array, by injected latency: "throttling acts as added latency, not as rejection", and a
 /// throttled command keeps its slot (array-and-control.md section 6). It is told from slowness where
-/// the rate stays while what is outstanding moves: then DAVG is outstanding / rate, whatever is asked.
-/// With steady threads any closed loop has a flat rate: either name is right.
+/// the rate stays while what is outstanding moves, far below what an array that answers so quickly
+/// at rest can do: N / S with the fewest servers known. With steady threads any closed loop has a
+/// flat rate, and without rows at rest an array at its knee looks the same: either name is right.
 pub(super) fn qos(plan: &mut Plan) {
     let device = plan.deep_device(Media::Flash, 256);
-    let rows = plan.window(5);
+    plan.host.rows = plan.host.rows.max(12);
+    let rows = if plan.random.chance(0.7) { 4..plan.host.rows } else { plan.window(5) };
     let rest_ms = plan.host.devices[device].service_ms;
     let count = plan.random.within(1..4);
     let threads = plan.random.between(12.0, 60.0);
@@ -27,13 +32,14 @@ pub(super) fn qos(plan: &mut Plan) {
     let places = plan.host.places(device);
     let severity =
         format!("{cap}/s; DAVG about {:.1} ms, {rest_ms:.2} ms at rest", wanted / cap * 1e3);
-    let told = moves && wanted / cap * 1e3 > 2.0 && rows.len() >= 6;
-    let (causes, sure) = if told {
-        (vec!["array-qos"], Sure::Certain)
+    let rest_seen = plan.host.rows > rows.len() + 2;
+    let told = moves && rest_seen && wanted / cap * 1e3 > 2.0 && rows.len() >= 6;
+    let (causes, measure) = if told && cap * rest_ms / 1e3 < LEAST_SERVERS {
+        (vec!["array-qos"], Measure::Stated(Sure::Certain))
     } else {
-        (vec!["array-qos", "array-slow"], Sure::May)
+        (vec!["array-qos", "array-slow"], Measure::Answer(device))
     };
-    plan.claim(Claim { causes, places, rows, severity, measure: Measure::Stated(sure) });
+    plan.claim(Claim { causes, places, rows, severity, measure });
 }
 
 /// An array that answers late: its service got slower, or its load came to the knee. Every source

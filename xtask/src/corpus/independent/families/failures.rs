@@ -106,7 +106,7 @@ pub(super) fn reservation_conflicts(plan: &mut Plan) {
     plan.all_counters();
     let device = used_device(plan);
     let rows = plan.window(2);
-    let per_s = plan.random.log_between(1.0, 300.0);
+    let per_s = plan.random.log_between(3.0, 400.0);
     let kernel_ms = if plan.random.chance(0.6) { plan.random.log_between(2.0, 60.0) } else { 0.0 };
     let davg_ms = if plan.random.chance(0.3) { plan.random.between(10.0, 60.0) } else { 0.0 };
     plan.during(rows.clone(), move |_, moment| {

@@ -44,10 +44,13 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("two", two),
 ];
 
+/// The families of a cause: they come first.
+const CAUSES: usize = 16;
+
 /// Two troubles at once, each on a device of its own.
 fn two(plan: &mut Plan) {
-    let first = plan.random.within(0..16);
-    let second = (first + 1 + plan.random.within(0..15)) % 16;
+    let first = plan.random.within(0..CAUSES);
+    let second = (first + plan.random.within(1..CAUSES)) % CAUSES;
     FAMILIES[first].1(plan);
     FAMILIES[second].1(plan);
 }

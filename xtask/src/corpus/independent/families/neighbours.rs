@@ -14,7 +14,7 @@ pub(super) fn noisy(plan: &mut Plan) {
     plan.host.devices[device].depth = plan.random.pick(&[64, 128]);
     plan.host.devices[device].dsnro = 32;
     let rows = plan.window(3);
-    let throttled = plan.random.chance(0.4);
+    let throttled = plan.random.chance(0.6);
     let victims = plan.random.within(1..5);
     let threads = if throttled { 40.0 } else { plan.random.between(40.0, 140.0).round() };
     let noisy = plan.flows(device, Controller::Nvme, &[Demand::Open(0.0)])[0];
@@ -34,8 +34,8 @@ pub(super) fn noisy(plan: &mut Plan) {
     let mut places = plan.host.places(device);
     places.extend([plan.host.vms[vm].name.clone(), plan.host.disk(noisy)]);
     let severity = format!("{:.0} % of the commands", share * 100.0);
-    let measure = if share > 0.8 && (throttled || threads > 75.0) {
-        Measure::Wait(device)
+    let measure = if share > 0.8 {
+        if throttled { Measure::Wait(device) } else { Measure::Suffer(device) }
     } else {
         Measure::Stated(Sure::May)
     };

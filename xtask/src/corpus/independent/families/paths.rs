@@ -99,7 +99,7 @@ pub(super) fn splitting(plan: &mut Plan) {
     let iops = plan.random.log_between(30.0, 300.0);
     plan.load(rows.clone(), flow, Demand::Open(iops));
     // A large command takes as long as the array needs to move it.
-    let mib_s = plan.random.between(60.0, 400.0);
+    let mib_s = plan.random.log_between(30.0, 400.0);
     let move_ms = plan.host.flows[flow].now.kib / 1024.0 / mib_s * 1e3;
     plan.during(rows.clone(), move |_, moment| {
         moment.devices[device].split = part;

@@ -112,7 +112,7 @@ pub(super) fn adapter(plan: &mut Plan) {
     plan.host.adapters.push(Adapter { name: format!("vmhba{}", 70 + index), depth: slots });
     plan.all_counters();
     let rows = plan.window(2);
-    let wanted = f64::from(slots) * plan.random.between(1.15, 2.2);
+    let wanted = f64::from(slots) * plan.random.between(1.15, 3.5);
     let devices = ((wanted / 60.0).ceil() as usize).max(plan.random.within(2..6));
     let mut places = vec![plan.host.adapters[index].name.clone()];
     let mut first = 0;
