@@ -6,12 +6,12 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{DSNRO, Driver, Version};
+use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
-    rows::mean,
     whatif::DeviceCalibration,
 };
 

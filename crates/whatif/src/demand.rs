@@ -11,12 +11,10 @@
 //! of the queue, not of the guest.
 
 use counters::Controller;
+use levels::{mean, quantile};
 use serde::Serialize;
 
-use crate::{
-    observe::Tenant,
-    rows::{Flow, mean, quantile},
-};
+use crate::{observe::Tenant, rows::Flow};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,8 +95,7 @@ impl GuestCalibration {
         let capped_at = cap(tenant, levels);
         let held_at_iops = held(tenant, window, place);
         let throttled_at_iops = throttled(tenant, window, place);
-        let is_pinned =
-            place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
+        let is_pinned = place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
@@ -140,9 +137,7 @@ fn keeps_its_rate(flow: &Flow, window: &[usize], place: Place) -> bool {
     let rate = unrest(&busy, |s| flow.rate[s].ln());
     let latency = unrest(&busy, |s| flow.gavg[s].max(1e-6).ln());
     let commands = flow.mean_rate(&busy) * place.interval_s;
-    busy.len() >= SAMPLES
-        && rate * rate * commands <= CHANCE
-        && latency >= MORE * rate
+    busy.len() >= SAMPLES && rate * rate * commands <= CHANCE && latency >= MORE * rate
 }
 
 /// The deviation from sample to sample: levels and trends do not count.
@@ -163,7 +158,11 @@ fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>)
         _ => within,
     };
     // More outstanding at a higher rate: threads come and go, or the rate is its own.
-    if high < 0.0 { (0.0, None) } else { (low.max(0.0), Some(high).filter(|high| high.is_finite())) }
+    if high < 0.0 {
+        (0.0, None)
+    } else {
+        (low.max(0.0), Some(high).filter(|high| high.is_finite()))
+    }
 }
 
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.
@@ -264,7 +263,7 @@ fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
     let waits = waiting >= WAITING && waiting >= PART * outstanding && rate >= 1.0;
     let wait_ms = flow.per_command(window, &flow.qavg);
     let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
-    let (low, high) = (quantile(rates(), 0.1), quantile(rates(), 0.9));
+    let [low, high] = [0.1, 0.9].map(|share| quantile(rates(), share).unwrap_or_default());
     let is_steady = (high - low) * place.interval_s <= STEADY;
     let others_ms = place.others_wait_ms;
     let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
@@ -287,7 +286,8 @@ fn throttled(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
         return None;
     }
     let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
-    let spread = quantile(rates(), 0.9) - quantile(rates(), 0.1);
+    let [low, high] = [0.1, 0.9].map(|share| quantile(rates(), share).unwrap_or_default());
+    let spread = high - low;
     let rate = tenant.flow.mean_rate(window);
     let is_steady = spread <= STEADY * rate + 4.0 / place.interval_s;
     (is_steady && rate >= 1.0).then(|| rate.round().clamp(1.0, 1e9) as u32)

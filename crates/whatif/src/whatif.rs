@@ -2,6 +2,7 @@
 
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
+use levels::mean;
 use serde::Serialize;
 
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     demand::Place,
     observe::{Device, levels},
     question::limit_of,
-    rows::mean,
     run::{self, Key},
     shared::are_together,
 };
@@ -112,10 +112,8 @@ impl<'a> Model<'a> {
                 guests: guests(device, &busy, &levels, interval_s),
             })
             .collect();
-        let arrays = groups
-            .iter()
-            .map(|group| array(group, &devices, &calibrated, &busy))
-            .collect();
+        let arrays =
+            groups.iter().map(|group| array(group, &devices, &calibrated, &busy)).collect();
         Ok(Self { recording, facts, question, devices, window: busy, levels, arrays, calibrated })
     }
 
@@ -147,10 +145,8 @@ impl<'a> Model<'a> {
         };
         // Each reading answers today as it was recorded before it is asked for tomorrow.
         let unscaled = vec![vec![1.0; self.arrays.len()]; readings.len()];
-        let scales: Vec<Vec<f64>> = run(&plan, &unscaled, &[])?
-            .iter()
-            .map(|today| self.scales(&keys, today))
-            .collect();
+        let scales: Vec<Vec<f64>> =
+            run(&plan, &unscaled, &[])?.iter().map(|today| self.scales(&keys, today)).collect();
         let today = run(&plan, &scales, &[])?;
         let after = run(&changed, &scales, &settings)?;
         let runs: Vec<Run> =
@@ -172,7 +168,8 @@ impl<'a> Model<'a> {
                 if calibrated.array != array || !is_free {
                     continue;
                 }
-                let davg = if device.is_nfs { Counter::GuestLatency } else { Counter::DriverLatency };
+                let davg =
+                    if device.is_nfs { Counter::GuestLatency } else { Counter::DriverLatency };
                 let figures = keys.iter().zip(today);
                 for (key, figure) in figures.filter(|(key, _)| key.is_of(device, davg)) {
                     let rate = device.flow.mean_rate(&self.window);
@@ -333,9 +330,9 @@ fn groups(devices: &[Device], window: &[usize], said: &[Vec<String>]) -> Vec<Vec
     /// said that they share it: beyond that they are of different tiers or held to rates.
     const ALIKE: f64 = 1.5;
     let davg = |index: usize| devices[index].flow.per_command(window, &devices[index].flow.davg);
-    let is_said = |a: &str, b: &str| said.iter().any(|group| [a, b].iter().all(|name| {
-        group.iter().any(|known| known == name)
-    }));
+    let is_said = |a: &str, b: &str| {
+        said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
+    };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, device) in devices.iter().enumerate() {
         let shares = |group: &&mut Vec<usize>| {
@@ -389,9 +386,8 @@ fn array(
     let point = |sample: usize| {
         let (mut outstanding, mut rate, mut time) = (0.0, 0.0, 0.0);
         for (device, calibrated) in &own {
-            let held = |guest: &GuestCalibration| {
-                guest.held_at_iops.or(guest.throttled_at_iops).is_some()
-            };
+            let held =
+                |guest: &GuestCalibration| guest.held_at_iops.or(guest.throttled_at_iops).is_some();
             let is_held = calibrated.guests.iter().any(held);
             let mean = device.flow.in_flight(sample);
             outstanding += if is_held { mean } else { device.concurrency(sample) };

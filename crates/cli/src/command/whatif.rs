@@ -13,7 +13,7 @@ use crate::{
     Result, captures, facts,
     output::{Output, Outputs},
     table::Table,
-    text::{BAD, BOLD, DIM, clean, counted, fit, millis, styled, whole},
+    text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
 /// Columns of the screen that the report fits.
@@ -229,8 +229,7 @@ fn made_of(calibration: &Calibration) -> String {
     const GUESTS: usize = 8;
     let mut out = String::new();
     for array in &calibration.arrays {
-        let text =
-            format!("array of {}: {}.", clean(&array.devices.join(", ")), array.sentence());
+        let text = format!("array of {}: {}.", clean(&array.devices.join(", ")), array.sentence());
         out.push_str(&wrapped(&text, "- ", "  "));
     }
     for device in &calibration.devices {
