@@ -10,9 +10,8 @@ use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
-    demand::{GuestCalibration, Habit, stands_at},
+    demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
-    whatif::DeviceCalibration,
 };
 
 /// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.

@@ -28,6 +28,17 @@ pub enum Habit {
     Unknown,
 }
 
+/// A device: the array behind it, and who sends to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceCalibration {
+    /// Its name.
+    pub device: String,
+    /// The place of its array among the arrays, from 0.
+    pub array: usize,
+    /// Its guests, as the recording names them.
+    pub guests: Vec<GuestCalibration>,
+}
+
 /// What one guest asks of one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GuestCalibration {

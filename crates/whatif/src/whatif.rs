@@ -6,7 +6,7 @@ use levels::mean;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, Error, GuestCalibration, Habit, Question, Verdict,
+    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict,
     answer::{self, Run},
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
@@ -50,17 +50,6 @@ pub struct Calibration {
     pub arrays: Vec<ArrayCalibration>,
     /// By device.
     pub devices: Vec<DeviceCalibration>,
-}
-
-/// A device: the array behind it, and who sends to it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DeviceCalibration {
-    /// Its name.
-    pub device: String,
-    /// The place of its array among the arrays, from 0.
-    pub array: usize,
-    /// Its guests, as the recording names them.
-    pub guests: Vec<GuestCalibration>,
 }
 
 /// What came out.
