@@ -9,8 +9,8 @@ use model::{Arrival, Service};
 use scenario::Window;
 
 use crate::{
-    report::{Report, seconds},
-    text::{clean, counted, rate},
+    report::Report,
+    text::{clean, counted, rate, seconds},
 };
 
 /// Lines that the terminal shows of all windows together; the JSON has them all.

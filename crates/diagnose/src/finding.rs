@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use knobs::Effect;
+use knobs::{Effect, Setting};
 use serde::{Serialize, Serializer};
 
 use crate::{Profile, Simulated};
@@ -111,7 +111,17 @@ pub struct Party {
     pub waiting: f64,
 }
 
-/// Something to do, with the lines to type.
+/// A setting, and what takes it back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The setting.
+    pub set: Setting,
+    /// The same as it was.
+    pub undo: Setting,
+}
+
+/// Something to do. What it sets is in `steps`; the lines to type are renderings of them, beside
+/// lines that only show something.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// What it does, in one sentence.
@@ -132,6 +142,10 @@ pub struct Change {
     /// What a simulation says of it, once one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+    /// What it sets, in the order of its lines. The depths of several drivers are alternatives: one
+    /// of them is the driver that is there.
+    #[serde(skip)]
+    pub steps: Vec<Step>,
 }
 
 fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {

@@ -36,9 +36,10 @@ pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
-pub use facts::{DeviceFacts, Facts, PathFacts};
+pub use facts::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
 pub use finding::{
-    Cause, Change, Evidence, Finding, Lack, Lacking, Outcome, Party, ProfileChoice, Verdict, Window,
+    Cause, Change, Evidence, Finding, Lack, Lacking, Outcome, Party, ProfileChoice, Step, Verdict,
+    Window,
 };
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;

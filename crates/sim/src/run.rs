@@ -35,6 +35,8 @@ pub struct WindowView {
     pub recording: Recording,
     /// The counters at its end.
     pub counters: HostSnapshot,
+    /// The limits at its beginning.
+    pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
 }
@@ -116,8 +118,8 @@ struct HostPart {
 struct HostRows {
     sampler: Sampler,
     samples: Recording,
-    /// The snapshot at the beginning of each window.
-    begins: Vec<Option<HostSnapshot>>,
+    /// Of a window that has begun: the snapshot and the limits at its beginning.
+    begins: Vec<Option<(HostSnapshot, Limits)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -196,15 +198,16 @@ impl HostRows {
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                self.begins[index] = Some(now.clone());
+                self.begins[index] = Some((now.clone(), Limits::of(engine)));
             }
             if window.to == at
-                && let Some(begin) = self.begins[index].take()
+                && let Some((begin, limits_before)) = self.begins[index].take()
             {
                 let mut recording = self.sampler.recording();
                 self.sampler.add_row(&begin, now, &mut recording);
                 let (counters, limits) = (now.clone(), Limits::of(engine));
-                self.windows[index] = Some(WindowView { recording, counters, limits });
+                self.windows[index] =
+                    Some(WindowView { recording, counters, limits_before, limits });
             }
         }
     }
