@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use knobs::{Effect, Setting};
 use serde::{Serialize, Serializer};
 
-use crate::{Lack, Profile, Simulated};
+use crate::{Profile, Simulated};
 
 macro_rules! causes {
     ($($name:ident $key:literal $title:literal $meaning:literal;)*) => {
@@ -186,6 +186,31 @@ pub struct Finding {
     pub do_not: Vec<String>,
     /// The warning that goes with a raised queue depth: what S0 concludes.
     pub caution: Option<&'static str>,
+}
+
+/// What is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lacking {
+    /// Columns beyond those that a spreadsheet keeps.
+    Columns,
+    /// Devices that carry a part of what adapters or virtual disks do, or all of them.
+    Devices,
+    /// The worlds of a device, or most of them.
+    Worlds,
+    /// A counter without which no device can be judged.
+    Counters,
+    /// Numbers that add up, as those of a whole file do.
+    Sums,
+}
+
+/// Something that a recording lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lack {
+    /// What.
+    pub what: Lacking,
+    /// The same in a sentence, with how it shows and what it hides.
+    pub sentence: String,
 }
 
 /// How a recording is judged as a whole.

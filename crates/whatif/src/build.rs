@@ -6,13 +6,12 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{DSNRO, Driver, Version};
+use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
-    demand::{GuestCalibration, Habit, stands_at},
+    demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
-    rows::mean,
-    whatif::DeviceCalibration,
 };
 
 /// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.

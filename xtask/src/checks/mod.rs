@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bare;
+mod circles;
 mod documents;
 mod files;
 pub(crate) mod functions;
@@ -20,6 +21,7 @@ type Check = (&'static str, fn(&House) -> Vec<Finding>);
 /// Every check, in the order in which it reports.
 pub(crate) const ALL: &[Check] = &[
     ("arrows", arrows::check),
+    ("circles", circles::check),
     ("functions", functions::check),
     ("files", files::check),
     ("purity", purity::check),
