@@ -53,13 +53,14 @@ impl Spell {
     }
 }
 
-/// Whether what holds in some samples lasts. Of `n` samples each held with the chance `p`, about
+/// Whether what holds in some samples lasts: in one run, often, or for longer than chance makes. Of `n` samples each held with the chance `p`, about
 /// `n * p^k` begin a run of `k`.
 fn is_lasting(held: &[bool]) -> bool {
     let longest = held.split(|held| !held).map(<[bool]>::len).max().unwrap_or(0);
     let (n, held_in) = (held.len() as f64, held.iter().filter(|held| **held).count() as f64);
     let by_chance = n * (held_in / n).powi(i32::try_from(longest).unwrap_or(i32::MAX));
-    held == [true] || longest >= 2 && (held_in >= OFTEN * n || by_chance <= CHANCE)
+    let is_one_run = longest as f64 == held_in;
+    held == [true] || longest >= 2 && (held_in >= OFTEN * n || is_one_run || by_chance <= CHANCE)
 }
 
 #[cfg(test)]

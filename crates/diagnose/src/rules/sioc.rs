@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
 
 /// Depths that it must have had: Storage I/O Control sets a new one every few seconds
 /// [ELA 2012-07], a person does not.
-const LEVELS: usize = 5;
+const LEVELS: usize = 4;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {

@@ -31,8 +31,8 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let spell = Spell::find(&device.busy, |sample| {
         let split = adapter.split_commands.or_zero(sample);
         split > 0.0
-            && 100.0 * split >= limit(Threshold::SplitPercent) * flow.rate(sample)
-            && flow.gavg(sample) >= limit(Threshold::DavgMs)
+            && 100.0 * split >= limit(Threshold::SplitPercent) * device.flow.rate(sample)
+            && device.flow.gavg(sample) >= limit(Threshold::DavgMs)
     })?;
     let commands = spell.mean(|sample| adapter.split_commands.or_zero(sample));
     let pieces = spell.mean(|sample| adapter.split_copies.or_zero(sample)) / commands;

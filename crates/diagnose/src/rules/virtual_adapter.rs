@@ -5,7 +5,7 @@ use counters::Controller;
 
 use super::{
     Case, Rank, Rule,
-    virtual_cap::{Cap, is_at, is_kept, is_still, judge, wait_of},
+    virtual_cap::{Cap, are_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{Cause, Finding, Flow, LevelKind, Spell, Threshold, Vdisk};
 
@@ -41,7 +41,7 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
     let sum = |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<f64>();
     let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
     depths(first.controller).iter().find_map(|&limit| {
-        let spell = Spell::find(&all, |sample| is_at(sum(sample), limit))?;
+        let spell = Spell::find(&all, |sample| are_at(&disks, sample, limit))?;
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);
         let waits = wait.is_none_or(|wait| wait.commands >= enough);

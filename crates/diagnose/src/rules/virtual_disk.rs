@@ -4,7 +4,7 @@ use counters::Controller;
 
 use super::{
     Case, Rank, Rule, virtual_adapter,
-    virtual_cap::{Cap, SAMPLED_ABOVE, is_at, is_kept, is_still, judge, wait_of},
+    virtual_cap::{Cap, SAMPLED_ABOVE, are_at, is_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{
     Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, largest, quantile,
@@ -42,6 +42,10 @@ fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
     }
     let guessed = disk.controller.is_none();
     if guessed && virtual_adapter::cap(case, disk.adapter()).is_some() {
+        return None;
+    }
+    // Where the file tells the types of others, one that it does not tell is none of them.
+    if guessed && case.host.vdisks.iter().any(|other| other.controller.is_some()) {
         return None;
     }
     depths(disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
@@ -104,10 +108,10 @@ fn plateau<'a>(
     busy: &[usize],
     limit: u32,
 ) -> Option<Cap<'a>> {
-    let spell = Spell::find(busy, |sample| is_at(disk.outstanding(sample), limit))?;
+    let spell = Spell::find(busy, |sample| are_at(&[disk], sample, limit))?;
     let caught = sampled(case, disk, &spell.samples);
     let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
-    let reached = is_reached(if caught.is_empty() { &inside } else { &caught }, limit);
+    let reached = is_reached(&caught, limit) || is_reached(&inside, limit);
     let exceeded = largest(sampled(case, disk, busy)) > SAMPLED_ABOVE * f64::from(limit);
     if !reached || exceeded || !is_still(&[disk], &spell) || !is_kept(case, &[disk], limit) {
         return None;
@@ -130,12 +134,14 @@ fn plateau<'a>(
     })
 }
 
-/// Whether the samples, or where there are none the means, come up to the cap and stay there.
+/// Whether some numbers outstanding, sampled or means, come up to the cap and stay there, but for a
+/// command that is on its way.
 fn is_reached(sampled: &[f64], limit: u32) -> bool {
     let cap = f64::from(limit);
     let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };
     let most = largest(sampled.iter().copied());
-    is_at(middle, limit) && most >= REACHED[usize::from(sampled.len() > FEW)] * cap
+    let reached = REACHED[usize::from(sampled.len() > FEW)] * cap;
+    is_at(middle, limit) && most >= reached - 1.0
 }
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
