@@ -208,6 +208,7 @@ fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const APART: f64 = 1.5;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
     levels.len() <= FEW
+        && !halves_and_climbs(depths)
         && changes < levels.len()
         && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
@@ -231,6 +232,7 @@ mod tests {
         assert!(is_staircase(&[32.0, 32.0, 64.0, 64.0, 128.0, 255.0], &levels));
         assert!(!is_staircase(&[32.0, 64.0, 128.0, 64.0, 255.0], &levels));
         assert!(!is_staircase(&[38.0, 39.0, 64.0], &[38.0, 39.0, 64.0]));
+        assert!(!is_staircase(&[16.0, 2.0, 7.0], &[2.0, 7.0, 16.0]));
     }
 
     #[test]

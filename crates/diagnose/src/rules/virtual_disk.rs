@@ -20,6 +20,9 @@ pub(super) const RULE: Rule = Rule {
 /// How near a sample must come to the cap: one that never does has another reason to be steady.
 /// Of few samples less is asked [S0: 61 to 64].
 const REACHED: [f64; 2] = [0.95, 0.985];
+/// Samples near the cap, of which most are at it: a load that passes near it is spread.
+const NEAR: f64 = 0.8;
+const CROWDED: f64 = 0.75;
 /// What is few.
 const FEW: usize = 2;
 
@@ -45,7 +48,10 @@ fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
         return None;
     }
     // Where the file tells the types of others, one that it does not tell is none of them.
-    if guessed && case.host.vdisks.iter().any(|other| other.controller.is_some()) {
+    let is_told = |other: &Vdisk<'_>| {
+        matches!(other.controller, Some(Controller::Pvscsi | Controller::LsiSas))
+    };
+    if guessed && case.host.vdisks.iter().any(is_told) {
         return None;
     }
     depths(disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
@@ -109,6 +115,10 @@ fn plateau<'a>(
     limit: u32,
 ) -> Option<Cap<'a>> {
     let spell = Spell::find(busy, |sample| are_at(&[disk], sample, limit))?;
+    let near = busy.iter().filter(|s| disk.outstanding(**s) >= NEAR * f64::from(limit)).count();
+    if (spell.samples.len() as f64) < CROWDED * near as f64 {
+        return None;
+    }
     let caught = sampled(case, disk, &spell.samples);
     let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
     let reached = is_reached(&caught, limit) || is_reached(&inside, limit);
@@ -134,14 +144,12 @@ fn plateau<'a>(
     })
 }
 
-/// Whether some numbers outstanding, sampled or means, come up to the cap and stay there, but for a
-/// command that is on its way.
+/// Whether some numbers outstanding, sampled or means, come up to the cap and stay there.
 fn is_reached(sampled: &[f64], limit: u32) -> bool {
     let cap = f64::from(limit);
     let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };
     let most = largest(sampled.iter().copied());
-    let reached = REACHED[usize::from(sampled.len() > FEW)] * cap;
-    is_at(middle, limit) && most >= reached - 1.0
+    is_at(middle, limit) && most >= REACHED[usize::from(sampled.len() > FEW)] * cap
 }
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
