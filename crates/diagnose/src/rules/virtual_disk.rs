@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
 /// Of few samples less is asked [S0: 61 to 64].
 const REACHED: [f64; 2] = [0.95, 0.985];
 /// Samples near the cap, of which most are at it: a load that passes near it is spread.
-const NEAR: f64 = 0.8;
+const NEAR: f64 = 0.88;
 const CROWDED: f64 = 0.75;
 /// What is few.
 const FEW: usize = 2;
@@ -45,13 +45,6 @@ fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
     }
     let guessed = disk.controller.is_none();
     if guessed && virtual_adapter::cap(case, disk.adapter()).is_some() {
-        return None;
-    }
-    // Where the file tells the types of others, one that it does not tell is none of them.
-    let is_told = |other: &Vdisk<'_>| {
-        matches!(other.controller, Some(Controller::Pvscsi | Controller::LsiSas))
-    };
-    if guessed && case.host.vdisks.iter().any(is_told) {
         return None;
     }
     depths(disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
