@@ -138,12 +138,14 @@ impl Device<'_> {
     }
 
     /// A queue that is full at two limits hurts where it is the shorter one; the spell there, when
-    /// there is more of it than a sample.
+    /// there is more of it than a sample, or no more than a few samples at all.
     fn at_the_lower_limit(&self, spell: Spell) -> Spell {
         let Motion::TwoLevels { low, .. } = self.motion() else { return spell };
         let samples = spell.samples.iter().copied();
         let lower: Vec<usize> = samples.filter(|s| self.queue.dqlen.at(*s) == Some(low)).collect();
-        if lower.len() > 1 { Spell { samples: lower, ..spell } } else { spell }
+        const FEW: usize = 4;
+        let enough = if spell.samples.len() > FEW { 2 } else { 1 };
+        if lower.len() >= enough { Spell { samples: lower, ..spell } } else { spell }
     }
 
     /// The limit in force in most of the samples in which it is reached.

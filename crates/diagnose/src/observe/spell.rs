@@ -84,6 +84,14 @@ mod tests {
     }
 
     #[test]
+    fn a_single_run_of_two_is_one_in_a_recording_of_any_length() {
+        for samples in [12, 40, 100, 300] {
+            let among: Vec<usize> = (0..samples).collect();
+            assert!(Spell::find(&among, |sample| (5..7).contains(&sample)).is_some(), "{samples}");
+        }
+    }
+
+    #[test]
     fn two_in_a_row_or_the_only_one_are() {
         let spell = Spell::find(&[1, 4, 5, 9], |sample| sample != 9).unwrap();
         assert_eq!((spell.samples.as_slice(), spell.of), ([1, 4, 5].as_slice(), 4));

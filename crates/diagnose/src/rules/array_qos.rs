@@ -337,6 +337,15 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_stays_whatever_is_outstanding_is_qos_without_any_contrast() {
+        let mut bench = Bench::new(12);
+        let inside = |s: usize| [70.0, 95.0, 48.0, 110.0, 66.0, 82.0][s % 6];
+        let vm = bench.device("naa.1", 256).vm("a").iops_when(|s| 4_720.0 + 15.0 * (s % 3) as f64);
+        vm.davg_when(move |s| inside(s) / 4.735);
+        bench.only(Cause::ArrayQos, &Facts::default());
+    }
+
+    #[test]
     fn a_saturated_array_without_contrast_is_not_called_qos() {
         let mut bench = Bench::new(8);
         bench.device("naa.1", 128).vm("a").iops(3_360.0).davg(37.0);

@@ -75,6 +75,18 @@ mod tests {
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
+    fn a_depth_that_halves_and_comes_back_while_the_device_is_slow_is_sioc() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [64, 64, 23, 20, 17, 19, 64, 64][s]);
+        let is_slow = |s: usize| (2..6).contains(&s);
+        let davg = move |s: usize| if is_slow(s) { 40.0 } else { 0.4 };
+        let vm = device.vm("a").iops_when(move |s| if is_slow(s) { 480.0 } else { 9_000.0 });
+        vm.davg_when(davg).kavg_when(move |s| if is_slow(s) { 30.0 } else { 0.0 });
+        bench.first(Cause::Sioc, &Facts::default());
+    }
+
+    #[test]
     fn a_depth_that_follows_a_high_latency_is_sioc() {
         let mut bench = Bench::new(10);
         let device = bench.device("naa.1", 64);

@@ -64,6 +64,15 @@ mod tests {
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
+    fn quick_commands_of_another_device_hide_no_split_ones() {
+        let mut bench = Bench::new(6);
+        bench.split(0.05, 4.0);
+        bench.device("naa.1", 64).vm("a").iops(100.0).davg(30.0).size_kib(1_024.0);
+        bench.device("naa.2", 64).vm("b").iops(1_900.0).davg(0.5);
+        bench.first(Cause::Splitting, &Facts::default());
+    }
+
+    #[test]
     fn slow_commands_that_are_split_are_named() {
         let mut bench = Bench::new(6);
         bench.split(0.5, 4.0);
