@@ -197,7 +197,13 @@ impl Engine {
         if allocation.limit_iops == Some(0) {
             return refuse("Unable to set the IOPS limit to 0: it is at least 1, or unlimited");
         }
-        self.worlds[world.index()].allocate(allocation);
+        self.vdisks[id.index()].allocation = allocation;
+        let mut mine = self.vdisks.iter().filter(|disk| disk.world == world);
+        if let Some(first) = mine.next() {
+            let of_world = &mut self.worlds[world.index()];
+            of_world.allocate(first.allocation);
+            mine.for_each(|disk| of_world.join(disk.allocation));
+        }
         self.pump(device);
         Ok(())
     }

@@ -10,7 +10,7 @@ pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
     most_frequent, quantile, unrest_percent,
 };
-pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
+pub(crate) use queue::{FullQueue, Motion, Queue, RUN, halves_and_climbs};
 pub(crate) use spell::Spell;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
@@ -302,13 +302,11 @@ fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -
 
 impl<'a> World<'a> {
     fn of(recording: &'a Recording, id: EntityId, entity: &'a Entity) -> Self {
-        let vm = entity.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
-        let owner = vm.map(|vm| vm.name.as_str()).or(entity.process.as_deref());
         Self {
             flow: Flow::of(recording, id),
             queue: Queue::of(recording, id),
-            owner: owner.unwrap_or(&entity.name),
-            is_system: vm.is_none() && entity.process.is_some(),
+            owner: levels::owner(recording, entity),
+            is_system: entity.vm.is_none() && entity.process.is_some(),
         }
     }
 
