@@ -145,12 +145,14 @@ impl Device<'_> {
     }
 
     /// A queue that is full at two limits hurts where it is the shorter one; the spell there, when
-    /// there is more of it than a sample.
+    /// there is more of it than a sample, or no more than a few samples at all.
     fn at_the_lower_limit(&self, spell: Spell) -> Spell {
         let Motion::TwoLevels { low, .. } = self.motion() else { return spell };
         let samples = spell.samples.iter().copied();
         let lower: Vec<usize> = samples.filter(|s| self.queue.dqlen.at(*s) == Some(low)).collect();
-        if lower.len() > 1 { Spell { samples: lower, ..spell } } else { spell }
+        const FEW: usize = 4;
+        let enough = if spell.samples.len() > FEW { 2 } else { 1 };
+        if lower.len() >= enough { Spell { samples: lower, ..spell } } else { spell }
     }
 
     /// The limit in force in most of the samples in which it is reached.
@@ -233,6 +235,7 @@ fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const APART: f64 = 1.5;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
     levels.len() <= FEW
+        && !halves_and_climbs(depths)
         && changes < levels.len()
         && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
@@ -256,6 +259,7 @@ mod tests {
         assert!(is_staircase(&[32.0, 32.0, 64.0, 64.0, 128.0, 255.0], &levels));
         assert!(!is_staircase(&[32.0, 64.0, 128.0, 64.0, 255.0], &levels));
         assert!(!is_staircase(&[38.0, 39.0, 64.0], &[38.0, 39.0, 64.0]));
+        assert!(!is_staircase(&[16.0, 2.0, 7.0], &[2.0, 7.0, 16.0]));
     }
 
     #[test]

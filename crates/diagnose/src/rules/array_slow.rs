@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn nothing_is_wrong_stands_beside_no_mean_of_137_ms() {
         let mut bench = Bench::new(9);
-        let davg = |s: usize| if s % 2 == 0 { 274.0 } else { 3.0 };
+        let davg = |s: usize| if s.is_multiple_of(2) { 274.0 } else { 3.0 };
         bench.device("naa.1", 64).vm("a").iops(60.0).davg_when(davg);
         bench.only(Cause::ArraySlow, &Facts::default());
     }
