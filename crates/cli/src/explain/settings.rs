@@ -52,9 +52,10 @@ fn dsnro() -> Article {
                 switches.default, switches.path, run.default, run.path
             )),
             ("Default", format!(
-                "{} in every version. Up to {} one option for the host, {}; from {per_device} on a \
+                "{} in every version from {} on. Up to {} one option for the host, {}; from {per_device} on a \
                  setting of each device. Protocol endpoints of vVols have {} instead.",
                 DSNRO.default,
+                DSNRO.since.name(),
                 DSNRO.until.name(),
                 DSNRO.path,
                 Advanced::VvolPesnro.info().path

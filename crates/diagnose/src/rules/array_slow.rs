@@ -56,11 +56,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
     }
     finding.confidence = certainty(device, spell, davg, kavg);
-    finding.raise_confidence = vec![
-        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
-         fabric or a volume limit"
-            .into(),
-    ];
+    finding.raise_confidence = vec![surer(device).into()];
     finding.sufferers = sufferers(case, device, samples);
     finding.causers = finding.sufferers.iter().take(1).cloned().collect();
     finding.changes = fix(case, device);
@@ -95,6 +91,17 @@ fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool) -> String {
         number(davg),
         number(kavg)
     )
+}
+
+/// What would tell the array from what is before it. For NFS esxtop has GAVG alone [ELA].
+const fn surer(device: &Device<'_>) -> &'static str {
+    if device.is_nfs {
+        "The server's own latency for this volume: near GAVG, it is the server; far below, the \
+         network or this host"
+    } else {
+        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
+         fabric or a volume limit"
+    }
 }
 
 /// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
