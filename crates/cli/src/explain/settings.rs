@@ -336,7 +336,7 @@ const fn words(path: &'static str, when: &'static str, leave: &'static str) -> W
     Words { path, when, leave }
 }
 
-/// The words of each option, by its path [LAMW, VMB12, KB-QF, DMIO, S4].
+/// The words of each option, by its path [LAMW, VMB12, KB-QF, S4].
 const OPTIONS: &[Words] = &[
     words(
         "/Disk/SchedQuantum",
