@@ -133,7 +133,7 @@ pub(crate) fn raise_driver_depth(
     let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
     let candidates = candidates(from, module.map(String::as_str), facts);
     if candidates.is_empty() {
-        return spread_devices(&adapters, module.map_or("its driver", String::as_str), from);
+        return spread_devices(&adapters, module.map(String::as_str), from);
     }
     if let Some(pending) = pending(&candidates, to, facts) {
         return pending;
@@ -217,12 +217,38 @@ fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) ->
     )
 }
 
-/// What is left where the depth is the hardware's own, or the driver's most.
-fn spread_devices(adapters: &str, driver: &str, depth: u32) -> Change {
+/// Why a device cannot be given more: only what the table of drivers says of them is said.
+fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
+    let fixed = |driver: &&Driver| driver.parameter.is_none() && driver.depth_default == depth;
+    match (module, module.and_then(Driver::from_module)) {
+        (Some(module), Some(Driver { parameter: Some(parameter), .. })) => {
+            format!(
+                "{depth} is the most that {parameter} of {module} ({adapters}) is known to take"
+            )
+        }
+        (Some(module), Some(_)) => format!(
+            "The depth of {depth} that {module} of {adapters} gives a device is none that can be set"
+        ),
+        (Some(module), None) => format!(
+            "No parameter of {module} ({adapters}) for a depth is known; `esxcli system module \
+             parameters list -m {module}` shows what it has. Until then"
+        ),
+        (None, _) => match Driver::ALL.iter().find(fixed) {
+            Some(driver) => format!(
+                "A depth of {depth} is that of {} ({}), and none that can be set",
+                driver.module, driver.what
+            ),
+            None => format!("No driver is known that gives a device more than {depth}"),
+        },
+    }
+}
+
+/// What is left where no driver that is known can give more.
+fn spread_devices(adapters: &str, module: Option<&str>, depth: u32) -> Change {
     look(
         format!(
-            "The depth of {depth} that {driver} of {adapters} gives a device is all that can be \
-             set: spread the VMs over more devices, or move them to faster ones."
+            "{}: spread the VMs over more devices, or move them to faster ones.",
+            why_no_deeper(adapters, module, depth)
         ),
         vec!["esxcli storage core adapter list".into()],
     )
@@ -427,6 +453,22 @@ pub(crate) fn list_device(device: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn none_that_can_be_set_is_said_of_hardware_that_the_table_knows() {
+        let cases = [
+            (Some("vmw_ahci"), 31, "none that can be set"),
+            (None, 31, "none that can be set"),
+            (Some("qlnativefc"), 254, "254 is the most that ql2xmaxqdepth of qlnativefc"),
+            (Some("qedf"), 64, "parameters list -m qedf` shows what it has"),
+            (None, 5_000, "No driver is known that gives a device more than 5000"),
+        ];
+        for (module, depth, expected) in cases {
+            let why = why_no_deeper("vmhba1", module, depth);
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(why.contains("none that can be set"), depth == 31, "{why}");
+        }
+    }
 
     #[test]
     fn what_is_known_decides_between_drivers() {

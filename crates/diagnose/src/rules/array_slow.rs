@@ -121,11 +121,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
-        finding.raise_confidence = vec![
-            "The array's own latency for this volume: near DAVG, it is the array; far below, the \
-             fabric or a volume limit"
-                .into(),
-        ];
+        finding.raise_confidence = vec![surer(device).into()];
     }
     finding.sufferers = sufferers(case, device, samples);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
@@ -225,6 +221,17 @@ fn sentence(
         number(davg),
         number(kavg)
     )
+}
+
+/// What would tell the array from what is before it. For NFS esxtop has GAVG alone [ELA].
+const fn surer(device: &Device<'_>) -> &'static str {
+    if device.is_nfs {
+        "The server's own latency for this volume: near GAVG, it is the server; far below, the \
+         network or this host"
+    } else {
+        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
+         fabric or a volume limit"
+    }
 }
 
 /// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
