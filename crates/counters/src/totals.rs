@@ -8,17 +8,6 @@ use alloc::vec::Vec;
 
 use crate::{Histogram, Op, Status, Time};
 
-/// The direction of an I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the array to the guest.
-    Read = 0,
-    /// From the guest to the array.
-    Write = 1,
-    /// Neither: reservations, atomic test and set.
-    Other = 2,
-}
-
 /// What completed I/Os of one direction add up to. All times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoTotals {
@@ -136,7 +125,7 @@ pub struct Levels {
 /// Counters of a virtual disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VdiskCounters {
-    /// Completed I/Os, by [`Direction`].
+    /// Completed I/Os, by [`Direction`](crate::Direction).
     pub io: [IoTotals; 3],
     /// Total latency, guest wait included.
     pub total: Histogram,
@@ -153,7 +142,7 @@ pub struct VdiskCounters {
     pub queued: Occupancy,
     /// Commands holding one.
     pub slots: Occupancy,
-    /// Commands that failed, by [`Direction`].
+    /// Commands that failed, by [`Direction`](crate::Direction).
     pub failed: [u64; 3],
     /// Commands aborted.
     pub aborts: u64,
@@ -207,7 +196,7 @@ pub struct GateCounters {
     pub active: u32,
     /// Commands waiting at this gate.
     pub queued: u32,
-    /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
+    /// Completed I/Os, by [`Direction`](crate::Direction); `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
     pub io: [IoTotals; 3],
     /// Commands that were split.

@@ -12,7 +12,7 @@ use crate::{
     Error, Target,
     array::{Arrays, count},
     host::{Hosts, adapter_of},
-    names::Names,
+    nouns::Names,
     reader::{Node, Table},
 };
 

@@ -15,6 +15,7 @@ mod fio_options;
 mod guest;
 mod host;
 mod names;
+mod nouns;
 mod reader;
 mod rehearsal;
 mod scenario;

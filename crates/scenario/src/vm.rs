@@ -11,7 +11,8 @@ use crate::{
     datastore::{Datastores, IDS_MAX},
     guest::{self, CONTROLLERS, GUESTS, Pvscsi, Slot},
     host::Hosts,
-    names::{self, Names},
+    names,
+    nouns::Names,
     reader::{Node, Table},
 };
 
