@@ -81,8 +81,11 @@ pub(crate) fn answer(
     }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
-    let mut rows: Vec<SimulatedRow> =
-        keys.iter().enumerate().map(|(index, key)| row(key, index, rounding, best, &kept)).collect();
+    let mut rows: Vec<SimulatedRow> = keys
+        .iter()
+        .enumerate()
+        .map(|(index, key)| row(key, index, rounding, best, &kept))
+        .collect();
     if is_of_depth {
         hold_to_laws(keys, rounding, &mut rows);
     }
@@ -158,7 +161,9 @@ fn hold_to_laws(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
         .collect();
     let [(device, is_deeper)] = depths.as_slice() else { return };
     let captured = |counter| {
-        keys.iter().find(|key| key.object == *device && key.is(counter)).and_then(|key| key.captured)
+        keys.iter()
+            .find(|key| key.object == *device && key.is(counter))
+            .and_then(|key| key.captured)
     };
     // A wait that is a small part of the whole may go altogether, bursts or not.
     let (gavg, kavg) = (captured(Counter::GuestLatency), captured(Counter::KernelLatency));
@@ -351,8 +356,7 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
             doubts.push(format!(
                 "{unknown} of {} guests on {} may wait for their answers, or send at a rate of \
                  their own, or something between: the range covers all of it. A recording that \
-                 begins before this load, one change tried and recorded, or `vscsiStats` in the \
-                 guests' host would tell.",
+                 begins before this load, one change tried and recorded, or `vscsiStats` would tell.",
                 device.guests.len(),
                 device.device
             ));

@@ -235,7 +235,8 @@ fn slope_of<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> f64 {
 fn curve(groups: &[Point], slopes: Slopes) -> Curve {
     let mut points: Curve = Vec::new();
     for group in rising(groups) {
-        let apart = |&(last, _): &(f64, f64)| group.outstanding >= (VARIATION * last).max(last + 1.0);
+        let apart =
+            |&(last, _): &(f64, f64)| group.outstanding >= (VARIATION * last).max(last + 1.0);
         if points.last().is_none_or(apart) {
             points.push((group.outstanding, group.ms));
         } else if let Some(last) = points.last_mut() {

@@ -97,8 +97,7 @@ impl GuestCalibration {
         let capped_at = cap(tenant, levels);
         let held_at_iops = held(tenant, window, place);
         let throttled_at_iops = throttled(tenant, window, place);
-        let is_pinned =
-            place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
+        let is_pinned = place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
@@ -140,9 +139,7 @@ fn keeps_its_rate(flow: &Flow, window: &[usize], place: Place) -> bool {
     let rate = unrest(&busy, |s| flow.rate[s].ln());
     let latency = unrest(&busy, |s| flow.gavg[s].max(1e-6).ln());
     let commands = flow.mean_rate(&busy) * place.interval_s;
-    busy.len() >= SAMPLES
-        && rate * rate * commands <= CHANCE
-        && latency >= MORE * rate
+    busy.len() >= SAMPLES && rate * rate * commands <= CHANCE && latency >= MORE * rate
 }
 
 /// The deviation from sample to sample: levels and trends do not count.
@@ -163,7 +160,11 @@ fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>)
         _ => within,
     };
     // More outstanding at a higher rate: threads come and go, or the rate is its own.
-    if high < 0.0 { (0.0, None) } else { (low.max(0.0), Some(high).filter(|high| high.is_finite())) }
+    if high < 0.0 {
+        (0.0, None)
+    } else {
+        (low.max(0.0), Some(high).filter(|high| high.is_finite()))
+    }
 }
 
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.

@@ -115,10 +115,8 @@ impl<'a> Model<'a> {
                 guests: guests(device, &busy, &levels, interval_s),
             })
             .collect();
-        let arrays = groups
-            .iter()
-            .map(|group| array(group, &devices, &calibrated, &busy))
-            .collect();
+        let arrays =
+            groups.iter().map(|group| array(group, &devices, &calibrated, &busy)).collect();
         Ok(Self { recording, facts, question, devices, window: busy, levels, arrays, calibrated })
     }
 
@@ -189,7 +187,8 @@ impl<'a> Model<'a> {
                 if calibrated.array != array || !is_free {
                     continue;
                 }
-                let davg = if device.is_nfs { Counter::GuestLatency } else { Counter::DriverLatency };
+                let davg =
+                    if device.is_nfs { Counter::GuestLatency } else { Counter::DriverLatency };
                 let figures = keys.iter().zip(today);
                 for (key, figure) in figures.filter(|(key, _)| key.is_of(device, davg)) {
                     let rate = device.flow.mean_rate(&self.window);
@@ -350,9 +349,9 @@ fn groups(devices: &[Device], window: &[usize], said: &[Vec<String>]) -> Vec<Vec
     /// said that they share it: beyond that they are of different tiers or held to rates.
     const ALIKE: f64 = 1.5;
     let davg = |index: usize| devices[index].flow.per_command(window, &devices[index].flow.davg);
-    let is_said = |a: &str, b: &str| said.iter().any(|group| [a, b].iter().all(|name| {
-        group.iter().any(|known| known == name)
-    }));
+    let is_said = |a: &str, b: &str| {
+        said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
+    };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, device) in devices.iter().enumerate() {
         let shares = |group: &&mut Vec<usize>| {
@@ -406,9 +405,8 @@ fn array(
     let point = |sample: usize| {
         let (mut outstanding, mut rate, mut time) = (0.0, 0.0, 0.0);
         for (device, calibrated) in &own {
-            let held = |guest: &GuestCalibration| {
-                guest.held_at_iops.or(guest.throttled_at_iops).is_some()
-            };
+            let held =
+                |guest: &GuestCalibration| guest.held_at_iops.or(guest.throttled_at_iops).is_some();
             let is_held = calibrated.guests.iter().any(held);
             let mean = device.flow.in_flight(sample);
             outstanding += if is_held { mean } else { device.concurrency(sample) };

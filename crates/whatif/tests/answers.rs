@@ -33,7 +33,13 @@ fn recorded(text: &str) -> Recording {
 
 fn question(recording: &Recording, line: &str) -> Question {
     let window = (i64::MIN, recording.times_ms.last().copied().unwrap_or(0));
-    Question { settings: vec![line.into()], window, device: None, arrays: Vec::new(), commands: 50_000.0 }
+    Question {
+        settings: vec![line.into()],
+        window,
+        device: None,
+        arrays: Vec::new(),
+        commands: 50_000.0,
+    }
 }
 
 fn ask(text: &str, line: &str) -> Result<Answer, Error> {
@@ -226,7 +232,9 @@ fn the_model_is_a_scenario_that_says_where_its_numbers_come_from() {
     let text = Model::calibrate(&recording, &facts, &question).unwrap().scenario();
     let no_files = &mut |_: &str| Err("no files".to_owned());
     Scenario::parse("model.toml", &text, no_files).unwrap();
-    for part in [DEVICE, "lun_depth = 32", "# CMDS/s times GAVG", "# assumed", "latency rose", "curve = "] {
+    for part in
+        [DEVICE, "lun_depth = 32", "# CMDS/s times GAVG", "# assumed", "latency rose", "curve = "]
+    {
         assert!(text.contains(part), "{part} in\n{text}");
     }
 }

@@ -32,8 +32,7 @@ const LOADS: &[(&str, &str)] = templates! {
 };
 
 /// What answers: none of them is a curve through what was seen.
-const ARRAYS: &[(&str, &str)] =
-    templates! { "arrays": "flash" "spindles" "tiers" "curve" "link" };
+const ARRAYS: &[(&str, &str)] = templates! { "arrays": "flash" "spindles" "tiers" "curve" "link" };
 
 /// A case.
 #[derive(Clone, Copy, Debug)]
@@ -173,8 +172,6 @@ mod tests {
     #[test]
     fn a_case_is_found_by_its_name() {
         assert_eq!(Case::named("closed/17").unwrap().to_string(), "closed/17");
-        assert!(
-            ["closed", "x/17", "closed/x"].iter().all(|n| Case::named(n).is_none())
-        );
+        assert!(["closed", "x/17", "closed/x"].iter().all(|n| Case::named(n).is_none()));
     }
 }

@@ -124,20 +124,12 @@ fn judge(case: &Case, asked: &Asked) -> Outcome {
         let is_device = device.is_some();
         Some(Judged { kind, is_device, captured, today, low, high, truth, error })
     };
-    Outcome {
-        verdict: asked.answer.verdict,
-        judged: (0..rows.len()).filter_map(judged).collect(),
-    }
+    Outcome { verdict: asked.answer.verdict, judged: (0..rows.len()).filter_map(judged).collect() }
 }
 
 /// A rate or a latency of an object over a window, and two standard errors of it: how it differs
 /// from sample to sample.
-fn figure(
-    recording: &Recording,
-    id: EntityId,
-    counter: Counter,
-    window: (i64, i64),
-) -> (f64, f64) {
+fn figure(recording: &Recording, id: EntityId, counter: Counter, window: (i64, i64)) -> (f64, f64) {
     let samples = recording.times_ms.iter().enumerate();
     let samples = samples.filter(|(_, at)| window.0 < **at && **at <= window.1);
     let value = |counter, sample| recording.value(id, counter, sample).unwrap_or(0.0);
@@ -146,7 +138,8 @@ fn figure(
     let count = rates_and_values.len().max(1) as f64;
     let commands: f64 = rates_and_values.iter().map(|(rate, _)| rate).sum();
     let time: f64 = rates_and_values.iter().map(|(rate, value)| rate * value).sum();
-    let mean = if counter == Counter::Commands { commands / count } else { time / commands.max(1e-9) };
+    let mean =
+        if counter == Counter::Commands { commands / count } else { time / commands.max(1e-9) };
     let steps = rates_and_values.windows(2).map(|pair| (pair[1].1 - pair[0].1).powi(2) / 2.0);
     let variance = steps.sum::<f64>() / (count - 1.0).max(1.0);
     (mean, 2.0 * (variance / count).sqrt())

@@ -47,7 +47,7 @@ pub(crate) struct Whatif {
     device: Option<String>,
     /// Devices that share an array, as NAME,NAME; a device alone shares with nobody; can be given
     /// several times [default: NAA names with the same vendor and serial number]
-    #[arg(long, value_name = "NAMES", value_delimiter = ' ')]
+    #[arg(long, value_name = "NAMES")]
     array: Vec<String>,
     /// The output of `esxcli storage core device list` or `storage core adapter list` on the same
     /// host; can be given several times
@@ -212,8 +212,7 @@ fn made_of(calibration: &Calibration) -> String {
     const GUESTS: usize = 8;
     let mut out = String::new();
     for array in &calibration.arrays {
-        let text =
-            format!("array of {}: {}.", clean(&array.devices.join(", ")), array.sentence());
+        let text = format!("array of {}: {}.", clean(&array.devices.join(", ")), array.sentence());
         out.push_str(&wrapped(&text, "- ", "  "));
     }
     for device in &calibration.devices {
