@@ -34,10 +34,12 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         risk: "Less fairness.".into(),
         undo: "esxcli storage core device set -d naa.1 -O 32".into(),
         simulated: Some(simulated),
+        steps: Vec::new(),
     };
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,
         at: "naa.1".into(),
+        datastore: None,
         sentence: "2 VMs compete on naa.1.".into(),
         window: verdict.window,
         standing: 31.0,

@@ -47,6 +47,8 @@ pub struct Host {
     pub config: HostConfig,
     /// Where the I/Os of each virtual disk go, by [`VdiskId`].
     pub targets: Vec<Target>,
+    /// The datastores on each device, by [`DeviceId`]; several on a protocol endpoint.
+    pub datastores: Vec<Vec<String>>,
     /// The guest of each virtual machine, by [`VmId`].
     pub guests: Vec<GuestOs>,
     /// Nanoseconds that a reboot of this host takes: so long nothing runs on it.
@@ -88,9 +90,14 @@ pub struct Workload {
     pub vdisk: VdiskId,
     /// What the model is built from.
     pub config: WorkloadConfig,
-    /// When it starts; [`Time::NEVER`] when only an event starts it.
+    /// When it starts; [`Time::NEVER`] when only an event starts it. Its clock runs from then on,
+    /// or from when its VM is powered on if that is later.
     pub starts: Time,
-    /// When it stops; [`Time::NEVER`] when only an event or the end of the run does.
+    /// Nanoseconds by its clock at which it begins to issue: that of a phase or of a run of Vdbench.
+    pub from_ns: u64,
+    /// Nanoseconds for which it issues then; `None` for as long as it runs.
+    pub for_ns: Option<u64>,
+    /// When it stops whatever its clock says; [`Time::NEVER`] when only an event or the end of the run does.
     pub stops: Time,
 }
 

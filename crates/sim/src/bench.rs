@@ -235,6 +235,7 @@ impl Model {
                 vdisks: vms.clone().map(|vm| self.vdisk(vm)).collect(),
             },
             targets: vms.map(target).collect(),
+            datastores: vec![Vec::new(); self.devices],
             guests: vec![engine::GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
@@ -263,8 +264,11 @@ impl Model {
                 access: Access::Random,
                 working_set: 1 << 30,
                 burst: None,
+                ios_max: None,
             },
             starts: Time::ZERO,
+            from_ns: 0,
+            for_ns: None,
             stops: Time::NEVER,
         })
     }

@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::{
     Result, captures, facts,
+    output::{Output, Outputs},
     table::Table,
-    text::{BAD, BOLD, DIM, clean, counted, fit, millis, styled, whole},
+    text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
 /// Columns of the screen that the report fits.
@@ -53,7 +54,8 @@ pub(crate) struct Whatif {
     /// host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
-    /// Write the host as it is modelled, as a scenario for `kavg run`
+    /// Write the host as it is modelled, as a scenario for `kavg run`; of several hosts each into
+    /// a file of its own, with the host's name in it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Commands that each run simulates
@@ -84,7 +86,9 @@ impl Whatif {
         let facts = facts::read(&self.esxcli)?;
         let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
-        let asked = capture.recordings.iter().map(|recording| self.ask(recording, &facts));
+        let mut outputs = self.claim(&capture.recordings)?.into_iter();
+        let asked =
+            capture.recordings.iter().map(|recording| self.ask(recording, &facts, outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
@@ -100,7 +104,20 @@ impl Whatif {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn ask<'a>(&'a self, recording: &'a Recording, facts: &Facts) -> Result<OfHost<'a>> {
+    /// Where the model of each host goes.
+    fn claim(&self, recordings: &[Recording]) -> Result<Vec<Output>> {
+        let Some(path) = &self.scenario else { return Ok(Vec::new()) };
+        let hosts = recordings.iter().map(|recording| recording.host.as_str());
+        let mut outputs = Outputs::beside(self.files.iter().chain(&self.esxcli));
+        captures::claim(path, hosts, &mut outputs)
+    }
+
+    fn ask<'a>(
+        &'a self,
+        recording: &'a Recording,
+        facts: &Facts,
+        output: Option<Output>,
+    ) -> Result<OfHost<'a>> {
         let question = Question {
             settings: self.set.clone(),
             window: self.window(recording, facts),
@@ -110,8 +127,8 @@ impl Whatif {
         };
         let model = Model::calibrate(recording, facts, &question)?;
         let answer = model.answer()?;
-        if let Some(path) = &self.scenario {
-            captures::create(path, |file| file.write_all(model.scenario().as_bytes()))?;
+        if let Some(output) = output {
+            output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
         }
         Ok(OfHost { host: &recording.host, settings: &self.set, answer })
     }

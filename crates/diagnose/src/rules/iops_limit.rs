@@ -6,7 +6,7 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{Case, Rank, Rule, changes, number, reservations::RETRY_MS};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
     is_round, little, mean, unrest_percent,
@@ -21,6 +21,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Part of the latency that must be wait.
 const WAIT_PART: f64 = 0.2;
+/// How much longer it must be than the device's queue makes anybody wait.
+const UNEXPLAINED: f64 = 3.0;
 /// Part of that wait that may be the path's or the adapter's.
 const PATH_PART: f64 = 0.5;
 /// What a wait that no queue of the VMkernel shows must come to: snapshots and filters cost time
@@ -28,8 +30,6 @@ const PATH_PART: f64 = 0.5;
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_MS: f64 = 2.0;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
-/// The chunk by which limits count a command [src: API, LAMW `Disk.SchedCostUnit`].
-const COST_UNIT_KIB: f64 = 32.0;
 
 /// What may be held to a rate.
 struct Suspect<'a> {
@@ -52,6 +52,25 @@ impl<'a> Suspect<'a> {
         self.disk.map_or_else(|| self.world.flow.gavg(sample), |disk| disk.latency_at(sample))
     }
 
+    /// What the device's queue may cost a command while all slots are taken: one of the others'
+    /// slots must come free for it and for each that waits before it.
+    fn turn_ms(&self, sample: usize) -> f64 {
+        if !self.device.is_full(sample) {
+            return 0.0;
+        }
+        let (device, own) = (&self.device.flow, &self.world.flow);
+        let waiting = (device.waiting(sample) - own.waiting(sample)).max(0.0);
+        let others = device.rate(sample) - own.rate(sample);
+        1_000.0 * (waiting + 1.0) / others.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether conflicts with other hosts' reservations explain half of what waits.
+    fn is_refused(&self, sample: usize) -> bool {
+        let conflicts = self.device.faults.conflicts.or_zero(sample);
+        conflicts >= self.device.limits.get(Threshold::ConflictsPerSecond)
+            || little(conflicts, RETRY_MS) >= 0.5 * little(self.rate(sample), self.wait_ms(sample))
+    }
+
     fn wait_ms(&self, sample: usize) -> f64 {
         let flow = &self.world.flow;
         let above = |disk: &Vdisk<'_>| (disk.latency_at(sample) - flow.davg(sample)).max(0.0);
@@ -65,6 +84,12 @@ impl<'a> Suspect<'a> {
         if rate > 0.0 { time / rate } else { 0.0 }
     }
 
+    /// Commands a second, each counted as often as the unit of limits fits into it.
+    fn in_units(&self, spell: &Spell) -> f64 {
+        let size = self.world.flow.size_kib(&spell.samples);
+        changes::in_cost_units(spell.mean(|sample| self.rate(sample)), size)
+    }
+
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
         let qavg_ms = self.world.flow.per_command(&spell.samples, Flow::qavg);
@@ -73,9 +98,18 @@ impl<'a> Suspect<'a> {
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let devices = case.host.busy_devices().filter(|device| device.full.is_none());
-    let suspects = devices.flat_map(|device| suspects(case, device));
+    let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
+}
+
+/// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
+pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> f64 {
+    let known = suspects(case, device).into_iter().filter(|s| known_limit(case, s).is_some());
+    let waiting = |suspect: Suspect<'_>| {
+        let spell = held(case, &suspect)?;
+        Some(spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample))))
+    };
+    known.filter_map(waiting).sum()
 }
 
 /// The virtual disks on a device, and the VMs there of which no disk is known.
@@ -93,9 +127,22 @@ fn suspects<'a>(case: &Case<'a>, device: &'a Device<'a>) -> Vec<Suspect<'a>> {
     vms.flat_map(of_vm).collect()
 }
 
-/// The samples in which a suspect waits on a device that has room, at a rate that does not move.
+/// The limit of a suspect, as far as it is known of its disk: `Some(None)` is known to be none.
+fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
+    Some(case.facts.vdisks.get(suspect.disk?.name)?.limit_iops)
+}
+
+/// The samples in which a suspect waits for no slot of the device, at a rate that is a known limit or
+/// does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
+    /// How near to a known limit the rate must come: its second is not esxtop's.
+    const NEAR: f64 = 0.9;
     let device = suspect.device;
+    let known = known_limit(case, suspect);
+    let in_bursts = device.full.as_ref().is_some_and(|full| full.in_bursts);
+    if in_bursts && known.is_none() || known == Some(None) {
+        return None;
+    }
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
         let wait_ms = suspect.wait_ms(sample);
@@ -103,7 +150,12 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && wait_ms >= WAIT_PART * suspect.latency_ms(sample)
             && little(suspect.rate(sample), wait_ms) >= limit(Threshold::Waiting)
             && device.path_wait_ms(sample) < PATH_PART * wait_ms
+            && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)
+            && !suspect.is_refused(sample)
     })?;
+    if let Some(Some(limit)) = known {
+        return (suspect.in_units(&spell) >= NEAR * f64::from(limit)).then_some(spell);
+    }
     let rates: Vec<f64> = spell.samples.iter().map(|&sample| suspect.rate(sample)).collect();
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|sample| suspect.rate(sample) * case.host.interval_s(sample));
@@ -123,17 +175,25 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample));
     let is_seen = suspect.is_seen(spell);
     let mut finding = case.finding(Cause::IopsLimit, name, spell);
-    finding.sentence = format!(
-        "{name} is held to {} commands a second: each waits {} ms {} although {} has slots free, \
-         as under an IOPS limit.",
-        number(rate),
-        number(wait_ms),
-        if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" },
-        device.flow.name,
-    );
+    let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
+    let (rate_text, wait) = (number(rate), number(wait_ms));
+    let known = known_limit(case, suspect).flatten();
+    finding.sentence = match known {
+        Some(limit) => format!(
+            "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
+             {wait} ms {place}.",
+            number(f64::from(limit))
+        ),
+        None => format!(
+            "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
+             {} {}, as under an IOPS limit.",
+            device.flow.name,
+            if device.full.is_some() { "serves others sooner" } else { "has slots free" },
+        ),
+    };
     finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
-    let normalised = rate * (size / COST_UNIT_KIB).ceil().max(1.0);
+    let normalised = changes::in_cost_units(rate, size);
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
@@ -149,23 +209,29 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
         finding.evidence.push(Evidence::new("latency at the virtual adapter", latency, "ms"));
     }
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
+        _ if known.is_some() => 0.98,
         (true, true) => 0.9,
         (false, true) => 0.75,
         (true, false) => 0.75,
         (false, false) => 0.6,
     };
     finding.confidence = certainty * spell.weight();
-    finding.raise_confidence = vec![format!("The limits and the storage policy of {vm}, as below")];
+    if known.is_none() {
+        finding.raise_confidence =
+            vec![format!("The limits and the storage policy of {vm}, as below")];
+    }
     finding.sufferers = device.tenants(samples);
     finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm)];
+    finding.changes = vec![changes::lift_limit(vm, name, known.map_or(normalised, f64::from))];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     finding
 }
 
 #[cfg(test)]
 mod tests {
+    use counters::Counter;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -188,6 +254,19 @@ mod tests {
         bench.device("naa.1", 64).vm("held").iops(500.0).davg(0.5).above_ms(30.0);
         let finding = bench.only(Cause::IopsLimit, &Facts::default());
         assert!(finding.sentence.contains("above the VMkernel's queues"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn reservation_conflicts_hold_commands_without_any_limit() {
+        for (conflicts, qavg) in [(4.0, 57.9), (40.0, 57.9), (40.0, 22_263.0)] {
+            let mut bench = Bench::new(6);
+            let device = bench.device("naa.1", 64);
+            device.counter(Counter::Conflicts, move |_| conflicts);
+            device.counter(Counter::QueueLatency, move |_| qavg);
+            device.vm("held").iops(6.0).davg(9.0).kavg(57.9).sampled(|_| 0);
+            let mut causes = bench.findings().into_iter().map(|finding| finding.cause);
+            assert!(causes.all(|cause| cause == Cause::ReservationConflicts), "{conflicts}");
+        }
     }
 
     #[test]
