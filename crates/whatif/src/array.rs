@@ -23,6 +23,8 @@ use serde::Serialize;
 const GROUPS: usize = 8;
 /// Outstanding commands must vary by this factor between the groups for the slope to be known.
 const VARIATION: f64 = 1.25;
+/// How far from an end, as a factor, groups tell how it goes on there.
+const NEIGHBOURHOOD: f64 = 5.0;
 /// Standard errors on each side of the slope.
 const ERRORS: f64 = 2.0;
 /// How much steeper, as a factor, the line may become beyond what was seen.
@@ -97,8 +99,8 @@ impl ArrayCalibration {
     pub(crate) fn of(devices: Vec<String>, points: &[Point]) -> Self {
         let groups = groups(points);
         let (first, last) = (groups[0], groups[groups.len() - 1]);
-        let upper = part(&groups, |point| point.outstanding * 4.0 >= last.outstanding);
-        let lower = part(&groups, |point| point.outstanding <= 4.0 * first.outstanding);
+        let upper = part(&groups, |point| point.outstanding * NEIGHBOURHOOD >= last.outstanding);
+        let lower = part(&groups, |point| point.outstanding <= NEIGHBOURHOOD * first.outstanding);
         let (above, below) = (elasticity(&upper, last), elasticity(&lower, first));
         let seen = judge(&groups, &upper, above);
         let [best, least, most] = slopes(seen, above, below);

@@ -23,6 +23,9 @@ type Limit<'a> = (&'a str, Option<u32>);
 /// Devices that one model holds, the busiest first.
 const DEVICES_MAX: usize = 16;
 
+/// Runs by which the latency of an array is brought to what was recorded.
+const CALIBRATIONS: usize = 3;
+
 /// A recorded host, calibrated over a stretch of its recording.
 pub struct Model<'a> {
     recording: &'a Recording,
@@ -133,13 +136,26 @@ impl<'a> Model<'a> {
             run::run_all(&jobs, &keys).into_iter().collect::<Result<Vec<_>, Error>>()
         };
         // Each reading answers today as it was recorded before it is asked for tomorrow.
-        let unscaled = vec![vec![1.0; self.arrays.len()]; readings.len()];
-        let scales: Vec<Vec<f64>> =
-            run(&plan, &unscaled, &[])?.iter().map(|today| self.scales(&keys, today)).collect();
+        let mut scales = vec![vec![1.0; self.arrays.len()]; readings.len()];
+        for _ in 0..CALIBRATIONS {
+            let today = run(&plan, &scales, &[])?;
+            for (scales, today) in scales.iter_mut().zip(&today) {
+                let more = self.scales(&keys, today);
+                scales.iter_mut().zip(more).for_each(|(scale, more)| *scale *= more);
+            }
+        }
         let today = run(&plan, &scales, &[])?;
         let after = run(&changed, &scales, &settings)?;
-        let runs: Vec<Run> =
-            today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
+        let runs: Vec<Run> = today
+            .into_iter()
+            .zip(after)
+            .zip(&readings)
+            .map(|((today, after), reading)| Run {
+                today,
+                after,
+                is_guess: reading.demand == Demand::Bursts,
+            })
+            .collect();
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
         let (simulated, verdict, miss) =
@@ -153,7 +169,10 @@ impl<'a> Model<'a> {
         let of = |array: usize| {
             let mut time = [0.0, 0.0];
             for (device, calibrated) in self.devices.iter().zip(&self.calibrated) {
-                let is_free = calibrated.guests.iter().all(|g| g.throttled_at_iops.is_none());
+                // Commands that a limit lets through one by one find a latency that jumps.
+                let is_held =
+                    |g: &GuestCalibration| g.held_at_iops.or(g.throttled_at_iops).is_some();
+                let is_free = !calibrated.guests.iter().any(is_held);
                 if calibrated.array != array || !is_free {
                     continue;
                 }
