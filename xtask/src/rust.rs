@@ -24,6 +24,47 @@ pub(crate) fn paths(source: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Every string of a file with its line, as it is written; comments, attributes and tests have none.
+pub(crate) fn strings(source: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    if let Ok(stream) = source.parse() {
+        strings_of(stream, &mut found);
+    }
+    found
+}
+
+fn strings_of(stream: TokenStream, found: &mut Vec<(usize, String)>) {
+    let mut tokens = stream.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                if text.ends_with(['"', '#']) {
+                    found.push((literal.span().start().line, text));
+                }
+            }
+            TokenTree::Group(group) => strings_of(group.stream(), found),
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                let attribute = tokens.next().map_or(String::new(), |token| token.to_string());
+                if attribute.replace(' ', "") == "[cfg(test)]" {
+                    skip_item(&mut tokens);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Passes over an item: up to its braces, or to the `;` where it has none.
+fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
+    let ends = |token: &TokenTree| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(punct) => punct.as_char() == ';',
+        _ => false,
+    };
+    tokens.find(ends);
+}
+
 /// Calls `visit` with the tokens of the file and of each group in it. What is no Rust is left to
 /// the compiler.
 fn each_level(source: &str, visit: &mut dyn FnMut(&[TokenTree])) {
@@ -98,6 +139,16 @@ mod tests {
         let found: Vec<_> =
             functions(source).into_iter().map(|f| (f.name, f.line, f.length)).collect();
         assert_eq!(found, [("one".into(), 1, 2), ("three".into(), 4, 3)]);
+    }
+
+    #[test]
+    fn strings_are_those_of_code_that_ships() {
+        let found = strings(
+            "//! \"no\"\nf(\"a\", [b\"b\", 'c'], r#\"d\"#);\n#[doc = \"no\"] #[cfg(test)] use a::b;\n\
+             #[cfg(test)]\nmod tests { fn f() { g(\"no\") } }\nconst E: &str = \"e\";",
+        );
+        let lines: Vec<_> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(lines, [(2, "\"a\""), (2, "b\"b\""), (2, "r#\"d\"#"), (6, "\"e\"")]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use knobs::Driver;
 use scenario::Scenario;
 
 use crate::corpus::{
@@ -24,14 +25,6 @@ const TEMPLATES: &[(&str, &str)] = templates! {
     "pvscsi-steady" "pvscsi-varied" "open-light" "open-day" "lower-steady" "lower-varied"
     "mixed" "limited" "lift" "qos" "two-devices" "think"
 };
-
-/// The depth parameters of the drivers that templates draw.
-const PARAMETERS: [(&str, &str); 4] = [
-    ("nfnic", "lun_queue_depth_per_path"),
-    ("fnic", "fnic_max_qdepth"),
-    ("lpfc", "lpfc_lun_queue_depth"),
-    ("qlnativefc", "ql2xmaxqdepth"),
-];
 
 /// A case.
 #[derive(Clone, Copy, Debug)]
@@ -80,10 +73,11 @@ impl Case {
             ("two_thirds", (duration_s * 2 / 3).to_string()),
         ];
         let filled = fill(self.template.1, &given, &mut draw);
-        let filled = PARAMETERS.iter().fold(filled, |text, (driver, parameter)| {
+        let filled = Driver::ALL.iter().fold(filled, |text, driver| {
+            let (module, parameter) = (driver.module, driver.parameter.unwrap_or_default());
             text.replace(
-                &format!("-m {driver} -p {{PARAMETER}}"),
-                &format!("-m {driver} -p {parameter}"),
+                &format!("-m {module} -p {{PARAMETER}}"),
+                &format!("-m {module} -p {parameter}"),
             )
         });
         format!(

@@ -108,7 +108,7 @@ fn fix(
     holder: &Party,
 ) -> Vec<crate::Change> {
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
-    let deepest = device.deepest() as u32;
+    let deepest = changes::known_depth(case.host, device, case.facts);
     let from = full.depth as u32;
     let world = device.worlds.iter().find(|world| world.owner == holder.name);
     let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
@@ -118,7 +118,11 @@ fn fix(
     ];
     if to > deepest {
         let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
-        deeper.what.insert_str(0, "Before DSNRO can go there: ");
+        let premise = match deepest == from {
+            true => changes::IF_NOT_DEEPER,
+            false => "Before DSNRO can go there: ",
+        };
+        deeper.what.insert_str(0, premise);
         changes.push(deeper);
     }
     changes.push(
