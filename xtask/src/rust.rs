@@ -45,6 +45,7 @@ fn strings_of(stream: TokenStream, found: &mut Vec<(usize, String)>) {
             }
             TokenTree::Group(group) => strings_of(group.stream(), found),
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                tokens.next_if(|token| token.to_string() == "!");
                 let attribute = tokens.next().map_or(String::new(), |token| token.to_string());
                 if attribute.replace(' ', "") == "[cfg(test)]" {
                     skip_item(&mut tokens);
