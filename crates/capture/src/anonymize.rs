@@ -14,9 +14,10 @@ use std::{
 
 use crate::{
     CopyReport, Error, Input, Limits,
+    bus::split_virtual_disk,
     catalogue::{Group, Instance},
     copy::{Rewrite, Row, copy},
-    header::{Cell, split_virtual_disk, text_of},
+    header::{Cell, text_of},
 };
 
 /// The first cell of every capture; what a host wrote there may name its time zone.

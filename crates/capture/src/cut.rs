@@ -12,8 +12,9 @@ use counters::{EntityId, Kind, Recording};
 
 use crate::{
     CopyReport, Error, Input, Limits, ReadOptions,
+    bus::split_virtual_disk,
     copy::{Rewrite, Row, copy},
-    header::{Cell, Header, split_virtual_disk, text_of},
+    header::{Cell, Header, text_of},
     slice::{related, unknown},
 };
 

@@ -17,6 +17,17 @@ pub enum Esxcli {
     Adapters(Vec<CoreAdapter>),
     /// `esxcli system module parameters list -m MODULE`
     Parameters(Vec<ModuleParameter>),
+    /// `esxcli storage vmfs extent list`
+    Extents(Vec<Extent>),
+}
+
+/// A part of a datastore as `storage vmfs extent list` shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The datastore.
+    pub volume: String,
+    /// The device that the part is on.
+    pub device: String,
 }
 
 /// A device as `storage core device list` shows it. What a version does not print is `None`.
@@ -93,7 +104,7 @@ pub struct ModuleParameter {
 /// An output of none of the commands, or a number that is none.
 pub fn parse_esxcli(file: &str, text: &str) -> Result<Esxcli, Error> {
     if let Some(table) = Table::parse(text) {
-        return table.output().ok_or_else(|| unknown(file));
+        return table.output().ok_or_else(|| table.refusal(file));
     }
     let blocks = Block::all(file, text);
     if blocks.iter().any(|block| block.text("Path Selection Policy").is_some()) {
@@ -107,7 +118,8 @@ pub fn parse_esxcli(file: &str, text: &str) -> Result<Esxcli, Error> {
 
 fn unknown(file: &str) -> Error {
     let expected = "'storage core device list', 'storage core adapter list', \
-                    'storage nmp device list' or 'system module parameters list'";
+                    'storage nmp device list', 'storage vmfs extent list' or 'system module \
+                    parameters list'";
     Error::new(file, format!("this is no output of esxcli that is understood; expected {expected}"))
 }
 
@@ -234,8 +246,22 @@ impl Table {
         })
     }
 
+    fn column(&self, heading: &str) -> Option<usize> {
+        self.headings.iter().position(|known| known == heading)
+    }
+
+    /// Why it is none of those that are understood.
+    fn refusal(&self, file: &str) -> Error {
+        if self.column("Mount Point").is_none() {
+            return unknown(file);
+        }
+        let what = "'storage filesystem list' does not say which device a datastore is on; \
+                    'storage vmfs extent list' does";
+        Error::new(file, what)
+    }
+
     fn output(&self) -> Option<Esxcli> {
-        let column = |heading: &str| self.headings.iter().position(|known| known == heading);
+        let column = |heading: &str| self.column(heading);
         let cell = |row: &[String], column: Option<usize>| -> String {
             column.and_then(|column| row.get(column)).cloned().unwrap_or_default()
         };
@@ -249,6 +275,13 @@ impl Table {
                 description: cell(row, description),
             };
             return Some(Esxcli::Adapters(self.rows.iter().map(adapter).collect()));
+        }
+        if let (Some(volume), Some(device)) = (column("Volume Name"), column("Device Name")) {
+            let extent = |row: &Vec<String>| Extent {
+                volume: cell(row, Some(volume)),
+                device: cell(row, Some(device)),
+            };
+            return Some(Esxcli::Extents(self.rows.iter().map(extent).collect()));
         }
         let (name, value) = (column("Name")?, column("Value")?);
         let parameter = |row: &Vec<String>| ModuleParameter {
@@ -347,11 +380,30 @@ other                     int           not set
     }
 
     #[test]
+    fn datastores_and_their_devices() {
+        let text = "\
+Volume Name  VMFS UUID                            Extent Number  Device Name           Partition
+-----------  -----------------------------------  -------------  --------------------  ---------
+gold 03      5bc7459f-967eeb48-b3f7-20677cd9a16c              0  naa.6000000000000001          1
+local        5bc7459f-967eeb48-b3f7-20677cd9a16d              0  mpx.vmhba0:C0:T0:L0           3
+";
+        let extent =
+            |volume: &str, device: &str| Extent { volume: volume.into(), device: device.into() };
+        let expected =
+            vec![extent("gold 03", "naa.6000000000000001"), extent("local", "mpx.vmhba0:C0:T0:L0")];
+        assert_eq!(parse_esxcli("extents.txt", text), Ok(Esxcli::Extents(expected)));
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let table = [
             ("", "f: this is no output of esxcli that is understood; expected"),
             ("a: b\n", "f: this is no output"),
             ("Name  Type\n----  ----\na     b\n", "f: this is no output"),
+            (
+                "Mount Point  Volume Name\n-----------  -----------\n/vmfs        gold\n",
+                "f: 'storage filesystem list' does not say which device a datastore is on",
+            ),
             ("Name  Type\n\r----\na     b\n", "f: this is no output"),
             (
                 "naa.1\n   Devfs Path: x\n   Device Max Queue Depth: many\n",

@@ -10,10 +10,14 @@ use std::{
     ops::Range,
 };
 
-use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use counters::{Counter, Entity, EntityId, Kind, Recording};
 use memchr::{memchr, memchr2, memmem};
 
-use crate::{Error, worlds::Worlds};
+use crate::{
+    Error,
+    bus::{Bus, split_virtual_disk},
+    worlds::Worlds,
+};
 
 /// What the first cell of every capture holds.
 const MARK: &[u8] = b"(PDH-CSV";
@@ -418,31 +422,4 @@ impl Host {
         self.worlds.link(&mut self.recording);
         duplicates
     }
-}
-
-/// Where a virtual disk hangs.
-pub(crate) enum Bus<'a> {
-    /// On the SCSI adapter of that number; its type is in the names of worlds.
-    Scsi(&'a str),
-    /// On an adapter of which the name is the type.
-    Other(Controller),
-}
-
-/// Splits `<vm>:scsi0:1`; `None` for the name of a VM [CAP-A].
-pub(crate) fn split_virtual_disk(name: &str) -> Option<(&str, Bus<'_>)> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let (rest, unit) = name.rsplit_once(':')?;
-    let (vm, adapter) = rest.rsplit_once(':')?;
-    let (kind, number) = adapter.split_at(adapter.find(|c: char| c.is_ascii_digit())?);
-    if !is_number(unit) || !is_number(number) {
-        return None;
-    }
-    let bus = match kind {
-        "scsi" => Bus::Scsi(number),
-        "ide" => Bus::Other(Controller::Ide),
-        "sata" => Bus::Other(Controller::Ahci),
-        "nvme" => Bus::Other(Controller::Nvme),
-        _ => return None,
-    };
-    Some((vm, bus))
 }

@@ -12,6 +12,7 @@
 
 mod anonymize;
 pub mod bench;
+mod bus;
 mod catalogue;
 mod cells;
 mod check;
@@ -26,6 +27,7 @@ mod info;
 mod input;
 mod joins;
 mod merge;
+mod names;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod reader;
@@ -44,10 +46,13 @@ pub use check::{Check, Identity, check};
 pub use copy::CopyReport;
 pub use cut::{Cut, cut};
 pub use error::Error;
-pub use esxcli::{CoreAdapter, CoreDevice, Esxcli, ModuleParameter, NmpDevice, parse_esxcli};
+pub use esxcli::{
+    CoreAdapter, CoreDevice, Esxcli, Extent, ModuleParameter, NmpDevice, parse_esxcli,
+};
 pub use info::{HostInfo, Missing, RecordCommand, info, record_command};
 pub use input::{Input, Limits};
 pub use merge::merge;
+pub use names::parse_names;
 #[cfg(feature = "parquet")]
 pub use parquet::write_parquet;
 pub use reader::{Capture, ReadOptions, read, read_inputs};

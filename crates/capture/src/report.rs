@@ -52,7 +52,16 @@ pub struct FileReport {
     pub ended_early: Option<String>,
 }
 
+/// Columns that a spreadsheet keeps; it drops the others without a word when it saves.
+const SPREADSHEET_COLUMNS: usize = 16_384;
+
 impl FileReport {
+    /// Whether the file has just the columns that a spreadsheet keeps, the time among them.
+    #[must_use]
+    pub const fn ends_where_spreadsheets_do(&self) -> bool {
+        self.columns + 1 == SPREADSHEET_COLUMNS
+    }
+
     /// Takes note of a damaged row.
     pub(crate) fn add_damage(&mut self, line: u64, damage: Damage) {
         if self.damaged.len() < ROWS_NAMED {

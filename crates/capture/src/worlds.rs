@@ -11,7 +11,7 @@ use counters::{Controller, Entity, EntityId, Kind, Recording};
 
 use crate::{
     VersionHint,
-    header::{Bus, split_virtual_disk},
+    bus::{Bus, split_virtual_disk},
 };
 
 /// Names of helper worlds before the id of the leader world, and the adapter that they tell of

@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use counters::{Controller, Counter, Entity, EntityId, Format, Kind, Recording};
 
 use crate::{
+    bus::{Bus, split_virtual_disk},
     format_stamp,
-    header::{Bus, split_virtual_disk},
 };
 
 /// The interval that `esxtop -b` takes when none is given [ELA].

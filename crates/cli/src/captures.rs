@@ -2,8 +2,7 @@
 //! told.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,12 +12,34 @@ use counters::Recording;
 
 use crate::{
     Result,
+    output::{Output, Outputs},
     text::{clean, counted, whole},
 };
 
-/// Reads what the diagnosis looks at, and no more.
+/// Reads what the diagnosis looks at, and no more. A capture without a sample is refused.
 pub(crate) fn read_needed(files: &[PathBuf]) -> Result<Capture> {
-    read(files, &ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() })
+    let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
+    let capture = read(files, &options)?;
+    require_samples(&capture)?;
+    Ok(capture)
+}
+
+/// One row is not enough: the first one of esxtop has no rates yet [CAP-A], and of a single one
+/// nobody knows how long it took.
+fn require_samples(capture: &Capture) -> Result<()> {
+    let Some(file) = capture.report.files.iter().max_by_key(|file| file.rows) else {
+        return Ok(());
+    };
+    if file.rows > 1 && capture.recordings.iter().all(|recording| !recording.is_empty()) {
+        return Ok(());
+    }
+    let what = match file.rows {
+        0 => "holds a header and no row",
+        1 => "holds one row, and esxtop's first one has no rates yet",
+        _ => "holds no row with rates",
+    };
+    let line = diagnose::RECORD_LINE;
+    Err(format!("{}: {what}; record some minutes: {line}", file.file).into())
 }
 
 /// Reads captures; a terminal is told how far it is when it takes long.
@@ -98,43 +119,35 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
     stamps.map(str::to_owned).into_iter().chain(counts).collect()
 }
 
-/// Writes recordings in the format of `esxtop -b`: to `out`, or to the file `path`; of several
-/// hosts each into a file of its own.
-pub(crate) fn write(
-    recordings: &[Recording],
-    path: Option<&Path>,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let Some(path) = path else {
-        let [recording] = recordings else {
-            return Err("several hosts do not fit into one capture; name a file with -o".into());
-        };
-        return Ok(write_esxtop(recording, &mut &mut *out)?);
-    };
-    for recording in recordings {
-        let several = recordings.len() > 1;
-        let path = if several { with_host(path, &recording.host) } else { path.to_owned() };
-        create(&path, |file| write_esxtop(recording, file))?;
+/// A file for each host to write to: of several hosts each has its name in that of its file.
+pub(crate) fn claim<'a>(
+    path: &Path,
+    hosts: impl ExactSizeIterator<Item = &'a str>,
+    outputs: &mut Outputs,
+) -> Result<Vec<Output>> {
+    if hosts.len() == 1 {
+        return Ok(vec![outputs.claim(path)?]);
+    }
+    hosts.map(|host| outputs.claim(&with_host(path, host))).collect()
+}
+
+/// Writes recordings in the format of `esxtop -b`, each into its file.
+pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
+    for (recording, output) in recordings.iter().zip(outputs) {
+        output.write(|mut file| Ok(write_esxtop(recording, &mut file)?))?;
     }
     Ok(())
 }
 
-/// Creates a file and writes it.
-pub(crate) fn create(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<()> {
-    let written = File::create(path).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        write(&mut file)?;
-        file.flush()
-    });
-    Ok(written.map_err(|error| format!("{}: {error}", path.display()))?)
-}
-
-/// `lab.csv` of the host esx01 is `lab.esx01.csv`.
+/// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere
+/// writes it in names, so that two hosts never have one file.
 pub(crate) fn with_host(path: &Path, host: &str) -> PathBuf {
-    let host = host.replace(['/', '\\'], "_");
+    let plain = |c: char| !matches!(c, '/' | '\\' | '%') && !c.is_control();
+    let escaped = |c: char| match plain(c) {
+        true => c.to_string(),
+        false => format!("%{:02x}", u32::from(c)),
+    };
+    let host: String = host.chars().map(escaped).collect();
     match path.extension() {
         Some(extension) => path.with_extension(format!("{host}.{}", extension.display())),
         None => path.with_extension(host),
@@ -150,7 +163,8 @@ mod tests {
         let cases = [
             ("lab.csv", "esx01", "lab.esx01.csv"),
             ("out/lab", "esx01.site.example", "out/lab.esx01.site.example"),
-            ("lab.csv", "../esx", "lab..._esx.csv"),
+            ("lab.csv", "../esx", "lab...%2fesx.csv"),
+            ("lab.csv", "a%2fb", "lab.a%252fb.csv"),
         ];
         for (path, host, expected) in cases {
             assert_eq!(with_host(Path::new(path), host), Path::new(expected));

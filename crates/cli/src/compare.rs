@@ -2,34 +2,35 @@
 
 use std::fmt::Write;
 
+use levels::{Level, LevelKind, Queue, Stack};
+
 use crate::{
     report::Report,
-    stack::{LevelKind, Queue, Stack},
     table::Table,
-    text::{BOLD, clean, count, millis, rate, styled, whole},
+    text::{BOLD, clean, count, millis, rate, shown, styled, whole},
     verdict,
 };
 
 /// A figure of a stack: its name, its value, how it is printed.
-type Figure = (&'static str, fn(&Stack) -> f64, fn(f64) -> String);
+type Figure = (&'static str, fn(&Stack) -> Option<f64>, fn(f64) -> String);
 
 const FIGURES: [Figure; 12] = [
-    ("IOPS", |stack| stack.iops, rate),
-    ("MiB/s", |stack| stack.mib_per_s, rate),
+    ("IOPS", |stack| Some(stack.iops), rate),
+    ("MiB/s", |stack| Some(stack.mib_per_s), rate),
     ("total ms, as the guest sees it", |stack| stack.total_ms, millis),
-    ("wait in the guest ms", |stack| stack.ms(LevelKind::Guest), millis),
-    ("GAVG ms", |stack| stack.kernel_ms() + stack.device_ms(), millis),
+    ("wait in the guest ms", |stack| stack.ms(&[LevelKind::Guest]), millis),
+    ("GAVG ms", Stack::host_ms, millis),
     ("KAVG ms", Stack::kernel_ms, millis),
     ("DAVG ms", Stack::device_ms, millis),
-    ("array ms", |stack| stack.ms(LevelKind::Array), millis),
-    ("waiting in guests", |stack| waiting(stack, LevelKind::Guest), count),
-    ("DQLEN", |stack| stack.level(LevelKind::Device).map_or(0.0, |level| level.limit()), whole),
-    ("ACTV", |stack| stack.level(LevelKind::Device).map_or(0.0, |level| level.in_use()), count),
-    ("QUED", |stack| waiting(stack, LevelKind::Device), count),
+    ("array ms", |stack| stack.ms(&[LevelKind::Array]), millis),
+    ("waiting in guests", |stack| of(stack, LevelKind::Guest, Level::waiting), count),
+    ("DQLEN", |stack| of(stack, LevelKind::Device, Level::limit), whole),
+    ("ACTV", |stack| of(stack, LevelKind::Device, Level::in_use), count),
+    ("QUED", |stack| of(stack, LevelKind::Device, Level::waiting), count),
 ];
 
-fn waiting(stack: &Stack, kind: LevelKind) -> f64 {
-    stack.level(kind).map_or(0.0, |level| level.waiting())
+fn of(stack: &Stack, kind: LevelKind, figure: fn(&Level) -> Option<f64>) -> Option<f64> {
+    stack.level(kind).and_then(figure)
 }
 
 /// One side: what it is called, its run and the window looked at.
@@ -54,7 +55,7 @@ pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, rows: usize) -> String
     let mut table = Table::new(&["", "before", "after", "change"]).left(&[0]);
     for (name, value, print) in FIGURES {
         let (was, is) = (value(before.stack()), value(after.stack()));
-        table.row(vec![name.into(), print(was), print(is), change(was, is)]);
+        table.row(vec![name.into(), shown(was, print), shown(is, print), change(was, is)]);
     }
     let mut out = String::new();
     for (label, side) in [("before", before), ("after", after)] {
@@ -78,9 +79,9 @@ fn disks(before: &Stack, after: &Stack, rows: usize) -> String {
             was.name.clone(),
             rate(was.iops),
             rate(is.iops),
-            change(was.iops, is.iops),
-            millis(was.ms),
-            millis(is.ms),
+            change(Some(was.iops), Some(is.iops)),
+            shown(was.ms, millis),
+            shown(is.ms, millis),
             change(was.ms, is.ms),
         ]);
     }
@@ -94,8 +95,9 @@ fn disks_of(stack: &Stack) -> Vec<Queue> {
     disks
 }
 
-/// By how much a figure rose or fell.
-fn change(was: f64, is: f64) -> String {
+/// By how much a figure rose or fell; where it is not on one side, nobody can tell.
+fn change(was: Option<f64>, is: Option<f64>) -> String {
+    let (Some(was), Some(is)) = (was, is) else { return String::new() };
     /// Where both are below this, there is nothing to divide.
     const NOTHING: f64 = 0.0005;
     if was.abs() < NOTHING {

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use capture::Capture;
+use capture::{Capture, FileReport};
 use diagnose::{
-    Comparison, Facts, Judged, Thresholds, Verdict, compare, diagnose, render_comparison_markdown,
-    render_comparison_styled, render_markdown, render_styled,
+    Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare, diagnose,
+    render_comparison_markdown, render_comparison_styled, render_markdown, render_styled,
 };
 use serde::Serialize;
 
 use crate::{
     Result, captures, layers,
-    text::{DIM, clean, counted, styled},
+    text::{DIM, clean, counted, styled, whole},
     verdict,
 };
 
@@ -52,17 +52,12 @@ impl Side {
         let capture = captures::read_needed(files)?;
         captures::complain(&capture.report);
         let judge = |recording| diagnose(recording, thresholds, facts);
-        let verdicts = capture.recordings.iter().map(judge).collect();
-        Ok(Self { capture, verdicts })
-    }
-
-    fn require_samples(&self) -> Result<()> {
-        if self.capture.recordings.iter().any(|recording| !recording.is_empty()) {
-            return Ok(());
+        let mut verdicts: Vec<Verdict> = capture.recordings.iter().map(judge).collect();
+        let cut = capture.report.files.iter().find(|file| file.ends_where_spreadsheets_do());
+        if let Some(file) = cut {
+            verdicts.iter_mut().for_each(|verdict| verdict.lack(cut_by_spreadsheet(file)));
         }
-        let files: Vec<_> =
-            self.capture.report.files.iter().map(|file| file.file.as_str()).collect();
-        Err(format!("{}: there are no samples to compare", files.join(", ")).into())
+        Ok(Self { capture, verdicts })
     }
 
     fn judged(&self) -> Vec<Judged<'_>> {
@@ -71,27 +66,40 @@ impl Side {
     }
 }
 
+/// What a file lacks that ends at the last column of a spreadsheet.
+fn cut_by_spreadsheet(file: &FileReport) -> Lack {
+    let sentence = format!(
+        "{} ends at column {}, the last that a spreadsheet keeps: the columns behind it are lost. \
+         Take the file as esxtop wrote it.",
+        file.file,
+        whole((file.columns + 1) as f64)
+    );
+    Lack { what: Lacking::Columns, sentence }
+}
+
 impl<'a> Diagnosis<'a> {
-    /// Puts the sides together. Without a second one, hosts that share a device are compared; with
-    /// one, a side without samples is an error.
-    pub(crate) fn new(side: &'a Side, after: Option<&'a Side>) -> Result<Self> {
-        for side in after.into_iter().flat_map(|after| [side, after]) {
-            side.require_samples()?;
-        }
+    /// Puts the sides together. Without a second one, hosts that share a device are compared.
+    pub(crate) fn new(side: &'a Side, after: Option<&'a Side>) -> Self {
         let comparison = compare(&side.judged(), &after.map(Side::judged).unwrap_or_default());
         let is_empty = after.is_none() && comparison.shared.is_empty();
-        Ok(Self {
-            version: 1,
+        Self {
+            version: 2,
             verdicts: &side.verdicts,
             after: after.map(|after| after.verdicts.as_slice()),
             comparison: (!is_empty).then_some(comparison),
             latest: after.unwrap_or(side),
-        })
+        }
     }
 
-    /// Whether anything is wrong, after the change where there was one.
-    pub(crate) fn has_findings(&self) -> bool {
-        self.latest.verdicts.iter().any(|verdict| !verdict.findings.is_empty())
+    /// How the diagnosis ends, after the change where there was one: 0 when nothing is wrong, 1
+    /// with findings, 3 where a capture cannot tell.
+    pub(crate) fn exit_code(&self) -> u8 {
+        let any = |outcome| self.latest.verdicts.iter().any(|verdict| verdict.outcome == outcome);
+        match (any(Outcome::Problem), any(Outcome::CannotTell)) {
+            (true, _) => 1,
+            (false, true) => 3,
+            (false, false) => 0,
+        }
     }
 
     /// For a terminal: the hosts in full that are worst off, the others in a line each.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capture::{Esxcli, parse_esxcli};
+use capture::{Esxcli, parse_esxcli, parse_names};
 use diagnose::{Facts, PathFacts};
 
 use crate::{Result, captures};
@@ -15,6 +15,16 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
         add(&mut facts, parse_esxcli(&name, &captures::text_of(path)?)?);
     }
     Ok(facts)
+}
+
+/// Adds the names of datastores that people keep in files of their own; they go before those that
+/// esxcli gives.
+pub(crate) fn add_names(facts: &mut Facts, files: &[PathBuf]) -> Result<()> {
+    for path in files {
+        let name = path.display().to_string();
+        facts.datastores.extend(parse_names(&name, &captures::text_of(path)?)?);
+    }
+    Ok(())
 }
 
 /// Adds what an output says to what others said of the same devices.
@@ -41,6 +51,10 @@ fn add(facts: &mut Facts, output: Esxcli) {
         Esxcli::Adapters(adapters) => {
             let drivers = adapters.into_iter().map(|adapter| (adapter.name, adapter.driver));
             facts.drivers.extend(drivers);
+        }
+        Esxcli::Extents(extents) => {
+            let named = extents.into_iter().map(|extent| (extent.device, extent.volume));
+            facts.datastores.extend(named);
         }
         Esxcli::Parameters(parameters) => {
             let set = parameters.into_iter().filter_map(|each| Some((each.name, each.value?)));

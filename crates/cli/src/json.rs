@@ -5,7 +5,7 @@ use scenario::{Bound, Window};
 use serde_json::{Map, Value, json};
 use sim::Checked;
 
-use crate::{log, report::Report};
+use crate::{log, notes, report::Report};
 
 /// The whole run. Times are seconds and milliseconds as their names say; a figure that there is
 /// not is null.
@@ -37,6 +37,7 @@ fn of_window(report: &Report, index: usize, window: &Window) -> Value {
         "name": window.name,
         "from_s": seconds(window.from),
         "to_s": seconds(window.to),
+        "notes": notes::of(report, index),
         "stack": report.stacks[index],
         "hosts": views.iter().map(|view| counters(&view.recording)).collect::<Vec<_>>(),
         "verdicts": report.verdicts(index),

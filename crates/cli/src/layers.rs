@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use counters::Recording;
 use diagnose::Verdict;
+use levels::Level;
 
 use crate::{
-    html::stack::{Level, Stack},
-    text::{BAD, BOLD, DIM, bar, clean, count, millis, styled, whole},
+    html::stack::Blamed,
+    text::{BAD, BOLD, DIM, bar, clean, count, millis, shown, styled, whole},
 };
 
 /// Columns of the bar that shows a level's share of the time.
@@ -16,13 +17,13 @@ const BAR: usize = 14;
 
 /// The levels on the device of the worst finding; nothing when there is no finding.
 pub(crate) fn render(recording: &Recording, verdict: &Verdict) -> String {
-    let stack = Stack::of_verdict(recording, verdict).filter(|stack| stack.guilty.is_some());
-    stack.map(|stack| table(&stack)).unwrap_or_default()
+    let stack = Blamed::of_verdict(recording, verdict).filter(|stack| stack.guilty.is_some());
+    stack.map(|stack| table(&stack, &verdict.named(&stack.device))).unwrap_or_default()
 }
 
-fn table(stack: &Stack) -> String {
+fn table(stack: &Blamed, device: &str) -> String {
     let total: f64 = stack.levels.iter().filter_map(|level| level.ms).sum();
-    let title = format!("Where the time goes on {}", clean(&stack.device));
+    let title = format!("Where the time goes on {}", clean(device));
     let head = format!("{:23}{:>9}{:>9}{:>9}{:>9}", "", "limit", "in use", "waiting", "ms");
     let mut out = format!("{}\n{}\n", styled(BOLD, &title), styled(DIM, &head));
     for level in &stack.levels {
@@ -32,13 +33,13 @@ fn table(stack: &Stack) -> String {
 }
 
 fn line(level: &Level, total: f64, is_guilty: bool) -> String {
-    let shown = |value: Option<f64>, print: fn(f64) -> String| value.map(print).unwrap_or_default();
+    let queue = level.whole();
     let figures = format!(
         "   {:20}{:>9}{:>9}{:>9}{:>9}",
         level.kind.title(),
-        shown(level.limit, whole),
-        shown(level.in_use, count),
-        shown(level.waiting, count),
+        shown(queue.limit, whole),
+        shown(queue.in_use, count),
+        shown(queue.waiting, count),
         shown(level.ms, millis)
     );
     let share = level.ms.filter(|_| total > 0.0).map(|ms| bar(ms / total, BAR));

@@ -3,7 +3,7 @@
 //! It stands on top of everything: it reads scenarios and captures, runs and diagnoses them with
 //! the libraries below, and shows what came out. Data goes to stdout, talk to stderr. The exit
 //! code is 0 when all is well, 1 when an expectation fails or a diagnosis has findings, 2 when
-//! the input is bad.
+//! the input is bad, 3 when a capture lacks what it takes to say that nothing is wrong.
 
 use std::{
     error::Error,
@@ -20,6 +20,7 @@ mod contents;
 mod diagnosis;
 mod esxtop;
 mod expectations;
+mod explain;
 mod facts;
 mod glossary;
 mod html;
@@ -27,6 +28,8 @@ mod json;
 mod lateness;
 mod layers;
 mod log;
+mod notes;
+mod output;
 mod picture;
 mod process;
 mod report;

@@ -16,9 +16,10 @@
 use std::fmt::Write;
 
 use anstyle::Style;
+use levels::{Level, LevelKind, Queue, Stack};
 
 use crate::{
-    stack::{Level, LevelKind, Queue, Stack},
+    stack::top,
     text::{BAD, BOLD, DIM, bar, count, fit, millis, styled, whole},
 };
 
@@ -36,7 +37,7 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 76..=112;
 
 /// Draws the stack in at most `width` columns, at most `rows` queues a level.
 pub(crate) fn render(stack: &Stack, rows: usize, width: usize) -> String {
-    let levels: Vec<_> = stack.levels.iter().map(|level| (level, level.top(rows))).collect();
+    let levels: Vec<_> = stack.levels.iter().map(|level| (level, top(level, rows))).collect();
     let names = levels.iter().flat_map(|(_, queues)| queues);
     let longest = names.map(|queue| queue.name.chars().count()).max().unwrap_or(0);
     let width = (longest + FIGURES + 4)
@@ -53,7 +54,7 @@ pub(crate) fn render(stack: &Stack, rows: usize, width: usize) -> String {
     for (index, (level, queues)) in levels.iter().enumerate() {
         let corners = if index == 0 { ('┌', '┐') } else { ('├', '┤') };
         out.push_str(&lid(level, stack, before_ms, corners, width));
-        before_ms += level.ms;
+        before_ms += level.ms.unwrap_or_default();
         for queue in queues {
             out.push_str(&line(queue, level.kind, name_width));
         }
@@ -76,7 +77,8 @@ fn lid(
     let is_below = matches!(level.kind, LevelKind::Fabric | LevelKind::Array);
     let style = if is_longest && !is_below { BAD } else { BOLD };
     let note = if is_longest { " most of the time " } else { "" };
-    let share = level.ms / stack.total_ms.max(f64::MIN_POSITIVE);
+    let (ms, total_ms) = (level.ms.unwrap_or_default(), stack.total_ms.unwrap_or_default());
+    let share = ms / total_ms.max(f64::MIN_POSITIVE);
     let percent = match share >= SHARE_MIN {
         true => format!(" {:>6} ", format!("{:.0} %", share * 100.0)),
         false => styled(DIM, &"─".repeat(8)),
@@ -88,7 +90,7 @@ fn lid(
         styled(BOLD, title),
         styled(DIM, &"─".repeat(line)),
         styled(style, note),
-        stair(before_ms, level.ms, stack.total_ms, style),
+        stair(before_ms, ms, total_ms, style),
         styled(DIM, &format!("─{}", corners.1)),
     )
 }
@@ -110,21 +112,15 @@ fn line(queue: &Queue, kind: LevelKind, name_width: usize) -> String {
     let limit = queue.limit.map(whole).unwrap_or_default();
     let in_use = queue.in_use.map(count).unwrap_or_default();
     let fill = match queue.limit {
-        Some(_) => bar(queue.share(), BAR),
+        Some(_) => bar(queue.share().unwrap_or_default(), BAR),
         None => " ".repeat(BAR),
     };
     let fill = if queue.is_full() { styled(BAD, &fill) } else { fill };
-    let waits = queue.waiting >= 0.05 || kind == LevelKind::Device;
-    let waiting = if waits { count(queue.waiting) } else { String::new() };
-    let ms = if has_time(kind) { millis(queue.ms) } else { String::new() };
+    let waits = |waiting: &f64| *waiting >= 0.05 || kind == LevelKind::Device;
+    let waiting = queue.waiting.filter(waits).map(count).unwrap_or_default();
+    let ms = queue.ms.map(millis).unwrap_or_default();
     let edge = styled(DIM, "│");
     format!("{edge} {name:name_width$}{limit:>10}{in_use:>8} {fill}{waiting:>9}{ms:>9} {edge}\n")
-}
-
-/// Whether an I/O spends time of its own on a level: in the virtual disk it only holds a place
-/// while it is further down.
-const fn has_time(kind: LevelKind) -> bool {
-    !matches!(kind, LevelKind::VirtualDisk | LevelKind::VirtualAdapter)
 }
 
 #[cfg(test)]
@@ -133,13 +129,13 @@ mod tests {
     use crate::table;
 
     /// A stack of one queue a level, each with a time.
-    fn stack(levels: &[(LevelKind, f64)]) -> Stack {
+    fn stack(times: &[(LevelKind, f64)]) -> Stack {
         let level = |&(kind, ms): &(LevelKind, f64)| {
-            let queue = Queue { name: "q".into(), waiting: 1.0, ms, iops: 1.0, ..Queue::default() };
-            Level { kind, queues: vec![queue], ms }
+            let (waiting, ms) = (Some(1.0), Some(ms));
+            Level::one(kind, Queue { name: "q".into(), waiting, ms, iops: 1.0, ..Queue::default() })
         };
-        let levels: Vec<_> = levels.iter().map(level).collect();
-        let total_ms = levels.iter().map(|level| level.ms).sum();
+        let levels: Vec<_> = times.iter().map(level).collect();
+        let total_ms = Some(times.iter().map(|(_, ms)| ms).sum());
         Stack { levels, disks: Vec::new(), iops: 1.0, mib_per_s: 0.0, total_ms }
     }
 

@@ -8,10 +8,11 @@ use diagnose::Verdict;
 use scenario::Scenario;
 use sim::{Checked, Outcome};
 
+use levels::Stack;
+
 use crate::{
-    esxtop, expectations, log, picture,
-    stack::Stack,
-    text::{BOLD, clean, counted, millis, rate, styled, whole},
+    esxtop, expectations, log, notes, picture, stack,
+    text::{BOLD, clean, counted, millis, rate, shown, styled, whole},
     verdict, windows,
 };
 
@@ -41,7 +42,7 @@ const WIDTH: usize = 80;
 
 impl Report {
     pub(crate) fn new(scenario: Scenario, outcome: Outcome) -> Self {
-        let stacks = outcome.windows.iter().map(|views| Stack::new(&scenario, views)).collect();
+        let stacks = outcome.windows.iter().map(|views| stack::of_run(&scenario, views)).collect();
         Self { scenario, outcome, stacks }
     }
 
@@ -61,7 +62,8 @@ impl Report {
         /// Longer by less than this is no difference.
         const ALIKE: f64 = 1.02;
         let longer = |best: usize, window: usize| {
-            let is_longer = self.stacks[window].total_ms > ALIKE * self.stacks[best].total_ms;
+            let is_longer =
+                self.stacks[window].total_ms > self.stacks[best].total_ms.map(|best| ALIKE * best);
             if is_longer { window } else { best }
         };
         self.named().reduce(longer).unwrap_or(0)
@@ -96,6 +98,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     if report.named().len() > 1 {
         parts.push(windows::render(report, layout));
     }
+    parts.push(notes::render(report));
     parts.push(heading(report, window));
     parts.push(verdict::list(&verdicts));
     parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
@@ -121,7 +124,7 @@ fn heading(report: &Report, index: usize) -> String {
         seconds(window.to),
         rate(stack.iops),
         rate(stack.mib_per_s),
-        millis(stack.total_ms)
+        shown(stack.total_ms, millis)
     )
 }
 

@@ -5,6 +5,8 @@ use std::path::Path;
 use scenario::Scenario;
 use sim::Source;
 
+use crate::output::Outputs;
+
 /// File name and text of everything in the directory of scenarios.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
@@ -24,6 +26,14 @@ pub(crate) fn load(source: &str, settings: &[String]) -> Result<(Source, Scenari
     let source = self::source(source, text, settings);
     let scenario = source.scenario().map_err(|error| error.to_string())?;
     Ok((source, scenario))
+}
+
+/// What may be written beside a run of `name`: nothing that it was made from.
+pub(crate) fn outputs_beside(name: &str, source: &Source) -> Outputs {
+    let path = Path::new(name);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let includes = source.includes.iter().map(|(file, _)| folder.join(file));
+    Outputs::beside(includes.chain([path.to_owned()]))
 }
 
 /// The text of the shipped scenario of that name.

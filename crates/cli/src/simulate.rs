@@ -2,8 +2,7 @@
 //! without; and what is said on the way.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, IsTerminal, Write},
+    io::{self, IsTerminal, Write},
     num::NonZeroUsize,
     path::PathBuf,
     sync::Mutex,
@@ -16,7 +15,12 @@ use counters::{Histogram, Time};
 use scenario::Scenario;
 use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watch};
 
-use crate::{Result, report::seconds, text::whole};
+use crate::{
+    Result,
+    output::{Outputs, Pending},
+    report::seconds,
+    text::whole,
+};
 
 /// How a run goes.
 #[derive(Args)]
@@ -41,11 +45,13 @@ pub(crate) struct Driven {
 }
 
 impl Drive {
-    /// Runs a scenario that was made from `source`. Steps are told to `out`.
+    /// Runs a scenario that was made from `source`. Steps are told to `out`; a journal is one of
+    /// its `outputs`.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
         source: &Source,
+        outputs: &mut Outputs,
         out: &mut dyn Write,
     ) -> Result<Driven> {
         let paced = match self.pace {
@@ -57,12 +63,14 @@ impl Drive {
         };
         let is_stepped = self.pace == Pace::Step;
         let step = is_stepped.then(|| Step::new(scenario, io::stdin().lock(), out));
-        let journal = self.open_journal(scenario, source)?;
+        let journal = self.open_journal(scenario, source, outputs)?;
         let ticker = Ticker::new(scenario).filter(|_| !is_stepped);
         let watch = ((ticker, paced), (step, journal));
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
         step.map(Step::finish).transpose()?;
-        journal.map(|journal| journal.finish(&outcome)).transpose()?;
+        if let Some(journal) = journal {
+            journal.finish(&outcome)?.finish()?;
+        }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })
     }
@@ -81,10 +89,11 @@ impl Drive {
         &self,
         scenario: &Scenario,
         source: &Source,
-    ) -> Result<Option<Journal<BufWriter<File>>>> {
+        outputs: &mut Outputs,
+    ) -> Result<Option<Journal<Pending>>> {
         let Some(path) = &self.journal else { return Ok(None) };
-        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Some(Journal::new(BufWriter::new(file), source, scenario.hosts.len())?))
+        let file = outputs.claim(path)?.open()?;
+        Ok(Some(Journal::new(file, source, scenario.hosts.len())?))
     }
 }
 

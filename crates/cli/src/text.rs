@@ -84,6 +84,11 @@ pub(crate) fn counted(number: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(number as f64))
 }
 
+/// A figure, and nothing where there is none.
+pub(crate) fn shown(value: Option<f64>, print: fn(f64) -> String) -> String {
+    value.map(print).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,8 @@ use diagnose::{Facts, Simulated, Verdict, Window};
 const COMMANDS: f64 = 40_000.0;
 
 /// Fills in what a simulation says of each change of each verdict. A change that sets nothing
-/// known, or of which nothing can be said, stays as it is.
+/// known, or of which nothing useful can be said, stays as it is: a range that holds everything
+/// from nothing on is no prediction.
 pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts: &Facts) {
     for (recording, verdict) in recordings.iter().zip(verdicts) {
         let mut known = BTreeMap::new();
@@ -42,8 +43,9 @@ fn ask(
         settings: settings.to_vec(),
         window: (window.from_ms, window.to_ms),
         device: None,
+        arrays: Vec::new(),
         commands: COMMANDS,
     };
     let answer = Model::calibrate(recording, facts, &question).ok()?.answer().ok()?;
-    Some(answer.simulated)
+    answer.verdict.is_useful().then_some(answer.simulated)
 }

@@ -1,10 +1,11 @@
 //! The windows of a run side by side: what changed from one to the next.
 
+use levels::{Level, LevelKind, Stack};
+
 use crate::{
     report::{Layout, Report, seconds},
-    stack::{LevelKind, Stack},
     table::Table,
-    text::{clean, count, millis, rate, whole},
+    text::{clean, count, millis, rate, shown, whole},
     verdict,
 };
 
@@ -35,13 +36,13 @@ fn figures(stack: &Stack) -> [String; 7] {
     let device = stack.level(LevelKind::Device);
     [
         rate(stack.iops),
-        millis(stack.total_ms),
-        millis(stack.ms(LevelKind::Guest)),
-        millis(stack.kernel_ms()),
-        millis(stack.device_ms()),
+        shown(stack.total_ms, millis),
+        shown(stack.ms(&[LevelKind::Guest]), millis),
+        shown(stack.kernel_ms(), millis),
+        shown(stack.device_ms(), millis),
         device.map_or(String::new(), |level| {
-            format!("{}/{}", count(level.in_use()), whole(level.limit()))
+            format!("{}/{}", shown(level.in_use(), count), shown(level.limit(), whole))
         }),
-        device.map_or(String::new(), |level| count(level.waiting())),
+        shown(device.and_then(Level::waiting), count),
     ]
 }

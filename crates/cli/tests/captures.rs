@@ -53,7 +53,8 @@ fn a_diagnosis_names_the_queue_and_ends_with_1() {
     assert_eq!((said.code, said.err.as_str()), (1, ""));
     let device = "naa.60000000000000000000000000000001";
     for expected in [
-        format!("The device queue of {device} is full: its 32 slots"),
+        format!("sql on {device}: Device queue full, limited by the\nHBA's depth"),
+        "Raise the depth that the driver of vmhba1 gives each device from 32".into(),
         "1. Device queue full, limited by the HBA's depth".into(),
         "host> esxcli system module parameters set -m ".into(),
     ] {
@@ -240,7 +241,7 @@ fn several_captures_without_names_are_numbered_and_nothing_read_is_written_over(
     for command in ["cut", "anonymize", "merge"] {
         let file = captures.path("one.csv");
         let said = captures.kavg(&["capture", command, &file, "-o", &file]);
-        assert_eq!(said.err, "kavg: one.csv: is read from; name another file with -o\n");
+        assert_eq!(said.err, "kavg: one.csv: is read from; name another file\n");
         assert_eq!((said.code, captures.read("one.csv") == before), (2, true));
     }
     let kept = captures.path("long.csv");

@@ -31,9 +31,12 @@ impl Captures {
         self.0.path().join(format!("{name}.csv")).to_str().unwrap().to_owned()
     }
 
+    /// Tests run side by side and share files: a file appears whole or not at all.
     fn write(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
-        std::fs::write(&path, text).unwrap();
+        let part = tempfile::NamedTempFile::new_in(self.0.path()).unwrap();
+        std::fs::write(part.path(), text).unwrap();
+        part.persist(&path).unwrap();
         path
     }
 
@@ -111,7 +114,7 @@ fn json_has_the_shape_of_its_page() {
     let (before, after) = (captures.path("s1-competing-worlds"), captures.later("s1-dsnro-128"));
     let alone = json(&[&before]);
     assert_eq!(keys(&alone), ["verdicts", "version"]);
-    assert_eq!(alone["version"], 1);
+    assert_eq!(alone["version"], 2);
     let both = json(&[&before, "--compare", &after]);
     assert_eq!(keys(&both), ["after", "comparison", "verdicts", "version"]);
     assert_eq!(both["verdicts"], alone["verdicts"]);
@@ -180,9 +183,16 @@ fn bad_sides_are_refused_in_a_line() {
     let one = captures.path("s1-dsnro-128");
     let text = captures.read("s1-dsnro-128");
     let header = captures.write("header", &format!("{}\n", text.lines().next().unwrap()));
-    let cases: [(&[&str], &str); 4] = [
+    let rows: Vec<&str> = text.lines().take(2).collect();
+    let first = captures.write("first", &rows.join("\n"));
+    let cases: [(&[&str], &str); 6] = [
         (&[&one, "--compare", "nowhere.csv"], "kavg: nowhere.csv: "),
-        (&[&one, "--compare", &header], &format!("kavg: {header}: there are no samples")),
+        (
+            &[&one, "--compare", &header],
+            &format!("kavg: {header}: holds a header and no row; record some minutes: esxtop -b"),
+        ),
+        (&[&header], &format!("kavg: {header}: holds a header and no row; record some")),
+        (&[&first], &format!("kavg: {first}: holds one row, and esxtop's first one has no rates")),
         (&[&one, "--compare"], "error: a value is required for '--compare <FILE>...'"),
         (&[&one, "--json", "--markdown"], "error: the argument '--json' cannot be used with"),
     ];

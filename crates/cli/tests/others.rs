@@ -34,13 +34,17 @@ fn names_of_every_kind_are_explained() {
     let cases = [
         ("QUED", "Commands waiting in the VMkernel for a slot"),
         ("qued_mean", "QUED averaged over the interval"),
+        ("davg/cmd", "davg_ms"),
         ("kavg", "Time in the VMkernel: GAVG - DAVG"),
         ("Average Kernel MilliSec/Command", "Time in the VMkernel: GAVG - DAVG"),
         ("/Disk/SchedQuantum", "1 to 64"),
         ("schedquantum", "1 to 64"),
-        ("fnic_max_qdepth", "module       fnic"),
+        ("fnic_max_qdepth", "esxcli system module parameters set -m fnic -p fnic_max_qdepth=N"),
         ("davg_ms", "classic      25"),
         ("dsnro", "Device queue full, limited by DSNRO"),
+        ("dsnro", "$ esxcli storage core device set -d DEVICE -O N"),
+        ("-O", "DSNRO: No of outstanding IOs with competing worlds"),
+        ("Disk.SchedNumReqOutstanding", "1 to 256; from 6.5 on at most the device's own depth"),
         ("drivers", "iscsivmk_LunQDepth"),
         ("settings", "storage core device set -d DEVICE -O N"),
     ];

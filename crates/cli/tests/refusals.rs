@@ -38,6 +38,8 @@ fn bad_input_is_refused_in_one_line() {
         (&["capture", "histograms", "two-queues.toml"], "two-queues.toml"),
         (&["scenarios", "--show", "nowhere"], "nowhere: there is no such file"),
         (&["explain", "nothing"], "nothing: nothing is known of it"),
+        (&["explain", "dnsro"], "dnsro: nothing is known of it (did you mean DSNRO?)"),
+        (&["diagnose", "x.csv", "--names", "two-queues.toml"], "two-queues.toml:"),
         (&["new", "two-queues.toml"], "two-queues.toml: "),
     ];
     for (arguments, expected) in cases {

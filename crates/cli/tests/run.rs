@@ -190,3 +190,15 @@ fn a_queue_with_free_slots_says_that_an_iops_limit_holds_it() {
     assert!(!name("two-queues.toml").ends_with(" (IOPS limit)"));
     assert!(name(file.to_str().unwrap()).ends_with(" (IOPS limit)"));
 }
+
+#[test]
+fn what_has_to_be_known_of_a_window_stands_beside_its_figures() {
+    let said = kavg(&["run", "notes.toml"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let notes: Vec<_> = said.out.lines().filter(|line| line.starts_with("Window ")).collect();
+    insta::assert_snapshot!(notes.join("\n"));
+    let json = json(&["run", "notes.toml", "--json"]);
+    let rest = json["windows"][2]["notes"].as_array().expect("notes are a list");
+    let rest = rest.iter().map(|note| format!("Window rest: {}", note.as_str().expect("a line")));
+    assert!(rest.eq(notes.iter().filter(|line| line.starts_with("Window rest")).copied()));
+}

@@ -1,6 +1,15 @@
 //! The words for an I/O: what it does and how it was answered.
 
-use crate::Direction;
+/// The direction of an I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the array to the guest.
+    Read = 0,
+    /// From the guest to the array.
+    Write = 1,
+    /// Neither: reservations, atomic test and set.
+    Other = 2,
+}
 
 /// What an I/O does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

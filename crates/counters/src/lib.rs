@@ -14,6 +14,7 @@ extern crate alloc;
 mod histogram;
 mod ids;
 mod io;
+mod kind;
 mod recording;
 mod sampler;
 mod table;
@@ -22,14 +23,14 @@ mod units;
 
 pub use histogram::Histogram;
 pub use ids::{AdapterId, DeviceId, IoId, PathId, VdiskId, VmId, VscsiId, WorldId};
-pub use io::{Op, Status};
-pub use recording::{Controller, Entity, EntityId, Kind, Recording};
+pub use io::{Direction, Op, Status};
+pub use kind::Kind;
+pub use recording::{Controller, Entity, EntityId, Recording};
 pub use sampler::{
     AdapterInfo, DeviceInfo, DeviceKind, Inventory, PathInfo, Sampler, VdiskInfo, VmInfo,
 };
 pub use table::{Counter, CounterInfo, Format};
 pub use totals::{
-    DeviceCounters, Direction, GateCounters, HostCounters, IoTotals, Levels, Occupancy,
-    VdiskCounters,
+    DeviceCounters, GateCounters, HostCounters, IoTotals, Levels, Occupancy, VdiskCounters,
 };
 pub use units::{MICROSECOND, MILLISECOND, SECOND, Time, nanos_to_millis};

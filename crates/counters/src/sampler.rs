@@ -7,8 +7,9 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    AdapterId, Controller, Counter, DeviceId, Direction, Entity, EntityId, GateCounters,
-    HostCounters, IoTotals, Kind, Recording, SECOND, Time, VdiskCounters, VmId,
+    AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
+    GateCounters, HostCounters, IoTotals, Kind, Occupancy, Recording, SECOND, Time, VdiskCounters,
+    VmId,
 };
 
 /// What kind of device queue a device has.
@@ -73,8 +74,6 @@ pub struct VdiskInfo {
     pub device: DeviceId,
     /// The type of its virtual adapter.
     pub controller: Controller,
-    /// The shares of its world.
-    pub shares: u32,
 }
 
 /// Who is who on one host; every vector is indexed by the id of its noun.
@@ -252,6 +251,8 @@ struct Delta {
     aborts: u64,
     reserves: u64,
     conflicts: u64,
+    offered: u64,
+    lost: u64,
 }
 
 impl Delta {
@@ -263,6 +264,8 @@ impl Delta {
         self.aborts += after.aborts - before.aborts;
         self.reserves += after.reserves - before.reserves;
         self.conflicts += after.conflicts - before.conflicts;
+        self.offered += after.offered - before.offered;
+        self.lost += after.lost - before.lost;
     }
 
     fn add_gate(&mut self, after: &GateCounters, before: &GateCounters) {
@@ -349,10 +352,14 @@ impl Row<'_> {
             self.put(entity, Counter::Ats, ats);
             let array = mean_millis(delta.all().array_ns, delta.all().commands);
             self.put(entity, Counter::ArrayLatency, array);
-            let active = now.active.mean_since(&then.active, from, to);
-            let queued = now.queued.mean_since(&then.queued, from, to);
+            let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
+                level(now).mean_since(level(then), from, to)
+            };
+            let (depth, active) = (mean(|d| &d.depth_over_time), mean(|d| &d.active));
+            let waiting = mean(|d| &d.queued) + mean(|d| &d.held);
+            self.put(entity, Counter::MeanDeviceQDepth, depth);
             self.put(entity, Counter::MeanActive, active);
-            self.put(entity, Counter::MeanQueued, queued);
+            self.put(entity, Counter::MeanQueued, waiting);
         }
     }
 
@@ -372,9 +379,10 @@ impl Row<'_> {
         for &(vm, device, entity) in &entities.worlds {
             let of_world = |disk: &&(usize, &VdiskInfo)| disk.1.vm == vm && disk.1.device == device;
             let (mut active, mut queued, mut shares) = (0, 0, 0);
-            for (index, disk) in inventory.vdisks.iter().enumerate().filter(|d| of_world(&d)) {
-                active += self.interval.after.vdisks[index].slots.now();
-                queued += self.interval.after.vdisks[index].queued.now();
+            for (index, _) in inventory.vdisks.iter().enumerate().filter(|d| of_world(&d)) {
+                let disk = &self.interval.after.vdisks[index];
+                active += disk.slots.now();
+                queued += disk.queued.now();
                 shares += disk.shares;
             }
             let delta = self.disks(inventory, |disk| disk.vm == vm && disk.device == device);
@@ -423,6 +431,9 @@ impl Row<'_> {
 
     fn vdisk_rates(&mut self, entity: EntityId, delta: &Delta) {
         self.io(entity, delta);
+        let (offered, lost) = (self.per_second(delta.offered), self.per_second(delta.lost));
+        self.put(entity, Counter::Offered, offered);
+        self.put(entity, Counter::Lost, lost);
         let counters = [Counter::VdiskReadLatency, Counter::VdiskWriteLatency];
         for (counter, sum) in counters.into_iter().zip(delta.io) {
             let latency = mean_millis(sum.kernel_ns + sum.device_ns, sum.commands);

@@ -128,12 +128,15 @@ counters! {
     VdiskWriteLatency "lat_wr" "LAT/wr" "Average MilliSec/Write" "ms" Decimal2 true "Latency of writes at the virtual SCSI adapter.";
     NfsFailedMbRead "nfs_fmbrd" "FMBRD/s" "Failed MBytes Read/sec" "MiB/s" Decimal2 true "Mebibytes of failed NFS reads per second.";
     NfsFailedMbWritten "nfs_fmbwr" "FMBWR/s" "Failed MBytes Written/sec" "MiB/s" Decimal2 true "Mebibytes of failed NFS writes per second.";
-    GuestWait "guest_wait" "GWAIT" "Average Guest Wait MilliSec/Command" "ms" Decimal2 false "Wait inside the guest for a slot of the virtual disk or adapter.";
+    GuestWait "guest_wait" "GWAIT" "Average Guest Wait MilliSec/Command" "ms" Decimal2 false "Wait in the application and inside the guest for a slot of the virtual disk or adapter.";
     TotalLatency "total" "TOTAL" "Average Total MilliSec/Command" "ms" Decimal2 false "What the application in the guest sees: guest wait + GAVG.";
     ArrayLatency "array" "ARRAY" "Average Array MilliSec/Command" "ms" Decimal2 false "What the array reports for the same commands.";
+    MeanDeviceQDepth "dqlen_mean" "DQLENm" "Mean Device Q Depth" "commands" Decimal2 false "DQLEN averaged over the interval; DQLEN itself is the last one.";
     MeanActive "actv_mean" "ACTVm" "Mean Active Commands" "commands" Decimal2 false "ACTV averaged over the interval instead of sampled.";
-    MeanQueued "qued_mean" "QUEDm" "Mean Queued Commands" "commands" Decimal2 false "QUED averaged over the interval instead of sampled.";
-    MeanGuestQueued "gqued_mean" "GQUEDm" "Mean Guest Queued Commands" "commands" Decimal2 false "Commands waiting inside the guest, averaged over the interval.";
+    MeanQueued "qued_mean" "QUEDm" "Mean Queued Commands" "commands" Decimal2 false "QUED averaged over the interval instead of sampled, and with it the commands held until they are sent again.";
+    MeanGuestQueued "gqued_mean" "GQUEDm" "Mean Guest Queued Commands" "commands" Decimal2 false "Commands waiting inside the guest and its application, averaged over the interval.";
+    Offered "offered" "OFFER/s" "Offered Commands/sec" "1/s" Decimal2 false "I/Os that the application wanted to issue per second, served or not.";
+    Lost "lost" "LOST/s" "Lost Commands/sec" "1/s" Decimal2 false "I/Os that the application gave up per second because too many waited.";
     P50 "p50" "P50" "P50 Total MilliSec/Command" "ms" Decimal2 false "Median of the total latency over the interval.";
     P95 "p95" "P95" "P95 Total MilliSec/Command" "ms" Decimal2 false "95th percentile of the total latency over the interval.";
     P99 "p99" "P99" "P99 Total MilliSec/Command" "ms" Decimal2 false "99th percentile of the total latency over the interval.";
@@ -233,9 +236,11 @@ const NFS_REST: [Counter; 10] = [
 ];
 const VDISK_TOTALS: [Counter; 3] = [C::VdiskFailedIos, C::VdiskTotalIos, C::VdiskLatency];
 const VDISK_LATENCY: [Counter; 2] = [C::VdiskReadLatency, C::VdiskWriteLatency];
+const OWN_DEMAND: [Counter; 2] = [C::Offered, C::Lost];
 const OWN_VDISK: [Counter; 6] =
     [C::GuestWait, C::TotalLatency, C::MeanGuestQueued, C::P50, C::P95, C::P99];
-const OWN_DEVICE: [Counter; 3] = [C::ArrayLatency, C::MeanActive, C::MeanQueued];
+const OWN_DEVICE: [Counter; 4] =
+    [C::ArrayLatency, C::MeanDeviceQDepth, C::MeanActive, C::MeanQueued];
 
 impl Kind {
     /// The groups of counters that `esxtop -b -a` prints for an object of this kind, in the order
@@ -261,8 +266,8 @@ impl Kind {
             }
             Self::Partition => &[&IO, &PER_COMMAND, &PER_DIRECTION],
             Self::NfsVolume => &[&NFS, &NFS_REST],
-            Self::VirtualDisk => &[&VDISK_TOTALS, &IO, &VDISK_LATENCY, &OWN_VDISK],
-            Self::Vm => &[&VDISK_TOTALS, &IO, &VDISK_LATENCY],
+            Self::VirtualDisk => &[&VDISK_TOTALS, &IO, &VDISK_LATENCY, &OWN_DEMAND, &OWN_VDISK],
+            Self::Vm => &[&VDISK_TOTALS, &IO, &VDISK_LATENCY, &OWN_DEMAND],
         }
     }
 

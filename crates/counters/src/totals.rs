@@ -8,17 +8,6 @@ use alloc::vec::Vec;
 
 use crate::{Histogram, Op, Status, Time};
 
-/// The direction of an I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the array to the guest.
-    Read = 0,
-    /// From the guest to the array.
-    Write = 1,
-    /// Neither: reservations, atomic test and set.
-    Other = 2,
-}
-
 /// What completed I/Os of one direction add up to. All times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoTotals {
@@ -91,6 +80,13 @@ impl Occupancy {
         self.area = self.area.wrapping_add(at.0);
     }
 
+    /// From `at` on so many are inside.
+    pub const fn set(&mut self, count: u32, at: Time) {
+        let change = (count as u64).wrapping_sub(self.now as u64);
+        self.now = count;
+        self.area = self.area.wrapping_sub(change.wrapping_mul(at.0));
+    }
+
     /// Adds those who are inside another level, as if both were one.
     pub const fn add(&mut self, other: &Self) {
         self.now += other.now;
@@ -129,17 +125,24 @@ pub struct Levels {
 /// Counters of a virtual disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VdiskCounters {
-    /// Completed I/Os, by [`Direction`].
+    /// Completed I/Os, by [`Direction`](crate::Direction).
     pub io: [IoTotals; 3],
     /// Total latency, guest wait included.
     pub total: Histogram,
-    /// Commands waiting inside the guest.
+    /// The shares in force; 0 while its VM is off.
+    pub shares: u32,
+    /// I/Os that the application wanted to issue. The engine sees those that were submitted;
+    /// whoever drives it adds those that still wait in the application or were lost there.
+    pub offered: u64,
+    /// I/Os that the application gave up before they were submitted.
+    pub lost: u64,
+    /// Commands waiting inside the guest, in the application too.
     pub guest_queued: Occupancy,
     /// Commands waiting for a slot of the device.
     pub queued: Occupancy,
     /// Commands holding one.
     pub slots: Occupancy,
-    /// Commands that failed, by [`Direction`].
+    /// Commands that failed, by [`Direction`](crate::Direction).
     pub failed: [u64; 3],
     /// Commands aborted.
     pub aborts: u64,
@@ -168,10 +171,14 @@ impl VdiskCounters {
 pub struct DeviceCounters {
     /// The limit in force (DQLEN).
     pub depth: u32,
+    /// The same over time.
+    pub depth_over_time: Occupancy,
     /// Commands holding a slot (ACTV).
     pub active: Occupancy,
     /// Commands waiting for one (QUED).
     pub queued: Occupancy,
+    /// Commands held until they are sent again, after BUSY or a reservation conflict.
+    pub held: Occupancy,
     /// Latency histograms of reads and writes.
     pub levels: [Levels; 2],
     /// Times the limit fell to DSNRO because VMs competed.
@@ -189,7 +196,7 @@ pub struct GateCounters {
     pub active: u32,
     /// Commands waiting at this gate.
     pub queued: u32,
-    /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
+    /// Completed I/Os, by [`Direction`](crate::Direction); `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
     pub io: [IoTotals; 3],
     /// Commands that were split.
@@ -233,5 +240,17 @@ mod tests {
         assert_eq!(level.now(), 1);
         let mean = level.mean_since(&before, Time(100), Time(400));
         assert!((mean - (3 * 100 + 100) as f64 / 300.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_number_that_is_set_has_its_time_average() {
+        let mut limit = Occupancy::default();
+        limit.set(128, Time(0));
+        let before = limit;
+        limit.set(32, Time(100));
+        limit.set(64, Time(300));
+        assert_eq!(limit.now(), 64);
+        let mean = limit.mean_since(&before, Time(0), Time(400));
+        assert!((mean - f64::from(128 + 2 * 32 + 64) / 4.0).abs() < 1e-12);
     }
 }

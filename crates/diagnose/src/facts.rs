@@ -42,6 +42,8 @@ pub struct Facts {
     pub devices: BTreeMap<String, DeviceFacts>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
+    /// The name of the datastore on each device.
+    pub datastores: BTreeMap<String, String>,
     /// The module parameters that somebody set, by name: `ql2xmaxqdepth` is `128`.
     pub parameters: BTreeMap<String, String>,
 }

@@ -1,9 +1,11 @@
 //! The nouns of the answer: cause, evidence, change, finding, verdict.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use knobs::{Effect, Setting};
 use serde::{Serialize, Serializer};
 
-use crate::{Profile, Simulated};
+use crate::{Lack, Profile, Simulated};
 
 macro_rules! causes {
     ($($name:ident $key:literal $title:literal $meaning:literal;)*) => {
@@ -22,6 +24,12 @@ macro_rules! causes {
             #[must_use]
             pub const fn key(self) -> &'static str {
                 match self {$(Self::$name => $key),*}
+            }
+
+            /// What it is, in one sentence.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {$(Self::$name => $meaning),*}
             }
 
             /// Its name for people.
@@ -151,6 +159,8 @@ pub struct Finding {
     pub cause: Cause,
     /// The device, virtual disk, path or adapter where it is.
     pub at: String,
+    /// The datastore that it concerns, where its name is known.
+    pub datastore: Option<String>,
     /// The finding in one plain sentence.
     pub sentence: String,
     /// When it held.
@@ -188,8 +198,8 @@ pub enum Outcome {
     Healthy,
     /// There is next to no load, and so nothing to be wrong.
     Idle,
-    /// The recording has no disk counters to judge.
-    NothingToJudge,
+    /// Nothing was found, and the recording lacks what it takes to say that nothing is wrong.
+    CannotTell,
 }
 
 /// By which profile a device was judged, and why.
@@ -210,8 +220,12 @@ pub struct Verdict {
     pub host: String,
     /// How it is judged as a whole.
     pub outcome: Outcome,
-    /// The answer in one sentence.
+    /// What the recording lacks so that an all-clear would be a guess.
+    pub lacks: Vec<Lack>,
+    /// The answer in a line: who suffers, where, from what; or that nothing is wrong.
     pub headline: String,
+    /// The one thing to do about it, in a line.
+    pub advice: Option<String>,
     /// What the recording covers: its samples, and those of them with load.
     pub window: Window,
     /// What is wrong, the worst first.
@@ -220,8 +234,22 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// The profile of each busy device.
     pub profiles: Vec<ProfileChoice>,
-    /// What the recording lacks, and how to record it.
+    /// Counters that the recording does not have, and how to record them.
     pub missing: Vec<String>,
+    /// The datastores on devices of this host, where their names are known.
+    pub names: BTreeMap<String, String>,
+}
+
+impl Verdict {
+    /// The name of a device with that of its datastore in front, where it is known; any other name
+    /// as it is.
+    #[must_use]
+    pub fn named<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        match self.names.get(name) {
+            Some(datastore) => format!("{datastore} ({name})").into(),
+            None => name.into(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -15,8 +15,11 @@ mod facts;
 mod finding;
 #[cfg(test)]
 mod fixture;
+mod headline;
+mod lacks;
 mod markdown;
 mod needed;
+mod number;
 mod observe;
 mod page;
 #[cfg(test)]
@@ -37,17 +40,18 @@ pub use facts::{DeviceFacts, Facts, PathFacts};
 pub use finding::{
     Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Step, Verdict, Window,
 };
+pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
+pub use number::number;
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
-pub use rules::number;
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
-pub use verdict::diagnose;
+pub use verdict::{RECORD_LINE, diagnose};
 
 pub(crate) use observe::{
-    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, Spell, Vdisk,
-    World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
+    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, RUN, Spell,
+    Vdisk, World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
     unrest_percent,
 };

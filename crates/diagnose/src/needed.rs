@@ -2,19 +2,21 @@
 
 use counters::Counter;
 
-use crate::Cause;
+use crate::{Cause, lacks};
 
 /// What the comparison, what-if and the reports look at beside the rules: the mix of reads and
 /// writes, and kavg's own means of ACTV and QUED.
 const REPORTED: &[Counter] =
     &[Counter::Reads, Counter::Writes, Counter::MeanActive, Counter::MeanQueued];
 
-/// The counters that are looked at, in the order of their table: those of every rule, and those of
-/// the reports. A capture that is read to be diagnosed needs no others.
+/// The counters that are looked at, in the order of their table: those of every rule, those without
+/// which nothing is judged, and those of the reports. A capture that is read to be diagnosed needs no others.
 #[must_use]
 pub fn needed() -> Vec<Counter> {
     let of_rules = Cause::ALL.iter().flat_map(|cause| cause.rule().reads.iter().copied());
-    let mut needed: Vec<Counter> = of_rules.chain([REPORTED]).flatten().copied().collect();
+    let of_lacks = lacks::NEEDED.iter().map(|(_, counters)| *counters);
+    let all = of_rules.chain(of_lacks).chain([REPORTED]);
+    let mut needed: Vec<Counter> = all.flatten().copied().collect();
     needed.sort_unstable();
     needed.dedup();
     needed

@@ -95,10 +95,10 @@ fn an_idle_host_says_so() {
 }
 
 #[test]
-fn an_empty_recording_is_nothing_to_judge() {
+fn an_empty_recording_cannot_tell() {
     let recording = counters::Recording::new("esx01".into());
     let verdict = crate::diagnose(&recording, &Thresholds::default(), &Facts::default());
-    assert_eq!(verdict.outcome, Outcome::NothingToJudge);
+    assert_eq!(verdict.outcome, Outcome::CannotTell);
     assert!(!render_text(&verdict).is_empty());
 }
 

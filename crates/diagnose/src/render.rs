@@ -33,12 +33,18 @@ pub fn render_styled(verdict: &Verdict, picture: &str) -> String {
 }
 
 fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
+    for lack in &verdict.lacks {
+        page.paragraph(BAD, &format!("Not whole: {}", lack.sentence));
+    }
     page.paragraph(BOLD, &verdict.headline);
+    if let Some(advice) = &verdict.advice {
+        page.paragraph(BOLD, advice);
+    }
     page.paragraph(PLAIN, &recorded(verdict));
-    overview(&mut page, &verdict.findings);
+    overview(&mut page, verdict);
     page.picture(picture);
     for (index, finding) in verdict.findings.iter().take(MOST_FINDINGS).enumerate() {
-        finding_text(&mut page, index + 1, finding, index > 0);
+        finding_text(&mut page, index + 1, verdict, finding);
     }
     if verdict.findings.is_empty() {
         page.gap();
@@ -61,8 +67,9 @@ fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
 /// What was recorded: host, samples, time.
 pub(crate) fn recorded(verdict: &Verdict) -> String {
     let window = &verdict.window;
+    let samples = if window.of == 1 { "sample" } else { "samples" };
     format!(
-        "{}: {} samples, {} with load, {}.",
+        "{}: {} {samples}, {} with load, {}.",
         verdict.host,
         window.of,
         window.samples,
@@ -71,13 +78,14 @@ pub(crate) fn recorded(verdict: &Verdict) -> String {
 }
 
 /// The findings in a line each, where there are several.
-fn overview(page: &mut Page, findings: &[Finding]) {
+fn overview(page: &mut Page, verdict: &Verdict) {
+    let findings = &verdict.findings;
     if findings.len() < 2 {
         return;
     }
     page.gap();
     for (finding, place) in findings.iter().zip(1..).take(MOST_IN_OVERVIEW) {
-        let name = fit(&finding.at, NAME);
+        let name = fit(&verdict.named(&finding.at), NAME);
         let first = format!("{place:>4}. ");
         page.wrap(PLAIN, &first, "      ", &format!("{}: {name}", finding.cause.title()));
     }
@@ -88,13 +96,11 @@ fn overview(page: &mut Page, findings: &[Finding]) {
     }
 }
 
-fn finding_text(page: &mut Page, place: usize, finding: &Finding, with_sentence: bool) {
-    let title = format!("{place}. {} ({})", finding.cause.title(), finding.at);
+fn finding_text(page: &mut Page, place: usize, verdict: &Verdict, finding: &Finding) {
+    let title = format!("{place}. {} ({})", finding.cause.title(), verdict.named(&finding.at));
     page.gap();
     page.wrap(BAD, "", "   ", &title);
-    if with_sentence {
-        page.wrap(PLAIN, "   ", "   ", &finding.sentence);
-    }
+    page.wrap(PLAIN, "   ", "   ", &finding.sentence);
     let Window { samples, of, .. } = finding.window;
     page.labelled(
         "When",

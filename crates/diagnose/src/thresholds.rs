@@ -88,9 +88,11 @@ thresholds! {
     Waiting "waiting" 1.0 1.0 "commands" "[S2: QUED above 0]" "Mean commands waiting in a queue from which it counts.";
     AbortsPerSecond "aborts_per_s" 1.0 1.0 "1/s" "[ELA 6.4] / [DRILL]" "Aborts or resets per second from which they count.";
     ConflictsPerSecond "cons_per_s" 20.0 1.0 "1/s" "ours: between the 1 and the 32 of [DRILL] / [DRILL]" "Reservation conflicts per second from which they count.";
-    MinIops "min_iops" 1.0 1.0 "1/s" "[CAP-A: a CD-ROM at 0.6/s]" "Rate below which latency is never judged.";
+    MinIops "min_iops" 1.0 1.0 "1/s" "[CAP-A: a CD-ROM at 0.6/s]" "Rate below which latency is judged only where a command is outstanding all the time.";
     BusyIops "busy_iops" 10.0 10.0 "1/s" "ours" "Rate from which a row is busy, however quick its I/Os are.";
-    BusyOutstanding "busy_outstanding" 1.0 1.0 "commands" "ours" "Mean outstanding commands from which a row is busy, however few they are.";
+    BusyOutstanding "busy_outstanding" 0.8 0.8 "commands" "ours: one nearly all the time" "Mean outstanding commands from which a row is busy, however few they are.";
+    MinCommands "min_commands" 50.0 50.0 "commands" "ours: the mean of 50 is known to about 14 %" "Commands of an interval from which their mean latency is judged though fewer are outstanding.";
+    StallMs "stall_ms" 1000.0 1000.0 "ms" "[S4: 0.3 to 0.4 s was a complaint]" "Latency that is a stall, be it in one sample alone.";
     FlashMs "flash_ms" 2.0 2.0 "ms" "ours; a 15k spindle turns once in 4 ms" "Quickest DAVG of a device below which it is judged as flash.";
     FlatPercent "flat_pct" 5.0 5.0 "%" "ours" "Change from sample to sample up to which a series counts as flat.";
     SlotsPercent "slots_pct" 60.0 60.0 "%" "ours" "Share of a device's slots from which one VM counts as the holder.";

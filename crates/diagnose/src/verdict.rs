@@ -3,9 +3,11 @@
 use counters::Recording;
 
 use crate::{
-    Device, Evidence, Facts, Finding, Flow, Host, Outcome, Profile, ProfileChoice, Thresholds,
-    Verdict, Window, largest,
-    rules::{self, Case, number},
+    Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
+    Thresholds, Verdict, Window,
+    headline::{advice, headline, name, names},
+    lacks, largest, number,
+    rules::{self, Case},
 };
 
 /// Judges a recording: what is wrong, or that nothing is.
@@ -17,55 +19,39 @@ use crate::{
 pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
     let host = Host::observe(recording, thresholds);
     let case = Case { host: &host, facts };
-    let findings = rules::find_all(&case);
-    let outcome = outcome(&host, &findings);
+    let mut findings = rules::find_all(&case);
+    let names = names(&host, facts);
+    findings.iter_mut().for_each(|finding| name(finding, &host, &names));
+    let lacks = lacks::of(recording, &host);
+    let outcome = outcome(&host, &findings, &lacks);
     Verdict {
         host: host.name.into(),
         outcome,
+        lacks,
         headline: headline(&host, outcome, &findings),
+        advice: advice(&findings),
         window: window(&host),
         findings,
         evidence: evidence(&host),
         profiles: host.busy_devices().map(|device| choice(device, thresholds)).collect(),
         missing: missing(&host),
+        names,
     }
 }
 
-fn outcome(host: &Host<'_>, findings: &[Finding]) -> Outcome {
+/// The line to type for a capture that lacks nothing: every field, for an hour.
+pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
+
+fn outcome(host: &Host<'_>, findings: &[Finding], lacks: &[Lack]) -> Outcome {
     if !findings.is_empty() {
         Outcome::Problem
+    } else if !lacks.is_empty() {
+        Outcome::CannotTell
     } else if host.busy_devices().next().is_some() {
         Outcome::Healthy
-    } else if host.devices.iter().any(|device| device.flow.commands.is_there()) {
-        Outcome::Idle
     } else {
-        Outcome::NothingToJudge
+        Outcome::Idle
     }
-}
-
-fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) -> String {
-    match (outcome, findings.first()) {
-        (_, Some(first)) => first.sentence.clone(),
-        (Outcome::NothingToJudge, _) => "This recording has no disk counters to judge.".into(),
-        (Outcome::Idle, _) => {
-            "There is no storage problem in this capture: no device has load worth judging.".into()
-        }
-        _ => format!(
-            "Nothing is wrong: there is no storage problem in this capture. No queue is full; a \
-             command takes {} ms below the host (DAVG) and {} ms in it (KAVG).",
-            number(per_command(host, Flow::davg)),
-            number(per_command(host, Flow::kavg))
-        ),
-    }
-}
-
-/// The mean of a latency over the commands of all devices with load.
-fn per_command<'a>(host: &Host<'a>, latency: fn(&Flow<'a>, usize) -> f64) -> f64 {
-    let commands =
-        |device: &Device<'a>| device.flow.mean_rate(&device.busy) * device.busy.len() as f64;
-    let all: f64 = host.busy_devices().map(commands).sum();
-    let time = host.busy_devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
-    if all > 0.0 { time.sum::<f64>() / all } else { 0.0 }
 }
 
 /// The whole recording, and its samples with load.
@@ -144,8 +130,8 @@ fn missing(host: &Host<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "No {} in this recording, so nothing is said about them: `esxtop -b -a -d 5 -n 720 > \
-         FILE.csv` records everything for an hour.",
+        "No {} in this recording, so nothing is said about them: `{RECORD_LINE}` records \
+         everything for an hour.",
         lacks.join(", no ")
     )]
 }

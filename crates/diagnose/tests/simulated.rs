@@ -39,6 +39,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,
         at: "naa.1".into(),
+        datastore: None,
         sentence: "2 VMs compete on naa.1.".into(),
         window: verdict.window,
         standing: 31.0,

@@ -15,6 +15,7 @@ struct Census {
     queued: Vec<u32>,
     slots: Vec<u32>,
     device_queued: Vec<u32>,
+    device_held: Vec<u32>,
     device_slots: Vec<u32>,
     adapter_active: Vec<u32>,
     adapter_queued: Vec<u32>,
@@ -44,6 +45,7 @@ impl Engine {
             queued: vec![0; disks],
             slots: vec![0; disks],
             device_queued: vec![0; devices],
+            device_held: vec![0; devices],
             device_slots: vec![0; devices],
             adapter_active: vec![0; self.adapters.len()],
             adapter_queued: vec![0; self.adapters.len()],
@@ -61,6 +63,7 @@ impl Engine {
             census.queued[vdisk] += u32::from(record.state == State::Queued);
             census.slots[vdisk] += u32::from(in_slot);
             census.device_queued[device] += u32::from(record.state == State::Queued);
+            census.device_held[device] += u32::from(record.state == State::Held);
             census.device_slots[device] += u32::from(in_slot);
             if in_slot {
                 let adapter = self.paths[usize::from(record.path)].adapter.index();
@@ -111,7 +114,9 @@ impl Engine {
             let counters = &device.counters;
             equal("ACTV of device", id, device.active, census.device_slots[id])?;
             equal("QUED of device", id, device.queued, census.device_queued[id])?;
+            equal("held commands of device", id, counters.held.now(), census.device_held[id])?;
             equal("DQLEN of device", id, counters.depth, device.effective_depth())?;
+            equal("DQLEN over time of device", id, counters.depth_over_time.now(), counters.depth)?;
             if counters.depth > device.base && device.kind != DeviceKind::Nfs {
                 return Err(format!(
                     "DQLEN {} of device {id} is above its Device Max Queue Depth {}",

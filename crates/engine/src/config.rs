@@ -192,7 +192,6 @@ impl HostConfig {
                     vm: d.vm,
                     device: d.device,
                     controller: self.vscsi[d.vscsi.index()].controller,
-                    shares: d.allocation.shares,
                 })
                 .collect(),
         }

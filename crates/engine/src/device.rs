@@ -54,7 +54,7 @@ impl Device {
     }
 
     /// Puts the limit in force that follows from its state. `id` is its own.
-    pub(crate) fn refresh_depth(&mut self, id: DeviceId, outputs: &mut Outputs) {
+    pub(crate) fn refresh_depth(&mut self, id: DeviceId, now: Time, outputs: &mut Outputs) {
         let depth = self.effective_depth();
         if depth == self.counters.depth {
             return;
@@ -62,6 +62,7 @@ impl Device {
         let engaged = self.competition.is_competing && depth < self.counters.depth;
         self.counters.engagements += u64::from(engaged);
         self.counters.depth = depth;
+        self.counters.depth_over_time.set(depth, now);
         outputs.push(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 

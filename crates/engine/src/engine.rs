@@ -223,7 +223,7 @@ impl Engine {
             device.queued.add(&vdisk.counters.queued);
         }
         HostCounters {
-            vdisks: self.vdisks.iter().map(|vdisk| vdisk.counters.clone()).collect(),
+            vdisks: self.vdisks.iter().map(Vdisk::read).collect(),
             devices,
             paths: self.paths.iter().map(|path| path.counters.clone()).collect(),
             adapters: self.adapters.iter().map(|adapter| adapter.counters.clone()).collect(),
@@ -289,7 +289,7 @@ impl Engine {
 
     /// Puts the limit in force that follows from the state of the device.
     pub(crate) fn refresh_depth(&mut self, id: DeviceId) {
-        self.devices[id.index()].refresh_depth(id, &mut self.outputs);
+        self.devices[id.index()].refresh_depth(id, self.now, &mut self.outputs);
     }
 
     pub(crate) fn refresh_affinity(&mut self) {

@@ -133,7 +133,7 @@ impl Engine {
         let path = device.selector.choose(&mut self.paths, now, record.bytes);
         record.path = path.expect("a device without a path gives no slots").0;
         if device.competition.count(vdisk.contender) {
-            device.refresh_depth(id, &mut self.outputs);
+            device.refresh_depth(id, now, &mut self.outputs);
         }
         record.since = now;
         let path = &mut self.paths[usize::from(record.path)];

@@ -15,6 +15,8 @@ pub struct Request {
     pub lba: u64,
     /// Its size in bytes.
     pub bytes: u32,
+    /// Nanoseconds that it had waited in the application before it was submitted.
+    pub waited_ns: u64,
     /// What the guest knows it by. The engine hands it back and looks at it only to abort.
     pub tag: u32,
 }

@@ -127,7 +127,11 @@ impl Engine {
             }
             State::AtPath | State::AtAdapter => self.leave_gate(io),
             State::Active => return self.recall(io),
-            State::Held | State::Free | State::Orphan => {}
+            State::Held => {
+                let now = self.now;
+                self.device_of(vdisk).counters.held.leave(now);
+            }
+            State::Free | State::Orphan => {}
         }
         if state != State::Guest {
             let disk = &mut self.vdisks[vdisk.index()];

@@ -5,6 +5,7 @@ use counters::{DeviceId, IoId, MILLISECOND, Status, Time, VdiskId};
 
 use crate::{
     Advanced,
+    device::Device,
     engine::Engine,
     slab::{Extra, NONE, State},
 };
@@ -86,6 +87,8 @@ impl Engine {
         let until = self.now + nanos;
         self.ios[io].state = State::Held;
         self.ios[io].since = self.now;
+        let (vdisk, now) = (VdiskId(self.ios[io].vdisk), self.now);
+        self.device_of(vdisk).counters.held.enter(now);
         self.extra_of(io).held_until = until;
         self.timers.push(core::cmp::Reverse((until, Timer::Again(IoId(io)))));
     }
@@ -137,7 +140,14 @@ impl Engine {
         let held = self.now - self.ios[io].since;
         self.extra_of(io).hold_ns += held;
         let vdisk = VdiskId(self.ios[io].vdisk);
+        let now = self.now;
+        self.device_of(vdisk).counters.held.leave(now);
         self.queue(io, vdisk, true);
+    }
+
+    /// The device of a virtual disk.
+    pub(crate) fn device_of(&mut self, vdisk: VdiskId) -> &mut Device {
+        &mut self.devices[self.vdisks[vdisk.index()].device.index()]
     }
 
     /// The [`Extra`] of an I/O, made when it has none.

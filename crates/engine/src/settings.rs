@@ -133,9 +133,15 @@ impl Engine {
     }
 
     fn set_allocation(&mut self, id: VdiskId, allocation: Allocation) {
-        let vdisk = &self.vdisks[id.index()];
-        let device = vdisk.device;
-        self.worlds[vdisk.world.index()].allocate(allocation);
+        let vdisk = &mut self.vdisks[id.index()];
+        let (world, device) = (vdisk.world, vdisk.device);
+        vdisk.allocation = allocation;
+        let mut mine = self.vdisks.iter().filter(|disk| disk.world == world);
+        if let Some(first) = mine.next() {
+            let of_world = &mut self.worlds[world.index()];
+            of_world.allocate(first.allocation);
+            mine.for_each(|disk| of_world.join(disk.allocation));
+        }
         self.pump(device);
     }
 }

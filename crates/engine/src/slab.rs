@@ -36,6 +36,7 @@ pub(crate) enum State {
 /// One I/O.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
+    /// When the application had it to issue.
     pub(crate) submitted: Time,
     /// When it entered the VMkernel.
     pub(crate) entered: Time,
@@ -62,7 +63,7 @@ impl Io {
     #[inline]
     pub(crate) const fn new(now: Time, request: &Request, extra: u32) -> Self {
         Self {
-            submitted: now,
+            submitted: Time(now.0.saturating_sub(request.waited_ns)),
             entered: now,
             since: now,
             tag: request.tag,

@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 use counters::{DeviceId, Time, VdiskCounters, VdiskId, VmId, VscsiId, WorldId};
 
 use crate::{
-    VdiskConfig, VscsiConfig,
+    Allocation, VdiskConfig, VscsiConfig,
     slab::{Io, Pool, Queue},
 };
 
@@ -58,6 +58,8 @@ pub(crate) struct Vdisk {
     pub(crate) vm: VmId,
     pub(crate) vscsi: VscsiId,
     pub(crate) world: WorldId,
+    /// Its own part of what its world gets.
+    pub(crate) allocation: Allocation,
     pub(crate) device: DeviceId,
     /// Who it competes as on its device.
     pub(crate) contender: u16,
@@ -89,6 +91,7 @@ impl Vdisk {
             vm: config.vm,
             vscsi: config.vscsi,
             world,
+            allocation: config.allocation,
             device: config.device,
             contender,
             depth: config.depth,
@@ -98,6 +101,16 @@ impl Vdisk {
             max_transfer: vscsi.max_transfer,
             guest: Queue::default(),
         }
+    }
+
+    /// Its counters, with what is worked out only when they are read.
+    pub(crate) fn read(&self) -> VdiskCounters {
+        let mut counters = self.counters.clone();
+        let completed: u64 = counters.io.iter().map(|io| io.commands).sum();
+        let inside = counters.guest_queued.now() + self.active;
+        counters.offered = completed + counters.aborts + u64::from(inside);
+        counters.shares = if self.is_on { self.allocation.shares } else { 0 };
+        counters
     }
 
     #[inline]

@@ -110,6 +110,18 @@ impl<'a> Flow<'a> {
         self.qavg.at(sample).filter(|qavg| *qavg <= most)
     }
 
+    /// Mean commands in the queue of a path or adapter itself.
+    #[must_use]
+    pub fn own_waiting(&self, sample: usize) -> f64 {
+        little(self.rate(sample), self.own_wait_ms(sample))
+    }
+
+    /// Mean commands outstanding over the first so many samples.
+    #[must_use]
+    pub fn load(&self, samples: usize) -> f64 {
+        mean((0..samples).map(|sample| self.outstanding(sample)))
+    }
+
     /// Mean commands between the virtual adapter and the completion: what ACTV + QUED samples.
     #[must_use]
     pub fn outstanding(&self, sample: usize) -> f64 {

@@ -1,7 +1,10 @@
 //! The levels of the stack, by which everybody names and finds them.
 
+use serde::Serialize;
+
 /// The levels, in the order in which an I/O meets them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LevelKind {
     /// Inside the guest, in front of the virtual disk.
     Guest,

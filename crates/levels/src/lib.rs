@@ -5,14 +5,23 @@
 //! pictures on terminal and page. What a number is worth is decided here and once: which values
 //! are none (`series`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
 
+mod array;
+mod device;
 mod flow;
 mod level;
 mod series;
+mod stack;
+mod tenant;
 mod vdisk;
 
+pub use array::array_of;
+pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, little};
 pub use level::LevelKind;
 pub use series::{
     Column, is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
+    usual, weighted_mean,
 };
+pub use stack::{Level, Queue, Stack};
+pub use tenant::{Tenant, owner, tenants};
 pub use vdisk::Vdisk;

@@ -82,6 +82,21 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
+/// The mean of values by their weights; `None` where these weigh nothing. What is none is left out.
+#[must_use]
+pub fn weighted_mean(values: impl IntoIterator<Item = Option<(f64, f64)>>) -> Option<f64> {
+    let add =
+        |(sum, all): (f64, f64), (value, weight): (f64, f64)| (sum + value * weight, all + weight);
+    let (sum, all) = values.into_iter().flatten().fold((0.0, 0.0), add);
+    (all > 0.0).then(|| sum / all)
+}
+
+/// The limit in force in most samples: a mean of limits would be none that ever was.
+#[must_use]
+pub fn usual(limit: Column<'_>, samples: &[usize]) -> Option<f64> {
+    quantile(limit.over(samples), 0.5)
+}
+
 /// The largest; 0 of nothing.
 #[must_use]
 pub fn largest(values: impl IntoIterator<Item = f64>) -> f64 {

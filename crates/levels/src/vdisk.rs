@@ -68,10 +68,11 @@ impl<'a> Vdisk<'a> {
         self.name.rsplit_once(':').map_or(self.name, |(adapter, _)| adapter)
     }
 
-    /// Commands per second.
+    /// Commands per second; reads and writes where they alone were recorded.
     #[must_use]
     pub fn rate(&self, sample: usize) -> f64 {
-        self.commands.or_zero(sample)
+        let both = || self.directions.iter().map(|(rate, _)| rate.or_zero(sample)).sum();
+        self.commands.at(sample).unwrap_or_else(both)
     }
 
     /// Mean commands between the virtual adapter and the completion.

@@ -18,7 +18,7 @@ use crate::{
     fabric::Fabric,
     qos::Bucket,
     random::Random,
-    service::Service,
+    service::{CurveUse, Service},
 };
 
 /// A command to a volume of the array.
@@ -125,6 +125,15 @@ impl Array {
         if status == Status::Good {
             debug_assert!(self.outstanding > 0, "an answer without a command");
             self.outstanding = self.outstanding.saturating_sub(1);
+        }
+    }
+
+    /// How its measured curve was used; `None` when it has none.
+    #[must_use]
+    pub const fn curve_use(&self) -> Option<CurveUse> {
+        match &self.service {
+            Service::Curve { read, .. } => Some(*read),
+            Service::Servers(_) | Service::Spindles { .. } => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use counters::Time;
+use counters::{Occupancy, Time};
 
 use crate::{
     config::{Arrival, Spread, WAITING_MAX},
@@ -30,9 +30,33 @@ pub(crate) struct ClosedLoop {
 pub(crate) struct OpenLoop {
     beat: Beat,
     free: Tags,
-    waiting_max: u64,
-    waiting: u64,
-    lost: u64,
+    waiting_max: usize,
+    /// Since when each arrival waits that found no slot free.
+    waiting: VecDeque<Time>,
+    aside: Aside,
+}
+
+/// What an application keeps to itself: arrivals that it has not submitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// Arrivals that wait because `outstanding_max` I/Os are outstanding.
+    pub waiting: Occupancy,
+    /// Arrivals that were given up: they came when `waiting_max` were waiting, or waited when the
+    /// workload stopped.
+    pub lost: u64,
+}
+
+/// A tag that issues, and how long its I/O had waited in the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) tag: u32,
+    pub(crate) waited_ns: u64,
+}
+
+impl Turn {
+    const fn at_once(tag: u32) -> Self {
+        Self { tag, waited_ns: 0 }
+    }
 }
 
 impl ClosedLoop {
@@ -115,8 +139,13 @@ impl OpenLoop {
     fn new(rate: f64, poisson: bool, outstanding_max: u32, waiting_max: u32) -> Self {
         let spread = if poisson { Spread::Exponential } else { Spread::Constant };
         let free = Tags::full(outstanding_max);
-        let waiting_max = u64::from(waiting_max.min(WAITING_MAX));
-        Self { beat: Beat::new(rate, spread), free, waiting_max, waiting: 0, lost: 0 }
+        Self {
+            beat: Beat::new(rate, spread),
+            free,
+            waiting_max: waiting_max.min(WAITING_MAX) as usize,
+            waiting: VecDeque::new(),
+            aside: Aside::default(),
+        }
     }
 
     fn start(&mut self, random: &mut Random) {
@@ -126,27 +155,35 @@ impl OpenLoop {
 
     fn wake(&mut self, now: Time, phases: &Phases, random: &mut Random) -> Option<u32> {
         while phases.at(self.beat.next_ns) <= now {
+            let arrived = phases.at(self.beat.next_ns);
             self.beat.advance(random);
             let slot = self.free.pop();
             if slot.is_some() {
                 return slot;
             }
-            if self.waiting < self.waiting_max {
-                self.waiting += 1;
+            if self.waiting.len() < self.waiting_max {
+                self.waiting.push_back(arrived);
+                self.aside.waiting.enter(arrived);
             } else {
-                self.lost += 1;
+                self.aside.lost += 1;
             }
         }
         None
     }
 
-    fn complete(&mut self, tag: u32) -> Option<u32> {
-        if self.waiting > 0 {
-            self.waiting -= 1;
-            return Some(tag);
-        }
-        self.free.insert(tag);
-        None
+    fn complete(&mut self, now: Time, tag: u32) -> Option<Turn> {
+        let Some(arrived) = self.waiting.pop_front() else {
+            self.free.insert(tag);
+            return None;
+        };
+        self.aside.waiting.leave(now);
+        Some(Turn { tag, waited_ns: now.since(arrived) })
+    }
+
+    fn stop(&mut self, now: Time) {
+        self.aside.lost += self.waiting.len() as u64;
+        self.aside.waiting.set(0, now);
+        self.waiting.clear();
     }
 }
 
@@ -184,9 +221,9 @@ impl Arrivals {
         }
     }
 
-    pub(crate) const fn stop(&mut self) {
+    pub(crate) fn stop(&mut self, now: Time) {
         if let Self::Open(arrivals) = self {
-            arrivals.waiting = 0;
+            arrivals.stop(now);
         }
     }
 
@@ -212,10 +249,10 @@ impl Arrivals {
         tag: u32,
         phases: &Phases,
         random: &mut Random,
-    ) -> Option<u32> {
+    ) -> Option<Turn> {
         match self {
-            Self::Closed(threads) => threads.complete(now, tag, phases, random),
-            Self::Open(arrivals) => arrivals.complete(tag),
+            Self::Closed(threads) => threads.complete(now, tag, phases, random).map(Turn::at_once),
+            Self::Open(arrivals) => arrivals.complete(now, tag),
         }
     }
 
@@ -227,11 +264,20 @@ impl Arrivals {
         }
     }
 
-    /// Arrivals that wait in the application, and those that were lost.
-    pub(crate) const fn waiting_and_lost(&self) -> (u64, u64) {
+    /// What the application keeps to itself.
+    pub(crate) fn aside(&self) -> Aside {
         match self {
-            Self::Closed(_) => (0, 0),
-            Self::Open(arrivals) => (arrivals.waiting, arrivals.lost),
+            Self::Closed(_) => Aside::default(),
+            Self::Open(arrivals) => arrivals.aside,
         }
+    }
+
+    /// The same, closed at `now`: from here on it is counted elsewhere.
+    pub(crate) fn take_aside(&mut self, now: Time) -> Aside {
+        let Self::Open(arrivals) = self else { return Aside::default() };
+        let mut taken = core::mem::take(&mut arrivals.aside);
+        arrivals.aside.waiting.set(taken.waiting.now(), now);
+        taken.waiting.set(0, now);
+        taken
     }
 }

@@ -44,7 +44,9 @@ pub enum Service {
         write_cache_ns: Option<u64>,
     },
     /// A measured curve: latency in nanoseconds at so many outstanding commands, ascending,
-    /// linear between the points and constant outside them.
+    /// linear between the points and constant before the first. Beyond the last point the array
+    /// is saturated: it does as many a second as there, and latency grows with what is
+    /// outstanding.
     Curve(Vec<(u32, u64)>),
 }
 
@@ -161,12 +163,29 @@ pub enum Arrival {
 }
 
 /// Whether the next I/O continues where the last one ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Access {
     /// Anywhere in the working set.
     Random,
     /// From its beginning to its end, and again.
     Sequential,
+    /// This share of the I/Os anywhere, between 0 and 1; the others continue where the last one
+    /// ended.
+    Mixed(f64),
+}
+
+impl Access {
+    /// The access of which this share, 0 to 1, is random.
+    #[must_use]
+    pub fn of(random_share: f64) -> Self {
+        if random_share <= 0.0 {
+            Self::Sequential
+        } else if random_share >= 1.0 {
+            Self::Random
+        } else {
+            Self::Mixed(random_share)
+        }
+    }
 }
 
 /// One stretch of a workload's life, repeated in order for as long as the workload runs.
@@ -207,4 +226,6 @@ pub struct WorkloadConfig {
     pub working_set: u64,
     /// On and off in turn; `None` is always on.
     pub burst: Option<Burst>,
+    /// I/Os after which it is over; `None` goes on for as long as it runs.
+    pub ios_max: Option<u64>,
 }

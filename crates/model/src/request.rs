@@ -11,6 +11,8 @@ use crate::{
 
 /// Bytes of a sector, in which places are counted.
 const SECTOR: u32 = 512;
+/// What 32 random bits are less than.
+const WHOLE: f64 = (1_u64 << 32) as f64;
 
 /// An I/O of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Io {
     pub lba: u64,
     /// Its size in bytes.
     pub bytes: u32,
+    /// Nanoseconds that it has waited in the application.
+    pub waited_ns: u64,
     /// Who issued it: the thread of a closed loop, the slot of an open one.
     pub tag: u32,
 }
@@ -74,9 +78,14 @@ impl Requests {
         let size = self.size(random);
         let lba = match self.access {
             Access::Random => below(bits, size.places) * u64::from(size.sectors),
-            Access::Sequential => self.follow(size.sectors),
+            Access::Mixed(share) if (random.bits() >> 32) as f64 / WHOLE < share => {
+                let first = below(bits, size.places) * u64::from(size.sectors);
+                self.next = first + u64::from(size.sectors);
+                first
+            }
+            Access::Sequential | Access::Mixed(_) => self.follow(size.sectors),
         };
-        Io { op, lba, bytes: size.bytes, tag }
+        Io { op, lba, bytes: size.bytes, waited_ns: 0, tag }
     }
 
     #[inline]

@@ -20,7 +20,16 @@ pub(crate) enum Service {
     /// A write goes to several, and may be acknowledged before they are done.
     Spindles { stations: Stations, write_penalty: u32, write_cache_ns: Option<u64> },
     /// No stations: latency is read off a curve.
-    Curve(Box<[(u32, u64)]>),
+    Curve { points: Box<[(u32, u64)]>, read: CurveUse },
+}
+
+/// How often a measured curve was read, and how often where nobody had measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CurveUse {
+    /// Commands served.
+    pub served: u64,
+    /// Those that came when more were outstanding than at the curve's last point.
+    pub beyond: u64,
 }
 
 /// Equal FIFO servers.
@@ -56,7 +65,9 @@ impl Service {
                 write_penalty: (*write_penalty).clamp(1, WRITE_PENALTY_MAX),
                 write_cache_ns: *write_cache_ns,
             },
-            config::Service::Curve(points) => Self::Curve(points.as_slice().into()),
+            config::Service::Curve(points) => {
+                Self::Curve { points: points.as_slice().into(), read: CurveUse::default() }
+            }
         }
     }
 
@@ -82,7 +93,12 @@ impl Service {
                     room.max(arrive + cached_ns)
                 })
             }
-            Self::Curve(points) => arrive + latency_at(points, outstanding),
+            Self::Curve { points, read } => {
+                let last = points.last().map_or(u32::MAX, |&(outstanding, _)| outstanding);
+                read.served += 1;
+                read.beyond += u64::from(outstanding > last);
+                arrive + latency_at(points, outstanding)
+            }
         }
     }
 }
@@ -103,7 +119,9 @@ impl Stations {
     }
 }
 
-/// Linear between the points, constant outside them; 0 without points.
+/// Linear between the points and constant before the first; 0 without points. Beyond the last
+/// point the array does no more a second than it did there, so latency grows with the number
+/// outstanding: Little's law.
 fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
     let above = points.partition_point(|&(n, _)| n <= outstanding);
     let low = above.checked_sub(1).and_then(|below| points.get(below));
@@ -113,7 +131,11 @@ fn latency_at(points: &[(u32, u64)], outstanding: u32) -> u64 {
             let rise = i128::from(y1) - i128::from(y0);
             (i128::from(y0) + rise * part / whole) as u64
         }
-        (Some(&(_, y)), None) | (None, Some(&(_, y))) => y,
+        (Some(&(n, y)), None) => {
+            let saturated = u128::from(y) * u128::from(outstanding) / u128::from(n.max(1));
+            u64::try_from(saturated).unwrap_or(u64::MAX)
+        }
+        (None, Some(&(_, y))) => y,
         (None, None) => 0,
     }
 }
@@ -124,11 +146,17 @@ mod tests {
     use crate::config::Spread;
 
     #[test]
-    fn a_curve_is_linear_between_its_points_and_flat_outside() {
+    fn a_curve_is_linear_between_its_points_and_saturated_beyond_them() {
         let points = [(8, 1_000), (16, 2_000), (32, 1_000)];
-        for (outstanding, latency) in
-            [(0, 1_000), (8, 1_000), (12, 1_500), (16, 2_000), (24, 1_500), (99, 1_000)]
-        {
+        for (outstanding, latency) in [
+            (0, 1_000),
+            (8, 1_000),
+            (12, 1_500),
+            (16, 2_000),
+            (24, 1_500),
+            (32, 1_000),
+            (96, 3_000),
+        ] {
             assert_eq!(latency_at(&points, outstanding), latency, "{outstanding}");
         }
         assert_eq!(latency_at(&[], 5), 0);

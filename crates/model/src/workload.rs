@@ -3,7 +3,7 @@
 use counters::Time;
 
 use crate::{
-    arrival::Arrivals,
+    arrival::{Arrivals, Aside},
     config::WorkloadConfig,
     pace::Phases,
     random::Random,
@@ -18,6 +18,9 @@ pub struct Workload {
     /// Running, and nothing but completions decides when: the next I/O follows at once.
     free: bool,
     running: bool,
+    ios_max: u64,
+    /// I/Os that are left to issue; not counted while it is free.
+    left: u64,
     phases: Phases,
     arrivals: Arrivals,
 }
@@ -32,41 +35,56 @@ impl Workload {
             random: Random::new(seed),
             free: false,
             running: false,
+            ios_max: config.ios_max.unwrap_or(u64::MAX),
+            left: 0,
             phases: Phases::new(config.burst),
             arrivals: Arrivals::new(&config.arrival),
         }
     }
 
-    /// Starts it, or starts it again: bursts and rates begin anew.
+    /// Starts it, or starts it again: bursts, rates and the count of its I/Os begin anew.
     pub fn start(&mut self, now: Time) {
         self.running = true;
-        self.free = self.arrivals.is_free() && self.phases.always_on();
+        self.left = self.ios_max;
+        self.free = self.arrivals.is_free() && self.phases.always_on() && self.ios_max == u64::MAX;
         self.phases.start(now);
         self.arrivals.start(now, &mut self.random);
     }
 
-    /// Stops it: it issues nothing more, and forgets what waited in the application. What is
+    /// Stops it: it issues nothing more, and what waited in the application is lost. What is
     /// outstanding still has to be completed.
-    pub fn stop(&mut self) {
+    pub fn stop(&mut self, now: Time) {
         self.running = false;
         self.free = false;
-        self.arrivals.stop();
+        self.arrivals.stop(now);
     }
 
     /// When it next wants [`wake`](Self::wake); [`Time::NEVER`] when only completions move it.
     #[must_use]
     #[inline]
     pub fn next_wakeup(&self) -> Time {
-        if self.running { self.arrivals.next_wakeup(&self.phases) } else { Time::NEVER }
+        if self.issues() { self.arrivals.next_wakeup(&self.phases) } else { Time::NEVER }
     }
 
     /// The next I/O that is due at `now`; to be called until there is none.
     pub fn wake(&mut self, now: Time) -> Option<Io> {
-        if !self.running {
+        if !self.issues() {
             return None;
         }
         let tag = self.arrivals.wake(now, &self.phases, &mut self.random)?;
+        self.left -= 1;
         Some(self.requests.draw(&mut self.random, tag))
+    }
+
+    /// Whether it is on and has I/Os left.
+    const fn issues(&self) -> bool {
+        self.running && self.left > 0
+    }
+
+    /// Whether it is on and has issued all that it ever will.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.running && self.left == 0
     }
 
     /// The I/O of `tag` ended: the I/O that this makes due at once, if any.
@@ -82,24 +100,25 @@ impl Workload {
     }
 
     fn complete_gated(&mut self, now: Time, tag: u32) -> Option<Io> {
-        if !self.running {
+        if !self.issues() {
             self.arrivals.retire(tag);
             return None;
         }
-        let tag = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
-        Some(self.requests.draw(&mut self.random, tag))
+        let turn = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
+        self.left -= 1;
+        let io = self.requests.draw(&mut self.random, turn.tag);
+        Some(Io { waited_ns: turn.waited_ns, ..io })
     }
 
-    /// Arrivals of an open loop that wait in the application because `outstanding_max` I/Os are
-    /// outstanding.
+    /// What the application keeps to itself: nothing in a closed loop.
     #[must_use]
-    pub const fn waiting(&self) -> u64 {
-        self.arrivals.waiting_and_lost().0
+    pub fn aside(&self) -> Aside {
+        self.arrivals.aside()
     }
 
-    /// Arrivals that came when a million were waiting, and were dropped.
-    #[must_use]
-    pub const fn lost(&self) -> u64 {
-        self.arrivals.waiting_and_lost().1
+    /// The same, counted until `now`; from here on [`Workload::aside`] counts anew, beginning with
+    /// what waits.
+    pub fn take_aside(&mut self, now: Time) -> Aside {
+        self.arrivals.take_aside(now)
     }
 }

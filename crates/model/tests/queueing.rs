@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Burst, Command, Cost, Io, Mix, Qos, Service,
-    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Qos,
+    Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -35,6 +35,7 @@ fn workload(arrival: Arrival, read_share: f64, bytes: u32) -> WorkloadConfig {
         access: Access::Random,
         working_set: 1 << 30,
         burst: None,
+        ios_max: None,
     }
 }
 
@@ -286,14 +287,42 @@ fn arrivals_above_the_outstanding_limit_wait_in_the_application() {
     let issued: Vec<_> =
         core::iter::from_fn(|| workload.wake(Time(10 * MILLISECOND))).map(|io| io.tag).collect();
     assert_eq!(issued, [0, 1]);
-    assert_eq!(workload.waiting(), 8);
-    assert_eq!(workload.complete(Time(10 * MILLISECOND), 1).map(|io| io.tag), Some(1));
-    assert_eq!(workload.waiting(), 7);
+    assert_eq!(workload.aside().waiting.now(), 8);
+    // The third arrival came at 3 ms.
+    let next = workload.complete(Time(11 * MILLISECOND), 1).map(|io| (io.tag, io.waited_ns));
+    assert_eq!(next, Some((1, 8 * MILLISECOND)));
+    assert_eq!(workload.aside().waiting.now(), 7);
     workload.wake(Time(2_000 * SECOND));
-    assert_eq!((workload.waiting(), workload.lost()), (1_000_000, 2_000_000 - 1_000_000 - 3));
-    workload.stop();
+    let lost = 2_000_000 - 1_000_000 - 3;
+    assert_eq!((workload.aside().waiting.now(), workload.aside().lost), (1_000_000, lost));
+    workload.stop(Time(2_000 * SECOND));
+    assert_eq!((workload.aside().waiting.now(), workload.aside().lost), (0, lost + 1_000_000));
     assert_eq!(workload.complete(Time(2_000 * SECOND), 1), None);
     assert_eq!(workload.next_wakeup(), Time::NEVER);
+}
+
+#[test]
+fn what_waits_in_the_application_can_be_counted_elsewhere_from_a_moment_on() {
+    let arrival =
+        Arrival::Open { rate: 1_000.0, poisson: false, outstanding_max: 1, waiting_max: u32::MAX };
+    let mut workload = Workload::new(&workload(arrival, 1.0, 4096), 1);
+    workload.start(Time::ZERO);
+    while workload.wake(Time(4 * MILLISECOND)).is_some() {}
+    // 1, 2 and 3 ms after their arrivals at 2, 3 and 4 ms; then all three wait on.
+    let taken = workload.take_aside(Time(5 * MILLISECOND));
+    let mean = |aside: &Aside, from, to| {
+        aside.waiting.mean_since(
+            &Default::default(),
+            Time(from * MILLISECOND),
+            Time(to * MILLISECOND),
+        )
+    };
+    assert!((mean(&taken, 0, 6) - 1.0).abs() < 1e-9, "{taken:?}");
+    assert_eq!(taken.waiting.now(), 0);
+    assert_eq!(workload.aside().waiting.now(), 3);
+    let waiting = workload.aside().waiting;
+    let after = waiting.mean_since(&waiting, Time(5 * MILLISECOND), Time(9 * MILLISECOND));
+    assert!((after - 3.0).abs() < 1e-9);
 }
 
 #[test]
@@ -323,7 +352,7 @@ fn a_workload_that_is_stopped_and_started_has_as_many_threads_as_before() {
     assert_eq!(workload.next_wakeup(), Time::ZERO);
     let first = core::iter::from_fn(|| workload.wake(Time::ZERO)).count();
     assert_eq!((first, workload.next_wakeup()), (70, Time::NEVER));
-    workload.stop();
+    workload.stop(Time(1));
     assert_eq!(workload.complete(Time(1), 5), None);
     assert_eq!(workload.wake(Time(2)), None);
     workload.start(Time(3));
@@ -341,6 +370,48 @@ fn sequential_access_goes_through_the_working_set_and_begins_again() {
     let first = workload.wake(Time::ZERO).unwrap();
     let next = (0..4).map(|_| workload.complete(Time(1), 0).unwrap().lba);
     assert_eq!((first.lba, next.collect::<Vec<_>>()), (0, vec![8, 16, 0, 8]));
+}
+
+#[test]
+fn partly_random_access_goes_on_where_the_last_io_ended() {
+    let mut config = workload(closed(1), 1.0, 4096);
+    config.access = Access::Mixed(0.3);
+    let mut workload = Workload::new(&config, 1);
+    workload.start(Time::ZERO);
+    let places: Vec<u64> =
+        (0..100_000).filter_map(|_| workload.complete(Time(0), 0)).map(|io| io.lba).collect();
+    let follows = places.windows(2).filter(|pair| pair[1] == pair[0] + 8).count();
+    assert!(close(follows as f64 / places.len() as f64, 0.7, 0.01));
+    assert_eq!(
+        [0.0, 0.3, 1.0].map(Access::of),
+        [Access::Sequential, Access::Mixed(0.3), Access::Random]
+    );
+}
+
+#[test]
+fn a_workload_is_over_after_so_many_ios_and_begins_anew_when_it_is_started() {
+    for arrival in
+        [closed(4), Arrival::Open { rate: 1e6, poisson: true, outstanding_max: 2, waiting_max: 9 }]
+    {
+        let config = WorkloadConfig { ios_max: Some(6), ..workload(arrival, 1.0, 4096) };
+        let mut workload = Workload::new(&config, 1);
+        for run in 0..2_u64 {
+            let now = Time(run * SECOND);
+            workload.start(now);
+            let mut under_way: Vec<u32> = Vec::new();
+            let mut issued = 0;
+            while !workload.is_over() || !under_way.is_empty() {
+                let later = now + MILLISECOND;
+                under_way.extend(core::iter::from_fn(|| workload.wake(later)).map(|io| io.tag));
+                issued = issued.max(under_way.len());
+                let tag = under_way.remove(0);
+                under_way.extend(workload.complete(later, tag).map(|io| io.tag));
+            }
+            assert_eq!(workload.next_wakeup(), Time::NEVER);
+            workload.stop(now + MILLISECOND);
+            assert!(issued <= 4);
+        }
+    }
 }
 
 #[test]

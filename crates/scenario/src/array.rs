@@ -3,8 +3,8 @@
 use model::{ArrayConfig, Cost, Qos, Service, Spread, VolumeConfig, WriteProtocol};
 
 use crate::{
-    Array, Error, Target,
-    names::{self, Names},
+    Array, Error, Target, names,
+    nouns::Names,
     reader::{Node, Table},
 };
 

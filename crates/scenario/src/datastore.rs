@@ -12,7 +12,7 @@ use crate::{
     Error, Target,
     array::{Arrays, count},
     host::{Hosts, adapter_of},
-    names::Names,
+    nouns::Names,
     reader::{Node, Table},
 };
 
@@ -140,9 +140,10 @@ impl Datastores {
         let count = count(&common.table, DATASTORES_MAX)?;
         let members = self.names.add(node, name, count)?;
         let volumes = common.volumes(&members, arrays)?;
-        for (member, volume) in members.into_iter().zip(volumes) {
+        let group = members.len();
+        for (index, (member, volume)) in members.into_iter().zip(volumes).enumerate() {
             let device = DeviceConfig {
-                name: common.device_name(&member, count.is_some(), arrays)?,
+                name: common.device_name(&member, (index, group), arrays)?,
                 ..common.device.clone()
             };
             let qos = arrays.policy(common.array, &common.table)?;
@@ -283,8 +284,14 @@ impl<'a> Common<'a> {
         Ok(volumes.into_iter().map(Some).collect())
     }
 
-    /// The name that the file gives, or one that is the same in every run.
-    fn device_name(&self, member: &str, group: bool, arrays: &Arrays) -> Result<String, Error> {
+    /// The name that the file gives, or one that is the same in every run. `place` is the
+    /// position in a group, and how many it has.
+    fn device_name(
+        &self,
+        member: &str,
+        place: (usize, usize),
+        arrays: &Arrays,
+    ) -> Result<String, Error> {
         let array = &arrays.arrays[self.array].name;
         match (self.kind, self.table.get("device"), self.table.get("endpoint")) {
             (Kind::Nfs, Some(node), _) => Err(node.error("an NFS datastore has no device")),
@@ -292,10 +299,8 @@ impl<'a> Common<'a> {
             (Kind::Vvol, None, None) => Ok(naa(array, "protocol endpoint")),
             (Kind::Vvol, None, Some(node)) => Ok(naa(array, node.string()?)),
             (_, _, Some(node)) => Err(node.error("it goes with kind = \"vvol\" and no `device`")),
-            (_, Some(node), None) if group && self.kind != Kind::Vvol => {
-                Err(node.error("with `count` the devices' names are made up"))
-            }
-            (_, Some(node), None) => device_name(&node),
+            (Kind::Vvol, Some(node), None) => device_name(&node),
+            (_, Some(node), None) => group_device(&node, place),
             (_, None, None) => Ok(naa(array, member)),
         }
     }
@@ -387,6 +392,41 @@ fn device(table: &Table<'_>, kind: Kind) -> Result<DeviceConfig, Error> {
     })
 }
 
+/// The device of a member of a group: a list names one for each, a single name counts up.
+fn group_device(node: &Node<'_>, (index, group): (usize, usize)) -> Result<String, Error> {
+    let named = node.list();
+    match named.as_slice() {
+        [first] => {
+            let name = device_name(first)?;
+            count_up(&name, index).ok_or_else(|| {
+                node.error(&format!("there are no {group} names from `{name}` on; give a list"))
+            })
+        }
+        all if all.len() == group => device_name(&all[index]),
+        all => Err(node.error(&format!(
+            "it names {} devices for {group} datastores; give one for each, or the first",
+            all.len()
+        ))),
+    }
+}
+
+/// A name so many after another: its last digits counted up, hexadecimal as in identifiers, or
+/// decimal as in the names of paths. `None` when they run out.
+fn count_up(name: &str, by: usize) -> Option<String> {
+    /// Digits that are counted at most, so that they fit into a number.
+    const DIGITS: usize = 15;
+    if by == 0 {
+        return Some(name.to_string());
+    }
+    let radix = if name.starts_with("mpx.") { 10 } else { 16 };
+    let digits = name.bytes().rev().take(DIGITS).take_while(|b| char::from(*b).is_digit(radix));
+    let (stem, number) = name.split_at(name.len() - digits.count());
+    let next = u64::from_str_radix(number, radix).ok()?.checked_add(by as u64)?;
+    let width = number.len();
+    let next = if radix == 10 { format!("{next:0width$}") } else { format!("{next:0width$x}") };
+    (radix == 10 || next.len() == width).then(|| format!("{stem}{next}"))
+}
+
 fn device_name(node: &Node<'_>) -> Result<String, Error> {
     let name = node.string()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
@@ -409,4 +449,28 @@ fn naa(array: &str, volume: &str) -> String {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
     });
     format!("naa.6{:031x}", hash >> 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_devices_count_up_in_their_last_digits() {
+        let table = [
+            ("naa.600a", 0, Some("naa.600a")),
+            ("naa.600a", 6, Some("naa.6010")),
+            (
+                "naa.60000000000000000000000000000fff",
+                1,
+                Some("naa.60000000000000000000000000001000"),
+            ),
+            ("naa.ffff", 1, None),
+            ("mpx.vmhba1:C0:T0:L9", 1, Some("mpx.vmhba1:C0:T0:L10")),
+            ("t10.disk-", 1, None),
+        ];
+        for (name, by, expected) in table {
+            assert_eq!(count_up(name, by).as_deref(), expected, "{name} + {by}");
+        }
+    }
 }

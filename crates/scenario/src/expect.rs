@@ -9,7 +9,8 @@ use engine::PathConfig;
 use crate::{
     Bound, Error, Expectation, Host, Subject, Window,
     datastore::is_network,
-    names::{self, Names},
+    names,
+    nouns::Names,
     reader::{Node, Table},
     units,
     vm::Site,

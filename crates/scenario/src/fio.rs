@@ -1,17 +1,22 @@
-//! fio job files, read as they are, and fio command lines as people post them. What does not
-//! matter to queueing is left out, with a warning where it could be missed.
+//! fio job files, read as they are, and fio command lines as people post them. What becomes of
+//! each option is in the tables of `fio_options.rs`.
 //!
 //! Defaults are those of fio's manual on Linux: psync, which has one I/O under way whatever
 //! iodepth says, 4k, reads, half of a mix being reads.
 
 use counters::MICROSECOND;
-use model::{Access, Arrival, Mix, SizeMix, WorkloadConfig};
+use model::{Access, Arrival, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
-    Error, names,
+    Error,
+    fio_options::{HARMLESS, NEUTRAL, USED},
+    names,
     reader::File,
+    stream::{
+        RATE_MAX, RATE_MIN, SECTOR, SIZES_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT,
+        check_io_size, threads,
+    },
     units,
-    workload::{RATE_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size},
 };
 
 const JOBS_MAX: usize = 10_000;
@@ -21,49 +26,6 @@ const ASYNCHRONOUS: &[&str] =
     &["libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "sg"];
 /// Engines that have one I/O under way.
 const SYNCHRONOUS: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
-
-/// Options that say where, how to report or what the data is, not what the I/O is.
-const HARMLESS: &[&str] = &[
-    "name",
-    "filename",
-    "directory",
-    "group_reporting",
-    "randrepeat",
-    "unlink",
-    "output",
-    "output-format",
-    "invalidate",
-    "thread",
-    "norandommap",
-    "refill_buffers",
-    "randseed",
-    "eta",
-    "eta-newline",
-    "description",
-    "overwrite",
-    "fallocate",
-    "create_on_open",
-    "file_service_type",
-    "allow_file_create",
-    "buffer_compress_percentage",
-    "scramble_buffers",
-    "zero_buffers",
-    "log_avg_msec",
-    "write_lat_log",
-    "write_iops_log",
-    "write_bw_log",
-    "status-interval",
-    "minimal",
-    "lat_percentiles",
-    "percentile_list",
-    "disk_util",
-    "gtod_reduce",
-    "exitall",
-    "per_job_logs",
-    "clat_percentiles",
-    "time_based",
-    "random_generator",
-];
 
 /// What a job is made of; `[global]` says what the next jobs begin with.
 #[derive(Clone)]
@@ -88,6 +50,9 @@ enum Way {
     Mixed,
 }
 
+/// A rate for reads and one for writes.
+type Caps = [Option<f64>; 2];
+
 /// Reads a job file, or a command line, into streams and warnings.
 pub(crate) fn read(name: &str, text: &str) -> Result<(Vec<Stream>, Vec<String>), Error> {
     let file = File { name, text };
@@ -107,6 +72,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<(Vec<Stream>, Vec<String>),
     let mut barrier = 0;
     for job in &jobs {
         let reader = Reader { file, job };
+        reader.check_options()?;
         if reader.is_set("stonewall") || reader.is_set("wait_for_previous") {
             barrier = reader.end_of(&streams)?;
         }
@@ -204,45 +170,158 @@ impl<'t> Reader<'t> {
         })
     }
 
+    /// Refuses what would change the I/O and is not modelled.
+    fn check_options(&self) -> Result<(), Error> {
+        for Setting { name, value, byte } in &self.job.options {
+            let neutral = NEUTRAL.iter().find(|(known, _)| known == name);
+            if let Some((_, values)) = neutral {
+                if !values.contains(value) {
+                    let allowed = names::list(values.iter().copied());
+                    return Err(self.file.error(
+                        *byte,
+                        &format!("`{name}`: `{value}` is not modelled; it is {allowed} here"),
+                    ));
+                }
+            } else if !USED.contains(name) && !HARMLESS.contains(name) {
+                let known = USED.iter().chain(HARMLESS).copied();
+                let message = names::unknown("option that is read", name, known);
+                return Err(self.file.error(*byte, &message));
+            }
+        }
+        Ok(())
+    }
+
     fn stream(&self, barrier: u64) -> Result<Stream, Error> {
         let (way, access) =
             self.parse(&["rw", "readwrite"], (Way::Read, Access::Sequential), way)?;
-        let sizes = match self.get(&["bssplit"]) {
-            Some(_) => self.parse(&["bssplit"], SizeMix(Vec::new()), split)?,
-            None => self.parse(&["bs", "blocksize"], SizeMix(vec![(4096, 1)]), |text| {
-                Ok(SizeMix(vec![(by_way(text, way, block_size)?, 1)]))
-            })?,
-        };
+        let sizes = self.sizes(way)?;
+        let ios_max = self.ios_max(&sizes)?;
+        let read_share = self.read_share(way)?;
         let delay = self.parse(&["startdelay"], 0, |text| duration(text, "s"))?;
         let from_ns = barrier.saturating_add(delay);
         Ok(Stream {
             disk: None,
             config: WorkloadConfig {
-                arrival: self.arrival(way)?,
-                mix: Mix::ReadWrite { read_share: self.read_share(way)?, sizes },
-                access,
+                arrival: self.arrival(way, read_share, &sizes)?,
+                mix: Mix::ReadWrite { read_share, sizes },
+                access: self.access(way, access)?,
                 working_set: self.parse(&["size", "filesize"], WORKING_SET_DEFAULT, file_size)?,
                 burst: None,
+                ios_max,
             },
             from_ns,
             for_ns: self.runtime()?,
         })
     }
 
-    /// `numjobs` jobs that are alike keep `iodepth` I/Os each.
-    fn arrival(&self, way: Way) -> Result<Arrival, Error> {
+    /// Without `time_based` a job ends when it has moved `io_size`, or `size`, so many times over.
+    fn ios_max(&self, sizes: &SizeMix) -> Result<Option<u64>, Error> {
+        if self.is_set("time_based") {
+            return Ok(None);
+        }
+        let bytes = self.parse(&["io_size", "io_limit", "size"], None, amount)?;
+        let loops = self.parse(&["loops"], 1, threads)?;
+        let jobs = self.parse(&["numjobs"], 1, threads)?;
+        let ios = |bytes: u64| (bytes as f64 / mean(sizes)).ceil().max(1.0) as u64;
+        let times = u64::from(loops) * u64::from(jobs);
+        Ok(bytes.map(|bytes| ios(bytes).saturating_mul(times)))
+    }
+
+    /// `bssplit` goes before `bsrange`, and both before `bs`.
+    fn sizes(&self, way: Way) -> Result<SizeMix, Error> {
+        if self.get(&["bssplit"]).is_some() {
+            return self.parse(&["bssplit"], SizeMix(Vec::new()), split);
+        }
+        let one = self.parse(&["bs", "blocksize"], SizeMix(vec![(4096, 1)]), |text| {
+            Ok(SizeMix(vec![(by_way(text, way, block_size)?, 1)]))
+        })?;
+        self.parse(&["bsrange", "blocksize_range"], one, |text| by_way(text, way, range))
+    }
+
+    /// Of a random workload so many per cent are random, the others continue where the last one
+    /// ended.
+    fn access(&self, way: Way, access: Access) -> Result<Access, Error> {
+        let percent = |text: &str| units::percent(&format!("{text}%"));
+        let random = self.parse(&["percentage_random"], 1.0, |text| by_way(text, way, percent))?;
+        Ok(if access == Access::Random { Access::of(random) } else { access })
+    }
+
+    /// `numjobs` jobs that are alike keep `iodepth` I/Os each; with a `thinktime` fio waits for
+    /// all of them before it thinks, so that there is one.
+    fn arrival(&self, way: Way, read_share: f64, sizes: &SizeMix) -> Result<Arrival, Error> {
         let jobs = self.parse(&["numjobs"], 1, threads)?;
         let depth = if self.is_asynchronous()? { self.parse(&["iodepth"], 1, threads)? } else { 1 };
+        let think_ns = self.parse(&["thinktime"], 0, |text| duration(text, "us"))?;
+        let depth = if think_ns > 0 { 1 } else { depth };
         let threads = jobs.checked_mul(depth).filter(|threads| *threads <= THREADS_MAX);
-        let rate = self.parse(&["rate_iops"], None, |text| by_way(text, way, rate).map(Some))?;
-        Ok(Arrival::Closed {
-            threads: threads.ok_or_else(|| {
-                let message = format!("numjobs times iodepth is at most {THREADS_MAX}");
-                self.file.error(self.job.byte, &message)
-            })?,
-            think_ns: self.parse(&["thinktime"], 0, |text| duration(text, "us"))?,
-            rate: rate.map(|rate| rate * f64::from(jobs)),
-        })
+        let threads = threads.ok_or_else(|| {
+            let message = format!("numjobs times iodepth is at most {THREADS_MAX}");
+            self.file.error(self.job.byte, &message)
+        })?;
+        let rate = self.rate(way, read_share, sizes)?.map(|rate| rate * f64::from(jobs));
+        let poisson = self.parse(&["rate_process"], false, |text| match text {
+            "linear" => Ok(false),
+            "poisson" => Ok(true),
+            _ => Err(format!("`{text}` is not allowed; it is `linear` or `poisson`")),
+        })?;
+        match (poisson, rate, self.get(&["rate_process"])) {
+            (true, Some(rate), _) if think_ns == 0 => Ok(Arrival::Open {
+                rate,
+                poisson,
+                outstanding_max: threads,
+                waiting_max: WAITING_MAX,
+            }),
+            (true, _, Some(setting)) => {
+                let message = "`rate_process`: poisson goes with a rate and no thinktime";
+                Err(self.file.error(setting.byte, message))
+            }
+            _ => Ok(Arrival::Closed { threads, think_ns, rate }),
+        }
+    }
+
+    /// I/Os a second of one job. Reads and writes of a mix are each held to their own rate, so
+    /// the mix is that of the rates.
+    fn rate(&self, way: Way, read_share: f64, sizes: &SizeMix) -> Result<Option<f64>, Error> {
+        let setting = match (self.get(&["rate"]), self.get(&["rate_iops"])) {
+            (Some(_), Some(setting)) => {
+                let message = "`rate_iops` does not go with `rate`";
+                return Err(self.file.error(setting.byte, message));
+            }
+            (Some(setting), None) | (None, Some(setting)) => setting,
+            (None, None) => return Ok(None),
+        };
+        let bytes_per_io = if setting.name == "rate" { mean(sizes) } else { 1.0 };
+        let number = if setting.name == "rate" { bytes } else { ios };
+        let [reads, writes] = self.parse(&[setting.name], [None; 2], |text| caps(text, number))?;
+        let refuse = |message: &str| Err(self.file.error(setting.byte, message));
+        let total = match (way, reads, writes) {
+            (Way::Read, cap, _) | (Way::Write, _, cap) => cap,
+            (Way::Mixed, Some(reads), Some(writes)) => {
+                let share = reads / (reads + writes);
+                if (share - read_share).abs() > 0.005 {
+                    return refuse(&format!(
+                        "`{}`: these rates make {:.0} % reads; `rwmixread` must be the same",
+                        setting.name,
+                        100.0 * share
+                    ));
+                }
+                Some(reads + writes)
+            }
+            (Way::Mixed, ..) => {
+                return refuse(&format!(
+                    "`{}`: a mix needs a rate for reads and one for writes, or none",
+                    setting.name
+                ));
+            }
+        };
+        let total = total.map(|total| total / bytes_per_io);
+        if total.is_some_and(|rate| !(RATE_MIN..=RATE_MAX).contains(&rate)) {
+            return refuse(&format!(
+                "`{}`: it is {RATE_MIN} to {RATE_MAX} I/Os a second",
+                setting.name
+            ));
+        }
+        Ok(total)
     }
 
     fn is_asynchronous(&self) -> Result<bool, Error> {
@@ -276,9 +355,18 @@ impl<'t> Reader<'t> {
 
     /// When the last of the jobs before a stonewall ends.
     fn end_of(&self, streams: &[Stream]) -> Result<u64, Error> {
-        let ends = streams.iter().map(|stream| Some(stream.from_ns.saturating_add(stream.for_ns?)));
+        let end = |stream: &Stream| match stream.config.ios_max {
+            None => Some(stream.from_ns.saturating_add(stream.for_ns?)),
+            Some(_) => None,
+        };
+        let ends = streams.iter().map(end);
         ends.collect::<Option<Vec<_>>>().map(|ends| ends.into_iter().max().unwrap_or(0)).ok_or_else(
-            || self.file.error(self.job.byte, "the jobs before a stonewall must have a runtime"),
+            || {
+                self.file.error(
+                    self.job.byte,
+                    "the jobs before a stonewall must have a runtime and time_based",
+                )
+            },
         )
     }
 
@@ -287,19 +375,8 @@ impl<'t> Reader<'t> {
         let mut warn = |byte, message: &str| {
             warnings.push(self.file.error(byte, message).to_string());
         };
-        for setting in &self.job.options {
-            if !USED.contains(&setting.name) && !HARMLESS.contains(&setting.name) {
-                warn(setting.byte, &format!("`{}` is left out", setting.name));
-            }
-        }
         if !self.is_set("direct") {
             warn(self.job.byte, "without direct=1 a guest caches; here every I/O goes to the disk");
-        }
-        if !self.is_set("time_based") {
-            warn(
-                self.job.byte,
-                "without time_based fio stops after `size` bytes; here it does not",
-            );
         }
         let depth = self.get(&["iodepth"]).filter(|depth| depth.value != "1");
         if let (Some(depth), Ok(false)) = (depth, self.is_asynchronous()) {
@@ -308,31 +385,6 @@ impl<'t> Reader<'t> {
         warnings
     }
 }
-
-/// Options that a stream is made of.
-const USED: &[&str] = &[
-    "rw",
-    "readwrite",
-    "bs",
-    "blocksize",
-    "bssplit",
-    "startdelay",
-    "size",
-    "filesize",
-    "numjobs",
-    "iodepth",
-    "rate_iops",
-    "thinktime",
-    "ioengine",
-    "rwmixread",
-    "rwmixwrite",
-    "runtime",
-    "timeout",
-    "ramp_time",
-    "stonewall",
-    "wait_for_previous",
-    "direct",
-];
 
 fn way(text: &str) -> Result<(Way, Access), String> {
     let table = [
@@ -381,6 +433,11 @@ fn block_size(text: &str) -> Result<u32, String> {
     size(text).and_then(check_io_size)
 }
 
+/// Bytes that a job moves; a share of a disk whose size nobody knows is no end.
+fn amount(text: &str) -> Result<Option<u64>, String> {
+    if text.ends_with('%') { Ok(None) } else { file_size(text).map(Some) }
+}
+
 /// A share of the disk is as good as the default.
 fn file_size(text: &str) -> Result<u64, String> {
     if text.ends_with('%') {
@@ -412,14 +469,52 @@ fn split(text: &str) -> Result<SizeMix, String> {
     if mix.is_empty() { Err("no size has a share above 0".into()) } else { Ok(SizeMix(mix)) }
 }
 
-fn threads(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
-    number.ok_or_else(|| format!("`{text}` is not allowed; it is 1 to {THREADS_MAX}"))
+/// `4k-16k`: fio draws evenly and rounds to multiples of the smaller size.
+fn range(text: &str) -> Result<SizeMix, String> {
+    let refuse = || format!("`{text}` is no range of sizes, as `4k-16k`");
+    let (min, max) = text.split_once(['-', ':']).ok_or_else(refuse)?;
+    let (min, max) = (block_size(min)?, block_size(max)?);
+    if min > max {
+        return Err(refuse());
+    }
+    let steps = max.div_ceil(min);
+    if steps > SIZES_MAX {
+        return Err(format!("`{text}` stands for {steps} sizes; {SIZES_MAX} are the most"));
+    }
+    let step = |number: u32| {
+        let size = max.min(min.saturating_mul(number));
+        (size, (size - min * (number - 1)) / SECTOR as u32)
+    };
+    Ok(SizeMix((1..=steps).map(step).collect()))
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|rate| (0.001..=RATE_MAX).contains(rate));
+/// The mean size in bytes.
+fn mean(sizes: &SizeMix) -> f64 {
+    let weights: f64 = sizes.0.iter().map(|&(_, weight)| f64::from(weight)).sum();
+    let sum: f64 = sizes.0.iter().map(|&(size, weight)| f64::from(size) * f64::from(weight)).sum();
+    sum / weights.max(1.0)
+}
+
+/// `a` holds reads and writes each to it, `a,b` the one to a and the other to b, `a,` and `,b` only
+/// one of them.
+fn caps(text: &str, number: impl Fn(&str) -> Result<f64, String>) -> Result<Caps, String> {
+    let cap = |text: &str| (!text.is_empty()).then(|| number(text)).transpose();
+    let mut values = text.split(',');
+    let reads = cap(values.next().unwrap_or(""))?;
+    let caps = [reads, values.next().map_or(Ok(reads), cap)?];
+    if caps == [None; 2] { Err(format!("`{text}` is no rate")) } else { Ok(caps) }
+}
+
+fn ios(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|rate| (RATE_MIN..=RATE_MAX).contains(rate));
     number.ok_or_else(|| format!("`{text}` is not allowed; it is I/Os a second"))
+}
+
+fn bytes(text: &str) -> Result<f64, String> {
+    size(text).map(|bytes| bytes as f64).and_then(|bytes| match bytes > 0.0 {
+        true => Ok(bytes),
+        false => Err("it must be above 0".into()),
+    })
 }
 
 /// A time; without a unit it is in `unit`.
@@ -450,6 +545,7 @@ mod tests {
             access: Access::Random,
             working_set: 512 << 20,
             burst: None,
+            ios_max: None,
         };
         Stream { disk: None, config, from_ns: 0, for_ns: Some(600 * SECOND) }
     }
@@ -457,9 +553,10 @@ mod tests {
     #[test]
     fn the_command_line_of_s4_is_read_as_it_is() {
         let (streams, warnings) = read("s4", &format!("fio {S4}")).unwrap();
-        assert_eq!(streams, vec![forty()]);
-        let stops = "without time_based fio stops after `size` bytes; here it does not";
-        assert_eq!(warnings, vec![format!("s4:1:5: {stops}")]);
+        let mut expected = forty();
+        // Without time_based each job ends after its 512 MB.
+        expected.config.ios_max = Some(5 * 1_024);
+        assert_eq!((streams, warnings), (vec![expected], Vec::new()));
     }
 
     #[test]
@@ -473,10 +570,78 @@ mod tests {
     fn jobs_inherit_and_follow_each_other() {
         let text = "; mix\n[global]\nioengine=io_uring\ndirect=1\ntime_based\nruntime=1m\n\
                     [oltp]\nrw=randrw\nrwmixread=70\nbssplit=4k/60:8k/:16k/\niodepth=16\n\
-                    rate_iops=500\nsync=1\n\
+                    rate_iops=350,150\nsync=0\n\
                     [backup]\nstonewall\nrw=write\nbs=4k,256k\nioengine=psync\niodepth=4\n\
                     thinktime=200\nstartdelay=5\n";
         insta::assert_debug_snapshot!(read("x.fio", text).unwrap());
+    }
+
+    /// What one job is made of.
+    fn config(options: &str) -> WorkloadConfig {
+        let text = format!("[a]\ndirect=1\ntime_based\nioengine=libaio\n{options}");
+        let (streams, warnings) = read("x.fio", &text).unwrap();
+        assert_eq!(warnings, Vec::<String>::new());
+        streams.into_iter().next().unwrap().config
+    }
+
+    #[test]
+    fn rates_hold_each_job_and_each_direction() {
+        let table = [
+            ("rw=read\nbs=64k\nrate=64m", Some(1_024.0)),
+            ("rw=write\nbs=64k\nrate=64m,32m", Some(512.0)),
+            ("rw=read\nrate_iops=,500", None),
+            ("rw=randrw\nrate_iops=500", Some(1_000.0)),
+            ("rw=randrw\nrwmixread=70\nrate_iops=700,300\nnumjobs=4", Some(4_000.0)),
+            ("rw=read\nbssplit=4k/50:12k/50\nrate=8m", Some(1_024.0)),
+        ];
+        for (options, expected) in table {
+            let Arrival::Closed { rate, .. } = config(options).arrival else { panic!("{options}") };
+            assert_eq!(rate, expected, "{options}");
+        }
+        let poisson =
+            config("rw=read\niodepth=16\nnumjobs=2\nrate_iops=4000\nrate_process=poisson");
+        let (rate, outstanding_max) = (8_000.0, 32);
+        let open = Arrival::Open { rate, poisson: true, outstanding_max, waiting_max: WAITING_MAX };
+        assert_eq!(poisson.arrival, open);
+    }
+
+    #[test]
+    fn ranges_of_sizes_and_partly_random_access_are_what_fio_draws() {
+        let sizes = |text: &str| match config(&format!("rw=randread\nbsrange={text}")).mix {
+            Mix::ReadWrite { sizes, .. } => sizes.0,
+            _ => Vec::new(),
+        };
+        let k = 1024;
+        assert_eq!(sizes("4k-16k"), [(4 * k, 8), (8 * k, 8), (12 * k, 8), (16 * k, 8)]);
+        assert_eq!(sizes("4k:10k"), [(4 * k, 8), (8 * k, 8), (10 * k, 4)]);
+        let access = |options: &str| config(options).access;
+        assert_eq!(access("rw=randread\npercentage_random=30"), Access::Mixed(0.3));
+        assert_eq!(access("rw=randread\npercentage_random=0"), Access::Sequential);
+        assert_eq!(access("rw=read\npercentage_random=30"), Access::Sequential);
+    }
+
+    #[test]
+    fn a_job_ends_with_its_size_unless_it_is_time_based() {
+        let limit = |options: &str| {
+            let text = format!("[a]\ndirect=1\nrw=read\nbs=64k\n{options}\n");
+            read("x.fio", &text).unwrap().0[0].config.ios_max
+        };
+        let table = [
+            ("size=1g", Some(16_384)),
+            ("size=1g\nio_size=64m\nnumjobs=2\nloops=3", Some(6 * 1_024)),
+            ("size=1g\ntime_based\nruntime=9", None),
+            ("size=50%", None),
+            ("runtime=9", None),
+        ];
+        for (options, expected) in table {
+            assert_eq!(limit(options), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_thinks_has_one_io_under_way() {
+        let think = config("rw=randread\niodepth=32\nnumjobs=3\nthinktime=200");
+        assert_eq!(think.arrival, Arrival::Closed { threads: 3, think_ns: 200_000, rate: None });
     }
 
     #[test]
@@ -491,6 +656,21 @@ mod tests {
             ("[a]\nfilename=${DISK}\n", "x.fio:2:1: include and ${VARIABLES} are not read"),
             ("[a]\n[b]\nstonewall\n", "x.fio:2:1: the jobs before a stonewall must have a"),
             ("[a]\nrw=randrw\nbs=4k,8k\n", "x.fio:3:1: `bs`: `4k,8k`: reads and writes"),
+            ("[a]\nrandom_distribution=zipf:1.2\n", "x.fio:2:1: `random_distribution`: `zipf:1.2`"),
+            ("[a]\nsync=1\n", "x.fio:2:1: `sync`: `1` is not modelled; it is `0`, `none` here"),
+            ("[a]\nrat_iops=9\n", "x.fio:2:1: there is no option that is read `rat_iops`; did"),
+            ("[a]\nnumber_ios=9\n", "x.fio:2:1: there is no option that is read `number_ios`"),
+            ("[a]\nrate=1m\nrate_iops=9\n", "x.fio:3:1: `rate_iops` does not go with `rate`"),
+            ("[a]\nrw=rw\nrate=1m,\n", "x.fio:3:1: `rate`: a mix needs a rate for reads and"),
+            ("[a]\nrw=rw\nrate=1m,3m\n", "x.fio:3:1: `rate`: these rates make 25 % reads; `rw"),
+            ("[a]\nrate=0\n", "x.fio:2:1: `rate`: it must be above 0"),
+            ("[a]\nrate_process=poisson\n", "x.fio:2:1: `rate_process`: poisson goes with a"),
+            ("[a]\nrate_process=bursty\n", "x.fio:2:1: `rate_process`: `bursty` is not allowed"),
+            ("[a]\nbsrange=64k-4k\n", "x.fio:2:1: `bsrange`: `64k-4k` is no range of sizes"),
+            ("[a]\nbsrange=512-32m\n", "x.fio:2:1: `bsrange`: `512-32m` stands for 65536 sizes"),
+            ("[a]\npercentage_random=101\n", "x.fio:2:1: `percentage_random`: `101%` is no"),
+            ("[a]\nthinktime_blocks=4\n", "x.fio:2:1: `thinktime_blocks`: `4` is not modelled"),
+            ("[a]\niodepth_batch=8\n", "x.fio:2:1: `iodepth_batch`: `8` is not modelled"),
             ("fio --name=a stray", "x.fio:1:14: `stray`: options are written as --name=value"),
         ];
         for (text, expected) in table {

@@ -8,7 +8,8 @@ use engine::{
 use crate::{
     Error, Host,
     array::count,
-    names::{self, Names},
+    names,
+    nouns::Names,
     reader::{Node, Table},
 };
 

@@ -88,9 +88,14 @@ pub struct Workload {
     pub vdisk: VdiskId,
     /// What the model is built from.
     pub config: WorkloadConfig,
-    /// When it starts; [`Time::NEVER`] when only an event starts it.
+    /// When it starts; [`Time::NEVER`] when only an event starts it. Its clock runs from then on,
+    /// or from when its VM is powered on if that is later.
     pub starts: Time,
-    /// When it stops; [`Time::NEVER`] when only an event or the end of the run does.
+    /// Nanoseconds by its clock at which it begins to issue: that of a phase or of a run of Vdbench.
+    pub from_ns: u64,
+    /// Nanoseconds for which it issues then; `None` for as long as it runs.
+    pub for_ns: Option<u64>,
+    /// When it stops whatever its clock says; [`Time::NEVER`] when only an event or the end of the run does.
     pub stops: Time,
 }
 

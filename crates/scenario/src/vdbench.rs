@@ -1,16 +1,18 @@
 //! Vdbench parameter files, read as they are: the storage, workload and run definitions of raw
-//! I/O. What does not matter to queueing is left out, with a warning where it could be missed.
+//! I/O. Parameters that cannot change what I/O is issued are in a table, and so are those that are
+//! taken only at the value where they change nothing. Others are refused.
 //!
-//! Defaults are those of Vdbench's users guide: 8 threads, 4k, all reads, random, 30 seconds.
+//! Defaults are those of Vdbench's users guide: 8 threads, 4k, all reads, random, 30 seconds,
+//! and a fixed rate with exponential times between arrivals.
 
 use counters::SECOND;
-use model::{Access, Arrival, Mix, SizeMix, WorkloadConfig};
+use model::{Access, Arrival, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error, names,
     reader::File,
+    stream::{RATE_MAX, RATE_MIN, SIZES_MAX, Stream, WORKING_SET_DEFAULT, check_io_size, threads},
     units,
-    workload::{RATE_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT, check_io_size},
 };
 
 /// Runs that one file may ask for: lists of rates and threads multiply.
@@ -19,24 +21,55 @@ const STREAMS_MAX: usize = 10_000;
 const THREADS_DEFAULT: u32 = 8;
 const ELAPSED_DEFAULT_S: u64 = 30;
 
-/// Parameters that say where or how to report, not what the I/O is.
+/// Parameters of each kind of definition that a stream is made of.
+const OF_STORAGE: &[&str] = &["threads", "size"];
+const OF_WORKLOAD: &[&str] = &["sd", "xfersize", "rdpct", "seekpct", "skew", "threads"];
+const OF_RUN: &[&str] = &["wd", "iorate", "threads", "elapsed", "warmup", "pause", "distribution"];
+
+/// Parameters that say where, how to report or what the data is, not what the I/O is.
 const HARMLESS: &[&str] = &[
-    "lun",
-    "openflags",
+    "align",
+    "compratio",
+    "csim",
+    "data_errors",
+    "debug",
+    "dedupratio",
+    "dedupunit",
+    "endcmd",
+    "end_cmd",
+    "format",
     "hd",
+    "histogram",
+    "hitarea",
     "host",
     "interval",
-    "count",
     "journal",
-    "align",
-    "offset",
-    "hitarea",
     "jvms",
-    "system",
-    "vdbench",
+    "lun",
+    "messagescan",
+    "monitor",
+    "offset",
+    "openflags",
+    "patterns",
+    "range",
+    "report",
     "shell",
+    "startcmd",
+    "start_cmd",
+    "system",
     "user",
-    "format",
+    "vdbench",
+];
+
+/// Parameters that change what I/O is issued in a way that is not modelled, and the value at which
+/// they do not. Cache hits are the array's to model, so there are none.
+const NEUTRAL: &[(&str, &str)] = &[
+    ("concatenate", "no"),
+    ("dedup", "no"),
+    ("rhpct", "0"),
+    ("streams", "1"),
+    ("validate", "no"),
+    ("whpct", "0"),
 ];
 
 /// A parameter with its values; one that is not in parentheses has one.
@@ -84,6 +117,8 @@ struct Run {
     elapsed_s: u64,
     warmup_s: u64,
     pause_s: u64,
+    /// Whether the arrivals of a fixed rate are random, or evenly spaced.
+    poisson: bool,
 }
 
 struct Reader<'t> {
@@ -94,12 +129,11 @@ struct Reader<'t> {
     default_storage: Storage,
     default_definition: Definition,
     default_run: Run,
-    warnings: Vec<String>,
 }
 
 /// Reads a parameter file into streams, which say which storage definition they use when there
-/// are several, and warnings.
-pub(crate) fn read(name: &str, text: &str) -> Result<(Vec<Stream>, Vec<String>), Error> {
+/// are several.
+pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Stream>, Error> {
     let mut reader = Reader::new(File { name, text });
     for statement in statements(text) {
         reader.statement(&statement)?;
@@ -109,8 +143,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<(Vec<Stream>, Vec<String>),
             .file
             .error(0, "there is no run definition; it has rd=, wd= and sd= lines"));
     }
-    let streams = reader.streams()?;
-    Ok((streams, reader.warnings))
+    reader.streams()
 }
 
 /// A word that ends in a comma goes on with the next one; what follows the last word on a line is
@@ -189,8 +222,8 @@ impl<'t> Reader<'t> {
                 elapsed_s: ELAPSED_DEFAULT_S,
                 warmup_s: 0,
                 pause_s: 0,
+                poisson: true,
             },
-            warnings: Vec::new(),
         }
     }
 
@@ -207,27 +240,39 @@ impl<'t> Reader<'t> {
             )),
             "include" => Err(self.file.error(statement.byte, "`include` is not read")),
             "hd" => Ok(()),
-            _ => {
-                self.warn(first);
-                Ok(())
-            }
+            _ => statement.parameters.iter().try_for_each(|other| self.pass(other, &[])),
         }
     }
 
-    fn warn(&mut self, parameter: &Parameter) {
-        if !HARMLESS.contains(&parameter.name.as_str()) {
-            let message = format!("`{}` is left out", parameter.name);
-            self.warnings.push(self.file.error(parameter.byte, &message).to_string());
+    /// Passes over what does not change the I/O, and refuses the rest; `own` is what this kind of
+    /// definition is made of.
+    fn pass(&self, parameter: &Parameter, own: &[&str]) -> Result<(), Error> {
+        let name = parameter.name.as_str();
+        if let Some((_, neutral)) = NEUTRAL.iter().find(|(known, _)| *known == name) {
+            if parameter.values == [*neutral] {
+                return Ok(());
+            }
+            let message = format!(
+                "`{name}`: `{}` is not modelled; it is `{neutral}` here",
+                parameter.values.join(",")
+            );
+            return Err(self.file.error(parameter.byte, &message));
         }
+        if HARMLESS.contains(&name) {
+            return Ok(());
+        }
+        let known = own.iter().chain(HARMLESS).copied();
+        let message = names::unknown("parameter that is read here", name, known);
+        Err(self.file.error(parameter.byte, &message))
     }
 
     fn storage(&mut self, name: &str, parameters: &[Parameter]) -> Result<(), Error> {
         let mut storage = Storage { name: name.into(), ..self.default_storage.clone() };
         for parameter in parameters {
             match parameter.name.as_str() {
-                "threads" | "thread" => storage.threads = self.threads(parameter)?,
+                "threads" | "thread" => storage.threads = self.one(parameter, threads)?,
                 "size" => storage.size = self.one(parameter, units::size)?,
-                _ => self.warn(parameter),
+                _ => self.pass(parameter, OF_STORAGE)?,
             }
         }
         if name == "default" {
@@ -250,8 +295,8 @@ impl<'t> Reader<'t> {
                 "rdpct" | "readpct" => definition.read_share = self.one(parameter, share)?,
                 "seekpct" | "seek" => definition.access = self.access(parameter)?,
                 "skew" => definition.skew = Some(self.one(parameter, share)?),
-                "threads" | "thread" => definition.threads = Some(self.threads(parameter)?),
-                _ => self.warn(parameter),
+                "threads" | "thread" => definition.threads = Some(self.one(parameter, threads)?),
+                _ => self.pass(parameter, OF_WORKLOAD)?,
             }
         }
         if name == "default" {
@@ -280,7 +325,8 @@ impl<'t> Reader<'t> {
                 "elapsed" => run.elapsed_s = self.one(parameter, seconds)?,
                 "warmup" => run.warmup_s = self.one(parameter, seconds)?,
                 "pause" => run.pause_s = self.one(parameter, seconds)?,
-                _ => self.warn(parameter),
+                "distribution" => run.poisson = self.one(parameter, distribution)?,
+                _ => self.pass(parameter, OF_RUN)?,
             }
         }
         if name == "default" {
@@ -349,11 +395,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn threads(&self, parameter: &Parameter) -> Result<u32, Error> {
-        self.one(parameter, threads)
-    }
-
-    /// `4k`, or sizes with their shares: `(4k,70,64k,30)`.
+    /// `4k`, sizes with their shares: `(4k,70,64k,30)`, or any of `(min,max,align)`.
     fn sizes(&self, parameter: &Parameter) -> Result<SizeMix, Error> {
         let refuse =
             |message: &str| self.file.error(parameter.byte, &format!("`xfersize`: {message}"));
@@ -362,6 +404,9 @@ impl<'t> Reader<'t> {
         };
         if let [one] = parameter.values.as_slice() {
             return Ok(SizeMix(vec![(size(one)?, 1)]));
+        }
+        if let [min, max, align] = parameter.values.as_slice() {
+            return steps(size(min)?, size(max)?, size(align)?).map_err(|message| refuse(&message));
         }
         let (pairs, []) = parameter.values.as_chunks::<2>() else {
             return Err(refuse("sizes go with their shares in pairs, as (4k,70,64k,30)"));
@@ -375,19 +420,14 @@ impl<'t> Reader<'t> {
         Ok(SizeMix(mix))
     }
 
-    /// 0 is sequential, 100 is random; what is between is taken as random.
-    fn access(&mut self, parameter: &Parameter) -> Result<Access, Error> {
-        let words = ["seq", "sequential", "eof", "random", "rand"];
-        let word = parameter.values.first().map_or("", String::as_str);
-        if let Some(position) = words.iter().position(|known| *known == word) {
-            return Ok(if position < 3 { Access::Sequential } else { Access::Random });
-        }
-        let share = self.one(parameter, share)?;
-        if share > 0.0 && share < 1.0 {
-            let message = format!("`seekpct={word}` is taken as 100, random");
-            self.warnings.push(self.file.error(parameter.byte, &message).to_string());
-        }
-        Ok(if share == 0.0 { Access::Sequential } else { Access::Random })
+    /// 0 is sequential, 100 is random; of what is between so much is random.
+    fn access(&self, parameter: &Parameter) -> Result<Access, Error> {
+        self.one(parameter, |text| match text {
+            "seq" | "sequential" => Ok(Access::Sequential),
+            "rand" | "random" => Ok(Access::Random),
+            "eof" | "-1" => Err("a run does not end with the volume here; it is 0 to 100".into()),
+            _ => share(text).map(Access::of),
+        })
     }
 
     /// The runs one after the other.
@@ -437,17 +477,29 @@ impl<'t> Reader<'t> {
             for &index in &definition.storages {
                 let storage = &self.storages[index];
                 let threads = threads.or(definition.threads).unwrap_or(storage.threads);
-                let arrival = Arrival::Closed {
-                    threads: threads.div_ceil(users(&index) as u32),
-                    think_ns: 0,
-                    rate: rate.map(|rate| (rate * part).max(0.001)),
+                let threads = threads.div_ceil(users(&index) as u32);
+                let arrival = match rate {
+                    None => Arrival::Closed { threads, think_ns: 0, rate: None },
+                    Some(rate) => Arrival::Open {
+                        rate: (rate * part).max(RATE_MIN),
+                        poisson: run.poisson,
+                        outstanding_max: threads,
+                        waiting_max: WAITING_MAX,
+                    },
                 };
                 let mix = Mix::ReadWrite {
                     read_share: definition.read_share,
                     sizes: definition.sizes.clone(),
                 };
                 let (access, working_set) = (definition.access, storage.size);
-                let config = WorkloadConfig { arrival, mix, access, working_set, burst: None };
+                let config = WorkloadConfig {
+                    arrival,
+                    mix,
+                    access,
+                    working_set,
+                    burst: None,
+                    ios_max: None,
+                };
                 streams.push(Stream {
                     disk: (self.storages.len() > 1).then_some(index),
                     config,
@@ -459,11 +511,6 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn threads(text: &str) -> Result<u32, String> {
-    let allowed = || format!("`{text}` is not allowed; it is 1 to {THREADS_MAX}");
-    text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads)).ok_or_else(allowed)
-}
-
 fn share(text: &str) -> Result<f64, String> {
     units::percent(&format!("{}%", text.trim_end_matches('%')))
 }
@@ -472,8 +519,29 @@ fn rate(text: &str) -> Result<Option<f64>, String> {
     if text.eq_ignore_ascii_case("max") {
         return Ok(None);
     }
-    let number = text.parse::<f64>().ok().filter(|rate| (0.001..=RATE_MAX).contains(rate));
+    let number = text.parse::<f64>().ok().filter(|rate| (RATE_MIN..=RATE_MAX).contains(rate));
     number.map(Some).ok_or_else(|| format!("`{text}` is not allowed; it is max or I/Os a second"))
+}
+
+/// Times between arrivals: whether they are random.
+fn distribution(text: &str) -> Result<bool, String> {
+    match text {
+        "exponential" => Ok(true),
+        "deterministic" => Ok(false),
+        _ => Err(format!("`{text}` is not modelled; it is `exponential` or `deterministic` here")),
+    }
+}
+
+/// Every multiple of `align` between two sizes, as often as every other.
+fn steps(min: u32, max: u32, align: u32) -> Result<SizeMix, String> {
+    let first = min.div_ceil(align);
+    let count = (max / align + 1).saturating_sub(first);
+    if !(1..=SIZES_MAX).contains(&count) {
+        return Err(format!(
+            "between these are {count} sizes; (min,max,align) stands for 1 to {SIZES_MAX}"
+        ));
+    }
+    Ok(SizeMix((first..first + count).map(|number| (number * align, 1)).collect()))
 }
 
 /// Seconds, or a number with m or h.
@@ -499,14 +567,14 @@ mod tests {
         let text = "sd=sd1,lun=[drive]:\\iobw.tst,threads=96,size=100m\n\
                     wd=wd*,sd=*,xfersize=4k,rdpct=100,seekpct=0,openflags=directio\n\
                     rd=run1,wd=wd*,iorate=max,elapsed=300,interval=10\n";
-        let (streams, warnings) = read("s0.vdb", text).unwrap();
-        assert_eq!(warnings, Vec::<String>::new());
+        let streams = read("s0.vdb", text).unwrap();
         let config = WorkloadConfig {
             arrival: Arrival::Closed { threads: 96, think_ns: 0, rate: None },
             mix: Mix::ReadWrite { read_share: 1.0, sizes: SizeMix(vec![(4096, 1)]) },
             access: Access::Sequential,
             working_set: 100 << 20,
             burst: None,
+            ios_max: None,
         };
         let for_ns = Some(300 * SECOND);
         assert_eq!(streams, vec![Stream { disk: None, config, from_ns: 0, for_ns }]);
@@ -519,10 +587,22 @@ mod tests {
                     sd=sd1,lun=/dev/sdb,\n  size=1g a comment after a blank\n\
                     sd=sd2,lun=/dev/sdc\n\
                     wd=big,sd=sd1,xfersize=(64k,25,128k,75),rdpct=0,skew=20\n\
-                    wd=small,sd=sd*,rdpct=70,seekpct=40,rhpct=10\n\
+                    wd=small,sd=sd*,rdpct=70,seekpct=40,rhpct=0\n\
                     rd=run1,wd=(big,small),iorate=(1000,max),elapsed=5m,warmup=10,pause=2\n";
-        let (streams, warnings) = read("x.vdb", text).unwrap();
-        insta::assert_debug_snapshot!((streams, warnings));
+        insta::assert_debug_snapshot!(read("x.vdb", text).unwrap());
+    }
+
+    #[test]
+    fn sizes_arrivals_and_seeks_are_those_that_vdbench_draws() {
+        let text = "sd=s\nwd=w,sd=s,xfersize=(4k,12k,4k),seekpct=40\n\
+                    rd=r,wd=w,iorate=4000,distribution=deterministic,threads=64\n";
+        let config = read("x.vdb", text).unwrap().remove(0).config;
+        let (rate, outstanding_max) = (4_000.0, 64);
+        let open =
+            Arrival::Open { rate, poisson: false, outstanding_max, waiting_max: WAITING_MAX };
+        assert_eq!((config.arrival, config.access), (open, Access::Mixed(0.4)));
+        let sizes = SizeMix(vec![(4 << 10, 1), (8 << 10, 1), (12 << 10, 1)]);
+        assert_eq!(config.mix, Mix::ReadWrite { read_share: 1.0, sizes });
     }
 
     #[test]
@@ -531,7 +611,22 @@ mod tests {
             ("", "x.vdb:1:1: there is no run definition"),
             ("sd=sd1,threads=0\n", "x.vdb:1:8: `threads`: `0` is not allowed; it is 1 to 65536"),
             ("sd=sd1\nwd=wd1,sd=sx\n", "x.vdb:2:8: there is no storage definition `sx`"),
-            ("sd=sd1\nwd=w,sd=sd1,xfersize=(1k,2k,1k)\n", "x.vdb:2:13: `xfersize`: sizes go"),
+            ("sd=sd1\nwd=w,sd=sd1,xfersize=(1k,2k,1k,2,3)\n", "x.vdb:2:13: `xfersize`: sizes go"),
+            (
+                "sd=s\nwd=w,sd=s,xfersize=(8k,4k,1k)\n",
+                "x.vdb:2:11: `xfersize`: between these are 0",
+            ),
+            ("sd=s\nwd=w,sd=s,xfersize=(512,32m,512)\n", "x.vdb:2:11: `xfersize`: between these"),
+            ("sd=s,count=(1,8)\n", "x.vdb:1:6: there is no parameter that is read here `count`"),
+            ("sd=s\nwd=w,sd=s,rhpct=30\n", "x.vdb:2:11: `rhpct`: `30` is not modelled; it is `0`"),
+            ("sd=s\nwd=w,sd=s,seekpct=eof\n", "x.vdb:2:11: `seekpct`: a run does not end with"),
+            ("sd=s\nwd=w,sd=s,iorate=9\n", "x.vdb:2:11: there is no parameter that is read here"),
+            ("sd=s\nwd=w,sd=s\nrd=r,wd=w,maxdata=1g\n", "x.vdb:3:11: there is no parameter"),
+            (
+                "sd=s\nwd=w,sd=s\nrd=r,wd=w,distribution=uniform\n",
+                "x.vdb:3:11: `distribution`: `uni",
+            ),
+            ("concatenate=yes\n", "x.vdb:1:1: `concatenate`: `yes` is not modelled; it is `no`"),
             ("wd=w,xfersize=4k\n", "x.vdb:1:6: workload `w` names no sd="),
             ("fsd=f,anchor=/x\n", "x.vdb:1:1: file system workloads are not read"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,iorate=curve\n", "x.vdb:3:11: `iorate`: `curve` is not"),

@@ -12,7 +12,8 @@ use crate::{
     datastore::{Datastores, IDS_MAX},
     guest::{self, CONTROLLERS, GUESTS, Slot},
     host::Hosts,
-    names::{self, Names},
+    names,
+    nouns::Names,
     reader::{Node, Table},
     resolve,
 };

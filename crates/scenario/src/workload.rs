@@ -10,21 +10,17 @@ use model::{
 use crate::{
     Error, Workload, fio, names,
     reader::{Node, Table},
+    stream::{
+        IO_BYTES_MAX, RATE_MAX, RATE_MIN, SECTOR, Stream, THREADS_MAX, WORKING_SET_DEFAULT,
+        check_io_size,
+    },
     units, vdbench,
     vm::{Site, Vm},
 };
 
 const WORKLOADS_MAX: usize = 1_000_000;
-pub(crate) const THREADS_MAX: u32 = 65_536;
-/// The largest I/O: LSI Logic passes 32 MB [VMB14], and a guest's own limit is of that order.
-pub(crate) const IO_BYTES_MAX: u64 = 32 << 20;
-/// Sectors of a disk.
-pub(crate) const SECTOR: u64 = 512;
-pub(crate) const WORKING_SET_DEFAULT: u64 = 1 << 30;
 /// The largest disk: 62 TB, in whole TiB.
-pub(crate) const WORKING_SET_MAX: u64 = 62 << 40;
-/// The most I/Os a second that a file may ask for.
-pub(crate) const RATE_MAX: f64 = 1e9;
+const WORKING_SET_MAX: u64 = 62 << 40;
 /// Metadata operations that a host has under way at once on one datastore.
 const METADATA_OUTSTANDING: u32 = 32;
 
@@ -45,18 +41,6 @@ const STREAM_KEYS: &[&str] = &[
 const OTHER_KEYS: &[&str] =
     &["vm", "disk", "name", "start", "stop", "phases", "vdbench", "fio", "ioping"];
 
-/// A stretch of I/O of one kind, before it is on a virtual disk.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stream {
-    /// Which of the chosen disks; `None` is each of them.
-    pub(crate) disk: Option<usize>,
-    pub(crate) config: WorkloadConfig,
-    /// Nanoseconds from the workload's start to its own.
-    pub(crate) from_ns: u64,
-    /// Nanoseconds that it lasts; `None` for as long as the workload.
-    pub(crate) for_ns: Option<u64>,
-}
-
 /// Reads parameter files that a scenario names.
 pub(crate) type Include<'i> = &'i mut dyn FnMut(&str) -> Result<String, String>;
 
@@ -75,6 +59,8 @@ struct Plan<'a> {
     name: Option<String>,
     streams: Vec<Stream>,
     starts: Time,
+    /// Nanoseconds from the start of one copy to that of the next.
+    every_ns: u64,
     stops: Time,
 }
 
@@ -136,28 +122,25 @@ impl Workloads {
         let table = node.table(&[STREAM_KEYS, OTHER_KEYS].concat())?;
         let name = table.read("name", |node| node.string().map(str::to_string))?;
         let streams = self.streams(&table, include)?;
-        let (starts, stops) = span(&table)?;
-        let staged = streams.iter().any(|stream| stream.from_ns > 0 || stream.for_ns.is_some());
-        if let (true, true, Some(node)) = (starts == Time::NEVER, staged, table.get("start")) {
-            return Err(node.error("a workload with stages of its own starts at a time"));
-        }
+        let (starts, every_ns) = table.read("start", start)?.unwrap_or((Time::ZERO, 0));
+        let stops = stop(&table, starts)?;
         let of_vm = || table.get("vm").and_then(|node| node.string().ok()).unwrap_or(vm);
         let label = name.clone().unwrap_or_else(|| of_vm().to_string());
-        Ok(Plan { table, label, name, streams, starts, stops })
+        Ok(Plan { table, label, name, streams, starts, every_ns, stops })
     }
 
     /// Puts the streams of a workload on the disks of VMs.
     fn add(&mut self, plan: &Plan<'_>, vms: Vec<usize>, site: &Site) -> Result<(), Error> {
-        for vm in vms {
+        for (copy, vm) in vms.into_iter().enumerate() {
             let vm = &site.vms.vms[vm];
             let disks = plan.disks(vm)?;
+            let starts = plan.starts + plan.every_ns.saturating_mul(copy as u64);
+            stop(&plan.table, starts)?;
             for (number, stream) in plan.streams.iter().enumerate() {
                 let own = stream.disk.map(|disk| &disks[disk..=disk]);
                 for &disk in own.unwrap_or(&disks) {
                     let workload = plan.workload(vm, disk, stream, number);
-                    if workload.starts < workload.stops || workload.starts == Time::NEVER {
-                        self.push(workload, plan)?;
-                    }
+                    self.push(Workload { starts, ..workload }, plan)?;
                 }
             }
         }
@@ -189,10 +172,13 @@ impl Workloads {
         }
         let mut streams = match node.name() {
             "ioping" => vec![ioping(&node)?],
-            tool => {
-                let read = if tool == "fio" { fio::read } else { vdbench::read };
+            "vdbench" => {
                 let (file, text) = parameters(&node, include)?;
-                let (streams, warnings) = read(&file, &text)?;
+                vdbench::read(&file, &text)?
+            }
+            _ => {
+                let (file, text) = parameters(&node, include)?;
+                let (streams, warnings) = fio::read(&file, &text)?;
                 self.warnings.extend(warnings);
                 streams
             }
@@ -212,14 +198,15 @@ impl Workloads {
     fn add_metadata(&mut self, node: &Node<'_>, name: &str, site: &mut Site) -> Result<(), Error> {
         let table = node.table(&["rate", "lock", "hold", "start", "stop"])?;
         let mix = table.need("lock")?.choice(&[("scsi2", Mix::Reserve), ("ats", Mix::Ats)])?;
-        let rate = table.need("rate")?.number(0.001..=RATE_MAX)?;
+        let rate = table.need("rate")?.number(RATE_MIN..=RATE_MAX)?;
         let hold = table.read("hold", Node::duration)?;
         if let (Some(_), Some(node)) =
             (hold.filter(|ns| *ns > RESERVE_HOLD_MAX_NS), table.get("hold"))
         {
             return Err(node.error("a reservation is held for 500ms at most"));
         }
-        let (starts, stops) = span(&table)?;
+        let starts = table.read("start", moment)?.unwrap_or(Time::ZERO);
+        let stops = stop(&table, starts)?;
         let config = WorkloadConfig {
             arrival: Arrival::Open {
                 rate,
@@ -231,6 +218,7 @@ impl Workloads {
             access: Access::Random,
             working_set: WORKING_SET_DEFAULT,
             burst: None,
+            ios_max: None,
         };
         for datastore in site.datastores.names.get(name).into_iter().flatten() {
             if let Some(hold) = hold {
@@ -242,7 +230,17 @@ impl Workloads {
                 let name = format!("{}:{store}/metadata", site.hosts.hosts[host].config.name);
                 self.labels.push(format!("{store}/metadata"));
                 let config = config.clone();
-                self.workloads.push(Workload { name, host, vdisk, config, starts, stops });
+                let (from_ns, for_ns) = (0, None);
+                self.workloads.push(Workload {
+                    name,
+                    host,
+                    vdisk,
+                    config,
+                    starts,
+                    from_ns,
+                    for_ns,
+                    stops,
+                });
             }
         }
         Ok(())
@@ -284,32 +282,42 @@ impl Plan<'_> {
         if self.streams.len() > 1 {
             name = format!("{name}#{}", number + 1);
         }
-        let starts = self.starts + stream.from_ns;
-        let ends = stream.for_ns.map_or(Time::NEVER, |nanos| starts + nanos);
         Workload {
             name,
             host: vm.home,
             vdisk: vm.places[&vm.home].vdisks[disk],
             config: stream.config.clone(),
-            starts,
-            stops: ends.min(self.stops),
+            starts: self.starts,
+            from_ns: stream.from_ns,
+            for_ns: stream.for_ns,
+            stops: self.stops,
         }
     }
 }
 
-/// `start` and `stop`.
-fn span(table: &Table<'_>) -> Result<(Time, Time), Error> {
-    let starts = match table.get("start") {
-        Some(node) if node.string()? == "never" => Time::NEVER,
-        Some(node) => Time(node.duration()?),
-        None => Time::ZERO,
-    };
+/// When it starts, or the first of its copies, and the nanoseconds from one copy to the next.
+fn start(node: &Node<'_>) -> Result<(Time, u64), Error> {
+    if node.is_table() {
+        let table = node.table(&["first", "every"])?;
+        let first = table.read("first", Node::duration)?.unwrap_or(0);
+        return Ok((Time(first), table.need("every")?.positive_duration()?));
+    }
+    Ok((moment(node)?, 0))
+}
+
+/// A moment, or never.
+fn moment(node: &Node<'_>) -> Result<Time, Error> {
+    if node.string()? == "never" { Ok(Time::NEVER) } else { node.duration().map(Time) }
+}
+
+/// `stop`, after the start.
+fn stop(table: &Table<'_>, starts: Time) -> Result<Time, Error> {
     let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
     match table.get("stop") {
         Some(node) if starts != Time::NEVER && stops <= starts => {
             Err(node.error("it must be after `start`"))
         }
-        _ => Ok((starts, stops)),
+        _ => Ok(stops),
     }
 }
 
@@ -356,8 +364,7 @@ fn own_streams(table: &Table<'_>) -> Result<Vec<Stream>, Error> {
 }
 
 fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
-    let accesses = [("random", Access::Random), ("sequential", Access::Sequential)];
-    let access = keys.read("access", |node| node.choice(&accesses))?;
+    let access = keys.read("access", access)?;
     let read_share = keys.read("read", |node| node.parsed(units::percent))?.unwrap_or(1.0);
     let sizes = keys.read("size", sizes)?.unwrap_or_else(|| SizeMix(vec![(4096, 1)]));
     let config = WorkloadConfig {
@@ -366,6 +373,7 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
         access: access.unwrap_or(Access::Random),
         working_set: keys.read("working_set", working_set)?.unwrap_or(WORKING_SET_DEFAULT),
         burst: burst(keys)?,
+        ios_max: None,
     };
     fits(keys.own.node(), &config)?;
     Ok(config)
@@ -382,7 +390,7 @@ fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
             if open.is_some() { closed } else { "with arrival = \"poisson\" or \"fixed\"" };
         return Err(node.error(&format!("it goes {allowed}")));
     }
-    let rate = |node: &Node<'_>| node.number(0.001..=RATE_MAX);
+    let rate = |node: &Node<'_>| node.number(RATE_MIN..=RATE_MAX);
     if let Some(poisson) = open {
         let outstanding = keys.read("outstanding", |node| node.integer32(1..=THREADS_MAX))?;
         let rate = rate(&keys.need("rate")?)?;
@@ -396,6 +404,14 @@ fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
         think_ns: keys.read("think", Node::duration)?.unwrap_or(0),
         rate: keys.read("rate", rate)?,
     })
+}
+
+/// A word, or the share that is random.
+fn access(node: &Node<'_>) -> Result<Access, Error> {
+    if node.string().is_ok_and(|text| text.ends_with('%')) {
+        return node.parsed(units::percent).map(Access::of);
+    }
+    node.choice(&[("random", Access::Random), ("sequential", Access::Sequential)])
 }
 
 fn working_set(node: &Node<'_>) -> Result<u64, Error> {
@@ -430,16 +446,6 @@ fn sizes(node: &Node<'_>) -> Result<SizeMix, Error> {
 
 fn io_size(bytes: u64, node: &Node<'_>) -> Result<u32, Error> {
     check_io_size(bytes).map_err(|message| node.error(&message))
-}
-
-/// An I/O is whole sectors, and not larger than an adapter passes.
-pub(crate) fn check_io_size(bytes: u64) -> Result<u32, String> {
-    if bytes == 0 || !bytes.is_multiple_of(SECTOR) || bytes > IO_BYTES_MAX {
-        return Err(format!(
-            "{bytes} bytes is no size of an I/O; it is a multiple of 512 up to 32m"
-        ));
-    }
-    Ok(bytes as u32)
 }
 
 /// The largest I/O fits into the working set.
@@ -477,6 +483,7 @@ fn ioping(node: &Node<'_>) -> Result<Stream, Error> {
         access: Access::Random,
         working_set: WORKING_SET_DEFAULT,
         burst: None,
+        ios_max: None,
     };
     Ok(Stream { disk: None, config, from_ns: 0, for_ns: None })
 }

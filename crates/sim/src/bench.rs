@@ -263,8 +263,11 @@ impl Model {
                 access: Access::Random,
                 working_set: 1 << 30,
                 burst: None,
+                ios_max: None,
             },
             starts: Time::ZERO,
+            from_ns: 0,
+            for_ns: None,
             stops: Time::NEVER,
         })
     }

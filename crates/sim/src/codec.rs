@@ -13,6 +13,7 @@
 //! | RebootGuest | 7 | VM `n` |
 //! | Reboot | 8 | |
 //! | Tick | 9 | |
+//! | Submit after a wait in the application | 10 | as Submit, nanoseconds waited `n` |
 //!
 //! | knob | code | fields |
 //! |---|---|---|
@@ -58,8 +59,12 @@ fn put_all<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
 /// Appends the code of an input and its fields.
 pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
     match *input {
-        Input::Submit(Request { vdisk, op, lba, bytes: size, tag }) => {
-            put_all(bytes, [1, vdisk.0.into(), op as u64, lba, size.into(), tag.into()]);
+        Input::Submit(Request { vdisk, op, lba, bytes: size, waited_ns, tag }) => {
+            put(bytes, if waited_ns == 0 { 1 } else { 10 });
+            put_all(bytes, [vdisk.0.into(), op as u64, lba, size.into(), tag.into()]);
+            if waited_ns > 0 {
+                put(bytes, waited_ns);
+            }
         }
         Input::Done { io, status, array_ns } => {
             put_all(bytes, [2, io.0.into(), status as u64, array_ns]);
@@ -80,12 +85,13 @@ pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
 /// The fields of the input of that code; `None` when no input has it.
 pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<Input>, Error> {
     Ok(Some(match code {
-        1 => Input::Submit(Request {
+        1 | 10 => Input::Submit(Request {
             vdisk: VdiskId(from.number()?),
             op: choice(from, &OPS)?,
             lba: from.number()?,
             bytes: from.number()?,
             tag: from.number()?,
+            waited_ns: if code == 1 { 0 } else { from.number()? },
         }),
         2 => Input::Done {
             io: IoId(from.number()?),
@@ -301,9 +307,10 @@ mod tests {
         #[test]
         fn every_submission_comes_back(
             (vdisk, op, lba) in (any::<u16>(), select(OPS.to_vec()), any::<u64>()),
-            (bytes, tag) in any::<(u32, u32)>(),
+            (bytes, waited_ns, tag) in any::<(u32, u64, u32)>(),
         ) {
-            round_trip(Input::Submit(Request { vdisk: VdiskId(vdisk), op, lba, bytes, tag }));
+            let vdisk = VdiskId(vdisk);
+            round_trip(Input::Submit(Request { vdisk, op, lba, bytes, waited_ns, tag }));
         }
 
         #[test]

@@ -19,7 +19,12 @@ pub enum Error {
     /// What should be a journal begins with something else.
     NotAJournal,
     /// A journal of another version of the format.
-    JournalVersion(u8),
+    JournalVersion {
+        /// Its version.
+        version: u8,
+        /// The version that is read here.
+        allowed: u8,
+    },
     /// A journal that ends before its end.
     JournalCut {
         /// Where it ends, in bytes.
@@ -45,11 +50,9 @@ impl fmt::Display for Error {
                  `10x` or `0.5x` (0.001x to 1000000x)"
             ),
             Self::NotAJournal => f.write_str("this is no journal of kavg"),
-            Self::JournalVersion(version) => write!(
-                f,
-                "the journal has version {version} of the format; allowed is {}",
-                crate::journal::VERSION
-            ),
+            Self::JournalVersion { version, allowed } => {
+                write!(f, "the journal has version {version} of the format; allowed is {allowed}")
+            }
             Self::JournalCut { at } => {
                 write!(f, "the journal is cut: it ends at byte {at}, before the end of its run")
             }

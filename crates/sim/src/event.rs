@@ -6,7 +6,7 @@ use scenario::Action;
 
 use crate::{
     key::{Class, Key},
-    machine::{Machine, Watch},
+    machine::{Machine, Player, Span, Watch},
 };
 
 impl<W: Watch> Machine<'_, W> {
@@ -20,7 +20,7 @@ impl<W: Watch> Machine<'_, W> {
             }
             Action::Power { vm, on } => self.power(at, host, *vm, *on),
             Action::RebootGuest(vm) => {
-                let stopped = self.pause(host, Some(*vm));
+                let stopped = self.pause(host, Some(*vm), at);
                 self.input(host, at, Input::RebootGuest(*vm));
                 self.resume(&stopped, at);
             }
@@ -32,7 +32,7 @@ impl<W: Watch> Machine<'_, W> {
             }
             Action::StopWorkload(workload) => {
                 if let Some(player) = self.player_of[*workload] {
-                    self.stop(player);
+                    self.stop(player, at);
                 }
             }
             Action::Migrate { vm: _, to_host, to_vm, disks } => {
@@ -43,24 +43,81 @@ impl<W: Watch> Machine<'_, W> {
         }
     }
 
-    pub(crate) fn start(&mut self, player: usize, at: Time) {
-        let seat = &mut self.players[player];
-        seat.is_running = true;
-        let host = &self.hosts[seat.host];
-        let vm = self.scenario.hosts[host.index].config.vdisks[seat.vdisk.index()].vm;
-        if !host.is_down && host.is_on[vm.index()] {
-            seat.workload.start(at);
-            self.play(player, at);
+    /// A workload is wanted. Its clock runs from the moment that its VM is on as well; its stage
+    /// begins and ends by that clock.
+    pub(crate) fn start(&mut self, id: usize, at: Time) {
+        self.players[id].is_running = true;
+        if !self.is_up(id) {
+            return;
+        }
+        let player = &mut self.players[id];
+        let host = player.host;
+        if player.clock.is_none() {
+            player.clock = Some(at);
+            let stage = player.stage(self.scenario);
+            for (due, class) in [(stage.0, Class::Stage), (stage.1, Class::Stop)] {
+                if due > at && due != Time::NEVER {
+                    self.push(due, Key::new(class, host, id as u64));
+                }
+            }
+        }
+        self.stage(id, at);
+    }
+
+    /// Lets a workload play that is wanted, whose VM is on and whose stage has begun.
+    pub(crate) fn stage(&mut self, id: usize, at: Time) {
+        let player = &self.players[id];
+        let begins = player.stage(self.scenario).0;
+        let is_due = player.is_running && player.since.is_none() && at >= begins;
+        if is_due && self.is_up(id) {
+            let player = &mut self.players[id];
+            player.since = Some(at);
+            player.workload.start(at);
+            self.play(id, at);
         }
     }
 
-    pub(crate) fn stop(&mut self, player: usize) {
-        self.players[player].is_running = false;
-        self.players[player].workload.stop();
+    /// Stops a workload for good; when it is started again, its clock begins anew.
+    pub(crate) fn stop(&mut self, id: usize, at: Time) {
+        self.quiet(id, at);
+        let player = &mut self.players[id];
+        player.is_running = false;
+        player.clock = None;
+    }
+
+    /// The same when its time has come by the clock that it has now.
+    pub(crate) fn stop_in_time(&mut self, id: usize, at: Time) {
+        if at >= self.players[id].stage(self.scenario).1 {
+            self.stop(id, at);
+        }
+    }
+
+    /// Makes a workload issue nothing more for the time being.
+    pub(crate) fn quiet(&mut self, id: usize, at: Time) {
+        let player = &mut self.players[id];
+        player.workload.stop(at);
+        if let Some(from) = player.since.take() {
+            self.spans.push(Span { workload: player.index, from, to: at });
+        }
+    }
+
+    /// The run is over for those who still play.
+    pub(crate) fn end(&mut self, at: Time) {
+        for Player { index, since, .. } in &self.players {
+            self.spans.extend(since.map(|from| Span { workload: *index, from, to: at }));
+        }
+    }
+
+    /// Whether the VM of a workload is on, on a host that is up.
+    fn is_up(&self, id: usize) -> bool {
+        let player = &self.players[id];
+        let host = &self.hosts[player.host];
+        let vm = self.scenario.hosts[host.index].config.vdisks[player.vdisk.index()].vm;
+        !host.is_down && host.is_on[vm.index()]
     }
 
     fn power(&mut self, at: Time, host: usize, vm: VmId, on: bool) {
-        let stopped = self.pause(host, Some(vm));
+        let stopped = self.pause(host, Some(vm), at);
         self.hosts[host].is_on[vm.index()] = on;
         self.input(host, at, Input::Power { vm, on });
         self.resume(&stopped, at);
@@ -68,7 +125,7 @@ impl<W: Watch> Machine<'_, W> {
 
     /// The host goes down: its guests are gone until it is up again.
     fn go_down(&mut self, at: Time, host: usize) {
-        self.pause(host, None);
+        self.pause(host, None, at);
         self.hosts[host].is_down = true;
         self.input(host, at, Input::Reboot);
         let boot_ns = self.scenario.hosts[self.hosts[host].index].boot_ns;
@@ -82,7 +139,8 @@ impl<W: Watch> Machine<'_, W> {
         self.resume(&running, at);
     }
 
-    /// The VM's workloads go on elsewhere; what they have outstanding here comes back to them.
+    /// The VM's workloads go on elsewhere, with what waits in their applications; what they have
+    /// outstanding here comes back to them.
     fn migrate(
         &mut self,
         at: Time,
@@ -100,9 +158,10 @@ impl<W: Watch> Machine<'_, W> {
             };
             let moving: Vec<_> = (0..self.players.len()).filter(on_disk).collect();
             for player in moving {
-                self.players[player].workload.stop();
-                self.seat(player, to, there);
-                if self.players[player].is_running {
+                self.reseat(player, to, there, at);
+                if !self.is_up(player) {
+                    self.quiet(player, at);
+                } else if self.players[player].is_running {
                     self.start(player, at);
                 }
             }
@@ -110,11 +169,9 @@ impl<W: Watch> Machine<'_, W> {
     }
 
     /// Stops the workloads of a VM, or of the whole host, that are running, and says which.
-    fn pause(&mut self, host: usize, vm: Option<VmId>) -> Vec<usize> {
+    fn pause(&mut self, host: usize, vm: Option<VmId>, at: Time) -> Vec<usize> {
         let running: Vec<_> = self.running_on(host, vm).collect();
-        for &player in &running {
-            self.players[player].workload.stop();
-        }
+        running.iter().for_each(|player| self.quiet(*player, at));
         running
     }
 

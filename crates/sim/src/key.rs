@@ -14,12 +14,14 @@ pub(crate) enum Class {
     Stop = 2,
     /// A workload starts.
     Start = 3,
+    /// The stage of a workload begins.
+    Stage = 4,
     /// The answer of an array.
-    Done = 4,
+    Done = 5,
     /// The engine asked to be woken.
-    Wake = 5,
+    Wake = 6,
     /// A workload has something to issue.
-    Arrival = 6,
+    Arrival = 7,
 }
 
 /// What an event is about, packed below its time: class, then host, then the I/O with its piece
@@ -65,8 +67,9 @@ impl Key {
             1 => Class::Boot,
             2 => Class::Stop,
             3 => Class::Start,
-            4 => Class::Done,
-            5 => Class::Wake,
+            4 => Class::Stage,
+            5 => Class::Done,
+            6 => Class::Wake,
             _ => Class::Arrival,
         }
     }

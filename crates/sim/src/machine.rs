@@ -9,10 +9,10 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{Time, VdiskId};
+use counters::{HostCounters, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
-use model::{Array, Command};
-use scenario::Scenario;
+use model::{Array, Aside, Command, CurveUse};
+use scenario::{Scenario, Workload};
 
 use crate::{
     heap::{EventList, Pending},
@@ -73,16 +73,36 @@ pub(crate) struct Host {
     pub(crate) is_down: bool,
     /// Which of its VMs are on.
     pub(crate) is_on: Vec<bool>,
+    /// What applications that have left kept to themselves while they were here: the virtual disk
+    /// they were on, and how many waited when they left.
+    left: Vec<(VdiskId, u64, Aside)>,
+}
+
+/// A stretch of time during which a workload ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Index into [`Scenario::workloads`].
+    pub workload: usize,
+    /// From when.
+    pub from: Time,
+    /// Until when.
+    pub to: Time,
 }
 
 /// A workload and where it plays.
 pub(crate) struct Player {
     pub(crate) workload: model::Workload,
+    /// Its index in the scenario.
+    pub(crate) index: usize,
     pub(crate) host: usize,
     pub(crate) vdisk: VdiskId,
     ordinal: u32,
     /// Whether it has been started; it issues nothing while its guest is down all the same.
     pub(crate) is_running: bool,
+    /// When its clock began to run: it had been started, and its VM was on.
+    pub(crate) clock: Option<Time>,
+    /// Since when it plays: its VM is on, and its stage has begun.
+    pub(crate) since: Option<Time>,
     /// The earliest arrival in the event list.
     armed: Time,
 }
@@ -94,12 +114,16 @@ pub(crate) struct Machine<'a, W> {
     /// Position in `hosts` of each host of the scenario.
     pub(crate) local: Vec<Option<usize>>,
     arrays: Vec<Array>,
+    /// Position in `arrays` of each array of the scenario.
+    array_of: Vec<Option<u32>>,
     pub(crate) players: Vec<Player>,
     /// Position in `players` of each workload of the scenario.
     pub(crate) player_of: Vec<Option<usize>>,
     events: EventList,
     pub(crate) watch: W,
     pub(crate) log: Vec<LogLine>,
+    /// When workloads ran.
+    pub(crate) spans: Vec<Span>,
     /// I/Os completed.
     pub(crate) ios: u64,
 }
@@ -112,16 +136,17 @@ impl<'a, W: Watch> Machine<'a, W> {
             hosts: Vec::new(),
             local: vec![None; scenario.hosts.len()],
             arrays: Vec::new(),
+            array_of: vec![None; scenario.arrays.len()],
             players: Vec::new(),
             player_of: vec![None; scenario.workloads.len()],
             events: EventList::default(),
             watch,
             log: Vec::new(),
+            spans: Vec::new(),
             ios: 0,
         };
-        let mut array_of = vec![None; scenario.arrays.len()];
         for &host in hosts {
-            machine.add_host(host, &mut array_of);
+            machine.add_host(host);
         }
         machine.add_workloads();
         for (index, event) in scenario.events.iter().enumerate() {
@@ -132,10 +157,10 @@ impl<'a, W: Watch> Machine<'a, W> {
         machine
     }
 
-    fn add_host(&mut self, index: usize, array_of: &mut [Option<u32>]) {
+    fn add_host(&mut self, index: usize) {
         let scenario = self.scenario;
         let host = &scenario.hosts[index];
-        let arrays = &mut self.arrays;
+        let Self { arrays, array_of, .. } = self;
         let mut local_array = |array: usize| {
             *array_of[array].get_or_insert_with(|| {
                 let seed = stream(scenario.seed, Stream::Array, array);
@@ -154,6 +179,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             armed: Time::NEVER,
             is_down: false,
             is_on: host.config.vms.iter().map(|vm| vm.powered_on).collect(),
+            left: Vec::new(),
         });
         for knob in &host.settings {
             self.input(local, Time::ZERO, Input::Set(*knob));
@@ -171,10 +197,13 @@ impl<'a, W: Watch> Machine<'a, W> {
             self.player_of[index] = Some(id);
             self.players.push(Player {
                 workload: model::Workload::new(&workload.config, seed),
+                index,
                 host,
                 vdisk: workload.vdisk,
                 ordinal: 0,
                 is_running: false,
+                clock: None,
+                since: None,
                 armed: Time::NEVER,
             });
             self.seat(id, host, workload.vdisk);
@@ -196,6 +225,18 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
         let player = &mut self.players[player];
         (player.host, player.vdisk, player.ordinal) = (host, vdisk, ordinal);
+    }
+
+    /// Moves a workload to another virtual disk, and what waits in its application with it.
+    pub(crate) fn reseat(&mut self, player: usize, host: usize, vdisk: VdiskId, at: Time) {
+        let moving = &mut self.players[player];
+        let waiting = u64::from(moving.workload.aside().waiting.now());
+        let aside = moving.workload.take_aside(at);
+        let (from, here) = (moving.host, moving.vdisk);
+        if aside != Aside::default() {
+            self.hosts[from].left.push((here, waiting, aside));
+        }
+        self.seat(player, host, vdisk);
     }
 
     pub(crate) fn push(&mut self, at: Time, key: Key) {
@@ -229,7 +270,8 @@ impl<'a, W: Watch> Machine<'a, W> {
             Class::Event => self.event(at, key.host(), key.index()),
             Class::Boot => self.boot(at, key.host()),
             Class::Start => self.start(key.index(), at),
-            Class::Stop => self.stop(key.index()),
+            Class::Stage => self.stage(key.index(), at),
+            Class::Stop => self.stop_in_time(key.index(), at),
         }
     }
 
@@ -244,6 +286,30 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.watch.input(host.index, at, &input);
         host.engine.handle_input(at, input).expect("a dispatch is answered once for each piece");
         self.drain(key.host(), at);
+    }
+
+    /// The counters of each host, and in them what applications keep to themselves.
+    pub(crate) fn counters(&self) -> Vec<HostCounters> {
+        let mut all: Vec<_> = self.hosts.iter().map(|host| host.engine.counters()).collect();
+        let mut add = |host: usize, vdisk: VdiskId, moved: u64, aside: &Aside| {
+            let disk = &mut all[host].vdisks[vdisk.index()];
+            disk.offered += moved + aside.lost + u64::from(aside.waiting.now());
+            disk.lost += aside.lost;
+            disk.guest_queued.add(&aside.waiting);
+        };
+        for player in &self.players {
+            add(player.host, player.vdisk, 0, &player.workload.aside());
+        }
+        for (index, host) in self.hosts.iter().enumerate() {
+            host.left.iter().for_each(|(vdisk, moved, aside)| add(index, *vdisk, *moved, aside));
+        }
+        all
+    }
+
+    /// How the measured curve of each array of the scenario was used so far.
+    pub(crate) fn curves(&self) -> Vec<CurveUse> {
+        let local = |array: &Option<u32>| self.arrays[(*array)? as usize].curve_use();
+        self.array_of.iter().map(|array| local(array).unwrap_or_default()).collect()
     }
 
     /// Hands an input over and does what follows from it. A refusal is logged.
@@ -288,7 +354,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// The same, until a workload that has moved to another host has an I/O to issue there.
     #[inline]
     fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
-        let Self { hosts, arrays, players, events, watch, log, .. } = self;
+        let Self { hosts, arrays, players, events, watch, log, spans, .. } = self;
         let host = &mut hosts[index];
         while let Some(output) = host.engine.poll_output() {
             watch.output(host.index, at, &output);
@@ -307,7 +373,10 @@ impl<'a, W: Watch> Machine<'a, W> {
                     match player.workload.complete(at, tag.slot()) {
                         Some(io) if player.host == index => player.submit(host, at, io, watch),
                         Some(io) => return Some((id, io)),
-                        None => player.arm(id, events),
+                        None => {
+                            player.arm(id, events);
+                            spans.extend(player.over(at));
+                        }
                     }
                 }
                 Output::Cancel { .. } => {}
@@ -332,6 +401,13 @@ impl Host {
 }
 
 impl Player {
+    /// When its stage begins and ends, by the clock that it has now; it ends with the workload.
+    pub(crate) fn stage(&self, scenario: &Scenario) -> (Time, Time) {
+        let Workload { from_ns, for_ns, stops, .. } = scenario.workloads[self.index];
+        let begins = self.clock.map_or(Time::NEVER, |clock| clock + from_ns);
+        (begins, for_ns.map_or(stops, |nanos| stops.min(begins + nanos)))
+    }
+
     #[inline]
     fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, watch: &mut W) {
         let request = Request {
@@ -339,11 +415,22 @@ impl Player {
             op: io.op,
             lba: io.lba,
             bytes: io.bytes,
+            waited_ns: io.waited_ns,
             tag: Tag::new(self.ordinal, io.tag).0,
         };
         let input = Input::Submit(request);
         watch.input(host.index, at, &input);
         host.engine.handle_input(at, input).expect("workloads run on VMs that are on");
+    }
+
+    /// When it has issued all that it ever will, the time that it took.
+    fn over(&mut self, at: Time) -> Option<Span> {
+        if !self.workload.is_over() {
+            return None;
+        }
+        self.is_running = false;
+        let from = self.since.take()?;
+        Some(Span { workload: self.index, from, to: at })
     }
 
     #[inline]

@@ -93,7 +93,7 @@ pub fn replay(mut journal: impl Read) -> Result<ReplayReport, Error> {
         return Err(Error::NotAJournal);
     }
     if version != VERSION {
-        return Err(Error::JournalVersion(version));
+        return Err(Error::JournalVersion { version, allowed: VERSION });
     }
     let mut reader = Reader::new(journal, head.len() as u64);
     let scenario = source(&mut reader)?.scenario()?;

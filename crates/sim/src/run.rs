@@ -2,11 +2,12 @@
 
 use counters::{HostCounters, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
+use model::CurveUse;
 use scenario::Scenario;
 
 use crate::{
     component,
-    machine::{LogLine, Machine, Watch},
+    machine::{LogLine, Machine, Span, Watch},
 };
 
 /// What a run yields.
@@ -16,6 +17,11 @@ pub struct Outcome {
     pub recordings: Vec<Recording>,
     /// For each of [`Scenario::windows`], and in it for each host, what was seen over it.
     pub windows: Vec<Vec<WindowView>>,
+    /// For each of [`Scenario::windows`], and in it for each of [`Scenario::arrays`], how its
+    /// measured curve was used; nothing where it has none.
+    pub curves: Vec<Vec<CurveUse>>,
+    /// When workloads ran, in order of their beginning.
+    pub spans: Vec<Span>,
     /// What would be in vmkernel.log, in order of time.
     pub log: Vec<LogLine>,
     /// I/Os completed.
@@ -93,6 +99,8 @@ pub fn run_watched<W: Watch>(scenario: &Scenario, watch: W) -> (Outcome, W) {
 /// What one component yields.
 struct Part {
     hosts: Vec<HostPart>,
+    curves: Vec<Vec<CurveUse>>,
+    spans: Vec<Span>,
     log: Vec<LogLine>,
     ios: u64,
 }
@@ -115,20 +123,44 @@ impl Part {
     /// Runs a component from one moment at which something is read to the next.
     fn run<W: Watch>(mut machine: Machine<'_, W>, progress: &dyn Progress) -> (Self, W) {
         let scenario = machine.scenario;
+        let begin = machine.counters();
+        let hosts = machine.hosts.iter().zip(&begin);
         let mut samplers: Vec<_> =
-            machine.hosts.iter().map(|h| HostSamplers::new(scenario, h.index, &h.engine)).collect();
+            hosts.map(|(host, begin)| HostSamplers::new(scenario, host.index, begin)).collect();
+        let mut curves = vec![Vec::new(); scenario.windows.len()];
         let mut told = 0;
         for at in moments(scenario) {
             machine.run_until(at);
-            for (sampler, host) in samplers.iter_mut().zip(&machine.hosts) {
-                sampler.read(scenario, host.index, at, &host.engine);
+            let counters = machine.counters();
+            for ((sampler, host), counters) in
+                samplers.iter_mut().zip(&machine.hosts).zip(&counters)
+            {
+                sampler.read(scenario, host.index, at, counters, &host.engine);
             }
+            read_curves(&machine, at, &mut curves);
             progress.reached(at, machine.ios - told);
             told = machine.ios;
         }
+        machine.end(Time(scenario.duration_ns));
         let hosts = samplers.into_iter().zip(&machine.hosts);
         let hosts = hosts.map(|(samplers, host)| samplers.finish(host.index)).collect();
-        (Self { hosts, log: machine.log, ios: machine.ios }, machine.watch)
+        let Machine { log, spans, ios, watch, .. } = machine;
+        (Self { hosts, curves, spans, log, ios }, watch)
+    }
+}
+
+/// At the beginning of a window what has been read from curves so far, at its end what was read
+/// since.
+fn read_curves<W: Watch>(machine: &Machine<'_, W>, at: Time, windows: &mut [Vec<CurveUse>]) {
+    for (window, curves) in machine.scenario.windows.iter().zip(windows) {
+        if window.from == at || window.to == at {
+            let so_far = machine.curves();
+            curves.resize(so_far.len(), CurveUse::default());
+            for (curve, now) in curves.iter_mut().zip(so_far) {
+                curve.served = now.served - curve.served;
+                curve.beyond = now.beyond - curve.beyond;
+            }
+        }
     }
 }
 
@@ -144,31 +176,38 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
 }
 
 impl HostSamplers {
-    fn new(scenario: &Scenario, host: usize, engine: &Engine) -> Self {
+    fn new(scenario: &Scenario, host: usize, begin: &HostCounters) -> Self {
         let windows = scenario.windows.len();
         Self {
-            samples: sampler(scenario, host, Time::ZERO, engine),
+            samples: sampler(scenario, host, Time::ZERO, begin),
             open: (0..windows).map(|_| None).collect(),
             windows: (0..windows).map(|_| None).collect(),
         }
     }
 
-    fn read(&mut self, scenario: &Scenario, host: usize, at: Time, engine: &Engine) {
+    fn read(
+        &mut self,
+        scenario: &Scenario,
+        host: usize,
+        at: Time,
+        counters: &HostCounters,
+        engine: &Engine,
+    ) {
         let is_sample = at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns;
         if is_sample {
-            self.samples.sample(at, &engine.counters());
+            self.samples.sample(at, counters);
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                self.open[index] = Some(sampler(scenario, host, at, engine));
+                self.open[index] = Some(sampler(scenario, host, at, counters));
             }
             if window.to == at
                 && let Some(mut sampler) = self.open[index].take()
             {
-                sampler.sample(at, &engine.counters());
+                sampler.sample(at, counters);
                 self.windows[index] = Some(WindowView {
                     recording: sampler.finish(),
-                    counters: engine.counters(),
+                    counters: counters.clone(),
                     limits: Limits::of(engine),
                 });
             }
@@ -181,9 +220,9 @@ impl HostSamplers {
     }
 }
 
-fn sampler(scenario: &Scenario, host: usize, from: Time, engine: &Engine) -> Sampler {
+fn sampler(scenario: &Scenario, host: usize, from: Time, begin: &HostCounters) -> Sampler {
     let inventory = scenario.hosts[host].config.inventory();
-    Sampler::new(inventory, EPOCH_MS, from, &engine.counters())
+    Sampler::new(inventory, EPOCH_MS, from, begin)
 }
 
 impl Limits {
@@ -198,14 +237,23 @@ impl Outcome {
     /// Puts the hosts of all components back in the scenario's order.
     fn join(scenario: &Scenario, parts: Vec<Part>) -> Self {
         let ios = parts.iter().map(|part| part.ios).sum();
-        let (mut hosts, mut log) = (Vec::new(), Vec::new());
+        let (mut hosts, mut log, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+        let mut curves =
+            vec![vec![CurveUse::default(); scenario.arrays.len()]; scenario.windows.len()];
         for part in parts {
             hosts.extend(part.hosts);
             log.extend(part.log);
+            spans.extend(part.spans);
+            for (all, own) in curves.iter_mut().flatten().zip(part.curves.iter().flatten()) {
+                all.served += own.served;
+                all.beyond += own.beyond;
+            }
         }
         hosts.sort_by_key(|host| host.index);
         log.sort_by_key(|line| (line.at, line.host));
-        let mut outcome = Self { recordings: Vec::new(), windows: Vec::new(), log, ios };
+        spans.sort_by_key(|span| (span.from, span.workload));
+        let (recordings, windows) = (Vec::new(), Vec::new());
+        let mut outcome = Self { recordings, windows, curves, spans, log, ios };
         outcome.windows.resize_with(scenario.windows.len(), Vec::new);
         for host in hosts {
             outcome.recordings.push(host.recording);

@@ -68,7 +68,7 @@ fn the_first_difference_is_named() {
     let difference = replay(&journal[..]).unwrap().difference.unwrap();
     insta::assert_snapshot!(
         difference,
-        @"esx: output 4 differs, polled after input 4 at 0 ns (Submit(Request { vdisk: VdiskId(0), op: Read, lba: 514864, bytes: 4096, tag: 3 })); the replay gave none"
+        @"esx: output 4 differs, polled after input 4 at 0 ns (Submit(Request { vdisk: VdiskId(0), op: Read, lba: 514864, bytes: 4096, waited_ns: 0, tag: 3 })); the replay gave none"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
+use serde::Serialize;
 
 use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key};
 
@@ -9,143 +10,267 @@ use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key};
 pub(crate) struct Run {
     pub(crate) today: Vec<f64>,
     pub(crate) after: Vec<f64>,
-    /// Whether its today must fit the recording.
-    pub(crate) judged: bool,
 }
 
-/// A reading that misses the recording by more than this, and by more than this much beyond the
-/// best, does not fit it.
-const FITS: f64 = 0.12;
-/// Mismatch of today from which an answer is worth little.
-const POOR: f64 = 0.15;
-/// Width of a range, as a part of its middle, up to which the recording identifies the answer.
-const NARROW: f64 = 0.3;
-/// Change below which nothing changes.
-const NOTHING: f64 = 0.03;
+/// How an answer may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Neither rate nor latency moves, and that is sure.
+    GainsNothing,
+    /// The rate after it is known within a narrow range; that of the latency may be wider.
+    Identified,
+    /// The range is wide, but it leaves out that nothing happens.
+    Bounded,
+    /// The range is wide, and nothing may happen too.
+    CannotTell,
+    /// No reading of the recording gives what it shows: there is no table of after.
+    NoModel,
+}
 
-/// The answer, and how far today is from the recording (0.1 is 10 %). The first run is that of
-/// the best reading.
+impl Verdict {
+    /// Whether it is worth printing unasked.
+    #[must_use]
+    pub const fn is_useful(self) -> bool {
+        matches!(self, Self::GainsNothing | Self::Identified | Self::Bounded)
+    }
+}
+
+/// How far today may be from the recording in any counter [the field's habit: a model that misses
+/// today by more than a tenth is not asked for tomorrow].
+const MATCHES: f64 = 0.1;
+/// Width of the range of the rate, as a part of its middle, up to which it is identified.
+const NARROW: f64 = 0.25;
+/// Change below which nothing changes.
+const NOTHING: f64 = 0.05;
+/// What the finite run of a simulation does to a figure.
+const RUN: f64 = 0.005;
+/// Half of the last digit of a latency that esxtop prints.
+const ROUNDING_MS: f64 = 0.005;
+/// By how much a change by a factor of e may be missed between intervals that were seen.
+const CURVE: f64 = 0.04;
+
+/// The answer. The first run is the reading that is likeliest; of those that give what the
+/// recording shows the closest is shown as today, and all of them span the range.
+///
+/// `is_of_depth` is whether nothing but depths of devices is changed.
 pub(crate) fn answer(
     keys: &[Key],
     runs: &[Run],
-    calibrated: &[DeviceCalibration],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
+    is_of_depth: bool,
     mut doubts: Vec<String>,
-) -> (Simulated, f64) {
-    let misses: Vec<f64> = runs.iter().map(|run| mismatch(keys, &run.today)).collect();
-    let judged = runs.iter().zip(&misses).filter(|(run, _)| run.judged);
-    let best = judged.map(|(_, miss)| *miss).fold(f64::INFINITY, f64::min);
-    let fits = |miss: f64| miss <= best + FITS;
-    let chosen = if misses.first().is_some_and(|miss| fits(*miss)) {
-        0
-    } else {
-        misses.iter().position(|miss| *miss == best).unwrap_or(0)
+) -> (Simulated, Verdict, f64) {
+    let worst = |run: &Run| worst(keys, &run.today);
+    let closest = runs.iter().map(|run| (worst(run), run)).min_by(|a, b| a.0.0.total_cmp(&b.0.0));
+    let Some(((miss, at), best)) = closest else {
+        return (none("The recording has no device to simulate.", doubts), Verdict::NoModel, 1.0);
     };
-    let kept: Vec<&Run> = runs
-        .iter()
-        .zip(&misses)
-        .filter(|(run, miss)| !run.judged || fits(**miss))
-        .map(|(run, _)| run)
-        .collect();
-    let rows: Vec<SimulatedRow> = keys
-        .iter()
-        .enumerate()
-        .map(|(index, key)| {
-            let today = runs.get(chosen).map_or(0.0, |run| run.today[index]);
-            let after = || kept.iter().map(|run| run.after[index]);
-            let low = after().fold(f64::INFINITY, f64::min);
-            let high = after().fold(f64::NEG_INFINITY, f64::max);
-            // As far as today misses the recording, the change may be missed too.
-            let missed = missed(key, today);
-            SimulatedRow {
-                object: key.object.clone(),
-                counter: key.name,
-                unit: key.unit,
-                captured: key.captured,
-                today,
-                low: low * missed.min(1.0),
-                high: high * missed.max(1.0),
-            }
-        })
-        .collect();
-    let miss = misses.get(chosen).copied().unwrap_or(f64::INFINITY);
+    doubts.splice(0..0, doubts_of(calibrated, arrays));
+    if miss > MATCHES {
+        return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
+    }
+    let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
+    let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
+    let mut rows: Vec<SimulatedRow> =
+        keys.iter().enumerate().map(|(index, key)| row(key, index, rounding, best, runs)).collect();
+    if is_of_depth {
+        hold_to_laws(keys, &mut rows);
+    }
     // The busiest device comes first.
     let main: Vec<&SimulatedRow> = rows
         .iter()
         .filter(|row| keys.first().is_some_and(|key| key.object == row.object))
         .collect();
-    let identified = miss <= POOR && main.iter().take(2).all(|row| width(row) <= NARROW);
-    doubts.splice(0..0, doubts_of(calibrated, miss, identified));
-    let sentence = sentence(&main, identified, miss);
-    (Simulated { sentence, identified, doubts, rows }, miss)
+    let verdict = verdict(&main);
+    let mut sentence = sentence(&main, verdict);
+    sentence.push_str(&taken(keys, &rows));
+    let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
+    (Simulated { sentence, identified, doubts, rows }, verdict, miss)
 }
 
-/// Recorded by simulated, of a rate or a latency; 1 for other counters.
-fn missed(key: &Key, today: f64) -> f64 {
-    const MOST: f64 = 1.5;
-    let judged = key.is(Counter::Commands) || key.is(Counter::GuestLatency);
-    match key.captured {
-        Some(captured) if judged && captured > 0.0 && today > 0.0 => {
-            (captured / today).clamp(1.0 / MOST, MOST)
+fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
+    Simulated { sentence: sentence.into(), identified: false, doubts, rows: Vec::new() }
+}
+
+/// A counter before and after: all readings, and on both sides what chance does.
+fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[Run]) -> SimulatedRow {
+    let chance = key.chance + RUN + rounding;
+    // The further from what was seen, the more.
+    let margin = |figure: f64| match key.captured {
+        Some(captured) if captured > 0.0 && figure > 0.0 => {
+            chance + CURVE * (figure / captured).ln().abs().min(1.0)
         }
-        _ => 1.0,
+        _ => chance,
+    };
+    // A reading that gives today as it was recorded is asked for the change, not for the level.
+    let of = |run: &Run| match (key.captured, run.today[index]) {
+        (Some(captured), today)
+            if today > 0.0 && (today / captured.max(1e-12) - 1.0).abs() <= MATCHES =>
+        {
+            captured * run.after[index] / today
+        }
+        _ => run.after[index],
+    };
+    let after = || runs.iter().map(of);
+    let low = after().fold(f64::INFINITY, f64::min);
+    let high = after().fold(f64::NEG_INFINITY, f64::max);
+    SimulatedRow {
+        object: key.object.clone(),
+        counter: key.name,
+        unit: key.unit,
+        captured: key.captured,
+        today: best.today[index],
+        low: low * (1.0 - margin(low)).max(0.0),
+        high: high * (1.0 + margin(high)),
+    }
+}
+
+/// What holds of any array and any guests, whatever the readings say: a deeper queue makes the
+/// commands of a device neither fewer nor longer under way between the virtual adapter and the
+/// completion, a shorter one neither more nor shorter. It is said of the one device whose depth
+/// moves, and not where several do.
+fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
+    /// Change of DQLEN that counts.
+    const MOVES: f64 = 0.02;
+    /// What falls or rises by less than this is level.
+    const LEVEL: f64 = 0.01;
+    let depths: Vec<(String, bool)> = keys
+        .iter()
+        .zip(rows.iter())
+        .filter(|(key, _)| key.is(Counter::DeviceQDepth))
+        .filter_map(|(key, row)| {
+            let deeper = row.high > row.today * (1.0 + MOVES);
+            let shorter = row.low < row.today * (1.0 - MOVES);
+            (deeper != shorter).then(|| (key.object.clone(), deeper))
+        })
+        .collect();
+    let [(device, is_deeper)] = depths.as_slice() else { return };
+    for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
+        let Some(captured) = key.captured else { continue };
+        let chance = key.chance + LEVEL;
+        let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
+        if key.is(Counter::Commands) == *is_deeper && key.is_total() {
+            row.low = row.low.max(least);
+            row.high = row.high.max(row.low);
+        } else if key.is_total() {
+            row.high = row.high.min(most);
+            row.low = row.low.min(row.high);
+        }
     }
 }
 
 fn width(row: &SimulatedRow) -> f64 {
-    let middle = (row.low + row.high) / 2.0;
+    let middle = f64::midpoint(row.low, row.high);
     if middle > 0.0 { (row.high - row.low) / middle } else { 0.0 }
 }
 
-/// How far figures are from the recording: the mean over rates and latencies of devices and VMs.
-fn mismatch(keys: &[Key], figures: &[f64]) -> f64 {
-    let judged = |key: &&Key| key.is(Counter::Commands) || key.is(Counter::GuestLatency);
-    let (mut sum, mut weights) = (0.0, 0.0);
-    for (key, figure) in keys.iter().zip(figures).filter(|(key, _)| judged(key)) {
-        let Some(captured) = key.captured.filter(|captured| *captured > 0.0) else { continue };
-        sum += key.weight * ((figure - captured).abs() / captured).min(2.0);
-        weights += key.weight;
+/// The counter that is furthest from the recording, and how far: 0.1 is 10 %. Latencies are held
+/// against GAVG, of which each is a part; ACTV and QUED follow from them and from the rate.
+fn worst(keys: &[Key], figures: &[f64]) -> (f64, usize) {
+    const JUDGED: [Counter; 5] = [
+        Counter::Commands,
+        Counter::GuestLatency,
+        Counter::KernelLatency,
+        Counter::DriverLatency,
+        Counter::DeviceQDepth,
+    ];
+    let mut worst = (0.0, 0);
+    for (index, (key, figure)) in keys.iter().zip(figures).enumerate() {
+        let gavg = |other: &&Key| other.object == key.object && other.is(Counter::GuestLatency);
+        let is_part = key.is(Counter::KernelLatency) || key.is(Counter::DriverLatency);
+        let whole = if is_part { keys.iter().find(gavg) } else { Some(key) };
+        let whole = whole.and_then(|key| key.captured).filter(|whole| *whole > 0.0);
+        let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
+        let miss = ((figure - captured).abs() / whole - key.chance).max(0.0);
+        if JUDGED.iter().any(|counter| key.is(*counter)) && miss > worst.0 {
+            worst = (miss, index);
+        }
     }
-    if weights > 0.0 { sum / weights } else { f64::INFINITY }
+    worst
+}
+
+fn no_model(keys: &[Key], today: &[f64], at: usize) -> String {
+    let Some(key) = keys.get(at) else { return "There is nothing to simulate.".into() };
+    format!(
+        "No model of this host gives what was recorded, so there is no prediction: {} of {} would \
+         be {} today, and is {}.",
+        key.name,
+        key.object,
+        number(today[at]),
+        number(key.captured.unwrap_or(0.0))
+    )
+}
+
+/// From rate and latency of the device in question.
+fn verdict(main: &[&SimulatedRow]) -> Verdict {
+    let [rate, latency, ..] = main else { return Verdict::NoModel };
+    let before = |row: &SimulatedRow| row.captured.unwrap_or(row.today);
+    let stays = |row: &SimulatedRow| {
+        let part = row.today * NOTHING;
+        row.high <= before(row) + part && row.low >= before(row) - part
+    };
+    let moves = |row: &SimulatedRow| {
+        row.low >= before(row) * (1.0 + NOTHING) || row.high <= before(row) * (1.0 - NOTHING)
+    };
+    match () {
+        () if stays(rate) && stays(latency) => Verdict::GainsNothing,
+        () if width(rate) <= NARROW => Verdict::Identified,
+        () if moves(rate) || moves(latency) => Verdict::Bounded,
+        () => Verdict::CannotTell,
+    }
 }
 
 /// The answer in a sentence: rate and latency of the device in question.
-fn sentence(main: &[&SimulatedRow], identified: bool, miss: f64) -> String {
-    let [rate, latency, ..] = main else {
-        return "The recording has no device to simulate.".into();
-    };
-    if miss > POOR {
-        return format!(
-            "The model misses this recording by {:.0} %, so do not rely on it: {} would do {} \
-             commands a second at {} ms (GAVG).",
-            100.0 * miss,
+fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
+    let [rate, latency, ..] = main else { return String::new() };
+    let before = |row: &SimulatedRow| number(row.captured.unwrap_or(row.today));
+    let [was, took] = [before(rate), before(latency)];
+    let becomes = format!(
+        "{} does {} commands a second instead of {was} ({}), at {} ms instead of {took} (GAVG, {})",
+        rate.object,
+        range(rate),
+        change(rate),
+        range(latency),
+        change(latency)
+    );
+    match verdict {
+        Verdict::GainsNothing => format!(
+            "This gains nothing: {} does {was} commands a second at {took} ms (GAVG) before, and \
+             {} at {} after.",
             rate.object,
             range(rate),
             range(latency)
-        );
+        ),
+        Verdict::Identified => format!("{becomes}."),
+        Verdict::Bounded => format!("Bounds, and no more than that, are known: {becomes}."),
+        Verdict::CannotTell => {
+            format!("The recording cannot tell how much this gains, if anything: {becomes}.")
+        }
+        Verdict::NoModel => String::new(),
     }
-    let same = |row: &&SimulatedRow| {
-        let moved = |value: f64| (value - row.today).abs() <= NOTHING * row.today;
-        moved(row.low) && moved(row.high)
-    };
-    if same(rate) && same(latency) {
-        return format!(
-            "This changes nothing for {}: {} commands a second at {} ms (GAVG), before and after.",
-            rate.object,
-            number(rate.today),
-            number(latency.today)
-        );
+}
+
+/// What VMs lose of their commands, the worst first; nothing when none does for sure.
+fn taken(keys: &[Key], rows: &[SimulatedRow]) -> String {
+    /// VMs that are named.
+    const NAMED: usize = 3;
+    let of_vms = keys.iter().zip(rows).filter(|(key, _)| !key.is_device());
+    let mut losers: Vec<&SimulatedRow> = of_vms
+        .filter(|(key, row)| {
+            let before = row.captured.unwrap_or(row.today);
+            key.is(Counter::Commands) && row.high < before * (1.0 - NOTHING)
+        })
+        .map(|(_, row)| row)
+        .collect();
+    losers.sort_by(|a, b| (a.high / a.today).total_cmp(&(b.high / b.today)));
+    let all = keys.iter().filter(|key| !key.is_device() && key.is(Counter::Commands)).count();
+    if losers.is_empty() || losers.len() == all {
+        return String::new();
     }
-    let doubt = if identified { "" } else { "The recording cannot tell how much this gains: " };
-    format!(
-        "{doubt}{} does {} commands a second instead of {} ({}), at {} ms instead of {} (GAVG, {}).",
-        rate.object,
-        range(rate),
-        number(rate.today),
-        change(rate),
-        range(latency),
-        number(latency.today),
-        change(latency)
-    )
+    let named: Vec<String> =
+        losers.iter().take(NAMED).map(|row| format!("{} {}", row.object, change(row))).collect();
+    format!(" It takes commands from others: {}.", named.join(", "))
 }
 
 fn range(row: &SimulatedRow) -> String {
@@ -155,7 +280,8 @@ fn range(row: &SimulatedRow) -> String {
 
 fn change(row: &SimulatedRow) -> String {
     // Adding 0 makes a negative zero a positive one.
-    let percent = |value: f64| (100.0 * (value / row.today.max(1e-9) - 1.0)).round() + 0.0;
+    let before = row.captured.unwrap_or(row.today).max(1e-9);
+    let percent = |value: f64| (100.0 * (value / before - 1.0)).round() + 0.0;
     let percent = |value: f64| match percent(value) {
         0.0 => "0".into(),
         percent => format!("{percent:+.0}"),
@@ -186,37 +312,35 @@ fn number(value: f64) -> String {
     out
 }
 
-fn doubts_of(calibrated: &[DeviceCalibration], miss: f64, identified: bool) -> Vec<String> {
-    let mut doubts = Vec::new();
-    if miss > POOR {
-        doubts.push(format!(
-            "Today's simulation is {:.0} % away from the recording in rates and latencies.",
-            100.0 * miss
-        ));
-    }
+fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> Vec<String> {
+    let mut doubts: Vec<String> = arrays.iter().filter_map(ArrayCalibration::doubt).collect();
     for device in calibrated {
-        doubts.extend(device.array.doubt(&device.device, identified));
         let unknown = device.guests.iter().filter(|guest| guest.habit == Habit::Unknown).count();
         if unknown > 0 {
             doubts.push(format!(
-                "{unknown} of {} guests on {} may keep their commands outstanding or send at a \
-                 rate of their own: the range covers both.",
+                "{unknown} of {} guests on {} may wait for their answers, or send at a rate of \
+                 their own, or something between: the range covers all of it. A recording that \
+                 begins before this load, one change tried and recorded, or `vscsiStats` in the \
+                 guests' host would tell.",
                 device.guests.len(),
                 device.device
             ));
         }
         for guest in &device.guests {
-            let Some(depth) = guest.capped_at else { continue };
-            doubts.push(format!(
-                "{} stands at the {depth} commands of its driver: what more it would send waits \
-                 in the guest, where no counter of the host sees it{}.",
-                guest.vm,
-                if guest.may_be_behind {
-                    ", and it may be behind with little, and content with little more"
-                } else {
-                    ""
-                }
-            ));
+            if let Some(depth) = guest.capped_at {
+                doubts.push(format!(
+                    "{} stands at the {depth} commands of its driver: what more it would send \
+                     waits in the guest, where no counter of the host sees it.",
+                    guest.vm
+                ));
+            }
+            if let Some(rate) = guest.throttled_at_iops {
+                doubts.push(format!(
+                    "The array seems to hold a disk of {} to {rate} commands a second (QoS): that \
+                     rate is taken to stay.",
+                    guest.vm
+                ));
+            }
         }
     }
     doubts
@@ -233,7 +357,7 @@ impl ArrayCalibration {
             self.intervals
         );
         match self.seen {
-            Seen::Knee => format!("{seen}; latency rose along a line"),
+            Seen::Knee => format!("{seen}; latency rose with them"),
             Seen::NoKnee => format!("{seen}; no knee seen, it lies above"),
             Seen::Saturated => {
                 format!("{seen}; the rate stood still: saturated, or held to a rate")
@@ -243,23 +367,36 @@ impl ArrayCalibration {
     }
 
     /// What is unknown of it, and what would tell.
-    fn doubt(&self, device: &str, identified: bool) -> Option<String> {
+    fn doubt(&self) -> Option<String> {
         let most = number(self.outstanding[1]);
-        match self.seen {
-            Seen::Steady if !identified => Some(format!(
-                "{device} had about {most} commands at its array whenever it had load, so nothing \
-                 shows how the array answers to more or to fewer. A recording that begins in a \
-                 quiet hour and ends in this load would tell."
-            )),
-            Seen::NoKnee => Some(format!(
-                "The array of {device} showed no knee up to {most} commands outstanding; where it \
-                 is above that is not known."
-            )),
-            Seen::Saturated => Some(format!(
-                "The array of {device} gives the same rate whatever is outstanding: more gains \
-                 nothing there, and what fewer would do is not known."
-            )),
-            _ => None,
-        }
+        let devices = match self.devices.as_slice() {
+            [device] => device.clone(),
+            [first, others @ ..] => format!(
+                "{first} (and {} more devices that are taken to share it, by their names)",
+                others.len()
+            ),
+            [] => return None,
+        };
+        Some(match self.seen {
+            Seen::Steady => format!(
+                "The array of {devices} had about {most} commands whenever there was load, so \
+                 nothing shows how it answers to more or to fewer. A recording that begins in a \
+                 quiet hour and ends in this load would tell, or one change tried and recorded."
+            ),
+            Seen::NoKnee => format!(
+                "The array of {devices} showed no knee up to {most} commands outstanding; it may \
+                 be right above that, or nowhere near."
+            ),
+            Seen::Saturated => format!(
+                "The array of {devices} gives the same rate whatever is outstanding: more gains \
+                 nothing there."
+            ),
+            Seen::Knee => format!(
+                "Beyond the {most} commands that were outstanding at the array of {devices}, \
+                 latency is taken to go on as it rose, {} less to {} more. A limit that lies \
+                 above what was seen (QoS, a link) is in no range.",
+                "30 %", "50 %"
+            ),
+        })
     }
 }

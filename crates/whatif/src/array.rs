@@ -1,38 +1,49 @@
-//! The array behind a device, calibrated: how DAVG went with the commands outstanding.
+//! The array behind some devices, calibrated: how DAVG went with the commands outstanding.
 //!
-//! N equal servers with a mean service S answer n commands in R(n) = S * (1 + (n - 1) / N): a
-//! straight line (reference `array-and-control.md`, section 1). What is in flight is taken from
-//! Little's law, CMDS/s times DAVG, and not from ACTV, which is the state of one instant. A rate
-//! limit of the array is the same line with no intercept: latency follows what is outstanding.
+//! What is in flight is taken from Little's law, CMDS/s times DAVG, over all devices that share
+//! the array, and not from ACTV, which is the state of one instant. Within what was seen, latency
+//! is that of the recording. Beyond it there are bounds that need no model of the array: with more
+//! outstanding the rate does not fall, and latency does not fall either (reference
+//! `array-and-control.md`, section 1: R rises with n, n / R(n) rises too). So the bounds are a
+//! rate that stands still and a latency that does. A recording whose latency rose narrows them,
+//! because N equal servers answer in R(n) = S * (1 + (n - 1) / N), a straight line.
 //!
-//! Where the recording has no variation the slope is unknown, and all is known of it is its
-//! bounds: a knee right at what was seen, and no knee at all.
+//! ```text
+//!   ms |           / least: the rate stands still, or the line gets steeper
+//!      |         _/ ___ best: the line goes on
+//!      |      .-*=----- most: latency stands still, or the line gets flatter
+//!      |  .-*'
+//!      +--------------- commands outstanding
+//! ```
 
 use serde::Serialize;
 
-use crate::rows::{Flow, mean, quantile};
+use crate::rows::{mean, quantile};
 
-/// Groups of like load that the line is laid through.
+/// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
 /// Outstanding commands must vary by this factor between the groups for the slope to be known.
 const VARIATION: f64 = 1.25;
 /// Standard errors on each side of the slope.
 const ERRORS: f64 = 2.0;
-/// How much steeper the line may become beyond what was seen. Servers of constant service bend up
-/// by this much between light load and their asymptote.
-const STEEPER: f64 = 1.3;
-/// The most servers a scenario takes: with so many there is no knee.
-const SERVERS_MAX: f64 = 65_536.0;
-/// The shortest service time that is simulated, in milliseconds.
-const SERVICE_MIN_MS: f64 = 1e-4;
+/// How much steeper, as a factor, the line may become beyond what was seen.
+const STEEPER: f64 = 1.5;
+/// And at least by so much, as an elasticity: a knee may be near where latency hardly rises yet.
+const NEAR: f64 = 0.25;
+/// How much flatter: spindles that sort their commands gain with depth [section 7.2: q^0.24].
+const FLATTER: f64 = 0.7;
+/// The most commands that an array is asked for.
+const OUTSTANDING_MAX: f64 = 65_536.0;
+/// The shortest latency that is simulated, in milliseconds.
+const LATENCY_MIN_MS: f64 = 1e-4;
 
 /// What the recording says of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seen {
-    /// Latency rose with the commands outstanding: both numbers are known.
+    /// Latency rose with the commands outstanding: how it goes on is known within bounds.
     Knee,
-    /// The load varied and latency did not follow: the knee lies above.
+    /// The load varied and latency did not follow: the knee lies above, right there or nowhere.
     NoKnee,
     /// The rate stood still while latency followed the commands outstanding: more gains nothing.
     Saturated,
@@ -40,18 +51,15 @@ pub enum Seen {
     Steady,
 }
 
-/// An array as a scenario has it: `servers` and `service`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Law {
-    /// Equal servers, 1 to 65,536.
-    pub servers: u32,
-    /// Mean service of one command, in milliseconds.
-    pub service_ms: f64,
-}
+/// Latency over commands outstanding, as a scenario's `curve` has it: rising points, in
+/// milliseconds.
+pub type Curve = Vec<(f64, f64)>;
 
-/// The array behind a device, and how sure it is.
+/// An array, and how sure it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArrayCalibration {
+    /// The devices that share it.
+    pub devices: Vec<String>,
     /// What the recording says of it.
     pub seen: Seen,
     /// Intervals with load.
@@ -60,175 +68,239 @@ pub struct ArrayCalibration {
     pub outstanding: [f64; 2],
     /// DAVG in the same groups, in milliseconds.
     pub davg_ms: [f64; 2],
-    /// The reading that fits best.
-    pub best: Law,
-    /// The least favourable reading that fits: the earliest knee.
-    pub least: Law,
-    /// The most favourable reading that fits: the latest knee, or none.
-    pub most: Law,
+    /// As the recording goes on.
+    pub best: Curve,
+    /// The least favourable reading: more outstanding gain least, fewer lose most.
+    pub least: Curve,
+    /// The most favourable reading.
+    pub most: Curve,
 }
 
 /// An interval, or a group of them.
 #[derive(Clone, Copy, Debug)]
-struct Point {
-    /// Commands that one finds before it at the array.
-    before: f64,
-    ms: f64,
-    rate: f64,
+pub(crate) struct Point {
+    /// Commands outstanding while there are any.
+    pub(crate) outstanding: f64,
+    pub(crate) ms: f64,
+    pub(crate) rate: f64,
 }
 
-/// A line through the group with the most load.
+/// Slopes beyond what was seen, as elasticities: 0 is a latency that stands still, 1 a rate that
+/// does.
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    anchor: Point,
-    slope: f64,
-    error: f64,
+struct Slopes {
+    above: f64,
+    below: f64,
 }
 
 impl ArrayCalibration {
-    /// Calibrates on the samples with load, of which there is at least one. With `closed`, a
-    /// command finds one less than the mean before it: its own place.
-    pub(crate) fn of(
-        flow: &Flow,
-        busy: &[usize],
-        window: &[usize],
-        (closed, interval_s): (bool, f64),
-    ) -> Self {
-        let own = if closed { 1.0 } else { 0.0 };
-        let point = |&s: &usize| Point {
-            before: (flow.in_flight(s) - own).max(0.0),
-            ms: flow.davg[s],
-            rate: flow.rate[s],
-        };
-        let points: Vec<Point> = busy.iter().map(point).collect();
-        let groups = groups(&points);
-        let anchor = merged(&window.iter().map(point).collect::<Vec<_>>());
+    /// Calibrates on the intervals with load, of which there is at least one.
+    pub(crate) fn of(devices: Vec<String>, points: &[Point]) -> Self {
+        let groups = groups(points);
         let (first, last) = (groups[0], groups[groups.len() - 1]);
-        let regulated = closed && is_regulated(flow, window, interval_s) && jumps(&groups);
-        let seen = if regulated { Seen::Saturated } else { judge(&groups, own) };
-        let line = Line { anchor, ..fit(&groups) };
-        let steady = Line { anchor, slope: 0.0, error: 0.0 };
-        let ceiling = anchor.ms / (anchor.before + own).max(1.0);
-        let law = |slope: f64| Law::of(&steady, slope);
-        let (best, least, most) = match seen {
-            Seen::Steady => (ceiling / 2.0, ceiling, 0.0),
-            Seen::Saturated => (ceiling, ceiling, ceiling * 0.9),
-            Seen::Knee | Seen::NoKnee => {
-                let steep = (line.slope + ERRORS * line.error) * STEEPER;
-                let flat = (line.slope - ERRORS * line.error).max(0.0);
-                (line.slope.min(ceiling), steep.min(ceiling), flat.min(ceiling))
-            }
-        };
+        let upper = part(&groups, |point| point.outstanding * 4.0 >= last.outstanding);
+        let lower = part(&groups, |point| point.outstanding <= 4.0 * first.outstanding);
+        let (above, below) = (elasticity(&upper, last), elasticity(&lower, first));
+        let seen = judge(&groups, &upper, above);
+        let [best, least, most] = slopes(seen, above, below);
+        let curve = |slopes| curve(&groups, slopes);
+        let most = sagging(&curve(most));
         Self {
+            devices,
             seen,
             intervals: points.len(),
-            outstanding: [first.before + own, last.before + own],
+            outstanding: [first.outstanding, last.outstanding],
             davg_ms: [first.ms, last.ms],
-            best: law(best),
-            least: law(least),
-            most: law(most),
+            best: curve(best),
+            least: curve(least),
+            most,
         }
     }
 }
 
-impl Law {
-    /// The servers whose latency has this slope and meets the anchor.
-    fn of(line: &Line, slope: f64) -> Self {
-        let Point { before, ms, .. } = line.anchor;
-        let intercept = ms - slope * before;
-        let servers = if slope > 0.0 { (intercept / slope).round() } else { SERVERS_MAX };
-        let servers = servers.clamp(1.0, SERVERS_MAX);
-        let service_ms = (ms / (1.0 + before / servers)).max(SERVICE_MIN_MS);
-        Self { servers: servers as u32, service_ms }
+/// What is beyond the seen: as it goes on, least and most favourable.
+fn slopes(seen: Seen, above: [f64; 2], below: [f64; 2]) -> [Slopes; 3] {
+    let of = |above: f64, below: f64| Slopes { above: above.clamp(0.0, 1.0), below };
+    let middle = |[low, high]: [f64; 2]| f64::midpoint(low, high);
+    let flat_below = (0.5 * below[0]).clamp(0.0, 1.0);
+    let steep_below = (STEEPER * below[1]).clamp(0.0, 1.0);
+    let best_below = middle(below).clamp(0.0, 1.0);
+    match seen {
+        Seen::Steady => [of(0.5, 0.5), of(1.0, 0.0), of(0.0, 1.0)],
+        Seen::Saturated => [of(1.0, best_below), of(1.0, flat_below), of(0.95, steep_below)],
+        Seen::NoKnee => [of(middle(above), best_below), of(1.0, flat_below), of(0.0, steep_below)],
+        Seen::Knee => [
+            of(middle(above), best_below),
+            of((STEEPER * above[1]).max(above[1] + NEAR), flat_below),
+            of(FLATTER * above[0], steep_below),
+        ],
     }
 }
 
 /// Intervals of like load together, the lightest first; at least one group.
 fn groups(points: &[Point]) -> Vec<Point> {
     let mut ordered = points.to_vec();
-    ordered.sort_by(|a, b| a.before.total_cmp(&b.before));
+    ordered.sort_by(|a, b| a.outstanding.total_cmp(&b.outstanding));
     let size = ordered.len().div_ceil(GROUPS).max(1);
-    let mut groups: Vec<Point> = ordered.chunks(size).map(merged).collect();
-    if groups.is_empty() {
-        groups.push(merged(&[]));
+    let mut groups: Vec<Vec<Point>> = vec![Vec::new()];
+    for point in ordered {
+        let last = groups.len() - 1;
+        let is_like = |first: &Point| point.outstanding <= VARIATION * first.outstanding.max(1.0);
+        if groups[last].len() >= size || !groups[last].first().is_none_or(is_like) {
+            groups.push(vec![point]);
+        } else {
+            groups[last].push(point);
+        }
     }
-    groups
+    groups.iter().map(|group| merged(group)).collect()
 }
 
 /// The mean over the commands of several intervals.
 fn merged(points: &[Point]) -> Point {
     let rate: f64 = points.iter().map(|point| point.rate).sum();
     let ms = points.iter().map(|point| point.rate * point.ms).sum::<f64>() / rate.max(1e-9);
-    let before = mean(points.iter().map(|point| point.before));
-    Point { before, ms, rate: mean(points.iter().map(|point| point.rate)) }
+    Point {
+        outstanding: mean(points.iter().map(|point| point.outstanding)).max(1e-3),
+        ms: ms.max(LATENCY_MIN_MS),
+        rate: mean(points.iter().map(|point| point.rate)),
+    }
 }
 
-/// Whether the rate is steadier than chance allows in the samples with most outstanding: an array
-/// that holds a volume to a rate counts its commands one by one.
-fn is_regulated(flow: &Flow, window: &[usize], interval_s: f64) -> bool {
-    /// Commands by which samples differ at most.
-    const STEADY: f64 = 4.0;
-    /// Samples that are enough to tell.
-    const SAMPLES: usize = 4;
-    let middle = quantile(window.iter().map(|&s| flow.in_flight(s)), 0.5);
-    let heavy: Vec<f64> = window
-        .iter()
-        .filter(|&&s| flow.in_flight(s) >= 0.9 * middle)
-        .map(|&s| flow.rate[s])
-        .collect();
-    let spread = quantile(heavy.iter().copied(), 0.9) - quantile(heavy.iter().copied(), 0.1);
-    heavy.len() >= SAMPLES && spread * interval_s <= STEADY
+fn part(groups: &[Point], keep: impl Fn(&Point) -> bool) -> Vec<Point> {
+    groups.iter().copied().filter(keep).collect()
 }
 
-/// Whether commands take much longer under load.
-fn jumps(groups: &[Point]) -> bool {
-    const LONGER: f64 = 1.5;
-    groups[groups.len() - 1].ms >= LONGER * groups[0].ms
+/// How much further apart the heaviest is from the lightest, as a factor.
+fn spread(groups: &[Point]) -> f64 {
+    match groups {
+        [first, .., last] => (last.outstanding + 0.5) / (first.outstanding + 0.5),
+        _ => 1.0,
+    }
 }
 
-fn judge(groups: &[Point], own: f64) -> Seen {
+/// What part of a proportional rise latency takes at `at`: least and greatest that fit.
+fn elasticity(groups: &[Point], at: Point) -> [f64; 2] {
+    if groups.len() < 3 || spread(groups) < VARIATION {
+        return [0.0, 1.0];
+    }
+    let (slope, error) = fit(groups);
+    let scale = at.outstanding / at.ms;
+    [slope - ERRORS * error, slope + ERRORS * error].map(|slope| (slope * scale).clamp(0.0, 1.0))
+}
+
+fn judge(groups: &[Point], upper: &[Point], [low, _]: [f64; 2]) -> Seen {
     /// Part by which the rate may differ while it stands still.
-    const STILL: f64 = 0.05;
-    /// Part of proportionality that latency must reach to follow the commands outstanding.
-    const FOLLOWS: f64 = 0.8;
-    /// Part of the latency that the slope must explain over what was seen.
-    const RISES: f64 = 0.05;
-    let (first, last) = (groups[0], groups[groups.len() - 1]);
-    let spread = (last.before + own.max(0.5)) / (first.before + own.max(0.5));
-    if groups.len() < 3 || spread < VARIATION {
+    const STILL: f64 = 0.04;
+    /// Elasticity from which latency rises.
+    const RISES: f64 = 0.1;
+    if groups.len() < 3 || spread(groups) < VARIATION {
         return Seen::Steady;
     }
-    let rates = || groups.iter().map(|group| group.rate);
+    let rates = || upper.iter().map(|group| group.rate);
     let still = quantile(rates(), 1.0) <= quantile(rates(), 0.0) * (1.0 + STILL);
-    if still && last.ms / first.ms >= spread.powf(FOLLOWS) {
-        return Seen::Saturated;
+    match upper.len() >= 3 && spread(upper) >= VARIATION {
+        true if still => Seen::Saturated,
+        true if low >= RISES => Seen::Knee,
+        _ => Seen::NoKnee,
     }
-    let rise = fit(groups).slope * (last.before - first.before);
-    if rise >= RISES * last.ms { Seen::Knee } else { Seen::NoKnee }
 }
 
-/// The least squares of relative errors, and the error of the slope: the larger of what residuals
-/// say and what leaving out a group does.
-fn fit(groups: &[Point]) -> Line {
+/// The least squares of relative errors, and the error of the slope: what leaving out a group does.
+fn fit(groups: &[Point]) -> (f64, f64) {
     let slope = slope_of(groups.iter());
     let count = groups.len() as f64;
     let without = |out: usize| {
         slope_of(groups.iter().enumerate().filter(|(index, _)| *index != out).map(|(_, g)| g))
     };
     let spread: f64 = (0..groups.len()).map(|out| (without(out) - slope).powi(2)).sum();
-    let error = (spread * (count - 1.0) / count).sqrt();
-    Line { anchor: groups[groups.len() - 1], slope: slope.max(0.0), error }
+    (slope, (spread * (count - 1.0) / count).sqrt())
 }
 
 fn slope_of<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> f64 {
     let weight = |point: &Point| 1.0 / (point.ms * point.ms).max(1e-12);
     let total: f64 = points.clone().map(weight).sum();
-    let x = points.clone().map(|p| weight(p) * p.before).sum::<f64>() / total.max(1e-300);
+    let x = points.clone().map(|p| weight(p) * p.outstanding).sum::<f64>() / total.max(1e-300);
     let y = points.clone().map(|p| weight(p) * p.ms).sum::<f64>() / total.max(1e-300);
     let (mut xy, mut xx) = (0.0, 0.0);
     for point in points {
-        xy += weight(point) * (point.before - x) * (point.ms - y);
-        xx += weight(point) * (point.before - x) * (point.before - x);
+        xy += weight(point) * (point.outstanding - x) * (point.ms - y);
+        xx += weight(point) * (point.outstanding - x) * (point.outstanding - x);
     }
     if xx > 0.0 { xy / xx } else { 0.0 }
+}
+
+/// Through what was seen, and on from both ends.
+fn curve(groups: &[Point], slopes: Slopes) -> Curve {
+    let mut points: Curve = Vec::new();
+    for group in rising(groups) {
+        let apart =
+            |&(last, _): &(f64, f64)| group.outstanding >= (VARIATION * last).max(last + 1.0);
+        if points.last().is_none_or(apart) {
+            points.push((group.outstanding, group.ms));
+        } else if let Some(last) = points.last_mut() {
+            *last = (last.0, f64::midpoint(last.1, group.ms));
+        }
+    }
+    let last = groups[groups.len() - 1];
+    if let Some(end) = points.last_mut() {
+        end.0 = end.0.max(last.outstanding);
+    }
+    let on = |(x, ms): (f64, f64), slope: f64, to: f64| {
+        (to, (ms * (1.0 + slope * (to - x) / x)).max(LATENCY_MIN_MS))
+    };
+    let (first, last) = (points[0], points[points.len() - 1]);
+    if first.0 > 1.5 {
+        points.insert(0, on(first, slopes.below, 1.0));
+    }
+    points.push(on(last, slopes.above, OUTSTANDING_MAX));
+    points
+}
+
+/// As quick as latency may be between two points that were seen, if its line never gets flatter:
+/// on from the points before, or back from those behind.
+fn sagging(curve: &Curve) -> Curve {
+    /// How far apart points are, as a factor, for the line between them to be in doubt.
+    const APART: f64 = 1.5;
+    let slope = |from: (f64, f64), to: (f64, f64)| (to.1 - from.1) / (to.0 - from.0);
+    let mut out: Curve = Vec::new();
+    for (index, &point) in curve.iter().enumerate() {
+        out.push(point);
+        let (Some(&next), Some(&behind)) = (curve.get(index + 1), curve.get(index + 2)) else {
+            continue;
+        };
+        let middle = (point.0 * next.0).sqrt();
+        if next.0 >= APART * point.0 && middle >= point.0 + 1.0 && middle <= next.0 - 1.0 {
+            let back = next.1 - slope(next, behind).max(0.0) * (next.0 - middle);
+            let chord = point.1 + slope(point, next) * (middle - point.0);
+            out.push((middle, back.clamp(point.1.min(chord), chord)));
+        }
+    }
+    out
+}
+
+/// Groups in which latency does not fall: neighbours that do are pooled.
+fn rising(groups: &[Point]) -> Vec<Point> {
+    let mut pools: Vec<(Point, usize)> = Vec::new();
+    for &group in groups {
+        let mut pool = (group, 1);
+        while let Some((before, count)) = pools.pop_if(|(before, _)| before.ms > pool.0.ms) {
+            let whole = (count + pool.1) as f64;
+            let ms = (before.ms * count as f64 + pool.0.ms * pool.1 as f64) / whole;
+            pool = (Point { ms, ..pool.0 }, count + pool.1);
+        }
+        pools.push(pool);
+    }
+    let heights = pools.iter().flat_map(|(pool, count)| std::iter::repeat_n(pool.ms, *count));
+    groups.iter().zip(heights).map(|(group, ms)| Point { ms, ..*group }).collect()
+}
+
+/// Latency on a curve, between its points along a line.
+pub(crate) fn latency_at(curve: &Curve, outstanding: f64) -> f64 {
+    let above = curve.partition_point(|(x, _)| *x <= outstanding);
+    let low = above.checked_sub(1).and_then(|below| curve.get(below));
+    match (low, curve.get(above)) {
+        (Some((x0, y0)), Some((x1, y1))) => y0 + (y1 - y0) * (outstanding - x0) / (x1 - x0),
+        (Some((_, ms)), None) | (None, Some((_, ms))) => *ms,
+        (None, None) => 0.0,
+    }
 }

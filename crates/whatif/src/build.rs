@@ -8,7 +8,7 @@ use diagnose::Facts;
 use knobs::{DSNRO, Driver, Setting, Version};
 
 use crate::{
-    array::Law,
+    array::{ArrayCalibration, Curve, latency_at},
     demand::{GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
     rows::mean,
@@ -20,28 +20,33 @@ const ANY_DRIVER: &str = "nfnic";
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
 /// disks.
 const PER_DISK: f64 = 254.0 * 1.02;
+/// Part of what is outstanding on a device below which a guest is not what fills its queue.
+const MINOR: f64 = 0.2;
 /// The longest run, in seconds of virtual time.
 const RUN_MAX_S: f64 = 3600.0;
 
 /// One way to read what the recording leaves open.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) knee: Knee,
-    /// What guests do of which the habit is unknown.
-    pub(crate) unknown: Habit,
-    /// What guests want that stand at their driver's depth.
-    pub(crate) capped: Capped,
+    pub(crate) demand: Demand,
 }
 
-/// What a guest wants of which only its driver's depth is seen.
+/// What guests do, as far as the recording leaves it open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Capped {
-    /// No more than that depth.
-    Content,
-    /// As many as any depth lets through.
+pub(crate) enum Demand {
+    /// All wait for their answers, with the shortest pauses that fit.
+    Waits,
+    /// All send at rates of their own, or with the longest pauses that fit.
+    Rates,
+    /// All wait for their answers, in bursts that fill the queue.
+    Bursts,
+    /// The busiest waits, the others send at rates.
+    OneWaits,
+    /// The busiest sends at a rate, the others wait.
+    OneRates,
+    /// Who stands at a driver's depth fills any other; the others wait.
     Hungry,
-    /// No more commands a second than it has, and a little that it is behind.
-    Behind,
 }
 
 /// Where the knee of the arrays is.
@@ -58,6 +63,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) devices: &'a [Device],
     pub(crate) calibrated: &'a [DeviceCalibration],
+    pub(crate) arrays: &'a [ArrayCalibration],
     /// Samples of like load.
     pub(crate) levels: &'a [Vec<usize>],
     pub(crate) settings: &'a [String],
@@ -101,9 +107,9 @@ pub(crate) fn device_name(device: &Device) -> String {
 }
 
 impl Plan<'_> {
-    /// The scenario of one reading. It begins with `warmup`, and its window `run` is what is held
-    /// against the recording.
-    pub(crate) fn scenario(&self, reading: Reading) -> String {
+    /// The scenario of one reading, with the latency of each array scaled by a factor. It begins
+    /// with `warmup`, and its window `run` is what is held against the recording.
+    pub(crate) fn scenario(&self, reading: Reading, scales: &[f64]) -> String {
         let mut out = String::new();
         let times = self.times(reading);
         let version = self.version();
@@ -119,15 +125,16 @@ impl Plan<'_> {
             times.warmup_s,
         );
         self.settings_before(version, &mut out);
-        for (index, calibrated) in self.calibrated.iter().enumerate() {
-            self.array(index, calibrated, reading, &mut out);
+        for (index, array) in self.arrays.iter().enumerate() {
+            let scale = scales.get(index).copied().unwrap_or(1.0);
+            self.array(index, array, (reading.knee, scale), &mut out);
         }
         self.adapters(&mut out);
         for (index, device) in self.devices.iter().enumerate() {
             self.datastore(index, device, version, &mut out);
         }
         let disks = self.disks();
-        self.vms(&disks, &mut out);
+        self.vms(&disks, reading, &mut out);
         for disk in &disks {
             self.workloads(disk, &times, reading, &mut out);
         }
@@ -165,17 +172,20 @@ impl Plan<'_> {
     /// keep outstanding, and what these send at rates of their own.
     fn rate_max(&self, reading: Reading) -> f64 {
         const HUNGRY: f64 = 1024.0;
-        let of = |(device, calibrated): (&Device, &DeviceCalibration)| {
+        let of = |(index, array): (usize, &ArrayCalibration)| {
+            let devices = self.devices.iter().zip(self.calibrated);
+            let own = devices.filter(|(_, calibrated)| calibrated.array == index);
+            let flows: Vec<_> = own.flat_map(|(device, _)| &device.tenants).collect();
             let highest = |values: &dyn Fn(usize) -> f64| {
                 self.levels.iter().flatten().map(|&s| values(s)).fold(0.0, f64::max)
             };
-            let tenants = || device.tenants.iter().map(|tenant| &tenant.flow);
-            let stands: f64 = tenants().map(|flow| highest(&|s| flow.outstanding(s))).sum();
-            let open: f64 = tenants().map(|flow| highest(&|s| flow.rate[s])).sum();
-            let Law { servers, service_ms } = calibrated.law(reading.knee);
-            f64::from(servers).min(stands + HUNGRY) / service_ms * 1000.0 + open
+            let stands: f64 =
+                flows.iter().map(|tenant| highest(&|s| tenant.flow.outstanding(s))).sum();
+            let open: f64 = flows.iter().map(|tenant| highest(&|s| tenant.flow.rate[s])).sum();
+            let most = stands + HUNGRY;
+            1000.0 * most / latency_at(array.curve(reading.knee), most) + open
         };
-        self.devices.iter().zip(self.calibrated).map(of).sum()
+        self.arrays.iter().enumerate().map(of).sum()
     }
 
     /// What only a command line sets.
@@ -201,14 +211,43 @@ impl Plan<'_> {
         }
     }
 
-    fn array(&self, index: usize, device: &DeviceCalibration, reading: Reading, out: &mut String) {
-        let Law { servers, service_ms } = device.law(reading.knee);
+    fn array(
+        &self,
+        index: usize,
+        array: &ArrayCalibration,
+        (knee, scale): (Knee, f64),
+        out: &mut String,
+    ) {
+        let mut points: Vec<(u32, f64)> = Vec::new();
+        for &(outstanding, ms) in array.curve(knee) {
+            let outstanding = outstanding.round().clamp(1.0, 65_536.0) as u32;
+            points.retain(|(other, _)| *other != outstanding);
+            points.push((outstanding, ms * scale));
+        }
+        let points: Vec<String> =
+            points.iter().map(|(n, ms)| format!("[{n}, \"{ms:.6}ms\"]")).collect();
         let _ = writeln!(
             out,
-            "\n# {}\n[array.array{}]\nservers = {servers}\nservice = \"{service_ms:.6}ms\"",
-            device.array.sentence(),
-            index + 1,
+            "\n# {}\n[array.{}]\ncurve = [{}]",
+            array.sentence(),
+            array_name(index),
+            points.join(", ")
         );
+        for (device, calibrated) in self.calibrated.iter().enumerate() {
+            for (tenant, guest) in calibrated.guests.iter().enumerate() {
+                let Some(rate) = guest.throttled_at_iops.filter(|_| calibrated.array == index)
+                else {
+                    continue;
+                };
+                let _ = writeln!(
+                    out,
+                    "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {rate}",
+                    array_name(index),
+                    policy(device, tenant),
+                    plain(&guest.vm)
+                );
+            }
+        }
     }
 
     /// Every adapter once, with the deepest queue that a device behind it has.
@@ -266,7 +305,7 @@ impl Plan<'_> {
             own.iter().any(|(name, _)| theirs.iter().any(|(other, _)| other == name))
         };
         let scsi = self.devices.iter().filter(|other| !other.is_nfs);
-        scsi.filter(shares).map(|other| self.queue(other).base).max().unwrap_or(1)
+        scsi.filter(shares).map(|other| self.queue(other).path).max().unwrap_or(1)
     }
 
     /// The limits of a device's queue before the change.
@@ -274,36 +313,44 @@ impl Plan<'_> {
         let facts = self.facts.devices.get(&device.name);
         let window: Vec<usize> = self.levels.iter().flatten().copied().collect();
         let shown = device.depths(&window);
-        let base = facts.and_then(|f| f.max_queue_depth).or(shown.map(|depths| depths.base));
-        let base = base.unwrap_or(1024).clamp(1, 1024);
-        let dsnro = facts.and_then(|facts| facts.dsnro);
+        let known = facts.and_then(|f| f.max_queue_depth);
+        let base = known.or(shown.map(|depths| depths.base)).unwrap_or(1024).clamp(1, 1024);
+        let path = self.asked_depth(&device.name, &["-m", "--max-queue-depth"]).unwrap_or(base);
+        let path = path.clamp(base, 1024);
+        let model = |base: u32, dsnro: Option<u32>, assumed| QueueModel {
+            path: path.max(base),
+            base,
+            dsnro,
+            assumed,
+        };
         if let Some(Depths { restless: true, .. }) = shown {
             let depth = mean(window.iter().map(|&s| device.depth[s]));
             let depth = (depth.round() as u32).clamp(1, base);
-            return QueueModel { base: depth, dsnro: Some(depth), assumed: Assumed::Restless };
+            return model(depth, Some(depth), Assumed::Restless);
         }
         let lowered = shown.and_then(|depths| depths.lowered);
-        if let Some(dsnro) = dsnro.or(lowered) {
-            return QueueModel { base, dsnro: Some(dsnro.min(base)), assumed: Assumed::Nothing };
+        if let Some(dsnro) = facts.and_then(|facts| facts.dsnro).or(lowered) {
+            return model(base, Some(dsnro.min(base)), Assumed::Nothing);
         }
         if device.vms() < 2 {
-            return QueueModel { base, dsnro: None, assumed: Assumed::Nothing };
+            return model(base, None, Assumed::Nothing);
         }
-        if base != DSNRO.default {
-            return QueueModel { base, dsnro: Some(base), assumed: Assumed::Nothing };
+        let options = ["-O", "--sched-num-req-outstanding"];
+        let asked = self.asked_depth(&device.name, &options).filter(|_| known.is_none());
+        match asked.filter(|asked| *asked > base || base == DSNRO.default) {
+            Some(asked) => model(asked.clamp(base, 1024), Some(base), Assumed::Dsnro),
+            None if base == DSNRO.default => model(base, Some(base), Assumed::Dsnro),
+            None => model(base, Some(base), Assumed::Nothing),
         }
-        let asked = self.asked_dsnro(&device.name);
-        let base = asked.unwrap_or(base).clamp(base, 1024);
-        QueueModel { base, dsnro: Some(DSNRO.default), assumed: Assumed::Dsnro }
     }
 
-    /// DSNRO as a setting asks for it.
-    fn asked_dsnro(&self, device: &str) -> Option<u32> {
+    /// A depth as a setting asks for it, by the names of its option.
+    fn asked_depth(&self, device: &str, options: &[&str]) -> Option<u32> {
         let lines = self.settings.iter().filter(|line| line.contains(device));
         let mut words = lines.flat_map(|line| line.split_whitespace()).map(str::to_owned);
         while let Some(word) = words.next() {
             let (name, value) = word.split_once('=').unwrap_or((&word, ""));
-            if name == "-O" || name == "--sched-num-req-outstanding" {
+            if options.contains(&name) {
                 let value = if value.is_empty() { words.next()? } else { value.into() };
                 return value.parse().ok();
             }
@@ -314,10 +361,14 @@ impl Plan<'_> {
     fn datastore(&self, index: usize, device: &Device, version: Version, out: &mut String) {
         let name = if device.is_nfs { device_name(device) } else { store(index) };
         let name = quoted(&name);
-        let _ = writeln!(out, "\n[datastore.{name}]\narray = \"array{}\"", index + 1);
+        let array = array_name(self.calibrated[index].array);
+        let _ = writeln!(out, "\n[datastore.{name}]\narray = \"{array}\"");
         if device.is_nfs {
             let _ = writeln!(out, "kind = \"nfs\"");
             return;
+        }
+        if self.calibrated[index].is_throttled() {
+            let _ = writeln!(out, "kind = \"vvol\"  # a policy for each disk");
         }
         let adapters = adapters_of(device);
         let names: Vec<_> = adapters.iter().map(|(name, _)| quoted(&plain(name))).collect();
@@ -369,7 +420,7 @@ impl Plan<'_> {
         disks
     }
 
-    fn vms(&self, disks: &[Disk<'_>], out: &mut String) {
+    fn vms(&self, disks: &[Disk<'_>], reading: Reading, out: &mut String) {
         let mut done = BTreeSet::new();
         for disk in disks {
             if !done.insert(&disk.vm) {
@@ -398,12 +449,12 @@ impl Plan<'_> {
                 let _ = writeln!(out, "# recorded as {}", quoted(&disk.guest.vm));
             }
             for disk in own {
-                self.disk(disk, out);
+                self.disk(disk, reading, out);
             }
         }
     }
 
-    fn disk(&self, disk: &Disk<'_>, out: &mut String) {
+    fn disk(&self, disk: &Disk<'_>, reading: Reading, out: &mut String) {
         let device = &self.devices[disk.device];
         let store = if device.is_nfs { device_name(device) } else { store(disk.device) };
         let _ = writeln!(
@@ -416,9 +467,13 @@ impl Plan<'_> {
         if let Some(adapter) = adapter_type(disk) {
             let _ = writeln!(out, "adapter = \"{adapter}\"");
         }
+        if disk.guest.throttled_at_iops.is_some() {
+            let _ = writeln!(out, "qos = \"{}\"", policy(disk.device, disk.tenant));
+        }
         let asked = self.limits.iter().rfind(|(vm, _)| *vm == disk.guest.vm);
         let (limit, why) = match asked {
             Some((_, limit)) => (*limit, ""),
+            None if reading.demand == Demand::Bursts => (None, ""),
             None => (disk.guest.held_at_iops, "  # it waits where others do not"),
         };
         if let Some(limit) = limit {
@@ -436,10 +491,15 @@ impl Plan<'_> {
             let rate = flow.mean_rate(level) / disk.parts;
             let outstanding = mean(level.iter().map(|&s| flow.outstanding(s))) / disk.parts;
             let cap = disk.guest.capped_at.filter(|&d| stands_at(d, outstanding * disk.parts));
+            let duty = self.duty(disk.device, level);
             if rate >= 0.01 {
                 let read = 100.0 * flow.read_share(level);
                 let size = bytes_of(flow.size_kib(level));
-                let load = load(disk.guest, cap, rate, outstanding, reading);
+                let demand = reading.demand.of(self.busiest() == Some((disk.device, disk.tenant)));
+                let guests = &self.calibrated[disk.device].guests;
+                let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
+                let is_minor = disk.guest.outstanding < MINOR * all;
+                let load = load(disk.guest, cap, (rate, outstanding, duty), (demand, is_minor));
                 let _ = writeln!(
                     out,
                     "\n[[workload]]\nvm = {}\ndisk = {}\nname = \"level{}\"\n{load}\n\
@@ -455,14 +515,64 @@ impl Plan<'_> {
     }
 }
 
-impl DeviceCalibration {
-    fn law(&self, knee: Knee) -> Law {
-        match knee {
-            Knee::Best => self.array.best,
-            Knee::Least => self.array.least,
-            Knee::Most => self.array.most,
+impl Plan<'_> {
+    /// The guest of unknown habit with most commands, by device and tenant.
+    fn busiest(&self) -> Option<(usize, usize)> {
+        let guests = self.calibrated.iter().enumerate().flat_map(|(device, calibrated)| {
+            let guests = calibrated.guests.iter().enumerate();
+            guests.map(move |(tenant, guest)| ((device, tenant), guest))
+        });
+        let unknown = guests.filter(|(_, guest)| guest.habit == Habit::Unknown);
+        unknown.max_by(|a, b| a.1.iops.total_cmp(&b.1.iops)).map(|(place, _)| place)
+    }
+
+    /// The part of the time in which the queue of a device is full, where it is so in bursts.
+    fn duty(&self, device: usize, level: &[usize]) -> Option<f64> {
+        let device = &self.devices[device];
+        let is_bursty = level.iter().filter(|&&s| device.is_bursty(s)).count() * 2 > level.len();
+        let mean = |value: &dyn Fn(usize) -> f64| mean(level.iter().map(|&s| value(s)));
+        let duty = mean(&|s| device.flow.in_flight(s)) / mean(&|s| device.depth[s]).max(1.0);
+        is_bursty.then_some(duty.clamp(0.02, 1.0))
+    }
+}
+
+impl Demand {
+    /// What one guest does; `is_one` is whether it is the busiest.
+    fn of(self, is_one: bool) -> Self {
+        match self {
+            Self::OneWaits if is_one => Self::Waits,
+            Self::OneRates if is_one => Self::Rates,
+            Self::OneWaits => Self::Rates,
+            Self::OneRates => Self::Waits,
+            other => other,
         }
     }
+}
+
+impl ArrayCalibration {
+    fn curve(&self, knee: Knee) -> &Curve {
+        match knee {
+            Knee::Best => &self.best,
+            Knee::Least => &self.least,
+            Knee::Most => &self.most,
+        }
+    }
+}
+
+impl DeviceCalibration {
+    /// Whether the array holds some of its disks and not others.
+    fn is_throttled(&self) -> bool {
+        self.guests.iter().any(|guest| guest.throttled_at_iops.is_some())
+    }
+}
+
+fn array_name(index: usize) -> String {
+    format!("array{}", index + 1)
+}
+
+/// The name of the policy of one disk.
+fn policy(device: usize, tenant: usize) -> String {
+    format!("disk{}-{}", device + 1, tenant + 1)
 }
 
 /// How long what is simulated, in seconds.
@@ -488,6 +598,8 @@ struct Disk<'a> {
 /// The limits of a device's queue before the change, and what of them is a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueModel {
+    /// What the driver gives the path: Device Max Queue Depth at most.
+    pub(crate) path: u32,
     pub(crate) base: u32,
     pub(crate) dsnro: Option<u32>,
     pub(crate) assumed: Assumed,
@@ -503,35 +615,53 @@ pub(crate) enum Assumed {
     Restless,
 }
 
-/// Threads, or a rate. `cap` is the driver's depth where the guest stands at it.
+/// Threads, or a rate. `cap` is the driver's depth where the guest stands at it; `duty` the part of
+/// the time that bursts take; who is minor is not what fills the queue.
 fn load(
     guest: &GuestCalibration,
     cap: Option<u32>,
-    rate: f64,
-    outstanding: f64,
-    reading: Reading,
+    (rate, outstanding, duty): (f64, f64, Option<f64>),
+    (demand, is_minor): (Demand, bool),
 ) -> String {
     /// Threads beyond a driver's depth that fill any other depth.
     const HUNGRY: u32 = 4;
-    let mut habit = if guest.habit == Habit::Unknown { reading.unknown } else { guest.habit };
-    match (cap, reading.capped) {
-        (Some(depth), Capped::Hungry) => {
-            return format!("threads = {}  # more than the driver's {depth}", depth * HUNGRY);
-        }
-        (Some(_), Capped::Behind) if guest.may_be_behind => habit = Habit::Open,
-        (Some(_), _) => habit = Habit::Closed,
-        (None, _) => {}
+    /// Threads as a multiple of what is outstanding that are next to a rate of their own.
+    const MANY: f64 = 30.0;
+    let (least_ms, most_ms) = guest.pause_ms;
+    if let (Some(depth), Demand::Hungry) = (cap, demand) {
+        return format!("threads = {}  # more than the driver's {depth}", depth * HUNGRY);
     }
-    if habit != Habit::Closed && guest.held_at_iops.is_none() {
+    if let (Some(duty), Demand::Bursts) = (duty, demand) {
+        let latency_s = outstanding / rate;
+        let cycle_s = 20.0 * latency_s / duty;
+        return format!(
+            "threads = {:.0}  # in bursts: commands wait while slots are free on average\n\
+             on = \"{:.6}s\"\noff = \"{:.6}s\"",
+            (outstanding / duty).round().max(1.0),
+            (cycle_s * duty).max(1e-6),
+            (cycle_s * (1.0 - duty)).max(1e-6)
+        );
+    }
+    let is_open = guest.habit == Habit::Open && guest.throttled_at_iops.is_none();
+    let gavg_ms = 1000.0 * outstanding / rate;
+    let pause_ms = match demand {
+        _ if is_open => None,
+        // A rate of its own would not stay just what the queue lets through: very many threads do.
+        Demand::Rates if guest.is_pinned && !is_minor => Some(most_ms.unwrap_or(MANY * gavg_ms)),
+        Demand::Rates => most_ms,
+        _ => Some(least_ms),
+    };
+    let Some(pause_ms) = pause_ms else {
         return format!("arrival = \"poisson\"\nrate = {rate:.3}");
-    }
-    let nearest = outstanding.round().max(1.0);
-    if (outstanding / nearest - 1.0).abs() <= 0.02 {
+    };
+    let wanted = outstanding + rate * pause_ms / 1000.0;
+    let nearest = wanted.round().max(1.0);
+    if (wanted / nearest - 1.0).abs() <= 0.02 && pause_ms <= 0.0 {
         return format!("threads = {nearest:.0}  # CMDS/s times GAVG");
     }
     // A pause makes whole threads of what is no whole number.
-    let threads = outstanding.ceil().max(1.0);
-    let think_us = (threads - outstanding) / rate * 1e6;
+    let threads = wanted.ceil().clamp(1.0, 65_536.0);
+    let think_us = (threads - outstanding).max(0.0) / rate * 1e6;
     format!(
         "threads = {threads:.0}  # CMDS/s times GAVG is {outstanding:.2}\n\
          think = \"{think_us:.3}us\""

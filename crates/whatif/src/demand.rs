@@ -1,10 +1,14 @@
 //! What each guest asks for: how many commands it keeps outstanding, or how many it sends a
 //! second, and whether its driver hides more.
 //!
-//! By Little's law a guest has CMDS/s times GAVG outstanding. One that keeps a number outstanding
-//! is slower when it waits longer (closed); one that is driven from outside sends as many as it
-//! is told and has more outstanding then (open). From sample to sample, the steadier of the two
-//! numbers tells which it is.
+//! By Little's law a guest has N = CMDS/s times GAVG outstanding. If M threads wait for their
+//! answers and then pause for Z, then M = X * (GAVG + Z) in every interval, so that N = M - Z * X:
+//! how N moves against X from sample to sample is the pause, and what is left over is how sure it
+//! is. A pause of nothing is the closed guest, a pause without bounds the one that is driven from
+//! outside (open). Threads that come and go leave so much over that nothing is said.
+//!
+//! A rate that stands still says nothing where a full queue or a limit holds it: there it is that
+//! of the queue, not of the guest.
 
 use counters::Controller;
 use serde::Serialize;
@@ -22,7 +26,7 @@ pub enum Habit {
     Closed,
     /// It sends a number of commands a second: quicker answers make fewer outstanding.
     Open,
-    /// The recording does not tell.
+    /// The recording does not tell: it may be either, or anything between.
     Unknown,
 }
 
@@ -38,6 +42,9 @@ pub struct GuestCalibration {
     pub controller: Option<Controller>,
     /// How it answers to latency.
     pub habit: Habit,
+    /// How long its threads pause between an answer and the next command, in milliseconds: at
+    /// least and, where it has a bound, at most.
+    pub pause_ms: (f64, Option<f64>),
     /// Mean commands outstanding over the window.
     pub outstanding: f64,
     /// Commands a second over the window.
@@ -46,86 +53,175 @@ pub struct GuestCalibration {
     pub size_kib: f64,
     /// The share of reads, 0 to 1.
     pub read_share: f64,
+    /// Whether a full queue or a limit makes its rate, which then tells nothing of what it wants.
+    pub is_pinned: bool,
     /// The depth at which its driver stands: it may want more than is seen.
     pub capped_at: Option<u32>,
-    /// Whether it may stand there because it is sent more than it gets done: then it would be
-    /// content with little more than it has.
-    pub may_be_behind: bool,
     /// The rate at which something in the host holds it while its device has free slots.
     pub held_at_iops: Option<u32>,
+    /// The rate at which the array holds its disk while it answers the others quickly.
+    pub throttled_at_iops: Option<u32>,
 }
 
 /// Depths of virtual disks as drivers have them [KB-PV, PVL, TBL].
 const DEPTHS: [u32; 4] = [32, 64, 254, 256];
+/// Pauses beyond so many times GAVG are those of a rate.
+const LONG: f64 = 4.0;
+/// Pauses up to this part of GAVG are next to none.
+const SHORT: f64 = 0.1;
+
+/// What is known of a guest's device when the guest is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Whether no slot is free most of the time.
+    pub(crate) is_full: bool,
+    /// What a command of the others waits in the VMkernel, in milliseconds.
+    pub(crate) others_wait_ms: f64,
+    /// What the array takes for a command of the others, in milliseconds; 0 without others.
+    pub(crate) others_davg_ms: f64,
+    /// Seconds of an interval.
+    pub(crate) interval_s: f64,
+}
 
 impl GuestCalibration {
-    /// What a guest asks for over `window`, of which `levels` are samples of like load. Of its
-    /// device it is told whether no slot is free, and what others wait there.
+    /// What a guest asks for over `window`, of which `levels` are samples of like load. `regimes`
+    /// are samples of the same load under another depth, if the recording has any.
     pub(crate) fn of(
         tenant: &Tenant,
         window: &[usize],
         levels: &[Vec<usize>],
-        interval_s: f64,
-        device: (bool, f64),
+        regimes: &[usize],
+        place: Place,
     ) -> Self {
         let flow = &tenant.flow;
         let capped_at = cap(tenant, levels);
-        let free =
-            |sample: &usize| !capped_at.is_some_and(|d| stands_at(d, flow.outstanding(*sample)));
-        let free: Vec<usize> = window.iter().copied().filter(free).collect();
-        let shown =
-            if tenant.is_system { Some(Habit::Open) } else { habit(flow, &free, interval_s) };
-        let assumed = if device.0 { Habit::Closed } else { Habit::Unknown };
+        let held_at_iops = held(tenant, window, place);
+        let throttled_at_iops = throttled(tenant, window, place);
+        let is_pinned = place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
+        let gavg_ms = flow.per_command(window, &flow.gavg);
+        let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
+            (LONG * gavg_ms, None)
+        } else {
+            pause(flow, window, regimes)
+        };
+        let habit = match pause_ms {
+            (least, _) if least >= LONG * gavg_ms => Habit::Open,
+            (_, Some(most)) if most <= SHORT * gavg_ms => Habit::Closed,
+            _ => Habit::Unknown,
+        };
         Self {
             vm: tenant.vm.clone(),
             disk: tenant.disk.clone(),
             controller: tenant.controller,
-            habit: shown.unwrap_or(if capped_at.is_some() { Habit::Closed } else { assumed }),
+            habit,
+            pause_ms,
             outstanding: mean(window.iter().map(|&s| flow.outstanding(s))),
             iops: flow.mean_rate(window),
             size_kib: flow.size_kib(window),
             read_share: flow.read_share(window),
+            is_pinned,
             capped_at,
-            may_be_behind: capped_at.is_some() && shown != Some(Habit::Closed),
-            held_at_iops: held(tenant, window, interval_s, device),
+            held_at_iops,
+            throttled_at_iops,
         }
     }
 }
 
-/// The steadier of rate and outstanding commands, from sample to sample; `None` when neither is.
-fn habit(flow: &Flow, samples: &[usize], interval_s: f64) -> Option<Habit> {
-    /// Below this part of the other's unrest, a number counts as the one that is kept.
-    const STEADIER: f64 = 0.36;
-    /// Pairs of samples that are enough to tell.
-    const PAIRS: usize = 4;
-    /// The median of a squared normal variable, as a part of its mean.
-    const MEDIAN: f64 = 0.455;
-    /// Variance of what rounding to hundredths does to a latency, in square milliseconds.
-    const ROUNDING: f64 = 0.01 * 0.01 / 12.0;
-    let (mut rates, mut stands, mut rounding) = (Vec::new(), Vec::new(), Vec::new());
-    let busy = |s: usize| flow.rate[s] > 0.0 && flow.gavg[s] > 0.0;
-    for pair in samples.windows(2).filter(|p| p[1] == p[0] + 1 && busy(p[0]) && busy(p[1])) {
-        let (a, b) = (pair[0], pair[1]);
-        rates.push((flow.rate[b] / flow.rate[a]).ln().powi(2));
-        stands.push((flow.outstanding(b) / flow.outstanding(a)).ln().powi(2));
-        rounding.push(2.0 * ROUNDING / (flow.gavg[a] * flow.gavg[a]));
+/// Whether the rate differs no more than chance makes it, while latency does.
+fn keeps_its_rate(flow: &Flow, window: &[usize], place: Place) -> bool {
+    /// How much more than chance the counts may differ, by their variance.
+    const CHANCE: f64 = 2.0;
+    /// How much more than the rate latency must differ.
+    const MORE: f64 = 3.0;
+    /// Samples that are enough to tell.
+    const SAMPLES: usize = 6;
+    let busy: Vec<usize> = window.iter().copied().filter(|&s| flow.rate[s] > 0.0).collect();
+    let rate = unrest(&busy, |s| flow.rate[s].ln());
+    let latency = unrest(&busy, |s| flow.gavg[s].max(1e-6).ln());
+    let commands = flow.mean_rate(&busy) * place.interval_s;
+    busy.len() >= SAMPLES && rate * rate * commands <= CHANCE && latency >= MORE * rate
+}
+
+/// The deviation from sample to sample: levels and trends do not count.
+fn unrest(samples: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+    let steps = samples.windows(2).map(|pair| (value(pair[1]) - value(pair[0])).powi(2) / 2.0);
+    mean(steps).sqrt()
+}
+
+/// How long its threads pause: the line of the commands outstanding over the rate, from sample to
+/// sample. Samples of the same load under another depth make it longer.
+fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>) {
+    let within = steps(flow, window).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+    let across = is_same_load(flow, window, regimes).then(|| between(flow, window, regimes));
+    let [low, high] = match across {
+        Some([low, high]) if low <= within[1] && high >= within[0] => {
+            [low.max(within[0]), high.min(within[1])]
+        }
+        _ => within,
+    };
+    // More outstanding at a higher rate: threads come and go, or the rate is its own.
+    if high < 0.0 {
+        (0.0, None)
+    } else {
+        (low.max(0.0), Some(high).filter(|high| high.is_finite()))
     }
-    if rates.len() < PAIRS {
+}
+
+/// Whether samples under another depth may be of the same load: it has about as many outstanding.
+fn is_same_load(flow: &Flow, window: &[usize], regimes: &[usize]) -> bool {
+    /// How much a change of depth moves it, as a factor.
+    const MOVES: f64 = 2.0;
+    let stands = |samples: &[usize]| mean(samples.iter().map(|&s| flow.outstanding(s)));
+    let (one, other) = (stands(window), stands(regimes));
+    regimes.len() >= 4 && one.max(other) <= MOVES * one.min(other)
+}
+
+/// Standard errors on each side of a pause.
+const ERRORS: f64 = 3.0;
+/// Half of the last digit of a latency that esxtop prints, in seconds.
+const ROUNDING_S: f64 = 0.5e-5;
+
+/// Bounds of the pause from one sample to the next, in milliseconds; `None` of too few steps.
+fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
+    /// Steps that are enough to tell.
+    const STEPS: usize = 6;
+    /// The load changes where it is so much higher than before, as a factor.
+    const JUMPS: f64 = 1.3;
+    /// Steps share their samples: what that does to their error.
+    const SHARED: f64 = 1.5;
+    let (mut xx, mut xy, mut yy, mut count) = (0.0, 0.0, 0.0, 0_usize);
+    for pair in window.windows(2).filter(|pair| pair[1] == pair[0] + 1) {
+        let [before, after] = [pair[0], pair[1]].map(|s| (flow.rate[s], flow.outstanding(s)));
+        let (low, high) = (before.1.min(after.1), before.1.max(after.1));
+        if low > 0.0 && high <= JUMPS * low {
+            let (x, y) = (after.0 - before.0, after.1 - before.1);
+            (xx, xy, yy) = (xx + x * x, xy + x * y, yy + y * y);
+            count += 1;
+        }
+    }
+    if count < STEPS || xx <= 0.0 {
         return None;
     }
-    let rounding = MEDIAN * mean(rounding);
-    let unrest = |squares: &[f64]| quantile(squares.iter().copied(), 0.5);
-    let (rate, stand) = (unrest(&rates), (unrest(&stands) - rounding).max(0.0));
-    // What comes at random differs by at least so much from sample to sample.
-    let commands = flow.mean_rate(samples) * interval_s;
-    let chance = MEDIAN * 2.0 / commands.max(1.0);
-    if stand < STEADIER * rate && rate > rounding {
-        Some(Habit::Closed)
-    } else if rate < STEADIER * stand || (2.0 * rate >= chance && stand > rate) {
-        Some(Habit::Open)
-    } else {
-        None
-    }
+    let slope = xy / xx;
+    let left_over = (yy - slope * xy).max(0.0) / (count - 1) as f64;
+    let apart = (xx / count as f64).sqrt();
+    let error =
+        ERRORS * SHARED * (left_over / xx).sqrt() + ROUNDING_S * flow.mean_rate(window) / apart;
+    Some([-slope - error, -slope + error].map(|seconds| 1000.0 * seconds))
+}
+
+/// Bounds of the pause between two depths, in milliseconds.
+fn between(flow: &Flow, window: &[usize], regimes: &[usize]) -> [f64; 2] {
+    let of = |samples: &[usize]| {
+        let middle = mean(samples.iter().map(|&s| flow.outstanding(s)));
+        let squares = samples.iter().map(|&s| (flow.outstanding(s) - middle).powi(2));
+        (flow.mean_rate(samples), middle, mean(squares) / samples.len().max(1) as f64)
+    };
+    let (one, other) = (of(window), of(regimes));
+    let apart = (one.0 - other.0).abs().max(1e-9);
+    let slope = (one.1 - other.1) / (one.0 - other.0 + f64::MIN_POSITIVE);
+    let error = ERRORS * (one.2 + other.2).sqrt() / apart + ROUNDING_S * (one.0 + other.0) / apart;
+    [-slope - error, -slope + error].map(|seconds| 1000.0 * seconds)
 }
 
 /// Whether a number of outstanding commands is that of a driver's depth.
@@ -152,14 +248,8 @@ fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
 
 /// The rate at which something in the host holds a guest: it waits in the VMkernel while its
 /// device has free slots, or much longer than others on a full one and at a rate that no chance
-/// touches. Only an IOPS limit does that [API: enforced even when uncongested]. `others_ms` is what
-/// the others on its device wait.
-fn held(
-    tenant: &Tenant,
-    window: &[usize],
-    interval_s: f64,
-    (is_full, others_ms): (bool, f64),
-) -> Option<u32> {
+/// touches. Only an IOPS limit does that [API: enforced even when uncongested].
+fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
     /// Mean commands that wait.
     const WAITING: f64 = 1.0;
     /// Part of its commands that wait.
@@ -176,9 +266,30 @@ fn held(
     let wait_ms = flow.per_command(window, &flow.qavg);
     let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
     let (low, high) = (quantile(rates(), 0.1), quantile(rates(), 0.9));
-    let is_steady = (high - low) * interval_s <= STEADY;
+    let is_steady = (high - low) * place.interval_s <= STEADY;
+    let others_ms = place.others_wait_ms;
     let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
     // A large command counts as one for each begun 32 KiB.
     let cost = (tenant.flow.size_kib(window) / 32.0).ceil().max(1.0);
-    (waits && (!is_full || alone)).then(|| (rate * cost).round().clamp(1.0, 1e9) as u32)
+    (waits && (!place.is_full || alone)).then(|| (rate * cost).round().clamp(1.0, 1e9) as u32)
+}
+
+/// The rate at which the array holds a disk: its commands take much longer there than those of the
+/// others, and come at a rate that no chance touches (QoS of a volume delays what comes too early,
+/// reference `array-and-control.md`, section 6.4).
+fn throttled(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
+    /// How much longer they take.
+    const LONGER: f64 = 3.0;
+    /// Part by which the rate differs at most, beside a few commands.
+    const STEADY: f64 = 0.03;
+    let flow = tenant.world.as_ref()?;
+    let davg_ms = flow.per_command(window, &flow.davg);
+    if place.others_davg_ms <= 0.0 || davg_ms < LONGER * place.others_davg_ms {
+        return None;
+    }
+    let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
+    let spread = quantile(rates(), 0.9) - quantile(rates(), 0.1);
+    let rate = tenant.flow.mean_rate(window);
+    let is_steady = spread <= STEADY * rate + 4.0 / place.interval_s;
+    (is_steady && rate >= 1.0).then(|| rate.round().clamp(1.0, 1e9) as u32)
 }

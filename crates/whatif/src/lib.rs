@@ -20,9 +20,11 @@ mod observe;
 mod question;
 mod rows;
 mod run;
+mod shared;
 mod whatif;
 
-pub use array::{ArrayCalibration, Law, Seen};
+pub use answer::Verdict;
+pub use array::{ArrayCalibration, Curve, Seen};
 pub use demand::{GuestCalibration, Habit};
 pub use error::Error;
 pub use question::{Question, settings_of};

@@ -243,15 +243,53 @@ impl Device {
         Some(Depths { base, lowered: levels.first().copied(), restless: levels.len() > 1 })
     }
 
-    /// What a command of the others waits in the VMkernel, in milliseconds; 0 without others.
-    pub(crate) fn others_wait(&self, tenant: &Tenant, samples: &[usize]) -> f64 {
+    /// The mean of a latency over the commands of other VMs, in milliseconds; 0 without others.
+    pub(crate) fn of_others(
+        &self,
+        tenant: &Tenant,
+        samples: &[usize],
+        latency: impl Fn(&Flow) -> &Vec<f64>,
+    ) -> f64 {
         let (mut commands, mut time) = (0.0, 0.0);
         for other in self.tenants.iter().filter(|other| other.vm != tenant.vm) {
             let Some(world) = &other.world else { continue };
+            let ms = latency(world);
             commands += samples.iter().map(|&s| world.rate[s]).sum::<f64>();
-            time += samples.iter().map(|&s| world.rate[s] * world.qavg[s]).sum::<f64>();
+            time += samples.iter().map(|&s| world.rate[s] * ms[s]).sum::<f64>();
         }
         if commands > 0.0 { time / commands } else { 0.0 }
+    }
+
+    /// Commands at the array while there are any: where commands wait although the mean leaves
+    /// slots free, they come in bursts that fill the queue.
+    pub(crate) fn concurrency(&self, sample: usize) -> f64 {
+        let (mean, depth) = (self.flow.in_flight(sample), self.depth[sample]);
+        if self.is_bursty(sample) { mean.max(depth) } else { mean }
+    }
+
+    /// Whether commands wait in the VMkernel while the mean leaves slots free.
+    pub(crate) fn is_bursty(&self, sample: usize) -> bool {
+        /// Part of the time that is spent waiting.
+        const WAITS: f64 = 0.1;
+        /// Part of the slots that is in use on average.
+        const FULL: f64 = 0.9;
+        let (davg, gavg) = (self.flow.davg[sample], self.flow.gavg[sample]);
+        let mean = self.flow.in_flight(sample);
+        gavg - davg > WAITS * gavg && mean < FULL * self.depth[sample]
+    }
+
+    /// Busy samples outside a window whose depth is another than the window's: the same load, if
+    /// nothing else changed.
+    pub(crate) fn regimes(&self, window: &[usize]) -> Vec<usize> {
+        /// The least factor between two depths.
+        const OTHER: f64 = 1.25;
+        let depth = mean(window.iter().map(|&s| self.depth[s]));
+        let is_other = |s: &usize| {
+            let (low, high) = (self.depth[*s].min(depth), self.depth[*s].max(depth));
+            low > 0.0 && high >= OTHER * low
+        };
+        let all: Vec<usize> = (0..self.flow.rate.len()).filter(|s| !window.contains(s)).collect();
+        self.busy(&all).into_iter().filter(is_other).collect()
     }
 
     /// How many VMs and system processes send to it.

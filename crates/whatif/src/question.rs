@@ -18,6 +18,9 @@ pub struct Question {
     pub window: (i64, i64),
     /// The device in question; without one, all that the settings name or act on.
     pub device: Option<String>,
+    /// Devices that share an array, by name; they count more than what names tell. One alone in
+    /// its group shares with nobody.
+    pub arrays: Vec<Vec<String>>,
     /// Commands that a run simulates, about: 100,000 answer in tens of milliseconds.
     pub commands: f64,
 }

@@ -5,7 +5,11 @@ use std::thread;
 use counters::{Counter, EntityId, Kind, Recording};
 use scenario::Scenario;
 
-use crate::{Error, build, observe::Device, rows::mean};
+use crate::{
+    Error, build,
+    observe::Device,
+    rows::{Flow, mean},
+};
 
 /// The file that a refusal names.
 const FILE: &str = "model.toml";
@@ -37,14 +41,23 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) captured: Option<f64>,
-    /// What it counts when a simulation is held against the recording: 1 for a device, its share
-    /// of the commands for a VM.
-    pub(crate) weight: f64,
+    /// What chance alone does to the captured mean, as a part of it: two standard errors.
+    pub(crate) chance: f64,
 }
 
 impl Key {
     pub(crate) fn is_device(&self) -> bool {
         self.kind != Kind::Vm
+    }
+
+    /// Whether it is one of the two by which a device is judged: its rate and its whole latency.
+    pub(crate) fn is_total(&self) -> bool {
+        self.is(Counter::Commands) || self.is(Counter::GuestLatency)
+    }
+
+    /// Whether it is that counter of that device.
+    pub(crate) fn is_of(&self, device: &Device, counter: Counter) -> bool {
+        self.is_device() && self.object == device.name && self.counter == counter
     }
 
     pub(crate) fn is(&self, counter: Counter) -> bool {
@@ -69,19 +82,49 @@ pub(crate) fn keys(
                 continue;
             }
             let (object, simulated) = (device.name.clone(), build::device_name(device));
-            keys.push(Key { object, simulated, kind, counter, name, unit, captured, weight: 1.0 });
+            let chance = if counter == Counter::DeviceQDepth {
+                // The state of one instant: between two depths any mean may be seen.
+                let depths = || window.iter().map(|&s| device.depth[s]);
+                let least = depths().fold(f64::INFINITY, f64::min);
+                (depths().fold(0.0, f64::max) - least) / mean(depths()).max(1.0)
+            } else {
+                chance(&[&device.flow], counter, window)
+            };
+            keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
         }
     }
-    let all: f64 = devices.iter().map(|device| device.flow.mean_rate(window)).sum();
     for (object, simulated, rate, ms) in vms(devices, names, window) {
-        let weight = (rate / all.max(f64::MIN_POSITIVE)).min(1.0);
+        let tenants = devices.iter().flat_map(|device| &device.tenants);
+        let flows: Vec<&Flow> =
+            tenants.filter(|tenant| tenant.vm == object).map(|tenant| &tenant.flow).collect();
         for ((counter, name, unit), captured) in OF_VM.into_iter().zip([rate, ms]) {
             let (object, simulated) = (object.clone(), simulated.clone());
             let (kind, captured) = (Kind::Vm, Some(captured));
-            keys.push(Key { object, simulated, kind, counter, name, unit, captured, weight });
+            let chance = chance(&flows, counter, window);
+            keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
         }
     }
     keys
+}
+
+/// What chance does to the mean of a rate or a latency, from how it differs from sample to sample:
+/// two standard errors, as a part of it.
+fn chance(flows: &[&Flow], counter: Counter, window: &[usize]) -> f64 {
+    let rate = |s: usize| flows.iter().map(|flow| flow.rate[s]).sum::<f64>();
+    let stands = |s: usize| flows.iter().map(|flow| flow.outstanding(s)).sum::<f64>();
+    match counter {
+        Counter::Commands => deviation(window, rate),
+        _ => deviation(window, |s| stands(s) / rate(s).max(1e-9)),
+    }
+    .min(0.25)
+}
+
+/// Two standard errors of a mean, as a part of it: levels and trends do not count.
+fn deviation(window: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+    let steps = window.windows(2).map(|pair| (value(pair[1]) - value(pair[0])).powi(2) / 2.0);
+    let middle = mean(window.iter().map(|&s| value(s)));
+    let error = (mean(steps) / window.len().max(1) as f64).sqrt();
+    if middle > 0.0 { 2.0 * error / middle } else { 0.0 }
 }
 
 fn of_device(

@@ -1,17 +1,20 @@
 //! From a recording and a question to an answer.
 
-use counters::{EntityId, Kind, Recording};
+use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, Error, GuestCalibration, Habit, Question,
+    ArrayCalibration, Error, GuestCalibration, Habit, Question, Verdict,
     answer::{self, Run},
-    build::{self, Assumed, Capped, Knee, Plan, Reading},
+    array::Point,
+    build::{self, Assumed, Demand, Knee, Plan, Reading},
+    demand::Place,
     observe::{Device, levels},
     question::limit_of,
     rows::mean,
-    run,
+    run::{self, Key},
+    shared::are_together,
 };
 
 /// A VM and the IOPS limit of its disks, if any.
@@ -29,6 +32,7 @@ pub struct Model<'a> {
     /// Samples of the window with load.
     window: Vec<usize>,
     levels: Vec<Vec<usize>>,
+    arrays: Vec<ArrayCalibration>,
     calibrated: Vec<DeviceCalibration>,
 }
 
@@ -39,9 +43,11 @@ pub struct Calibration {
     pub window_ms: (i64, i64),
     /// Samples of it with load.
     pub samples: usize,
-    /// How far the simulation of today is from the recording, in per cent: the mean over CMDS/s
-    /// and GAVG of devices and VMs.
+    /// How far the simulation of today is from the recording, in per cent, in the counter that is
+    /// furthest, beyond what chance does.
     pub mismatch_percent: f64,
+    /// The arrays.
+    pub arrays: Vec<ArrayCalibration>,
     /// By device.
     pub devices: Vec<DeviceCalibration>,
 }
@@ -51,8 +57,8 @@ pub struct Calibration {
 pub struct DeviceCalibration {
     /// Its name.
     pub device: String,
-    /// The array.
-    pub array: ArrayCalibration,
+    /// The place of its array among the arrays, from 0.
+    pub array: usize,
     /// Its guests, as the recording names them.
     pub guests: Vec<GuestCalibration>,
 }
@@ -60,6 +66,8 @@ pub struct DeviceCalibration {
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
+    /// How it may be taken.
+    pub verdict: Verdict,
     /// Before and after, counter by counter.
     pub simulated: Simulated,
     /// What the model was made of.
@@ -67,7 +75,7 @@ pub struct Answer {
 }
 
 impl<'a> Model<'a> {
-    /// Calibrates the devices in question.
+    /// Calibrates the devices in question, and those that share an array with them.
     ///
     /// # Errors
     /// One line when the recording does not have the device, when the window has no samples, or
@@ -78,14 +86,8 @@ impl<'a> Model<'a> {
         question: &'a Question,
     ) -> Result<Self, Error> {
         let window = samples_in(recording, question.window)?;
-        let mut devices: Vec<Device> = chosen(recording, question)?
-            .into_iter()
-            .map(|id| Device::of(recording, id))
-            .filter(|device| !device.busy(&window).is_empty())
-            .collect();
-        let rate = |device: &Device| mean(window.iter().map(|&s| device.flow.rate[s]));
-        devices.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        devices.truncate(DEVICES_MAX);
+        let asked = chosen(recording, question)?;
+        let devices = devices(recording, question, &asked, &window);
         let Some(first) = devices.first() else {
             return Err(Error::new(match &question.device {
                 Some(name) => {
@@ -100,15 +102,25 @@ impl<'a> Model<'a> {
         busy.dedup();
         let levels = levels(&devices, &busy);
         let interval_s = interval_s(recording);
-        let calibrated =
-            devices.iter().map(|device| calibrate(device, &busy, &levels, interval_s)).collect();
-        Ok(Self { recording, facts, question, devices, window: busy, levels, calibrated })
+        let groups = groups(&devices, &busy, &question.arrays);
+        let calibrated: Vec<DeviceCalibration> = devices
+            .iter()
+            .enumerate()
+            .map(|(index, device)| DeviceCalibration {
+                device: device.name.clone(),
+                array: groups.iter().position(|group| group.contains(&index)).unwrap_or(0),
+                guests: guests(device, &busy, &levels, interval_s),
+            })
+            .collect();
+        let arrays =
+            groups.iter().map(|group| array(group, &devices, &calibrated, &busy)).collect();
+        Ok(Self { recording, facts, question, devices, window: busy, levels, arrays, calibrated })
     }
 
     /// The host as it is, as the text of a scenario.
     #[must_use]
     pub fn scenario(&self) -> String {
-        self.plan(&[]).scenario(self.best())
+        self.plan(&[]).scenario(BEST, &[])
     }
 
     /// Simulates today and the change, at every reading of the recording that fits it.
@@ -120,25 +132,78 @@ impl<'a> Model<'a> {
         let (settings, limits) = self.settings(&names)?;
         let keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let (plan, changed) = (self.plan(&[]), self.plan(&limits));
-        run::parse(&plan.scenario(self.best()), &settings)?;
-        let readings = self.readings(settings.iter().any(|line| is_of_guest(line)));
-        let today = readings.iter().map(|reading| (plan.scenario(*reading), &[][..]));
-        let after = readings.iter().map(|r| (changed.scenario(*r), settings.as_slice()));
-        let jobs: Vec<_> = today.chain(after).collect();
-        let mut figures = run::run_all(&jobs, &keys);
-        let after = figures.split_off(readings.len());
-        let runs: Result<Vec<Run>, Error> = figures
-            .into_iter()
-            .zip(after)
-            .zip(&readings)
-            .map(|((today, after), reading)| {
-                // What a guest is behind grows with time: its today never settles.
-                let judged = reading.capped != Capped::Behind;
-                Ok(Run { today: today?, after: after?, judged })
-            })
-            .collect();
-        let (simulated, mismatch) = answer::answer(&keys, &runs?, &self.calibrated, self.doubts());
-        Ok(Answer { simulated, calibration: self.calibration(100.0 * mismatch) })
+        if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
+            return Ok(self.no_model(device));
+        }
+        run::parse(&plan.scenario(BEST, &[]), &settings)?;
+        let guests_change = settings.iter().any(|line| is_of_guest(line));
+        let readings = self.readings(guests_change);
+        let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[String]| {
+            let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
+            let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
+            run::run_all(&jobs, &keys).into_iter().collect::<Result<Vec<_>, Error>>()
+        };
+        // Each reading answers today as it was recorded before it is asked for tomorrow.
+        let unscaled = vec![vec![1.0; self.arrays.len()]; readings.len()];
+        let scales: Vec<Vec<f64>> =
+            run(&plan, &unscaled, &[])?.iter().map(|today| self.scales(&keys, today)).collect();
+        let today = run(&plan, &scales, &[])?;
+        let after = run(&changed, &scales, &settings)?;
+        let runs: Vec<Run> =
+            today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
+        let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
+        let is_of_depth = !guests_change && limits.is_empty();
+        let (simulated, verdict, miss) =
+            answer::answer(&keys, &runs, calibration, is_of_depth, self.doubts());
+        Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
+    }
+
+    /// By what the latency of each array has to be multiplied for its DAVG to be as recorded.
+    fn scales(&self, keys: &[Key], today: &[f64]) -> Vec<f64> {
+        const MOST: f64 = 3.0;
+        let of = |array: usize| {
+            let mut time = [0.0, 0.0];
+            for (device, calibrated) in self.devices.iter().zip(&self.calibrated) {
+                let is_free = calibrated.guests.iter().all(|g| g.throttled_at_iops.is_none());
+                if calibrated.array != array || !is_free {
+                    continue;
+                }
+                let davg =
+                    if device.is_nfs { Counter::GuestLatency } else { Counter::DriverLatency };
+                let figures = keys.iter().zip(today);
+                for (key, figure) in figures.filter(|(key, _)| key.is_of(device, davg)) {
+                    let rate = device.flow.mean_rate(&self.window);
+                    time[0] += rate * key.captured.unwrap_or(0.0);
+                    time[1] += rate * figure;
+                }
+            }
+            match time {
+                [captured, simulated] if captured > 0.0 && simulated > 0.0 => {
+                    (captured / simulated).clamp(1.0 / MOST, MOST)
+                }
+                _ => 1.0,
+            }
+        };
+        (0..self.arrays.len()).map(of).collect()
+    }
+
+    /// The answer where something moves a queue that is not modelled.
+    fn no_model(&self, device: &Device) -> Answer {
+        let sentence = format!(
+            "Something moves DQLEN of {} (adaptive throttling or Storage I/O Control), and no model \
+             here follows it, so there is no prediction.",
+            device.name
+        );
+        let (identified, rows) = (false, Vec::new());
+        Answer {
+            verdict: Verdict::NoModel,
+            simulated: Simulated { sentence, identified, doubts: self.doubts(), rows },
+            calibration: self.calibration(100.0),
+        }
+    }
+
+    fn is_restless(&self, device: &Device) -> bool {
+        !device.is_nfs && self.plan(&[]).queue(device).assumed == Assumed::Restless
     }
 
     fn calibration(&self, mismatch_percent: f64) -> Calibration {
@@ -146,6 +211,7 @@ impl<'a> Model<'a> {
             window_ms: self.question.window,
             samples: self.window.len(),
             mismatch_percent,
+            arrays: self.arrays.clone(),
             devices: self.calibrated.clone(),
         }
     }
@@ -156,6 +222,7 @@ impl<'a> Model<'a> {
             facts: self.facts,
             devices: &self.devices,
             calibrated: &self.calibrated,
+            arrays: &self.arrays,
             levels: &self.levels,
             settings: &self.question.settings,
             limits,
@@ -163,33 +230,27 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What fits best; a guest of unknown habit is taken to keep its commands outstanding, as
-    /// most that queue do.
-    fn best(&self) -> Reading {
-        Reading { knee: Knee::Best, unknown: Habit::Closed, capped: Capped::Content }
-    }
-
-    /// The best reading first, then all combinations of what the recording leaves open.
+    /// The likeliest reading first, then all combinations of what the recording leaves open.
     fn readings(&self, guests_change: bool) -> Vec<Reading> {
-        let any = |is: fn(&GuestCalibration) -> bool| {
-            self.calibrated.iter().flat_map(|device| &device.guests).any(is)
-        };
-        let mut habits = vec![Habit::Closed];
-        if any(|guest| guest.habit == Habit::Unknown) {
-            habits.push(Habit::Open);
+        let guests = || self.calibrated.iter().flat_map(|device| &device.guests);
+        let unknown = guests().filter(|guest| guest.habit != Habit::Open).count();
+        let mut demands = vec![Demand::Waits];
+        if unknown > 0 {
+            demands.push(Demand::Rates);
         }
-        let mut wants = vec![Capped::Content];
-        if any(|guest| guest.may_be_behind) {
-            wants.push(Capped::Behind);
+        if unknown > 0 && guests().count() > 1 {
+            demands.extend([Demand::OneWaits, Demand::OneRates]);
         }
-        if guests_change && any(|guest| guest.capped_at.is_some()) {
-            wants.push(Capped::Hungry);
+        let bursty = |device: &Device| self.window.iter().filter(|&&s| device.is_bursty(s)).count();
+        if self.devices.iter().any(|device| bursty(device) * 2 > self.window.len()) {
+            demands.push(Demand::Bursts);
         }
-        let mut readings = vec![self.best()];
+        if guests_change && guests().any(|guest| guest.capped_at.is_some()) {
+            demands.push(Demand::Hungry);
+        }
+        let mut readings = vec![BEST];
         for knee in [Knee::Least, Knee::Most] {
-            for &unknown in &habits {
-                readings.extend(wants.iter().map(|&capped| Reading { knee, unknown, capped }));
-            }
+            readings.extend(demands.iter().map(|&demand| Reading { knee, demand }));
         }
         readings
     }
@@ -217,15 +278,11 @@ impl<'a> Model<'a> {
         let doubt = |device: &Device| match plan.queue(device).assumed {
             Assumed::Nothing => None,
             Assumed::Dsnro => Some(format!(
-                "DQLEN of {} never left 32, the default of DSNRO, so the depth above it is a \
-                 guess; `esxcli storage core device list -d {}` says it (--esxcli FILE).",
+                "DQLEN of {} stood still while VMs competed: it is taken for DSNRO, and the depth \
+                 above it is a guess; `esxcli storage core device list -d {}` says it (--esxcli FILE).",
                 device.name, device.name
             )),
-            Assumed::Restless => Some(format!(
-                "Something moves DQLEN of {} (adaptive throttling or Storage I/O Control); the \
-                 model keeps it at its mean.",
-                device.name
-            )),
+            Assumed::Restless => None,
         };
         self.devices.iter().filter(|device| !device.is_nfs).filter_map(doubt).collect()
     }
@@ -235,30 +292,166 @@ fn is_of_guest(line: &str) -> bool {
     line.contains("cmd_per_lun") || line.contains("MaxQueueDepth") || line.contains("RingPages")
 }
 
-fn calibrate(
+/// What is likeliest: guests that wait for their answers, as most that queue do.
+const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits };
+
+/// The devices in question, the busiest first, and then those that share an array with them.
+fn devices(
+    recording: &Recording,
+    question: &Question,
+    asked: &[EntityId],
+    window: &[usize],
+) -> Vec<Device> {
+    let name = |id: EntityId| recording.entity(id).name.as_str();
+    let is_near = |id: &EntityId| {
+        asked.iter().any(|own| are_together(&question.arrays, name(*own), name(*id)))
+    };
+    let all = recording.of_kind(Kind::Device).map(|(id, _)| id);
+    let others: Vec<EntityId> = all.filter(|id| !asked.contains(id)).filter(is_near).collect();
+    let rate = |device: &Device| mean(window.iter().map(|&s| device.flow.rate[s]));
+    let busiest_first = |ids: &[EntityId]| {
+        let devices = ids.iter().map(|&id| Device::of(recording, id));
+        let mut devices: Vec<Device> =
+            devices.filter(|device| !device.busy(window).is_empty()).collect();
+        devices.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        devices
+    };
+    let mut devices = busiest_first(asked);
+    if !devices.is_empty() {
+        devices.extend(busiest_first(&others));
+    }
+    devices.truncate(DEVICES_MAX);
+    devices
+}
+
+/// Devices that share an array, by their places: of one name, and about as quick.
+fn groups(devices: &[Device], window: &[usize], said: &[Vec<String>]) -> Vec<Vec<usize>> {
+    /// By how much the latencies of one array's devices differ at most, as a factor, unless it is
+    /// said that they share it: beyond that they are of different tiers or held to rates.
+    const ALIKE: f64 = 1.5;
+    let davg = |index: usize| devices[index].flow.per_command(window, &devices[index].flow.davg);
+    let is_said = |a: &str, b: &str| {
+        said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
+    };
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (index, device) in devices.iter().enumerate() {
+        let shares = |group: &&mut Vec<usize>| {
+            let first = &devices[group[0]].name;
+            let (low, high) = (davg(group[0]).min(davg(index)), davg(group[0]).max(davg(index)));
+            let is_alike = high <= ALIKE * low || is_said(first, &device.name);
+            is_alike && are_together(said, first, &device.name)
+        };
+        match groups.iter_mut().find(shares) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
+}
+
+fn guests(
     device: &Device,
     window: &[usize],
     levels: &[Vec<usize>],
     interval_s: f64,
-) -> DeviceCalibration {
-    let everything: Vec<usize> = (0..device.flow.rate.len()).collect();
+) -> Vec<GuestCalibration> {
     let own = device.busy(window);
-    let is_full = device.is_full(&own);
-    let guests: Vec<GuestCalibration> = device
-        .tenants
+    let regimes = device.regimes(&own);
+    let of = |tenant| {
+        let place = Place {
+            is_full: device.is_full(&own),
+            others_wait_ms: device.of_others(tenant, &own, |flow| &flow.qavg),
+            others_davg_ms: device.of_others(tenant, &own, |flow| &flow.davg),
+            interval_s,
+        };
+        GuestCalibration::of(tenant, window, levels, &regimes, place)
+    };
+    device.tenants.iter().map(of).collect()
+}
+
+/// How far the share of reads may be from the window's for an interval to tell of its array.
+const READS_APART: f64 = 0.15;
+/// How far the size of commands may be, as a factor.
+const SIZES_APART: f64 = 1.3;
+
+/// The array behind a group of devices, from every interval of the recording
+/// with load of like commands.
+fn array(
+    group: &[usize],
+    devices: &[Device],
+    calibrated: &[DeviceCalibration],
+    window: &[usize],
+) -> ArrayCalibration {
+    let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
+    let point = |sample: usize| {
+        let (mut outstanding, mut rate, mut time) = (0.0, 0.0, 0.0);
+        for (device, calibrated) in &own {
+            let held =
+                |guest: &GuestCalibration| guest.held_at_iops.or(guest.throttled_at_iops).is_some();
+            let is_held = calibrated.guests.iter().any(held);
+            let mean = device.flow.in_flight(sample);
+            outstanding += if is_held { mean } else { device.concurrency(sample) };
+            let (commands, ms) = free(device, calibrated, sample);
+            rate += commands;
+            time += commands * ms;
+        }
+        (rate > 0.0).then(|| Point { outstanding, ms: time / rate, rate })
+    };
+    let is_busy = |s: &usize| own.iter().any(|(device, _)| !device.busy(&[*s]).is_empty());
+    // Reads and writes, small and large commands are not answered alike.
+    let mix = |s: &[usize]| {
+        let rate: f64 = own.iter().map(|(device, _)| device.flow.mean_rate(s)).sum();
+        let of = |value: &dyn Fn(&Device) -> f64| {
+            own.iter().map(|(d, _)| d.flow.mean_rate(s) * value(d)).sum::<f64>() / rate.max(1e-9)
+        };
+        (of(&|device| device.flow.read_share(s)), of(&|device| device.flow.size_kib(s)))
+    };
+    let (reads, size_kib) = mix(window);
+    let is_like = |s: &usize| {
+        let (own_reads, own_size_kib) = mix(&[*s]);
+        (own_reads - reads).abs() <= READS_APART
+            && own_size_kib.max(size_kib) <= SIZES_APART * own_size_kib.min(size_kib)
+    };
+    let busy: Vec<usize> = (0..devices[group[0]].flow.rate.len()).filter(is_busy).collect();
+    let like: Vec<usize> = busy.iter().copied().filter(is_like).collect();
+    let samples = if like.is_empty() { busy } else { like };
+    let points = samples.into_iter().filter_map(point).filter(|point| point.ms > 0.0);
+    let points = settled(points.collect());
+    let names = own.iter().map(|(device, _)| device.name.clone()).collect();
+    ArrayCalibration::of(names, &points)
+}
+
+/// Without the intervals in which the load changed: their means are of two loads, and no array
+/// answers like that. In time's order.
+fn settled(points: Vec<Point>) -> Vec<Point> {
+    /// By how much an interval may differ from one beside it, as a factor.
+    const LIKE: f64 = 1.3;
+    let is_like = |a: &Point, b: &Point| {
+        a.outstanding.max(b.outstanding) <= LIKE * a.outstanding.min(b.outstanding)
+    };
+    let beside = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| points.get(before));
+        before.into_iter().chain(points.get(index + 1))
+    };
+    let kept: Vec<Point> = points
         .iter()
-        .map(|tenant| {
-            let device = (is_full, device.others_wait(tenant, &own));
-            GuestCalibration::of(tenant, window, levels, interval_s, device)
-        })
+        .enumerate()
+        .filter(|(index, point)| beside(*index).any(|other| is_like(point, other)))
+        .map(|(_, point)| *point)
         .collect();
-    let closed: f64 =
-        guests.iter().filter(|g| g.habit == Habit::Closed).map(|g| g.outstanding).sum();
-    let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
-    let busy = device.busy(&everything);
-    let habit = (2.0 * closed >= all, interval_s);
-    let array = ArrayCalibration::of(&device.flow, &busy, &own, habit);
-    DeviceCalibration { device: device.name.clone(), array, guests }
+    if 2 * kept.len() >= points.len() && !kept.is_empty() { kept } else { points }
+}
+
+/// Rate and DAVG of the commands that the array does not hold to a rate.
+fn free(device: &Device, calibrated: &DeviceCalibration, sample: usize) -> (f64, f64) {
+    let mut sums = (device.flow.rate[sample], device.flow.in_flight(sample));
+    for (tenant, guest) in device.tenants.iter().zip(&calibrated.guests) {
+        if let (Some(_), Some(world)) = (guest.throttled_at_iops, &tenant.world) {
+            sums.0 -= world.rate[sample];
+            sums.1 -= world.in_flight(sample);
+        }
+    }
+    if sums.0 > 1e-6 { (sums.0, 1000.0 * sums.1.max(0.0) / sums.0) } else { (0.0, 0.0) }
 }
 
 /// The samples whose interval ends in the window.

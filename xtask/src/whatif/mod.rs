@@ -1,14 +1,16 @@
 //! The validation of what-if (`cargo xtask whatif`): answers held against the truth.
 //!
 //! A case is simulated, its counters are written as a capture of esxtop and read back, and that
-//! alone is asked what a change would do. Then the case itself is simulated with the change. The
-//! code is written against the seeds for development; the figures that are reported come from
-//! seeds that are held out.
+//! alone is asked what a change would do. Then the case itself is simulated with the change. What
+//! answers there are arrays that the calibration does not have (servers, spindles, caches, links,
+//! bends), and guests that it does not have either (threads that come and go, bursts, pauses,
+//! several loads at once). The code is written against the seeds for development; the figures
+//! that are reported come from seeds that are held out.
 
 mod case;
 mod score;
 
-use counters::{Counter, Kind, Recording};
+use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Thresholds, diagnose};
 use whatif::{Answer, Model, Question};
 
@@ -19,7 +21,7 @@ use score::{Judged, Outcome, Score};
 /// The first seed of those that the code is written against.
 const DEVELOPMENT: u64 = 1;
 /// The first seed of those that it is not.
-const HELD_OUT: u64 = 3_000_001;
+const HELD_OUT: u64 = 7_000_001;
 /// Seeds of each template unless told.
 const EACH: u64 = 20;
 /// Commands that a run simulates.
@@ -46,22 +48,26 @@ pub(crate) fn whatif(arguments: &[String]) -> Result<String, String> {
     let score = score(&Case::all(first..first.saturating_add(each)));
     let held = 100.0 * score.held();
     let lines = score.lines.join("\n");
-    Ok(format!("{}\nIOPS and GAVG of devices in range: {held:.1} %\n{lines}", score.table()))
+    Ok(format!("{}\nFigures in range: {held:.1} %\n{lines}", score.table()))
 }
 
 /// One case in full.
 fn show(case: &Case) -> String {
-    let asked = ask(case);
-    let answer = serde_json::to_string_pretty(&asked.answer).unwrap_or_default();
-    let outcome = judge(case, &asked);
-    format!("{}\n{}\n{answer}\n{outcome:#?}", case.text(), asked.model)
+    let (text, change) = (case.text(), case.change());
+    match ask(case) {
+        Err(refusal) => format!("{text}\n{change}: {refusal}"),
+        Ok(asked) => {
+            let answer = serde_json::to_string_pretty(&asked.answer).unwrap_or_default();
+            format!("{text}\n{}\n{answer}\n{:#?}", asked.model, judge(case, &asked))
+        }
+    }
 }
 
 fn score(cases: &[Case]) -> Score {
     let mut score = Score::default();
-    let outcomes = on_every_processor(cases, |case| judge(case, &ask(case)));
+    let outcomes = on_every_processor(cases, |case| ask(case).map(|asked| judge(case, &asked)));
     for (case, outcome) in cases.iter().zip(outcomes) {
-        score.count(case.kind(), &case.to_string(), outcome);
+        score.count([case.kind(), case.array()], &case.to_string(), outcome);
     }
     score.lines.sort();
     score
@@ -75,57 +81,68 @@ struct Asked {
 }
 
 /// Asks the capture of a case what its change would do, over the window of the worst finding.
-fn ask(case: &Case) -> Asked {
+fn ask(case: &Case) -> Result<Asked, whatif::Error> {
     let recording = through_esxtop(&sim::run(&case.scenario(), 1, &()).recordings[0]);
     let facts = Facts::default();
     let verdict = diagnose(&recording, &Thresholds::default(), &facts);
     let worst = verdict.findings.first().map_or(verdict.window, |finding| finding.window);
-    let window = (worst.from_ms, worst.to_ms);
-    let device = recording.of_kind(Kind::Device).next().map(|(_, device)| device.name.clone());
-    let question = Question { settings: vec![case.change()], window, device, commands: COMMANDS };
-    let model = Model::calibrate(&recording, &facts, &question);
-    let model = model.unwrap_or_else(|error| panic!("{case}: {error}"));
-    let answer =
-        model.answer().unwrap_or_else(|error| panic!("{case}: {error}\n{}", model.scenario()));
-    Asked { window, model: model.scenario(), answer }
+    let window = if case.is_tried() {
+        (i64::MIN, recording.times_ms[recording.len() / 2 - 2])
+    } else {
+        (worst.from_ms, worst.to_ms)
+    };
+    let question = Question {
+        settings: vec![case.change()],
+        window,
+        device: None,
+        arrays: Vec::new(),
+        commands: COMMANDS,
+    };
+    let model = Model::calibrate(&recording, &facts, &question)?;
+    Ok(Asked { window, model: model.scenario(), answer: model.answer()? })
 }
 
 /// Holds an answer against the case with its change.
 fn judge(case: &Case, asked: &Asked) -> Outcome {
     let truth = &sim::run(&case.changed(), 1, &()).recordings[0];
     let rows = &asked.answer.simulated.rows;
-    let judged = |object: &str, counter: &str, truth: f64| {
-        let row = rows.iter().find(|row| row.object == object && row.counter == counter)?;
+    let judged = |index: usize| {
+        let row = &rows[index];
+        let (counter, kind) = match row.counter {
+            "CMDS/s" => (Counter::Commands, "IOPS"),
+            "GAVG/cmd" => (Counter::GuestLatency, "GAVG"),
+            _ => return None,
+        };
+        let device = truth.find(Kind::Device, &row.object);
+        let id = device.or_else(|| truth.find(Kind::Vm, &row.object)).expect("the same host");
+        if device.is_none() && counter == Counter::GuestLatency {
+            return None;
+        }
+        let (truth, error) = figure(truth, id, counter, asked.window);
         let captured = row.captured.unwrap_or(0.0);
-        Some(Judged { captured, today: row.today, low: row.low, high: row.high, truth })
+        let (today, low, high) = (row.today, row.low, row.high);
+        let is_device = device.is_some();
+        Some(Judged { kind, is_device, captured, today, low, high, truth, error })
     };
-    let object = &rows[0].object;
-    let [rate, ms] = figures(truth, Kind::Device, object, asked.window);
-    let device = [judged(object, "CMDS/s", rate), judged(object, "GAVG/cmd", ms)];
-    let vms = truth.of_kind(Kind::Vm).flat_map(|(_, vm)| {
-        let [rate, _] = figures(truth, Kind::Vm, &vm.name, asked.window);
-        judged(&vm.name, "CMDS/s", rate)
-    });
-    Outcome {
-        identified: asked.answer.simulated.identified,
-        device: device.map(|judged| judged.expect("a device has rate and latency")),
-        vms: vms.collect(),
-    }
+    Outcome { verdict: asked.answer.verdict, judged: (0..rows.len()).filter_map(judged).collect() }
 }
 
-/// CMDS/s and GAVG of an object over a window.
-fn figures(recording: &Recording, kind: Kind, name: &str, window: (i64, i64)) -> [f64; 2] {
-    let id = recording.find(kind, name).expect("the same host");
+/// A rate or a latency of an object over a window, and two standard errors of it: how it differs
+/// from sample to sample.
+fn figure(recording: &Recording, id: EntityId, counter: Counter, window: (i64, i64)) -> (f64, f64) {
     let samples = recording.times_ms.iter().enumerate();
     let samples = samples.filter(|(_, at)| window.0 < **at && **at <= window.1);
-    let (mut commands, mut time, mut count) = (0.0, 0.0, 0.0);
-    for (sample, _) in samples {
-        let rate = recording.value(id, Counter::Commands, sample).unwrap_or(0.0);
-        commands += rate;
-        time += rate * recording.value(id, Counter::GuestLatency, sample).unwrap_or(0.0);
-        count += 1.0;
-    }
-    [commands / f64::max(count, 1.0), time / f64::max(commands, 1e-9)]
+    let value = |counter, sample| recording.value(id, counter, sample).unwrap_or(0.0);
+    let rates_and_values: Vec<(f64, f64)> =
+        samples.map(|(s, _)| (value(Counter::Commands, s), value(counter, s))).collect();
+    let count = rates_and_values.len().max(1) as f64;
+    let commands: f64 = rates_and_values.iter().map(|(rate, _)| rate).sum();
+    let time: f64 = rates_and_values.iter().map(|(rate, value)| rate * value).sum();
+    let mean =
+        if counter == Counter::Commands { commands / count } else { time / commands.max(1e-9) };
+    let steps = rates_and_values.windows(2).map(|pair| (pair[1].1 - pair[0].1).powi(2) / 2.0);
+    let variance = steps.sum::<f64>() / (count - 1.0).max(1.0);
+    (mean, 2.0 * (variance / count).sqrt())
 }
 
 #[cfg(test)]
@@ -135,7 +152,7 @@ mod tests {
     #[test]
     fn the_truth_lies_in_the_range_on_held_out_seeds() {
         let score = score(&Case::all(HELD_OUT..HELD_OUT + 2));
-        assert!(score.held() >= 0.9, "{}\n{}", score.table(), score.lines.join("\n"));
+        assert!(score.held() >= 0.95, "{}\n{}", score.table(), score.lines.join("\n"));
     }
 
     #[test]

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-/// Slack on both ends of a range.
-const SLACK: f64 = 0.1;
+use whatif::{Error, Verdict};
+
 /// Width of a range, as a part of its middle, that counts as narrow.
 const NARROW: f64 = 0.25;
 
 /// One counter of one case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judged {
+    /// Which.
+    pub(crate) kind: &'static str,
+    /// Whether it is of a device, not of a VM.
+    pub(crate) is_device: bool,
     /// Before the change, as the recording has it.
     pub(crate) captured: f64,
     /// As today is simulated.
@@ -18,104 +22,123 @@ pub(crate) struct Judged {
     pub(crate) high: f64,
     /// After the change, as it is.
     pub(crate) truth: f64,
+    /// Two standard errors of that.
+    pub(crate) error: f64,
 }
 
 impl Judged {
-    pub(crate) fn holds(&self) -> bool {
-        self.low * (1.0 - SLACK) <= self.truth && self.truth <= self.high * (1.0 + SLACK)
+    fn holds(&self) -> bool {
+        self.low - self.error <= self.truth && self.truth <= self.high + self.error
     }
 
     fn width(&self) -> f64 {
-        let middle = (self.low + self.high) / 2.0;
+        let middle = f64::midpoint(self.low, self.high);
         if middle > 0.0 { (self.high - self.low) / middle } else { 0.0 }
-    }
-
-    /// How far the middle of the range is from the truth.
-    fn error(&self) -> f64 {
-        ((self.low + self.high) / 2.0 / self.truth.max(1e-9) - 1.0).abs()
-    }
-
-    /// How far today's simulation is from the recording.
-    fn mismatch(&self) -> f64 {
-        (self.today / self.captured.max(1e-9) - 1.0).abs()
     }
 }
 
-/// What became of one case: the device's IOPS and GAVG, then those of its VMs.
+/// What became of one case. The device in question comes first, with its rate and its latency.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    pub(crate) identified: bool,
-    pub(crate) device: [Judged; 2],
-    pub(crate) vms: Vec<Judged>,
+    pub(crate) verdict: Verdict,
+    pub(crate) judged: Vec<Judged>,
+}
+
+impl Outcome {
+    fn is_identified(&self) -> bool {
+        matches!(self.verdict, Verdict::GainsNothing | Verdict::Identified)
+            && self.judged.first().is_some_and(|rate| rate.width() <= NARROW)
+    }
 }
 
 /// What became of all cases of one kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Score {
-    kinds: BTreeMap<&'static str, Vec<Outcome>>,
+    kinds: BTreeMap<[&'static str; 2], Vec<Outcome>>,
     /// A line for each range that misses the truth.
     pub(crate) lines: Vec<String>,
 }
 
 impl Score {
-    pub(crate) fn count(&mut self, kind: &'static str, name: &str, outcome: Outcome) {
-        for (judged, what) in outcome.device.iter().zip(["IOPS", "GAVG"]) {
-            if !judged.holds() {
-                self.lines.push(format!(
-                    "{name}: {what} {:.2} (today {:.2}), range {:.2} to {:.2}, truth {:.2}",
-                    judged.captured, judged.today, judged.low, judged.high, judged.truth
-                ));
-            }
-        }
-        for judged in outcome.vms.iter().filter(|judged| !judged.holds()) {
-            self.lines.push(format!("{name}: a VM, {judged:?}"));
+    /// A refusal is no model.
+    pub(crate) fn count(
+        &mut self,
+        kind: [&'static str; 2],
+        name: &str,
+        outcome: Result<Outcome, Error>,
+    ) {
+        let outcome = outcome.unwrap_or_else(|refusal| {
+            self.lines.push(format!("{name} ({}): {refusal}", kind[1]));
+            Outcome { verdict: Verdict::NoModel, judged: Vec::new() }
+        });
+        for judged in outcome.judged.iter().filter(|judged| !judged.holds()) {
+            self.lines.push(format!(
+                "{name} ({}), {:?}: {} of a {} {:.2} (today {:.2}), range {:.2} to {:.2}, truth \
+                 {:.2} (error {:.2})",
+                kind[1],
+                outcome.verdict,
+                judged.kind,
+                if judged.is_device { "device" } else { "VM" },
+                judged.captured,
+                judged.today,
+                judged.low,
+                judged.high,
+                judged.truth,
+                judged.error
+            ));
         }
         self.kinds.entry(kind).or_default().push(outcome);
     }
 
-    /// The share of device figures whose range holds the truth.
+    /// The share of figures whose range holds the truth.
     pub(crate) fn held(&self) -> f64 {
-        share(self.kinds.values().flatten().flat_map(|o| &o.device).map(Judged::holds))
+        share(self.kinds.values().flatten().flat_map(|o| &o.judged).map(Judged::holds))
     }
 
     /// As Markdown.
     pub(crate) fn table(&self) -> String {
         let mut table = String::from(
-            "| change and load | cases | IOPS in range | GAVG in range | VMs in range | identified \
-             | of them narrow | width IOPS | error IOPS | error GAVG | today off |\n\
-             |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+            "| load, array | cases | IOPS in range | GAVG in range | VMs in range | identified, \
+             narrow | of them in range | GAVG narrow too | bounded | cannot tell | no model | width IOPS |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         );
-        for (kind, outcomes) in &self.kinds {
-            table += &row(&format!("`{kind}`"), &outcomes.iter().collect::<Vec<_>>());
+        for place in 0..2 {
+            let mut names: Vec<&str> = self.kinds.keys().map(|kind| kind[place]).collect();
+            names.sort_unstable();
+            names.dedup();
+            for name in names {
+                let own = self.kinds.iter().filter(|(kind, _)| kind[place] == name);
+                table += &row(&format!("`{name}`"), &own.flat_map(|(_, o)| o).collect::<Vec<_>>());
+            }
         }
-        let all: Vec<_> = self.kinds.values().flatten().collect();
-        let identified: Vec<_> = all.iter().copied().filter(|o| o.identified).collect();
-        table += &row("identified", &identified);
-        table + &row("all", &all)
+        table + &row("all", &self.kinds.values().flatten().collect::<Vec<_>>())
     }
 }
 
 fn row(name: &str, outcomes: &[&Outcome]) -> String {
-    let held = |index: usize| percent(share(outcomes.iter().map(|o| o.device[index].holds())));
-    let median = |value: &dyn Fn(&Outcome) -> f64| {
-        let mut values: Vec<f64> = outcomes.iter().map(|o| value(o)).collect();
-        values.sort_by(f64::total_cmp);
-        percent(values.get(values.len() / 2).copied().unwrap_or(0.0))
+    let held = |outcomes: &[&Outcome], is_meant: &dyn Fn(&Judged) -> bool| {
+        let judged = outcomes.iter().flat_map(|outcome| &outcome.judged);
+        percent(share(judged.filter(|judged| is_meant(judged)).map(Judged::holds)))
     };
-    let identified = outcomes.iter().filter(|outcome| outcome.identified);
-    let narrow = identified.map(|o| o.device.iter().all(|judged| judged.width() <= NARROW));
+    let of = |verdict| percent(share(outcomes.iter().map(|outcome| outcome.verdict == verdict)));
+    let identified: Vec<&Outcome> =
+        outcomes.iter().copied().filter(|outcome| outcome.is_identified()).collect();
+    let mut widths: Vec<f64> =
+        outcomes.iter().filter_map(|o| o.judged.first()).map(Judged::width).collect();
+    widths.sort_by(f64::total_cmp);
     format!(
-        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         outcomes.len(),
-        held(0),
-        held(1),
-        percent(share(outcomes.iter().flat_map(|o| &o.vms).map(Judged::holds))),
-        percent(share(outcomes.iter().map(|outcome| outcome.identified))),
-        percent(share(narrow)),
-        median(&|outcome| outcome.device[0].width()),
-        median(&|outcome| outcome.device[0].error()),
-        median(&|outcome| outcome.device[1].error()),
-        median(&|o| o.device.iter().map(Judged::mismatch).fold(0.0, f64::max)),
+        held(outcomes, &|judged| judged.is_device && judged.kind == "IOPS"),
+        held(outcomes, &|judged| judged.is_device && judged.kind == "GAVG"),
+        held(outcomes, &|judged| !judged.is_device),
+        percent(share(outcomes.iter().map(|outcome| outcome.is_identified()))),
+        held(&identified, &|_| true),
+        percent(share(identified.iter().map(|o| o.judged[1].width() <= NARROW))),
+        of(Verdict::Bounded),
+        of(Verdict::CannotTell),
+        of(Verdict::NoModel),
+        percent(widths.get(widths.len() / 2).copied().unwrap_or(0.0)),
     )
 }
 

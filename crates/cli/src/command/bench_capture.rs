@@ -4,8 +4,7 @@
 //! is busy for a while is busy for all of them.
 
 use std::{
-    fs::File,
-    io::{BufWriter, IsTerminal, Write},
+    io::{IsTerminal, Write},
     num::NonZeroUsize,
     ops::Range,
     path::{Path, PathBuf},
@@ -22,6 +21,7 @@ use serde_json::json;
 
 use crate::{
     Result,
+    output::{Outputs, Pending},
     process::{self, Memory},
     table::Table,
     text::whole,
@@ -168,18 +168,13 @@ impl BenchCapture {
     }
 }
 
-/// Writes a file under another name first, so that one that is there is whole.
-fn create(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+/// Writes a file that is not there yet.
+fn create(path: &Path, write: impl FnOnce(&mut Pending) -> Result<()>) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
     anstream::eprintln!("generating {}", path.display());
-    let part = path.with_extension("part");
-    let failed = |error: std::io::Error| format!("{}: {error}", part.display());
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(&part).map_err(failed)?);
-    write(&mut file)?;
-    file.flush().map_err(failed)?;
-    std::fs::rename(&part, path).map_err(failed)?;
+    Outputs::beside::<&Path>([]).claim(path)?.write(write)?;
     if std::io::stderr().is_terminal() {
         anstream::eprint!("\r\x1b[K");
     }

@@ -3,8 +3,7 @@
 mod copies;
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::PathBuf,
     process::ExitCode,
 };
@@ -17,6 +16,7 @@ use crate::{
     Result,
     captures::{self, text_of},
     contents,
+    output::{Outputs, Pending},
 };
 
 /// Look into captures of esxtop, cut, join, anonymize and convert them
@@ -212,10 +212,11 @@ impl Convert {
 
     fn write(
         &self,
-        write: impl FnOnce(&[counters::Recording], &mut BufWriter<File>) -> io::Result<()>,
+        write: impl FnOnce(&[counters::Recording], &mut Pending) -> io::Result<()>,
     ) -> Result<()> {
+        let output = Outputs::beside(&self.files.files).claim(&self.output)?;
         let recordings = self.files.read()?.recordings;
-        captures::create(&self.output, |file| write(&recordings, file))
+        output.write(|file| Ok(write(&recordings, file)?))
     }
 }
 

@@ -6,14 +6,17 @@ use clap::Args;
 use diagnose::{Profile, Thresholds};
 
 use crate::{
-    Result, captures,
+    Result,
     diagnosis::{Diagnosis, Side},
-    facts, html, whatif,
+    facts, html,
+    output::Outputs,
+    whatif,
 };
 
 /// Find the queue that hurts in a capture of esxtop, with evidence and commands
 ///
-/// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad. With
+/// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad, 3 when
+/// nothing was found and the capture lacks what it takes to say that nothing is wrong. With
 /// `--compare` the captures behind it decide.
 #[derive(Args)]
 pub(crate) struct Diagnose {
@@ -31,10 +34,13 @@ pub(crate) struct Diagnose {
     /// Set one threshold, as `davg_ms=10` (`kavg explain thresholds` lists them)
     #[arg(long, value_name = "KEY=VALUE")]
     set_threshold: Vec<String>,
-    /// The output of `esxcli storage core device list`, `storage core adapter list` or `storage
-    /// nmp device list` on the same host; can be given several times
+    /// The output of `esxcli storage core device list`, `storage core adapter list`, `storage nmp
+    /// device list` or `storage vmfs extent list` on the same host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
+    /// Names of datastores, a line each as `naa.600508b1001c4d41,gold-03`
+    #[arg(long, value_name = "FILE")]
+    names: Vec<PathBuf>,
     /// Do not simulate the changes that are proposed
     #[arg(long)]
     no_simulate: bool,
@@ -55,8 +61,10 @@ fn profile(name: &str) -> std::result::Result<Profile, String> {
 
 impl Diagnose {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let page = self.html.as_deref().map(|page| self.outputs().claim(page)).transpose()?;
         let thresholds = self.thresholds()?;
-        let facts = facts::read(&self.esxcli)?;
+        let mut facts = facts::read(&self.esxcli)?;
+        facts::add_names(&mut facts, &self.names)?;
         let side = |files: &[PathBuf]| -> Result<Side> {
             let mut side = Side::read(files, &thresholds, &facts)?;
             if !self.no_simulate {
@@ -66,10 +74,10 @@ impl Diagnose {
         };
         let before = side(&self.files)?;
         let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
-        let diagnosis = Diagnosis::new(&before, after.as_ref())?;
-        if let Some(path) = &self.html {
+        let diagnosis = Diagnosis::new(&before, after.as_ref());
+        if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
-            captures::create(path, |file| html::write(&page, file))?;
+            output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &diagnosis)?;
@@ -79,7 +87,13 @@ impl Diagnose {
         } else {
             out.write_all(diagnosis.text().as_bytes())?;
         }
-        Ok(ExitCode::from(u8::from(diagnosis.has_findings())))
+        Ok(ExitCode::from(diagnosis.exit_code()))
+    }
+
+    fn outputs(&self) -> Outputs {
+        Outputs::beside(
+            self.files.iter().chain(&self.compare).chain(&self.esxcli).chain(&self.names),
+        )
     }
 
     fn thresholds(&self) -> Result<Thresholds> {

@@ -4,39 +4,54 @@ use std::{io::Write, process::ExitCode};
 
 use clap::Args;
 
-use crate::{Result, glossary};
+use crate::{
+    Result,
+    explain::{self, Article},
+    glossary,
+};
 
 /// Explain a counter, a setting, a driver, a threshold or a finding
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// Its name (`KAVG/cmd`, `/Disk/SchedQuantum`, `fnic`, `davg_ms`), or all of
+    /// Its name, as you would type it (`dsnro`, `-O`, `KAVG/cmd`, `Disk.SchedQuantum`, `fnic`,
+    /// `PVSCSI`, `device-depth`, `davg_ms`), or all of
     /// `counters`, `settings`, `options`, `drivers`, `thresholds`, `findings`
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", allow_hyphen_values = true)]
     name: String,
 }
 
 impl Explain {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let wanted = self.name.to_lowercase();
-        let sections = glossary::sections();
-        let whole = sections.iter().find(|section| section.name == wanted);
-        let text = match whole {
-            Some(section) => section.text(),
-            None => sections
-                .iter()
-                .flat_map(|section| section.explain(&wanted))
-                .collect::<Vec<_>>()
-                .join("\n"),
-        };
-        if text.is_empty() {
-            let names = sections.map(|section| section.name).join(", ");
-            return Err(format!(
-                "{}: nothing is known of it; `kavg explain` lists all of {names}",
-                self.name
-            )
-            .into());
-        }
+        let text = self.text()?;
         out.write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// A whole table, or everything that bears the name.
+    fn text(&self) -> Result<String> {
+        let wanted = self.name.to_lowercase();
+        let sections = glossary::sections();
+        if let Some(section) = sections.iter().find(|section| section.name == wanted) {
+            return Ok(section.text());
+        }
+        let articles = explain::articles();
+        let named = articles.iter().filter(|article| article.is_named(&self.name));
+        let thresholds = sections.iter().filter(|section| section.name == "thresholds");
+        let thresholds = thresholds.flat_map(|section| section.explain(&wanted));
+        let texts: Vec<String> = named.map(Article::text).chain(thresholds).collect();
+        if !texts.is_empty() {
+            return Ok(texts.join("\n"));
+        }
+        let near = explain::near_misses(&articles, &self.name);
+        let meant = match near.as_slice() {
+            [] => String::new(),
+            near => format!(" (did you mean {}?)", near.join(", ")),
+        };
+        let names = sections.map(|section| section.name).join(", ");
+        Err(format!(
+            "{}: nothing is known of it{meant}; `kavg explain` lists all of {names}",
+            self.name
+        )
+        .into())
     }
 }

@@ -5,7 +5,11 @@ use std::{io::Write, process::ExitCode};
 use clap::{Args, CommandFactory, ValueEnum};
 
 use super::Arguments;
-use crate::{Result, glossary};
+use crate::{
+    Result,
+    explain::{Article, causes, counters, settings},
+    glossary,
+};
 
 /// Print a page of the reference as Markdown
 #[derive(Args)]
@@ -30,9 +34,15 @@ impl Reference {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let page = match self.page {
             Page::CommandLine => command_line(),
-            Page::Counters => tables("Counters", &["counters"]),
-            Page::Knobs => tables("Knobs and drivers", &["settings", "options", "drivers"]),
-            Page::Findings => tables("Findings and thresholds", &["findings", "thresholds"]),
+            Page::Counters => tables("Counters", &["counters"]) + &in_full(&counters::articles()),
+            Page::Knobs => {
+                let tables = tables("Knobs and drivers", &["settings", "options", "drivers"]);
+                tables + &in_full(&settings::articles())
+            }
+            Page::Findings => {
+                let tables = tables("Findings and thresholds", &["findings", "thresholds"]);
+                tables + &in_full(&causes::articles())
+            }
         };
         out.write_all(page.as_bytes())?;
         Ok(ExitCode::SUCCESS)
@@ -51,6 +61,12 @@ fn tables(title: &str, names: &[&str]) -> String {
     out
 }
 
+/// What `kavg explain` says of each.
+fn in_full(articles: &[Article]) -> String {
+    let articles: String = articles.iter().map(Article::markdown).collect();
+    format!("\n## In full\n\nWhat `kavg explain NAME` says.\n{articles}")
+}
+
 /// The help of every command.
 fn command_line() -> String {
     let mut root = Arguments::command().term_width(WIDTH).disable_help_subcommand(true);
@@ -58,7 +74,7 @@ fn command_line() -> String {
     let mut out = String::from(
         "# The command line\n\nThis page is what `kavg reference` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
          all is well, 1 an\nexpectation is not met or a diagnosis has findings, 2 the input is \
-         bad.\n",
+         bad, 3 nothing was found\nin a capture that lacks what it takes to say so.\n",
     );
     describe(&mut root, &mut out);
     out

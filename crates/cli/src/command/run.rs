@@ -1,12 +1,9 @@
 //! `kavg run`: simulates a scenario and shows where the time goes.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use counters::Recording;
 use scenario::Scenario;
 
 use crate::{
@@ -84,10 +81,14 @@ impl Run {
             return self.run_both(scenario, out);
         }
         let window = self.window_of(&scenario)?;
-        let Driven { outcome, lateness } = self.drive.run(&scenario, &source, out)?;
+        let mut outputs = shipped::outputs_beside(&self.source, &source);
+        let hosts = scenario.hosts.iter().map(|host| host.config.name.as_str());
+        let csv = self.csv.as_deref().map(|path| captures::claim(path, hosts, &mut outputs));
+        let csv = csv.transpose()?;
+        let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
-        if let Some(path) = &self.csv {
-            write_samples(&report, path)?;
+        if let Some(files) = csv {
+            captures::write(&samples(&report), files)?;
         }
         if self.json {
             let mut value = json::render(&report);
@@ -172,12 +173,11 @@ impl Other {
     }
 }
 
-/// Writes the samples after the warm-up.
-fn write_samples(report: &Report, path: &Path) -> Result<()> {
+/// The samples after the warm-up, of each host.
+fn samples(report: &Report) -> Vec<Recording> {
     let run = &report.scenario.windows[0];
     let hosts = report.outcome.recordings.iter().zip(&report.outcome.windows[0]);
-    let samples: Vec<_> = hosts
+    hosts
         .map(|(recording, view)| verdict::samples(&report.scenario, run, recording, view))
-        .collect();
-    captures::write(&samples, Some(path), &mut std::io::sink())
+        .collect()
 }

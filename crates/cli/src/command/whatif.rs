@@ -5,14 +5,15 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
 use capture::parse_stamp;
 use clap::Args;
-use counters::Recording;
+use counters::{Kind, Recording};
 use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
 use serde::Serialize;
 
 use crate::{
     Result, captures, facts,
+    output::{Output, Outputs},
     table::Table,
-    text::{BAD, BOLD, DIM, clean, counted, fit, millis, styled, whole},
+    text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
 /// Columns of the screen that the report fits.
@@ -21,11 +22,13 @@ const WIDTH: usize = 78;
 /// Simulate a change on the host of a capture: before and after, with a range
 ///
 /// The arrays, the queues and the load of each guest are read out of the capture, today is
-/// simulated and held against it, then the change. Where the capture leaves something open, both
-/// ways are simulated, and the answer is the range between them.
+/// simulated and held against it counter by counter, then the change. What the capture leaves open
+/// is simulated at its bounds, and the answer is the range between them. Where today does not
+/// come out, there is no answer.
 #[derive(Args)]
 pub(crate) struct Whatif {
-    /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input
+    /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several of one
+    /// host are joined, and one from after a change that was tried tells of both sides of it
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The change, as esxcli takes it, or `VM: RequestRingPages=32,MaxQueueDepth=254` for a guest's
@@ -43,11 +46,16 @@ pub(crate) struct Whatif {
     /// Only this device or NFS volume [default: those that the change acts on]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+    /// Devices that share an array, as NAME,NAME; a device alone shares with nobody; can be given
+    /// several times [default: NAA names with the same vendor and serial number]
+    #[arg(long, value_name = "NAMES", value_delimiter = ' ')]
+    array: Vec<String>,
     /// The output of `esxcli storage core device list` or `storage core adapter list` on the same
     /// host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
-    /// Write the host as it is modelled, as a scenario for `kavg run`
+    /// Write the host as it is modelled, as a scenario for `kavg run`; of several hosts each into
+    /// a file of its own, with the host's name in it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Commands that each run simulates
@@ -78,7 +86,9 @@ impl Whatif {
         let facts = facts::read(&self.esxcli)?;
         let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
-        let asked = capture.recordings.iter().map(|recording| self.ask(recording, &facts));
+        let mut outputs = self.claim(&capture.recordings)?.into_iter();
+        let asked =
+            capture.recordings.iter().map(|recording| self.ask(recording, &facts, outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
@@ -94,19 +104,48 @@ impl Whatif {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn ask<'a>(&'a self, recording: &'a Recording, facts: &Facts) -> Result<OfHost<'a>> {
+    /// Where the model of each host goes.
+    fn claim(&self, recordings: &[Recording]) -> Result<Vec<Output>> {
+        let Some(path) = &self.scenario else { return Ok(Vec::new()) };
+        let hosts = recordings.iter().map(|recording| recording.host.as_str());
+        let mut outputs = Outputs::beside(self.files.iter().chain(&self.esxcli));
+        captures::claim(path, hosts, &mut outputs)
+    }
+
+    fn ask<'a>(
+        &'a self,
+        recording: &'a Recording,
+        facts: &Facts,
+        output: Option<Output>,
+    ) -> Result<OfHost<'a>> {
         let question = Question {
             settings: self.set.clone(),
             window: self.window(recording, facts),
             device: self.device.clone(),
+            arrays: self.arrays(recording)?,
             commands: f64::from(self.commands),
         };
         let model = Model::calibrate(recording, facts, &question)?;
         let answer = model.answer()?;
-        if let Some(path) = &self.scenario {
-            captures::create(path, |file| file.write_all(model.scenario().as_bytes()))?;
+        if let Some(output) = output {
+            output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
         }
         Ok(OfHost { host: &recording.host, settings: &self.set, answer })
+    }
+
+    /// The groups of devices that are said to share an array; names that the capture lacks are
+    /// refused.
+    fn arrays(&self, recording: &Recording) -> Result<Vec<Vec<String>>> {
+        let known = |name: &str| recording.find(Kind::Device, name).is_some();
+        let mut groups = Vec::new();
+        for group in &self.array {
+            let names: Vec<String> = group.split(',').map(|name| name.trim().to_owned()).collect();
+            if let Some(name) = names.iter().find(|name| !known(name)) {
+                return Err(format!("--array {group}: no device `{name}` in this capture").into());
+            }
+            groups.push(names);
+        }
+        Ok(groups)
     }
 
     /// What was asked for; where nothing was, the window of the worst finding about what the
@@ -144,11 +183,14 @@ fn render(of: &OfHost<'_>) -> String {
         "\n\n{}\n",
         styled(style, wrapped(&clean(&simulated.sentence), "", "").trim_end())
     ));
-    out.push_str(&table(&simulated.rows));
-    out.push_str(&format!(
-        "\nToday's simulation is {:.1} % away from the capture. What it is made of:\n",
-        calibration.mismatch_percent
-    ));
+    if !simulated.rows.is_empty() {
+        out.push_str(&table(&simulated.rows));
+        out.push_str(&format!(
+            "\nToday's simulation is {:.1} % away from the capture where it is furthest.\n",
+            calibration.mismatch_percent
+        ));
+    }
+    out.push_str("\nWhat it is made of:\n");
     out.push_str(&made_of(calibration));
     if !simulated.doubts.is_empty() {
         out.push_str("\nWhat the range rests on:\n");
@@ -186,29 +228,27 @@ fn made_of(calibration: &Calibration) -> String {
     /// Guests that are told of, for each device.
     const GUESTS: usize = 8;
     let mut out = String::new();
+    for array in &calibration.arrays {
+        let text = format!("array of {}: {}.", clean(&array.devices.join(", ")), array.sentence());
+        out.push_str(&wrapped(&text, "- ", "  "));
+    }
     for device in &calibration.devices {
-        let best = device.array.best;
-        let array = format!(
-            "array of {}: {} of {} ms; {}.",
-            clean(&device.device),
-            counted(best.servers as usize, "server"),
-            millis(best.service_ms),
-            device.array.sentence()
-        );
-        out.push_str(&wrapped(&array, "- ", "  "));
         let mut guests: Vec<_> = device.guests.iter().collect();
         guests.sort_by(|a, b| b.outstanding.total_cmp(&a.outstanding));
         for guest in guests.iter().take(GUESTS) {
             let does = match guest.habit {
                 Habit::Closed => "keeps its commands outstanding (closed)",
                 Habit::Open => "sends at a rate of its own (open)",
-                Habit::Unknown => "closed or open, that is not known",
+                Habit::Unknown => "closed, open or between, that is not known",
             };
             let held = guest.held_at_iops.map_or(String::new(), |limit| {
                 format!(", held at {} IOPS in the host", whole(f64::from(limit)))
             });
+            let throttled = guest.throttled_at_iops.map_or(String::new(), |rate| {
+                format!(", held at {} IOPS by the array", whole(f64::from(rate)))
+            });
             let guest = format!(
-                "{} {}: {:.1} outstanding, {} CMDS/s of {:.0} KiB, {:.0} % reads; {does}{held}.",
+                "{} {}: {:.1} outstanding, {} CMDS/s of {:.0} KiB, {:.0} % reads; {does}{held}{throttled}.",
                 clean(&guest.vm),
                 guest.disk.as_deref().unwrap_or(""),
                 guest.outstanding,

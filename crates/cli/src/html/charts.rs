@@ -5,13 +5,13 @@
 
 use counters::{Counter as C, EntityId, Kind, Recording};
 use diagnose::Finding;
-use levels::{Column, Flow};
+use levels::{Column, Flow, Tenant, Vdisk, tenants};
 use maud::{Markup, html};
 
 use super::{
     Host, Page,
     reduce::{bucket, instants, pack, pack_instants, percentiles, reduce, short},
-    rows::{self, Disk, Tenant},
+    rows,
     words::{number, safe},
 };
 
@@ -285,7 +285,7 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn device(&self, is_nfs: bool) -> Vec<Chart> {
         let flow = Flow::of(self.recording, self.id);
-        let tenants = rows::tenants(self.recording, self.id);
+        let tenants = tenants(self.recording, self.id);
         let layers: &[_] = if is_nfs { &LAYERS[..1] } else { &LAYERS };
         let mut charts = vec![self.latency(&flow, layers), self.queue(), self.load(&flow)];
         if !tenants.is_empty() {
@@ -307,7 +307,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn disk(&self) -> Vec<Chart> {
-        let disk = Disk::of(self.recording, self.id);
+        let disk = Vdisk::of(self.recording, self.id);
         let latency = |name: &str, role: &str, counter, rate| {
             let (ms, rate) = (self.column(counter), self.column(rate));
             let value = |sample| ms.at(sample).filter(|_| rate.or_zero(sample) > 0.0);
@@ -317,8 +317,8 @@ impl<'a> Drawing<'a> {
             latency("reads", "reads", C::VdiskReadLatency, C::Reads),
             latency("writes", "writes", C::VdiskWriteLatency, C::Writes),
         ];
-        if disk.guest_wait_ms(0).is_some() {
-            latencies.push(self.series("wait in the guest", "qavg", |s| disk.guest_wait_ms(s)));
+        if disk.guest_wait.is_there() {
+            latencies.push(self.series("wait in the guest", "qavg", |s| disk.guest_wait.at(s)));
         }
         let outstanding =
             self.series("outstanding, by Little's law", "actv", |s| Some(disk.outstanding(s)));

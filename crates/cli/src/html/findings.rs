@@ -26,8 +26,8 @@ pub(super) fn render(host: usize, verdict: &Verdict, most: usize) -> Markup {
             } @else {
                 h2 #(id) { "Findings" }
                 @for (index, finding) in full.iter().enumerate() {
-                    @if index < OPEN { (card(host, index + 1, finding)) }
-                    @else { (folded(host, index + 1, finding)) }
+                    @if index < OPEN { (card(host, index + 1, verdict, finding)) }
+                    @else { (folded(host, index + 1, verdict, finding)) }
                 }
                 (others(rest))
             }
@@ -36,25 +36,25 @@ pub(super) fn render(host: usize, verdict: &Verdict, most: usize) -> Markup {
 }
 
 /// A finding behind its first line.
-fn folded(host: usize, number: usize, finding: &Finding) -> Markup {
+fn folded(host: usize, number: usize, verdict: &Verdict, finding: &Finding) -> Markup {
     html! {
         details {
             summary {
                 span.mark { "finding " (number) } " " b { (finding.cause.title()) } " "
-                span.name { (finding.at) }
+                span.name { (verdict.named(&finding.at)) }
             }
-            (card(host, number, finding))
+            (card(host, number, verdict, finding))
         }
     }
 }
 
-fn card(host: usize, number: usize, finding: &Finding) -> Markup {
+fn card(host: usize, number: usize, verdict: &Verdict, finding: &Finding) -> Markup {
     let window = &finding.window;
     html! {
         article.finding #(format!("host-{host}-finding-{number}")) {
             p.cause {
                 span.mark { "finding " (number) } " "
-                b { (finding.cause.title()) } " " span.name { (finding.at) }
+                b { (finding.cause.title()) } " " span.name { (verdict.named(&finding.at)) }
             }
             h3 { (text(&finding.sentence)) }
             p.when {

@@ -163,7 +163,7 @@ fn body(page: &Page<'_>, charts: &Charts) -> Markup {
 /// Everything about one host: the answer first, then what it rests on.
 fn section(index: usize, page: &Page<'_>, charts: &Charts) -> Markup {
     let (host, several) = (&page.hosts[index], page.hosts.len() > 1);
-    let stack = stack::Stack::of(host);
+    let stack = stack::Blamed::of(host);
     let id = |part: &str| format!("host-{index}-{part}");
     html! {
         section.host #(format!("host-{index}")) aria-labelledby=(id("title")) {
@@ -192,7 +192,9 @@ fn verdict(host: &Host<'_>, id: &str, several: bool) -> Markup {
     html! {
         header.verdict.(outcome_class(verdict.outcome)) {
             p.outcome { (outcome(verdict)) @if several { " on " (host.name()) } }
+            @for lack in &verdict.lacks { p.lack { "Not whole: " (words::text(&lack.sentence)) } }
             @if several { h2 #(id) { (verdict.headline) } } @else { h1 #(id) { (verdict.headline) } }
+            @if let Some(advice) = &verdict.advice { p.advice { (words::text(advice)) } }
             dl.facts {
                 div { dt { "Host" } dd { (verdict.host) } }
                 div { dt { "Covers" } dd { (span(window)) } }
@@ -208,7 +210,7 @@ fn outcome(verdict: &Verdict) -> String {
         (Outcome::Problem, count) => format!("{count} findings"),
         (Outcome::Healthy, _) => "No storage problem".into(),
         (Outcome::Idle, _) => "Idle: no storage problem".into(),
-        (Outcome::NothingToJudge, _) => "Nothing to judge".into(),
+        (Outcome::CannotTell, _) => "Cannot tell".into(),
     }
 }
 
@@ -216,7 +218,8 @@ const fn outcome_class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Problem => "bad",
         Outcome::Healthy => "good",
-        Outcome::Idle | Outcome::NothingToJudge => "calm",
+        Outcome::Idle => "calm",
+        Outcome::CannotTell => "unsure",
     }
 }
 

@@ -1,8 +1,12 @@
 //! Several hosts on one page: a line for each.
 
+use diagnose::Outcome;
 use maud::{Markup, html};
 
-use super::{Page, outcome, outcome_class, words::span};
+use super::{
+    Page, outcome, outcome_class,
+    words::{span, text},
+};
 
 /// The hosts and the answer for each.
 pub(super) fn render(page: &Page<'_>) -> Markup {
@@ -27,7 +31,12 @@ pub(super) fn render(page: &Page<'_>) -> Markup {
                                         (outcome(host.verdict))
                                     }
                                 }
-                                td.text { (host.verdict.headline) }
+                                td.text {
+                                    (host.verdict.headline)
+                                    @if let Some(advice) = &host.verdict.advice {
+                                        " " (text(advice))
+                                    }
+                                }
                                 td.text { (span(&host.verdict.window)) }
                             }
                         }
@@ -43,6 +52,9 @@ fn headline(page: &Page<'_>) -> String {
     match page.hosts.iter().filter(|host| !host.verdict.findings.is_empty()).count() {
         _ if page.hosts.iter().any(|host| !host.side.is_empty()) => {
             "The hosts of both sides".into()
+        }
+        0 if page.hosts.iter().any(|host| host.verdict.outcome == Outcome::CannotTell) => {
+            format!("Not all of {all} captures can tell whether there is a storage problem.")
         }
         0 => format!("There is no storage problem on any of {all} hosts."),
         1 => format!("One of {all} hosts has a storage problem."),

@@ -4,11 +4,11 @@
 //! large as anywhere else. The gauge of a box shows who is in (up to the limit) and, behind the
 //! limit, who waits.
 
-use levels::LevelKind;
+use levels::{Level, LevelKind, Queue};
 use maud::{Markup, html};
 
 use super::{
-    stack::{Level, Stack},
+    stack::Blamed,
     words::{number, span},
 };
 use crate::text::fit;
@@ -28,7 +28,7 @@ const MARKS: usize = 4;
 const NAME: usize = 46;
 
 /// The picture, and what it shows.
-pub(super) fn render(stack: &Stack) -> Markup {
+pub(super) fn render(stack: &Blamed) -> Markup {
     let height = HEADS + stack.levels.len() * (BOX + GAP);
     let total: f64 = stack.levels.iter().filter_map(|level| level.ms).sum();
     html! {
@@ -36,7 +36,7 @@ pub(super) fn render(stack: &Stack) -> Markup {
             svg width="100%" height=(height) role="group" aria-label="The I/O stack, from the guest to the array" {
                 @for (head, x) in COLUMNS { text.head x=(x) y="14" { (head) } }
                 @for (index, level) in stack.levels.iter().enumerate() {
-                    (level_box(level, HEADS + index * (BOX + GAP), stack.guilty, total))
+                    (level_box(level, HEADS + index * (BOX + GAP), stack, total))
                 }
             }
             figcaption {
@@ -49,9 +49,12 @@ pub(super) fn render(stack: &Stack) -> Markup {
     }
 }
 
-fn level_box(level: &Level, y: usize, guilty: Option<LevelKind>, total: f64) -> Markup {
-    let is_guilty = guilty == Some(level.kind);
-    let numbers = [level.limit, level.in_use, level.waiting, level.ms];
+fn level_box(level: &Level, y: usize, stack: &Blamed, total: f64) -> Markup {
+    let is_guilty = stack.guilty == Some(level.kind);
+    let queue = level.whole();
+    let numbers = [queue.limit, queue.in_use, queue.waiting, level.ms];
+    let blaming = stack.findings.iter().filter(|(kind, _)| *kind == level.kind);
+    let findings: Vec<usize> = blaming.map(|(_, number)| *number).collect();
     let share = level.ms.filter(|_| total > 0.0).map(|ms| 100.0 * ms / total);
     html! {
         svg.level.guilty[is_guilty] y=(y) width="100%" height=(BOX + GAP) {
@@ -61,10 +64,10 @@ fn level_box(level: &Level, y: usize, guilty: Option<LevelKind>, total: f64) -> 
             }
             svg width="55%" height=(BOX) {
                 text.title x="14" y="21" { (level.kind.title()) }
-                text.whose x="14" y="38" { (fit(&level.whose, NAME)) }
+                text.whose x="14" y="38" { (fit(&queue.name, NAME)) }
             }
-            (marks(&level.findings))
-            (gauge(level))
+            (marks(&findings))
+            (gauge(&queue))
             @for ((_, x), value) in COLUMNS.iter().zip(numbers) {
                 text.number x=(x) y="31" { (number(value)) }
             }
@@ -89,9 +92,9 @@ fn marks(findings: &[usize]) -> Markup {
 
 /// Who is in, as far as the limit goes, and who waits behind it. The whole of it is the limit and
 /// all that wait; without a limit there is nothing to measure by.
-fn gauge(level: &Level) -> Markup {
-    let (Some(limit), Some(in_use)) = (level.limit, level.in_use) else { return html! {} };
-    let waiting = level.waiting.unwrap_or(0.0);
+fn gauge(queue: &Queue) -> Markup {
+    let (Some(limit), Some(in_use)) = (queue.limit, queue.in_use) else { return html! {} };
+    let waiting = queue.waiting.unwrap_or_default();
     let whole = limit.max(in_use) + waiting;
     if whole <= 0.0 {
         return html! {};

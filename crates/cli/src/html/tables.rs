@@ -4,13 +4,14 @@
 //! Means are over the samples with commands; latencies are weighted by commands.
 
 use counters::{Counter as C, Entity, EntityId, Kind, Recording};
-use levels::{Column, Flow};
+use diagnose::Verdict;
+use levels::{Column, Flow, Vdisk, tenants, usual};
 use maud::{Markup, html};
 
 use super::{
     Host,
     reduce::percentiles,
-    rows::{self, Disk, Figure, mean},
+    rows::{Figure, mean},
     words::{number, text},
 };
 
@@ -24,6 +25,7 @@ type Row = (String, String, Vec<Option<f64>>);
 pub(super) fn render(host: &Host<'_>) -> Markup {
     let recording = host.recording;
     let devices = &host.devices;
+    let table = |title, heads, rows| table(host.verdict, title, heads, rows);
     html! {
         (table("Devices", &DEVICE_HEADS, devices.iter().map(|&id| device(recording, id)).collect()))
         (table("VMs and system worlds on devices", &VM_HEADS, vms(recording, devices)))
@@ -36,7 +38,7 @@ pub(super) fn render(host: &Host<'_>) -> Markup {
     }
 }
 
-fn table(title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
+fn table(verdict: &Verdict, title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
     let left_out = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
     let has_owner = rows.iter().any(|row| !row.1.is_empty());
@@ -55,8 +57,8 @@ fn table(title: &str, heads: &[&str], mut rows: Vec<Row>) -> Markup {
                     tbody {
                         @for (name, owner, values) in &rows {
                             tr {
-                                th.name scope="row" { (name) }
-                                @if has_owner { td.name { (owner) } }
+                                th.name scope="row" { (verdict.named(name)) }
+                                @if has_owner { td.name { (verdict.named(owner)) } }
                                 @for value in values { td.n { (number(*value)) } }
                             }
                         }
@@ -100,7 +102,7 @@ fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
         own(qavg),
         gavg,
         p95(&samples, |sample| flow.gavg(sample)),
-        rows::usual(column(C::DeviceQDepth), &samples),
+        usual(column(C::DeviceQDepth), &samples),
         of(Flow::in_flight),
         own(of(Flow::waiting)),
         sampled(C::ActiveCommands),
@@ -114,7 +116,7 @@ const VM_HEADS: [&str; 5] = ["commands/s", "GAVG ms", "P95 GAVG", "in slots", "w
 fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for &device in devices {
-        for vm in rows::tenants(recording, device) {
+        for vm in tenants(recording, device) {
             let samples = with_commands(recording, |sample| vm.rate(sample));
             let [rate, time, slots, waiting] =
                 [Flow::rate, time_of, Flow::in_flight, Flow::waiting]
@@ -143,12 +145,12 @@ const DISK_HEADS: [&str; 4] = ["reads + writes/s", "ms", "outstanding", "wait in
 
 fn disks<'a>(recording: &'a Recording) -> Vec<Row> {
     let row = |(id, entity): (EntityId, &'a Entity)| {
-        let disk = Disk::of(recording, id);
+        let disk = Vdisk::of(recording, id);
         let samples = with_commands(recording, |sample| disk.rate(sample));
-        let [rate, inside] = [Disk::rate, Disk::outstanding]
-            .map(|of: fn(&Disk<'a>, usize) -> f64| mean(&samples, |sample| of(&disk, sample)));
-        let waited = |s| disk.rate(s) * disk.guest_wait_ms(s).unwrap_or(0.0);
-        let known = disk.guest_wait_ms(0).is_some();
+        let [rate, inside] = [Vdisk::rate, Vdisk::outstanding]
+            .map(|of: fn(&Vdisk<'a>, usize) -> f64| mean(&samples, |sample| of(&disk, sample)));
+        let waited = |s| disk.rate(s) * disk.guest_wait.or_zero(s);
+        let known = disk.guest_wait.is_there();
         let values = vec![
             Some(rate),
             (rate > 0.0).then_some(1000.0 * inside / rate),
@@ -174,7 +176,7 @@ fn adapters<'a>(recording: &'a Recording) -> Vec<Row> {
         let samples = with_commands(recording, |sample| flow.rate(sample));
         let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
         let [davg, kavg, qavg, _] = latencies(&flow, &samples);
-        let limit = rows::usual(Column::of(recording, id, C::AdapterQDepth), &samples);
+        let limit = usual(Column::of(recording, id, C::AdapterQDepth), &samples);
         let values =
             vec![of(Flow::rate), of(Flow::mib_per_s), davg, kavg, qavg, limit, of(Flow::in_flight)];
         (entity.name.clone(), String::new(), values)
@@ -209,7 +211,7 @@ fn profiles(host: &Host<'_>) -> Markup {
             h3 { "Judged by" }
             ul {
                 @for one in profiles.iter().take(ROWS) {
-                    li { span.name { (one.device) } ": profile " (one.profile.name()) ", " (text(&one.why)) }
+                    li { span.name { (host.verdict.named(&one.device)) } ": profile " (one.profile.name()) ", " (text(&one.why)) }
                 }
                 @if profiles.len() > ROWS { li { "and " (profiles.len() - ROWS) " more" } }
             }

@@ -119,11 +119,14 @@ fn verdict() -> Verdict {
     Verdict {
         host: "esx01".into(),
         outcome: Outcome::Problem,
+        lacks: Vec::new(),
         headline: "Two VMs compete.".into(),
+        advice: Some("Raise `DSNRO`.".into()),
         window,
         findings: vec![Finding {
             cause: Cause::Dsnro,
             at: "naa.6001".into(),
+            datastore: Some("gold".into()),
             sentence: "Two VMs compete on `naa.6001`.".into(),
             window,
             standing: 32.0,
@@ -144,6 +147,7 @@ fn verdict() -> Verdict {
             why: "asked for".into(),
         }],
         missing: vec!["No AQLEN: `esxtop -b -a` records it.".into()],
+        names: [("naa.6001".into(), "gold".into())].into(),
     }
 }
 
@@ -179,7 +183,8 @@ fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
         .copied()
         .collect::<Vec<_>>()
     {
-        fill(&mut recording, row, 100.0, 0.0);
+        let is_world = recording.entity(row).kind == Kind::World;
+        fill(&mut recording, row, if is_world { 50.0 } else { 100.0 }, 0.0);
     }
     let device = recording.find(Kind::Device, "naa.6001").unwrap();
     set(&mut recording, device, &[(C::QueuedCommands, 0.0), (C::ActiveCommands, 1.0)]);
@@ -202,7 +207,7 @@ fn a_recording_without_samples_or_devices_is_a_page_too() {
     let empty = Recording::new("esx01".into());
     let verdict = judge(&empty);
     let (file, body) = written(&page(&empty, &verdict));
-    assert!(body.contains("Nothing to judge"), "{body}");
+    assert!(body.contains("Cannot tell"), "{body}");
     assert!(file.contains("{\"hosts\":[{\"bucket\":1,\"times\":[],\"objects\":[],"), "{file}");
 }
 

@@ -19,13 +19,18 @@ const MOST: usize = 25;
 pub fn render_markdown(verdict: &Verdict) -> String {
     let mut sheet = Sheet::default();
     sheet.heading(2, &format!("Storage of {}", verdict.host));
+    sheet.list("Not whole", verdict.lacks.iter().map(|lack| lack.sentence.clone()));
     sheet.bold(&verdict.headline);
+    if let Some(advice) = &verdict.advice {
+        sheet.bold(advice);
+    }
     sheet.paragraph(&format!("Recorded with esxtop: {}", recorded(verdict)));
     let findings = verdict.findings.iter().zip(1..);
-    let rows: Vec<_> = findings.clone().map(|(finding, place)| summary(place, finding)).collect();
+    let rows: Vec<_> =
+        findings.clone().map(|(finding, place)| summary(place, verdict, finding)).collect();
     sheet.table(&["", "finding", "where", "samples", "sure"], 3, &rows);
     for (finding, place) in findings {
-        finding_text(&mut sheet, place, finding);
+        finding_text(&mut sheet, place, verdict, finding);
     }
     if verdict.findings.is_empty() {
         numbers(&mut sheet, &verdict.evidence);
@@ -37,21 +42,20 @@ pub fn render_markdown(verdict: &Verdict) -> String {
     sheet.finish()
 }
 
-fn summary(place: usize, finding: &Finding) -> Vec<String> {
+fn summary(place: usize, verdict: &Verdict, finding: &Finding) -> Vec<String> {
     vec![
         place.to_string(),
         finding.cause.title().into(),
-        finding.at.clone(),
+        verdict.named(&finding.at).into_owned(),
         format!("{} of {}", finding.window.samples, finding.window.of),
         format!("{:.0} %", finding.confidence * 100.0),
     ]
 }
 
-fn finding_text(sheet: &mut Sheet, place: usize, finding: &Finding) {
-    sheet.heading(3, &format!("{place}. {} ({})", finding.cause.title(), finding.at));
-    if place > 1 {
-        sheet.paragraph(&finding.sentence);
-    }
+fn finding_text(sheet: &mut Sheet, place: usize, verdict: &Verdict, finding: &Finding) {
+    let at = verdict.named(&finding.at);
+    sheet.heading(3, &format!("{place}. {} ({at})", finding.cause.title()));
+    sheet.paragraph(&finding.sentence);
     sheet.paragraph(&format!("{}.", span(finding.window.from_ms, finding.window.to_ms)));
     numbers(sheet, &finding.evidence);
     parties(sheet, "suffers", &finding.sufferers);

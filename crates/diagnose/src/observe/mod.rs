@@ -10,7 +10,7 @@ pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
     most_frequent, quantile, unrest_percent,
 };
-pub(crate) use queue::{FullQueue, Motion, Queue, halves_and_climbs};
+pub(crate) use queue::{FullQueue, Motion, Queue, RUN, halves_and_climbs};
 pub(crate) use spell::Spell;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
@@ -200,7 +200,10 @@ impl<'a> Device<'a> {
     /// Finds the samples with load, the profile that fits, and whether the queue is full.
     fn judge(&mut self, samples: usize, thresholds: &'a Thresholds) {
         let limits = self.limits;
-        let trickles = mean(self.flow.commands.every()) < limits.get(Threshold::MinIops);
+        let measured: Vec<usize> = (0..samples).filter(|s| self.flow.is_measured(*s)).collect();
+        let outstanding = mean(measured.iter().map(|&sample| self.flow.outstanding(sample)));
+        let trickles = mean(self.flow.commands.every()) < limits.get(Threshold::MinIops)
+            && outstanding < MOSTLY * limits.get(Threshold::BusyOutstanding);
         let is_busy = |sample: &usize| is_busy(&self.flow, limits, trickles, *sample);
         let busy: Vec<usize> = (0..samples).filter(is_busy).collect();
         self.busy = busy;
@@ -225,10 +228,13 @@ impl<'a> Device<'a> {
     }
 
     /// DAVG from which the device is slow: far slower than it is itself, between two steps. Large
-    /// commands may take the time to move them.
+    /// commands may take the time to move them. What is surely flash is in no step below that.
     pub(crate) fn slow_ms(&self, sample: usize) -> f64 {
-        const FAR: f64 = 10.0;
-        let (least, most) = self.slow_steps();
+        const FAR: f64 = 9.0;
+        let (mut least, most) = self.slow_steps();
+        if !self.limits.is_set(Threshold::DavgMs) && self.is_flash() {
+            least = self.limits.get(Threshold::FlashMs);
+        }
         (FAR * self.quickest_ms).max(least).min(most) + self.transfer_ms(sample)
     }
 
@@ -246,11 +252,16 @@ impl<'a> Device<'a> {
         let davg = self.limits.get(Threshold::DavgMs);
         if self.limits.is_set(Threshold::DavgMs) {
             (davg, davg)
-        } else if self.quickest_ms < self.limits.get(Threshold::FlashMs) {
+        } else if self.is_flash() {
             (davg, NEXT_STEP * davg)
         } else {
             (STEP_BEFORE * davg, davg)
         }
+    }
+
+    /// Whether its quick samples are those of flash.
+    fn is_flash(&self) -> bool {
+        self.quickest_ms < self.limits.get(Threshold::FlashMs)
     }
 
     /// What the size of its commands may cost each of them.
@@ -274,26 +285,28 @@ impl<'a> Device<'a> {
     }
 }
 
-/// Whether a row has load worth judging. Latency below one I/O per second never is, and neither
-/// is a trickle that leaves the device empty, or that is below that rate over the whole recording
-/// and only comes in clusters [CAP-A].
+/// Part of the recording in which a device must have a command outstanding to have load, where it
+/// does not even complete one a second.
+const MOSTLY: f64 = 0.5;
+
+/// Whether a row has load worth judging: many commands, or one outstanding all the time. A trickle
+/// that leaves the device empty is none, nor one that is below one a second over the recording and
+/// only comes in clusters [CAP-A].
 fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
     let stands = flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding);
     flow.is_measured(sample)
-        && rate >= limits.get(Threshold::MinIops)
+        && rate > 0.0
         && (rate >= limits.get(Threshold::BusyIops) || stands && !trickles)
 }
 
 impl<'a> World<'a> {
     fn of(recording: &'a Recording, id: EntityId, entity: &'a Entity) -> Self {
-        let vm = entity.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
-        let owner = vm.map(|vm| vm.name.as_str()).or(entity.process.as_deref());
         Self {
             flow: Flow::of(recording, id),
             queue: Queue::of(recording, id),
-            owner: owner.unwrap_or(&entity.name),
-            is_system: vm.is_none() && entity.process.is_some(),
+            owner: levels::owner(recording, entity),
+            is_system: entity.vm.is_none() && entity.process.is_some(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{Column, Device, Path, Spell, is_round, largest, little, most_frequent};
+use super::{Column, Device, Spell, is_round, largest, little, most_frequent};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -80,6 +80,10 @@ impl FullQueue {
     }
 }
 
+/// One VM that sends fewer commands than one in this many lets runs of the others pass that end
+/// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
+pub(crate) const RUN: f64 = 128.0;
+
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
 
@@ -87,14 +91,12 @@ impl Device<'_> {
     /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
     /// adapter [CAP-A], and that part is not the device queue's.
     pub(crate) fn slot_wait_ms(&self, sample: usize) -> f64 {
-        (self.flow.qavg(sample) - self.path_wait_ms(sample)).max(0.0)
+        levels::slot_wait_ms(&self.flow, self.paths.iter().map(|path| &path.flow), sample)
     }
 
     /// The wait at paths and adapters.
     pub(crate) fn path_wait_ms(&self, sample: usize) -> f64 {
-        let commands: f64 = self.paths.iter().map(|path| path.flow.rate(sample)).sum();
-        let wait = |path: &Path<'_>| path.flow.rate(sample) * path.flow.own_wait_ms(sample);
-        if commands > 0.0 { self.paths.iter().map(wait).sum::<f64>() / commands } else { 0.0 }
+        levels::path_wait_ms(self.paths.iter().map(|path| &path.flow), sample).unwrap_or_default()
     }
 
     /// Commands in the slots, by Little's law: the wait at path and adapter happens in a slot.
@@ -121,7 +123,9 @@ impl Device<'_> {
         let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
-        let competitors = self.competitors(&spell.samples);
+        // Worlds that were cut out of the recording are of one more VM at least.
+        let hidden = usize::from(crate::lacks::hides_worlds(self, &spell.samples));
+        let competitors = self.competitors(&spell.samples) + hidden;
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors) {
             return None;
         }
@@ -129,7 +133,7 @@ impl Device<'_> {
             depth: self.limit_when_full(&spell)?,
             waiting: spell.mean(waiting),
             wait_ms: self.flow.per_command(&spell.samples, |_, sample| self.slot_wait_ms(sample)),
-            tenants: self.tenants(&spell.samples).len(),
+            tenants: self.tenants(&spell.samples).len() + hidden,
             competitors,
             in_bursts,
             caught: spell.share(|sample| self.queue.is_caught_full(sample)),
@@ -166,11 +170,8 @@ impl Device<'_> {
         burst <= DRIVER_DEPTH * competitors.max(1) as f64 && !limited
     }
 
-    /// VMs that compete for the device: each sends at least one command for every 128 of all. One
-    /// that sends fewer lets runs of 128 pass, which end the competition
-    /// (`Disk.SchedQControlSeqReqs` [LAMW]).
+    /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.
     pub(crate) fn competitors(&self, samples: &[usize]) -> usize {
-        const RUN: f64 = 128.0;
         let all = self.flow.mean_rate(samples);
         let rates = self.tenants(samples);
         rates.iter().filter(|tenant| tenant.iops > 0.0 && tenant.iops * RUN >= all).count()

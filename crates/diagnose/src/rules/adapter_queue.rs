@@ -73,7 +73,8 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
             finding.raise_confidence = vec![lacks.into()];
         }
     }
-    finding.causers = causers(&devices, &spell);
+    finding.sufferers = senders(&devices, &spell);
+    finding.causers = super::causers(&finding.sufferers);
     let policies =
         devices.iter().filter_map(|device| changes::use_all_paths(case.host, device, case.facts));
     finding.changes = fix(flow.name);
@@ -86,15 +87,14 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// Devices and VMs that are named.
+/// Devices that are named.
 const MOST: usize = 5;
 
-/// The VMs that send most through the adapter's devices.
-fn causers(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
+/// The VMs that send through the adapter's devices, the one with most slots first.
+fn senders(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
     let mut vms: Vec<_> =
         devices.iter().flat_map(|device| device.tenants(&spell.samples)).collect();
     vms.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-    vms.truncate(MOST);
     vms
 }
 
@@ -129,7 +129,8 @@ mod tests {
             bench.device(name, 128).vm(name).iops(100_000.0).davg(0.6).kavg(0.8);
         }
         let finding = bench.only(Cause::AdapterQueue, &Facts::default());
-        assert_eq!((finding.at.as_str(), finding.causers.len()), ("vmhba1", 4));
+        assert_eq!((finding.at.as_str(), finding.sufferers.len()), ("vmhba1", 4));
+        assert!(finding.causers.is_empty(), "all are alike");
         assert!(finding.confidence > 0.9);
     }
 }

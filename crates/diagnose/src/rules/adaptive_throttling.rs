@@ -69,7 +69,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         finding.raise_confidence.insert(0, format!("{line} `{}`", changes::list_device(name)));
     }
     finding.sufferers = device.tenants(samples);
-    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.causers = super::causers(&finding.sufferers);
     finding.changes = vec![changes::look(
         "Lower the load on the array's port or volume: fewer hosts or volumes on the port, lower \
          depths on the hosts that send most.",

@@ -14,6 +14,8 @@ use crate::{
     quantile, unrest_percent,
 };
 
+use levels::array_of;
+
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
@@ -28,7 +30,7 @@ const SPREAD: f64 = 1.5;
 /// How far the rate may vary meanwhile.
 const LEVEL: f64 = 1.2;
 /// Commands in flight below which nobody is being held back.
-const HELD: f64 = 2.0;
+const HELD: f64 = 3.0;
 
 /// Commands that a peer must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 30.0;
@@ -94,10 +96,14 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 /// A whole device, slower than it was itself or than its peers are.
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (spell, davg) = flat_and_slow(case, device, &device.flow)?;
+    if is_array_slow(case, device, &spell) {
+        return None;
+    }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
     let stays = spread(&spell, |sample| device.flow.rate(sample))? <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples);
-    let own = (device.quickest_ms * CONTRAST <= davg)
+    let stalls = davg >= device.limits.get(Threshold::StallMs);
+    let own = (device.quickest_ms * CONTRAST <= davg && !stalls)
         .then(|| ("the same device under less load".into(), device.quickest_ms));
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
@@ -105,7 +111,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
     let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let faster = own.or_else(peer)?;
-    let is_set = is_slow && is_still && is_round_within(rate, EXACTLY);
+    let is_set = stands && is_still && is_round_within(rate, EXACTLY);
     let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell), is_set];
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
@@ -121,6 +127,19 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
 fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
     const MOSTLY: f64 = 0.5;
     spell.share(|sample| flow.davg(sample) >= device.surely_slow_ms(sample)) > MOSTLY
+}
+
+/// Whether other devices of the same array are slow at the same time: then it is no volume that is
+/// held, but the array is slow.
+fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    let array = array_of(device.flow.name);
+    let is_slow = |other: &Device<'_>| {
+        let davg = other.flow.per_command(&spell.samples, Flow::davg);
+        let loaded = spell.mean(|sample| other.flow.in_flight(sample)) >= HELD;
+        loaded && davg >= CONTRAST * other.quickest_ms.max(device.limits.get(Threshold::QosMs))
+    };
+    let mut others = case.host.busy_devices().filter(|other| other.id != device.id);
+    array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_slow(other))
 }
 
 /// How many times the high values of a spell are the low ones.
@@ -267,6 +286,37 @@ mod tests {
         });
         let finding = bench.only(Cause::ArrayQos, &Facts::default());
         assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_limit_of_tens_of_thousands_is_qos_too() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 128);
+        let rate = |s: usize| if s < 4 { 8_000.0 } else { 20_000.0 + 20.0 * (s % 2) as f64 };
+        device.vm("a").iops_when(rate).davg_when(|s| if s < 4 { 0.3 } else { 3.0 });
+        bench.first(Cause::ArrayQos, &Facts::default());
+    }
+
+    #[test]
+    fn several_volumes_of_one_array_that_are_slow_at_once_are_a_slow_array() {
+        let mut bench = Bench::new(9);
+        for volume in ["000143ac", "000143ad"] {
+            let device = bench.device(&format!("naa.624a93704bfab20d4b694df7{volume}"), 64);
+            let rate = |s: usize| if s < 3 { 300.0 } else { 500.0 };
+            device.vm(volume).iops_when(rate).davg_when(|s| if s < 3 { 0.4 } else { 40.0 });
+        }
+        bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn a_rate_that_is_flat_because_one_command_waits_for_the_last_is_none() {
+        for (rate, davg) in [(0.5, 2_000.0), (100.0, 10.0), (4.0, 5_000.0)] {
+            let mut bench = Bench::new(9);
+            let device = bench.device("naa.1", 64);
+            device.vm("a").iops(rate).davg_when(move |s| if s < 3 { 0.8 } else { davg });
+            let mut findings = bench.findings().into_iter();
+            assert!(findings.all(|finding| finding.cause != Cause::ArrayQos), "{rate}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Spell, Threshold, Vdisk, mean,
     quantile,
 };
+use levels::array_of;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -25,32 +26,85 @@ const HOST_PART: f64 = 0.25;
 const LARGE_KIB: f64 = 256.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.each_device(|device| {
-        if array_qos::applies(case, device) {
-            return None;
-        }
-        let outstanding = device.limits.get(Threshold::BusyOutstanding);
-        let spell = Spell::find(&device.busy, |sample| {
-            device.flow.davg(sample) >= device.slow_ms(sample)
-                && device.flow.in_flight(sample) >= outstanding
-        })?;
-        Some(judge(case, device, &spell))
-    })
+    let devices = case.host.busy_devices();
+    let devices = devices.filter(|device| !array_qos::applies(case, device));
+    let mut slow: Vec<Slow<'_>> = devices.filter_map(|device| Slow::find(case, device)).collect();
+    slow.sort_by(|a, b| b.standing().total_cmp(&a.standing()));
+    let mut findings = Vec::new();
+    while !slow.is_empty() {
+        let worst = slow.remove(0);
+        let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(other));
+        slow = rest;
+        findings.push(judge(case, &worst, alike));
+    }
+    findings
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+/// A device, and when it is slow.
+struct Slow<'a> {
+    device: &'a Device<'a>,
+    spell: Spell,
+}
+
+impl<'a> Slow<'a> {
+    /// Slow is a device for as long as its latency is, or in the mean of all commands; a stall
+    /// counts in one sample.
+    fn find(case: &Case<'_>, device: &'a Device<'a>) -> Option<Self> {
+        let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
+        let stands = |sample| flow.in_flight(sample) >= limit(Threshold::BusyOutstanding);
+        let are_many = |sample| {
+            flow.rate(sample) * case.host.interval_s(sample) >= limit(Threshold::MinCommands)
+        };
+        let is_slow = |sample| {
+            let davg = flow.davg(sample);
+            davg >= device.slow_ms(sample) && stands(sample)
+                || davg >= device.surely_slow_ms(sample) && are_many(sample)
+        };
+        let stalls = |sample| flow.davg(sample) >= limit(Threshold::StallMs) && stands(sample);
+        let excess_ms = |flow: &Flow<'_>, s| flow.davg(s) - device.surely_slow_ms(s);
+        let is_slow_in_the_mean = flow.per_command(&device.busy, excess_ms) >= 0.0;
+        let spell = Spell::find(&device.busy, is_slow)
+            .or_else(|| Spell::any(&device.busy, stalls))
+            .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean))?;
+        Some(Self { device, spell })
+    }
+
+    fn standing(&self) -> f64 {
+        self.spell.mean(|sample| self.device.flow.in_flight(sample))
+    }
+
+    fn davg(&self) -> f64 {
+        self.device.flow.per_command(&self.spell.samples, Flow::davg)
+    }
+
+    /// Whether both are of one array and slow at one time: it is the array then, not a volume.
+    fn is_one_with(&self, other: &Self) -> bool {
+        let array = array_of(self.device.flow.name);
+        array.is_some()
+            && array == array_of(other.device.flow.name)
+            && self.spell.samples.iter().any(|sample| other.spell.samples.contains(sample))
+    }
+}
+
+/// The finding about the device `worst`, and others of its array that are slow with it.
+fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
+    let (device, spell) = (worst.device, &worst.spell);
     let (flow, samples) = (&device.flow, &spell.samples);
     let davg = flow.per_command(samples, Flow::davg);
     let kavg = flow.per_command(samples, Flow::kavg);
     let knee = growth(device, spell).filter(|growth| *growth < 0.3);
     let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
-    finding.sentence = sentence(device, davg, kavg, knee.is_some());
-    finding.standing = spell.mean(|sample| flow.in_flight(sample));
+    finding.sentence = sentence(device, davg, kavg, knee.is_some(), alike.len());
+    finding.standing = worst.standing() + alike.iter().map(Slow::standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
     if let Some(growth) = knee {
         let label = "growth of the rate with the outstanding (1 = in step)";
         finding.evidence.push(Evidence::new(label, growth, ""));
     }
+    let others = alike.iter();
+    finding.evidence.extend(others.map(|slow| {
+        Evidence::new(format!("DAVG of {}, same array", slow.device.flow.name), slow.davg(), "ms")
+    }));
     let array = mean(device.array_ms.over(samples));
     if array > 0.0 {
         finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
@@ -62,7 +116,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
             .into(),
     ];
     finding.sufferers = sufferers(case, device, samples);
-    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
+    finding.sufferers.extend(others);
+    finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    finding.causers = super::causers(&finding.sufferers);
     finding.changes = fix(case, device);
     finding.do_not = vec![
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
@@ -72,7 +129,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding
 }
 
-fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool) -> String {
+fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool, alike: usize) -> String {
     let name = device.flow.name;
     if device.is_nfs {
         return format!(
@@ -90,8 +147,13 @@ fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool) -> String {
         }
         (false, false) => "so the time is spent in the fabric or the array",
     };
+    let others = match alike {
+        0 => String::new(),
+        1 => ", and so is another device of the same array".into(),
+        more => format!(", and so are {more} other devices of the same array"),
+    };
     format!(
-        "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG), {rest}.",
+        "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG), {rest}{others}.",
         number(davg),
         number(kavg)
     )
@@ -180,6 +242,63 @@ mod tests {
             .davg_when(|s| 5.5 * (1 + s % 3) as f64);
         let verdict = bench.diagnose(&Thresholds::of(Profile::Flash), &Facts::default());
         assert!(verdict.findings[0].sentence.contains("at its knee"), "{}", verdict.headline);
+    }
+
+    #[test]
+    fn a_command_that_is_always_outstanding_is_load_however_rare() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 64).vm("a").iops(0.2).davg(5_000.0);
+        bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn few_commands_are_judged_where_their_mean_is_worth_it() {
+        let judged = |rate: f64| {
+            let mut bench = Bench::new(6);
+            bench.device("naa.1", 64).vm("a").iops(rate).davg(40.0);
+            bench.findings().len()
+        };
+        assert_eq!([judged(12.0), judged(3.0)], [1, 0]);
+    }
+
+    #[test]
+    fn a_stall_of_seconds_is_named_in_one_sample() {
+        let mut bench = Bench::new(8);
+        let davg = |s: usize| if s == 4 { 2_400.0 } else { 0.6 };
+        bench.device("naa.1", 64).vm("a").iops(40.0).davg_when(davg);
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        assert_eq!(finding.window.samples, 1);
+    }
+
+    #[test]
+    fn nothing_is_wrong_stands_beside_no_mean_of_137_ms() {
+        let mut bench = Bench::new(9);
+        let davg = |s: usize| if s % 2 == 0 { 274.0 } else { 3.0 };
+        bench.device("naa.1", 64).vm("a").iops(60.0).davg_when(davg);
+        bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn ten_times_slower_than_itself_is_slow_for_flash() {
+        let mut bench = Bench::new(12);
+        let rate = |s: usize| if s < 4 { 3_000.0 } else { 2_000.0 + 500.0 * (s % 3) as f64 };
+        let davg = |s: usize| if s < 4 { 0.3 } else { 3.0 };
+        bench.device("naa.1", 64).vm("a").iops_when(rate).davg_when(davg);
+        bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn slow_devices_of_one_array_are_one_finding() {
+        let mut bench = Bench::new(6);
+        for volume in ["000143ac", "000143ad", "000143ae"] {
+            let device = bench.device(&format!("naa.624a93704bfab20d4b694df7{volume}"), 64);
+            device.vm(volume).iops(800.0).davg(40.0);
+        }
+        bench.device("naa.60000970000197800380533030303445", 64).vm("x").iops(700.0).davg(40.0);
+        let findings = bench.findings();
+        assert_eq!(findings.len(), 2);
+        assert_eq!(findings[0].sufferers.len(), 3);
+        assert!(findings[0].sentence.contains("2 other devices of the same array"));
     }
 
     #[test]

@@ -87,12 +87,14 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
     finding.sufferers = device.tenants(&full.spell.samples);
-    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.causers = super::causers(&finding.sufferers);
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
     finding.changes = vec![changes::raise_driver_depth(case.host, device, depths, case.facts)];
-    if full.competitors > 1 {
-        finding.changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
+    let dsnro = case.facts.device(name).dsnro.unwrap_or(depths.0);
+    if full.competitors > 1 && dsnro < depths.1 {
+        let raised = (dsnro, depths.1);
+        finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts));
     }
     finding.do_not = vec![
         "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),

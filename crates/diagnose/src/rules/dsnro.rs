@@ -17,12 +17,14 @@ pub(super) const RULE: Rule = Rule {
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
     let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
     let unseen = device.worlds.is_empty() && lowered;
-    if !unseen && (full.tenants < 2 || (full.competitors < 2 && !lowered)) {
-        return None;
-    }
     let facts = case.facts.device(device.flow.name);
     let known = facts.max_queue_depth.map(f64::from);
     if known.is_some_and(|depth| depth <= full.depth) {
+        return None;
+    }
+    // What else holds a device at DSNRO, where its driver is known to give it more?
+    let held = known.is_some() && device.motion() == Motion::Steady;
+    if !unseen && !held && (full.tenants < 2 || (full.competitors < 2 && !lowered)) {
         return None;
     }
     if let Some(dsnro) = facts.dsnro {
@@ -35,7 +37,7 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
             Some((if low == full.depth { 0.95 } else { 0.8 }, Some(high)))
         }
         Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {
-            let above = deeper_peer(case, device, full.depth);
+            let above = known.or_else(|| deeper_peer(case, device, full.depth));
             Some((if above.is_some() { 0.8 } else { 0.65 }, above))
         }
         _ => None,
@@ -83,7 +85,7 @@ fn judge(
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = device_depth::unknown(case, name, true);
     finding.sufferers = device.tenants(&full.spell.samples);
-    finding.causers = finding.sufferers.iter().take(1).cloned().collect();
+    finding.causers = super::causers(&finding.sufferers);
     finding.changes = fix(case, device, full, above);
     finding.do_not = vec![
         "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),
@@ -196,6 +198,16 @@ mod tests {
         facts.devices.insert("naa.1".into(), device);
         let finding = bench.only(Cause::Dsnro, &facts);
         assert!(finding.confidence > 0.9 && finding.raise_confidence.is_empty());
+    }
+
+    #[test]
+    fn a_depth_that_esxcli_says_is_never_lowered() {
+        let mut facts = Facts::default();
+        let device = DeviceFacts { max_queue_depth: Some(128), ..DeviceFacts::default() };
+        facts.devices.insert("naa.1".into(), device);
+        let finding = two_vms(|_| 32).only(Cause::Dsnro, &facts);
+        assert_eq!(finding.changes.len(), 1);
+        assert!(finding.changes[0].esxcli[0].ends_with(" -O 128"), "{:?}", finding.changes);
     }
 
     #[test]

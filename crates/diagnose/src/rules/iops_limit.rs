@@ -6,7 +6,7 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{Case, Rank, Rule, changes, number, reservations::RETRY_MS};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
     is_round, little, mean, unrest_percent,
@@ -21,6 +21,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Part of the latency that must be wait.
 const WAIT_PART: f64 = 0.2;
+/// How much longer it must be than the device's queue makes anybody wait.
+const UNEXPLAINED: f64 = 3.0;
 /// Part of that wait that may be the path's or the adapter's.
 const PATH_PART: f64 = 0.5;
 /// What a wait that no queue of the VMkernel shows must come to: snapshots and filters cost time
@@ -50,6 +52,25 @@ impl<'a> Suspect<'a> {
         self.disk.map_or_else(|| self.world.flow.gavg(sample), |disk| disk.latency_at(sample))
     }
 
+    /// What the device's queue may cost a command while all slots are taken: one of the others'
+    /// slots must come free for it and for each that waits before it.
+    fn turn_ms(&self, sample: usize) -> f64 {
+        if !self.device.is_full(sample) {
+            return 0.0;
+        }
+        let (device, own) = (&self.device.flow, &self.world.flow);
+        let waiting = (device.waiting(sample) - own.waiting(sample)).max(0.0);
+        let others = device.rate(sample) - own.rate(sample);
+        1_000.0 * (waiting + 1.0) / others.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether conflicts with other hosts' reservations explain half of what waits.
+    fn is_refused(&self, sample: usize) -> bool {
+        let conflicts = self.device.faults.conflicts.or_zero(sample);
+        conflicts >= self.device.limits.get(Threshold::ConflictsPerSecond)
+            || little(conflicts, RETRY_MS) >= 0.5 * little(self.rate(sample), self.wait_ms(sample))
+    }
+
     fn wait_ms(&self, sample: usize) -> f64 {
         let flow = &self.world.flow;
         let above = |disk: &Vdisk<'_>| (disk.latency_at(sample) - flow.davg(sample)).max(0.0);
@@ -71,7 +92,8 @@ impl<'a> Suspect<'a> {
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let devices = case.host.busy_devices().filter(|device| device.full.is_none());
+    let in_bursts = |device: &Device<'_>| device.full.as_ref().is_some_and(|full| full.in_bursts);
+    let devices = case.host.busy_devices().filter(|device| !in_bursts(device));
     let suspects = devices.flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
 }
@@ -91,7 +113,7 @@ fn suspects<'a>(case: &Case<'a>, device: &'a Device<'a>) -> Vec<Suspect<'a>> {
     vms.flat_map(of_vm).collect()
 }
 
-/// The samples in which a suspect waits on a device that has room, at a rate that does not move.
+/// The samples in which a suspect waits for no slot of the device, at a rate that does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let device = suspect.device;
     let limit = |threshold| device.limits.get(threshold);
@@ -101,6 +123,8 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && wait_ms >= WAIT_PART * suspect.latency_ms(sample)
             && little(suspect.rate(sample), wait_ms) >= limit(Threshold::Waiting)
             && device.path_wait_ms(sample) < PATH_PART * wait_ms
+            && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)
+            && !suspect.is_refused(sample)
     })?;
     let rates: Vec<f64> = spell.samples.iter().map(|&sample| suspect.rate(sample)).collect();
     let unrest = unrest_percent(&rates);
@@ -122,12 +146,13 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     let is_seen = suspect.is_seen(spell);
     let mut finding = case.finding(Cause::IopsLimit, name, spell);
     finding.sentence = format!(
-        "{name} is held to {} commands a second: each waits {} ms {} although {} has slots free, \
-         as under an IOPS limit.",
+        "{name} is held to {} commands a second: each waits {} ms {} although {} {}, as under an \
+         IOPS limit.",
         number(rate),
         number(wait_ms),
         if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" },
         device.flow.name,
+        if device.full.is_some() { "serves others sooner" } else { "has slots free" },
     );
     finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
@@ -164,6 +189,8 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use counters::Counter;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -186,6 +213,19 @@ mod tests {
         bench.device("naa.1", 64).vm("held").iops(500.0).davg(0.5).above_ms(30.0);
         let finding = bench.only(Cause::IopsLimit, &Facts::default());
         assert!(finding.sentence.contains("above the VMkernel's queues"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn reservation_conflicts_hold_commands_without_any_limit() {
+        for (conflicts, qavg) in [(4.0, 57.9), (40.0, 57.9), (40.0, 22_263.0)] {
+            let mut bench = Bench::new(6);
+            let device = bench.device("naa.1", 64);
+            device.counter(Counter::Conflicts, move |_| conflicts);
+            device.counter(Counter::QueueLatency, move |_| qavg);
+            device.vm("held").iops(6.0).davg(9.0).kavg(57.9).sampled(|_| 0);
+            let mut causes = bench.findings().into_iter().map(|finding| finding.cause);
+            assert!(causes.all(|cause| cause == Cause::ReservationConflicts), "{conflicts}");
+        }
     }
 
     #[test]

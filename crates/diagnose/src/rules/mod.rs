@@ -21,7 +21,9 @@ mod virtual_disk;
 
 use counters::Counter;
 
-use crate::{Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Spell, changes, mean};
+use crate::{
+    Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Party, Spell, changes, mean, number,
+};
 
 /// What a rule has to go by.
 pub(crate) struct Case<'a> {
@@ -100,6 +102,7 @@ impl Case<'_> {
         Finding {
             cause,
             at: at.into(),
+            datastore: None,
             sentence: String::new(),
             window: self.host.window(spell),
             standing: 0.0,
@@ -115,10 +118,27 @@ impl Case<'_> {
         }
     }
 
+    /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.
+    fn driver_depth(&self, device: &Device<'_>) -> f64 {
+        let known = self.facts.device(device.flow.name).max_queue_depth;
+        known.map_or_else(|| device.deepest(), f64::from)
+    }
+
     /// The findings of a rule that judges each device with load for itself.
     fn each_device(&self, judge: impl Fn(&Device<'_>) -> Option<Finding>) -> Vec<Finding> {
         self.host.busy_devices().filter_map(judge).collect()
     }
+}
+
+/// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever
+/// is alone, or holds more than the others by more than chance. Where all are alike nobody is it.
+fn causers(parties: &[Party]) -> Vec<Party> {
+    const NOISE: f64 = 1.5;
+    const MOST: usize = 5;
+    let most = parties.first().map_or(0.0, |first| first.slots);
+    let leading = parties.iter().take_while(|party| party.slots * NOISE >= most).count();
+    let all_alike = leading == parties.len() && leading > 1;
+    parties.iter().take(if all_alike { 0 } else { leading.min(MOST) }).cloned().collect()
 }
 
 /// The numbers of a device queue over a spell.
@@ -158,47 +178,26 @@ fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     evidence
 }
 
-/// A number as people write it: three significant digits, thousands apart.
-#[must_use]
-pub fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    let text = format!("{value:.digits$}");
-    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut grouped = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if grouped.ends_with(|c: char| c.is_ascii_digit()) && (whole.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped + rest
-}
-
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::causers;
+    use crate::Party;
 
     #[test]
-    fn numbers_read_well() {
-        let cases = [
-            (0.0, "0"),
-            (0.449, "0.45"),
-            (1.0, "1"),
-            (31.96, "32"),
-            (61.1, "61.1"),
-            (100.0, "100"),
-            (65_000.4, "65,000"),
-            (1_234_567.0, "1,234,567"),
-            (-419.2, "-419"),
-            (-65_000.4, "-65,000"),
-        ];
-        for (value, text) in cases {
-            assert_eq!(number(value), text);
-        }
+    fn of_those_that_are_alike_nobody_is_the_cause() {
+        let parties = |slots: &[f64]| -> Vec<Party> {
+            let party = |slots: &f64| Party {
+                name: "vm".into(),
+                iops: 1_459.0,
+                gavg_ms: 20.0,
+                slots: *slots,
+                waiting: 0.0,
+            };
+            slots.iter().map(party).collect()
+        };
+        let named = |slots: &[f64]| causers(&parties(slots)).len();
+        assert_eq!(named(&[14.5928, 14.5906]), 0);
+        assert_eq!([named(&[14.6]), named(&[30.0, 2.0]), named(&[30.0, 29.0, 2.0])], [1, 1, 2]);
+        assert_eq!(named(&[]), 0);
     }
 }

@@ -19,6 +19,9 @@ pub(super) const RULE: Rule = Rule {
 const MODEST_SHARE: f64 = 0.2;
 /// The wait, in multiples of its own service, from which a modest VM suffers.
 const UNFAIR: f64 = 3.0;
+/// How much longer than the queue makes anybody wait: the wait of a VM that is held by a limit of
+/// its own is no neighbour's.
+const OWN: f64 = 3.0;
 /// Commands that a VM must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 3.0;
 
@@ -47,9 +50,13 @@ fn suffers(
 ) -> bool {
     let seconds: f64 = full.spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
     let (wait, service) = (tenant.waiting, tenant.slots);
+    // A slot comes free with every command of the others, for those of them that wait first.
+    let others = device.flow.mean_rate(&full.spell.samples) - tenant.iops;
+    let turn_s = ((full.waiting - wait).max(0.0) + 1.0) / others.max(f64::MIN_POSITIVE);
     tenant.slots <= MODEST_SHARE * slots
         && wait >= UNFAIR * service
         && tenant.iops * seconds >= ENOUGH_COMMANDS
+        && wait <= OWN * turn_s * tenant.iops
         && wait * 1000.0 / tenant.iops >= device.limits.get(Threshold::KavgMs)
 }
 
@@ -108,7 +115,7 @@ fn fix(
     holder: &Party,
 ) -> Vec<crate::Change> {
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
-    let deepest = changes::known_depth(case.host, device, case.facts);
+    let deepest = case.driver_depth(device) as u32;
     let from = full.depth as u32;
     let world = device.worlds.iter().find(|world| world.owner == holder.name);
     let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
@@ -140,7 +147,7 @@ fn fix(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, DeviceFacts, Facts, fixture::Bench};
 
     #[test]
     fn a_modest_vm_that_waits_for_anothers_slots_suffers() {
@@ -149,6 +156,33 @@ mod tests {
         assert_eq!(finding.causers[0].name, "bad");
         assert_eq!(finding.sufferers[0].name, "good");
         assert!(finding.sufferers[0].gavg_ms > 300.0);
+    }
+
+    #[test]
+    fn a_vm_that_its_own_limit_holds_is_nobodys_victim() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.vm("busy").iops_when(|s| 60_000.0 + 2_000.0 * (s % 3) as f64).davg(0.5).kavg(0.2);
+        device.vm("held").iops(500.0).davg(0.5).kavg(40.0);
+        let findings = bench.findings();
+        assert!(findings.iter().all(|finding| finding.cause != Cause::NoisyNeighbour));
+        let held = bench.first(Cause::IopsLimit, &Facts::default());
+        assert_eq!(held.at, "held:scsi0:1");
+    }
+
+    #[test]
+    fn a_depth_that_esxcli_says_is_never_lowered() {
+        let mut facts = Facts::default();
+        let device = DeviceFacts { max_queue_depth: Some(128), ..DeviceFacts::default() };
+        facts.devices.insert("naa.pe".into(), device);
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.pe", 32);
+        device.vm("bad").iops(26.0).davg(1_230.0).kavg(308.0).size_kib(512.0);
+        device.vm("good").iops(0.75).davg(1.0).kavg(330.0);
+        let finding = bench.first(Cause::NoisyNeighbour, &facts);
+        let lines = finding.changes.iter().flat_map(|change| &change.esxcli);
+        assert!(lines.clone().all(|line| line.contains(" -O 64")), "{lines:?}");
+        assert!(lines.count() > 0);
     }
 
     #[test]

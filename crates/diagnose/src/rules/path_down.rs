@@ -17,45 +17,128 @@ pub(super) const RULE: Rule = Rule {
 
 /// Commands of the device per path, before and after, that round robin cannot explain.
 const MANY: f64 = 3_000.0;
-
-fn find(case: &Case<'_>) -> Vec<Finding> {
-    let lost = |device: &Device<'_>| {
-        let paths = device.paths.iter();
-        paths.filter_map(|path| judge(case, device, path)).collect::<Vec<_>>()
-    };
-    case.host.busy_devices().filter(|device| device.paths.len() > 1).flat_map(lost).collect()
-}
-
+/// Times that a path which had its turn in every sample must miss it.
+const TURNS: f64 = 3.0;
 /// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
 const LASTING: usize = 2;
 
-/// The samples from the first without a command on the path until the path returns, or the end.
+fn find(case: &Case<'_>) -> Vec<Finding> {
+    let several = case.host.busy_devices().filter(|device| device.paths.len() > 1);
+    let of_device = |device: &Device<'_>| {
+        let thrash = thrash(case, device);
+        let paths = device.paths.iter().filter(|_| thrash.is_none());
+        let lost =
+            paths.filter_map(|path| Some(judge(case, device, path, &silence(case, device, path)?)));
+        lost.chain(thrash.iter().cloned()).collect::<Vec<_>>()
+    };
+    several.flat_map(of_device).collect()
+}
+
+/// Commands of a flow over some samples.
+fn commands(case: &Case<'_>, flow: &Flow<'_>, samples: &[usize]) -> f64 {
+    samples.iter().map(|&sample| flow.rate(sample) * case.host.interval_s(sample)).sum()
+}
+
+/// The longest time without a command on the path, where it is longer than a turn of the others.
 fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spell> {
     let is_known = |sample: &usize| path.flow.commands.at(*sample).is_some();
     let busy: Vec<usize> = device.busy.iter().copied().filter(is_known).collect();
     let carries = |sample: usize| path.flow.rate(sample) > 0.0;
-    let first = busy.iter().position(|&sample| carries(sample))?;
-    let stop = first + busy.get(first..)?.iter().position(|&sample| !carries(sample))?;
-    let rest = busy.get(stop..)?;
-    let back = rest.iter().position(|&sample| carries(sample)).unwrap_or(rest.len());
-    let silent = Spell { samples: rest.get(..back)?.to_vec(), of: busy.len() };
-    let commands = |samples: &[usize], rate: &dyn Fn(usize) -> f64| -> f64 {
-        samples.iter().map(|&sample| rate(sample) * case.host.interval_s(sample)).sum()
-    };
-    let before = commands(busy.get(first..stop)?, &|sample| path.flow.rate(sample));
-    let after = commands(&silent.samples, &|sample| device.flow.rate(sample));
+    let runs = busy.chunk_by(|a, b| carries(*a) == carries(*b));
+    let silent = runs.filter(|run| !carries(run[0])).max_by_key(|run| run.len())?;
+    let before: Vec<usize> = busy.iter().copied().take_while(|s| *s < silent[0]).collect();
+    let after = commands(case, &device.flow, silent);
     let many = MANY * device.paths.len() as f64;
-    let lasts = silent.samples.len() >= LASTING;
-    (lasts && before >= MANY && after >= many).then_some(silent)
+    let outlasts_turns = commands(case, &path.flow, &before) >= MANY && after >= many;
+    let misses_turns = longest_turn(case, device, path, &before)
+        .is_some_and(|turn| silent.len() as f64 >= TURNS && after >= TURNS * turn);
+    let is_lost = silent.len() >= LASTING && (outlasts_turns || misses_turns);
+    is_lost.then(|| Spell { samples: silent.to_vec(), of: busy.len() })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Finding> {
-    let spell = silence(case, device, path)?;
+/// The most commands between two turns of a path that takes turns with others within the samples;
+/// `None` where it does not, or not for long enough to tell.
+fn longest_turn(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    path: &Path<'_>,
+    before: &[usize],
+) -> Option<f64> {
+    const MOSTLY: f64 = 0.75;
+    let carries = |path: &Path<'_>, sample: usize| path.flow.rate(sample) > 0.0;
+    let shares = |sample: &&usize| {
+        let carrying = device.paths.iter().filter(|path| carries(path, **sample));
+        carries(path, **sample) && carrying.count() > 1
+    };
+    let shared = before.iter().filter(shares).count() as f64;
+    let rests = before.chunk_by(|a, b| carries(path, *a) == carries(path, *b));
+    let rests = rests.filter(|run| !carries(path, run[0]));
+    let longest = rests.map(|run| commands(case, &device.flow, run)).fold(0.0, f64::max);
+    let sample = commands(case, &device.flow, before) / before.len() as f64;
+    (shared >= TURNS && shared >= MOSTLY * before.len() as f64).then_some(longest + sample)
+}
+
+/// I/O that jumps from one path to another and back, all of it at once, more often than a turn of
+/// round robin explains or while the device is slow: controllers or hosts that take the device from
+/// each other.
+fn thrash(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
+    const ALL: f64 = 0.95;
+    const JUMPS: usize = 3;
+    let alone = |sample: usize| {
+        let rate = device.flow.rate(sample);
+        device.paths.iter().position(|path| path.flow.rate(sample) >= ALL * rate)
+    };
+    let turns: Vec<&[usize]> = device.busy.chunk_by(|a, b| alone(*a) == alone(*b)).collect();
+    let jumps = turns.windows(2).filter(|pair| {
+        let [from, to] = [pair[0][0], pair[1][0]].map(alone);
+        from.is_some() && to.is_some()
+    });
+    let jumps = jumps.count();
+    let spell = Spell::any(&device.busy, |sample| alone(sample).is_some())?;
+    let turn = commands(case, &device.flow, &spell.samples) / turns.len() as f64;
+    let is_slow = spell.share(|s| device.flow.davg(s) >= device.slow_ms(s)) >= 0.5;
+    (jumps >= JUMPS && (turn >= MANY || is_slow)).then(|| judge_thrash(case, device, &spell, jumps))
+}
+
+fn judge_thrash(case: &Case<'_>, device: &Device<'_>, spell: &Spell, jumps: usize) -> Finding {
+    let name = device.flow.name;
+    let davg = device.flow.per_command(&spell.samples, Flow::davg);
+    let mut finding = case.finding(Cause::PathDown, name, spell);
+    finding.sentence = format!(
+        "All I/O of {name} jumped from one path to another {jumps} times and takes {} ms (DAVG), \
+         as when controllers or hosts take the device from each other.",
+        number(davg)
+    );
+    finding.evidence = vec![
+        Evidence::new("times that all I/O changed its path", jumps as f64, ""),
+        Evidence::new("commands per second", device.flow.mean_rate(&spell.samples), "1/s"),
+        Evidence::new("DAVG", davg, "ms"),
+        Evidence::new("paths of the device", device.paths.len() as f64, ""),
+    ];
+    finding.confidence = 0.75 * spell.weight();
+    finding.raise_confidence =
+        vec!["Path changes of the device in vmkernel.log, on every host that uses it".into()];
+    finding.sufferers = device.tenants(&spell.samples);
+    finding.changes = vec![changes::look(
+        "See that all hosts use the same controller for the device: the same policy, the same \
+         preferred path, and zoning to both controllers from each.",
+        vec![
+            format!("esxcli storage nmp device list -d {}", changes::shell(name)),
+            format!("esxcli storage core path list -d {}", changes::shell(name)),
+        ],
+    )];
+    finding.do_not = vec![
+        "Do not raise queue depths: each change of the controller stops every command.".into(),
+    ];
+    finding
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -> Finding {
     let name = device.flow.name;
     let before: Vec<usize> =
         device.busy.iter().copied().take_while(|sample| !spell.samples.contains(sample)).collect();
     let rate = path.flow.mean_rate(&before);
-    let mut finding = case.finding(Cause::PathDown, path.flow.name, &spell);
+    let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
     finding.sentence = format!(
         "Path {} of {name} stopped carrying I/O ({} commands a second before) while others went \
          on with {}.",
@@ -88,7 +171,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Findin
         "Do not raise queue depths to make up for it: the remaining paths carry everything already."
             .into(),
     ];
-    Some(finding)
+    finding
 }
 
 #[cfg(test)]
@@ -106,6 +189,34 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
         let finding = bench.only(Cause::PathDown, &Facts::default());
         assert_eq!(finding.at, "vmhba1:C0:T0:L0");
+    }
+
+    #[test]
+    fn a_path_that_misses_its_turns_is_lost_at_any_rate() {
+        let mut bench = Bench::new(10);
+        bench.paths(2).path_share(|path, sample| match (path, sample) {
+            (_, 0..5) => 0.5,
+            (path, _) => path as f64,
+        });
+        bench.device("naa.1", 64).vm("a").iops(60.0).davg(0.5);
+        bench.only(Cause::PathDown, &Facts::default());
+    }
+
+    #[test]
+    fn a_turn_of_round_robin_that_spans_samples_is_no_loss() {
+        let mut bench = Bench::new(40);
+        bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample / 10 % 2 == path)));
+        bench.device("naa.1", 64).vm("a").iops(20.0).davg(0.5);
+        assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn io_that_jumps_to_and_fro_is_a_finding_about_paths() {
+        let mut bench = Bench::new(12);
+        bench.paths(2).path_share(|path, sample| f64::from(u8::from(sample / 2 % 2 == path)));
+        bench.device("naa.1", 64).vm("a").iops(400.0).davg(60.0);
+        let finding = bench.first(Cause::PathDown, &Facts::default());
+        assert!(finding.sentence.contains("jumped from one path to another 5 times"));
     }
 
     #[test]

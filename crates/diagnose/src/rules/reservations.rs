@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// What a conflict costs until its retry [src: elatov 2012-05-12].
-const RETRY_MS: f64 = 60.0;
+pub(super) const RETRY_MS: f64 = 60.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {

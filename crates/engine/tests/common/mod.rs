@@ -317,7 +317,7 @@ impl Bench {
         let tag = self.next_tag;
         self.next_tag += 1;
         self.alive.insert(tag, (vdisk, self.now));
-        let request = Request { vdisk, op, lba, bytes, tag };
+        let request = Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
         if let Some(disk) = self.config.vdisks.get(vdisk.index()) {
             self.is_plain &= bytes <= self.config.vscsi[disk.vscsi.index()].max_transfer;
         }

@@ -2,8 +2,7 @@
 //! between the command and `capture`, which copies bytes.
 
 use std::{
-    fs::{self, File},
-    io::{BufWriter, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -13,29 +12,31 @@ use capture::{
 
 use crate::{
     Result,
-    captures::with_host,
+    captures::{self, with_host},
+    output::Outputs,
     text::{clean, counted, whole},
 };
 
 /// Dropped columns that are told.
 const DROPPED: usize = 10;
 
-/// Copies a part of each file.
+/// Copies a part of each file. One of which nothing is left is not written.
 pub(crate) fn cut(
     files: &[PathBuf],
     part: &Cut,
     output: Option<&Path>,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let mut rows = 0;
-    each(files, output, out, &mut |input, out| {
+    let timed = part.from_ms.is_some() || part.to_ms.is_some();
+    let mut kept = false;
+    each(files, output, Outputs::beside(files), out, &mut |input, out| {
         let report = capture::cut(input, part, &Limits::default(), out)?;
         tell(&report);
-        rows += report.rows;
-        Ok(())
+        let keep = !timed || report.rows > 0;
+        kept |= keep;
+        Ok(keep)
     })?;
-    let timed = part.from_ms.is_some() || part.to_ms.is_some();
-    if timed && rows == 0 {
+    if !kept {
         return Err("nothing was recorded between --from and --to".into());
     }
     Ok(())
@@ -49,17 +50,19 @@ pub(crate) fn anonymize(
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut substitutes = Substitutes::default();
-    each(files, output, out, &mut |input, out| {
+    let mut outputs = Outputs::beside(files);
+    let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
+    each(files, output, outputs, out, &mut |input, out| {
         let report = capture::anonymize(input, &mut substitutes, &Limits::default(), out)?;
         tell(&report.copy);
         tell_lost(&report);
-        Ok(())
+        Ok(true)
     })?;
     let counts: Vec<_> =
         substitutes.counts().iter().map(|(kind, number)| format!("{kind} {number}")).collect();
     anstream::eprintln!("names replaced: {}", counts.join(", "));
     let Some(mapping) = mapping else { return Ok(()) };
-    to_file(mapping, files, &mut |out| {
+    mapping.write(|out| {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         writeln!(out, "kind,name,substitute")?;
         for (kind, name, substitute) in substitutes.iter() {
@@ -80,10 +83,10 @@ pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>, out: &mut dyn Writ
         host.write(&limits, out)?.iter().for_each(tell_part);
         return Ok(());
     };
-    for host in &hosts {
-        let named = with_host(output, host.host());
-        let path = if hosts.len() > 1 { &named } else { output };
-        to_file(path, files, &mut |out| {
+    let outputs =
+        captures::claim(output, hosts.iter().map(Sequence::host), &mut Outputs::beside(files))?;
+    for (host, output) in hosts.iter().zip(outputs) {
+        output.write(|out| {
             host.write(&limits, out)?.iter().for_each(tell_part);
             Ok(())
         })?;
@@ -91,61 +94,38 @@ pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>, out: &mut dyn Writ
     Ok(())
 }
 
-/// Hands every capture in `files` to `copy`, with `out` or a file to write to; of several each
-/// goes into a file of its own, with its number in the name.
+/// Hands every capture in `files` to `copy`, with `out` or a file to write to, which is kept when
+/// `copy` says so; of several each goes into a file of its own, with its number in the name.
 fn each(
     files: &[PathBuf],
     output: Option<&Path>,
+    mut outputs: Outputs,
     out: &mut dyn Write,
-    copy: &mut dyn FnMut(Input, &mut dyn Write) -> Result<()>,
+    copy: &mut dyn FnMut(Input, &mut dyn Write) -> Result<bool>,
 ) -> Result<()> {
     let mut inputs = Vec::new();
     for file in files {
         inputs.extend(Input::open(file)?);
     }
     let several = inputs.len() > 1;
-    if several && output.is_none() {
-        return Err("several captures do not fit into one; name a file with -o".into());
-    }
-    for (input, number) in inputs.into_iter().zip(1..) {
-        let Some(output) = output else { return copy(input, out) };
-        let numbered = with_host(output, &format!("{number}"));
-        let path = if several { &numbered } else { output };
-        let mut input = Some(input);
-        to_file(path, files, &mut |out| input.take().map_or(Ok(()), |input| copy(input, out)))?;
+    let Some(path) = output else {
+        if several {
+            return Err("several captures do not fit into one; name a file with -o".into());
+        }
+        return inputs.into_iter().try_for_each(|input| copy(input, out).map(drop));
+    };
+    let paths = (1..=inputs.len()).map(|number| match several {
+        true => with_host(path, &number.to_string()),
+        false => path.to_owned(),
+    });
+    let claimed: Vec<_> = paths.map(|path| outputs.claim(&path)).collect::<Result<_>>()?;
+    for (input, output) in inputs.into_iter().zip(claimed) {
+        let mut pending = output.open()?;
+        if copy(input, &mut pending)? {
+            pending.finish()?;
+        }
     }
     Ok(())
-}
-
-/// Writes a file by way of another one beside it, so that a refusal leaves what was there. A
-/// device or pipe is written as it is.
-fn to_file(
-    path: &Path,
-    inputs: &[PathBuf],
-    write: &mut dyn FnMut(&mut dyn Write) -> Result<()>,
-) -> Result<()> {
-    let name = path.display();
-    let same = |input: &&PathBuf| {
-        fs::canonicalize(input).is_ok_and(|input| fs::canonicalize(path).is_ok_and(|p| p == input))
-    };
-    if inputs.iter().any(|input| same(&input)) {
-        return Err(format!("{name}: is read from; name another file with -o").into());
-    }
-    let special = path.exists() && !path.is_file();
-    let new = if special { path.to_owned() } else { PathBuf::from(format!("{name}.part")) };
-    let failed = |error: std::io::Error| format!("{name}: {error}");
-    let mut file = BufWriter::new(File::create(&new).map_err(failed)?);
-    let written = write(&mut file).and_then(|()| Ok(file.flush().map_err(failed)?));
-    drop(file);
-    match written {
-        Ok(()) if new != path => Ok(fs::rename(&new, path).map_err(failed)?),
-        Err(error) if new != path => {
-            // What is wrong is said already; the half of a file is of no more use.
-            let _ = fs::remove_file(&new);
-            Err(error)
-        }
-        written => written,
-    }
 }
 
 /// What of a file was left out on the way.

@@ -1,0 +1,185 @@
+//! What an administrator asks about one setting, one counter or one finding, answered in full: what
+//! it is, when it acts, its default and range, how to read and set it, what to leave alone.
+//!
+//! The words are data, one table per noun (`settings`, `counters`, `causes`). Every number in an
+//! article comes from the tables of `knobs`, `counters` and `diagnose`; none is written here.
+
+pub(crate) mod causes;
+pub(crate) mod counters;
+pub(crate) mod settings;
+
+use std::fmt::Write;
+
+use crate::text::{BOLD, styled};
+
+/// Columns of a heading.
+const HEAD: usize = 13;
+/// Columns of a line.
+const WIDTH: usize = 78;
+
+/// One thing explained.
+pub(crate) struct Article {
+    /// What it may be asked by.
+    names: Vec<String>,
+    title: String,
+    /// Heading and text, in the order in which they are read.
+    sections: Vec<(&'static str, String)>,
+}
+
+/// Every article: settings first, then counters, then findings.
+pub(crate) fn articles() -> Vec<Article> {
+    [settings::articles(), counters::articles(), causes::articles()].into_iter().flatten().collect()
+}
+
+impl Article {
+    /// Whether it is meant by a name as people type it: case, dots, dashes and slashes aside. A flag
+    /// (`-O`) is meant as it is.
+    pub(crate) fn is_named(&self, wanted: &str) -> bool {
+        self.names.iter().any(|name| match is_flag(wanted) || is_flag(name) {
+            true => name == wanted,
+            false => plain(name) == plain(wanted),
+        })
+    }
+
+    /// For a terminal of 80 columns.
+    pub(crate) fn text(&self) -> String {
+        let mut out = format!("{}\n", styled(BOLD, &self.title));
+        for (head, text) in &self.sections {
+            for (place, paragraph) in text.lines().enumerate() {
+                let first = if place == 0 { *head } else { "" };
+                out += &wrapped(first, paragraph);
+            }
+        }
+        out
+    }
+
+    /// For a page of the reference.
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = format!("\n### {}\n\n", self.title);
+        for (head, text) in &self.sections {
+            let text = text.replace('\n', "<br>").replace('|', "\\|");
+            let _ = writeln!(out, "* **{head}**: {text}");
+        }
+        out
+    }
+}
+
+/// The names nearest to one that nobody has, nearest first.
+pub(crate) fn near_misses(articles: &[Article], wanted: &str) -> Vec<String> {
+    /// Likeness from which a name may have been meant, and how many are told.
+    const LIKE: f64 = 0.8;
+    const TOLD: usize = 3;
+    let likeness = |name: &str| strsim::jaro_winkler(&plain(name), &plain(wanted));
+    let names = articles.iter().flat_map(|article| &article.names);
+    let mut near: Vec<(f64, &String)> = names.map(|name| (likeness(name), name)).collect();
+    near.retain(|(like, _)| *like >= LIKE);
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut told: Vec<String> = Vec::new();
+    for (_, name) in near {
+        if told.len() < TOLD && !told.iter().any(|other| plain(other) == plain(name)) {
+            told.push(name.clone());
+        }
+    }
+    told
+}
+
+fn is_flag(name: &str) -> bool {
+    name.len() == 2 && name.starts_with('-')
+}
+
+/// A name by its letters and digits.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// A paragraph behind a heading. A line to type, which begins with `$`, is never broken.
+fn wrapped(head: &str, paragraph: &str) -> String {
+    let mut out = String::new();
+    let mut line = format!("{head:<HEAD$}");
+    let is_command = paragraph.starts_with("$ ");
+    for word in paragraph.split_whitespace() {
+        if !is_command && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{}", line.trim_end());
+            line = " ".repeat(HEAD);
+        } else if line.chars().count() > HEAD {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(out, "{}", line.trim_end());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use ::counters::Counter;
+    use diagnose::Cause;
+    use knobs::{Advanced, Driver};
+
+    use super::*;
+
+    fn found(wanted: &str) -> Vec<String> {
+        let articles = articles();
+        let named = articles.iter().filter(|article| article.is_named(wanted));
+        named.map(|article| article.title.clone()).collect()
+    }
+
+    #[test]
+    fn every_setting_counter_and_cause_explains_itself() {
+        let options = Advanced::TABLE.iter().map(|info| info.path);
+        let drivers = Driver::ALL.iter().map(|driver| driver.module);
+        let parameters = Driver::ALL.iter().filter_map(|driver| driver.parameter);
+        let columns =
+            Counter::TABLE.iter().flat_map(|info| [info.key, info.column, info.batch_name]);
+        let causes = Cause::ALL.iter().flat_map(|cause| [cause.key(), cause.title()]);
+        for name in options.chain(drivers).chain(parameters).chain(columns).chain(causes) {
+            assert!(!found(name).is_empty(), "{name}");
+        }
+        for article in articles() {
+            assert!(article.sections.len() >= 4, "{}", article.title);
+            for (head, text) in &article.sections {
+                assert!(!text.trim().is_empty(), "{}: {head}", article.title);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_found_as_people_type_them() {
+        let dsnro = ["dsnro", "DSNRO", "Disk.SchedNumReqOutstanding", "sched-num-req-outstanding"];
+        let same = ["-O", "--sched-num-req-outstanding", "/Disk/SchedNumReqOutstanding"];
+        let long = "No of outstanding IOs with competing worlds";
+        for name in dsnro.iter().chain(&same).chain([&long]) {
+            assert!(found(name)[0].starts_with("DSNRO"), "{name}: {:?}", found(name));
+        }
+        let cases = [
+            ("-m", "Device Max Queue Depth"),
+            ("davg/cmd", "DAVG/cmd"),
+            ("DAVG", "DAVG/cmd"),
+            ("QUED", "QUED"),
+            ("%USD", "%USD"),
+            ("Queued Commands", "QUED"),
+            ("iscsivmk_LunQDepth", "iscsi_vmk"),
+            ("PVSCSI", "PVSCSI"),
+            ("cmd_per_lun", "PVSCSI"),
+            ("VMFS3.HardwareAcceleratedLocking", "VMFS3.HardwareAcceleratedLocking"),
+            ("device-depth", "Device queue full, limited by the HBA's depth"),
+            ("VMW_PSP_RR", "Path policy"),
+            ("DiskLimitIOPerSecond", "IOPS limit"),
+        ];
+        for (name, title) in cases {
+            let found = found(name);
+            assert!(found.iter().any(|found| found.starts_with(title)), "{name}: {found:?}");
+        }
+        assert!(found("-o").is_empty() && found("nothing").is_empty());
+    }
+
+    #[test]
+    fn a_near_miss_is_offered() {
+        let articles = articles();
+        for (wanted, meant) in [("dnsro", "DSNRO"), ("qavgg", "QAVG"), ("pvscsy", "PVSCSI")] {
+            let near = near_misses(&articles, wanted);
+            assert!(near.iter().any(|name| plain(name) == plain(meant)), "{wanted}: {near:?}");
+        }
+        assert!(near_misses(&articles, "zzzz").is_empty());
+    }
+}

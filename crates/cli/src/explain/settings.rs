@@ -1,0 +1,503 @@
+//! Settings: those of a device, of a driver, of a guest, of a virtual disk, and the advanced
+//! options of a host.
+
+use knobs::{
+    Advanced, AdvancedInfo, Allocation, DSNRO, Driver, Effect, GuestOs, PVSCSI_COMMANDS_PER_PAGE,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, PathPolicy, Version,
+    limits_of,
+};
+
+use super::Article;
+
+/// Every setting.
+pub(crate) fn articles() -> Vec<Article> {
+    let own = [dsnro(), max_queue_depth(), queue_full(), pvscsi(), path_policy(), allocation()];
+    own.into_iter()
+        .chain(OPTIONS.iter().map(option))
+        .chain(Driver::ALL.iter().map(driver))
+        .collect()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+const DEVICE_LIST: &str = "$ esxcli storage core device list -d DEVICE";
+
+fn dsnro() -> Article {
+    let (min, max) = (DSNRO.min, DSNRO.max);
+    let switches = Advanced::SchedQControlVmSwitches.info();
+    let run = Advanced::SchedQControlSeqReqs.info();
+    let per_device = first_version(|version| !version.has_global_dsnro());
+    let refusing = first_version(Version::refuses_dsnro_above_depth);
+    Article {
+        names: names(&[
+            "DSNRO",
+            "sched-num-req-outstanding",
+            "SchedNumReqOutstanding",
+            "Disk.SchedNumReqOutstanding",
+            "No of outstanding IOs with competing worlds",
+            "-O",
+        ]),
+        title: "DSNRO: No of outstanding IOs with competing worlds".into(),
+        sections: vec![
+            ("What it is", "The limit on a device's outstanding commands on this host while several \
+                VMs compete for it, all of them together: DQLEN falls to it and comes back. It keeps \
+                one VM from crowding out the others of its datastore [S0, S1].".into()),
+            ("When it acts", format!(
+                "After {} switches between commands of different VMs ({}), until {} commands in a \
+                 row come from one VM ({}) [LAMW]. With one VM on the device it never does. With \
+                 Storage I/O Control on, that moves DQLEN instead [ELA 2012-07]. A value above \
+                 Device Max Queue Depth raises nothing [S1].",
+                switches.default, switches.path, run.default, run.path
+            )),
+            ("Default", format!(
+                "{} in every version. Up to {} one option for the host, {}; from {per_device} on a \
+                 setting of each device. Protocol endpoints of vVols have {} instead.",
+                DSNRO.default,
+                DSNRO.until.name(),
+                DSNRO.path,
+                Advanced::VvolPesnro.info().path
+            )),
+            ("Range", format!(
+                "{min} to {max}; from {refusing} on at most the device's own depth, and more is \
+                 refused [S1, HP]."
+            )),
+            ("Read it", format!("{DEVICE_LIST}\nand look for \"No of outstanding IOs with competing \
+                worlds\". In esxtop it shows as DQLEN (screen u) that falls while VMs compete.")),
+            ("Set it", "$ esxcli storage core device set -d DEVICE -O N\n\
+                It is set for each device, on every host that uses it.".into()),
+            ("In force", DSNRO.effect.text().into()),
+            ("Leave alone", "Most environments should leave it: more for one VM is less for its \
+                neighbours, and for other hosts on the array. Do not raise it where one VM alone fills \
+                the queue (it has no say there), where DAVG is what is high, or above the device's \
+                depth [S0].".into()),
+        ],
+    }
+}
+
+fn first_version(has: impl Fn(Version) -> bool) -> &'static str {
+    Version::ALL.into_iter().find(|version| has(*version)).map_or("", Version::name)
+}
+
+fn max_queue_depth() -> Article {
+    Article {
+        names: names(&["Device Max Queue Depth", "max-queue-depth", "MaxQueueDepth", "-m"]),
+        title: "Device Max Queue Depth".into(),
+        sections: vec![
+            ("What it is", "The most commands that a device may have outstanding on this host: what \
+                its driver gives, or less where somebody set less. DQLEN is this while one VM has the \
+                device to itself [S1, QD254].".into()),
+            ("When it acts", "Always; DSNRO, adaptive throttling and Storage I/O Control only lower \
+                what it allows.".into()),
+            ("Default", "The depth of the driver: kavg explain drivers.".into()),
+            ("Range", "1 to what the driver advertises; more is refused [QD254].".into()),
+            ("Read it", format!("{DEVICE_LIST}\nand look for \"Device Max Queue Depth\"; outputs of \
+                5.5 do not have the line [LIST5].")),
+            ("Set it", "$ esxcli storage core device set -d DEVICE -m N\nTo get more than the driver \
+                gives, its module's parameter has to be raised first.".into()),
+            ("In force", Effect::AtOnce.text().into()),
+            ("Leave alone", "A deeper queue helps only where commands wait for it (QUED above 0, KAVG \
+                beside a low DAVG). On an array that is slow it moves the wait there [S0].".into()),
+        ],
+    }
+}
+
+fn queue_full() -> Article {
+    let (size, threshold) = (Advanced::QFullSampleSize.info(), Advanced::QFullThreshold.info());
+    Article {
+        names: names(&[
+            "adaptive throttling",
+            "queue-full-sample-size",
+            "queue-full-threshold",
+            "Queue Full Sample Size",
+            "Queue Full Threshold",
+            "-s",
+            "-q",
+        ]),
+        title: "Adaptive queue depth throttling of a device".into(),
+        sections: vec![
+            (
+                "What it is",
+                "The host halves a device's depth when the array says that it is full, and \
+                lets it climb back one by one [KB-QF]."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                "When as many of the last results as the threshold says, out of the \
+                sample size, are TASK SET FULL or BUSY; so the array must send them."
+                    .into(),
+            ),
+            (
+                "Default",
+                format!(
+                    "Off: a sample size of {}; the threshold is {}. What a device has set \
+                goes before {} and {}.",
+                    size.default, threshold.default, size.path, threshold.path
+                ),
+            ),
+            (
+                "Range",
+                format!(
+                    "Sample size {} to {} (0 is off), threshold {} to {} and at most the \
+                sample size [LAMW].",
+                    size.min, size.max, threshold.min, threshold.max
+                ),
+            ),
+            (
+                "Read it",
+                format!(
+                    "{DEVICE_LIST}\nand look for \"Queue Full Sample Size\" and \"Queue \
+                Full Threshold\". In esxtop DQLEN halves and climbs."
+                ),
+            ),
+            ("Set it", "$ esxcli storage core device set -d DEVICE -s N -q N".into()),
+            ("In force", size.effect.text().into()),
+            (
+                "Leave alone",
+                "Unless the array's vendor asks for it, and then on every host of its \
+                ports: the others eat the slots that one gives up [KB-QF]."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn pvscsi() -> Article {
+    let depth = |guest| limits_of(::counters::Controller::Pvscsi, guest).disk_depth;
+    Article {
+        names: names(&[
+            "PVSCSI",
+            "vmw_pvscsi",
+            "RequestRingPages",
+            "MaxQueueDepth in the guest",
+            "cmd_per_lun",
+            "ring_pages",
+        ]),
+        title: "PVSCSI: the depth of a virtual disk and the ring of its adapter".into(),
+        sections: vec![
+            (
+                "What it is",
+                format!(
+                    "How many commands the guest's PVSCSI driver sends for each disk, \
+                and, by the pages of the ring ({PVSCSI_COMMANDS_PER_PAGE} commands each), for all disks \
+                of the adapter; what is beyond waits in the guest [KB-PV, PVL]."
+                ),
+            ),
+            (
+                "When it acts",
+                "Always, before anything of the host: no counter of the host sees what \
+                waits in front of it."
+                    .into(),
+            ),
+            (
+                "Default",
+                format!(
+                    "{} a disk in Windows and in Linux before 2014, {} in Linux since; {} \
+                pages.",
+                    depth(GuestOs::Windows),
+                    depth(GuestOs::Linux),
+                    PVSCSI_RING_PAGES_DEFAULT
+                ),
+            ),
+            (
+                "Range",
+                format!("1 to {PVSCSI_DEPTH_MAX} a disk, 1 to {PVSCSI_RING_PAGES_MAX} pages."),
+            ),
+            (
+                "Read it",
+                "Windows: the value DriverParameter below HKLM\\SYSTEM\\CurrentControlSet\\\
+                Services\\pvscsi\\Parameters\\Device. Linux: /sys/module/vmw_pvscsi/parameters."
+                    .into(),
+            ),
+            (
+                "Set it",
+                "Windows: RequestRingPages=N,MaxQueueDepth=N in that value. Linux: \
+                vmw_pvscsi.cmd_per_lun=N vmw_pvscsi.ring_pages=N on the kernel's line."
+                    .into(),
+            ),
+            ("In force", Effect::GuestReboot.text().into()),
+            (
+                "Leave alone",
+                "Raised alone it moves the wait from the guest into the VMkernel: the \
+                device's depth has to allow it too. One VM can then fill a device queue alone [S0]."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn path_policy() -> Article {
+    let round_robin = match PathPolicy::ROUND_ROBIN {
+        PathPolicy::RoundRobin { iops, bytes } => format!("{iops} I/Os or {bytes} bytes"),
+        _ => String::new(),
+    };
+    let latency = match PathPolicy::LATENCY {
+        PathPolicy::Latency { sampling_ios, eval_ns } => {
+            format!("{sampling_ios} I/Os on each path every {} s", eval_ns / ::counters::SECOND)
+        }
+        _ => String::new(),
+    };
+    let since = first_version(Version::has_latency_policy);
+    Article {
+        names: names(&[
+            "path policy",
+            "round robin",
+            "PSP",
+            "VMW_PSP_RR",
+            "VMW_PSP_FIXED",
+            "VMW_PSP_MRU",
+            "latency policy",
+        ]),
+        title: "Path policy: VMW_PSP_FIXED, VMW_PSP_MRU, VMW_PSP_RR".into(),
+        sections: vec![
+            (
+                "What it is",
+                "Which path the next command of a device takes: always the same, the one \
+                used last, or in turns."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                "On devices with several paths that work. Round robin takes the next path \
+                after so many commands or bytes, or by latency."
+                    .into(),
+            ),
+            (
+                "Default",
+                format!(
+                    "What the rule for the array says (SATP): fixed, most recently used or \
+                round robin; round robin turns after {round_robin} [ELA]. By latency: {latency}, from \
+                {since} on, where somebody sets it [DOC67, KB-LAT]."
+                ),
+            ),
+            ("Range", "At least 1 command or 1 byte.".into()),
+            ("Read it", "$ esxcli storage nmp device list -d DEVICE".into()),
+            (
+                "Set it",
+                "$ esxcli storage nmp device set -d DEVICE -P VMW_PSP_RR\n\
+                $ esxcli storage nmp psp roundrobin deviceconfig set -d DEVICE -t iops -I N"
+                    .into(),
+            ),
+            ("In force", Effect::AtOnce.text().into()),
+            (
+                "Leave alone",
+                "Do what the array's vendor says. Paths that are not optimized must not be \
+                among the active ones; more paths do not make DQLEN deeper."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn allocation() -> Article {
+    let unit = Advanced::SchedCostUnit.info();
+    let shares = Allocation::SHARES;
+    Article {
+        names: names(&[
+            "IOPS limit",
+            "DiskLimitIOPerSecond",
+            "limit",
+            "reservation",
+            "DiskShares",
+        ]),
+        title: "IOPS limit, reservation and shares of a virtual disk".into(),
+        sections: vec![
+            ("What it is", "A rate that the host holds a virtual disk to, one that it keeps for it, and \
+                its weight among the others of its device.".into()),
+            ("When it acts", format!("The limit always, also when nothing is congested; shares and \
+                reservation where disks compete for slots. An I/O counts as one for each {} bytes \
+                begun ({}) [API, LAMW].", unit.default, unit.path)),
+            ("Default", format!("No limit, no reservation, {} shares.", Allocation::default().shares)),
+            ("Range", format!("A limit of at least 1; shares {} to {} [LAMW].", shares.start(), shares.end())),
+            ("Read it", "$ (Get-VM NAME | Get-VMResourceConfiguration).DiskResourceConfiguration\nIn no \
+                column of esxtop: a flat rate and KAVG while slots are free are its sign.".into()),
+            ("Set it", "$ Get-VM NAME | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk \
+                (Get-HardDisk -VM NAME) -DiskLimitIOPerSecond N\n-1 is none; a limit of a storage policy \
+                is changed in the policy.".into()),
+            ("In force", Effect::AtOnce.text().into()),
+            ("Leave alone", "A limit that is meant. It is the gentlest way to hold a noisy VM; lifting \
+                it gives its wait to the neighbours.".into()),
+        ],
+    }
+}
+
+/// What the table of options has no column for.
+struct Words {
+    path: &'static str,
+    when: &'static str,
+    leave: &'static str,
+}
+
+/// An option's words.
+const fn words(path: &'static str, when: &'static str, leave: &'static str) -> Words {
+    Words { path, when, leave }
+}
+
+/// The words of each option, by its path [LAMW, VMB12, KB-QF, DMIO, S4].
+const OPTIONS: &[Words] = &[
+    words(
+        "/Disk/SchedQuantum",
+        "While worlds take turns on a device: a world whose commands are near \
+        to each other on the disk goes on for so many; the older scheduler only.",
+        "More favours \
+        whoever reads in sequence, and makes the others wait.",
+    ),
+    words(
+        "/Disk/SectorMaxDiff",
+        "When the scheduler decides whether the next command of a world goes \
+        on where its last one was.",
+        "It only matters with spindles behind the device.",
+    ),
+    words(
+        "/Disk/SchedQControlSeqReqs",
+        "While DSNRO is in force: so many commands in a row from one VM \
+        end the competition.",
+        "A small value lets DQLEN flap between its two limits.",
+    ),
+    words(
+        "/Disk/SchedQControlVMSwitches",
+        "While DSNRO is not in force: so many switches between VMs \
+        bring it.",
+        "Switching it off takes fairness from every device of the host.",
+    ),
+    words(
+        "/Disk/SchedulerWithReservation",
+        "For every command that waits for a slot.",
+        "The older \
+        scheduler has no reservations and no IOPS limits of its own.",
+    ),
+    words(
+        "/Disk/SchedCostUnit",
+        "Wherever I/Os are counted for limits, reservations and shares: larger \
+        ones count several times.",
+        "Another unit gives every limit on the host another meaning.",
+    ),
+    words(
+        "/Disk/DiskMaxIOSize",
+        "When a guest sends a larger command: it is cut into pieces.",
+        "Lower it \
+        only for arrays that refuse large commands; pieces cost time.",
+    ),
+    words(
+        "/ISCSI/MaxIoSizeKB",
+        "On software iSCSI: larger commands are cut into pieces, below the point \
+        where esxtop counts them.",
+        "The array has to take the larger commands.",
+    ),
+    words(
+        "/Disk/QFullSampleSize",
+        "On every device without a value of its own, when the array answers \
+        TASK SET FULL or BUSY.",
+        "Unless the array's vendor asks for it, and then on all hosts of its \
+        ports.",
+    ),
+    words(
+        "/Disk/QFullThreshold",
+        "Together with the sample size, which has to be above 0.",
+        "It is at \
+        most the sample size.",
+    ),
+    words(
+        "/Disk/DelayOnBusy",
+        "When the array answers BUSY and adaptive throttling is off: the command is \
+        held before it is tried again.",
+        "Less makes an array that is full fuller.",
+    ),
+    words(
+        "/Scsi/ScsiVVolPESNRO",
+        "While VMs compete on a protocol endpoint of vVols, which is one device \
+        for all that are bound to it.",
+        "As DSNRO: more for one is less for the others.",
+    ),
+    words(
+        "/VMFS3/HardwareAcceleratedLocking",
+        "When VMFS locks its metadata: with it by atomic test and \
+        set on a sector, without it by a SCSI reservation of the whole device, which refuses every \
+        command of other hosts meanwhile.",
+        "Switched off it brings reservation conflicts; off only \
+        where the array's vendor asks for it, and on all hosts alike.",
+    ),
+];
+
+fn option(words: &Words) -> Article {
+    let info = Advanced::TABLE.iter().find(|info| info.path == words.path);
+    let name = words.path.trim_start_matches('/').replace('/', ".");
+    let mut sections = match info {
+        Some(info) => numbers(info),
+        None => {
+            vec![("What it is", "An advanced option of the host that kavg does not model.".into())]
+        }
+    };
+    sections.insert(1, ("When it acts", words.when.into()));
+    sections.push(("Leave alone", words.leave.into()));
+    sections.insert(
+        sections.len() - 1,
+        ("Set it", format!("$ esxcli system settings advanced set -o {} -i N", words.path)),
+    );
+    sections.insert(
+        sections.len() - 2,
+        ("Read it", format!("$ esxcli system settings advanced list -o {}", words.path)),
+    );
+    let short = name.rsplit('.').next().unwrap_or_default().to_owned();
+    Article { names: vec![words.path.into(), name.clone(), short], title: name, sections }
+}
+
+/// What the table of options says.
+fn numbers(info: &AdvancedInfo) -> Vec<(&'static str, String)> {
+    let later = info.later.map(|(version, value)| format!(", {value} from {} on", version.name()));
+    let (since, until) = (info.since, info.until);
+    let versions = match (since == Version::OLDEST, until == Version::NEWEST) {
+        (true, true) => String::new(),
+        (false, true) => format!(" From {} on.", since.name()),
+        _ => format!(" Up to {}.", until.name()),
+    };
+    vec![
+        ("What it is", info.meaning.into()),
+        ("Default", format!("{}{}.{versions}", info.default, later.unwrap_or_default())),
+        ("Range", format!("{} to {}", info.min, info.max)),
+        ("In force", info.effect.text().into()),
+    ]
+}
+
+fn driver(driver: &'static Driver) -> Article {
+    let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
+    let module = driver.module;
+    let (range, set, effect) = match driver.parameter {
+        Some(parameter) => (
+            format!("{} to {}", driver.depth_min, driver.depth_max),
+            format!(
+                "$ esxcli system module parameters set -m {module} -p {parameter}=N\nThe line \
+                replaces all parameters of the module: repeat those that are set."
+            ),
+            Effect::HostReboot.text(),
+        ),
+        None => (
+            "fixed".into(),
+            "kavg knows no parameter of it that sets the depth.".into(),
+            "as it is",
+        ),
+    };
+    let (first, last) = (driver.versions.start(), driver.versions.end());
+    let versions = format!("ESXi {} to {}", first.name(), last.name());
+    let parameter = driver.parameter.map(str::to_owned);
+    Article {
+        names: parameter.into_iter().chain([module.to_owned()]).collect(),
+        title: format!("{module}: the depth that the driver gives a device ({})", driver.what),
+        sections: vec![
+            ("What it is", format!("How many commands each device behind an adapter of {module} may \
+                have outstanding: Device Max Queue Depth, and DQLEN where nothing lowers it. {versions}.")),
+            ("When it acts", "Always. While VMs compete DSNRO lowers it.".into()),
+            ("Default", format!("{}; the adapter as a whole (AQLEN) {}.", limit(driver.depth_default), limit(driver.adapter_depth))),
+            ("Range", range),
+            ("Read it", format!("$ esxcli system module parameters list -m {module}\n\
+                $ esxcli storage core adapter list\nThe second shows which driver an adapter has.")),
+            ("Set it", set),
+            ("In force", effect.into()),
+            ("Leave alone", "It deepens every device of the driver at once, and the array's ports see \
+                the sum of all hosts. Raise it only where a device queue is full and DAVG is low [S0]."
+                .into()),
+        ],
+    }
+}

@@ -1,0 +1,158 @@
+//! What has to be known of a window beside its figures: demand that was not met, workloads that
+//! ran for a part of it only, arrays driven beyond what was measured of them, VMs that came or
+//! went. Terminal and JSON show the same lines.
+
+use std::collections::BTreeSet;
+
+use counters::{Counter, Kind, Time};
+use model::{Arrival, Service};
+use scenario::Window;
+
+use crate::{
+    report::{Report, seconds},
+    text::{clean, counted, rate},
+};
+
+/// Lines that the terminal shows of all windows together; the JSON has them all.
+const LINES: usize = 12;
+/// Objects that are named of one kind of note.
+const NAMED: usize = 3;
+/// A demand is met when so much of it is served.
+const MET: f64 = 0.99;
+
+/// What the terminal shows: the notes of every window that has a line in the report.
+pub(crate) fn render(report: &Report) -> String {
+    let windows = report.named();
+    let several = windows.len() > 1;
+    let of_window = |index: usize| {
+        let name = clean(&report.scenario.windows[index].name);
+        let place = if several { format!("Window {name}: ") } else { String::new() };
+        of(report, index).into_iter().map(move |note| format!("{place}{note}\n"))
+    };
+    let notes: Vec<_> = windows.flat_map(of_window).collect();
+    let more = notes.len().saturating_sub(LINES);
+    let mut out: String = notes.into_iter().take(LINES).collect();
+    if more > 0 {
+        out.push_str(&format!("and {more} more (--json)\n"));
+    }
+    out
+}
+
+/// Everything that has to be known of a window.
+pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
+    [demand(report, index), spans(report, index), curves(report, index), vms(report, index)]
+        .concat()
+}
+
+/// A virtual disk that an open workload is on: its name, and a second offered, served and lost.
+struct Demand {
+    name: String,
+    offered: f64,
+    served: f64,
+    lost: f64,
+    waiting: f64,
+}
+
+impl Demand {
+    fn line(&self) -> String {
+        let Self { name, offered, served, lost, waiting } = self;
+        format!(
+            "{name}: {} I/Os a second offered, {} served, {} lost; {} wait in guest and application",
+            rate(*offered),
+            rate(*served),
+            rate(*lost),
+            rate(*waiting)
+        )
+    }
+}
+
+/// The disks whose open workloads are not served what they ask for, the worst first.
+fn demand(report: &Report, index: usize) -> Vec<String> {
+    let open = report.scenario.workloads.iter();
+    let open = open.filter(|workload| matches!(workload.config.arrival, Arrival::Open { .. }));
+    let disks: BTreeSet<_> = open.map(|workload| (workload.host, workload.vdisk)).collect();
+    let demand = disks.into_iter().filter_map(|(host, id)| {
+        let config = &report.scenario.hosts[host].config;
+        let disk = &config.vdisks[id.index()];
+        let name = format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
+        let recording = &report.outcome.windows[index].get(host)?.recording;
+        let row = recording.find(Kind::VirtualDisk, &name)?;
+        let value = |counter| recording.value(row, counter, 0);
+        Some(Demand {
+            name: clean(&name),
+            offered: value(Counter::Offered)?,
+            served: value(Counter::Commands)?,
+            lost: value(Counter::Lost)?,
+            waiting: value(Counter::MeanGuestQueued)?,
+        })
+    });
+    let mut unmet: Vec<_> = demand.filter(|disk| disk.served < MET * disk.offered).collect();
+    unmet.sort_by(|a, b| (b.offered - b.served).total_cmp(&(a.offered - a.served)));
+    few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
+}
+
+/// Workloads that ran for a part of the window: its figures are means over all of it.
+fn spans(report: &Report, index: usize) -> Vec<String> {
+    let Window { from, to, .. } = report.scenario.windows[index];
+    let inside = |at: Time| from < at && at < to;
+    let spans = report.outcome.spans.iter().filter(|span| span.from < to && span.to > from);
+    let lines = spans.filter_map(|span| {
+        let what = match (inside(span.from), inside(span.to)) {
+            (true, true) => format!("ran from {} to {}", seconds(span.from), seconds(span.to)),
+            (true, false) => format!("began at {}", seconds(span.from)),
+            (false, true) => format!("ended at {}", seconds(span.to)),
+            (false, false) => return None,
+        };
+        let name = clean(&report.scenario.workloads[span.workload].name);
+        Some(format!("workload {name} {what}; the window's figures are means over all of it"))
+    });
+    few(lines, "workloads that ran for a part of the window")
+}
+
+/// Arrays that had more outstanding than was measured.
+fn curves(report: &Report, index: usize) -> Vec<String> {
+    let arrays = report.scenario.arrays.iter().zip(&report.outcome.curves[index]);
+    let lines = arrays.filter_map(|(array, read)| {
+        let Service::Curve(points) = &array.config.service else { return None };
+        let (last, _) = points.last()?;
+        let share = 100.0 * read.beyond as f64 / read.served.max(1) as f64;
+        (read.beyond > 0).then(|| {
+            format!(
+                "array {}: {share:.1} % of its commands came beyond the measured curve, which ends \
+                 at {last} outstanding; there it is taken as saturated",
+                clean(&array.name)
+            )
+        })
+    });
+    few(lines, "arrays beyond their measured curves")
+}
+
+/// VMs that are on at the end of the window, when they are not those of the beginning.
+fn vms(report: &Report, index: usize) -> Vec<String> {
+    let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
+    let (mut first, mut now) = (0, 0);
+    for (host, view) in views {
+        let disks = host.config.vdisks.iter().zip(&view.counters.vdisks);
+        let on: BTreeSet<_> =
+            disks.filter(|(_, disk)| disk.shares > 0).map(|(disk, _)| disk.vm).collect();
+        for (id, vm) in host.config.vms.iter().enumerate().filter(|(_, vm)| !vm.system) {
+            first += usize::from(vm.powered_on);
+            now += usize::from(on.contains(&counters::VmId::new(id)));
+        }
+    }
+    if first == now {
+        return Vec::new();
+    }
+    vec![format!("{} on at its end, {first} when the run began", counted(now, "VM"))]
+}
+
+/// The first of many lines, and how many there are.
+fn few(lines: impl Iterator<Item = String>, what: &str) -> Vec<String> {
+    let mut lines: Vec<_> = lines.collect();
+    let more = lines.len().saturating_sub(NAMED);
+    lines.truncate(NAMED);
+    if more > 0 {
+        lines.push(format!("and {more} more {what}"));
+    }
+    lines
+}

@@ -1,0 +1,117 @@
+//! No command destroys a file: not its input, not what was there, not another of its outputs.
+
+mod common;
+
+use std::{fs, path::Path};
+
+use common::{Said, kavg};
+use tempfile::TempDir;
+
+/// A capture of one host, and a folder of its own for each test.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        let scenario = common::data().join("two-queues.toml");
+        fs::copy(scenario, folder.0.path().join("a.toml")).unwrap();
+        let said = folder.kavg("run a.toml -q --csv a.csv");
+        assert_eq!(said.code, 0, "{said:?}");
+        folder
+    }
+
+    /// Runs a line of words in which every `*.toml`, `*.csv`, … is in the folder.
+    fn kavg(&self, line: &str) -> Said {
+        let place = |word: &str| match Path::new(word).extension() {
+            Some(_) if !word.contains(' ') => self.0.path().join(word).to_str().unwrap().to_owned(),
+            _ => word.to_owned(),
+        };
+        let words: Vec<String> = line.split(' ').map(place).collect();
+        kavg(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Name and bytes of everything in the folder.
+    fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let entries = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+#[test]
+fn an_output_that_is_an_input_or_another_output_is_refused_and_changes_nothing() {
+    let folder = Folder::new();
+    let link = folder.0.path().join("link.csv");
+    fs::hard_link(folder.0.path().join("a.csv"), link).unwrap();
+    let before = folder.files();
+    for (line, why) in [
+        ("run a.toml --csv a.toml", "is read from"),
+        ("run a.toml --journal a.toml", "is read from"),
+        ("run a.toml --csv new.csv --journal new.csv", "is written already"),
+        ("diagnose a.csv --html a.csv", "is read from"),
+        ("whatif a.csv --scenario link.csv", "is read from"),
+        ("capture cut a.csv -o link.csv", "is read from"),
+        ("capture merge a.csv -o a.csv", "is read from"),
+        ("capture convert a.csv -o link.csv", "is read from"),
+        ("capture anonymize a.csv -o new.csv --mapping new.csv", "is written already"),
+        ("capture anonymize a.csv -o new.csv --mapping a.csv", "is read from"),
+    ] {
+        let said = folder.kavg(line);
+        assert_eq!(said.code, 2, "{line}: {said:?}");
+        assert!(said.err.contains(why), "{line}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+        assert!(folder.files() == before, "{line} changed a file");
+    }
+}
+
+#[test]
+fn a_refused_window_leaves_what_was_there() {
+    let folder = Folder::new();
+    fs::write(folder.0.path().join("old.csv"), "precious").unwrap();
+    let before = folder.files();
+    let path = |name: &str| folder.0.path().join(name).to_str().unwrap().to_owned();
+    let late = "01/01/2099 00:00:00";
+    let said = kavg(&["capture", "cut", &path("a.csv"), "--from", late, "-o", &path("old.csv")]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("nothing was recorded between --from and --to"), "{}", said.err);
+    assert!(folder.files() == before);
+}
+
+#[test]
+fn a_file_with_the_name_of_a_part_is_no_part_of_ours() {
+    let folder = Folder::new();
+    fs::write(folder.0.path().join("x.csv.part"), "unrelated").unwrap();
+    let said = folder.kavg("capture cut a.csv -o x.csv");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fs::read(folder.0.path().join("x.csv.part")).unwrap(), b"unrelated");
+}
+
+#[test]
+fn hosts_of_alike_names_have_a_file_each() {
+    let folder = Folder::new();
+    let text = fs::read_to_string(folder.0.path().join("a.csv")).unwrap();
+    let host = text.split("\\\\").nth(1).and_then(|rest| rest.split('\\').next()).unwrap();
+    for (file, name) in [("one.csv", "a/b"), ("two.csv", "a_b")] {
+        let renamed = text.replace(&format!("\\\\{host}\\"), &format!("\\\\{name}\\"));
+        fs::write(folder.0.path().join(file), renamed).unwrap();
+    }
+    let said = folder.kavg("capture merge one.csv two.csv -o all.csv");
+    assert_eq!(said.code, 0, "{said:?}");
+    for name in ["all.a%2fb.csv", "all.a_b.csv"] {
+        assert!(folder.0.path().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_leaves_what_was_there() {
+    let folder = Folder::new();
+    let said = folder.kavg("run a.toml -q --csv /dev/full");
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("/dev/full"), "{}", said.err);
+}

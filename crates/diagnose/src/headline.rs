@@ -1,0 +1,153 @@
+//! The answer in two lines that fit a ticket: who suffers, where and from what; and the one thing
+//! to do about it.
+
+use std::collections::BTreeMap;
+
+use knobs::Effect;
+
+use crate::{Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
+
+/// The answer where an all-clear would be a guess.
+const CANNOT_TELL: &str = "This capture cannot tell whether there is a storage problem: it is not \
+    whole. Nothing is wrong in what there is of it.";
+
+/// How sure a finding must be for its change to be the advice, rather than to look first.
+const SURE_ENOUGH: f64 = 0.7;
+
+/// Below this the line says how sure it is.
+const SURE: f64 = 0.9;
+
+/// The first line.
+pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) -> String {
+    match (outcome, findings.first()) {
+        (_, Some(first)) => of_finding(first),
+        (Outcome::CannotTell, _) => CANNOT_TELL.into(),
+        (Outcome::Idle, _) => {
+            "There is no storage problem in this capture: no device has load worth judging.".into()
+        }
+        _ => format!(
+            "Nothing is wrong: there is no storage problem in this capture. No queue is full; a \
+             command takes {} ms below the host (DAVG) and {} ms in it (KAVG).",
+            number(per_command(host, Flow::davg)),
+            number(per_command(host, Flow::kavg))
+        ),
+    }
+}
+
+/// The second line: the first change of the worst finding, or what to look at while it is not sure.
+pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
+    let first = findings.first()?;
+    if let Some(look) = first.raise_confidence.first().filter(|_| first.confidence < SURE_ENOUGH) {
+        return Some(format!("First, to be sure: {}.", look.trim_end_matches('.')));
+    }
+    let change = first.changes.first()?;
+    let what = change.what.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let when = match change.effect {
+        Effect::AtOnce => "",
+        effect => &format!(" ({})", effect.text()),
+    };
+    Some(format!("{what}{when}."))
+}
+
+fn of_finding(finding: &Finding) -> String {
+    let place = match &finding.datastore {
+        Some(datastore) => format!("datastore {datastore}"),
+        None => finding.at.clone(),
+    };
+    let place = match who(&finding.sufferers) {
+        Some(who) if !finding.at.starts_with(&who) => format!("{who} on {place}"),
+        Some(_) => finding.at.clone(),
+        None => place,
+    };
+    let cost = finding.sufferers.first().filter(|party| party.gavg_ms > 0.0);
+    let cost = cost.map(|party| format!(", {} ms a command", number(party.gavg_ms)));
+    let sure = match finding.confidence {
+        sure if sure < SURE => format!(" ({:.0} % sure)", 100.0 * sure),
+        _ => String::new(),
+    };
+    format!("{place}: {}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
+}
+
+/// The VM that suffers most, and how many more do.
+fn who(sufferers: &[Party]) -> Option<String> {
+    match sufferers {
+        [] => None,
+        [one] => Some(one.name.clone()),
+        [first, second] => Some(format!("{} and {}", first.name, second.name)),
+        [first, rest @ ..] => Some(format!("{} and {} more", first.name, rest.len())),
+    }
+}
+
+impl Verdict {
+    /// Puts first what the file lacks beyond what its rows show, and takes back an all-clear.
+    pub fn lack(&mut self, lack: Lack) {
+        self.lacks.insert(0, lack);
+        if self.findings.is_empty() {
+            (self.outcome, self.headline) = (Outcome::CannotTell, CANNOT_TELL.into());
+        }
+    }
+}
+
+/// The mean of a latency over the commands of all devices with load.
+fn per_command<'a>(host: &Host<'a>, latency: fn(&Flow<'a>, usize) -> f64) -> f64 {
+    let commands =
+        |device: &Device<'a>| device.flow.mean_rate(&device.busy) * device.busy.len() as f64;
+    let all: f64 = host.busy_devices().map(commands).sum();
+    let time = host.busy_devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
+    if all > 0.0 { time.sum::<f64>() / all } else { 0.0 }
+}
+
+/// The datastores on devices of this host.
+pub(crate) fn names(host: &Host<'_>, facts: &Facts) -> BTreeMap<String, String> {
+    let devices = host.devices.iter().map(|device| device.flow.name);
+    let named = |name: &str| Some((name.to_owned(), facts.datastores.get(name)?.clone()));
+    devices.filter_map(named).collect()
+}
+
+/// Gives a finding the name of its datastore, and its words beside the device's.
+pub(crate) fn name(finding: &mut Finding, host: &Host<'_>, names: &BTreeMap<String, String>) {
+    let at = finding.at.as_str();
+    let disk = host.vdisks.iter().find(|disk| disk.name == at || disk.adapter() == at);
+    let is_it = |device: &&Device<'_>| {
+        device.flow.name == at || disk.is_some_and(|disk| disk.device == Some(device.id))
+    };
+    let Some(device) = host.devices.iter().find(is_it) else { return };
+    let device_name = device.flow.name;
+    finding.datastore = match names.get(device_name) {
+        None if device.is_nfs => Some(device_name.to_owned()),
+        known => known.cloned(),
+    };
+    if let Some(datastore) = names.get(device_name) {
+        let tell = |text: &mut String| *text = told(text, device_name, datastore);
+        tell(&mut finding.sentence);
+        finding.changes.iter_mut().for_each(|change| tell(&mut change.what));
+    }
+}
+
+/// A text with the name of the datastore in front of the first mention of the device.
+fn told(text: &str, device: &str, datastore: &str) -> String {
+    let ends = |at: &usize| {
+        let after = text.get(at + device.len()..).and_then(|rest| rest.chars().next());
+        !after.is_some_and(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    match text.match_indices(device).map(|(at, _)| at).find(ends) {
+        Some(at) => {
+            let (before, after) = (&text[..at], &text[at + device.len()..]);
+            format!("{before}{datastore} ({device}){after}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told;
+
+    #[test]
+    fn a_datastore_stands_before_the_whole_name_of_its_device() {
+        let told = |text: &str| told(text, "naa.1", "gold");
+        assert_eq!(told("naa.12 and naa.1, naa.1."), "naa.12 and gold (naa.1), naa.1.");
+        assert_eq!(told("naa.1"), "gold (naa.1)");
+        assert_eq!(told("none"), "none");
+    }
+}

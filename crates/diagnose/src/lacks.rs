@@ -1,0 +1,198 @@
+//! What a recording lacks, so that an all-clear would be a guess: columns that were cut off, VMs
+//! that were cut out, counters that were not recorded.
+//!
+//! esxtop's rows add up: the commands of a device are those of its worlds, those of the adapters
+//! are those of the devices behind them, and no virtual disk has commands that no device has
+//! [CAP-A]. A file in which they do not, by far, is a part of one.
+
+use counters::{Counter, Kind, Recording};
+use serde::Serialize;
+
+use crate::{Column, Device, Host, RUN, Threshold, number, quantile};
+
+/// What is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lacking {
+    /// Columns beyond those that a spreadsheet keeps.
+    Columns,
+    /// Devices that carry a part of what adapters or virtual disks do, or all of them.
+    Devices,
+    /// The worlds of a device, or most of them.
+    Worlds,
+    /// A counter without which no device can be judged.
+    Counters,
+    /// Numbers that add up, as those of a whole file do.
+    Sums,
+}
+
+/// Something that a recording lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lack {
+    /// What.
+    pub what: Lacking,
+    /// The same in a sentence, with how it shows and what it hides.
+    pub sentence: String,
+}
+
+/// The share of a whole from which its parts count as all there.
+const ALL: f64 = 0.9;
+
+/// What is lost of a number that has two decimals [CAP-A].
+const ROUNDED: f64 = 0.01;
+
+/// What nothing can be said of a device without.
+pub(crate) const NEEDED: [(Kind, &[Counter]); 2] = [
+    (
+        Kind::Device,
+        &[Counter::Commands, Counter::DriverLatency, Counter::KernelLatency, Counter::DeviceQDepth],
+    ),
+    (Kind::NfsVolume, &[Counter::Commands, Counter::GuestLatency]),
+];
+
+/// What the recording of a host lacks.
+pub(crate) fn of(recording: &Recording, host: &Host<'_>) -> Vec<Lack> {
+    let counters = NEEDED.iter().flat_map(|(kind, needed)| {
+        needed.iter().filter_map(|counter| without(recording, *kind, *counter))
+    });
+    let found = devices(host).into_iter().chain(counters).chain(worlds(host));
+    found.chain(latencies(recording, host)).collect()
+}
+
+/// The share of a device's commands that none of its worlds has, beyond rounding: what it is at
+/// least in a tenth of the samples, so that a few rows of garbage do not count.
+fn hidden_share(device: &Device<'_>, samples: &[usize]) -> Option<f64> {
+    const MOST_SAMPLES: f64 = 0.9;
+    if device.worlds.is_empty() {
+        return None;
+    }
+    let rounding = ROUNDED * (device.worlds.len() + 1) as f64;
+    let hidden = |&sample: &usize| {
+        let whole = device.flow.rate(sample);
+        let parts: f64 = device.worlds.iter().map(|world| world.flow.rate(sample)).sum();
+        (whole - parts - rounding) / whole
+    };
+    quantile(samples.iter().map(hidden), MOST_SAMPLES)
+}
+
+/// Whether worlds that the recording does not have do enough on a device to compete for it.
+pub(crate) fn hides_worlds(device: &Device<'_>, samples: &[usize]) -> bool {
+    hidden_share(device, samples).is_some_and(|share| share > 1.0 / RUN)
+}
+
+/// The median share of a whole that parts have, so that rows of garbage do not count.
+fn share(
+    samples: &[usize],
+    parts: impl Fn(usize) -> f64,
+    whole: impl Fn(usize) -> f64,
+) -> Option<f64> {
+    quantile(samples.iter().map(|&sample| parts(sample) / whole(sample)), 0.5)
+}
+
+/// Devices that must be there, because adapters or virtual disks have their commands.
+fn devices(host: &Host<'_>) -> Option<Lack> {
+    let sentence = if host.devices.is_empty() {
+        "There are no devices in this file.".to_owned()
+    } else {
+        beyond_devices(host)?
+    };
+    Some(Lack { what: Lacking::Devices, sentence })
+}
+
+fn beyond_devices(host: &Host<'_>) -> Option<String> {
+    let rate_of = |is_nfs: bool| {
+        move |sample| -> f64 {
+            let devices = host.devices.iter().filter(|device| is_nfs || !device.is_nfs);
+            devices.map(|device| device.flow.rate(sample)).sum()
+        }
+    };
+    let adapters =
+        |sample| -> f64 { host.adapters.iter().map(|adapter| adapter.flow.rate(sample)).sum() };
+    let disks = |sample| -> f64 { host.vdisks.iter().map(|disk| disk.rate(sample)).sum() };
+    let told = |what: &str, whole: &dyn Fn(usize) -> f64, parts: &dyn Fn(usize) -> f64| {
+        let least = host.limits.get(Threshold::BusyIops);
+        let all = 0..host.times_ms.len();
+        let samples: Vec<usize> = all.filter(|sample| whole(*sample) >= least).collect();
+        let share = share(&samples, parts, whole).filter(|share| *share < ALL)?;
+        Some(format!(
+            "{what} do more than the devices in this file, which have {} % of it: the others are \
+             cut out.",
+            number(100.0 * share)
+        ))
+    };
+    told("The adapters", &adapters, &rate_of(false))
+        .or_else(|| told("The virtual disks", &disks, &rate_of(true)))
+}
+
+/// Objects of a kind that have no value of a counter.
+fn without(recording: &Recording, kind: Kind, counter: Counter) -> Option<Lack> {
+    let lacks = |id| Column::of(recording, id, counter).every().next().is_none();
+    let all = recording.of_kind(kind).count();
+    let mut lacking = recording.of_kind(kind).filter(|(id, _)| lacks(*id)).map(|(_, of)| &of.name);
+    let first = lacking.next()?;
+    let more = lacking.count();
+    let whose = match more + 1 {
+        number if number == all => format!("any {}", kind.name()),
+        1 => first.clone(),
+        _ => format!("{first} and {more} more"),
+    };
+    let name = counter.info().batch_name;
+    let sentence = format!("There is no \"{name}\" of {whose} in this file.");
+    Some(Lack { what: Lacking::Counters, sentence })
+}
+
+/// Devices with load of which the worlds are missing, or some of them: the first, and how many.
+fn worlds(host: &Host<'_>) -> Vec<Lack> {
+    let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
+    let none: Vec<_> = scsi().filter(|device| device.worlds.is_empty()).collect();
+    let some: Vec<_> = scsi().filter(|device| hides_worlds(device, &device.busy)).collect();
+    let more = |devices: &[&Device<'_>]| match devices.len() {
+        0 | 1 => String::new(),
+        several => format!(", and the same holds for {} more", several - 1),
+    };
+    let none_at_all = none.first().map(|device| {
+        format!(
+            "There are no worlds of {}{}: which VMs share a device is not known.",
+            device.flow.name,
+            more(&none)
+        )
+    });
+    let not_all = some.first().map(|device| {
+        format!(
+            "The worlds in this file do as little as {} % of the commands of {}{}: other VMs are \
+             cut out.",
+            number(100.0 * (1.0 - hidden_share(device, &device.busy).unwrap_or(0.0))),
+            device.flow.name,
+            more(&some)
+        )
+    });
+    let lack = |sentence| Lack { what: Lacking::Worlds, sentence };
+    none_at_all.into_iter().chain(not_all).map(lack).collect()
+}
+
+/// GAVG that is not DAVG + KAVG, or worlds that do more than their device.
+fn latencies(recording: &Recording, host: &Host<'_>) -> Option<Lack> {
+    let is_off = |share: f64| !(ALL..=1.0 / ALL).contains(&share);
+    let broken = |device: &&Device<'_>| {
+        let gavg = Column::of(recording, device.id, Counter::GuestLatency);
+        let known: Vec<usize> = device
+            .busy
+            .iter()
+            .copied()
+            .filter(|&s| gavg.or_zero(s) * (1.0 - ALL) >= ROUNDED)
+            .collect();
+        let parts = |sample| device.flow.davg(sample) + device.flow.kavg(sample);
+        share(&known, parts, |sample| gavg.or_zero(sample)).is_some_and(is_off)
+    };
+    let more = |device: &&Device<'_>| {
+        hidden_share(device, &device.busy).is_some_and(|share| share < 1.0 - 1.0 / ALL)
+    };
+    let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
+    let sentence = if let Some(device) = scsi().find(broken) {
+        format!("GAVG is not DAVG + KAVG on {}: columns or rows are mixed up.", device.flow.name)
+    } else {
+        let device = scsi().find(more)?;
+        format!("The worlds on {} do more than the device: rows are missing.", device.flow.name)
+    };
+    Some(Lack { what: Lacking::Sums, sentence })
+}

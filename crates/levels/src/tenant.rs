@@ -1,0 +1,64 @@
+//! The VMs on a device: what their worlds there add up to.
+
+use std::collections::BTreeMap;
+
+use counters::{Entity, EntityId, Kind, Recording};
+
+use crate::{
+    Flow,
+    series::{mean, weighted_mean},
+};
+
+/// The share of a VM in a device: its worlds there.
+pub struct Tenant<'a> {
+    /// The VM, or the process that the world is, or its own name.
+    pub name: &'a str,
+    worlds: Vec<Flow<'a>>,
+    load: f64,
+}
+
+/// Whose a world is: its VM, or the process that it is, or its own name.
+#[must_use]
+pub fn owner<'a>(recording: &'a Recording, world: &'a Entity) -> &'a str {
+    let vm = world.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
+    vm.map(|vm| vm.name.as_str()).or(world.process.as_deref()).unwrap_or(&world.name)
+}
+
+/// The VMs on a device, those with most commands outstanding first.
+#[must_use]
+pub fn tenants(recording: &Recording, device: EntityId) -> Vec<Tenant<'_>> {
+    let mut tenants: BTreeMap<&str, Tenant<'_>> = BTreeMap::new();
+    for (id, world) in recording.of_kind(Kind::World) {
+        if world.device == Some(device) {
+            let (name, flow) = (owner(recording, world), Flow::of(recording, id));
+            let new = || Tenant { name, worlds: Vec::new(), load: 0.0 };
+            let tenant = tenants.entry(name).or_insert_with(new);
+            tenant.load += flow.load(recording.len());
+            tenant.worlds.push(flow);
+        }
+    }
+    let mut tenants: Vec<_> = tenants.into_values().filter(|tenant| tenant.load > 0.0).collect();
+    tenants.sort_by(|a, b| b.load.total_cmp(&a.load));
+    tenants
+}
+
+impl<'a> Tenant<'a> {
+    /// Commands per second of all its worlds.
+    #[must_use]
+    pub fn rate(&self, sample: usize) -> f64 {
+        self.worlds.iter().map(|world| world.rate(sample)).sum()
+    }
+
+    /// GAVG over all its worlds; none without commands.
+    #[must_use]
+    pub fn gavg(&self, sample: usize) -> Option<f64> {
+        weighted_mean(self.worlds.iter().map(|w| Some((w.gavg(sample), w.rate(sample)))))
+    }
+
+    /// The mean over some samples of a number that its worlds add up to.
+    #[must_use]
+    pub fn mean(&self, samples: &[usize], of: fn(&Flow<'a>, usize) -> f64) -> f64 {
+        let at = |sample: usize| self.worlds.iter().map(|world| of(world, sample)).sum::<f64>();
+        mean(samples.iter().map(|&sample| at(sample)))
+    }
+}

@@ -1,0 +1,48 @@
+//! Which devices are of one array: by what their names say, or by what the user says.
+
+/// Digits of an NAA 6 name that are the same for all volumes of an array: 8 of the vendor and 12
+/// of the array's serial number, before those of the volume [NAA-LUN].
+const DIGITS: usize = 20;
+
+/// What the name of a device tells of its array; nothing where names tell nothing (NFS, local
+/// disks).
+pub(crate) fn array_of(device: &str) -> Option<&str> {
+    let digits = device.strip_prefix("naa.6")?;
+    let is_long = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_long { digits.get(..DIGITS - 1) } else { None }
+}
+
+/// Whether two devices are of one array. What is said of either of them counts, else their names.
+pub(crate) fn are_together(said: &[Vec<String>], one: &str, other: &str) -> bool {
+    let is_in = |group: &Vec<String>, name: &str| group.iter().any(|known| known == name);
+    if said.iter().any(|group| is_in(group, one) || is_in(group, other)) {
+        return said.iter().any(|group| is_in(group, one) && is_in(group, other));
+    }
+    array_of(one).is_some() && array_of(one) == array_of(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_together;
+
+    const PURE: [&str; 2] =
+        ["naa.624a93704bfab20d4b694df7000143ac", "naa.624a93704bfab20d4b694df700011fff"];
+    const OTHER: &str = "naa.624a93704bfab20d4b684df7000143ac";
+    const SYMMETRIX: [&str; 2] =
+        ["naa.60000970000197800380533030303445", "naa.60000970000197800381533030303445"];
+
+    #[test]
+    fn vendor_and_serial_in_the_name_tell_the_array() {
+        assert!(are_together(&[], PURE[0], PURE[1]));
+        assert!(!are_together(&[], SYMMETRIX[0], SYMMETRIX[1]), "two serials of one vendor");
+        assert!(!are_together(&[], "mpx.vmhba0:C0:T0:L0", "mpx.vmhba0:C0:T0:L0"));
+        assert!(!are_together(&[], "naa.1", "naa.1é"));
+    }
+
+    #[test]
+    fn what_is_said_counts_more_than_names() {
+        let said = |group: &[&str]| vec![group.iter().map(ToString::to_string).collect()];
+        assert!(are_together(&said(&[PURE[0], OTHER]), PURE[0], OTHER));
+        assert!(!are_together(&said(&[PURE[0]]), PURE[0], PURE[1]));
+    }
+}

@@ -1,0 +1,109 @@
+//! What the array does: a limit that it enforces, and slowness.
+
+use crate::corpus::independent::host::{Controller, Demand, Media};
+use crate::corpus::independent::plan::Plan;
+use crate::corpus::independent::truth::{Claim, Measure};
+use crate::corpus::score::Sure;
+
+/// The fewest parallel servers of a published fit: ten spindles (array-and-control.md section 1).
+const LEAST_SERVERS: f64 = 10.0;
+
+/// QoS of the array, by injected latency: "throttling acts as added latency, not as rejection", and a
+/// throttled command keeps its slot (array-and-control.md section 6). It is told from slowness where
+/// the rate stays while what is outstanding moves, far below what an array that answers so quickly
+/// at rest can do: N / S with the fewest servers known. With steady threads any closed loop has a
+/// flat rate, and without rows at rest an array at its knee looks the same: either name is right.
+pub(super) fn qos(plan: &mut Plan) {
+    let device = plan.deep_device(Media::Flash, 256);
+    plan.host.rows = plan.host.rows.max(12);
+    let rows = if plan.random.chance(0.7) { 4..plan.host.rows } else { plan.window(5) };
+    let rest_ms = plan.host.devices[device].service_ms;
+    let count = plan.random.within(1..4);
+    let threads = plan.random.between(12.0, 60.0);
+    let wanted = threads * count as f64;
+    let slow_ms = plan.random.log_between(f64::max(5.0 * rest_ms, 1.0), 40.0);
+    let cap = (wanted / slow_ms * 1e3).round().clamp(100.0, 60_000.0);
+    let moves = plan.random.chance(0.7);
+    for flow in plan.flows(device, Controller::Nvme, &vec![Demand::Open(0.0); count]) {
+        plan.load(rows.clone(), flow, Demand::Closed(threads.round()));
+        plan.host.flows[flow].varies = if moves { plan.random.between(0.3, 0.5) } else { 0.0 };
+    }
+    plan.during(rows.clone(), move |_, moment| moment.devices[device].cap_iops = Some(cap));
+    let places = plan.host.places(device);
+    let severity =
+        format!("{cap}/s; DAVG about {:.1} ms, {rest_ms:.2} ms at rest", wanted / cap * 1e3);
+    let rest_seen = plan.host.rows > rows.len() + 2;
+    let told = moves && rest_seen && wanted / cap * 1e3 > 2.0 && rows.len() >= 6;
+    let (causes, measure) = if told && cap * rest_ms / 1e3 < LEAST_SERVERS {
+        (vec!["array-qos"], Measure::Stated(Sure::Certain))
+    } else {
+        (vec!["array-qos", "array-slow"], Measure::Answer(device))
+    };
+    plan.claim(Claim { causes, places, rows, severity, measure });
+}
+
+/// An array that answers late: its service got slower, or its load came to the knee. Every source
+/// names it above 25 ms; on flash a tenfold step counts before ([S0]: "1.4 ms is high for an AFA").
+pub(super) fn slow(plan: &mut Plan) {
+    let media = plan.media();
+    let rows = plan.window(2);
+    let late_ms = plan.random.log_between(if media == Media::Flash { 3.0 } else { 14.0 }, 150.0);
+    let count = plan.random.pick(&[1, 1, 1, 2, 4]);
+    let mut places = Vec::new();
+    let mut first = 0;
+    for _ in 0..count {
+        let device = plan.deep_device(media, 256);
+        nfs(plan, device);
+        first = device;
+        let knee = plan.random.chance(0.3);
+        load(plan, device, late_ms, knee);
+        let wander: Vec<f64> = rows.clone().map(|_| (0.15 * plan.random.normal()).exp()).collect();
+        let start = rows.start;
+        plan.during(rows.clone(), move |row, moment| {
+            let now = &mut moment.devices[device];
+            let at_rest = now.service_ms;
+            now.service_ms = late_ms * wander[row - start];
+            if knee {
+                // The other hosts of the array leave few servers to this one.
+                now.service_ms = at_rest * wander[row - start];
+                now.servers = 1.0;
+            }
+        });
+        places.extend(plan.host.places(device));
+    }
+    let severity = format!("{late_ms:.1} ms on {count} devices");
+    plan.claim(Claim {
+        causes: vec!["array-slow"],
+        places,
+        rows,
+        severity,
+        measure: Measure::Answer(first),
+    });
+}
+
+/// Load that does not itself fill a queue: arrivals, or enough threads that one server's queue lasts
+/// `late_ms`.
+fn load(plan: &mut Plan, device: usize, late_ms: f64, knee: bool) {
+    let vms = plan.random.within(1..4);
+    let rest_ms = plan.host.devices[device].service_ms;
+    for flow in plan.flows(device, Controller::Nvme, &vec![Demand::Open(0.0); vms]) {
+        let demand = if knee {
+            Demand::Closed((late_ms / rest_ms / vms as f64).clamp(1.0, 60.0).round())
+        } else {
+            let outstanding = plan.random.log_between(2.0, 30.0) / vms as f64;
+            Demand::Open(f64::max(outstanding / late_ms * 1e3, 80.0))
+        };
+        plan.host.flows[flow].now.demand = demand;
+        plan.host.flows[flow].varies = plan.random.between(0.1, 0.3);
+    }
+}
+
+/// One in ten is an NFS volume: GAVG alone (section 1.5).
+fn nfs(plan: &mut Plan, device: usize) {
+    if plan.random.chance(0.1) {
+        let nouns = &mut plan.host.devices[device];
+        nouns.name = format!("nfs-datastore-{device}");
+        (nouns.nfs, nouns.depth) = (true, 65_536);
+        nouns.paths.clear();
+    }
+}

@@ -1,0 +1,84 @@
+//! Captures that were not made with this project's writer, thresholds or simulator.
+//!
+//! They are written from the reference alone: the format and its oddities, Little's law and the
+//! closed formulas of the published experiments, and the thresholds that its sources print. Nothing
+//! of ours is used to make them, so that what they say of the diagnosis is not what it says of
+//! itself. A capture is a function of its family and its seed.
+
+mod csv;
+mod families;
+mod host;
+mod plan;
+mod queue;
+mod random;
+mod recording;
+mod truth;
+
+use std::ops::Range;
+
+use super::score::Truth;
+use families::FAMILIES;
+use plan::Plan;
+
+/// A capture and what is so in it.
+pub(crate) struct Planted {
+    pub(crate) csv: String,
+    pub(crate) truths: Vec<Truth>,
+}
+
+/// The names of all captures of these seeds.
+pub(crate) fn names(seeds: Range<u64>) -> Vec<String> {
+    let of = |family: &str| {
+        seeds.clone().map(move |seed| format!("{family}/{seed}")).collect::<Vec<_>>()
+    };
+    FAMILIES.iter().flat_map(|(family, _)| of(family)).collect()
+}
+
+impl Planted {
+    /// The capture of a family and a seed, `dsnro/17`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let (family, seed) = name.split_once('/')?;
+        let seed: u64 = seed.parse().ok()?;
+        let index = FAMILIES.iter().position(|(name, _)| *name == family)?;
+        let mut plan = Plan::draw(seed * FAMILIES.len() as u64 + index as u64);
+        FAMILIES[index].1(&mut plan);
+        let rows = recording::record(&plan.host, &plan.effects, &mut plan.random);
+        let csv = csv::write(&plan.host, &rows, &mut plan.random);
+        Some(Self { csv, truths: truth::state(&plan.host, &rows, plan.claims) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use diagnose::Cause;
+
+    use super::{FAMILIES, Planted, names};
+    use crate::corpus::score::Sure;
+
+    #[test]
+    fn every_cause_is_planted_for_certain() {
+        let planted = names(1..7).into_iter().map(|name| Planted::named(&name).unwrap());
+        let truths = planted.flat_map(|planted| planted.truths);
+        let certain: BTreeSet<_> = truths
+            .filter(|truth| truth.sure == Sure::Certain)
+            .map(|truth| truth.causes[0])
+            .collect();
+        let causes: BTreeSet<_> = Cause::ALL.iter().map(|cause| cause.key()).collect();
+        assert_eq!(certain, causes);
+    }
+
+    #[test]
+    fn a_capture_is_a_function_of_its_name() {
+        for (family, _) in FAMILIES {
+            let [one, again] = [(), ()].map(|()| Planted::named(&format!("{family}/7")).unwrap());
+            assert_eq!(one.csv, again.csv, "{family}");
+            let cells = |line: &str| line.matches("\",\"").count();
+            let mut lines = one.csv.lines().map(cells);
+            let header = lines.next().unwrap();
+            assert!(header > 20 && lines.all(|cells| cells <= header), "{family}");
+        }
+        assert!(["dsnro", "dsnro/x", "x/7"].iter().all(|name| Planted::named(name).is_none()));
+    }
+}
