@@ -41,6 +41,15 @@ pub(crate) fn mentions(source: &str) -> Vec<Mention> {
     found
 }
 
+/// Every string of a file with its line, as it is written; comments, attributes and tests have none.
+pub(crate) fn strings(source: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    if let Ok(stream) = source.parse() {
+        strings_of(stream, &mut found);
+    }
+    found
+}
+
 fn mentions_of(stream: TokenStream, found: &mut Vec<Mention>) {
     let tokens: Vec<_> = stream.into_iter().collect();
     let mut at = 0;
@@ -121,6 +130,39 @@ fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
 
 fn is_punct(token: &TokenTree, punct: char) -> bool {
     matches!(token, TokenTree::Punct(found) if found.as_char() == punct)
+}
+
+fn strings_of(stream: TokenStream, found: &mut Vec<(usize, String)>) {
+    let mut tokens = stream.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                if text.ends_with(['"', '#']) {
+                    found.push((literal.span().start().line, text));
+                }
+            }
+            TokenTree::Group(group) => strings_of(group.stream(), found),
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                tokens.next_if(|token| token.to_string() == "!");
+                let attribute = tokens.next().map_or(String::new(), |token| token.to_string());
+                if attribute.replace(' ', "") == "[cfg(test)]" {
+                    skip_item(&mut tokens);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Passes over an item: up to its braces, or to the `;` where it has none.
+fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
+    let ends = |token: &TokenTree| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(punct) => punct.as_char() == ';',
+        _ => false,
+    };
+    tokens.find(ends);
 }
 
 /// Calls `visit` with the tokens of the file and of each group in it. What is no Rust is left to
@@ -216,6 +258,16 @@ mod tests {
                 used("super::h::i"),
             ]
         );
+    }
+
+    #[test]
+    fn strings_are_those_of_code_that_ships() {
+        let found = strings(
+            "//! \"no\"\nf(\"a\", [b\"b\", 'c'], r#\"d\"#);\n#[doc = \"no\"] #[cfg(test)] use a::b;\n\
+             #[cfg(test)]\nmod tests { fn f() { g(\"no\") } }\nconst E: &str = \"e\";",
+        );
+        let lines: Vec<_> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(lines, [(2, "\"a\""), (2, "b\"b\""), (2, "r#\"d\"#"), (6, "\"e\"")]);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, get_esxcli,
-    powershell,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Version,
+    get_esxcli, powershell,
 };
 
 use crate::{Change, Device, Facts, Host, Party, Step};
@@ -17,6 +17,9 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
     away. Change it only where this workload is known to need it, on every host of the cluster \
     alike, and think of IOPS limits for the noisy ones. More virtual disks, more virtual adapters \
     or more datastores often do the same without any knob.";
+
+/// The premise of a deeper driver where the depth above DSNRO is not known.
+pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more than DSNRO, first: ";
 
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
@@ -70,8 +73,12 @@ pub(crate) fn raise_dsnro(
     } else {
         facts.has_global_dsnro().then_some(DSNRO.option)
     };
-    let to = known_depth(host, device, facts).filter(|depth| *depth > from).map(|d| d.min(to));
-    let Some(to) = to.filter(|to| *to > from) else { return raise_dsnro_if_deeper(name, from) };
+    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
+    let to = if goes_by_depth { to } else { to.min(DSNRO.max) };
+    let to = to.min(known_depth(host, device, facts));
+    if to <= from {
+        return raise_dsnro_if_deeper(name, from);
+    }
     let (what, steps) = match option {
         Some(option) => advanced(option.info(), (from, to)),
         None => {
@@ -90,7 +97,7 @@ pub(crate) fn raise_dsnro(
 
 /// The depth of a device without competition: as esxcli says it, or else the deepest that it, or
 /// another behind the same adapters, was seen to have.
-fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
+pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> u32 {
     let known = facts.device(device.flow.name).max_queue_depth;
     let adapters = host.adapters_of(device);
     let is_peer = |other: &&Device<'_>| {
@@ -98,7 +105,7 @@ fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u3
     };
     let own = device.deepest();
     let peers = host.devices.iter().filter(is_peer).map(Device::deepest);
-    known.or_else(|| Some(peers.filter(|deepest| *deepest > own).fold(own, f64::max) as u32))
+    known.unwrap_or_else(|| peers.fold(own, f64::max) as u32)
 }
 
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].

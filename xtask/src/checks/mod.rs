@@ -10,6 +10,7 @@ mod leftovers;
 mod licences;
 mod links;
 mod purity;
+mod settings;
 mod sources;
 mod words;
 
@@ -26,6 +27,7 @@ pub(crate) const ALL: &[Check] = &[
     ("files", files::check),
     ("purity", purity::check),
     ("bare", bare::check),
+    ("settings", settings::check),
     ("leftovers", leftovers::check),
     ("words", words::check),
     ("sources", sources::check),

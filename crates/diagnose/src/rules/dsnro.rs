@@ -137,7 +137,7 @@ fn fix(
         let from = above.map_or(from, |above| above as u32);
         let mut deeper = changes::raise_driver_depth(case.host, device, (from, wanted), case.facts);
         if above.is_none() {
-            deeper.what.insert_str(0, "If Device Max Queue Depth is no more than DSNRO, first: ");
+            deeper.what.insert_str(0, changes::IF_NOT_DEEPER);
         } else {
             deeper.what.push_str(&device_depth::dsnro_follows(reachable));
         }

@@ -131,6 +131,7 @@ fn fix(
         let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
         match known {
             Some(_) => deeper.what.push_str(&device_depth::dsnro_follows(reachable)),
+            None if deepest == from => deeper.what.insert_str(0, changes::IF_NOT_DEEPER),
             None => deeper.what.insert_str(0, "Before DSNRO can go there: "),
         }
         changes.push(deeper);
