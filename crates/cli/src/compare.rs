@@ -1,8 +1,10 @@
-//! Before and after, side by side: the figures of two runs, and the verdict on each.
+//! Before and after, side by side: windows of the same name, the figures of two runs in one of them,
+//! and the verdict on each.
 
 use std::fmt::Write;
 
 use levels::{Level, LevelKind, Queue, Stack};
+use scenario::{Scenario, Window};
 
 use crate::{
     report::Report,
@@ -50,8 +52,96 @@ impl Side<'_> {
     }
 }
 
-/// Both sides as tables: the stack as a whole, then the busiest virtual disks.
-pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, rows: usize) -> String {
+/// The windows of two runs that belong together, because both files name them so.
+pub(crate) struct Pairs {
+    /// Indices of windows: before, after. Without any of the same name, the two whole runs.
+    pub(crate) windows: Vec<(usize, usize)>,
+    /// The windows that have no counterpart: of before, of after.
+    alone: [Vec<String>; 2],
+}
+
+impl Pairs {
+    /// The windows of the same name.
+    pub(crate) fn of(before: &Scenario, after: &Scenario) -> Self {
+        let names = [before, after].map(|scenario| &scenario.windows);
+        let place = |side: usize, name: &str| names[side].iter().position(|w| w.name == name);
+        let pair = |(index, window): (usize, &Window)| Some((index, place(1, &window.name)?));
+        let mut windows: Vec<_> = names[0].iter().enumerate().filter_map(pair).collect();
+        if windows.len() > 1 {
+            // The whole run stands for its windows only where there are none.
+            windows.remove(0);
+        }
+        let alone = [0, 1].map(|side| {
+            let lacks = |window: &&Window| place(1 - side, &window.name).is_none();
+            names[side].iter().filter(lacks).map(|window| clean(&window.name)).collect()
+        });
+        Self { windows, alone }
+    }
+
+    /// The pair that was asked for by name; a name that one side lacks is told with those that both
+    /// have.
+    pub(crate) fn find(&self, before: &Scenario, name: &str) -> Result<(usize, usize), String> {
+        let name_of = |pair: &(usize, usize)| before.windows[pair.0].name.as_str();
+        let all = || std::iter::once(&(0, 0)).chain(self.windows.iter().filter(|pair| pair.0 > 0));
+        all().find(|pair| name_of(pair) == name).copied().ok_or_else(|| {
+            let known: Vec<_> = all().map(name_of).collect();
+            format!("--window {name}: both sides must have it; they have {}", known.join(", "))
+        })
+    }
+
+    /// What has no counterpart, in a line for each side.
+    fn remarks(&self) -> String {
+        let mut out = String::new();
+        for (label, names) in ["before", "after"].iter().zip(&self.alone) {
+            if !names.is_empty() {
+                let _ = writeln!(out, "only {label}: window {}", names.join(", "));
+            }
+        }
+        if self.windows == [(0, 0)] && !out.is_empty() {
+            out.push_str(
+                "no window has the same name on both sides: the whole runs are compared\n",
+            );
+        }
+        out
+    }
+}
+
+/// Every pair of windows in a line, when there are several.
+fn windows(before: &Side<'_>, after: &Side<'_>, pairs: &Pairs) -> String {
+    if pairs.windows.len() < 2 {
+        return String::new();
+    }
+    let head = [
+        "",
+        "window",
+        "IOPS before",
+        "after",
+        "change",
+        "ms before",
+        "after",
+        "change",
+        "verdict after",
+    ];
+    let mut table = Table::new(&head).left(&[0, 1, 8]);
+    for &(was, is) in &pairs.windows {
+        let (old, new) = (&before.report.stacks[was], &after.report.stacks[is]);
+        table.row(vec![
+            if was == before.window { "▶" } else { "" }.into(),
+            clean(&before.report.scenario.windows[was].name),
+            rate(old.iops),
+            rate(new.iops),
+            change(Some(old.iops), Some(new.iops)),
+            shown(old.total_ms, millis),
+            shown(new.total_ms, millis),
+            change(old.total_ms, new.total_ms),
+            verdict::short(&after.report.verdicts(is)).into(),
+        ]);
+    }
+    format!("{}\n", table.render())
+}
+
+/// Both sides as tables: the windows of both, the stack as a whole, then the busiest virtual disks.
+pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, pairs: &Pairs, rows: usize) -> String {
     let mut table = Table::new(&["", "before", "after", "change"]).left(&[0]);
     for (name, value, print) in FIGURES {
         let (was, is) = (value(before.stack()), value(after.stack()));
@@ -65,7 +155,14 @@ pub(crate) fn render(before: &Side<'_>, after: &Side<'_>, rows: usize) -> String
         let _ = writeln!(out, "{label}  {}, window {}", clean(side.name), clean(window));
         let _ = writeln!(out, "        {}", side.verdict());
     }
-    let _ = write!(out, "\n{}\n{}", table.render(), disks(before.stack(), after.stack(), rows));
+    out.push_str(&pairs.remarks());
+    let _ = write!(
+        out,
+        "\n{}{}\n{}",
+        windows(before, after, pairs),
+        table.render(),
+        disks(before.stack(), after.stack(), rows)
+    );
     out
 }
 

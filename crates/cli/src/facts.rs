@@ -45,6 +45,7 @@ fn add(facts: &mut Facts, output: Esxcli) {
                     policy: device.psp.unwrap_or_default(),
                     round_robin_iops: device.round_robin_iops,
                     working: device.working_paths.len(),
+                    dead: None,
                 });
             }
         }

@@ -1,20 +1,13 @@
-//! A run and what is to be said of it: first the answer, then the picture, then the tables that
-//! an administrator knows, the verdict with its commands, and what was expected.
+//! A scenario that was run, and what follows from it: the stack over each window, the verdicts, the
+//! expectations. Who shows them stands above.
 
-use std::fmt::Write;
-
-use counters::{SECOND, Time};
 use diagnose::Verdict;
 use scenario::Scenario;
 use sim::{Checked, Outcome};
 
-use levels::Stack;
+use levels::{Level, Stack};
 
-use crate::{
-    esxtop, expectations, log, notes, picture, stack,
-    text::{BOLD, clean, counted, millis, rate, shown, styled, whole},
-    verdict, windows,
-};
+use crate::{known, stack, verdict};
 
 /// A scenario that was run.
 pub(crate) struct Report {
@@ -37,9 +30,6 @@ pub(crate) struct Layout {
     pub(crate) width: Option<usize>,
 }
 
-/// Columns of a picture when the width of the screen is not known.
-const WIDTH: usize = 80;
-
 impl Report {
     pub(crate) fn new(scenario: Scenario, outcome: Outcome) -> Self {
         let stacks = outcome.windows.iter().map(|views| stack::of_run(&scenario, views)).collect();
@@ -57,28 +47,51 @@ impl Report {
         usize::from(all > 1)..all
     }
 
-    /// The window in which an I/O takes longest; of those that are alike, the first.
+    /// The worst of the windows; of those that are alike, the first.
     pub(crate) fn worst(&self) -> usize {
+        self.worst_of(self.named())
+    }
+
+    /// The one of some windows in which an I/O takes longest; those in which something is wrong
+    /// come first.
+    pub(crate) fn worst_of(&self, windows: impl Iterator<Item = usize>) -> usize {
         /// Longer by less than this is no difference.
         const ALIKE: f64 = 1.02;
-        let longer = |best: usize, window: usize| {
-            let is_longer =
-                self.stacks[window].total_ms > self.stacks[best].total_ms.map(|best| ALIKE * best);
-            if is_longer { window } else { best }
+        let worse = |best: (usize, bool, f64), window: (usize, bool, f64)| {
+            let is_worse = match (best.1, window.1) {
+                (false, true) => true,
+                (true, false) => false,
+                _ => window.2 > ALIKE * best.2,
+            };
+            if is_worse { window } else { best }
         };
-        self.named().reduce(longer).unwrap_or(0)
+        let costs = windows.map(|window| {
+            let is_wrong = self.verdicts(window).iter().any(|verdict| !verdict.findings.is_empty());
+            (window, is_wrong, longest_ms(&self.stacks[window]))
+        });
+        costs.reduce(worse).map_or(0, |worst| worst.0)
     }
 
     /// The verdict on each host over a window.
     pub(crate) fn verdicts(&self, window: usize) -> Vec<Verdict> {
         let views = &self.outcome.windows[window];
-        let hosts = self.outcome.recordings.iter().zip(views);
         let window = &self.scenario.windows[window];
+        let facts = known::facts(&self.scenario, window, views);
+        let hosts = self.outcome.recordings.iter().zip(views).zip(&facts);
         hosts
-            .map(|(all, view)| verdict::samples(&self.scenario, window, all, view))
-            .map(|samples| verdict::judge(&samples))
+            .map(|((all, view), facts)| {
+                let samples = verdict::samples(&self.scenario, window, all, view);
+                verdict::judge(&samples, facts)
+            })
             .collect()
     }
+}
+
+/// The mean time of an I/O; without end where some are under way and none completes.
+fn longest_ms(stack: &Stack) -> f64 {
+    let inside = |level: &Level| level.waiting() > Some(0.0) || level.in_use() > Some(0.0);
+    let stands = stack.iops == 0.0 && stack.levels.iter().any(inside);
+    if stands { f64::INFINITY } else { stack.total_ms.unwrap_or_default() }
 }
 
 /// The window of that name.
@@ -88,80 +101,4 @@ pub(crate) fn find_window(scenario: &Scenario, name: &str) -> Result<usize, Stri
         let known: Vec<_> = windows.iter().map(|window| window.name.as_str()).collect();
         format!("--window {name}: there is no such window; there are {}", known.join(", "))
     })
-}
-
-/// The whole report.
-pub(crate) fn render(report: &Report, layout: Layout) -> String {
-    let Layout { window, rows, width } = layout;
-    let verdicts = report.verdicts(window);
-    let mut parts = vec![summary(report)];
-    if report.named().len() > 1 {
-        parts.push(windows::render(report, layout));
-    }
-    parts.push(notes::render(report));
-    parts.push(heading(report, window));
-    parts.push(verdict::list(&verdicts));
-    parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
-    parts.push(esxtop::render(&report.outcome.windows[window], rows, width));
-    parts.push(format!("{}\n{}", styled(BOLD, "Verdict"), verdict::render(&verdicts)));
-    parts.push(log::render(report));
-    parts.push(expectations::render(&report.scenario, &report.checked()));
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
-}
-
-/// What the picture below it is of.
-fn heading(report: &Report, index: usize) -> String {
-    let (window, stack) = (&report.scenario.windows[index], &report.stacks[index]);
-    let name = match report.named().len() {
-        1 => "The stack".to_owned(),
-        _ => format!("The stack in window {}", clean(&window.name)),
-    };
-    format!(
-        "{}, {} to {}: {} IOPS, {} MiB/s, {} ms an I/O\n",
-        styled(BOLD, &name),
-        seconds(window.from),
-        seconds(window.to),
-        rate(stack.iops),
-        rate(stack.mib_per_s),
-        shown(stack.total_ms, millis)
-    )
-}
-
-/// The title, and in one sentence what was simulated.
-fn summary(report: &Report) -> String {
-    let scenario = &report.scenario;
-    let mut versions: Vec<_> =
-        scenario.hosts.iter().map(|host| host.config.version.name()).collect();
-    versions.sort_unstable();
-    versions.dedup();
-    let sum = |number: fn(&scenario::Host) -> usize| scenario.hosts.iter().map(number).sum();
-    let vms = |host: &scenario::Host| {
-        host.config.vms.iter().filter(|vm| !vm.system && vm.powered_on).count()
-    };
-    let parts = [
-        format!("{} with ESXi {}", counted(scenario.hosts.len(), "host"), versions.join(" and ")),
-        counted(sum(vms), "VM"),
-        counted(sum(|host| host.config.devices.len()), "device"),
-        counted(scenario.arrays.len(), "array"),
-    ];
-    let mut out = format!("{}\n", styled(BOLD, &clean(&scenario.title)));
-    let _ = writeln!(
-        out,
-        "{}: {}; {}, {} I/Os, seed {}",
-        clean(&scenario.name),
-        parts.join(", "),
-        seconds(Time(scenario.duration_ns)),
-        whole(report.outcome.ios as f64),
-        scenario.seed
-    );
-    if !scenario.source.is_empty() {
-        let _ = writeln!(out, "{}", clean(&scenario.source));
-    }
-    out
-}
-
-/// An instant of the run: `40 s`, `0.25 s`.
-pub(crate) fn seconds(at: Time) -> String {
-    format!("{} s", at.0 as f64 / SECOND as f64)
 }

@@ -18,8 +18,7 @@ use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watc
 use crate::{
     Result,
     output::{Outputs, Pending},
-    report::seconds,
-    text::whole,
+    text::{seconds, whole},
 };
 
 /// How a run goes.

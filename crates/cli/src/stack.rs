@@ -179,7 +179,10 @@ impl<'a> Rows<'a> {
             }
         }
         for (index, device) in config.devices.iter().enumerate() {
-            let name = format!("{}{}", self.prefix, device.name);
+            let datastores = self.host.datastores.get(index).map(|names| names.join(", "));
+            let datastores = datastores.filter(|names| !names.is_empty());
+            let label = datastores.map_or(String::new(), |names| format!("{names} "));
+            let name = format!("{}{label}{}", self.prefix, device.name);
             if device.kind == DeviceKind::Nfs {
                 let Some(id) = self.id(Kind::NfsVolume, &device.name) else { continue };
                 let flow = self.flow(id);

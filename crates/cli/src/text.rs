@@ -1,6 +1,7 @@
 //! Numbers and names as text: the smallest parts of every table.
 
 use anstyle::{AnsiColor, Style};
+use counters::{SECOND, Time};
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -82,6 +83,11 @@ pub(crate) fn bar(share: f64, width: usize) -> String {
 pub(crate) fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", whole(number as f64))
+}
+
+/// An instant of the run: `40 s`, `0.25 s`.
+pub(crate) fn seconds(at: Time) -> String {
+    format!("{} s", at.0 as f64 / SECOND as f64)
 }
 
 /// A figure, and nothing where there is none.

@@ -30,9 +30,9 @@ pub(crate) fn samples(
     }
 }
 
-/// The verdict on a recording, from its counters alone.
-pub(crate) fn judge(recording: &Recording) -> Verdict {
-    diagnose(recording, &Thresholds::default(), &Facts::default())
+/// The verdict on a recording of a host of which `facts` are known.
+pub(crate) fn judge(recording: &Recording, facts: &Facts) -> Verdict {
+    diagnose(recording, &Thresholds::default(), facts)
 }
 
 /// What is wrong with the worst of several hosts, in a few words.
@@ -46,16 +46,20 @@ pub(crate) fn short(verdicts: &[Verdict]) -> &'static str {
     }
 }
 
-/// The findings on the worst of several hosts: a line for each, or that there are none.
+/// The findings on the worst of several hosts, a line for each, and under the first what to do about
+/// it; or that there are none.
 pub(crate) fn list(verdicts: &[Verdict]) -> String {
     let Some(worst) = worst_first(verdicts).first().copied() else { return String::new() };
-    let lines = worst.findings.iter().zip(1..);
-    let lines: String = lines
-        .map(|(finding, place)| {
-            format!("{place}. {} ({})\n", finding.cause.title(), clean(&finding.at))
-        })
-        .collect();
-    if lines.is_empty() { format!("{}\n", clean(&worst.headline)) } else { lines }
+    let advice = worst.advice.iter().map(|advice| format!("   {}\n", clean(advice)));
+    let lines = worst.findings.iter().zip(1..).map(|(finding, place)| {
+        format!("{place}. {}: {}\n", finding.cause.title(), clean(&worst.named(&finding.at)))
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        return format!("{}\n", clean(&worst.headline));
+    }
+    lines.splice(1..1, advice);
+    lines.concat()
 }
 
 /// The verdicts as text: the worst host's in full, what differs on others in a line each.

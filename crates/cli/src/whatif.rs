@@ -19,7 +19,7 @@ pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts
         let mut known = BTreeMap::new();
         for finding in &mut verdict.findings {
             for change in &mut finding.changes {
-                let settings = settings_of(change, &finding.at);
+                let settings = settings_of(change);
                 if settings.is_empty() {
                     continue;
                 }

@@ -3,9 +3,9 @@
 use levels::{Level, LevelKind, Stack};
 
 use crate::{
-    report::{Layout, Report, seconds},
+    report::{Layout, Report},
     table::Table,
-    text::{clean, count, millis, rate, shown, whole},
+    text::{clean, count, millis, rate, seconds, shown, whole},
     verdict,
 };
 

@@ -104,11 +104,37 @@ fn a_window_is_chosen_by_its_name() {
 }
 
 #[test]
-fn other_scenarios_are_compared() {
+fn windows_are_compared_by_name_and_what_has_no_counterpart_is_told() {
     let said = kavg(&["run", "two-queues.toml", "--compare", "two-hosts.toml"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("before  two-queues.toml, window 64"), "{}", said.out);
-    assert!(said.out.contains("after   two-hosts.toml, window run"), "{}", said.out);
+    for line in [
+        "before  two-queues.toml, window run\n",
+        "after   two-hosts.toml, window run\n",
+        "only before: window 64, 96\n",
+        "no window has the same name on both sides: the whole runs are compared\n",
+    ] {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+    let asked = ["run", "two-queues.toml", "--compare", "two-hosts.toml", "--window", "64"];
+    let said = kavg(&asked);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("--window 64: both sides must have it; they have run"), "{said:?}");
+}
+
+#[test]
+fn every_pair_of_windows_has_a_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("renamed.toml");
+    let text = std::fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let text = text
+        .replace("name = \"96\"", "name = \"more\"")
+        .replace("window = \"96\"", "window = \"more\"");
+    std::fs::write(&file, text).unwrap();
+    let renamed = kavg(&["run", "two-queues.toml", "--compare", file.to_str().unwrap()]).out;
+    assert!(renamed.contains("only before: window 96\nonly after: window more\n"), "{renamed}");
+    assert!(renamed.contains(", window 64\n") && !renamed.contains("verdict after"), "{renamed}");
+    let same = kavg(&["run", "two-queues.toml", "--compare", "two-queues.toml"]).out;
+    assert!(same.contains("verdict after") && !same.contains("only "), "{same}");
 }
 
 #[test]

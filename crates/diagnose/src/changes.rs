@@ -1,11 +1,14 @@
-//! The things an administrator can do, with the lines to type: esxcli, PowerCLI, the guest.
-//!
-//! Syntax and moments of effect are those of the reference, sections 1.2, 2, 3 and 6 [S0, S1,
-//! KB-PV, LAMW, QD254].
+//! The things an administrator can do, as settings; their lines for esxcli, PowerCLI and the guest
+//! are renderings of those.
 
-use knobs::{Driver, Effect};
+pub(crate) use knobs::shell;
+use knobs::{
+    Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Version,
+    get_esxcli, powershell,
+};
 
-use crate::{Change, Device, Facts, Host};
+use crate::{Change, Device, Facts, Host, Party, Step};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -15,6 +18,9 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
     alike, and think of IOPS limits for the noisy ones. More virtual disks, more virtual adapters \
     or more datastores often do the same without any knob.";
 
+/// The premise of a deeper driver where the depth above DSNRO is not known.
+pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more than DSNRO, first: ";
+
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     const ROOM: f64 = 1.25;
@@ -22,7 +28,39 @@ pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     [64, 128, 256, 512].into_iter().find(fits).unwrap_or(1024)
 }
 
-/// Raises DSNRO of a device, or of a vVol protocol endpoint, at once.
+/// A change that sets something: each step is undone by its own.
+fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
+    let sets = || steps.iter().map(|step| &step.set);
+    let esxcli: Vec<_> = sets().filter_map(Setting::esxcli).collect();
+    let on_host = host.filter(|_| !esxcli.is_empty()).map(|host| get_esxcli(host.name));
+    let effect = sets().map(Setting::effect).max().unwrap_or(Effect::AtOnce);
+    let reboot = match effect {
+        Effect::AtOnce => "",
+        Effect::GuestReboot | Effect::HostReboot => ", and a reboot",
+    };
+    let undo: Vec<_> = steps.iter().filter_map(|step| line(&step.undo)).collect();
+    Change {
+        what,
+        esxcli,
+        powercli: on_host.into_iter().chain(sets().filter_map(Setting::powercli)).collect(),
+        guest: sets().flat_map(Setting::guest).collect(),
+        effect,
+        risk: String::new(),
+        undo: format!("{}{reboot}", undo.join("; ")),
+        simulated: None,
+        steps,
+    }
+}
+
+/// The line of a setting where it is typed.
+fn line(setting: &Setting) -> Option<String> {
+    let guest = || setting.guest();
+    let in_guest = || (!guest().is_empty()).then(|| guest().join(" or "));
+    setting.esxcli().or_else(|| setting.powercli()).or_else(in_guest)
+}
+
+/// Raises DSNRO of a device, or of a vVol protocol endpoint, at once and as far as the host allows:
+/// up to the depth that the device is known to have.
 pub(crate) fn raise_dsnro(
     host: &Host<'_>,
     device: &Device<'_>,
@@ -31,58 +69,62 @@ pub(crate) fn raise_dsnro(
 ) -> Change {
     let name = device.flow.name;
     let option = if facts.device(name).is_protocol_endpoint {
-        Some("/Scsi/ScsiVVolPESNRO")
+        Some(Advanced::VvolPesnro)
     } else {
-        facts.has_global_dsnro().then_some("/Disk/SchedNumReqOutstanding")
+        facts.has_global_dsnro().then_some(DSNRO.option)
     };
-    let mut change = match option {
-        Some(option) => advanced_option(host, option, (from, to)),
-        None => per_device_dsnro(host, name, (from, to)),
+    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
+    let to = if goes_by_depth { to } else { to.min(DSNRO.max) };
+    let to = to.min(known_depth(host, device, facts));
+    if to <= from {
+        return raise_dsnro_if_deeper(name, from);
+    }
+    let (what, steps) = match option {
+        Some(option) => advanced(option.info(), (from, to)),
+        None => {
+            let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
+            let what =
+                format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it.");
+            (what, vec![Step { set: set(to), undo: set(from) }])
+        }
     };
+    let mut change = setting(what, Some(host), steps);
     change.risk = "VMs on this device may take more slots from each other and from other hosts. \
         A value above Device Max Queue Depth is refused from 6.5 on and has no effect before."
         .into();
     change
 }
 
-fn per_device_dsnro(host: &Host<'_>, name: &str, (from, to): (u32, u32)) -> Change {
-    let line = |depth| format!("esxcli storage core device set -d {} -O {depth}", shell(name));
-    Change {
-        what: format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it."),
-        esxcli: vec![line(to)],
-        powercli: vec![
-            get_esxcli(host),
-            format!(
-                "$esxcli.storage.core.device.set.Invoke(@{{device={}; schednumreqoutstanding={to}}})",
-                powershell(name)
-            ),
-        ],
-        guest: Vec::new(),
-        effect: Effect::AtOnce,
-        risk: String::new(),
-        undo: line(from),
-        simulated: None,
-    }
+/// The depth of a device without competition: as esxcli says it, or else the deepest that it, or
+/// another behind the same adapters, was seen to have.
+pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> u32 {
+    let known = facts.device(device.flow.name).max_queue_depth;
+    let adapters = host.adapters_of(device);
+    let is_peer = |other: &&Device<'_>| {
+        host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
+    };
+    let own = device.deepest();
+    let peers = host.devices.iter().filter(is_peer).map(Device::deepest);
+    known.unwrap_or_else(|| peers.fold(own, f64::max) as u32)
 }
 
-/// Sets an advanced option, at once.
-fn advanced_option(host: &Host<'_>, option: &str, (from, to): (u32, u32)) -> Change {
-    let line = |value| format!("esxcli system settings advanced set -o {option} -i {value}");
-    Change {
-        what: format!("Raise {option} from {from} to {to}."),
-        esxcli: vec![line(to)],
-        powercli: vec![
-            get_esxcli(host),
-            format!(
-                "$esxcli.system.settings.advanced.set.Invoke(@{{option='{option}'; intvalue={to}}})"
-            ),
-        ],
-        guest: Vec::new(),
-        effect: Effect::AtOnce,
-        risk: String::new(),
-        undo: line(from),
-        simulated: None,
-    }
+/// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
+fn raise_dsnro_if_deeper(name: &str, from: u32) -> Change {
+    look(
+        format!(
+            "Raise DSNRO of {name} above {from} as far as its Device Max Queue Depth, once that is \
+             more: the line shows both."
+        ),
+        vec![list_device(name)],
+    )
+}
+
+/// Sets an advanced option to more, within its range.
+fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) {
+    let to = to.clamp(info.min, info.max);
+    let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
+    let what = format!("Raise {} from {from} to {to}.", info.path);
+    (what, vec![Step { set: set(to), undo: set(from) }])
 }
 
 /// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
@@ -98,36 +140,32 @@ pub(crate) fn raise_driver_depth(
     let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
     let candidates = candidates(from, module.map(String::as_str), facts);
     if candidates.is_empty() {
-        return spread_devices(&adapters, module.map_or("its driver", String::as_str), from);
+        return spread_devices(&adapters, module.map(String::as_str), from);
     }
-    let set = |driver: &Driver| {
-        format!("{}={}", driver.parameter.unwrap_or_default(), to.min(driver.depth_max))
-    };
-    let esxcli =
-        |d: &&Driver| format!("esxcli system module parameters set -m {} -p {}", d.module, set(d));
-    let powercli = |d: &&Driver| {
-        let arguments = format!("module='{}'; parameterstring='{}'", d.module, set(d));
-        format!("$esxcli.system.module.parameters.set.Invoke(@{{{arguments}}})")
-    };
-    Change {
-        what: format!(
-            "Raise the depth that the driver of {adapters} gives each device from {from} to {to}.\
-             {}",
-            which_line(&candidates, module.is_some(), from, facts)
-        ),
-        esxcli: candidates.iter().map(esxcli).collect(),
-        powercli: std::iter::once(get_esxcli(host))
-            .chain(candidates.iter().map(powercli))
-            .collect(),
-        guest: Vec::new(),
-        effect: Effect::HostReboot,
-        risk: "It deepens every device of that driver, and the line replaces all parameters of \
-               the module: list them first (esxcli system module parameters list -m MODULE) and \
-               repeat those that are set. Evacuate the host before the reboot."
-            .into(),
-        undo: format!("The same line with {from} instead, and a reboot"),
-        simulated: None,
+    if let Some(pending) = pending(&candidates, to, facts) {
+        return pending;
     }
+    let step = |driver: &&'static Driver| {
+        let set = |value| Setting::ModuleDepth { driver, value };
+        Step { set: set(to.min(driver.depth_max)), undo: set(from) }
+    };
+    let steps: Vec<Step> = candidates.iter().map(step).collect();
+    let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
+    let what = format!(
+        "Raise the depth that the driver of {adapters} gives each device from {from} to {}.{}",
+        to.min(most),
+        which_line(&candidates, to.min(most), module.is_some(), facts)
+    );
+    let mut change = setting(what, Some(host), steps);
+    change.risk =
+        "It deepens every device of that driver, and the line replaces all parameters of \
+                   the module: list them first (esxcli system module parameters list -m MODULE) \
+                   and repeat those that are set. Evacuate the host before the reboot."
+            .into();
+    if candidates.len() > 1 {
+        change.undo = format!("The same line with {from} instead, and a reboot");
+    }
+    change
 }
 
 /// The drivers that a device of this depth may have and that can give it more: the one of that
@@ -146,21 +184,39 @@ fn candidates(depth: u32, module: Option<&str>, facts: &Facts) -> Vec<&'static D
     drivers
 }
 
-/// Which of the lines to type, unless there is one only; and that a depth which is set and not in
-/// force waits for a reboot.
-fn which_line(candidates: &[&Driver], is_known: bool, from: u32, facts: &Facts) -> String {
-    let pending = candidates.iter().find_map(|driver| {
+/// A depth that is set to as much already waits for a reboot, and a line could only lower it.
+fn pending(candidates: &[&Driver], to: u32, facts: &Facts) -> Option<Change> {
+    let (parameter, set) = candidates.iter().find_map(|driver| {
+        let set = facts.depth_set(driver.parameter?)?;
+        (set >= to.min(driver.depth_max)).then_some((driver.parameter?, set))
+    })?;
+    let mut change = look(
+        format!(
+            "{parameter} is set to {set} already and that is not in force: reboot the host, with \
+             its VMs moved away."
+        ),
+        Vec::new(),
+    );
+    change.effect = Effect::HostReboot;
+    Some(change.risking("None, beyond a reboot.", "Nothing to undo"))
+}
+
+/// Which of the lines to type, unless there is one only; which driver takes less than the others;
+/// and that a depth which is set and not in force waits for a reboot.
+fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) -> String {
+    let set = candidates.iter().find_map(|driver| {
         let parameter = driver.parameter?;
-        let set = facts.depth_set(parameter).filter(|set| *set != from)?;
-        Some(format!(
-            " {parameter} is set to {set} already: that is not in force, so a reboot may be all it \
-             takes."
-        ))
+        Some(format!(" {parameter} is set to {} now.", facts.depth_set(parameter)?))
     });
-    if is_known || pending.is_some() {
-        return pending.unwrap_or_default();
+    if is_known || set.is_some() {
+        return set.unwrap_or_default();
     }
-    let names: Vec<_> = candidates.iter().map(|d| format!("{} is {}", d.module, d.what)).collect();
+    let name = |driver: &&Driver| {
+        let most = driver.depth_max;
+        let less = if most < to { format!(" ({most} at most)") } else { String::new() };
+        format!("{} is {}{less}", driver.module, driver.what)
+    };
+    let names: Vec<_> = candidates.iter().map(name).collect();
     format!(
         " Type one line only, that of the driver which `esxcli storage core adapter list` shows: \
          {}.",
@@ -168,12 +224,38 @@ fn which_line(candidates: &[&Driver], is_known: bool, from: u32, facts: &Facts) 
     )
 }
 
-/// What is left where the depth is the hardware's own.
-fn spread_devices(adapters: &str, driver: &str, depth: u32) -> Change {
+/// Why a device cannot be given more: only what the table of drivers says of them is said.
+fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
+    let fixed = |driver: &&Driver| driver.parameter.is_none() && driver.depth_default == depth;
+    match (module, module.and_then(Driver::from_module)) {
+        (Some(module), Some(Driver { parameter: Some(parameter), .. })) => {
+            format!(
+                "{depth} is the most that {parameter} of {module} ({adapters}) is known to take"
+            )
+        }
+        (Some(module), Some(_)) => format!(
+            "The depth of {depth} that {module} of {adapters} gives a device is none that can be set"
+        ),
+        (Some(module), None) => format!(
+            "No parameter of {module} ({adapters}) for a depth is known; `esxcli system module \
+             parameters list -m {module}` shows what it has. Until then"
+        ),
+        (None, _) => match Driver::ALL.iter().find(fixed) {
+            Some(driver) => format!(
+                "A depth of {depth} is that of {} ({}), and none that can be set",
+                driver.module, driver.what
+            ),
+            None => format!("No driver is known that gives a device more than {depth}"),
+        },
+    }
+}
+
+/// What is left where no driver that is known can give more.
+fn spread_devices(adapters: &str, module: Option<&str>, depth: u32) -> Change {
     look(
         format!(
-            "The depth of {depth} that {driver} of {adapters} gives a device is none that can be \
-             set: spread the VMs over more devices, or move them to faster ones."
+            "{}: spread the VMs over more devices, or move them to faster ones.",
+            why_no_deeper(adapters, module, depth)
         ),
         vec!["esxcli storage core adapter list".into()],
     )
@@ -185,71 +267,62 @@ fn spread_devices(adapters: &str, driver: &str, depth: u32) -> Change {
 pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<Change> {
     let name = device.flow.name;
     let paths = facts.device(name).paths.filter(|_| device.paths.len() > 1)?;
-    let round_robin = "VMW_PSP_RR";
-    let (what, line, undo, powercli) = if paths.policy == round_robin {
+    let is = PolicyChange::plug_in(&paths.policy)?;
+    let round_robin = PolicyChange::PlugIn(PathPolicy::ROUND_ROBIN);
+    let (what, to, from) = if is == round_robin {
         let iops = paths.round_robin_iops.filter(|iops| *iops > 1)?;
-        let line = |iops| {
-            format!(
-                "esxcli storage nmp psp roundrobin deviceconfig set -d {} -t iops -I {iops}",
-                shell(name)
-            )
-        };
         let what = format!(
             "Let round robin take the next path after every command of {name} instead of every \
              {iops}: most arrays ask for that."
         );
-        let arguments = format!("device={}; type='iops'; iops=1", powershell(name));
-        let powercli =
-            format!("$esxcli.storage.nmp.psp.roundrobin.deviceconfig.set.Invoke(@{{{arguments}}})");
-        (what, line(1), line(iops), powercli)
+        let after = |iops| PathPolicy::RoundRobin { iops, bytes: u64::MAX };
+        let from = match PathPolicy::ROUND_ROBIN {
+            PathPolicy::RoundRobin { iops: default, .. } if iops == default => {
+                PathPolicy::ROUND_ROBIN
+            }
+            _ => after(iops),
+        };
+        (what, PolicyChange::RoundRobin(after(1)), PolicyChange::RoundRobin(from))
     } else {
         if paths.working > 1 {
             return None;
         }
-        let line = |policy: &str| {
-            format!("esxcli storage nmp device set -d {} -P {}", shell(name), shell(policy))
-        };
         let what = format!(
             "{name} uses one of its {} paths at a time ({}): let it use all that are active, if \
              the array's vendor allows round robin.",
             device.paths.len(),
             paths.policy
         );
-        let arguments = format!("device={}; psp='{round_robin}'", powershell(name));
-        let powercli = format!("$esxcli.storage.nmp.device.set.Invoke(@{{{arguments}}})");
-        (what, line(round_robin), line(&paths.policy), powercli)
+        (what, round_robin, is)
     };
-    Some(Change {
-        what,
-        esxcli: vec![line],
-        powercli: vec![get_esxcli(host), powercli],
-        guest: Vec::new(),
-        effect: Effect::AtOnce,
-        risk: "Paths that are not optimized must not be among the active ones.".into(),
-        undo,
-        simulated: None,
-    })
+    let set = |policy| Setting::PathPolicy { device: name.to_string(), policy };
+    let mut change = setting(what, Some(host), vec![Step { set: set(to), undo: set(from) }]);
+    change.risk = "Paths that are not optimized must not be among the active ones.".into();
+    Some(change)
 }
 
-/// Raises the depth of PVSCSI disks inside the guest [KB-PV].
-pub(crate) fn raise_pvscsi(vm: &str) -> Change {
-    Change {
-        what: format!("Let the PVSCSI driver of {vm} send up to 254 commands a disk."),
-        esxcli: Vec::new(),
-        powercli: Vec::new(),
-        guest: vec![
-            "Windows: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device \
-             /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f"
-                .into(),
-            "Linux: echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > \
-             /etc/modprobe.d/pvscsi.conf, then rebuild the initramfs"
-                .into(),
-        ],
-        effect: Effect::GuestReboot,
-        risk: "One VM can then fill a device queue alone.".into(),
-        undo: "Delete the registry value, or the line in modprobe.d, and reboot the guest".into(),
-        simulated: None,
-    }
+/// Raises the depth of PVSCSI disks inside the guest from what it is, in the words of its system
+/// where that is known [KB-PV].
+pub(crate) fn raise_pvscsi(vm: &str, from: u32, system: Option<GuestSystem>) -> Change {
+    let set = |depth, ring_pages| {
+        let vm = GuestName { vm: Some(vm.into()), system };
+        Setting::Pvscsi { vm, depth: Some(depth), ring_pages }
+    };
+    let most = set(PVSCSI_DEPTH_MAX, Some(PVSCSI_RING_PAGES_MAX));
+    let which = match system {
+        Some(GuestSystem::Windows) => "",
+        Some(GuestSystem::Linux) => "; rebuild its initramfs before the reboot",
+        None => {
+            ": the first line in a Windows guest; the second in a Linux guest, and rebuild its \
+             initramfs"
+        }
+    };
+    let what = format!(
+        "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk{which}."
+    );
+    let mut change = setting(what, None, vec![Step { set: most, undo: set(from, None) }]);
+    change.risk = "One VM can then fill a device queue alone.".into();
+    change
 }
 
 /// Spreads a VM over more virtual disks or adapters, without any knob.
@@ -269,6 +342,7 @@ pub(crate) fn spread(vm: &str) -> Change {
         risk: "The load has to be spread in the guest for it to help.".into(),
         undo: "Remove the disks once their data is moved back".into(),
         simulated: None,
+        steps: Vec::new(),
     }
 }
 
@@ -283,6 +357,7 @@ pub(crate) fn look(what: impl Into<String>, esxcli: Vec<String>) -> Change {
         risk: "None, it only looks.".into(),
         undo: "Nothing to undo".into(),
         simulated: None,
+        steps: Vec::new(),
     }
 }
 
@@ -294,53 +369,85 @@ impl Change {
     }
 }
 
-/// Holds a VM to a rate with an IOPS limit on its virtual disks.
-pub(crate) fn limit_iops(vm: &str) -> Change {
-    Change {
-        what: format!("Hold {vm} below the rate that the array allows it, with an IOPS limit."),
-        esxcli: Vec::new(),
-        powercli: vec![set_limit(vm, "LIMIT")],
-        guest: Vec::new(),
-        effect: Effect::AtOnce,
-        risk: "The VM is slower whenever it would have been allowed more.".into(),
-        undo: set_limit(vm, "-1"),
-        simulated: None,
-    }
+/// Holds a VM a little below its rate with an IOPS limit on its virtual disks, so that what it wants
+/// beyond what the array allows waits in its own queue. Its commands have `size_kib` in the mean.
+pub(crate) fn limit_iops(vm: &Party, size_kib: f64) -> Change {
+    const BELOW: f64 = 0.9;
+    let iops = in_cost_units(vm.iops, size_kib);
+    let limit = ((iops * BELOW) as u32).max(1);
+    let what = format!(
+        "Hold {} below the rate that the array allows it, with an IOPS limit ({limit} a second for \
+         each of its disks; it does {} now, counted in units of 32 KiB as the limit is).",
+        vm.name,
+        iops.round()
+    );
+    let mut change = setting(what, None, vec![limits(&vm.name, Some(limit), None)]);
+    change.risk = "The VM is slower whenever it would have been allowed more.".into();
+    change
 }
 
-/// Shows the IOPS limits of a VM and takes them off.
-pub(crate) fn lift_limit(vm: &str) -> Change {
+/// A rate of commands as an IOPS limit counts it: by the default of `Disk.SchedCostUnit`.
+pub(crate) fn in_cost_units(iops: f64, size_kib: f64) -> f64 {
+    let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
+    iops * (size_kib / unit_kib).ceil().max(1.0)
+}
+
+/// Shows the IOPS limits of a VM and takes that of `at` off, its disk or the VM; the limit is about
+/// `iops`.
+pub(crate) fn lift_limit(vm: &str, at: &str, iops: f64) -> Change {
     let show = format!(
         "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
          Select-Object Key, DiskLimitIOPerSecond",
         powershell(vm)
     );
-    Change {
-        what: format!(
-            "See what limits {vm} has and raise or remove them (-1 is none), if they are not \
-             meant. A limit of its storage policy is changed there."
-        ),
-        powercli: vec![show, set_limit(vm, "-1")],
-        risk: "The VM takes more of the device from the others.".into(),
-        undo: "Set the limits that were there".into(),
-        ..limit_iops(vm)
-    }
+    let what = format!(
+        "See what limits {vm} has and raise or remove them (-1 is none), if they are not meant. A \
+         limit of its storage policy is changed there."
+    );
+    let mut change = setting(what, None, vec![limits(at, None, Some(limit_near(iops)))]);
+    change.powercli.insert(0, show);
+    change.risk = "The VM takes more of the device from the others.".into();
+    change
 }
 
-fn set_limit(vm: &str, limit: &str) -> String {
-    format!(
-        "Get-VM {0} | Get-VMResourceConfiguration | Set-VMResourceConfiguration \
-         -Disk (Get-HardDisk -VM {0}) -DiskLimitIOPerSecond {limit}",
-        powershell(vm)
-    )
+/// The limit that a rate shows: the round number where one is as near as a measured rate is.
+fn limit_near(iops: f64) -> u32 {
+    const NEAR: f64 = 0.01;
+    let step = 10_f64.powf((iops.max(1.0).log10().floor() - 1.0).max(0.0));
+    let round = (iops / step).round() * step;
+    let limit = if (round - iops).abs() <= NEAR * iops { round } else { iops.round() };
+    (limit as u32).max(1)
+}
+
+/// The limit of the disks of that name.
+fn limits(name: &str, set: Option<u32>, undo: Option<u32>) -> Step {
+    let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name), allocation };
+    Step { set: to(set), undo: to(undo) }
+}
+
+/// Locks metadata by ATS where the array has it (reference `array-and-control.md` section 7.4).
+pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str) -> Change {
+    let option = Advanced::HardwareAcceleratedLocking;
+    let set = |value| Setting::Advanced { option, value: Some(value) };
+    let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
+                it is switched off.";
+    let mut change = setting(what.into(), Some(host), vec![Step { set: set(1), undo: set(0) }]);
+    let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
+    change.esxcli.insert(0, vaai);
+    change.risk = "All hosts of the datastore must be set alike.".into();
+    change
 }
 
 /// Lets iSCSI send larger I/Os in one piece [LAMW].
-pub(crate) fn raise_iscsi_io_size(host: &Host<'_>) -> Change {
-    let mut change = advanced_option(host, "/ISCSI/MaxIoSizeKB", (128, 512));
-    change.what =
-        "If the device is on software iSCSI: raise its largest I/O from 128 to 512 KB.".into();
-    change.effect = Effect::HostReboot;
+pub(crate) fn raise_iscsi_io_size(host: &Host<'_>, is_known: bool) -> Change {
+    let info = Advanced::IscsiMaxIoSizeKb.info();
+    let (_, steps) = advanced(info, (info.default, info.max));
+    let whose = match is_known {
+        true => "Raise the largest I/O of software iSCSI",
+        false => "If the device is on software iSCSI: raise its largest I/O",
+    };
+    let what = format!("{whose} from {} to {} KB.", info.default, info.max);
+    let mut change = setting(what, Some(host), steps);
     change.risk = "Fewer and larger pieces on the wire; the array must take them.".into();
     change
 }
@@ -350,34 +457,24 @@ pub(crate) fn list_device(device: &str) -> String {
     format!("esxcli storage core device list -d {}", shell(device))
 }
 
-fn get_esxcli(host: &Host<'_>) -> String {
-    format!("$esxcli = Get-EsxCli -V2 -VMHost {}", powershell(host.name))
-}
-
-/// A name as one word of a shell.
-pub(crate) fn shell(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:-/=,+@".contains(c);
-    if !name.is_empty() && name.chars().all(plain) {
-        return name.into();
-    }
-    format!("'{}'", name.replace('\'', "'\\''"))
-}
-
-/// A name as a string of PowerShell.
-fn powershell(name: &str) -> String {
-    format!("'{}'", name.replace('\'', "''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_cannot_break_out_of_a_command() {
-        assert_eq!(shell("naa.624a9370"), "naa.624a9370");
-        assert_eq!(shell("a; reboot"), "'a; reboot'");
-        assert_eq!(shell("it's"), "'it'\\''s'");
-        assert_eq!(powershell("it's"), "'it''s'");
+    fn none_that_can_be_set_is_said_of_hardware_that_the_table_knows() {
+        let cases = [
+            (Some("vmw_ahci"), 31, "none that can be set"),
+            (None, 31, "none that can be set"),
+            (Some("qlnativefc"), 254, "254 is the most that ql2xmaxqdepth of qlnativefc"),
+            (Some("qedf"), 64, "parameters list -m qedf` shows what it has"),
+            (None, 5_000, "No driver is known that gives a device more than 5000"),
+        ];
+        for (module, depth, expected) in cases {
+            let why = why_no_deeper("vmhba1", module, depth);
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(why.contains("none that can be set"), depth == 31, "{why}");
+        }
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! What is known from elsewhere: figures of `esxcli` that no capture has.
+//! What is known from elsewhere: figures of `esxcli` that no capture has, and what a simulation knows
+//! of itself.
 //!
-//! They are optional. With them a guess becomes a certainty, and the commands name the driver
-//! that is really there.
+//! They are optional. A known fact goes before whatever the counters make likely: a guess becomes a
+//! certainty or is not made at all, and the commands name the driver that is really there.
 
 use std::collections::BTreeMap;
 
-use knobs::Version;
+use knobs::{GuestOs, Version};
 
-/// What esxcli says of a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is known of a device.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceFacts {
     /// `Device Max Queue Depth`.
     pub max_queue_depth: Option<u32>,
@@ -20,9 +21,11 @@ pub struct DeviceFacts {
     pub queue_full_sample_size: Option<u32>,
     /// How its paths are used.
     pub paths: Option<PathFacts>,
+    /// The array behind it.
+    pub array: Option<ArrayFacts>,
 }
 
-/// What esxcli says of the paths of a device.
+/// What is known of the paths of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathFacts {
     /// `Path Selection Policy`: `VMW_PSP_RR`, `VMW_PSP_FIXED`, `VMW_PSP_MRU`.
@@ -31,15 +34,65 @@ pub struct PathFacts {
     pub round_robin_iops: Option<u32>,
     /// How many `Working Paths` there are.
     pub working: usize,
+    /// Those that were down at some time, by name (`vmhba1:C0:T0:L3`); `None` where nobody says.
+    pub dead: Option<Vec<String>>,
 }
 
-/// What esxcli says of a host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is known of an array, over the time that is judged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArrayFacts {
+    /// Its name.
+    pub name: String,
+    /// What a command takes there and on the wire when it waits for nobody, in milliseconds.
+    pub service_ms: Option<f64>,
+    /// The mean share of its servers or spindles at work, for all hosts, 0 to 1.
+    pub busy: Option<f64>,
+    /// The mean share of its link in use, in the fuller direction, 0 to 1.
+    pub link_busy: Option<f64>,
+}
+
+impl ArrayFacts {
+    /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
+    /// host: nearly all of its time is work, so more commands add a ninth to the rate at most, and
+    /// most of a command's time is wait there. An open load near what the array can do has the first
+    /// without the second.
+    #[must_use]
+    pub fn is_full(&self, davg_ms: f64) -> bool {
+        const FULL: f64 = 0.9;
+        const WAITS: f64 = 6.0;
+        self.work() >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+    }
+
+    /// The share of the time that the array or its link, whichever has more to do, is at work.
+    pub(crate) fn work(&self) -> f64 {
+        self.busy.unwrap_or(0.0).max(self.link_busy.unwrap_or(0.0))
+    }
+}
+
+/// What is known of a virtual disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VdiskFacts {
+    /// Commands that its driver lets out of the guest.
+    pub depth: Option<u32>,
+    /// Commands that its virtual adapter takes.
+    pub adapter_depth: Option<u32>,
+    /// The system in the guest.
+    pub guest: GuestOs,
+    /// Its IOPS limit in the host; `None` is no limit.
+    pub limit_iops: Option<u32>,
+    /// Whether the array holds its volume to a rate (QoS).
+    pub has_qos: bool,
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// The version of ESXi.
     pub esxi_version: Option<Version>,
     /// By the name of the device.
     pub devices: BTreeMap<String, DeviceFacts>,
+    /// By the name of its row: `sql01:scsi0:1`.
+    pub vdisks: BTreeMap<String, VdiskFacts>,
     /// The driver module of each adapter: `vmhba1` is `nfnic`.
     pub drivers: BTreeMap<String, String>,
     /// The name of the datastore on each device.

@@ -2,10 +2,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use knobs::Effect;
+use knobs::{Effect, Setting};
 use serde::{Serialize, Serializer};
 
-use crate::{Lack, Profile, Simulated};
+use crate::{Profile, Simulated};
 
 macro_rules! causes {
     ($($name:ident $key:literal $title:literal $meaning:literal;)*) => {
@@ -112,7 +112,17 @@ pub struct Party {
     pub waiting: f64,
 }
 
-/// Something to do, with the lines to type.
+/// A setting, and what takes it back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The setting.
+    pub set: Setting,
+    /// The same as it was.
+    pub undo: Setting,
+}
+
+/// Something to do. What it sets is in `steps`; the lines to type are renderings of them, beside
+/// lines that only show something.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// What it does, in one sentence.
@@ -133,6 +143,10 @@ pub struct Change {
     /// What a simulation says of it, once one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+    /// What it sets, in the order of its lines. The depths of several drivers are alternatives: one
+    /// of them is the driver that is there.
+    #[serde(skip)]
+    pub steps: Vec<Step>,
 }
 
 fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {
@@ -173,6 +187,31 @@ pub struct Finding {
     pub do_not: Vec<String>,
     /// The warning that goes with a raised queue depth: what S0 concludes.
     pub caution: Option<&'static str>,
+}
+
+/// What is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lacking {
+    /// Columns beyond those that a spreadsheet keeps.
+    Columns,
+    /// Devices that carry a part of what adapters or virtual disks do, or all of them.
+    Devices,
+    /// The worlds of a device, or most of them.
+    Worlds,
+    /// A counter without which no device can be judged.
+    Counters,
+    /// Numbers that add up, as those of a whole file do.
+    Sums,
+}
+
+/// Something that a recording lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lack {
+    /// What.
+    pub what: Lacking,
+    /// The same in a sentence, with how it shows and what it hides.
+    pub sentence: String,
 }
 
 /// How a recording is judged as a whole.

@@ -34,6 +34,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         risk: "Less fairness.".into(),
         undo: "esxcli storage core device set -d naa.1 -O 32".into(),
         simulated: Some(simulated),
+        steps: Vec::new(),
     };
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,

@@ -8,10 +8,10 @@
 //!
 //! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows).
 
-use counters::{AdapterId, DeviceId, IoId, PathId, Status, VdiskId, VscsiId};
+use counters::{AdapterId, DeviceId, IoId, Op, PathId, Status, VdiskId, VscsiId};
 
 use crate::{
-    Dispatch, Error, Output, Request,
+    Advanced, Dispatch, Error, Output, Request,
     engine::Engine,
     slab::{Extra, Io, NONE, Parent, State},
     split,
@@ -28,6 +28,7 @@ impl Engine {
         if request.bytes == 0 {
             return Err(Error::Empty);
         }
+        let request = Request { op: self.lock_of(request.op), ..request };
         if request.bytes <= vdisk.max_transfer {
             self.admit(request, NONE);
         } else {
@@ -35,6 +36,16 @@ impl Engine {
             self.submit_parts(request, max);
         }
         Ok(())
+    }
+
+    /// A lock by ATS becomes a reservation of the device where the host is told not to use ATS
+    /// (reference `array-and-control.md` section 7.4).
+    #[inline]
+    const fn lock_of(&self, op: Op) -> Op {
+        match op {
+            Op::Ats if self.options.get(Advanced::HardwareAcceleratedLocking) == 0 => Op::Reserve,
+            _ => op,
+        }
     }
 
     fn submit_parts(&mut self, request: Request, max: u32) {

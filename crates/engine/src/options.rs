@@ -1,8 +1,6 @@
 //! The advanced options of a host: what is in force, and what waits for a reboot.
 
-use alloc::format;
-
-use crate::{Advanced, Effect, Error, Version};
+use crate::{Advanced, Effect, Version};
 
 /// The values of every [`Advanced`] option.
 #[derive(Clone, Debug)]
@@ -25,20 +23,12 @@ impl Options {
         self.current[option as usize]
     }
 
-    /// Sets an option, now or for the next reboot.
-    pub(crate) fn set(&mut self, option: Advanced, value: u32) -> Result<(), Error> {
-        let info = option.info();
-        if !(info.min..=info.max).contains(&value) {
-            return Err(Error::Refused(format!(
-                "Unable to set {}: {value} is not in the range {} to {}",
-                info.path, info.min, info.max
-            )));
-        }
+    /// Sets an option to a value in its range, now or for the next reboot.
+    pub(crate) fn set(&mut self, option: Advanced, value: u32) {
         self.staged[option as usize] = value;
-        if info.effect == Effect::AtOnce {
+        if option.info().effect == Effect::AtOnce {
             self.current[option as usize] = value;
         }
-        Ok(())
     }
 
     /// Puts in force what waited for a reboot.

@@ -1,48 +1,53 @@
-//! Knobs turned: ranges, refusals and the moment of effect of every setting.
+//! Knobs turned: what each setting does, and the refusals that depend on the host's state. Ranges
+//! and all other refusals are those of [`Knob::check`].
 
 use alloc::format;
 
 use counters::{DeviceId, VdiskId, VmId};
 
 use crate::{
-    Advanced, Allocation, Driver, Error, Knob, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,
-    PVSCSI_RING_PAGES_MAX, PathPolicy,
+    Advanced, Allocation, Driver, Error, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy,
     engine::{Engine, split_sizes},
 };
 
 impl Engine {
     pub(crate) fn set(&mut self, knob: Knob) -> Result<(), Error> {
+        self.check_ids(knob)?;
+        knob.check(self.version).map_err(|refusal| Error::Refused(refusal.into()))?;
         match knob {
-            Knob::SchedNumReqOutstanding { device, value } => self.set_dsnro(device, value),
-            Knob::MaxQueueDepth { device, value } => self.set_max_depth(device, value),
+            Knob::SchedNumReqOutstanding { device, value } => self.set_dsnro(device, value)?,
+            Knob::MaxQueueDepth { device, value } => self.set_max_depth(device, value)?,
             Knob::QueueFull { device, sample_size, threshold } => {
-                self.set_queue_full(device, sample_size, threshold)
+                self.set_queue_full(device, sample_size, threshold);
             }
             Knob::Advanced { option, value } => self.set_advanced(option, value),
-            Knob::ModuleDepth { driver, value } => self.set_module_depth(driver, value),
+            Knob::ModuleDepth { driver, value } => self.set_module_depth(driver, value)?,
             Knob::Pvscsi { vm, depth, ring_pages } => self.set_pvscsi(vm, depth, ring_pages),
             Knob::PathPolicy { device, policy } => self.set_path_policy(device, policy),
             Knob::Allocation { vdisk, allocation } => self.set_allocation(vdisk, allocation),
         }
+        Ok(())
+    }
+
+    /// A thing that the host does not have is told before a value that it would not take.
+    fn check_ids(&mut self, knob: Knob) -> Result<(), Error> {
+        match knob {
+            Knob::SchedNumReqOutstanding { device, .. }
+            | Knob::MaxQueueDepth { device, .. }
+            | Knob::QueueFull { device, .. }
+            | Knob::PathPolicy { device, .. } => self.known_device(device).map(|_| ()),
+            Knob::Pvscsi { vm, .. } => self.check_vm(vm),
+            Knob::Allocation { vdisk, .. } => self.known_vdisk(vdisk).map(|_| ()),
+            Knob::Advanced { .. } | Knob::ModuleDepth { .. } => Ok(()),
+        }
     }
 
     fn set_dsnro(&mut self, id: DeviceId, value: u32) -> Result<(), Error> {
-        let version = self.version;
-        let device = self.known_device(id)?;
-        if version.has_global_dsnro() {
-            return refuse(
-                "Unknown option --sched-num-req-outstanding: up to ESXi 5.1 DSNRO is the advanced option /Disk/SchedNumReqOutstanding",
-            );
-        }
-        let max = if version.refuses_dsnro_above_depth() { device.base } else { knobs::DSNRO.max };
-        if !(1..=max).contains(&value) {
+        let device = &mut self.devices[id.index()];
+        let max = device.base;
+        if self.version.refuses_dsnro_above_depth() && !(1..=max).contains(&value) {
             return refuse(&format!(
-                "Unable to set device's sched-num-req-outstanding to {value}: allowed is 1 to {max}, {}",
-                if version.refuses_dsnro_above_depth() {
-                    "the Device Max Queue Depth"
-                } else {
-                    "whatever the device's depth"
-                }
+                "Unable to set device's sched-num-req-outstanding to {value}: allowed is 1 to {max}, the Device Max Queue Depth"
             ));
         }
         device.dsnro_set = Some(value);
@@ -53,7 +58,6 @@ impl Engine {
     }
 
     fn set_max_depth(&mut self, id: DeviceId, value: u32) -> Result<(), Error> {
-        self.known_device(id)?;
         let max = self.driver_depth(id);
         if !(1..=max).contains(&value) {
             return refuse(&format!(
@@ -66,32 +70,15 @@ impl Engine {
         Ok(())
     }
 
-    fn set_queue_full(&mut self, id: DeviceId, size: u32, threshold: u32) -> Result<(), Error> {
-        self.known_device(id)?;
-        check_range("queue-full-sample-size", size, Advanced::QFullSampleSize)?;
-        if size > 0 {
-            check_range("queue-full-threshold", threshold, Advanced::QFullThreshold)?;
-            if threshold > size {
-                return refuse(&format!(
-                    "Unable to set queue-full-threshold to {threshold}: it is at most the queue-full-sample-size, {size}"
-                ));
-            }
-        }
+    fn set_queue_full(&mut self, id: DeviceId, size: u32, threshold: u32) {
         self.devices[id.index()].throttle.set(size, threshold);
         self.refresh_depth(id);
         self.pump(id);
-        Ok(())
     }
 
-    fn set_advanced(&mut self, option: Advanced, value: u32) -> Result<(), Error> {
-        if option == Advanced::SchedNumReqOutstanding && !self.version.has_global_dsnro() {
-            return refuse(
-                "Unable to find option SchedNumReqOutstanding: since ESXi 5.5 DSNRO is set per device with storage core device set -O",
-            );
-        }
-        self.options.set(option, value)?;
+    fn set_advanced(&mut self, option: Advanced, value: u32) {
+        self.options.set(option, value);
         self.apply_options();
-        Ok(())
     }
 
     /// Hands the options in force to those who go by them.
@@ -119,15 +106,6 @@ impl Engine {
 
     /// In force after the next reboot [S0].
     fn set_module_depth(&mut self, driver: &'static Driver, value: u32) -> Result<(), Error> {
-        let Some(parameter) = driver.parameter else {
-            return refuse(&format!("Module {} has no parameter for a depth", driver.module));
-        };
-        if !(driver.depth_min..=driver.depth_max).contains(&value) {
-            return refuse(&format!(
-                "Unable to set {parameter} of module {} to {value}: allowed is {} to {}",
-                driver.module, driver.depth_min, driver.depth_max
-            ));
-        }
         let mut mine = self.adapters.iter_mut().filter(|a| a.driver == driver);
         let Some(first) = mine.next() else {
             return refuse(&format!("Unable to find module {}: no adapter uses it", driver.module));
@@ -138,18 +116,7 @@ impl Engine {
     }
 
     /// In force after the guest's next reboot [KB-PV].
-    fn set_pvscsi(&mut self, vm: VmId, depth: u32, ring_pages: u32) -> Result<(), Error> {
-        self.check_vm(vm)?;
-        if !(1..=PVSCSI_DEPTH_MAX).contains(&depth) {
-            return refuse(&format!(
-                "Unable to set the PVSCSI depth per disk to {depth}: allowed is 1 to {PVSCSI_DEPTH_MAX}"
-            ));
-        }
-        if !(1..=PVSCSI_RING_PAGES_MAX).contains(&ring_pages) {
-            return refuse(&format!(
-                "Unable to set the PVSCSI ring to {ring_pages} pages: allowed is 1 to {PVSCSI_RING_PAGES_MAX}"
-            ));
-        }
+    fn set_pvscsi(&mut self, vm: VmId, depth: u32, ring_pages: u32) {
         let pvscsi = |vscsi: &&mut crate::vscsi::Vscsi| vscsi.vm == vm && vscsi.pvscsi;
         for vscsi in self.vscsi.iter_mut().filter(pvscsi) {
             vscsi.staged_depth = ring_pages * PVSCSI_COMMANDS_PER_PAGE;
@@ -159,45 +126,16 @@ impl Engine {
                 vdisk.staged_depth = depth;
             }
         }
-        Ok(())
     }
 
-    fn set_path_policy(&mut self, id: DeviceId, policy: PathPolicy) -> Result<(), Error> {
-        let has_latency = self.version.has_latency_policy();
-        self.known_device(id)?;
-        match policy {
-            PathPolicy::Latency { .. } if !has_latency => {
-                return refuse("Unknown type latency: path selection by latency needs ESXi 6.7");
-            }
-            PathPolicy::RoundRobin { iops: 0, .. } | PathPolicy::RoundRobin { bytes: 0, .. } => {
-                return refuse("Unable to set round robin: iops and bytes are at least 1");
-            }
-            PathPolicy::Latency { sampling_ios: 0, .. } => {
-                return refuse("Unable to set round robin: num-sampling-cycles is at least 1");
-            }
-            _ => {}
-        }
+    fn set_path_policy(&mut self, id: DeviceId, policy: PathPolicy) {
         self.devices[id.index()].selector.set_policy(policy, &self.paths);
-        Ok(())
     }
 
-    fn set_allocation(&mut self, id: VdiskId, allocation: Allocation) -> Result<(), Error> {
-        let (world, device) = {
-            let vdisk = self.known_vdisk(id)?;
-            (vdisk.world, vdisk.device)
-        };
-        if !Allocation::SHARES.contains(&allocation.shares) {
-            return refuse(&format!(
-                "Unable to set shares to {}: allowed is {} to {}",
-                allocation.shares,
-                Allocation::SHARES.start(),
-                Allocation::SHARES.end()
-            ));
-        }
-        if allocation.limit_iops == Some(0) {
-            return refuse("Unable to set the IOPS limit to 0: it is at least 1, or unlimited");
-        }
-        self.vdisks[id.index()].allocation = allocation;
+    fn set_allocation(&mut self, id: VdiskId, allocation: Allocation) {
+        let vdisk = &mut self.vdisks[id.index()];
+        let (world, device) = (vdisk.world, vdisk.device);
+        vdisk.allocation = allocation;
         let mut mine = self.vdisks.iter().filter(|disk| disk.world == world);
         if let Some(first) = mine.next() {
             let of_world = &mut self.worlds[world.index()];
@@ -205,16 +143,7 @@ impl Engine {
             mine.for_each(|disk| of_world.join(disk.allocation));
         }
         self.pump(device);
-        Ok(())
     }
-}
-
-fn check_range(name: &str, value: u32, option: Advanced) -> Result<(), Error> {
-    let info = option.info();
-    if (info.min..=info.max).contains(&value) {
-        return Ok(());
-    }
-    refuse(&format!("Unable to set {name} to {value}: allowed is {} to {}", info.min, info.max))
 }
 
 fn refuse(line: &str) -> Result<(), Error> {

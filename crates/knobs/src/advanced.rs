@@ -57,7 +57,8 @@ pub struct AdvancedInfo {
 }
 
 // All from [LAMW] (section 2.5 of the reference); SchedNumReqOutstanding from [VMB12, S1], mClock
-// since 5.5 from memory, protocol endpoints since 6.0 with vVols [LAMW].
+// since 5.5 from memory, protocol endpoints since 6.0 with vVols [LAMW];
+// HardwareAcceleratedLocking from `array-and-control.md` section 7.4.
 advanced! {
     /// DSNRO of every device; from ESXi 5.5 each device has its own.
     SchedNumReqOutstanding = "/Disk/SchedNumReqOutstanding", 32, 1..=256, AtOnce.until(Version::V5_1);
@@ -85,6 +86,8 @@ advanced! {
     DelayOnBusy = "/Disk/DelayOnBusy", 400, 0..=5000, AtOnce;
     /// DSNRO of protocol endpoints; the default grew with 7.0 U2.
     VvolPesnro = "/Scsi/ScsiVVolPESNRO", 128, 32..=4096, AtOnce.since(Version::V6_0).later(Version::V7_0, 256);
+    /// 1 locks metadata by ATS where the array has it, 0 by SCSI reservations of the whole device.
+    HardwareAcceleratedLocking = "/VMFS3/HardwareAcceleratedLocking", 1, 0..=1, AtOnce;
 }
 
 impl AdvancedInfo {

@@ -9,18 +9,37 @@
 extern crate alloc;
 
 mod advanced;
+mod command;
 mod driver;
 mod effect;
+mod esxcli;
+mod guest;
+mod line;
+mod manual;
+mod names;
+mod powercli;
+mod refusal;
 mod setting;
 mod version;
 mod vscsi;
+mod words;
 
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use driver::{Driver, Transport};
 pub use effect::Effect;
-pub use setting::{Allocation, Knob, PathPolicy, Setting};
+pub use guest::GuestDriver;
+pub use line::Line;
+pub use manual::{Manual, manual};
+pub use names::{list, nearest, unknown};
+pub use powercli::{LIMIT, get_esxcli};
+pub use refusal::Refusal;
+pub use setting::{
+    Allocation, DiskName, Form, GuestName, Knob, Named, PathPolicy, PolicyChange, Resolved,
+    ScsiPlace, Setting,
+};
 pub use version::Version;
 pub use vscsi::{
-    GuestOs, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_MAX_TRANSFER,
-    PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits, limits_of,
+    GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,
+    PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits, limits_of,
 };
+pub use words::{powershell, shell};

@@ -1,42 +1,90 @@
 //! A setting: what esxcli, the guest's drivers and a disk's policy set, and when it acts.
 //!
-//! What it is set on is a name in a line that somebody types ([`Setting`]) and an id on the host
-//! that has the thing ([`Knob`]); the fields are the same.
+//! A line that somebody types names the things that it sets ([`Setting<Named>`](Named)); on a host
+//! that has them they have ids ([`Knob`]). The settings and their fields are the same.
 
-use alloc::string::String;
-use core::ops::RangeInclusive;
+use alloc::{format, string::String};
+use core::{fmt::Debug, ops::RangeInclusive};
 
 use counters::{DeviceId, VdiskId, VmId};
 
-use crate::{Advanced, Driver};
+use crate::{
+    Advanced, DSNRO, Driver, Effect, GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal,
+    Version,
+};
+
+/// What a setting says of the things that it sets.
+pub trait Form {
+    /// A device.
+    type Device: Clone + Debug + PartialEq;
+    /// A virtual machine.
+    type Vm: Clone + Debug + PartialEq;
+    /// A virtual disk.
+    type Vdisk: Clone + Debug + PartialEq;
+    /// A number for which a line may say "the default".
+    type Number: Clone + Debug + PartialEq;
+    /// A path policy.
+    type Policy: Clone + Debug + PartialEq;
+    /// What a virtual disk may have.
+    type Allocation: Clone + Debug + PartialEq;
+}
+
+/// As a line says it: by name, and no more than it sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {}
+
+impl Form for Named {
+    type Device = String;
+    type Vm = GuestName;
+    type Vdisk = DiskName;
+    /// `None` is the default of the host's version or of the guest's driver.
+    type Number = Option<u32>;
+    type Policy = PolicyChange;
+    /// The limit alone: I/Os a second, or `None` for no limit.
+    type Allocation = Option<u32>;
+}
+
+/// As the engine of a host takes it: by id, and complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolved {}
+
+impl Form for Resolved {
+    type Device = DeviceId;
+    type Vm = VmId;
+    type Vdisk = VdiskId;
+    type Number = u32;
+    type Policy = PathPolicy;
+    type Allocation = Allocation;
+}
 
 /// A setting on a host whose things have ids.
-pub type Knob = Setting<DeviceId, VmId, VdiskId>;
+pub type Knob = Setting<Resolved>;
 
 /// A change of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Setting<Device = String, Vm = String, Vdisk = String> {
+pub enum Setting<F: Form = Named> {
     /// `storage core device set -O`: outstanding I/Os with competing worlds (DSNRO).
     SchedNumReqOutstanding {
         /// The device.
-        device: Device,
-        /// 1 to 256; from ESXi 6.5 at most the device's depth [HP, S1].
+        device: F::Device,
+        /// In the range of [`DSNRO`]; from ESXi 6.5 at most the device's depth [HP, S1].
         value: u32,
     },
     /// `storage core device set -m`: the device's depth, at most what the driver gives [QD254].
     MaxQueueDepth {
         /// The device.
-        device: Device,
+        device: F::Device,
         /// 1 to the driver's depth.
         value: u32,
     },
     /// `storage core device set -s -q`: adaptive throttling of one device [KB-QF].
     QueueFull {
         /// The device.
-        device: Device,
-        /// Results in a window, 0 (off) to 64 [LAMW].
+        device: F::Device,
+        /// Results in a window, as [`Advanced::QFullSampleSize`]; 0 is off.
         sample_size: u32,
-        /// Bad results that halve the depth, 1 to 16 and at most the sample size [LAMW].
+        /// Bad results that halve the depth, as [`Advanced::QFullThreshold`] and at most the
+        /// sample size [LAMW].
         threshold: u32,
     },
     /// `system settings advanced set`.
@@ -44,7 +92,7 @@ pub enum Setting<Device = String, Vm = String, Vdisk = String> {
         /// The option.
         option: Advanced,
         /// A value in its range.
-        value: u32,
+        value: F::Number,
     },
     /// `system module parameters set`: the depth of every device behind a driver.
     ModuleDepth {
@@ -56,32 +104,194 @@ pub enum Setting<Device = String, Vm = String, Vdisk = String> {
     /// The PVSCSI driver inside a guest: registry value or module parameters [KB-PV].
     Pvscsi {
         /// The virtual machine.
-        vm: Vm,
-        /// Commands per disk, 1 to 254.
-        depth: u32,
-        /// Pages of the ring, 1 to 32.
-        ring_pages: u32,
+        vm: F::Vm,
+        /// Commands per disk, 1 to [`PVSCSI_DEPTH_MAX`].
+        depth: F::Number,
+        /// Pages of the ring, 1 to [`PVSCSI_RING_PAGES_MAX`].
+        ring_pages: F::Number,
     },
     /// `storage nmp device set -P` and `psp roundrobin deviceconfig set`.
     PathPolicy {
         /// The device.
-        device: Device,
+        device: F::Device,
         /// The policy.
-        policy: PathPolicy,
+        policy: F::Policy,
     },
     /// A virtual disk's limit, reservation and shares.
     Allocation {
         /// The virtual disk.
-        vdisk: Vdisk,
+        vdisk: F::Vdisk,
         /// The allocation.
-        allocation: Allocation,
+        allocation: F::Allocation,
     },
+}
+
+/// Guests by name: one virtual machine, or every one of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestName {
+    /// The virtual machine; `None` is every one.
+    pub vm: Option<String>,
+    /// The system whose syntax the line has; `None` where the system is not known.
+    pub system: Option<GuestSystem>,
+}
+
+/// Virtual disks by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskName {
+    /// The virtual machine.
+    pub vm: String,
+    /// The disk; `None` is all of the machine's.
+    pub disk: Option<ScsiPlace>,
+}
+
+/// Where a disk is in its virtual machine: `scsi0:1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScsiPlace {
+    /// The virtual adapter.
+    pub bus: u32,
+    /// The disk of the adapter.
+    pub unit: u32,
+}
+
+/// A path policy as a line sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyChange {
+    /// `nmp device set -P`: the plug-in that chooses paths, as it starts.
+    PlugIn(PathPolicy),
+    /// `nmp psp roundrobin deviceconfig set`: when round robin takes the next path.
+    RoundRobin(PathPolicy),
+}
+
+impl PolicyChange {
+    /// The policy that it sets.
+    #[must_use]
+    pub const fn policy(self) -> PathPolicy {
+        match self {
+            Self::PlugIn(policy) | Self::RoundRobin(policy) => policy,
+        }
+    }
+}
+
+impl<F: Form> Setting<F> {
+    /// When it acts.
+    #[must_use]
+    pub const fn effect(&self) -> Effect {
+        match self {
+            Self::Advanced { option, .. } => option.info().effect,
+            Self::ModuleDepth { .. } => Effect::HostReboot,
+            Self::Pvscsi { .. } => Effect::GuestReboot,
+            Self::SchedNumReqOutstanding { .. }
+            | Self::MaxQueueDepth { .. }
+            | Self::QueueFull { .. }
+            | Self::PathPolicy { .. }
+            | Self::Allocation { .. } => Effect::AtOnce,
+        }
+    }
+}
+
+impl Knob {
+    /// Whether a host of that version takes it, as far as that does not depend on the host's state.
+    ///
+    /// # Errors
+    /// One line: what cannot be set to what, and what is allowed.
+    pub fn check(&self, version: Version) -> Result<(), Refusal> {
+        match *self {
+            Self::SchedNumReqOutstanding { value, .. } => check_dsnro(value, version),
+            Self::QueueFull { sample_size, threshold, .. } => {
+                let options = [Advanced::QFullSampleSize, Advanced::QFullThreshold];
+                let [sizes, thresholds] = options.map(|option| option.info().range());
+                check_range("queue-full-sample-size", sample_size, sizes)?;
+                if sample_size == 0 {
+                    return Ok(());
+                }
+                check_range("queue-full-threshold", threshold, thresholds)?;
+                refuse_if(threshold > sample_size, || {
+                    format!(
+                        "Unable to set queue-full-threshold to {threshold}: it is at most the \
+                         queue-full-sample-size, {sample_size}"
+                    )
+                })
+            }
+            Self::Advanced { option, value } => {
+                check_exists(option, version)?;
+                check_range(option.info().path, value, option.info().range())
+            }
+            Self::ModuleDepth { driver, value } => {
+                let module = driver.module;
+                let Some(parameter) = driver.parameter else {
+                    return Err(format!("Module {module} has no parameter for a depth").into());
+                };
+                check_range(&format!("{parameter} of module {module}"), value, driver.depths())
+            }
+            Self::Pvscsi { depth, ring_pages, .. } => {
+                check_range("the PVSCSI depth per disk", depth, 1..=PVSCSI_DEPTH_MAX)?;
+                check_range("the pages of the PVSCSI ring", ring_pages, 1..=PVSCSI_RING_PAGES_MAX)
+            }
+            Self::PathPolicy { policy, .. } => check_policy(policy, version),
+            Self::Allocation { allocation, .. } => allocation.check(),
+            Self::MaxQueueDepth { .. } => Ok(()),
+        }
+    }
+}
+
+fn refuse_if(refused: bool, line: impl FnOnce() -> String) -> Result<(), Refusal> {
+    if refused { Err(line().into()) } else { Ok(()) }
+}
+
+fn check_range(name: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), Refusal> {
+    refuse_if(!range.contains(&value), || {
+        format!("Unable to set {name} to {value}: allowed is {} to {}", range.start(), range.end())
+    })
+}
+
+/// From 6.5 on the engine knows the greatest value: the depth of the device [S1].
+fn check_dsnro(value: u32, version: Version) -> Result<(), Refusal> {
+    refuse_if(version.has_global_dsnro(), || {
+        format!(
+            "ESXi {} has no such setting of a device: use `system settings advanced set -o {} -i \
+             {value}`",
+            version.name(),
+            DSNRO.path
+        )
+    })?;
+    match version.refuses_dsnro_above_depth() {
+        true => Ok(()),
+        false => check_range("device's sched-num-req-outstanding", value, DSNRO.range()),
+    }
+}
+
+/// Options come and go with versions.
+fn check_exists(option: Advanced, version: Version) -> Result<(), Refusal> {
+    refuse_if(!option.exists_in(version), || {
+        let instead = match option {
+            Advanced::SchedNumReqOutstanding => {
+                "; it is set for each device: `storage core device set -d DEVICE -O VALUE`"
+            }
+            _ => "",
+        };
+        format!("ESXi {} has no option {}{instead}", version.name(), option.info().path)
+    })
+}
+
+fn check_policy(policy: PathPolicy, version: Version) -> Result<(), Refusal> {
+    match policy {
+        PathPolicy::Latency { .. } if !version.has_latency_policy() => {
+            Err(format!("ESXi {} has no --type=latency; 6.7 has", version.name()).into())
+        }
+        PathPolicy::RoundRobin { iops: 0, .. } | PathPolicy::RoundRobin { bytes: 0, .. } => {
+            Err("Unable to set round robin: iops and bytes are at least 1".into())
+        }
+        PathPolicy::Latency { sampling_ios: 0, .. } => {
+            Err("Unable to set round robin: num-sampling-cycles is at least 1".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a virtual disk may have of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// [`Self::SHARES`]; 500, 1,000 and 2,000 are Low, Normal and High [LAMW].
+    /// [`Self::SHARES`]; its presets are [`Self::SHARES_PRESETS`].
     pub shares: u32,
     /// The most I/Os of `Disk.SchedCostUnit` bytes a second; `None` is unlimited [API].
     pub limit_iops: Option<u32>,
@@ -92,6 +302,16 @@ pub struct Allocation {
 impl Allocation {
     /// Shares go from 100 to 10,000 [LAMW].
     pub const SHARES: RangeInclusive<u32> = 100..=10_000;
+    /// Low, Normal and High [LAMW].
+    pub const SHARES_PRESETS: [(&str, u32); 3] = [("low", 500), ("normal", 1000), ("high", 2000)];
+    /// I/Os a second that a limit may allow: the API has a signed number, -1 of which is none.
+    pub const LIMITS: RangeInclusive<u32> = 1..=i32::MAX as u32;
+
+    /// Whether a host takes it.
+    fn check(self) -> Result<(), Refusal> {
+        check_range("shares", self.shares, Self::SHARES)?;
+        self.limit_iops.map_or(Ok(()), |limit| check_range("the IOPS limit", limit, Self::LIMITS))
+    }
 }
 
 impl Default for Allocation {

@@ -14,6 +14,37 @@ pub enum GuestOs {
     Linux,
 }
 
+/// A guest's system, as far as lines for its driver differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestSystem {
+    /// Values of the registry.
+    Windows,
+    /// Parameters of a module.
+    Linux,
+}
+
+impl GuestSystem {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Windows => "Windows",
+            Self::Linux => "Linux",
+        }
+    }
+}
+
+impl GuestOs {
+    /// Its system.
+    #[must_use]
+    pub const fn system(self) -> GuestSystem {
+        match self {
+            Self::Windows => GuestSystem::Windows,
+            Self::LinuxOld | Self::Linux => GuestSystem::Linux,
+        }
+    }
+}
+
 /// Commands that fit on one page of the PVSCSI request ring: 4,096 / 128 bytes [PVL].
 pub const PVSCSI_COMMANDS_PER_PAGE: u32 = 32;
 /// Pages of the ring by default [PVL].

@@ -153,6 +153,7 @@ impl Datastores {
             for &host in &common.hosts {
                 let id = self.add_device(&common, host, &device, hosts)?;
                 datastore.devices[host] = Some(id);
+                hosts.hosts[host].datastores[id.index()].push(datastore.name.clone());
             }
             self.datastores.push(datastore);
         }
@@ -176,6 +177,7 @@ impl Datastores {
         let id = DeviceId::new(devices.len());
         self.known.insert(key, id);
         devices.push(device.clone());
+        hosts.hosts[host].datastores.push(Vec::new());
         self.add_paths(common, host, id, hosts)?;
         let config = &hosts.hosts[host].config;
         common.check_dsnro(config, id)?;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use counters::{PathId, Time};
-use engine::{Allocation, Knob};
+use knobs::{Allocation, Knob};
 
 use crate::{
-    Action, Error, Host, TimedEvent, esxcli, guest, names,
+    Action, Error, Host, TimedEvent, names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
+    resolve,
     vm::{self, Place, Site, Vm},
     workload::Workloads,
 };
@@ -154,7 +155,7 @@ impl<'s> Course<'s> {
         let hosts = self.hosts(table)?;
         let mut actions = Vec::new();
         for line in deed.list() {
-            let settings = line.parsed(|text| esxcli::settings(text, &hosts))?;
+            let settings = line.parsed(|text| resolve::settings(text, &hosts))?;
             actions.extend(settings.into_iter().map(|(host, knob)| (host, Action::Set(knob))));
         }
         Ok(actions)
@@ -164,8 +165,7 @@ impl<'s> Course<'s> {
     fn guest_driver(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
         let mut actions = Vec::new();
         for (_, vm) in self.vms(table)? {
-            let guest::Pvscsi { depth, ring_pages } =
-                deed.parsed(|line| guest::parse(line, vm.guest))?;
+            let (depth, ring_pages) = deed.parsed(|line| resolve::guest_driver(line, vm.guest))?;
             let knob = |place: &Place| Knob::Pvscsi { vm: place.vm, depth, ring_pages };
             actions.extend(vm.places.iter().map(|(host, place)| (*host, Action::Set(knob(place)))));
         }

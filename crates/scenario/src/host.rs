@@ -88,6 +88,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
     Ok(Host {
         config,
         targets: Vec::new(),
+        datastores: Vec::new(),
         guests: Vec::new(),
         boot_ns: table.read("boot", Node::duration)?.unwrap_or(BOOT_DEFAULT_NS),
         settings: Vec::new(),

@@ -2,12 +2,11 @@
 //! from a TOML file into types that cannot be wrong.
 //!
 //! It stands between the file and whoever drives the engine: hosts, arrays and workloads come out
-//! as the configuration of [`engine`] and [`model`], command lines as [`engine::Knob`].
+//! as the configuration of [`engine`] and [`model`], lines that set something as [`knobs::Knob`].
 
 mod array;
 mod datastore;
 mod error;
-mod esxcli;
 mod event;
 mod expect;
 mod fio;
@@ -18,6 +17,7 @@ mod names;
 mod nouns;
 mod reader;
 mod rehearsal;
+mod resolve;
 mod scenario;
 mod stream;
 mod types;

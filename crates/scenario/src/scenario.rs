@@ -1,15 +1,17 @@
 //! From the text of a scenario file to a [`Scenario`], and settings given beside the file.
 
-use std::path::Path;
+use std::{path::Path, slice};
 
 use counters::{Controller, SECOND, Time, VmId};
-use engine::{HostConfig, Knob, PVSCSI_COMMANDS_PER_PAGE, VscsiConfig};
+use engine::{HostConfig, VscsiConfig};
+use knobs::{Knob, PVSCSI_COMMANDS_PER_PAGE, Setting};
 
 use crate::{
-    Error, Host, Scenario, esxcli, event, expect,
+    Error, Host, Scenario, event, expect,
     expect::Windows,
     reader::{self, File, Node, Table},
     rehearsal::Rehearsal,
+    resolve::{self, Settings},
     vm::Site,
     workload::{Include, Workloads},
 };
@@ -71,6 +73,17 @@ impl Scenario {
         let refuse = |message: String| Error::new(format!("`{line}`: {message}"));
         set(&mut self.hosts, line).map_err(refuse)
     }
+
+    /// The same for a setting that is no text any more.
+    ///
+    /// # Errors
+    /// One line as esxcli prints it. Nothing is changed then.
+    pub fn apply(&mut self, setting: &Setting) -> Result<(), Error> {
+        let refuse = |message: String| Error::new(format!("`{setting}`: {message}"));
+        let hosts: Vec<_> = self.hosts.iter().enumerate().collect();
+        let settings = resolve::on_hosts(None, slice::from_ref(setting), &hosts);
+        settings.and_then(|settings| put(&mut self.hosts, settings)).map_err(refuse)
+    }
 }
 
 /// Reads a setting for any of a scenario's hosts: each knob with the index of its host.
@@ -79,7 +92,7 @@ impl Scenario {
 /// One line as esxcli prints it: the option, and what is allowed.
 pub fn parse_knob(line: &str, scenario: &Scenario) -> Result<Vec<(usize, Knob)>, Error> {
     let hosts: Vec<_> = scenario.hosts.iter().enumerate().collect();
-    esxcli::settings(line, &hosts).map_err(Error::new)
+    resolve::settings(line, &hosts).map_err(Error::new)
 }
 
 fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenario, Error> {
@@ -134,7 +147,12 @@ fn sample(root: &Table<'_>, duration_ns: u64) -> Result<u64, Error> {
 /// refused.
 fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
     let known: Vec<_> = hosts.iter().enumerate().collect();
-    let settings = esxcli::settings(line, &known)?;
+    let settings = resolve::settings(line, &known)?;
+    put(hosts, settings)
+}
+
+/// Puts what was resolved in force, when no host refuses it.
+fn put(hosts: &mut [Host], settings: Settings) -> Result<(), String> {
     for own in settings.chunk_by(|a, b| a.0 == b.0) {
         let mut rehearsal = Rehearsal::new(&hosts[own[0].0])?;
         own.iter().try_for_each(|(_, knob)| rehearsal.set(Time::ZERO, *knob))?;

@@ -47,6 +47,8 @@ pub struct Host {
     pub config: HostConfig,
     /// Where the I/Os of each virtual disk go, by [`VdiskId`].
     pub targets: Vec<Target>,
+    /// The datastores on each device, by [`DeviceId`]; several on a protocol endpoint.
+    pub datastores: Vec<Vec<String>>,
     /// The guest of each virtual machine, by [`VmId`].
     pub guests: Vec<GuestOs>,
     /// Nanoseconds that a reboot of this host takes: so long nothing runs on it.

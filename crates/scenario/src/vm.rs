@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
-use engine::{Allocation, GuestOs, VdiskConfig, VmConfig, VscsiConfig, VscsiLimits, limits_of};
+use engine::{VdiskConfig, VmConfig, VscsiConfig};
+use knobs::{Allocation, GuestOs, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
 
 use crate::{
     Error, Host, Target,
     array::{Arrays, count},
     datastore::{Datastores, IDS_MAX},
-    guest::{self, CONTROLLERS, GUESTS, Pvscsi, Slot},
+    guest::{self, CONTROLLERS, GUESTS, Slot},
     host::Hosts,
     names,
     nouns::Names,
     reader::{Node, Table},
+    resolve,
 };
 
 /// All VMs together.
@@ -39,7 +41,7 @@ pub(crate) struct Vm {
     adapters: Vec<Adapter>,
     on: bool,
     system: bool,
-    pvscsi: Option<Pvscsi>,
+    pvscsi: Option<(u32, u32)>,
 }
 
 /// The ids of a VM on one host.
@@ -117,8 +119,8 @@ impl Site {
         let table = node.table(VM_KEYS)?;
         let hosts = self.hosts.find_or_all(&table, "host")?;
         let guest = table.read("guest", |node| node.choice(&GUESTS))?.unwrap_or(GuestOs::Windows);
-        let pvscsi =
-            table.read("guest_driver", |node| node.parsed(|line| guest::parse(line, guest)))?;
+        let pvscsi = table
+            .read("guest_driver", |node| node.parsed(|line| resolve::guest_driver(line, guest)))?;
         let on = table.read("power", power)?.unwrap_or(true);
         let plans = self.disk_plans(&table)?;
         let members = self.vms.names.add(node, name, count(&table, VMS_MAX)?)?;
@@ -359,8 +361,9 @@ impl Vm {
     fn limits(&self, controller: Controller) -> VscsiLimits {
         let limits = limits_of(controller, self.guest);
         match self.pvscsi {
-            Some(pvscsi) if controller == Controller::Pvscsi => {
-                VscsiLimits { disk_depth: pvscsi.depth, adapter_depth: pvscsi.ring(), ..limits }
+            Some((disk_depth, pages)) if controller == Controller::Pvscsi => {
+                let adapter_depth = pages * PVSCSI_COMMANDS_PER_PAGE;
+                VscsiLimits { disk_depth, adapter_depth, ..limits }
             }
             _ => limits,
         }
@@ -374,7 +377,7 @@ pub(crate) fn power(node: &Node<'_>) -> Result<bool, Error> {
 
 /// `shares`, `limit` and `reservation` of a disk; what is left out stays as it was.
 pub(crate) fn allocation(table: &Table<'_>, was: Allocation) -> Result<Allocation, Error> {
-    let iops = |node: &Node<'_>| node.integer32(1..=i32::MAX as u32);
+    let iops = |node: &Node<'_>| node.integer32(Allocation::LIMITS);
     let limit = table.read("limit", |node| match node.is_string() {
         true => node.choice(&[("unlimited", None)]),
         false => iops(node).map(Some),
@@ -391,7 +394,7 @@ pub(crate) fn allocation(table: &Table<'_>, was: Allocation) -> Result<Allocatio
 /// A number, or Low, Normal, High [LAMW].
 fn shares(node: &Node<'_>) -> Result<u32, Error> {
     if node.is_string() {
-        return node.choice(&[("low", 500), ("normal", 1000), ("high", 2000)]);
+        return node.choice(&Allocation::SHARES_PRESETS);
     }
-    node.integer32(100..=10_000)
+    node.integer32(Allocation::SHARES)
 }

@@ -57,20 +57,12 @@ fn site() -> Scenario {
     Scenario::parse("site.toml", SITE, &mut |_| Err("no files".into())).unwrap()
 }
 
-/// A line for each command: the command, and the knobs or the refusal.
-fn table(lines: &[&str]) -> String {
-    let site = site();
-    let mut text = String::new();
+/// A line for each command, and what `answer` makes of it.
+fn table(lines: &[&str], answer: impl Fn(&Scenario, &str) -> String) -> String {
+    let (site, mut text) = (site(), String::new());
     for line in lines {
-        writeln!(text, "$ {line}").unwrap();
-        match parse_knob(line, &site) {
-            Ok(knobs) => {
-                for (host, knob) in knobs {
-                    writeln!(text, "{}: {knob:?}", site.hosts[host].config.name).unwrap();
-                }
-            }
-            Err(error) => writeln!(text, "error: {error}").unwrap(),
-        }
+        let line = line.replace("SHARED", SHARED).replace("ENDPOINT", ENDPOINT);
+        writeln!(text, "$ {line}\n{}", answer(&site, &line)).unwrap();
     }
     text
 }
@@ -78,15 +70,9 @@ fn table(lines: &[&str]) -> String {
 const SHARED: &str = "naa.600a0b80001111550000f35b93e19350";
 const ENDPOINT: &str = "naa.6f47acc100000000736f6c6964000001";
 
-fn with_devices(lines: &[&str]) -> String {
-    let named = |line: &&str| line.replace("SHARED", SHARED).replace("ENDPOINT", ENDPOINT);
-    let lines: Vec<String> = lines.iter().map(named).collect();
-    table(&lines.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
 #[test]
 fn lines_that_are_taken() {
-    insta::assert_snapshot!(with_devices(&[
+    let lines = [
         "esx: storage core device set -d SHARED -O 64",
         "esx-2: esxcli storage core device set --device SHARED --sched-num-req-outstanding=64",
         "esxcli storage core device set -d ENDPOINT -O 256 -m 96",
@@ -111,12 +97,24 @@ fn lines_that_are_taken() {
         "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.ring_pages=16",
         "lin: options vmw_pvscsi cmd_per_lun=128",
         "win-1: reg add HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /t REG_SZ /d \"RequestRingPages=32,MaxQueueDepth=254\" /f",
-    ]));
+        "win-1: reg delete HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device /v DriverParameter /f",
+        "echo 'options vmw_pvscsi cmd_per_lun=254 ring_pages=32' > /etc/modprobe.d/pvscsi.conf",
+        "win-1: DiskLimitIOPerSecond 500",
+        "win-2:scsi0:1: DiskLimitIOPerSecond -1",
+        "Get-VM 'lin' | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM 'lin') -DiskLimitIOPerSecond 500",
+        "$esxcli.system.settings.advanced.set.Invoke(@{option='/VMFS3/HardwareAcceleratedLocking'; intvalue=0})",
+    ];
+    let knobs = |site: &Scenario, line: &str| {
+        let knobs = parse_knob(line, site).unwrap().into_iter();
+        let knobs = knobs.map(|(host, knob)| format!("{}: {knob:?}", site.hosts[host].config.name));
+        knobs.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(table(&lines, knobs));
 }
 
 #[test]
 fn lines_that_are_refused() {
-    insta::assert_snapshot!(with_devices(&[
+    let lines = [
         "",
         "esxcli",
         "storage core device list",
@@ -170,7 +168,14 @@ fn lines_that_are_refused() {
         "sql: RequestRingPages=32,MaxQueueDepth=254",
         "vmw_pvscsi.cmd_per_lun=128 vmw_pvscsi.cmd_per_lun=64",
         "vmw_pvscsi.use_msi=0",
-    ]));
+        "sql: DiskLimitIOPerSecond 500",
+        "win-1: DiskLimitIOPerSecond 0",
+        "win-1:scsi0:2: DiskLimitIOPerSecond 500",
+        "Get-VM 'win-1' | Get-HardDisk",
+        "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
+    ];
+    let refusal = |site: &Scenario, line: &str| site.clone().set(line).unwrap_err().to_string();
+    insta::assert_snapshot!(table(&lines, refusal));
 }
 
 #[test]

@@ -235,6 +235,7 @@ impl Model {
                 vdisks: vms.clone().map(|vm| self.vdisk(vm)).collect(),
             },
             targets: vms.map(target).collect(),
+            datastores: vec![Vec::new(); self.devices],
             guests: vec![engine::GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),

@@ -10,6 +10,8 @@ use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key};
 pub(crate) struct Run {
     pub(crate) today: Vec<f64>,
     pub(crate) after: Vec<f64>,
+    /// Whether it is one way among others that is out when it does not give today; bounds stand.
+    pub(crate) is_guess: bool,
 }
 
 /// How an answer may be taken.
@@ -39,6 +41,8 @@ impl Verdict {
 /// How far today may be from the recording in any counter [the field's habit: a model that misses
 /// today by more than a tenth is not asked for tomorrow].
 const MATCHES: f64 = 0.1;
+/// How far a guess may be from it to be among the readings.
+const GUESS: f64 = 0.3;
 /// Width of the range of the rate, as a part of its middle, up to which it is identified.
 const NARROW: f64 = 0.25;
 /// Change below which nothing changes.
@@ -48,7 +52,7 @@ const RUN: f64 = 0.005;
 /// Half of the last digit of a latency that esxtop prints.
 const ROUNDING_MS: f64 = 0.005;
 /// By how much a change by a factor of e may be missed between intervals that were seen.
-const CURVE: f64 = 0.04;
+const CURVE: f64 = 0.06;
 
 /// The answer. The first run is the reading that is likeliest; of those that give what the
 /// recording shows the closest is shown as today, and all of them span the range.
@@ -67,15 +71,23 @@ pub(crate) fn answer(
         return (none("The recording has no device to simulate.", doubts), Verdict::NoModel, 1.0);
     };
     doubts.splice(0..0, doubts_of(calibrated, arrays));
+    let mut kept: Vec<&Run> =
+        runs.iter().filter(|run| !run.is_guess || worst(run).0 <= GUESS).collect();
+    if kept.iter().any(|run| answers_today(keys, run)) {
+        kept.retain(|run| answers_today(keys, run));
+    }
     if miss > MATCHES {
         return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
     }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
-    let mut rows: Vec<SimulatedRow> =
-        keys.iter().enumerate().map(|(index, key)| row(key, index, rounding, best, runs)).collect();
+    let mut rows: Vec<SimulatedRow> = keys
+        .iter()
+        .enumerate()
+        .map(|(index, key)| row(key, index, rounding, best, &kept))
+        .collect();
     if is_of_depth {
-        hold_to_laws(keys, &mut rows);
+        hold_to_laws(keys, rounding, &mut rows);
     }
     // The busiest device comes first.
     let main: Vec<&SimulatedRow> = rows
@@ -94,7 +106,7 @@ fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
 }
 
 /// A counter before and after: all readings, and on both sides what chance does.
-fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[Run]) -> SimulatedRow {
+fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[&Run]) -> SimulatedRow {
     let chance = key.chance + RUN + rounding;
     // The further from what was seen, the more.
     let margin = |figure: f64| match key.captured {
@@ -112,7 +124,7 @@ fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[Run]) -> Simu
         }
         _ => run.after[index],
     };
-    let after = || runs.iter().map(of);
+    let after = || runs.iter().map(|run| of(run));
     let low = after().fold(f64::INFINITY, f64::min);
     let high = after().fold(f64::NEG_INFINITY, f64::max);
     SimulatedRow {
@@ -130,9 +142,11 @@ fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[Run]) -> Simu
 /// commands of a device neither fewer nor longer under way between the virtual adapter and the
 /// completion, a shorter one neither more nor shorter. It is said of the one device whose depth
 /// moves, and not where several do.
-fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
+fn hold_to_laws(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
     /// Change of DQLEN that counts.
     const MOVES: f64 = 0.02;
+    /// Part of GAVG that is a small wait.
+    const SMALL: f64 = 0.1;
     /// What falls or rises by less than this is level.
     const LEVEL: f64 = 0.01;
     let depths: Vec<(String, bool)> = keys
@@ -146,16 +160,27 @@ fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
         })
         .collect();
     let [(device, is_deeper)] = depths.as_slice() else { return };
+    let captured = |counter| {
+        keys.iter()
+            .find(|key| key.object == *device && key.is(counter))
+            .and_then(|key| key.captured)
+    };
+    // A wait that is a small part of the whole may go altogether, bursts or not.
+    let (gavg, kavg) = (captured(Counter::GuestLatency), captured(Counter::KernelLatency));
+    let gone = match (gavg, kavg) {
+        (Some(gavg), Some(kavg)) if *is_deeper && kavg <= SMALL * gavg => 1.0 - kavg / gavg,
+        _ => 1.0,
+    };
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
-        let chance = key.chance + LEVEL;
+        let chance = key.chance + rounding + LEVEL;
         let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
         if key.is(Counter::Commands) == *is_deeper && key.is_total() {
             row.low = row.low.max(least);
-            row.high = row.high.max(row.low);
+            row.high = row.high.max(most / gone);
         } else if key.is_total() {
             row.high = row.high.min(most);
-            row.low = row.low.min(row.high);
+            row.low = row.low.min(least * gone);
         }
     }
 }
@@ -163,6 +188,17 @@ fn hold_to_laws(keys: &[Key], rows: &mut [SimulatedRow]) {
 fn width(row: &SimulatedRow) -> f64 {
     let middle = f64::midpoint(row.low, row.high);
     if middle > 0.0 { (row.high - row.low) / middle } else { 0.0 }
+}
+
+/// Whether its arrays are as quick today as they were: where no factor makes them so, the load
+/// would be at the brink of what they can do, and nobody records that for long.
+fn answers_today(keys: &[Key], run: &Run) -> bool {
+    keys.iter().zip(&run.today).filter(|(key, _)| key.is(Counter::DriverLatency)).all(
+        |(key, today)| match key.captured {
+            Some(captured) => (today - captured).abs() <= (MATCHES + key.chance) * captured,
+            None => true,
+        },
+    )
 }
 
 /// The counter that is furthest from the recording, and how far: 0.1 is 10 %. Latencies are held
@@ -320,8 +356,7 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
             doubts.push(format!(
                 "{unknown} of {} guests on {} may wait for their answers, or send at a rate of \
                  their own, or something between: the range covers all of it. A recording that \
-                 begins before this load, one change tried and recorded, or `vscsiStats` in the \
-                 guests' host would tell.",
+                 begins before this load, one change tried and recorded, or `vscsiStats` would tell.",
                 device.guests.len(),
                 device.device
             ));

@@ -16,14 +16,15 @@
 //!      +--------------- commands outstanding
 //! ```
 
+use levels::{mean, quantile};
 use serde::Serialize;
-
-use crate::rows::{mean, quantile};
 
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
 /// Outstanding commands must vary by this factor between the groups for the slope to be known.
 const VARIATION: f64 = 1.25;
+/// How far from an end, as a factor, groups tell how it goes on there.
+const NEIGHBOURHOOD: f64 = 5.0;
 /// Standard errors on each side of the slope.
 const ERRORS: f64 = 2.0;
 /// How much steeper, as a factor, the line may become beyond what was seen.
@@ -98,8 +99,8 @@ impl ArrayCalibration {
     pub(crate) fn of(devices: Vec<String>, points: &[Point]) -> Self {
         let groups = groups(points);
         let (first, last) = (groups[0], groups[groups.len() - 1]);
-        let upper = part(&groups, |point| point.outstanding * 4.0 >= last.outstanding);
-        let lower = part(&groups, |point| point.outstanding <= 4.0 * first.outstanding);
+        let upper = part(&groups, |point| point.outstanding * NEIGHBOURHOOD >= last.outstanding);
+        let lower = part(&groups, |point| point.outstanding <= NEIGHBOURHOOD * first.outstanding);
         let (above, below) = (elasticity(&upper, last), elasticity(&lower, first));
         let seen = judge(&groups, &upper, above);
         let [best, least, most] = slopes(seen, above, below);
@@ -197,7 +198,8 @@ fn judge(groups: &[Point], upper: &[Point], [low, _]: [f64; 2]) -> Seen {
         return Seen::Steady;
     }
     let rates = || upper.iter().map(|group| group.rate);
-    let still = quantile(rates(), 1.0) <= quantile(rates(), 0.0) * (1.0 + STILL);
+    let [least, most] = [0.0, 1.0].map(|share| quantile(rates(), share));
+    let still = most <= least.map(|least| least * (1.0 + STILL));
     match upper.len() >= 3 && spread(upper) >= VARIATION {
         true if still => Seen::Saturated,
         true if low >= RISES => Seen::Knee,

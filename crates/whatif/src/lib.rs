@@ -6,10 +6,11 @@
 //!                                       +-- several readings that fit it --------+--> a range
 //! ```
 //!
-//! It stands on the simulator and beside nobody: `observe` reads the rows that matter, `array` and
-//! `demand` turn them into the two numbers of an array and the load of each guest, `build` writes
-//! a scenario that anybody can read and run, and `answer` holds what came out against the
-//! recording. What the recording leaves open is simulated both ways, and the answer is the range.
+//! It stands on the simulator and beside nobody: `observe` reads the rows that matter, `shared`
+//! says which devices are of one array, `array` and `demand` say how it answers and what each
+//! guest asks for, as far as the recording tells, and with bounds beyond; `build` writes a scenario
+//! that anybody can read and run, and `answer` holds what came out against the recording. What the
+//! recording leaves open is simulated at its bounds, and the answer is the range between them.
 
 mod answer;
 mod array;
@@ -25,7 +26,7 @@ mod whatif;
 
 pub use answer::Verdict;
 pub use array::{ArrayCalibration, Curve, Seen};
-pub use demand::{GuestCalibration, Habit};
+pub use demand::{DeviceCalibration, GuestCalibration, Habit};
 pub use error::Error;
 pub use question::{Question, settings_of};
-pub use whatif::{Answer, Calibration, DeviceCalibration, Model};
+pub use whatif::{Answer, Calibration, Model};

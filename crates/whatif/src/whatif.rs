@@ -2,17 +2,17 @@
 
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
+use levels::mean;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, Error, GuestCalibration, Habit, Question, Verdict,
+    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict,
     answer::{self, Run},
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
     observe::{Device, levels},
     question::limit_of,
-    rows::mean,
     run::{self, Key},
     shared::are_together,
 };
@@ -22,6 +22,9 @@ type Limit<'a> = (&'a str, Option<u32>);
 
 /// Devices that one model holds, the busiest first.
 const DEVICES_MAX: usize = 16;
+
+/// Runs by which the latency of an array is brought to what was recorded.
+const CALIBRATIONS: usize = 3;
 
 /// A recorded host, calibrated over a stretch of its recording.
 pub struct Model<'a> {
@@ -50,17 +53,6 @@ pub struct Calibration {
     pub arrays: Vec<ArrayCalibration>,
     /// By device.
     pub devices: Vec<DeviceCalibration>,
-}
-
-/// A device: the array behind it, and who sends to it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DeviceCalibration {
-    /// Its name.
-    pub device: String,
-    /// The place of its array among the arrays, from 0.
-    pub array: usize,
-    /// Its guests, as the recording names them.
-    pub guests: Vec<GuestCalibration>,
 }
 
 /// What came out.
@@ -144,13 +136,26 @@ impl<'a> Model<'a> {
             run::run_all(&jobs, &keys).into_iter().collect::<Result<Vec<_>, Error>>()
         };
         // Each reading answers today as it was recorded before it is asked for tomorrow.
-        let unscaled = vec![vec![1.0; self.arrays.len()]; readings.len()];
-        let scales: Vec<Vec<f64>> =
-            run(&plan, &unscaled, &[])?.iter().map(|today| self.scales(&keys, today)).collect();
+        let mut scales = vec![vec![1.0; self.arrays.len()]; readings.len()];
+        for _ in 0..CALIBRATIONS {
+            let today = run(&plan, &scales, &[])?;
+            for (scales, today) in scales.iter_mut().zip(&today) {
+                let more = self.scales(&keys, today);
+                scales.iter_mut().zip(more).for_each(|(scale, more)| *scale *= more);
+            }
+        }
         let today = run(&plan, &scales, &[])?;
         let after = run(&changed, &scales, &settings)?;
-        let runs: Vec<Run> =
-            today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
+        let runs: Vec<Run> = today
+            .into_iter()
+            .zip(after)
+            .zip(&readings)
+            .map(|((today, after), reading)| Run {
+                today,
+                after,
+                is_guess: reading.demand == Demand::Bursts,
+            })
+            .collect();
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
         let (simulated, verdict, miss) =
@@ -164,7 +169,10 @@ impl<'a> Model<'a> {
         let of = |array: usize| {
             let mut time = [0.0, 0.0];
             for (device, calibrated) in self.devices.iter().zip(&self.calibrated) {
-                let is_free = calibrated.guests.iter().all(|g| g.throttled_at_iops.is_none());
+                // Commands that a limit lets through one by one find a latency that jumps.
+                let is_held =
+                    |g: &GuestCalibration| g.held_at_iops.or(g.throttled_at_iops).is_some();
+                let is_free = !calibrated.guests.iter().any(is_held);
                 if calibrated.array != array || !is_free {
                     continue;
                 }

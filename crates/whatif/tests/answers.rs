@@ -71,6 +71,7 @@ fn rate_of(recording: &Recording, kind: Kind, name: &str) -> f64 {
 fn range(answer: &Answer, object: &str) -> (f64, f64) {
     let mut rows = answer.simulated.rows.iter();
     let row = rows.find(|row| row.object == object && row.counter == "CMDS/s");
+    assert!(row.is_some(), "{:?}", answer.simulated);
     row.map(|row| (row.low, row.high)).expect("a row")
 }
 

@@ -4,7 +4,10 @@ use std::{fs::File, io::BufReader, io::Write, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
-use crate::{Result, report::seconds, text::whole};
+use crate::{
+    Result,
+    text::{seconds, whole},
+};
 
 /// Feed a journal back in virtual time and compare outputs and counters bit for bit
 ///

@@ -8,12 +8,12 @@ use scenario::Scenario;
 
 use crate::{
     Result, captures,
-    compare::{self, Side},
+    compare::{self, Pairs, Side},
     expectations, json, lateness,
     report::{self, Layout, Report},
-    shipped,
+    screen, shipped,
     simulate::{Drive, Driven},
-    text::clean,
+    text::{clean, seconds},
     verdict,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     /// The time between samples (`1s`, `500ms`), instead of the file's
     #[arg(long, value_name = "TIME", value_parser = scenario::parse_duration)]
     every: Option<u64>,
-    /// Show the window of that name instead of the one with the longest latency
+    /// Show the window of that name instead of the worst one
     #[arg(long, value_name = "NAME")]
     window: Option<String>,
     /// Objects named at each level of the stack; the rest are summed
@@ -99,7 +99,7 @@ impl Run {
             out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
         } else {
             let layout = self.layout(window.unwrap_or_else(|| report.worst()));
-            out.write_all(report::render(&report, layout).as_bytes())?;
+            out.write_all(screen::render(&report, layout).as_bytes())?;
             if let Some(lateness) = &lateness {
                 write!(out, "\n{}", lateness::render(lateness))?;
             }
@@ -116,7 +116,7 @@ impl Run {
             if every == 0 || every > duration || duration / every > SAMPLES_MAX {
                 return Err(format!(
                     "--every: a run of {} has 1 to {SAMPLES_MAX} samples",
-                    report::seconds(counters::Time(duration))
+                    seconds(counters::Time(duration))
                 )
                 .into());
             }
@@ -147,14 +147,16 @@ impl Run {
         settings.extend(self.other.compare_set.iter().cloned());
         let (_, mut other) = shipped::load(source, &settings)?;
         self.override_in(&mut other)?;
-        let window = self.window_of(&scenario)?;
+        let pairs = Pairs::of(&scenario, &other);
+        let asked = self.window.as_deref();
+        let asked = asked.map(|name| pairs.find(&scenario, name)).transpose()?;
         let [before, after] = [scenario, other].map(|scenario| {
             let outcome = self.drive.run_fast(&scenario);
             Report::new(scenario, outcome)
         });
-        let window = window.unwrap_or_else(|| before.worst());
-        let name = &before.scenario.windows[window].name;
-        let of_after = report::find_window(&after.scenario, name).unwrap_or_else(|_| after.worst());
+        let worst = before.worst_of(pairs.windows.iter().map(|pair| pair.0));
+        let of_worst = || pairs.windows.iter().find(|pair| pair.0 == worst).copied();
+        let (window, of_after) = asked.or_else(of_worst).unwrap_or_default();
         let named = |source: &str, settings: &[String]| {
             let settings = settings.iter().map(|line| format!(", {line}"));
             format!("{source}{}", settings.collect::<String>())
@@ -162,7 +164,7 @@ impl Run {
         let names = [named(&self.source, &self.set), named(source, &settings)];
         let before = Side { name: &names[0], report: &before, window };
         let after = Side { name: &names[1], report: &after, window: of_after };
-        out.write_all(compare::render(&before, &after, self.rows).as_bytes())?;
+        out.write_all(compare::render(&before, &after, &pairs, self.rows).as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Whatif {
     device: Option<String>,
     /// Devices that share an array, as NAME,NAME; a device alone shares with nobody; can be given
     /// several times [default: NAA names with the same vendor and serial number]
-    #[arg(long, value_name = "NAMES", value_delimiter = ' ')]
+    #[arg(long, value_name = "NAMES")]
     array: Vec<String>,
     /// The output of `esxcli storage core device list` or `storage core adapter list` on the same
     /// host; can be given several times

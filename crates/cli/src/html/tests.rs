@@ -161,6 +161,7 @@ fn change() -> Change {
         risk: "VMs take more from each other.".into(),
         undo: "esxcli storage core device set -d naa.6001 -O 32".into(),
         simulated: Some(simulated()),
+        steps: Vec::new(),
     }
 }
 

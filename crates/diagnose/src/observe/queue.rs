@@ -2,7 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{Column, Device, Spell, is_round, largest, little, most_frequent};
+use super::{Column, Device, Spell, is_round, largest, little, most_frequent, quantile};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -80,9 +80,12 @@ impl FullQueue {
     }
 }
 
+/// What is lost of a number that has two decimals [CAP-A].
+pub(crate) const ROUNDED: f64 = 0.01;
+
 /// One VM that sends fewer commands than one in this many lets runs of the others pass that end
 /// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
-pub(crate) const RUN: f64 = 128.0;
+const RUN: f64 = 128.0;
 
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
@@ -124,7 +127,7 @@ impl Device<'_> {
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
         // Worlds that were cut out of the recording are of one more VM at least.
-        let hidden = usize::from(crate::lacks::hides_worlds(self, &spell.samples));
+        let hidden = usize::from(self.hides_worlds(&spell.samples));
         let competitors = self.competitors(&spell.samples) + hidden;
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors) {
             return None;
@@ -170,6 +173,27 @@ impl Device<'_> {
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
         let limited = is_round(self.flow.mean_rate(&spell.samples));
         burst <= DRIVER_DEPTH * competitors.max(1) as f64 && !limited
+    }
+
+    /// The share of a device's commands that none of its worlds has, beyond rounding: what it is at
+    /// least in a tenth of the samples, so that a few rows of garbage do not count.
+    pub(crate) fn hidden_share(&self, samples: &[usize]) -> Option<f64> {
+        const MOST_SAMPLES: f64 = 0.9;
+        if self.worlds.is_empty() {
+            return None;
+        }
+        let rounding = ROUNDED * (self.worlds.len() + 1) as f64;
+        let hidden = |&sample: &usize| {
+            let whole = self.flow.rate(sample);
+            let parts: f64 = self.worlds.iter().map(|world| world.flow.rate(sample)).sum();
+            (whole - parts - rounding) / whole
+        };
+        quantile(samples.iter().map(hidden), MOST_SAMPLES)
+    }
+
+    /// Whether worlds that the recording does not have do enough on a device to compete for it.
+    pub(crate) fn hides_worlds(&self, samples: &[usize]) -> bool {
+        self.hidden_share(samples).is_some_and(|share| share > 1.0 / RUN)
     }
 
     /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.

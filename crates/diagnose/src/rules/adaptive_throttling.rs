@@ -19,7 +19,13 @@ pub(super) const RULE: Rule = Rule {
 /// Whether a depth that moves is moved by throttling. It is off unless somebody set
 /// `Disk.QFullSampleSize` or its value for the device.
 pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
-    let sample_size = case.facts.device(device.flow.name).queue_full_sample_size;
+    let facts = case.facts.device(device.flow.name);
+    let sample_size = facts.queue_full_sample_size;
+    if let (Some(1..), Some(depth)) = (sample_size, facts.max_queue_depth) {
+        let compete = device.competitors(&device.busy) > 1;
+        let depth = facts.dsnro.filter(|_| compete).map_or(depth, |dsnro| dsnro.min(depth));
+        return device.queue.dqlen.over(&device.busy).any(|dqlen| dqlen < f64::from(depth));
+    }
     device.motion() == Motion::Moving
         && sample_size.is_none_or(|size| size > 0)
         && !is_congested(device)
@@ -43,7 +49,8 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         if !applies(case, device) {
             return None;
         }
-        let base = device.deepest();
+        let known = case.facts.device(device.flow.name).max_queue_depth;
+        let base = known.map_or_else(|| device.deepest(), f64::from);
         let spell = Spell::any(&device.busy, |s| device.queue.dqlen.or_zero(s) < base)?;
         Some(judge(case, device, base, &spell))
     })
@@ -74,10 +81,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         (false, false) => 0.65,
     };
     finding.confidence = certainty * spell.weight();
-    finding.raise_confidence = vec!["TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into()];
     if !is_known {
-        let line = "\"Queue Full Sample Size\" above 0 in";
-        finding.raise_confidence.insert(0, format!("{line} `{}`", changes::list_device(name)));
+        let list = changes::list_device(name);
+        finding.raise_confidence = vec![
+            format!("\"Queue Full Sample Size\" above 0 in `{list}`"),
+            "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
+        ];
     }
     finding.sufferers = device.tenants(samples);
     finding.causers = super::causers(&finding.sufferers);

@@ -56,6 +56,8 @@ struct Held<'a> {
     spell: Spell,
     /// What is answered faster, and in how many milliseconds.
     faster: (String, f64),
+    /// The array that is known to have a policy for it.
+    policy: Option<String>,
     certainty: f64,
 }
 
@@ -69,7 +71,43 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 }
 
 fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    held_vm(case, device).or_else(|| held_device(case, device))
+    match has_policy(case, device, None) {
+        Some(true) => held_by_policy(case, device),
+        Some(false) => None,
+        None => held_vm(case, device).or_else(|| held_device(case, device)),
+    }
+}
+
+/// Whether the array has a policy for a volume of the device, or of a VM there; `None` unless it is
+/// known.
+fn has_policy(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<bool> {
+    let disks = case.host.vdisks_on(device).filter(|disk| vm.is_none_or(|vm| disk.vm == vm));
+    let policies = disks.map(|disk| Some(case.facts.vdisks.get(disk.name)?.has_qos));
+    let policies = policies.collect::<Option<Vec<bool>>>().filter(|all| !all.is_empty())?;
+    Some(policies.contains(&true))
+}
+
+/// What an array with room takes many times as long for as it has to. A volume of VMs together is
+/// held as a whole; virtual volumes are held each for itself.
+fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let facts = case.facts.device(device.flow.name);
+    let array = facts.array.filter(|_| !case.is_array_full(device, &device.busy))?;
+    let service_ms = array.service_ms?;
+    let worlds = device.worlds.iter().filter(|world| {
+        facts.is_protocol_endpoint
+            && !world.is_system
+            && has_policy(case, device, Some(world.owner)) == Some(true)
+    });
+    let whole = (!facts.is_protocol_endpoint).then_some((&device.flow, None));
+    let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
+    let held = flows.filter_map(|(flow, vm)| {
+        let (spell, davg) = flat_and_slow(case, device, flow)?;
+        let faster = ("a command that waits for nobody".into(), service_ms);
+        let held =
+            Held { flow, vm, spell, faster, policy: Some(array.name.clone()), certainty: 0.98 };
+        (service_ms * CONTRAST <= davg).then_some((davg, held))
+    });
+    held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
 }
 
 /// One VM on a device whose other VMs are answered fast.
@@ -91,6 +129,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             vm,
             spell,
             faster: (faster.0.into(), faster.1),
+            policy: None,
             certainty: 0.88,
         })
     })
@@ -127,7 +166,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         2 => 0.75,
         _ => 0.85,
     };
-    Some(Held { flow: &device.flow, vm: None, spell, faster, certainty })
+    Some(Held { flow: &device.flow, vm: None, spell, faster, policy: None, certainty })
 }
 
 /// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
@@ -241,15 +280,20 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
     let davg = held.flow.per_command(samples, Flow::davg);
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
     let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
-    finding.sentence = format!(
-        "The array holds {who} to {} commands a second of {} KiB: the rate stays flat while each \
-         takes {} ms (DAVG), and {} is answered in {} ms.",
-        number(rate),
-        number(held.flow.size_kib(samples)),
-        number(davg),
-        held.faster.0,
-        number(held.faster.1)
-    );
+    let (rate_text, size) = (number(rate), number(held.flow.size_kib(samples)));
+    let (davg_text, faster_ms) = (number(davg), number(held.faster.1));
+    finding.sentence = match &held.policy {
+        Some(array) => format!(
+            "The QoS policy of array {array} holds {who} to {rate_text} commands a second of {size} \
+             KiB: each takes {davg_text} ms (DAVG) where one that waits for nobody takes {faster_ms} \
+             ms."
+        ),
+        None => format!(
+            "The array holds {who} to {rate_text} commands a second of {size} KiB: the rate stays \
+             flat while each takes {davg_text} ms (DAVG), and {} is answered in {faster_ms} ms.",
+            held.faster.0
+        ),
+    };
     finding.standing = little(rate, davg - held.faster.1);
     finding.evidence = latency_evidence(device, &held.spell);
     finding.evidence.extend([
@@ -261,8 +305,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
         finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
     }
     finding.confidence = held.certainty * held.spell.weight();
-    finding.raise_confidence =
-        vec!["The array's own QoS counters, or its policy for this volume".into()];
+    if held.policy.is_none() {
+        finding.raise_confidence =
+            vec!["The array's own QoS counters, or its policy for this volume".into()];
+    }
     finding.sufferers = device.tenants(samples);
     if let Some(vm) = held.vm {
         finding.sufferers.retain(|party| party.name == vm);

@@ -8,8 +8,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Spell, Threshold, Vdisk, mean,
-    quantile,
+    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Spell, Threshold, Vdisk,
+    mean, quantile,
 };
 use levels::array_of;
 
@@ -33,7 +33,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     while !slow.is_empty() {
         let worst = slow.remove(0);
-        let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(other));
+        let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(case, other));
         slow = rest;
         findings.push(judge(case, &worst, alike));
     }
@@ -55,9 +55,10 @@ impl<'a> Slow<'a> {
         let are_many = |sample| {
             flow.rate(sample) * case.host.interval_s(sample) >= limit(Threshold::MinCommands)
         };
+        let is_full = case.is_array_full(device, &device.busy);
         let is_slow = |sample| {
             let davg = flow.davg(sample);
-            davg >= device.slow_ms(sample) && stands(sample)
+            (is_full || davg >= device.slow_ms(sample)) && stands(sample)
                 || davg >= device.surely_slow_ms(sample) && are_many(sample)
         };
         let stalls = |sample| flow.davg(sample) >= limit(Threshold::StallMs) && stands(sample);
@@ -78,10 +79,14 @@ impl<'a> Slow<'a> {
     }
 
     /// Whether both are of one array and slow at one time: it is the array then, not a volume.
-    fn is_one_with(&self, other: &Self) -> bool {
-        let array = array_of(self.device.flow.name);
-        array.is_some()
-            && array == array_of(other.device.flow.name)
+    fn is_one_with(&self, case: &Case<'_>, other: &Self) -> bool {
+        let [mine, its] = [self, other].map(|slow| {
+            let name = slow.device.flow.name;
+            let known = case.facts.device(name).array.map(|array| array.name);
+            known.or_else(|| array_of(name).map(String::from))
+        });
+        mine.is_some()
+            && mine == its
             && self.spell.samples.iter().any(|sample| other.spell.samples.contains(sample))
     }
 }
@@ -94,7 +99,9 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let kavg = flow.per_command(samples, Flow::kavg);
     let knee = growth(device, spell).filter(|growth| *growth < 0.3);
     let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
-    finding.sentence = sentence(device, davg, kavg, knee.is_some(), alike.len());
+    let array = case.facts.device(flow.name).array;
+    let array = array.as_ref();
+    finding.sentence = sentence(device, davg, kavg, array, knee.is_some(), alike.len());
     finding.standing = worst.standing() + alike.iter().map(Slow::standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
     if let Some(growth) = knee {
@@ -105,22 +112,23 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.evidence.extend(others.map(|slow| {
         Evidence::new(format!("DAVG of {}, same array", slow.device.flow.name), slow.davg(), "ms")
     }));
-    let array = mean(device.array_ms.over(samples));
-    if array > 0.0 {
-        finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
+    let reported = mean(device.array_ms.over(samples));
+    if reported > 0.0 {
+        finding.evidence.push(Evidence::new("latency that the array reports", reported, "ms"));
     }
-    finding.confidence = certainty(device, spell, davg, kavg);
-    finding.raise_confidence = vec![
-        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
-         fabric or a volume limit"
-            .into(),
-    ];
+    finding.evidence.extend(array.into_iter().flat_map(known_evidence));
+    if case.is_array_full(device, samples) {
+        finding.confidence = 0.98;
+    } else {
+        finding.confidence = certainty(device, spell, davg, kavg);
+        finding.raise_confidence = vec![surer(device).into()];
+    }
     finding.sufferers = sufferers(case, device, samples);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
     finding.causers = super::causers(&finding.sufferers);
-    finding.changes = fix(case, device);
+    finding.changes = fix(case, device, samples);
     finding.do_not = vec![
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
          the host."
@@ -129,8 +137,69 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding
 }
 
-fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool, alike: usize) -> String {
+/// What is known of the array's load.
+fn known_evidence(array: &ArrayFacts) -> impl Iterator<Item = Evidence> {
+    let percent = |label: &str, share: Option<f64>| {
+        Some(Evidence::new(format!("{label} {}", array.name), 100.0 * share?, "%"))
+    };
+    let alone = |ms| Evidence::new("a command that waits for nobody", ms, "ms");
+    let evidence = [
+        percent("work of array", array.busy),
+        percent("use of the link to", array.link_busy),
+        array.service_ms.map(alone),
+    ];
+    evidence.into_iter().flatten()
+}
+
+/// What a known array does with its time.
+fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
+    /// DAVG in multiples of a command's own time, below which it is that time.
+    const PLAIN: f64 = 2.0;
+    let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
+    let is_full = array.is_full(davg);
+    match (array.busy, array.link_busy, array.service_ms) {
+        (Some(busy), ..) if busy >= array.link_busy.unwrap_or(0.0) && is_full => {
+            Some(format!("array {name} is saturated: it works {} % of the time", percent(busy)))
+        }
+        (_, Some(link), _) if is_full => {
+            Some(format!("the link to array {name} is {} % full", percent(link)))
+        }
+        (Some(busy), _, Some(alone)) if davg < PLAIN * alone => Some(format!(
+            "array {name} takes {} ms for a command even when it has nothing else to do, and \
+             works {} % of the time",
+            number(alone),
+            percent(busy)
+        )),
+        (Some(busy), ..) => Some(format!("array {name} works {} % of the time", percent(busy))),
+        _ => None,
+    }
+}
+
+fn sentence(
+    device: &Device<'_>,
+    davg: f64,
+    kavg: f64,
+    array: Option<&ArrayFacts>,
+    knee: bool,
+    alike: usize,
+) -> String {
     let name = device.flow.name;
+    let others = match alike {
+        0 => String::new(),
+        1 => ", and so is another device of the same array".into(),
+        more => format!(", and so are {more} other devices of the same array"),
+    };
+    let known = array.and_then(|array| known_rest(array, davg));
+    if let (Some(rest), true) = (&known, device.is_nfs) {
+        return format!("The NFS volume {name} answers in {} ms (GAVG): {rest}.", number(davg));
+    }
+    if let Some(rest) = known {
+        return format!(
+            "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG){others}: {rest}.",
+            number(davg),
+            number(kavg)
+        );
+    }
     if device.is_nfs {
         return format!(
             "The NFS volume {name} answers in {} ms (GAVG); for NFS esxtop cannot tell the host's \
@@ -147,16 +216,22 @@ fn sentence(device: &Device<'_>, davg: f64, kavg: f64, knee: bool, alike: usize)
         }
         (false, false) => "so the time is spent in the fabric or the array",
     };
-    let others = match alike {
-        0 => String::new(),
-        1 => ", and so is another device of the same array".into(),
-        more => format!(", and so are {more} other devices of the same array"),
-    };
     format!(
         "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG), {rest}{others}.",
         number(davg),
         number(kavg)
     )
+}
+
+/// What would tell the array from what is before it. For NFS esxtop has GAVG alone [ELA].
+const fn surer(device: &Device<'_>) -> &'static str {
+    if device.is_nfs {
+        "The server's own latency for this volume: near GAVG, it is the server; far below, the \
+         network or this host"
+    } else {
+        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
+         fabric or a volume limit"
+    }
 }
 
 /// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
@@ -199,8 +274,14 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
     base * if large { 0.8 } else { 1.0 } * spell.weight()
 }
 
-fn fix(case: &Case<'_>, device: &Device<'_>) -> Vec<crate::Change> {
+fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
+    if case.is_array_full(device, samples) {
+        let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
+                    what it lacks (disks, controllers, links).";
+        let less = changes::look(what, Vec::new());
+        return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
+    }
     let mut fix = vec![changes::look(
         "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
          and limits set on this volume.",

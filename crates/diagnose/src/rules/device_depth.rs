@@ -2,7 +2,8 @@
 //!
 //! Commands wait because every slot of the device is taken, its limit does not move, and one VM
 //! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
-//! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default.
+//! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default. Before
+//! an array that is known to do all it can, a full queue is no cause: a deeper one gains nothing.
 
 use knobs::DSNRO;
 
@@ -42,7 +43,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref()?;
+        let full = case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty))
     })
@@ -62,6 +63,14 @@ pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String>
     }
     let list = changes::list_device(name);
     vec![format!("{} in `{list}`, given as --esxcli FILE", lacking.join(" and "))]
+}
+
+/// What is to be done after a reboot for a deeper queue: DSNRO goes no further than the depth that is
+/// in force, so the line for it is none to type before.
+pub(super) fn dsnro_follows(dsnro: u32) -> String {
+    format!(
+        " Once that is in force raise DSNRO likewise: while VMs compete, it holds the queue at {dsnro}."
+    )
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
@@ -91,15 +100,20 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
     finding.changes = vec![changes::raise_driver_depth(case.host, device, depths, case.facts)];
-    let dsnro = case.facts.device(name).dsnro.unwrap_or(depths.0);
+    let facts = case.facts.device(name);
+    let dsnro = facts.dsnro.unwrap_or(depths.0);
     if full.competitors > 1 && dsnro < depths.1 {
         let raised = (dsnro, depths.1);
-        finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts));
+        match (facts.max_queue_depth, finding.changes.first_mut()) {
+            (Some(_), Some(deeper)) => deeper.what.push_str(&dsnro_follows(dsnro)),
+            _ => finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts)),
+        }
     }
     finding.do_not = vec![
         "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),
         "Do not raise only the guest's depth: the same commands would wait in the VMkernel.".into(),
     ];
+    finding.do_not.extend(case.little_room(device));
     finding.caution = Some(changes::CAUTION);
     finding
 }

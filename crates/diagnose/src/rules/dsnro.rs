@@ -57,7 +57,7 @@ fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> 
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref()?;
+        let full = case.short_queue(device)?;
         let (certainty, above) = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty, above))
     })
@@ -90,6 +90,7 @@ fn judge(
     finding.do_not = vec![
         "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),
     ];
+    finding.do_not.extend(case.little_room(device));
     finding.caution = Some(changes::CAUTION);
     finding
 }
@@ -136,7 +137,9 @@ fn fix(
         let from = above.map_or(from, |above| above as u32);
         let mut deeper = changes::raise_driver_depth(case.host, device, (from, wanted), case.facts);
         if above.is_none() {
-            deeper.what.insert_str(0, "If Device Max Queue Depth is no more than DSNRO, first: ");
+            deeper.what.insert_str(0, changes::IF_NOT_DEEPER);
+        } else {
+            deeper.what.push_str(&device_depth::dsnro_follows(reachable));
         }
         fix.push(deeper);
     }

@@ -30,8 +30,6 @@ const PATH_PART: f64 = 0.5;
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_MS: f64 = 2.0;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
-/// The chunk by which limits count a command [src: API, LAMW `Disk.SchedCostUnit`].
-const COST_UNIT_KIB: f64 = 32.0;
 
 /// What may be held to a rate.
 struct Suspect<'a> {
@@ -84,6 +82,12 @@ impl<'a> Suspect<'a> {
         if rate > 0.0 { time / rate } else { 0.0 }
     }
 
+    /// Commands a second, each counted as often as the unit of limits fits into it.
+    fn in_units(&self, spell: &Spell) -> f64 {
+        let size = self.world.flow.size_kib(&spell.samples);
+        changes::in_cost_units(spell.mean(|sample| self.rate(sample)), size)
+    }
+
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
         let qavg_ms = self.world.flow.per_command(&spell.samples, Flow::qavg);
@@ -92,10 +96,18 @@ impl<'a> Suspect<'a> {
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let in_bursts = |device: &Device<'_>| device.full.as_ref().is_some_and(|full| full.in_bursts);
-    let devices = case.host.busy_devices().filter(|device| !in_bursts(device));
-    let suspects = devices.flat_map(|device| suspects(case, device));
+    let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
     suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
+}
+
+/// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
+pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> f64 {
+    let known = suspects(case, device).into_iter().filter(|s| known_limit(case, s).is_some());
+    let waiting = |suspect: Suspect<'_>| {
+        let spell = held(case, &suspect)?;
+        Some(spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample))))
+    };
+    known.filter_map(waiting).sum()
 }
 
 /// Whether this rule has a finding on a device: then its rate is no array's.
@@ -118,9 +130,22 @@ fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> 
     vms.flat_map(of_vm).collect()
 }
 
-/// The samples in which a suspect waits for no slot of the device, at a rate that does not move.
+/// The limit of a suspect, as far as it is known of its disk: `Some(None)` is known to be none.
+fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
+    Some(case.facts.vdisks.get(suspect.disk?.name)?.limit_iops)
+}
+
+/// The samples in which a suspect waits for no slot of the device, at a rate that is a known limit or
+/// does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
+    /// How near to a known limit the rate must come: its second is not esxtop's.
+    const NEAR: f64 = 0.9;
     let device = suspect.device;
+    let known = known_limit(case, suspect);
+    let in_bursts = device.full.as_ref().is_some_and(|full| full.in_bursts);
+    if in_bursts && known.is_none() || known == Some(None) {
+        return None;
+    }
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
         let wait_ms = suspect.wait_ms(sample);
@@ -131,6 +156,9 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)
             && !suspect.is_refused(sample)
     })?;
+    if let Some(Some(limit)) = known {
+        return (suspect.in_units(&spell) >= NEAR * f64::from(limit)).then_some(spell);
+    }
     let rates: Vec<f64> = spell.samples.iter().map(|&sample| suspect.rate(sample)).collect();
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|sample| suspect.rate(sample) * case.host.interval_s(sample));
@@ -150,18 +178,25 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample));
     let is_seen = suspect.is_seen(spell);
     let mut finding = case.finding(Cause::IopsLimit, name, spell);
-    finding.sentence = format!(
-        "{name} is held to {} commands a second: each waits {} ms {} although {} {}, as under an \
-         IOPS limit.",
-        number(rate),
-        number(wait_ms),
-        if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" },
-        device.flow.name,
-        if device.full.is_some() { "serves others sooner" } else { "has slots free" },
-    );
+    let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
+    let (rate_text, wait) = (number(rate), number(wait_ms));
+    let known = known_limit(case, suspect).flatten();
+    finding.sentence = match known {
+        Some(limit) => format!(
+            "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
+             {wait} ms {place}.",
+            number(f64::from(limit))
+        ),
+        None => format!(
+            "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
+             {} {}, as under an IOPS limit.",
+            device.flow.name,
+            if device.full.is_some() { "serves others sooner" } else { "has slots free" },
+        ),
+    };
     finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
     let size = flow.size_kib(samples);
-    let normalised = rate * (size / COST_UNIT_KIB).ceil().max(1.0);
+    let normalised = changes::in_cost_units(rate, size);
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
@@ -177,17 +212,21 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
         finding.evidence.push(Evidence::new("latency at the virtual adapter", latency, "ms"));
     }
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
+        _ if known.is_some() => 0.98,
         (true, true) => 0.9,
         (false, true) => 0.75,
         (true, false) => 0.75,
         (false, false) => 0.6,
     };
     finding.confidence = certainty * spell.weight();
-    finding.raise_confidence = vec![format!("The limits and the storage policy of {vm}, as below")];
+    if known.is_none() {
+        finding.raise_confidence =
+            vec![format!("The limits and the storage policy of {vm}, as below")];
+    }
     finding.sufferers = device.tenants(samples);
     finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm)];
+    finding.changes = vec![changes::lift_limit(vm, name, known.map_or(normalised, f64::from))];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     finding
 }

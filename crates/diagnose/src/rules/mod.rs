@@ -23,7 +23,8 @@ mod virtual_disk;
 use counters::Counter;
 
 use crate::{
-    Cause, Device, Evidence, Facts, Finding, Host, LevelKind, Party, Spell, changes, mean, number,
+    Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Party, Spell,
+    Threshold, changes, mean, number,
 };
 
 /// What a rule has to go by.
@@ -118,6 +119,43 @@ impl Case<'_> {
             do_not: Vec::new(),
             caution: None,
         }
+    }
+
+    /// Whether the array behind a device is known to do all it can for the commands of some samples.
+    fn is_array_full(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        let davg_ms = device.flow.per_command(samples, Flow::davg);
+        let array = self.facts.device(device.flow.name).array;
+        array.is_some_and(|array| array.is_full(davg_ms))
+    }
+
+    /// What a deeper queue gains at most, where the array behind it is known to have little left.
+    fn little_room(&self, device: &Device<'_>) -> Option<String> {
+        const MUCH: f64 = 0.5;
+        let array = self.facts.device(device.flow.name).array?;
+        let work = array.work();
+        (MUCH..1.0).contains(&work).then(|| {
+            format!(
+                "Do not expect much of a deeper queue: array {} works {} % of the time already, so \
+                 the rate can grow by {} % at most.",
+                array.name,
+                number(100.0 * work),
+                number(100.0 * (1.0 / work - 1.0))
+            )
+        })
+    }
+
+    /// The full queue of a device, unless those who wait there are known to wait for their own IOPS
+    /// limits.
+    fn full_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
+        let full = device.full.as_ref()?;
+        let others = full.waiting - iops_limit::waiting_for_limits(self, device);
+        (others >= device.limits.get(Threshold::Waiting)).then_some(full)
+    }
+
+    /// The full queue of a device that a deeper one would help: not before an array that is known to
+    /// do all it can.
+    fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
+        self.full_queue(device).filter(|full| !self.is_array_full(device, &full.spell.samples))
     }
 
     /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.

@@ -3,7 +3,7 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
 };
@@ -28,7 +28,7 @@ const ENOUGH_COMMANDS: f64 = 3.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = device.full.as_ref()?;
+        let full = case.full_queue(device)?;
         let tenants = device.tenants(&full.spell.samples);
         let (holder, others) = tenants.split_first()?;
         let slots: f64 = tenants.iter().map(|tenant| tenant.slots).sum();
@@ -116,15 +116,24 @@ fn fix(
     holder: &Party,
 ) -> Vec<crate::Change> {
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
+    let known = case.facts.device(device.flow.name).max_queue_depth;
     let deepest = case.driver_depth(device) as u32;
     let from = full.depth as u32;
-    let mut changes = vec![
-        changes::limit_iops(&holder.name),
-        changes::raise_dsnro(case.host, device, (from, to), case.facts),
-    ];
+    let reachable = known.map_or(to, |depth| to.min(depth));
+    let world = device.worlds.iter().find(|world| world.owner == holder.name);
+    let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
+    let mut changes = vec![changes::limit_iops(holder, size_kib)];
+    if reachable > from {
+        let depths = (from, reachable);
+        changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
+    }
     if to > deepest {
         let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
-        deeper.what.insert_str(0, "Before DSNRO can go there: ");
+        match known {
+            Some(_) => deeper.what.push_str(&device_depth::dsnro_follows(reachable)),
+            None if deepest == from => deeper.what.insert_str(0, changes::IF_NOT_DEEPER),
+            None => deeper.what.insert_str(0, "Before DSNRO can go there: "),
+        }
         changes.push(deeper);
     }
     changes.push(

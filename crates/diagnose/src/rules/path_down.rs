@@ -1,5 +1,7 @@
 //! A path is lost: it carried I/O, stops for good, and the device goes on over others.
 //!
+//! Where it is known which paths are down, nothing is inferred.
+//!
 //! A path that rests is no lost path: round robin sends 1,000 commands down one before it takes
 //! the next [ELA], so only silence over many such turns counts.
 
@@ -23,15 +25,48 @@ const TURNS: f64 = 3.0;
 const LASTING: usize = 2;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let several = case.host.busy_devices().filter(|device| device.paths.len() > 1);
     let of_device = |device: &Device<'_>| {
+        let known = case.facts.device(device.flow.name).paths.and_then(|paths| paths.dead);
+        if let Some(known) = known {
+            return dead(case, device, &known).into_iter().collect();
+        }
+        if device.paths.len() < 2 {
+            return Vec::new();
+        }
         let thrash = thrash(case, device);
         let paths = device.paths.iter().filter(|_| thrash.is_none());
         let lost =
             paths.filter_map(|path| Some(judge(case, device, path, &silence(case, device, path)?)));
         lost.chain(thrash.iter().cloned()).collect::<Vec<_>>()
     };
-    several.flat_map(of_device).collect()
+    case.host.busy_devices().flat_map(of_device).collect()
+}
+
+/// The finding about paths that are known to be down.
+fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[String]) -> Option<Finding> {
+    let (name, all) = (device.flow.name, device.paths.len());
+    let path =
+        device.paths.iter().find(|path| Some(path.flow.name) == dead.first().map(|d| &**d))?;
+    let silent = Spell::any(&device.busy, |sample| path.flow.rate(sample) == 0.0);
+    let spell = silent.or_else(|| Spell::any(&device.busy, |_| true))?;
+    let mut finding = case.finding(Cause::PathDown, path.flow.name, &spell);
+    let left = all.saturating_sub(dead.len());
+    finding.sentence = format!(
+        "{} {} down: {} of the {all} paths of {name} {} left for its {} commands a second.",
+        dead.join(", "),
+        if dead.len() == 1 { "is" } else { "are" },
+        if left == 0 { "none".into() } else { left.to_string() },
+        if left == 1 { "is" } else { "are" },
+        number(device.flow.mean_rate(&spell.samples))
+    );
+    finding.evidence = vec![
+        Evidence::new("paths of the device", all as f64, ""),
+        Evidence::new("of them down", dead.len() as f64, ""),
+        Evidence::new("commands per second", device.flow.mean_rate(&spell.samples), "1/s"),
+    ];
+    finding.confidence = 0.99;
+    advise(&mut finding, device, &spell);
+    Some(finding)
 }
 
 /// Commands of a flow over some samples.
@@ -159,6 +194,13 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -
         "\"State: dead\" in `esxcli storage core path list -d {}`",
         changes::shell(name)
     )];
+    advise(&mut finding, device, spell);
+    finding
+}
+
+/// Who is concerned by a lost path, and what to do.
+fn advise(finding: &mut Finding, device: &Device<'_>, spell: &Spell) {
+    let name = device.flow.name;
     finding.sufferers = device.tenants(&spell.samples);
     finding.changes = vec![changes::look(
         "See whether the path is dead, and why: cable, port, zoning, array controller.",
@@ -171,7 +213,6 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -
         "Do not raise queue depths to make up for it: the remaining paths carry everything already."
             .into(),
     ];
-    finding
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold};
+use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Spell, Threshold};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -47,30 +47,23 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         changes::shell(name)
     )];
     finding.sufferers = device.tenants(samples);
-    finding.changes = fix(name);
+    finding.changes = fix(case.host, name);
     finding.do_not =
         vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
     finding
 }
 
-fn fix(name: &str) -> Vec<crate::Change> {
+fn fix(host: &Host<'_>, name: &str) -> Vec<crate::Change> {
     vec![
+        changes::lock_by_ats(host, name),
         changes::look(
-            "Let metadata be locked by ATS instead of reservations, where the array has it.",
-            vec![
-                format!("esxcli storage core device vaai status get -d {}", changes::shell(name)),
-                "esxcli system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 1"
-                    .into(),
-            ],
-        )
-        .risking("All hosts of the datastore must be set alike.", "The same line with -i 0"),
-        changes::look(
-            "If it is the RDM of a Windows cluster: mark it as perennially reserved on the \
-             passive hosts.",
-            vec![format!(
-                "esxcli storage core device setconfig -d {} --perennially-reserved=true",
+            format!(
+                "If it is the RDM of a Windows cluster: mark it as perennially reserved on the \
+                 passive hosts (esxcli storage core device setconfig -d {} \
+                 --perennially-reserved=true).",
                 changes::shell(name)
-            )],
+            ),
+            Vec::new(),
         )
         .risking("None for an RDM; never for a datastore.", "The same line with false"),
         changes::look(

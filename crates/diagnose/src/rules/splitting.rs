@@ -13,6 +13,9 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// The module of software iSCSI, which has a largest I/O of its own [LAMW].
+const ISCSI: &str = "iscsi_vmk";
+
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
 }
@@ -54,7 +57,18 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     finding.confidence = 0.8 * spell.weight();
     finding.raise_confidence = vec!["The array's own count and size of commands".into()];
     finding.sufferers = device.tenants(&spell.samples);
-    finding.changes = vec![changes::raise_iscsi_io_size(case.host)];
+    let driver = case.facts.drivers.get(flow.name);
+    finding.changes = match driver.filter(|driver| *driver != ISCSI) {
+        Some(driver) => vec![changes::look(
+            format!(
+                "{} is driven by {driver}: nothing of software iSCSI cuts here. See what does: \
+                 /Disk/DiskMaxIOSize, or the largest command that the driver takes.",
+                flow.name
+            ),
+            vec!["esxcli system settings advanced list -o /Disk/DiskMaxIOSize".into()],
+        )],
+        None => vec![changes::raise_iscsi_io_size(case.host, driver.is_some())],
+    };
     finding.do_not = vec!["Do not expect it to lift a rate that the array holds by bytes.".into()];
     Some(finding)
 }

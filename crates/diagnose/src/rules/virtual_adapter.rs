@@ -40,7 +40,9 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
     let first = *disks.first().filter(|_| disks.len() > 1)?;
     let sum = |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<f64>();
     let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
-    depths(first.controller).iter().find_map(|&limit| {
+    let known = case.facts.vdisks.get(first.name).and_then(|facts| facts.adapter_depth);
+    let depths = known.map_or_else(|| depths(first.controller).to_vec(), |depth| vec![depth]);
+    depths.into_iter().find_map(|limit| {
         let spell = Spell::find(&all, |sample| are_at(&disks, sample, limit))?;
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);

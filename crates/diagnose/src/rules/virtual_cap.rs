@@ -5,7 +5,7 @@
 //! whatever happens below.
 
 use counters::Controller;
-use knobs::Effect;
+use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{Case, changes, number};
 use crate::{Cause, Evidence, Finding, Spell, Vdisk, unrest_percent};
@@ -127,7 +127,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     finding.confidence = cap.certainty * cap.spell.weight();
     finding.sufferers = parties(case, cap);
     finding.causers = finding.sufferers.clone();
-    finding.changes = fix(cap);
+    finding.changes = fix(case, cap);
     finding.do_not = vec![
         "Do not raise the guest's depth alone where the device queue is full: the wait only moves \
          from the guest into the VMkernel."
@@ -173,11 +173,14 @@ fn parties(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Party> {
     parties
 }
 
-fn fix(cap: &Cap<'_>) -> Vec<crate::Change> {
+fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
     let vm = cap.disk.vm;
+    let system = case.facts.vdisks.get(cap.disk.name).map(|facts| facts.guest.system());
     let mut fix = Vec::new();
     match cap.disk.controller {
-        Some(Controller::Pvscsi) | None if cap.limit < 254 => fix.push(changes::raise_pvscsi(vm)),
+        Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
+            fix.push(changes::raise_pvscsi(vm, cap.limit, system));
+        }
         Some(Controller::Pvscsi) | None => {}
         _ => {
             let what = format!(

@@ -47,7 +47,13 @@ fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
     if guessed && virtual_adapter::cap(case, disk.adapter()).is_some() {
         return None;
     }
-    depths(disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
+    depths_of(case, disk).iter().find_map(|&limit| plateau(case, disk, &busy, limit))
+}
+
+/// The depth of one disk, or where that is not known those that it may have.
+fn depths_of(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<u32> {
+    let known = case.facts.vdisks.get(disk.name).and_then(|facts| facts.depth);
+    known.map_or_else(|| depths(disk).to_vec(), |depth| vec![depth])
 }
 
 /// Depths of one disk, by the type of its controller.
@@ -75,7 +81,7 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
     let waiting = case.host.limits.get(Threshold::Waiting);
     let spell = Spell::find(busy, |sample| disk.guest_queued.or_zero(sample) >= waiting)?;
     let outstanding = spell.mean(|sample| disk.outstanding(sample));
-    let depth = depths(disk).iter().copied().find(|&depth| is_at(outstanding, depth));
+    let depth = depths_of(case, disk).into_iter().find(|&depth| is_at(outstanding, depth));
     if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
         return None;
     }

@@ -1,0 +1,272 @@
+//! What a scenario knows of itself over a window, as facts for the diagnosis: settings, limits,
+//! policies and paths as they are at the time, and how busy arrays and links are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
+use diagnose::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
+use engine::{Advanced, Knob, PathPolicy};
+use model::{ArrayConfig, Service};
+use scenario::{Action, Host, Scenario, Window};
+use sim::WindowView;
+
+/// The facts of each host over one window; `views` has one view for each.
+pub(crate) fn facts(scenario: &Scenario, window: &Window, views: &[WindowView]) -> Vec<Facts> {
+    let arrays = arrays(scenario, views);
+    let hosts = scenario.hosts.iter().zip(views).enumerate();
+    hosts
+        .map(|(index, (host, view))| {
+            let course = Course::of(scenario, index, window);
+            Known { scenario, host, view, arrays: &arrays, course }.facts()
+        })
+        .collect()
+}
+
+/// One host over one window.
+struct Known<'a> {
+    scenario: &'a Scenario,
+    host: &'a Host,
+    view: &'a WindowView,
+    arrays: &'a [ArrayFacts],
+    course: Course,
+}
+
+impl Known<'_> {
+    fn facts(&self) -> Facts {
+        let config = &self.host.config;
+        let devices = config.devices.iter().zip(0..);
+        let vdisks = config.vdisks.iter().zip(0..);
+        let adapters = config.adapters.iter();
+        Facts {
+            esxi_version: Some(config.version),
+            devices: devices
+                .map(|(device, id)| (device.name.clone(), self.device(DeviceId(id))))
+                .collect(),
+            vdisks: vdisks
+                .map(|(disk, id)| {
+                    let vm = &config.vms[disk.vm.index()].name;
+                    (format!("{vm}:{}", disk.name), self.vdisk(VdiskId(id)))
+                })
+                .collect(),
+            drivers: adapters
+                .map(|adapter| (adapter.name.clone(), adapter.driver.module.into()))
+                .collect(),
+            datastores: self.datastores(),
+            parameters: BTreeMap::new(),
+        }
+    }
+
+    /// What is on each device, as far as its name does not say so already (NFS).
+    fn datastores(&self) -> BTreeMap<String, String> {
+        let devices = self.host.config.devices.iter().zip(&self.host.datastores);
+        let named = devices.map(|(device, names)| (device.name.clone(), names.join(", ")));
+        named.filter(|(device, names)| device != names && !names.is_empty()).collect()
+    }
+
+    fn device(&self, id: DeviceId) -> DeviceFacts {
+        let config = &self.host.config;
+        let device = &config.devices[id.index()];
+        let array = config.vdisks.iter().position(|disk| disk.device == id);
+        let array = array.map(|disk| self.arrays[self.host.targets[disk].array].clone());
+        if device.kind == DeviceKind::Nfs {
+            return DeviceFacts { array, ..DeviceFacts::default() };
+        }
+        let before = &self.view.limits_before.devices[id.index()];
+        let limits = &self.view.limits.devices[id.index()];
+        DeviceFacts {
+            max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
+            dsnro: lasting(before.dsnro, limits.dsnro),
+            is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
+            queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
+            paths: Some(self.paths(id)),
+            array,
+        }
+    }
+
+    fn vdisk(&self, id: VdiskId) -> VdiskFacts {
+        let config = &self.host.config;
+        let disk = &config.vdisks[id.index()];
+        let before = self.view.limits_before.vdisks[id.index()];
+        let limits = self.view.limits.vdisks[id.index()];
+        let target = self.host.targets[id.index()];
+        let volumes = &self.scenario.arrays[target.array].config.volumes;
+        VdiskFacts {
+            depth: lasting(before.0, limits.0),
+            adapter_depth: lasting(before.1, limits.1),
+            guest: self.host.guests[disk.vm.index()],
+            limit_iops: self.course.limits[id.index()],
+            has_qos: volumes[target.volume as usize].qos.is_some(),
+        }
+    }
+
+    fn paths(&self, id: DeviceId) -> PathFacts {
+        let config = &self.host.config;
+        let policy = self.course.policies.get(&id).copied();
+        let policy = policy.unwrap_or(config.devices[id.index()].path_policy);
+        let mine = config.paths.iter().zip((0..).map(PathId)).filter(|(path, _)| path.device == id);
+        let (dead, alive): (Vec<_>, Vec<_>) =
+            mine.partition(|(_, path)| self.course.dead.contains(path));
+        let optimized = alive.iter().filter(|(path, _)| path.optimized).count();
+        let (name, round_robin_iops, working) = match policy {
+            PathPolicy::Fixed => ("VMW_PSP_FIXED", None, 1),
+            PathPolicy::MostRecentlyUsed => ("VMW_PSP_MRU", None, 1),
+            PathPolicy::RoundRobin { iops, .. } => ("VMW_PSP_RR", Some(iops), optimized),
+            PathPolicy::Latency { .. } => ("VMW_PSP_RR", None, optimized),
+        };
+        PathFacts {
+            policy: name.into(),
+            round_robin_iops,
+            working: working.min(alive.len()),
+            dead: Some(dead.into_iter().map(|(path, _)| path.name.clone()).collect()),
+        }
+    }
+}
+
+/// A limit that is the same at both ends of a window.
+fn lasting(before: u32, after: u32) -> Option<u32> {
+    (before == after).then_some(after)
+}
+
+/// What was set and what happened on a host by the end of a window.
+#[derive(Default)]
+struct Course {
+    /// The IOPS limit of each virtual disk: the lowest that was in force in the window.
+    limits: Vec<Option<u32>>,
+    policies: BTreeMap<DeviceId, PathPolicy>,
+    /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
+    queue_full: BTreeMap<DeviceId, u32>,
+    queue_full_of_host: u32,
+    /// Paths that were down at some time of the window.
+    dead: BTreeSet<PathId>,
+}
+
+impl Course {
+    fn of(scenario: &Scenario, index: usize, window: &Window) -> Self {
+        let host = &scenario.hosts[index];
+        let disks = host.config.vdisks.iter();
+        let limits = disks.map(|disk| disk.allocation.limit_iops).collect();
+        let mut course = Self { limits, ..Self::default() };
+        for knob in &host.settings {
+            course.set(*knob, false);
+        }
+        let events = scenario.events.iter();
+        for event in events.filter(|event| event.host == index && event.at < window.to) {
+            let is_during = event.at > window.from;
+            match event.action {
+                Action::Set(knob) => course.set(knob, is_during),
+                Action::Path { path, up: false } => _ = course.dead.insert(path),
+                Action::Path { path, up: true } if !is_during => _ = course.dead.remove(&path),
+                _ => {}
+            }
+        }
+        course
+    }
+
+    fn set(&mut self, knob: Knob, is_during: bool) {
+        match knob {
+            Knob::Allocation { vdisk, allocation } => {
+                let limit = &mut self.limits[vdisk.index()];
+                let was = limit.filter(|_| is_during);
+                *limit = was.into_iter().chain(allocation.limit_iops).min();
+            }
+            Knob::PathPolicy { device, policy } => {
+                self.policies.insert(device, policy);
+            }
+            Knob::QueueFull { device, sample_size, .. } => {
+                self.queue_full.insert(device, sample_size);
+            }
+            Knob::Advanced { option: Advanced::QFullSampleSize, value } => {
+                self.queue_full_of_host = value;
+            }
+            _ => {}
+        }
+    }
+
+    /// The device's own sample size, or where that is 0 the host's.
+    fn queue_full_sample_size(&self, id: DeviceId) -> u32 {
+        let own = self.queue_full.get(&id).copied().filter(|size| *size > 0);
+        own.unwrap_or(self.queue_full_of_host)
+    }
+}
+
+/// What all hosts ask of an array, a second.
+#[derive(Clone, Default)]
+struct Load {
+    /// Commands that servers or spindles work on.
+    served: f64,
+    /// Bytes read and written.
+    bytes: [f64; 2],
+}
+
+/// How busy each array of a scenario is over a window.
+fn arrays(scenario: &Scenario, views: &[WindowView]) -> Vec<ArrayFacts> {
+    let mut loads = vec![Load::default(); scenario.arrays.len()];
+    for (host, view) in scenario.hosts.iter().zip(views) {
+        add_load(&mut loads, scenario, host, view);
+    }
+    let arrays = scenario.arrays.iter().zip(&loads);
+    arrays
+        .map(|(array, load)| ArrayFacts {
+            name: array.name.clone(),
+            service_ms: service_ms(&array.config),
+            busy: busy(&array.config.service, load.served),
+            link_busy: link_busy(&array.config, load.bytes),
+        })
+        .collect()
+}
+
+fn add_load(loads: &mut [Load], scenario: &Scenario, host: &Host, view: &WindowView) {
+    let recording = &view.recording;
+    let disks: BTreeMap<&str, _> =
+        recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
+    let pieces = pieces(view);
+    for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
+        let vm = &host.config.vms[disk.vm.index()].name;
+        let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
+        let value = |counter| recording.value(id, counter, 0).unwrap_or(0.0);
+        let load = &mut loads[target.array];
+        let writes = match scenario.arrays[target.array].config.service {
+            Service::Spindles { write_penalty, .. } => f64::from(write_penalty),
+            _ => 1.0,
+        };
+        load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
+        for (bytes, counter) in load.bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
+            *bytes += value(counter) * f64::from(1 << 20);
+        }
+    }
+}
+
+/// Commands that a host sends for each that it counts: large ones are split on the way.
+fn pieces(view: &WindowView) -> f64 {
+    let sum = |counter| -> f64 {
+        let adapters = view.recording.of_kind(Kind::Adapter);
+        adapters.filter_map(|(id, _)| view.recording.value(id, counter, 0)).sum()
+    };
+    let more = sum(Counter::SplitCopies) - sum(Counter::SplitCommands);
+    let commands = sum(Counter::Commands);
+    if commands > 0.0 { 1.0 + more / commands } else { 1.0 }
+}
+
+/// What a command takes that waits for nobody, one round trip included.
+fn service_ms(array: &ArrayConfig) -> Option<f64> {
+    let mean_ns = match &array.service {
+        Service::Servers { mean_ns, .. } | Service::Spindles { mean_ns, .. } => *mean_ns,
+        Service::Curve(points) => points.first()?.1,
+    };
+    Some((mean_ns + array.round_trip_ns) as f64 / MILLISECOND as f64)
+}
+
+/// The mean share of servers or spindles at work; of a measured curve, of what it does at its end.
+fn busy(service: &Service, served: f64) -> Option<f64> {
+    let (count, mean_ns) = match service {
+        Service::Servers { servers: count, mean_ns, .. }
+        | Service::Spindles { spindles: count, mean_ns, .. } => (*count, *mean_ns),
+        Service::Curve(points) => *points.last()?,
+    };
+    Some((served * mean_ns as f64 / 1e9 / f64::from(count)).min(1.0))
+}
+
+fn link_busy(array: &ArrayConfig, bytes: [f64; 2]) -> Option<f64> {
+    let link = array.link_bytes_per_sec? as f64;
+    Some((bytes[0].max(bytes[1]) / link).min(1.0))
+}

@@ -1,0 +1,190 @@
+//! What a run says of its own scenario: its causes are those that the file plants, and every line
+//! that it proposes is one that this scenario takes.
+
+mod common;
+
+use std::path::Path;
+
+use common::{data, json};
+use serde_json::Value;
+use sim::Source;
+
+/// A scenario of one host, an array and what is put into it.
+fn scenario(array: &str, adapter: &str, rest: &str) -> String {
+    format!(
+        "title = \"t\"\nduration = \"24s\"\nwarmup = \"4s\"\nsample = \"1s\"\n[array.box]\n{array}\n\
+         [host.esx01.adapter.vmhba1]\n{adapter}\n{rest}"
+    )
+}
+
+/// A run of a text, as JSON.
+fn run(text: &str) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("made.toml");
+    std::fs::write(&file, text).unwrap();
+    json(&["run", "--json", file.to_str().unwrap()])
+}
+
+/// The findings of the last window.
+fn findings(run: &Value) -> Vec<&Value> {
+    let windows = run["windows"].as_array().unwrap();
+    let verdicts = windows.last().unwrap()["verdicts"].as_array().unwrap();
+    verdicts.iter().flat_map(|verdict| verdict["findings"].as_array().unwrap()).collect()
+}
+
+fn causes(run: &Value) -> Vec<&str> {
+    findings(run).iter().map(|finding| finding["cause"].as_str().unwrap()).collect()
+}
+
+const VM: &str = "[vm.sql.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n";
+
+#[test]
+fn a_saturated_array_without_qos_is_not_called_qos() {
+    let rest = format!(
+        "[datastore.prod]\narray = \"box\"\n{VM}[vm.sql.workload]\nthreads = 64\n\
+         [array.fast]\nservers = 64\nservice = \"0.2ms\"\n[datastore.gold]\narray = \"fast\"\n\
+         [vm.web.disk.\"scsi0:1\"]\ndatastore = \"gold\"\n[vm.web.workload]\nthreads = 8\n"
+    );
+    let array = "servers = 4\nservice = \"2ms\"\nspread = \"constant\"";
+    let run = run(&scenario(array, "driver = \"nfnic\"\nlun_depth = 128", &rest));
+    assert_eq!(causes(&run)[0], "array-slow");
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("array box is saturated: it works "), "{sentence}");
+    assert!(!causes(&run).contains(&"array-qos"));
+}
+
+#[test]
+fn a_saturated_flash_array_is_no_health() {
+    let rest = format!("[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 60\n");
+    let run = run(&scenario(
+        "servers = 4\nservice = \"0.1ms\"",
+        "driver = \"nfnic\"\nlun_depth = 128",
+        &rest,
+    ));
+    assert_eq!(causes(&run), ["array-slow"]);
+}
+
+#[test]
+fn a_policy_of_the_array_is_known() {
+    let array =
+        "servers = 64\nservice = \"0.3ms\"\n[array.box.qos.bronze]\nmax = 20000\nburst = 20000";
+    let rest = format!(
+        "[datastore.prod]\nqos = \"bronze\"\n{VM}[vm.sql.workload]\nthreads = 60\nsize = \"4k\"\n"
+    );
+    let run = run(&scenario(array, "driver = \"nfnic\"\nlun_depth = 128", &rest));
+    assert_eq!(causes(&run), ["array-qos"]);
+}
+
+#[test]
+fn a_dead_path_is_a_finding_whatever_the_latency() {
+    let rest = format!(
+        "[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n[datastore.prod]\n{VM}\
+         [vm.sql.workload]\nthreads = 4\nrate = 500\n[[event]]\nat = \"2s\"\npath = \"vmhba2\"\nstate = \"down\"\n"
+    );
+    let run = run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"qlnativefc\"", &rest));
+    assert_eq!(causes(&run), ["path-down"]);
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("vmhba2:C0:T0:L0 is down: 1 of the 2 paths of "), "{sentence}");
+}
+
+#[test]
+fn an_iops_limit_that_an_event_sets_is_known() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 30\nsize = \"8k\"\n\
+         [[event]]\nat = \"2s\"\nvm = \"sql\"\nallocation = {{ disk = \"scsi0:1\", limit = 733 }}\n"
+    );
+    let run = run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"nfnic\"", &rest));
+    assert_eq!(causes(&run)[0], "iops-limit");
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("by its IOPS limit of 733"), "{sentence}");
+}
+
+#[test]
+fn throttling_that_is_on_and_acts_is_known() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 64\n\
+         [[event]]\nat = \"1s\"\nesxcli = \"system settings advanced set -o /Disk/QFullSampleSize -i 32\"\n"
+    );
+    let array = "servers = 32\nservice = \"0.5ms\"\nqueue_limit = 40";
+    let run = run(&scenario(array, "driver = \"qlnativefc\"", &rest));
+    assert!(causes(&run).contains(&"adaptive-throttling"), "{:?}", causes(&run));
+}
+
+#[test]
+fn a_vm_at_its_own_limit_is_no_victim_of_its_neighbour() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}limit = 700\n[vm.sql.workload]\nthreads = 30\nsize = \"8k\"\n\
+         [vm.free.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.free.workload]\nthreads = 16\nsize = \"8k\"\n"
+    );
+    let run = run(&scenario(
+        "servers = 64\nservice = \"0.4ms\"",
+        "driver = \"nfnic\"\nlun_depth = 64",
+        &rest,
+    ));
+    assert_eq!(causes(&run), ["iops-limit"]);
+}
+
+/// The scenarios that ship and those of the tests.
+fn files() -> Vec<std::path::PathBuf> {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let entries = [shipped, data()].map(|directory| directory.read_dir().unwrap());
+    let mut files: Vec<_> =
+        entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    let is_scenario = |file: &Path| {
+        file.extension().is_some_and(|extension| extension == "toml")
+            && Source::load(file, Vec::new()).is_ok()
+    };
+    files.retain(|file| is_scenario(file));
+    files.sort();
+    files
+}
+
+/// The lines of a change that set something: of esxcli, of PowerCLI and in the guest.
+fn settings(change: &Value) -> Vec<String> {
+    let lines = |key: &str| {
+        let lines = change[key].as_array().unwrap().iter();
+        lines.map(|line| line.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let begins = |line: &String, with: &[&str]| with.iter().any(|with| line.starts_with(with));
+    let esxcli = lines("esxcli").into_iter().filter(|line| line.contains(" set "));
+    let powercli = lines("powercli").into_iter().filter(|l| begins(l, &["$esxcli.", "Get-VM "]));
+    let guest = lines("guest").into_iter().filter(|line| begins(line, &["reg ", "echo "]));
+    esxcli.chain(powercli).chain(guest).collect()
+}
+
+#[test]
+fn every_line_that_is_proposed_is_taken() {
+    let (mut told, mut refused) = (0, Vec::new());
+    for file in files() {
+        let run = json(&["run", "--json", file.to_str().unwrap()]);
+        let windows = run["windows"].as_array().unwrap().iter();
+        let verdicts = windows.flat_map(|window| window["verdicts"].as_array().unwrap());
+        let findings = verdicts.flat_map(|verdict| verdict["findings"].as_array().unwrap());
+        let changes = findings.flat_map(|finding| finding["changes"].as_array().unwrap());
+        let (_, scenario) = Source::load(&file, Vec::new()).unwrap();
+        for line in changes.flat_map(settings) {
+            told += 1;
+            if let Err(error) = scenario.clone().set(&line) {
+                refused.push(format!("{}: {error}", file.display()));
+            }
+        }
+    }
+    assert!(told > 20, "{told}");
+    assert!(refused.is_empty(), "{} of {told}: {refused:#?}", refused.len());
+}
+
+#[test]
+fn the_window_in_which_something_is_wrong_is_shown() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\nrate = 500\n\
+         [[event]]\nat = \"12s\"\npath = \"vmhba1\"\nstate = \"down\"\n\
+         [[window]]\nname = \"up\"\nto = \"12s\"\n[[window]]\nname = \"down\"\nfrom = \"13s\"\n"
+    );
+    let text = scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"qlnativefc\"", &rest);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("made.toml");
+    std::fs::write(&file, &text).unwrap();
+    let out = common::kavg(&["run", file.to_str().unwrap()]).out;
+    assert!(out.contains("The stack in window down, "), "{out}");
+    assert!(causes(&run(&text)).contains(&"silence"));
+}

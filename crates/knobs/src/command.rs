@@ -1,0 +1,335 @@
+//! The commands of esxcli that set something: their words, their options, and what they set.
+//!
+//! A [`Call`] is a command with the values of its options, whatever the syntax it is written in: a
+//! line for a host's shell or for PowerCLI. [`Call::settings`] and [`Call::of`] are the two ways
+//! between it and settings. Names and options are those of real hosts (reference
+//! `esxi-host-stack.md` sections 2.5, 3 and 6).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+
+use counters::MILLISECOND;
+
+use crate::{Advanced, Driver, PathPolicy, PolicyChange, Refusal, Setting, names::unknown};
+
+/// What a call sets.
+type Settings = Result<Vec<Setting>, Refusal>;
+
+/// A command that sets something.
+pub(crate) struct Command {
+    pub(crate) words: &'static str,
+    /// The short and the long name of each option.
+    pub(crate) options: &'static [(char, &'static str)],
+    /// The option without a value.
+    pub(crate) flag: Option<char>,
+    settings: fn(&Call) -> Settings,
+}
+
+static CORE_DEVICE: Command = Command {
+    words: "storage core device set",
+    options: &[
+        ('d', "device"),
+        ('O', "sched-num-req-outstanding"),
+        ('m', "max-queue-depth"),
+        ('s', "queue-full-sample-size"),
+        ('q', "queue-full-threshold"),
+    ],
+    flag: None,
+    settings: core_device,
+};
+static MODULE: Command = Command {
+    words: "system module parameters set",
+    options: &[('m', "module"), ('p', "parameter-string")],
+    flag: None,
+    settings: module_parameters,
+};
+static ADVANCED: Command = Command {
+    words: "system settings advanced set",
+    options: &[('o', "option"), ('i', "int-value"), ('d', "default")],
+    flag: Some('d'),
+    settings: advanced,
+};
+static NMP_DEVICE: Command = Command {
+    words: "storage nmp device set",
+    options: &[('d', "device"), ('P', "psp")],
+    flag: None,
+    settings: nmp_device,
+};
+static ROUND_ROBIN: Command = Command {
+    words: "storage nmp psp roundrobin deviceconfig set",
+    options: &[
+        ('d', "device"),
+        ('t', "type"),
+        ('I', "iops"),
+        ('B', "bytes"),
+        ('S', "num-sampling-cycles"),
+        ('T', "latency-eval-time"),
+    ],
+    flag: None,
+    settings: round_robin,
+};
+
+static COMMANDS: [&Command; 5] = [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN];
+
+impl Command {
+    /// The command of these words.
+    pub(crate) fn find(words: &str) -> Result<&'static Self, Refusal> {
+        let known = || COMMANDS.iter().map(|command| command.words);
+        let found = COMMANDS.iter().find(|command| command.words == words);
+        found.copied().ok_or_else(|| unknown("command", words, known()).into())
+    }
+
+    /// An option in a refusal: `-d|--device`.
+    pub(crate) fn name(&self, short: char) -> String {
+        let long = self.options.iter().find(|(name, _)| *name == short);
+        format!("-{short}|--{}", long.map_or("", |(_, long)| *long))
+    }
+}
+
+/// A command with its options.
+pub(crate) struct Call {
+    pub(crate) command: &'static Command,
+    pub(crate) values: Vec<(char, String)>,
+}
+
+impl Call {
+    /// A call without options.
+    pub(crate) const fn new(command: &'static Command) -> Self {
+        Self { command, values: Vec::new() }
+    }
+
+    fn with(mut self, short: char, value: impl ToString) -> Self {
+        self.values.push((short, value.to_string()));
+        self
+    }
+
+    /// Adds an option.
+    pub(crate) fn add(&mut self, short: char, value: String) -> Result<(), Refusal> {
+        if self.get(short).is_some() {
+            return Err(format!("{} is given twice", self.command.name(short)).into());
+        }
+        self.values.push((short, value));
+        Ok(())
+    }
+
+    fn get(&self, short: char) -> Option<&str> {
+        self.values.iter().find(|(name, _)| *name == short).map(|(_, value)| value.as_str())
+    }
+
+    fn need(&self, short: char) -> Result<&str, Refusal> {
+        self.get(short).ok_or_else(|| {
+            format!("Missing required parameter {}", self.command.name(short)).into()
+        })
+    }
+
+    fn number(&self, short: char) -> Result<Option<u32>, Refusal> {
+        self.get(short).map(|text| number(&self.command.name(short), text)).transpose()
+    }
+
+    /// What it sets.
+    pub(crate) fn settings(&self) -> Settings {
+        (self.command.settings)(self)
+    }
+
+    /// The call that sets that; `None` when it is not esxcli that does.
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        Some(match setting {
+            Setting::SchedNumReqOutstanding { device, value } => {
+                Self::new(&CORE_DEVICE).with('d', device).with('O', value)
+            }
+            Setting::MaxQueueDepth { device, value } => {
+                Self::new(&CORE_DEVICE).with('d', device).with('m', value)
+            }
+            Setting::QueueFull { device, sample_size, threshold } => {
+                let call = Self::new(&CORE_DEVICE).with('d', device);
+                call.with('s', sample_size).with('q', threshold)
+            }
+            Setting::ModuleDepth { driver, value } => {
+                let parameter = driver.parameter.unwrap_or_default();
+                Self::new(&MODULE)
+                    .with('m', driver.module)
+                    .with('p', format!("{parameter}={value}"))
+            }
+            Setting::Advanced { option, value } => {
+                let call = Self::new(&ADVANCED).with('o', option.info().path);
+                match value {
+                    Some(value) => call.with('i', value),
+                    None => call.with('d', ""),
+                }
+            }
+            Setting::PathPolicy { device, policy: PolicyChange::PlugIn(policy) } => {
+                let (name, _) = PLUG_INS.iter().find(|(_, known)| known == policy)?;
+                Self::new(&NMP_DEVICE).with('d', device).with('P', name)
+            }
+            Setting::PathPolicy { device, policy: PolicyChange::RoundRobin(policy) } => {
+                of_round_robin(Self::new(&ROUND_ROBIN).with('d', device), *policy)
+            }
+            Setting::Pvscsi { .. } | Setting::Allocation { .. } => return None,
+        })
+    }
+}
+
+fn number(name: &str, text: &str) -> Result<u32, Refusal> {
+    text.parse()
+        .map_err(|_| format!("Invalid value `{text}` for {name}: it is a whole number").into())
+}
+
+fn core_device(call: &Call) -> Settings {
+    let device = || call.need('d').map(String::from);
+    device()?;
+    let mut settings = Vec::new();
+    if let Some(value) = call.number('m')? {
+        settings.push(Setting::MaxQueueDepth { device: device()?, value });
+    }
+    if let Some(value) = call.number('O')? {
+        settings.push(Setting::SchedNumReqOutstanding { device: device()?, value });
+    }
+    match (call.number('s')?, call.number('q')?) {
+        (Some(sample_size), threshold) => {
+            let threshold = threshold.unwrap_or(Advanced::QFullThreshold.info().default);
+            settings.push(Setting::QueueFull { device: device()?, sample_size, threshold });
+        }
+        (None, Some(_)) => {
+            let names = ['q', 's'].map(|short| call.command.name(short));
+            return Err(format!("{} goes with {}", names[0], names[1]).into());
+        }
+        (None, None) => {}
+    }
+    if settings.is_empty() {
+        return Err("nothing is set: give at least one of -O, -m, -s and -q".into());
+    }
+    Ok(settings)
+}
+
+fn module_parameters(call: &Call) -> Settings {
+    let module = call.need('m')?;
+    let parameters = call.need('p')?;
+    let driver = Driver::from_module(module).ok_or_else(|| {
+        Refusal::from(unknown("module", module, Driver::ALL.iter().map(|driver| driver.module)))
+    })?;
+    let mut settings = Vec::new();
+    for setting in parameters.split_whitespace() {
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        if driver.parameter != Some(name) {
+            return Err(no_parameter(driver, name));
+        }
+        settings.push(Setting::ModuleDepth { driver, value: number(name, value)? });
+    }
+    match settings.len() {
+        1 => Ok(settings),
+        _ => {
+            Err(format!("-p|--parameter-string `{parameters}` must set one parameter once").into())
+        }
+    }
+}
+
+fn no_parameter(driver: &Driver, name: &str) -> Refusal {
+    let module = driver.module;
+    let real = match driver.parameter {
+        Some(real) => {
+            format!("the depth per LUN is `{real}`, {} to {}", driver.depth_min, driver.depth_max)
+        }
+        None => "its depth is fixed".into(),
+    };
+    let other = Driver::ALL.iter().find(|other| other.parameter == Some(name));
+    let owner =
+        other.map_or(String::new(), |other| format!(" (that is module `{}`)", other.module));
+    format!("module `{module}` has no parameter `{name}`{owner}: {real}").into()
+}
+
+fn advanced(call: &Call) -> Settings {
+    let path = call.need('o')?;
+    let option = Advanced::from_path(path).ok_or_else(|| {
+        Refusal::from(unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)))
+    })?;
+    match (call.number('i')?, call.get('d')) {
+        (None, None) | (Some(_), Some(_)) => {
+            Err("give one of -i|--int-value and -d|--default".into())
+        }
+        (value, _) => Ok(vec![Setting::Advanced { option, value }]),
+    }
+}
+
+/// The plug-ins that select paths, and the policy that each starts with [ELA].
+const PLUG_INS: [(&str, PathPolicy); 3] = [
+    ("VMW_PSP_FIXED", PathPolicy::Fixed),
+    ("VMW_PSP_MRU", PathPolicy::MostRecentlyUsed),
+    ("VMW_PSP_RR", PathPolicy::ROUND_ROBIN),
+];
+
+impl PolicyChange {
+    /// The plug-in of that name; `None` when there is none.
+    #[must_use]
+    pub fn plug_in(name: &str) -> Option<Self> {
+        let found = PLUG_INS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, policy)| Self::PlugIn(*policy))
+    }
+}
+
+fn nmp_device(call: &Call) -> Settings {
+    let name = call.need('P')?;
+    let policy = PolicyChange::plug_in(name).ok_or_else(|| {
+        let known = PLUG_INS.iter().map(|(known, _)| *known);
+        Refusal::from(unknown("path selection policy", name, known))
+    })?;
+    Ok(vec![Setting::PathPolicy { device: call.need('d')?.into(), policy }])
+}
+
+/// Options of `roundrobin deviceconfig set` that go with each type [ELA, DOC67].
+const TYPES: [(&str, &[char]); 4] =
+    [("default", &[]), ("iops", &['I']), ("bytes", &['B']), ("latency", &['S', 'T'])];
+
+/// A limit that a type does not have is out of reach.
+fn round_robin(call: &Call) -> Settings {
+    let kind = call.need('t')?;
+    let Some((_, own)) = TYPES.iter().find(|(known, _)| *known == kind) else {
+        return Err(unknown("type", kind, TYPES.map(|(known, _)| known)).into());
+    };
+    let foreign = |short: &char| call.get(*short).is_some() && !own.contains(short);
+    if let Some(other) = TYPES.iter().flat_map(|(_, own)| *own).find(|short| foreign(short)) {
+        let name = call.command.name(*other);
+        return Err(format!("{name} does not go with --type={kind}").into());
+    }
+    let needed = |short| {
+        call.need(short)?;
+        Ok::<_, Refusal>(call.number(short)?.unwrap_or_default())
+    };
+    let policy = match kind {
+        "default" => PathPolicy::ROUND_ROBIN,
+        "iops" => PathPolicy::RoundRobin { iops: needed('I')?, bytes: u64::MAX },
+        "bytes" => PathPolicy::RoundRobin { iops: u32::MAX, bytes: needed('B')?.into() },
+        _ => latency(call)?,
+    };
+    let policy = PolicyChange::RoundRobin(policy);
+    Ok(vec![Setting::PathPolicy { device: call.need('d')?.into(), policy }])
+}
+
+/// What is not told is as the policy starts [DOC67].
+fn latency(call: &Call) -> Result<PathPolicy, Refusal> {
+    let PathPolicy::Latency { sampling_ios, eval_ns } = PathPolicy::LATENCY else {
+        return Ok(PathPolicy::LATENCY);
+    };
+    let told_ns = call.number('T')?.map(|millis| u64::from(millis) * MILLISECOND);
+    Ok(PathPolicy::Latency {
+        sampling_ios: call.number('S')?.unwrap_or(sampling_ios),
+        eval_ns: told_ns.unwrap_or(eval_ns),
+    })
+}
+
+fn of_round_robin(call: Call, policy: PathPolicy) -> Call {
+    match policy {
+        PathPolicy::RoundRobin { iops, bytes: u64::MAX } => call.with('t', "iops").with('I', iops),
+        PathPolicy::RoundRobin { iops: u32::MAX, bytes } => {
+            call.with('t', "bytes").with('B', bytes)
+        }
+        PathPolicy::Latency { sampling_ios, eval_ns } => {
+            let call = call.with('t', "latency").with('S', sampling_ios);
+            call.with('T', eval_ns / MILLISECOND)
+        }
+        _ => call.with('t', "default"),
+    }
+}

@@ -1,0 +1,142 @@
+//! Lines that set something, whatever their syntax: read into settings, and written from them by
+//! the same definitions.
+
+use alloc::{format, string::String, vec, vec::Vec};
+use core::{fmt, str::FromStr};
+
+use crate::{
+    DiskName, GuestDriver, GuestName, GuestSystem, Refusal, ScsiPlace, Setting,
+    command::Call,
+    esxcli,
+    powercli::{self, LIMIT},
+};
+
+/// What a line sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The host, or the group of hosts, in front of a line of esxcli; `None` is every host that has
+    /// what is set.
+    pub host: Option<String>,
+    /// The settings, in the order in which they are to be made.
+    pub settings: Vec<Setting>,
+}
+
+impl FromStr for Line {
+    type Err = Refusal;
+
+    /// Reads a line as esxcli takes it (`storage core device set -d naa.1 -O 64`), with a host in
+    /// front of it or not (`esx-1: storage core …`); as PowerCLI takes it; a line for the PVSCSI
+    /// driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
+    /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none).
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let text = text.trim();
+        let only = |setting| Self { host: None, settings: vec![setting] };
+        if powercli::is_one(text) {
+            return match text.starts_with('$') {
+                true => Ok(Self { host: None, settings: powercli::parse(text)?.settings()? }),
+                false => powercli::parse_limit(text).map(only),
+            };
+        }
+        if let Some((disk, value)) = text.split_once(&format!(": {LIMIT}")) {
+            let allocation = powercli::limit(value)?;
+            return Ok(only(Setting::Allocation { vdisk: DiskName::from(disk), allocation }));
+        }
+        let (name, command) = match text.split_once(": ") {
+            Some((name, command)) => (Some(name.trim()), command),
+            None => (None, text),
+        };
+        if let Some(system) = GuestSystem::of_line(command) {
+            let GuestDriver { system, depth, ring_pages } = GuestDriver::parse(command, system)?;
+            let vm = GuestName { vm: name.map(String::from), system: Some(system) };
+            return Ok(only(Setting::Pvscsi { vm, depth, ring_pages }));
+        }
+        let host = name.filter(|name| !name.contains(char::is_whitespace));
+        let settings = esxcli::parse(if host.is_some() { command } else { text })?.settings()?;
+        Ok(Self { host: host.map(String::from), settings })
+    }
+}
+
+impl From<&str> for DiskName {
+    /// `sql01:scsi0:1` is one disk of `sql01`, `sql01` all of them.
+    fn from(text: &str) -> Self {
+        let place = |text: &str| {
+            let (bus, unit) = text.strip_prefix("scsi")?.split_once(':')?;
+            Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? })
+        };
+        let split = text.split_once(":scsi").map(|(vm, _)| (vm, &text[vm.len() + 1..]));
+        match split.and_then(|(vm, rest)| Some((vm, place(rest)?))) {
+            Some((vm, disk)) => Self { vm: vm.into(), disk: Some(disk) },
+            None => Self { vm: text.into(), disk: None },
+        }
+    }
+}
+
+impl fmt::Display for ScsiPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scsi{}:{}", self.bus, self.unit)
+    }
+}
+
+impl fmt::Display for DiskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.vm)?;
+        self.disk.map_or(Ok(()), |disk| write!(f, ":{disk}"))
+    }
+}
+
+impl Setting {
+    /// The line for a host's shell; `None` when it is not esxcli that sets it.
+    #[must_use]
+    pub fn esxcli(&self) -> Option<String> {
+        Call::of(self).map(|call| format!("esxcli {}", esxcli::print(&call)))
+    }
+
+    /// The line for PowerCLI; `None` when it is set inside the guest.
+    #[must_use]
+    pub fn powercli(&self) -> Option<String> {
+        match self {
+            Self::Allocation { vdisk, allocation } => {
+                Some(powercli::print_limit(vdisk, *allocation))
+            }
+            _ => Call::of(self).map(|call| powercli::print(&call)),
+        }
+    }
+
+    /// The lines to type in the guest, that for Windows first where its system is not known.
+    #[must_use]
+    pub fn guest(&self) -> Vec<String> {
+        self.guest_drivers().into_iter().map(GuestDriver::line).collect()
+    }
+
+    fn guest_drivers(&self) -> Vec<GuestDriver> {
+        let Self::Pvscsi { vm, depth, ring_pages } = self else { return Vec::new() };
+        let (depth, ring_pages) = (*depth, *ring_pages);
+        let driver = |system| GuestDriver { system, depth, ring_pages };
+        match vm.system {
+            Some(system) => vec![driver(system)],
+            None => [GuestSystem::Windows, GuestSystem::Linux].map(driver).into(),
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    /// The line that [`Line`] reads back.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allocation { vdisk, allocation } => {
+                write!(f, "{vdisk}: {LIMIT} {}", powercli::limit_text(*allocation))
+            }
+            Self::Pvscsi { vm, .. } => {
+                if let Some(vm) = &vm.vm {
+                    write!(f, "{vm}: ")?;
+                }
+                let first = self.guest_drivers().into_iter().next();
+                first.map_or(Ok(()), |driver| match driver.short() {
+                    short if short.is_empty() => f.write_str(&driver.line()),
+                    short => f.write_str(&short),
+                })
+            }
+            _ => Call::of(self).map_or(Ok(()), |call| f.write_str(&esxcli::print(&call))),
+        }
+    }
+}

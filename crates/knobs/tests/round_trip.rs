@@ -1,0 +1,106 @@
+//! What is written is read back: every setting, in every syntax that has it.
+
+use counters::MILLISECOND;
+use knobs::{
+    Advanced, DiskName, Driver, GuestName, GuestSystem, Line, PVSCSI_DEPTH_MAX,
+    PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace, Setting,
+};
+use proptest::{option, prelude::*, sample::select};
+
+/// Names with all that could break out of a line.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["naa\\.[0-9a-f]{16}", "[a-z][a-zA-Z0-9 '\"$;|()\\\\-]{0,12}[a-z0-9]"]
+}
+
+fn policy() -> impl Strategy<Value = PolicyChange> {
+    let plug_in = select(vec![
+        PolicyChange::PlugIn(PathPolicy::Fixed),
+        PolicyChange::PlugIn(PathPolicy::MostRecentlyUsed),
+        PolicyChange::PlugIn(PathPolicy::ROUND_ROBIN),
+        PolicyChange::RoundRobin(PathPolicy::ROUND_ROBIN),
+    ]);
+    let iops = (1..u32::MAX).prop_map(|iops| PathPolicy::RoundRobin { iops, bytes: u64::MAX });
+    let bytes = (1..u32::MAX)
+        .prop_map(|bytes| PathPolicy::RoundRobin { iops: u32::MAX, bytes: bytes.into() });
+    let latency = (1..u32::MAX, 1..u32::MAX).prop_map(|(sampling_ios, millis)| {
+        PathPolicy::Latency { sampling_ios, eval_ns: u64::from(millis) * MILLISECOND }
+    });
+    let round_robin = prop_oneof![iops, bytes, latency].prop_map(PolicyChange::RoundRobin);
+    prop_oneof![plug_in, round_robin]
+}
+
+fn of_esxcli() -> impl Strategy<Value = Setting> {
+    let options: Vec<Advanced> = Advanced::TABLE.iter().map(|info| info.option).collect();
+    let drivers: Vec<&Driver> = Driver::ALL.iter().filter(|d| d.parameter.is_some()).collect();
+    prop_oneof![
+        (name(), any::<u32>())
+            .prop_map(|(device, value)| Setting::SchedNumReqOutstanding { device, value }),
+        (name(), any::<u32>()).prop_map(|(device, value)| Setting::MaxQueueDepth { device, value }),
+        (name(), any::<u32>(), any::<u32>()).prop_map(|(device, sample_size, threshold)| {
+            Setting::QueueFull { device, sample_size, threshold }
+        }),
+        (select(options), option::of(any::<u32>()))
+            .prop_map(|(option, value)| Setting::Advanced { option, value }),
+        (select(drivers), any::<u32>())
+            .prop_map(|(driver, value)| Setting::ModuleDepth { driver, value }),
+        (name(), policy()).prop_map(|(device, policy)| Setting::PathPolicy { device, policy }),
+    ]
+}
+
+fn of_guest() -> impl Strategy<Value = Setting> {
+    let system = select(vec![GuestSystem::Windows, GuestSystem::Linux]);
+    let driver = (option::of(1..=PVSCSI_DEPTH_MAX), option::of(1..=PVSCSI_RING_PAGES_MAX));
+    (option::of(name()), system, driver).prop_map(|(vm, system, (depth, ring_pages))| {
+        Setting::Pvscsi { vm: GuestName { vm, system: Some(system) }, depth, ring_pages }
+    })
+}
+
+fn of_disks() -> impl Strategy<Value = Setting> {
+    let place = option::of((0..4_u32, 0..64_u32).prop_map(|(bus, unit)| ScsiPlace { bus, unit }));
+    let limit = option::of(1..=i32::MAX as u32);
+    (name(), place, limit).prop_map(|(vm, disk, allocation)| Setting::Allocation {
+        vdisk: DiskName { vm, disk },
+        allocation,
+    })
+}
+
+fn read(line: &str) -> Vec<Setting> {
+    line.parse::<Line>().unwrap_or_else(|refusal| panic!("{line}: {refusal}")).settings
+}
+
+proptest! {
+    #[test]
+    fn lines_of_esxcli_and_powercli_come_back(setting in of_esxcli()) {
+        let lines = [setting.to_string(), setting.esxcli().unwrap(), setting.powercli().unwrap()];
+        for line in lines {
+            prop_assert_eq!(read(&line), std::slice::from_ref(&setting), "{}", line);
+        }
+    }
+
+    #[test]
+    fn lines_for_guests_come_back(setting in of_guest()) {
+        prop_assert_eq!(read(&setting.to_string()), std::slice::from_ref(&setting));
+        let Setting::Pvscsi { vm: GuestName { system, .. }, depth, ring_pages } = setting else {
+            unreachable!()
+        };
+        let here = Setting::Pvscsi { vm: GuestName { vm: None, system }, depth, ring_pages };
+        for line in setting.guest() {
+            prop_assert_eq!(read(&line), std::slice::from_ref(&here), "{}", line);
+        }
+    }
+
+    #[test]
+    fn limits_of_disks_come_back(setting in of_disks()) {
+        for line in [setting.to_string(), setting.powercli().unwrap()] {
+            prop_assert_eq!(read(&line), std::slice::from_ref(&setting), "{}", line);
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_line_or_refused(text in "\\PC{0,60}", start in select(vec![
+        "", "$esxcli.storage.core.device.set.Invoke(@{", "Get-VM ", "vm: DiskLimitIOPerSecond",
+        "storage core device set ", "reg add ", "echo '", "options vmw_pvscsi ",
+    ])) {
+        let _ = format!("{start}{text}").parse::<Line>();
+    }
+}
