@@ -31,11 +31,12 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
     let limit = |threshold| case.host.limits.get(threshold);
+    let conflicts = device.limits.get(Threshold::ConflictsPerSecond);
     let held_ms = |sample| flow.kavg(sample) - device.path_wait_ms(sample);
     let is_held = |sample: usize| {
         held_ms(sample) >= limit(Threshold::DavgMs)
             && little(flow.rate(sample), held_ms(sample)) >= limit(Threshold::Waiting)
-            && device.faults.conflicts.or_zero(sample) < limit(Threshold::ConflictsPerSecond)
+            && device.faults.conflicts.or_zero(sample) < conflicts
     };
     let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(sample));
     let is_long_in_the_mean = mean_ms >= limit(Threshold::DavgMs);
