@@ -431,7 +431,10 @@ impl Plan<'_> {
             let is_linux = self.settings.iter().any(|line| {
                 line.starts_with(&format!("{}:", disk.guest.vm)) && line.contains("cmd_per_lun")
             });
-            let (guest, driver) = match (is_linux, most > 66.0) {
+            // What cannot be sent waits in the guest: how much of it is below is not known.
+            let is_deep =
+                most > 66.0 || reading.demand == Demand::Rates && disk.guest.capped_at.is_none();
+            let (guest, driver) = match (is_linux, is_deep) {
                 (false, false) => ("windows", ""),
                 (false, true) => {
                     ("windows", "guest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n")
