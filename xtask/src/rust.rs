@@ -24,6 +24,147 @@ pub(crate) fn paths(source: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// What a file says of another module, by its path.
+pub(crate) struct Mention {
+    pub(crate) words: Vec<String>,
+    /// The name under which it is passed on (`pub use`).
+    pub(crate) exported: Option<String>,
+}
+
+/// The paths in `use`, each spelled out, and those that begin with `crate`, `super` or `self`; but
+/// for those inside of a `mod tests`.
+pub(crate) fn mentions(source: &str) -> Vec<Mention> {
+    let mut found = Vec::new();
+    if let Ok(stream) = source.parse() {
+        mentions_of(stream, &mut found);
+    }
+    found
+}
+
+/// Every string of a file with its line, as it is written; comments, attributes and tests have none.
+pub(crate) fn strings(source: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    if let Ok(stream) = source.parse() {
+        strings_of(stream, &mut found);
+    }
+    found
+}
+
+fn mentions_of(stream: TokenStream, found: &mut Vec<Mention>) {
+    let tokens: Vec<_> = stream.into_iter().collect();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        match token {
+            TokenTree::Ident(word) if word == "mod" && is_word(tokens.get(at + 1), "tests") => {
+                at += 2
+            }
+            TokenTree::Ident(word) if word == "use" => {
+                let is_end = |token: &TokenTree| is_punct(token, ';');
+                let length = tokens[at..].iter().position(is_end).unwrap_or(tokens.len() - at);
+                let is_public = tokens[..at].iter().rev().take(2).any(|t| is_word(Some(t), "pub"));
+                let mut names = Vec::new();
+                spell_out(&tokens[at + 1..at + length], &[], &mut names);
+                found.extend(
+                    names.into_iter().map(|(words, name)| Mention {
+                        words,
+                        exported: is_public.then_some(name),
+                    }),
+                );
+                at += length;
+            }
+            TokenTree::Ident(_) => {
+                let words = leading_path(&tokens[at..]);
+                at += 3 * (words.len() - 1);
+                if matches!(words[0].as_str(), "crate" | "super" | "self") && words.len() > 1 {
+                    found.push(Mention { words, exported: None });
+                }
+            }
+            TokenTree::Group(group) => mentions_of(group.stream(), found),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// The words of the path that tokens begin with: an identifier, then each behind two colons.
+fn leading_path(tokens: &[TokenTree]) -> Vec<String> {
+    let mut words = Vec::new();
+    for step in tokens.chunks(3) {
+        let [TokenTree::Ident(word), rest @ ..] = step else { break };
+        words.push(word.to_string());
+        if !matches!(rest, [a, b] if is_punct(a, ':') && is_punct(b, ':')) {
+            break;
+        }
+    }
+    words
+}
+
+/// The paths of a `use` with the name that each is known by.
+fn spell_out(tree: &[TokenTree], before: &[String], found: &mut Vec<(Vec<String>, String)>) {
+    for branch in tree.split(|token| is_punct(token, ',')) {
+        let path = leading_path(branch);
+        let rest = &branch[(3 * path.len()).saturating_sub(2).min(branch.len())..];
+        let words = [before, &path].concat();
+        match branch.iter().find_map(|token| match token {
+            TokenTree::Group(group) => Some(group.stream()),
+            _ => None,
+        }) {
+            Some(inner) => spell_out(&inner.into_iter().collect::<Vec<_>>(), &words, found),
+            None => {
+                let alias = match rest {
+                    [keyword, TokenTree::Ident(alias)] if is_word(Some(keyword), "as") => {
+                        Some(alias.to_string())
+                    }
+                    _ => None,
+                };
+                let name = alias.or_else(|| words.last().cloned());
+                found.extend(name.map(|name| (words, name)));
+            }
+        }
+    }
+}
+
+fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
+    matches!(token, Some(TokenTree::Ident(ident)) if ident == word)
+}
+
+fn is_punct(token: &TokenTree, punct: char) -> bool {
+    matches!(token, TokenTree::Punct(found) if found.as_char() == punct)
+}
+
+fn strings_of(stream: TokenStream, found: &mut Vec<(usize, String)>) {
+    let mut tokens = stream.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                if text.ends_with(['"', '#']) {
+                    found.push((literal.span().start().line, text));
+                }
+            }
+            TokenTree::Group(group) => strings_of(group.stream(), found),
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                tokens.next_if(|token| token.to_string() == "!");
+                let attribute = tokens.next().map_or(String::new(), |token| token.to_string());
+                if attribute.replace(' ', "") == "[cfg(test)]" {
+                    skip_item(&mut tokens);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Passes over an item: up to its braces, or to the `;` where it has none.
+fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
+    let ends = |token: &TokenTree| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(punct) => punct.as_char() == ';',
+        _ => false,
+    };
+    tokens.find(ends);
+}
+
 /// Calls `visit` with the tokens of the file and of each group in it. What is no Rust is left to
 /// the compiler.
 fn each_level(source: &str, visit: &mut dyn FnMut(&[TokenTree])) {
@@ -98,6 +239,35 @@ mod tests {
         let found: Vec<_> =
             functions(source).into_iter().map(|f| (f.name, f.line, f.length)).collect();
         assert_eq!(found, [("one".into(), 1, 2), ("three".into(), 4, 3)]);
+    }
+
+    #[test]
+    fn mentions_are_spelled_out() {
+        let source = "pub(crate) use crate::a::{b::{C, self}, d as e};\nuse f::*;\n\
+                      fn g() { super::h::i(); std::j(); }\nmod tests { use k; }";
+        let found = mentions(source).into_iter().map(|m| (m.words.join("::"), m.exported));
+        let exported = |path: &str, name: &str| (path.to_owned(), Some(name.to_owned()));
+        let used = |path: &str| (path.to_owned(), None);
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [
+                exported("crate::a::b::C", "C"),
+                exported("crate::a::b::self", "self"),
+                exported("crate::a::d", "e"),
+                used("f"),
+                used("super::h::i"),
+            ]
+        );
+    }
+
+    #[test]
+    fn strings_are_those_of_code_that_ships() {
+        let found = strings(
+            "//! \"no\"\nf(\"a\", [b\"b\", 'c'], r#\"d\"#);\n#[doc = \"no\"] #[cfg(test)] use a::b;\n\
+             #[cfg(test)]\nmod tests { fn f() { g(\"no\") } }\nconst E: &str = \"e\";",
+        );
+        let lines: Vec<_> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(lines, [(2, "\"a\""), (2, "b\"b\""), (2, "r#\"d\"#"), (6, "\"e\"")]);
     }
 
     #[test]

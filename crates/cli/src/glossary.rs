@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use counters::Counter;
 use diagnose::{Cause, Threshold};
-use knobs::{Advanced, AdvancedInfo, Driver};
+use knobs::{Advanced, AdvancedInfo, Driver, Effect, Manual};
 
 use crate::table::Table;
 
@@ -76,68 +76,19 @@ fn counters() -> Section {
     }
 }
 
-/// Lines that set a knob, when it acts, and what is allowed.
-const SETTINGS: [[&str; 3]; 10] = [
-    [
-        "storage core device set -d DEVICE -O N",
-        "at once",
-        "DSNRO, 1 to 256; from ESXi 6.5 not above the device's depth [HP, S1]",
-    ],
-    [
-        "storage core device set -d DEVICE -m N",
-        "at once",
-        "Device Max Queue Depth, 1 to what the driver gives [QD254]",
-    ],
-    [
-        "storage core device set -d DEVICE -s N -q N",
-        "at once",
-        "adaptive throttling: results in a window, 0 (off) to 64; bad ones, 1 to 16 [LAMW]",
-    ],
-    [
-        "system module parameters set -m MODULE -p PARAMETER=N",
-        "after a reboot of the host",
-        "the depth of every device behind a driver, in the driver's range [S0]",
-    ],
-    [
-        "system settings advanced set -o OPTION -i N",
-        "as the option says",
-        "an advanced option [LAMW]",
-    ],
-    [
-        "storage nmp device set -d DEVICE -P VMW_PSP_RR",
-        "at once",
-        "VMW_PSP_FIXED, VMW_PSP_MRU or VMW_PSP_RR [ELA]",
-    ],
-    [
-        "storage nmp psp roundrobin deviceconfig set -d DEVICE -t iops -I N",
-        "at once",
-        "I/Os down a path before the next one [ELA, BB]",
-    ],
-    [
-        "storage nmp psp roundrobin deviceconfig set -d DEVICE -t bytes -B N",
-        "at once",
-        "bytes down a path before the next one [ELA, BB]",
-    ],
-    [
-        "RequestRingPages=N,MaxQueueDepth=N",
-        "after a reboot of the guest",
-        "PVSCSI in a Windows guest: 1 to 32 pages, 1 to 254 commands a disk [KB-PV]",
-    ],
-    [
-        "vmw_pvscsi.cmd_per_lun=N vmw_pvscsi.ring_pages=N",
-        "after a reboot of the guest",
-        "PVSCSI in a Linux guest: 1 to 254 commands a disk, 1 to 32 pages [KB-PV]",
-    ],
-];
-
 fn settings() -> Section {
+    let row = |manual: Manual| {
+        let acts = manual.effect.map_or("as the option says", Effect::text);
+        vec![manual.line.to_owned(), acts.to_owned(), manual.what]
+    };
     Section {
         name: "settings",
         about: "Lines for `esxcli` and for guests, as scenario files, `--set` and `--compare-set` \
-                take them. `HOST: ` or `VM: ` in front is for that one only.",
+                take them. `HOST: ` or `VM: ` in front is for that one only. What PowerCLI takes \
+                (`$esxcli.storage.core.device.set.Invoke(@{…})`) is read as well.",
         heads: &["line", "acts", "what"],
         keys: 0,
-        rows: SETTINGS.iter().map(|row| row.map(String::from).to_vec()).collect(),
+        rows: knobs::manual().into_iter().map(row).collect(),
     }
 }
 
@@ -145,7 +96,9 @@ fn options() -> Section {
     let row = |info: &AdvancedInfo| {
         vec![
             info.path.to_owned(),
-            info.default.to_string(),
+            info.later.map_or(info.default.to_string(), |(version, later)| {
+                format!("{}, {later} from {}", info.default, version.name())
+            }),
             format!("{} to {}", info.min, info.max),
             info.effect.text().to_owned(),
             info.meaning.to_owned(),
@@ -218,7 +171,6 @@ fn findings() -> Section {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use scenario::Scenario;
 
     #[test]
@@ -227,8 +179,10 @@ mod tests {
         for system in ["windows", "linux"] {
             let text = text.replace("\"windows\"", &format!("{system:?}"));
             let scenario = Scenario::parse("new.toml", &text, &mut |_| unreachable!()).unwrap();
-            for [line, ..] in SETTINGS {
-                let line = line
+            for manual in knobs::manual() {
+                let line = manual
+                    .line
+                    .replace("VM: ", "sql: ")
                     .replace("DEVICE", "naa.60000000000000000000000000000001")
                     .replace("MODULE", "qlnativefc")
                     .replace("PARAMETER", "ql2xmaxqdepth")

@@ -1,5 +1,5 @@
 //! What has to be known of a window beside its figures: demand that was not met, workloads that
-//! ran for a part of it only, arrays driven beyond what was measured of them, VMs that came or
+//! ran for a part of it only, limits that changed inside it, arrays driven beyond what was measured of them, VMs that came or
 //! went. Terminal and JSON show the same lines.
 
 use std::collections::BTreeSet;
@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use counters::{Counter, Kind, Time};
 use model::{Arrival, Service};
 use scenario::Window;
+use sim::WindowView;
 
 use crate::{
     report::Report,
@@ -40,8 +41,7 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [demand(report, index), spans(report, index), curves(report, index), vms(report, index)]
-        .concat()
+    [demand, spans, depths, curves, vms].map(|kind| kind(report, index)).concat()
 }
 
 /// A virtual disk that an open workload is on: its name, and a second offered, served and lost.
@@ -107,6 +107,24 @@ fn spans(report: &Report, index: usize) -> Vec<String> {
         Some(format!("workload {name} {what}; the window's figures are means over all of it"))
     });
     few(lines, "workloads that ran for a part of the window")
+}
+
+/// Devices whose limit changed inside the window.
+fn depths(report: &Report, index: usize) -> Vec<String> {
+    /// Less than half a command is no change.
+    const CHANGED: f64 = 0.5;
+    let views = report.outcome.windows[index].iter();
+    let lines = views.flat_map(|WindowView { recording, .. }| {
+        recording.of_kind(Kind::Device).filter_map(|(id, device)| {
+            let last = recording.value(id, Counter::DeviceQDepth, 0)?;
+            let mean = recording.value(id, Counter::MeanDeviceQDepth, 0)?;
+            let name = clean(&device.name);
+            let line =
+                || format!("device {name}: DQLEN is {last} at its end, {mean:.1} on average");
+            ((mean - last).abs() > CHANGED).then(line)
+        })
+    });
+    few(lines, "devices whose DQLEN changed")
 }
 
 /// Arrays that had more outstanding than was measured.

@@ -170,3 +170,62 @@ fn a_counter_without_which_nothing_can_be_judged_is_named() {
         assert_ne!(said.code, 0, "{counter}: {flat}");
     }
 }
+
+#[test]
+fn datastores_stand_in_every_output_by_their_names() {
+    let copies = Copies::of("s1-competing-worlds");
+    let device = "naa.60000970000197800380533030303445";
+    let names = copies.write("names", &format!("device,datastore\n{device},gold 03\n"));
+    let extents = copies.write(
+        "extents",
+        &format!(
+            "Volume Name  VMFS UUID  Extent Number  Device Name{gap}  Partition\n\
+             -----------  ---------  -------------  {dashes}  ---------\n\
+             gold 03      5bc7459f               0  {device}          1\n",
+            gap = " ".repeat(device.len() - "Device Name".len()),
+            dashes = "-".repeat(device.len())
+        ),
+    );
+    for option in [["--names", &names], ["--esxcli", &extents]] {
+        let page = copies.path("page");
+        let whole = copies.path("whole");
+        let said = diagnose(&[&[&whole, "--html", &page], &option[..]].concat());
+        assert_eq!((said.code, said.err.as_str()), (1, ""));
+        let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            flat.starts_with("big and small on datastore gold 03: Device queue full"),
+            "{flat}"
+        );
+        assert!(flat.contains("1. Device queue full, limited by DSNRO (gold 03 (naa.600009"));
+        assert!(flat.contains(&format!("device set -d {device} -O")), "{flat}");
+        let page = std::fs::read_to_string(&page).unwrap();
+        assert!(page.contains("big and small on datastore gold 03"));
+        let markdown = diagnose(&[&[&whole, "--markdown"], &option[..]].concat());
+        assert!(markdown.out.contains("**big and small on datastore gold 03"), "{}", markdown.out);
+        let json = diagnose(&[&[&whole, "--json"], &option[..]].concat());
+        let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+        let verdict = &json["verdicts"][0];
+        assert_eq!(verdict["names"][device], "gold 03");
+        assert_eq!(verdict["findings"][0]["datastore"], "gold 03");
+        assert_eq!(verdict["findings"][1]["datastore"], "gold 03");
+    }
+}
+
+/// NFS has GAVG alone: a volume without trouble, and one that answers in 80 ms.
+#[test]
+fn nothing_about_nfs_leans_on_davg() {
+    let copies = Copies(tempfile::tempdir().unwrap());
+    let volume = r"\\esx\Physical Disk NFS Volume(nfs-01)";
+    let head = ["Active Commands", "Commands/sec", "Average Guest MilliSec/Command"]
+        .map(|counter| format!("\"{volume}\\{counter}\""))
+        .join(",");
+    for (gavg, code) in [("1.00", 0), ("80.00", 1)] {
+        let row =
+            |n: usize| format!("\"01/01/2024 10:00:{:02}\",\"4\",\"500.00\",\"{gavg}\"\n", 5 * n);
+        let rows: String = (0..12).map(row).collect();
+        let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\",{head}\n{rows}");
+        let said = diagnose(&[&copies.write("nfs", &text)]);
+        assert_eq!((said.code, said.err.as_str()), (code, ""), "{}", said.out);
+        assert!(said.out.contains("GAVG") && !said.out.contains("DAVG"), "{}", said.out);
+    }
+}

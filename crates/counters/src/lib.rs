@@ -1,8 +1,8 @@
 //! The nouns that every part of kavg shares: units, ids, the one table of counters,
 //! cumulative totals, and recordings.
 //!
-//! Counters have one direction: the engine adds up [`HostCounters`], a [`Sampler`] turns two
-//! readings into rates under esxtop's names, and a [`Recording`] holds the rows. A capture of a
+//! Counters have one direction: the engine fills a [`HostSnapshot`], a [`Sampler`] turns two of
+//! them into rates under esxtop's names, and a [`Recording`] holds the rows. A capture of a
 //! real ESXi host is read into the same [`Recording`], so whoever looks at one never asks where
 //! it came from.
 //!
@@ -31,6 +31,6 @@ pub use sampler::{
 };
 pub use table::{Counter, CounterInfo, Format};
 pub use totals::{
-    DeviceCounters, GateCounters, HostCounters, IoTotals, Levels, Occupancy, VdiskCounters,
+    DeviceCounters, GateCounters, HostSnapshot, IoTotals, Levels, Occupancy, VdiskCounters,
 };
 pub use units::{MICROSECOND, MILLISECOND, SECOND, Time, nanos_to_millis};

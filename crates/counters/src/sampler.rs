@@ -1,4 +1,4 @@
-//! Two readings of [`HostCounters`] become a row of rates under esxtop's names.
+//! Two [`HostSnapshot`]s become a row of rates under esxtop's names.
 //!
 //! The formulae are esxtop's [S0, S2, CAP-A]: a rate is delta / interval, an average is
 //! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
@@ -8,8 +8,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
-    GateCounters, HostCounters, IoTotals, Kind, Occupancy, Recording, SECOND, Time, VdiskCounters,
-    VmId,
+    GateCounters, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND, VdiskCounters, VmId,
 };
 
 /// What kind of device queue a device has.
@@ -93,15 +92,14 @@ pub struct Inventory {
     pub vdisks: Vec<VdiskInfo>,
 }
 
-/// Turns readings into rows of a [`Recording`].
+/// Turns snapshots of a host into rows. It keeps one snapshot, the last; the rows are the caller's.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     inventory: Inventory,
     entities: Entities,
-    recording: Recording,
+    empty: Recording,
     epoch_ms: i64,
-    last_at: Time,
-    last: HostCounters,
+    last: HostSnapshot,
 }
 
 /// The rows of the recording for each noun of the inventory.
@@ -116,52 +114,48 @@ struct Entities {
     vdisks: Vec<Option<EntityId>>,
 }
 
-/// The interval of a row and the two readings around it.
+/// The two snapshots around a row.
 struct Interval<'a> {
-    from: Time,
-    to: Time,
-    before: &'a HostCounters,
-    after: &'a HostCounters,
+    before: &'a HostSnapshot,
+    after: &'a HostSnapshot,
 }
 
 impl Sampler {
-    /// A sampler whose first interval begins at `from` with the reading `start`. `epoch_ms` is the
-    /// wall-clock time of [`Time::ZERO`] in milliseconds since 1970-01-01 UTC.
+    /// A sampler whose first interval begins with the snapshot `start`. `epoch_ms` is the
+    /// wall-clock time of [`Time::ZERO`](crate::Time::ZERO) in milliseconds since 1970-01-01 UTC.
     #[must_use]
-    pub fn new(inventory: Inventory, epoch_ms: i64, from: Time, start: &HostCounters) -> Self {
-        let mut recording = Recording::new(inventory.host.clone());
-        let entities = Entities::add(&inventory, &mut recording);
-        Self { inventory, entities, recording, epoch_ms, last_at: from, last: start.clone() }
+    pub fn new(inventory: Inventory, epoch_ms: i64, start: HostSnapshot) -> Self {
+        let mut empty = Recording::new(inventory.host.clone());
+        let entities = Entities::add(&inventory, &mut empty);
+        Self { inventory, entities, empty, epoch_ms, last: start }
     }
 
-    /// Adds the row of the interval from the last reading to this one. A reading that is not
+    /// A recording of this host without a row yet.
+    #[must_use]
+    pub fn recording(&self) -> Recording {
+        self.empty.clone()
+    }
+
+    /// Adds the row of the interval from the last snapshot to this one. A snapshot that is not
     /// later than the last one adds nothing.
-    pub fn sample(&mut self, at: Time, counters: &HostCounters) {
-        if at <= self.last_at {
-            return;
+    pub fn sample(&mut self, now: &HostSnapshot, into: &mut Recording) {
+        if now.at > self.last.at {
+            self.add_row(&self.last, now, into);
+            self.last.copy(now);
         }
-        let interval = Interval { from: self.last_at, to: at, before: &self.last, after: counters };
-        self.recording.times_ms.push(self.epoch_ms + (at.0 / crate::MILLISECOND) as i64);
-        let mut row = Row { recording: &mut self.recording, interval: &interval };
+    }
+
+    /// Adds the row between any two snapshots of this host: what the one has counted since the
+    /// other, which must be earlier.
+    pub fn add_row(&self, before: &HostSnapshot, after: &HostSnapshot, into: &mut Recording) {
+        let interval = Interval { before, after };
+        into.times_ms.push(self.epoch_ms + (after.at.0 / crate::MILLISECOND) as i64);
+        let mut row = Row { recording: into, interval: &interval };
         row.adapters(&self.inventory, &self.entities);
         row.paths(&self.entities);
         row.devices(&self.inventory, &self.entities);
         row.worlds(&self.inventory, &self.entities);
         row.vdisks(&self.inventory, &self.entities);
-        self.last_at = at;
-        self.last.clone_from(counters);
-    }
-
-    /// What was recorded so far.
-    #[must_use]
-    pub const fn recording(&self) -> &Recording {
-        &self.recording
-    }
-
-    /// The recording, when there is nothing more to add.
-    #[must_use]
-    pub fn finish(self) -> Recording {
-        self.recording
     }
 }
 
@@ -294,7 +288,7 @@ impl Row<'_> {
     }
 
     fn per_second(&self, count: u64) -> f64 {
-        count as f64 * SECOND as f64 / (self.interval.to - self.interval.from) as f64
+        count as f64 * SECOND as f64 / (self.interval.after.at - self.interval.before.at) as f64
     }
 
     fn adapters(&mut self, inventory: &Inventory, entities: &Entities) {
@@ -335,7 +329,8 @@ impl Row<'_> {
     }
 
     fn devices(&mut self, inventory: &Inventory, entities: &Entities) {
-        let Interval { from, to, before, after } = *self.interval;
+        let Interval { before, after } = *self.interval;
+        let (from, to) = (before.at, after.at);
         for (index, &entity) in entities.devices.iter().enumerate() {
             let (now, then) = (&after.devices[index], &before.devices[index]);
             let delta = self.disks(inventory, |disk| disk.device.index() == index);
@@ -410,7 +405,8 @@ impl Row<'_> {
     }
 
     fn vdisk(&mut self, entity: EntityId, index: usize) {
-        let Interval { from, to, before, after } = *self.interval;
+        let Interval { before, after } = *self.interval;
+        let (from, to) = (before.at, after.at);
         let (now, then) = (&after.vdisks[index], &before.vdisks[index]);
         let mut delta = Delta::default();
         delta.add(now, then);

@@ -122,6 +122,14 @@ pub struct Levels {
     pub device: Histogram,
 }
 
+impl Levels {
+    fn copy(&mut self, from: &Self) {
+        self.guest.copy(&from.guest);
+        self.kernel.copy(&from.kernel);
+        self.device.copy(&from.device);
+    }
+}
+
 /// Counters of a virtual disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VdiskCounters {
@@ -155,6 +163,28 @@ pub struct VdiskCounters {
 }
 
 impl VdiskCounters {
+    fn copy(&mut self, from: &Self) {
+        let mut total = core::mem::take(&mut self.total);
+        total.copy(&from.total);
+        let Self { io, total: _, shares, offered, lost, guest_queued, queued, slots, .. } = *from;
+        let Self { failed, aborts, reserves, conflicts, ats, .. } = *from;
+        *self = Self {
+            io,
+            total,
+            shares,
+            offered,
+            lost,
+            guest_queued,
+            queued,
+            slots,
+            failed,
+            aborts,
+            reserves,
+            conflicts,
+            ats,
+        };
+    }
+
     /// Counts what is neither a read nor a write, or did not end well.
     pub fn count_rest(&mut self, op: Op, status: Status) {
         match (status, op) {
@@ -187,6 +217,17 @@ pub struct DeviceCounters {
     pub queue_full: u64,
 }
 
+impl DeviceCounters {
+    fn copy(&mut self, from: &Self) {
+        let mut levels = core::mem::take(&mut self.levels);
+        levels.iter_mut().zip(&from.levels).for_each(|(levels, from)| levels.copy(from));
+        let Self { depth, depth_over_time, active, queued, held, engagements, queue_full, .. } =
+            *from;
+        *self =
+            Self { depth, depth_over_time, active, queued, held, levels, engagements, queue_full };
+    }
+}
+
 /// Counters of a path or an adapter: a limit and those who pass it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateCounters {
@@ -213,9 +254,12 @@ impl GateCounters {
     }
 }
 
-/// Everything that one host has counted since it was built.
+/// Everything that one host has counted since it was built, at one instant. A row is the difference
+/// of two. One that was filled before is filled anew in its own memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostCounters {
+pub struct HostSnapshot {
+    /// The instant.
+    pub at: Time,
     /// By [`VdiskId`](crate::VdiskId).
     pub vdisks: Vec<VdiskCounters>,
     /// By [`DeviceId`](crate::DeviceId).
@@ -224,6 +268,40 @@ pub struct HostCounters {
     pub paths: Vec<GateCounters>,
     /// By [`AdapterId`](crate::AdapterId).
     pub adapters: Vec<GateCounters>,
+}
+
+impl HostSnapshot {
+    /// Fills it with another one.
+    pub fn copy(&mut self, from: &Self) {
+        self.at = from.at;
+        self.fill_vdisks(from.vdisks.iter());
+        self.fill_devices(from.devices.iter());
+        self.fill_gates(from.paths.iter(), from.adapters.iter());
+    }
+
+    /// Fills in the virtual disks, in the order of their ids.
+    pub fn fill_vdisks<'a>(&mut self, from: impl ExactSizeIterator<Item = &'a VdiskCounters>) {
+        self.vdisks.resize_with(from.len(), VdiskCounters::default);
+        self.vdisks.iter_mut().zip(from).for_each(|(disk, from)| disk.copy(from));
+    }
+
+    /// Fills in the devices, in the order of their ids.
+    pub fn fill_devices<'a>(&mut self, from: impl ExactSizeIterator<Item = &'a DeviceCounters>) {
+        self.devices.resize_with(from.len(), DeviceCounters::default);
+        self.devices.iter_mut().zip(from).for_each(|(device, from)| device.copy(from));
+    }
+
+    /// Fills in the paths and the adapters, in the order of their ids.
+    pub fn fill_gates<'a>(
+        &mut self,
+        paths: impl Iterator<Item = &'a GateCounters>,
+        adapters: impl Iterator<Item = &'a GateCounters>,
+    ) {
+        self.paths.clear();
+        self.paths.extend(paths.cloned());
+        self.adapters.clear();
+        self.adapters.extend(adapters.cloned());
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, get_esxcli,
-    powershell,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Version,
+    get_esxcli, powershell,
 };
 
 use crate::{Change, Device, Facts, Host, Party, Step};
@@ -17,6 +17,9 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
     away. Change it only where this workload is known to need it, on every host of the cluster \
     alike, and think of IOPS limits for the noisy ones. More virtual disks, more virtual adapters \
     or more datastores often do the same without any knob.";
+
+/// The premise of a deeper driver where the depth above DSNRO is not known.
+pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more than DSNRO, first: ";
 
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
@@ -70,8 +73,12 @@ pub(crate) fn raise_dsnro(
     } else {
         facts.has_global_dsnro().then_some(DSNRO.option)
     };
-    let to = known_depth(host, device, facts).filter(|depth| *depth > from).map(|d| d.min(to));
-    let Some(to) = to.filter(|to| *to > from) else { return raise_dsnro_if_deeper(name, from) };
+    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
+    let to = if goes_by_depth { to } else { to.min(DSNRO.max) };
+    let to = to.min(known_depth(host, device, facts));
+    if to <= from {
+        return raise_dsnro_if_deeper(name, from);
+    }
     let (what, steps) = match option {
         Some(option) => advanced(option.info(), (from, to)),
         None => {
@@ -90,7 +97,7 @@ pub(crate) fn raise_dsnro(
 
 /// The depth of a device without competition: as esxcli says it, or else the deepest that it, or
 /// another behind the same adapters, was seen to have.
-fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
+pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> u32 {
     let known = facts.device(device.flow.name).max_queue_depth;
     let adapters = host.adapters_of(device);
     let is_peer = |other: &&Device<'_>| {
@@ -98,7 +105,7 @@ fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u3
     };
     let own = device.deepest();
     let peers = host.devices.iter().filter(is_peer).map(Device::deepest);
-    known.or_else(|| Some(peers.filter(|deepest| *deepest > own).fold(own, f64::max) as u32))
+    known.unwrap_or_else(|| peers.fold(own, f64::max) as u32)
 }
 
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
@@ -133,7 +140,7 @@ pub(crate) fn raise_driver_depth(
     let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
     let candidates = candidates(from, module.map(String::as_str), facts);
     if candidates.is_empty() {
-        return spread_devices(&adapters, module.map_or("its driver", String::as_str), from);
+        return spread_devices(&adapters, module.map(String::as_str), from);
     }
     if let Some(pending) = pending(&candidates, to, facts) {
         return pending;
@@ -217,12 +224,38 @@ fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) ->
     )
 }
 
-/// What is left where the depth is the hardware's own, or the driver's most.
-fn spread_devices(adapters: &str, driver: &str, depth: u32) -> Change {
+/// Why a device cannot be given more: only what the table of drivers says of them is said.
+fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
+    let fixed = |driver: &&Driver| driver.parameter.is_none() && driver.depth_default == depth;
+    match (module, module.and_then(Driver::from_module)) {
+        (Some(module), Some(Driver { parameter: Some(parameter), .. })) => {
+            format!(
+                "{depth} is the most that {parameter} of {module} ({adapters}) is known to take"
+            )
+        }
+        (Some(module), Some(_)) => format!(
+            "The depth of {depth} that {module} of {adapters} gives a device is none that can be set"
+        ),
+        (Some(module), None) => format!(
+            "No parameter of {module} ({adapters}) for a depth is known; `esxcli system module \
+             parameters list -m {module}` shows what it has. Until then"
+        ),
+        (None, _) => match Driver::ALL.iter().find(fixed) {
+            Some(driver) => format!(
+                "A depth of {depth} is that of {} ({}), and none that can be set",
+                driver.module, driver.what
+            ),
+            None => format!("No driver is known that gives a device more than {depth}"),
+        },
+    }
+}
+
+/// What is left where no driver that is known can give more.
+fn spread_devices(adapters: &str, module: Option<&str>, depth: u32) -> Change {
     look(
         format!(
-            "The depth of {depth} that {driver} of {adapters} gives a device is all that can be \
-             set: spread the VMs over more devices, or move them to faster ones."
+            "{}: spread the VMs over more devices, or move them to faster ones.",
+            why_no_deeper(adapters, module, depth)
         ),
         vec!["esxcli storage core adapter list".into()],
     )
@@ -427,6 +460,22 @@ pub(crate) fn list_device(device: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn none_that_can_be_set_is_said_of_hardware_that_the_table_knows() {
+        let cases = [
+            (Some("vmw_ahci"), 31, "none that can be set"),
+            (None, 31, "none that can be set"),
+            (Some("qlnativefc"), 254, "254 is the most that ql2xmaxqdepth of qlnativefc"),
+            (Some("qedf"), 64, "parameters list -m qedf` shows what it has"),
+            (None, 5_000, "No driver is known that gives a device more than 5000"),
+        ];
+        for (module, depth, expected) in cases {
+            let why = why_no_deeper("vmhba1", module, depth);
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(why.contains("none that can be set"), depth == 31, "{why}");
+        }
+    }
 
     #[test]
     fn what_is_known_decides_between_drivers() {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use knobs::{Effect, Setting};
 use serde::{Serialize, Serializer};
 
-use crate::{Lack, Profile, Simulated};
+use crate::{Profile, Simulated};
 
 macro_rules! causes {
     ($($name:ident $key:literal $title:literal $meaning:literal;)*) => {
@@ -55,6 +55,7 @@ causes! {
     Sioc "sioc" "Depth moved by Storage I/O Control" "The datastore is congested and Storage I/O Control lowers the depth.";
     AdapterQueue "adapter-queue" "Host adapter queue full" "Commands wait at a path or an adapter.";
     IopsLimit "iops-limit" "IOPS limit on a virtual disk" "A limit in the host holds a virtual disk to a rate.";
+    HostWait "host-wait" "Commands held in the host" "Commands wait in the VMkernel for no queue that the capture shows.";
     VirtualDiskCap "virtual-disk-cap" "Virtual disk at its queue depth" "A virtual disk sends as many commands as its driver allows; more wait in the guest.";
     VirtualAdapterCap "virtual-adapter-cap" "Virtual adapter at its queue depth" "The disks of a virtual adapter share a full ring; more wait in the guest.";
     Splitting "splitting" "Large I/Os are split" "Commands are cut into pieces below the point where esxtop counts them.";
@@ -186,6 +187,31 @@ pub struct Finding {
     pub do_not: Vec<String>,
     /// The warning that goes with a raised queue depth: what S0 concludes.
     pub caution: Option<&'static str>,
+}
+
+/// What is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lacking {
+    /// Columns beyond those that a spreadsheet keeps.
+    Columns,
+    /// Devices that carry a part of what adapters or virtual disks do, or all of them.
+    Devices,
+    /// The worlds of a device, or most of them.
+    Worlds,
+    /// A counter without which no device can be judged.
+    Counters,
+    /// Numbers that add up, as those of a whole file do.
+    Sums,
+}
+
+/// Something that a recording lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lack {
+    /// What.
+    pub what: Lacking,
+    /// The same in a sentence, with how it shows and what it hides.
+    pub sentence: String,
 }
 
 /// How a recording is judged as a whole.

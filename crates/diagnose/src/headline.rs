@@ -26,12 +26,21 @@ pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) 
             "There is no storage problem in this capture: no device has load worth judging.".into()
         }
         _ => format!(
-            "Nothing is wrong: there is no storage problem in this capture. No queue is full; a \
-             command takes {} ms below the host (DAVG) and {} ms in it (KAVG).",
-            number(per_command(host, Flow::davg)),
-            number(per_command(host, Flow::kavg))
+            "Nothing is wrong: there is no storage problem in this capture. No queue is full; {}.",
+            latencies(host)
         ),
     }
+}
+
+/// Where a command takes its time on a host without trouble; for NFS esxtop has GAVG alone [ELA].
+fn latencies(host: &Host<'_>) -> String {
+    let [davg, kavg] = [Flow::davg, Flow::kavg].map(|latency| per_command(host, false, latency));
+    let nfs = per_command(host, true, Flow::gavg).map(number);
+    let scsi = davg.zip(kavg).map(|(davg, kavg)| {
+        format!("{} ms below the host (DAVG) and {} ms in it (KAVG)", number(davg), number(kavg))
+    });
+    let nfs = nfs.map(|gavg| format!("{gavg} ms on NFS (GAVG)"));
+    format!("a command takes {}", Vec::from_iter(scsi.into_iter().chain(nfs)).join(", "))
 }
 
 /// The second line: the first change of the worst finding, or what to look at while it is not sure.
@@ -88,13 +97,18 @@ impl Verdict {
     }
 }
 
-/// The mean of a latency over the commands of all devices with load.
-fn per_command<'a>(host: &Host<'a>, latency: fn(&Flow<'a>, usize) -> f64) -> f64 {
+/// The mean of a latency over the commands of all devices with load, of NFS or of SCSI.
+fn per_command<'a>(
+    host: &Host<'a>,
+    is_nfs: bool,
+    latency: fn(&Flow<'a>, usize) -> f64,
+) -> Option<f64> {
+    let devices = || host.busy_devices().filter(|device| device.is_nfs == is_nfs);
     let commands =
         |device: &Device<'a>| device.flow.mean_rate(&device.busy) * device.busy.len() as f64;
-    let all: f64 = host.busy_devices().map(commands).sum();
-    let time = host.busy_devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
-    if all > 0.0 { time.sum::<f64>() / all } else { 0.0 }
+    let all: f64 = devices().map(commands).sum();
+    let time = devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
+    (all > 0.0).then(|| time.sum::<f64>() / all)
 }
 
 /// The datastores on devices of this host.

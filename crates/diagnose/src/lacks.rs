@@ -6,40 +6,11 @@
 //! [CAP-A]. A file in which they do not, by far, is a part of one.
 
 use counters::{Counter, Kind, Recording};
-use serde::Serialize;
 
-use crate::{Column, Device, Host, RUN, Threshold, number, quantile};
-
-/// What is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Lacking {
-    /// Columns beyond those that a spreadsheet keeps.
-    Columns,
-    /// Devices that carry a part of what adapters or virtual disks do, or all of them.
-    Devices,
-    /// The worlds of a device, or most of them.
-    Worlds,
-    /// A counter without which no device can be judged.
-    Counters,
-    /// Numbers that add up, as those of a whole file do.
-    Sums,
-}
-
-/// Something that a recording lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Lack {
-    /// What.
-    pub what: Lacking,
-    /// The same in a sentence, with how it shows and what it hides.
-    pub sentence: String,
-}
+use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, number, quantile};
 
 /// The share of a whole from which its parts count as all there.
 const ALL: f64 = 0.9;
-
-/// What is lost of a number that has two decimals [CAP-A].
-const ROUNDED: f64 = 0.01;
 
 /// What nothing can be said of a device without.
 pub(crate) const NEEDED: [(Kind, &[Counter]); 2] = [
@@ -57,27 +28,6 @@ pub(crate) fn of(recording: &Recording, host: &Host<'_>) -> Vec<Lack> {
     });
     let found = devices(host).into_iter().chain(counters).chain(worlds(host));
     found.chain(latencies(recording, host)).collect()
-}
-
-/// The share of a device's commands that none of its worlds has, beyond rounding: what it is at
-/// least in a tenth of the samples, so that a few rows of garbage do not count.
-fn hidden_share(device: &Device<'_>, samples: &[usize]) -> Option<f64> {
-    const MOST_SAMPLES: f64 = 0.9;
-    if device.worlds.is_empty() {
-        return None;
-    }
-    let rounding = ROUNDED * (device.worlds.len() + 1) as f64;
-    let hidden = |&sample: &usize| {
-        let whole = device.flow.rate(sample);
-        let parts: f64 = device.worlds.iter().map(|world| world.flow.rate(sample)).sum();
-        (whole - parts - rounding) / whole
-    };
-    quantile(samples.iter().map(hidden), MOST_SAMPLES)
-}
-
-/// Whether worlds that the recording does not have do enough on a device to compete for it.
-pub(crate) fn hides_worlds(device: &Device<'_>, samples: &[usize]) -> bool {
-    hidden_share(device, samples).is_some_and(|share| share > 1.0 / RUN)
 }
 
 /// The median share of a whole that parts have, so that rows of garbage do not count.
@@ -145,7 +95,7 @@ fn without(recording: &Recording, kind: Kind, counter: Counter) -> Option<Lack> 
 fn worlds(host: &Host<'_>) -> Vec<Lack> {
     let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
     let none: Vec<_> = scsi().filter(|device| device.worlds.is_empty()).collect();
-    let some: Vec<_> = scsi().filter(|device| hides_worlds(device, &device.busy)).collect();
+    let some: Vec<_> = scsi().filter(|device| device.hides_worlds(&device.busy)).collect();
     let more = |devices: &[&Device<'_>]| match devices.len() {
         0 | 1 => String::new(),
         several => format!(", and the same holds for {} more", several - 1),
@@ -161,7 +111,7 @@ fn worlds(host: &Host<'_>) -> Vec<Lack> {
         format!(
             "The worlds in this file do as little as {} % of the commands of {}{}: other VMs are \
              cut out.",
-            number(100.0 * (1.0 - hidden_share(device, &device.busy).unwrap_or(0.0))),
+            number(100.0 * (1.0 - device.hidden_share(&device.busy).unwrap_or(0.0))),
             device.flow.name,
             more(&some)
         )
@@ -185,7 +135,7 @@ fn latencies(recording: &Recording, host: &Host<'_>) -> Option<Lack> {
         share(&known, parts, |sample| gavg.or_zero(sample)).is_some_and(is_off)
     };
     let more = |device: &&Device<'_>| {
-        hidden_share(device, &device.busy).is_some_and(|share| share < 1.0 - 1.0 / ALL)
+        device.hidden_share(&device.busy).is_some_and(|share| share < 1.0 - 1.0 / ALL)
     };
     let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
     let sentence = if let Some(device) = scsi().find(broken) {

@@ -38,9 +38,9 @@ pub use comparison::{
 };
 pub use facts::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
 pub use finding::{
-    Cause, Change, Evidence, Finding, Outcome, Party, ProfileChoice, Step, Verdict, Window,
+    Cause, Change, Evidence, Finding, Lack, Lacking, Outcome, Party, ProfileChoice, Step, Verdict,
+    Window,
 };
-pub use lacks::{Lack, Lacking};
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
 pub use number::number;
@@ -51,7 +51,7 @@ pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Threshol
 pub use verdict::{RECORD_LINE, diagnose};
 
 pub(crate) use observe::{
-    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, RUN, Spell,
+    Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, ROUNDED, Spell,
     Vdisk, World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
     unrest_percent,
 };

@@ -68,31 +68,36 @@ fn window(host: &Host<'_>) -> Window {
 }
 
 /// The numbers that prove health: the load, and the worst of everything that would be a finding.
-fn evidence(host: &Host<'_>) -> Vec<Evidence> {
+fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
     let of = |value: fn(&Device<'_>) -> f64| host.busy_devices().map(value);
+    // For NFS esxtop has GAVG alone [ELA].
+    let highest = |label, is_nfs: bool, latency: fn(&Flow<'a>, usize) -> f64| {
+        let devices = host.busy_devices().filter(|device| device.is_nfs == is_nfs);
+        let values: Vec<f64> = devices.map(|d| d.flow.per_command(&d.busy, latency)).collect();
+        (!values.is_empty()).then(|| Evidence::new(label, largest(values), "ms"))
+    };
+    let latencies = [
+        highest("highest DAVG", false, Flow::davg),
+        highest("highest KAVG", false, Flow::kavg),
+        highest("highest GAVG of NFS", true, Flow::gavg),
+    ];
     let total: f64 = of(|device| device.flow.mean_rate(&device.busy)).sum();
     let devices = host.devices.len() as f64;
-    vec![
+    let mut evidence = vec![
         Evidence::new("devices", devices, ""),
         Evidence::new("devices with load", host.busy_devices().count() as f64, ""),
         Evidence::new("their commands per second", total, "1/s"),
-        Evidence::new(
-            "highest DAVG",
-            largest(of(|d| d.flow.per_command(&d.busy, Flow::davg))),
-            "ms",
-        ),
-        Evidence::new(
-            "highest KAVG",
-            largest(of(|d| d.flow.per_command(&d.busy, Flow::kavg))),
-            "ms",
-        ),
+    ];
+    evidence.extend(latencies.into_iter().flatten());
+    evidence.extend([
         Evidence::new("highest use of a device queue, mean", 100.0 * largest(of(use_of)), "%"),
         Evidence::new(
             "highest QUED, sampled",
             largest(of(|d| largest(d.queue.qued.over(&d.busy)))),
             "",
         ),
-    ]
+    ]);
+    evidence
 }
 
 /// The share of a device's slots in use, by Little's law.
@@ -110,7 +115,9 @@ fn choice(device: &Device<'_>, thresholds: &Thresholds) -> ProfileChoice {
         "asked for".into()
     } else {
         let side = if profile == Profile::Flash { "below" } else { "not below" };
-        format!("its quickest DAVG, {} ms, is {side} that of a disk", number(device.quickest_ms))
+        let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
+        let quickest = number(device.quickest_ms);
+        format!("its quickest {latency}, {quickest} ms, is {side} that of a disk")
     };
     ProfileChoice { device: device.flow.name.into(), profile, why }
 }

@@ -7,7 +7,7 @@ use alloc::{collections::BinaryHeap, vec::Vec};
 use core::cmp::Reverse;
 
 use counters::{
-    AdapterId, DeviceCounters, DeviceId, DeviceKind, HostCounters, PathId, Time, VdiskId, VmId,
+    AdapterId, DeviceCounters, DeviceId, DeviceKind, HostSnapshot, PathId, Time, VdiskId, VmId,
     WorldId,
 };
 
@@ -211,23 +211,21 @@ impl Engine {
         Some(Wakeup { at, device })
     }
 
-    /// What has been counted since the engine was built. It is put together here, because each
-    /// object keeps its own counters beside the state that changes with them.
-    #[must_use]
-    pub fn counters(&self) -> HostCounters {
-        let mut devices: Vec<_> =
-            self.devices.iter().map(|device| device.counters.clone()).collect();
-        for vdisk in &self.vdisks {
-            let device = &mut devices[vdisk.device.index()];
-            device.active.add(&vdisk.counters.slots);
-            device.queued.add(&vdisk.counters.queued);
+    /// Fills in what has been counted since the engine was built, as of `now`. It is put together
+    /// here, because each object keeps its own counters beside the state that changes with them.
+    /// Nothing is allocated for a snapshot that was filled before.
+    pub fn snapshot(&self, now: Time, into: &mut HostSnapshot) {
+        into.at = now;
+        into.fill_vdisks(self.vdisks.iter().map(|vdisk| &vdisk.counters));
+        into.fill_devices(self.devices.iter().map(|device| &device.counters));
+        for (vdisk, counters) in self.vdisks.iter().zip(&mut into.vdisks) {
+            let device = &mut into.devices[vdisk.device.index()];
+            device.active.add(&counters.slots);
+            device.queued.add(&counters.queued);
+            vdisk.complete(counters);
         }
-        HostCounters {
-            vdisks: self.vdisks.iter().map(Vdisk::read).collect(),
-            devices,
-            paths: self.paths.iter().map(|path| path.counters.clone()).collect(),
-            adapters: self.adapters.iter().map(|adapter| adapter.counters.clone()).collect(),
-        }
+        let paths = self.paths.iter().map(|path| &path.counters);
+        into.fill_gates(paths, self.adapters.iter().map(|adapter| &adapter.counters));
     }
 
     /// The limits of a device; `None` when the host does not have it.

@@ -134,8 +134,8 @@ impl Engine {
 
     fn set_allocation(&mut self, id: VdiskId, allocation: Allocation) {
         let vdisk = &mut self.vdisks[id.index()];
-        vdisk.allocation = allocation;
         let (world, device) = (vdisk.world, vdisk.device);
+        vdisk.allocation = allocation;
         let mut mine = self.vdisks.iter().filter(|disk| disk.world == world);
         if let Some(first) = mine.next() {
             let of_world = &mut self.worlds[world.index()];

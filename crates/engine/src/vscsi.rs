@@ -103,14 +103,12 @@ impl Vdisk {
         }
     }
 
-    /// Its counters, with what is worked out only when they are read.
-    pub(crate) fn read(&self) -> VdiskCounters {
-        let mut counters = self.counters.clone();
+    /// Adds to its counters what is worked out only when they are read.
+    pub(crate) fn complete(&self, counters: &mut VdiskCounters) {
         let completed: u64 = counters.io.iter().map(|io| io.commands).sum();
         let inside = counters.guest_queued.now() + self.active;
         counters.offered = completed + counters.aborts + u64::from(inside);
         counters.shares = if self.is_on { self.allocation.shares } else { 0 };
-        counters
     }
 
     #[inline]

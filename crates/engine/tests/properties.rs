@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Bench, act, host, one_disk, wait};
+use common::{Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Status, Time, VdiskId};
 use engine::{Allocation, DepthMode, Input, PathConfig, SchedPolicy};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -22,7 +22,7 @@ proptest! {
             bench.act(act);
         }
         bench.drain();
-        let counters = bench.engine.counters();
+        let counters = counters_of(&bench.engine);
         for device in &counters.devices {
             prop_assert_eq!((device.active.now(), device.queued.now()), (0, 0));
         }
@@ -98,19 +98,19 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
         bench.submit(VdiskId(0), Op::Read, 0, 512);
     }
     // DQLEN is 2 x 32, but the fixed policy sends everything down the first path.
-    let counters = bench.engine.counters();
+    let counters = counters_of(&bench.engine);
     assert_eq!((counters.devices[0].depth, counters.devices[0].active.now()), (64, 40));
     assert_eq!((counters.paths[0].active, counters.paths[0].queued), (32, 8));
     assert_eq!(bench.out.len(), 32);
 
     // What waits for a path that goes down takes the other one.
     bench.input(Input::Path { path: PathId(0), up: false });
-    let counters = bench.engine.counters();
+    let counters = counters_of(&bench.engine);
     assert_eq!((counters.paths[0].active, counters.paths[0].queued), (32, 0));
     assert_eq!(counters.devices[0].depth, 32);
     while let Some(io) = bench.out.pop() {
         bench.answer(io, Status::Good);
     }
     // What was down the lost path is sent again, down the other one.
-    assert_eq!(bench.engine.counters().paths[1].io[0].commands, 40);
+    assert_eq!(counters_of(&bench.engine).paths[1].io[0].commands, 40);
 }

@@ -1,4 +1,4 @@
-//! Names of things in groups, and what a refused name could have been.
+//! Names: which are members of a group, and what a refused one could have been.
 
 pub(crate) use knobs::{list, unknown};
 

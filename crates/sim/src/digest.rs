@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use counters::HostCounters;
+use counters::HostSnapshot;
 use engine::Output;
 use twox_hash::XxHash3_64;
 
@@ -34,7 +34,7 @@ impl Outputs {
 }
 
 /// The digest of each object's counters: virtual disks, devices, paths, adapters.
-pub(crate) fn of_counters(counters: &HostCounters) -> [Vec<u64>; 4] {
+pub(crate) fn of_counters(counters: &HostSnapshot) -> [Vec<u64>; 4] {
     [
         counters.vdisks.iter().map(of).collect(),
         counters.devices.iter().map(of).collect(),

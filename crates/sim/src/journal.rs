@@ -26,7 +26,7 @@
 
 use std::io::Write;
 
-use counters::{HostCounters, Time};
+use counters::{HostSnapshot, Time};
 use engine::{Input, Output};
 
 use crate::{
@@ -139,7 +139,7 @@ fn put_source(bytes: &mut Vec<u8>, source: &Source) {
     source.settings.iter().for_each(|line| put_text(bytes, line));
 }
 
-fn put_final(bytes: &mut Vec<u8>, outputs: &Outputs, counters: &HostCounters) {
+fn put_final(bytes: &mut Vec<u8>, outputs: &Outputs, counters: &HostSnapshot) {
     put(bytes, outputs.count);
     bytes.extend(outputs.digest.to_le_bytes());
     for digests in digest::of_counters(counters) {

@@ -9,7 +9,7 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{HostCounters, Time, VdiskId};
+use counters::{HostSnapshot, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
 use model::{Array, Aside, Command, CurveUse};
 use scenario::{Scenario, Workload};
@@ -288,9 +288,13 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(key.host(), at);
     }
 
-    /// The counters of each host, and in them what applications keep to themselves.
-    pub(crate) fn counters(&self) -> Vec<HostCounters> {
-        let mut all: Vec<_> = self.hosts.iter().map(|host| host.engine.counters()).collect();
+    /// Fills in the counters of each host as of `now`, and in them what applications keep to
+    /// themselves.
+    pub(crate) fn snapshot(&self, now: Time, all: &mut Vec<HostSnapshot>) {
+        all.resize_with(self.hosts.len(), HostSnapshot::default);
+        for (host, all) in self.hosts.iter().zip(all.iter_mut()) {
+            host.engine.snapshot(now, all);
+        }
         let mut add = |host: usize, vdisk: VdiskId, moved: u64, aside: &Aside| {
             let disk = &mut all[host].vdisks[vdisk.index()];
             disk.offered += moved + aside.lost + u64::from(aside.waiting.now());
@@ -303,7 +307,6 @@ impl<'a, W: Watch> Machine<'a, W> {
         for (index, host) in self.hosts.iter().enumerate() {
             host.left.iter().for_each(|(vdisk, moved, aside)| add(index, *vdisk, *moved, aside));
         }
-        all
     }
 
     /// How the measured curve of each array of the scenario was used so far.

@@ -3,7 +3,7 @@
 
 use std::{fmt, io::Read};
 
-use counters::Time;
+use counters::{HostSnapshot, Time};
 use engine::{Engine, Input, Output};
 use scenario::Scenario;
 
@@ -181,7 +181,9 @@ impl<R: Read> Replay<R> {
             if let Some(difference) = host.compare_rest(recorded) {
                 return Ok(Some(difference));
             }
-            let replayed = digest::of_counters(&host.engine.counters());
+            let mut counters = HostSnapshot::default();
+            host.engine.snapshot(Time::ZERO, &mut counters);
+            let replayed = digest::of_counters(&counters);
             for (object, replayed) in OBJECTS.into_iter().zip(replayed) {
                 if self.reader.number::<usize>()? != replayed.len() {
                     return Err(self.reader.damaged("objects that the scenario does not have"));

@@ -1,6 +1,6 @@
 //! A whole run: components side by side, samples, windows, and what comes out.
 
-use counters::{HostCounters, Recording, Sampler, Time};
+use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
 use model::CurveUse;
 use scenario::Scenario;
@@ -34,7 +34,7 @@ pub struct WindowView {
     /// One sample that spans the window.
     pub recording: Recording,
     /// The counters at its end.
-    pub counters: HostCounters,
+    pub counters: HostSnapshot,
     /// The limits at its beginning.
     pub limits_before: Limits,
     /// The limits at its end.
@@ -114,11 +114,12 @@ struct HostPart {
     windows: Vec<WindowView>,
 }
 
-/// The samplers of one host.
-struct HostSamplers {
-    samples: Sampler,
-    /// Of a window that has begun: its sampler, and the limits at its beginning.
-    open: Vec<Option<(Sampler, Limits)>>,
+/// The rows of one host: of its samples, and of the windows that are over.
+struct HostRows {
+    sampler: Sampler,
+    samples: Recording,
+    /// Of a window that has begun: the snapshot and the limits at its beginning.
+    begins: Vec<Option<(HostSnapshot, Limits)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -126,27 +127,26 @@ impl Part {
     /// Runs a component from one moment at which something is read to the next.
     fn run<W: Watch>(mut machine: Machine<'_, W>, progress: &dyn Progress) -> (Self, W) {
         let scenario = machine.scenario;
-        let begin = machine.counters();
-        let hosts = machine.hosts.iter().zip(&begin);
-        let mut samplers: Vec<_> =
-            hosts.map(|(host, begin)| HostSamplers::new(scenario, host.index, begin)).collect();
+        let mut now = Vec::new();
+        machine.snapshot(Time::ZERO, &mut now);
+        let hosts = machine.hosts.iter().zip(&now);
+        let mut rows: Vec<_> =
+            hosts.map(|(host, begin)| HostRows::new(scenario, host.index, begin)).collect();
         let mut curves = vec![Vec::new(); scenario.windows.len()];
         let mut told = 0;
         for at in moments(scenario) {
             machine.run_until(at);
-            let counters = machine.counters();
-            for ((sampler, host), counters) in
-                samplers.iter_mut().zip(&machine.hosts).zip(&counters)
-            {
-                sampler.read(scenario, host.index, at, counters, &host.engine);
+            machine.snapshot(at, &mut now);
+            for ((rows, host), now) in rows.iter_mut().zip(&machine.hosts).zip(&now) {
+                rows.read(scenario, now, &host.engine);
             }
             read_curves(&machine, at, &mut curves);
             progress.reached(at, machine.ios - told);
             told = machine.ios;
         }
         machine.end(Time(scenario.duration_ns));
-        let hosts = samplers.into_iter().zip(&machine.hosts);
-        let hosts = hosts.map(|(samplers, host)| samplers.finish(host.index)).collect();
+        let hosts = rows.into_iter().zip(&machine.hosts);
+        let hosts = hosts.map(|(rows, host)| rows.finish(host.index)).collect();
         let Machine { log, spans, ios, watch, .. } = machine;
         (Self { hosts, curves, spans, log, ios }, watch)
     }
@@ -178,56 +178,44 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
     moments
 }
 
-impl HostSamplers {
-    fn new(scenario: &Scenario, host: usize, begin: &HostCounters) -> Self {
+impl HostRows {
+    fn new(scenario: &Scenario, host: usize, begin: &HostSnapshot) -> Self {
         let windows = scenario.windows.len();
+        let inventory = scenario.hosts[host].config.inventory();
+        let sampler = Sampler::new(inventory, EPOCH_MS, begin.clone());
         Self {
-            samples: sampler(scenario, host, Time::ZERO, begin),
-            open: (0..windows).map(|_| None).collect(),
+            samples: sampler.recording(),
+            sampler,
+            begins: (0..windows).map(|_| None).collect(),
             windows: (0..windows).map(|_| None).collect(),
         }
     }
 
-    fn read(
-        &mut self,
-        scenario: &Scenario,
-        host: usize,
-        at: Time,
-        counters: &HostCounters,
-        engine: &Engine,
-    ) {
-        let is_sample = at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns;
-        if is_sample {
-            self.samples.sample(at, counters);
+    fn read(&mut self, scenario: &Scenario, now: &HostSnapshot, engine: &Engine) {
+        let at = now.at;
+        if at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns {
+            self.sampler.sample(now, &mut self.samples);
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                let sampler = sampler(scenario, host, at, counters);
-                self.open[index] = Some((sampler, Limits::of(engine)));
+                self.begins[index] = Some((now.clone(), Limits::of(engine)));
             }
             if window.to == at
-                && let Some((mut sampler, limits_before)) = self.open[index].take()
+                && let Some((begin, limits_before)) = self.begins[index].take()
             {
-                sampler.sample(at, counters);
-                self.windows[index] = Some(WindowView {
-                    recording: sampler.finish(),
-                    counters: counters.clone(),
-                    limits_before,
-                    limits: Limits::of(engine),
-                });
+                let mut recording = self.sampler.recording();
+                self.sampler.add_row(&begin, now, &mut recording);
+                let (counters, limits) = (now.clone(), Limits::of(engine));
+                self.windows[index] =
+                    Some(WindowView { recording, counters, limits_before, limits });
             }
         }
     }
 
     fn finish(self, index: usize) -> HostPart {
         let windows = self.windows.into_iter().flatten().collect();
-        HostPart { index, recording: self.samples.finish(), windows }
+        HostPart { index, recording: self.samples, windows }
     }
-}
-
-fn sampler(scenario: &Scenario, host: usize, from: Time, begin: &HostCounters) -> Sampler {
-    let inventory = scenario.hosts[host].config.inventory();
-    Sampler::new(inventory, EPOCH_MS, from, begin)
 }
 
 impl Limits {

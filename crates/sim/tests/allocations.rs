@@ -73,6 +73,24 @@ fn an_io_allocates_nothing_once_warm() {
     }
 }
 
+#[test]
+fn a_snapshot_is_filled_in_the_memory_that_it_has() {
+    let scenario = model(1, 50 * MILLISECOND);
+    let outcome = sim::run(&scenario, 1, &());
+    for (host, view) in scenario.hosts.iter().zip(&outcome.windows[0]) {
+        let (engine, full) = (Engine::new(&host.config), &view.counters);
+        let mut snapshot = full.clone();
+        let before = ALLOCATIONS.get();
+        snapshot.copy(full);
+        assert_eq!(ALLOCATIONS.get(), before);
+        assert_eq!(snapshot, *full);
+        engine.snapshot(Time::ZERO, &mut snapshot);
+        engine.snapshot(Time(1), &mut snapshot);
+        assert_eq!(ALLOCATIONS.get(), before);
+        assert_eq!(snapshot.at, Time(1));
+    }
+}
+
 /// The bytes that are allocated when a run begins, and the most while it goes on.
 #[derive(Default)]
 struct Memory {

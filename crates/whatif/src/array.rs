@@ -16,9 +16,8 @@
 //!      +--------------- commands outstanding
 //! ```
 
+use levels::{mean, quantile};
 use serde::Serialize;
-
-use crate::rows::{mean, quantile};
 
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
@@ -199,7 +198,8 @@ fn judge(groups: &[Point], upper: &[Point], [low, _]: [f64; 2]) -> Seen {
         return Seen::Steady;
     }
     let rates = || upper.iter().map(|group| group.rate);
-    let still = quantile(rates(), 1.0) <= quantile(rates(), 0.0) * (1.0 + STILL);
+    let [least, most] = [0.0, 1.0].map(|share| quantile(rates(), share));
+    let still = most <= least.map(|least| least * (1.0 + STILL));
     match upper.len() >= 3 && spread(upper) >= VARIATION {
         true if still => Seen::Saturated,
         true if low >= RISES => Seen::Knee,

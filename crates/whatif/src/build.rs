@@ -5,14 +5,13 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Controller;
 use diagnose::Facts;
-use knobs::{DSNRO, Driver, Version};
+use knobs::{DSNRO, Driver, Setting, Version};
+use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
-    demand::{GuestCalibration, Habit, stands_at},
+    demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
-    rows::mean,
-    whatif::DeviceCalibration,
 };
 
 /// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.
@@ -195,13 +194,14 @@ impl Plan<'_> {
             let queue = self.queue(device);
             let shared = self.adapter_depth(device);
             if queue.base < shared {
-                lines.push(format!("storage core device set -d {} -m {}", device.name, queue.base));
+                let (device, value) = (device.name.clone(), queue.base);
+                let lowered: Setting = Setting::MaxQueueDepth { device, value };
+                lines.push(lowered.to_string());
             }
             if let (true, Some(dsnro)) = (version.has_global_dsnro(), queue.dsnro) {
-                let dsnro = dsnro.min(256);
-                lines.push(format!(
-                    "system settings advanced set -o /Disk/SchedNumReqOutstanding -i {dsnro}"
-                ));
+                let value = Some(dsnro.min(DSNRO.max));
+                let global: Setting = Setting::Advanced { option: DSNRO.option, value };
+                lines.push(global.to_string());
             }
         }
         if !lines.is_empty() {

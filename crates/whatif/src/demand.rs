@@ -11,12 +11,10 @@
 //! of the queue, not of the guest.
 
 use counters::Controller;
+use levels::{mean, quantile};
 use serde::Serialize;
 
-use crate::{
-    observe::Tenant,
-    rows::{Flow, mean, quantile},
-};
+use crate::{observe::Tenant, rows::Flow};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +26,17 @@ pub enum Habit {
     Open,
     /// The recording does not tell: it may be either, or anything between.
     Unknown,
+}
+
+/// A device: the array behind it, and who sends to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceCalibration {
+    /// Its name.
+    pub device: String,
+    /// The place of its array among the arrays, from 0.
+    pub array: usize,
+    /// Its guests, as the recording names them.
+    pub guests: Vec<GuestCalibration>,
 }
 
 /// What one guest asks of one device.
@@ -272,7 +281,7 @@ fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
     let waits = waiting >= WAITING && waiting >= PART * outstanding && rate >= 1.0;
     let wait_ms = flow.per_command(window, &flow.qavg);
     let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
-    let (low, high) = (quantile(rates(), 0.1), quantile(rates(), 0.9));
+    let [low, high] = [0.1, 0.9].map(|share| quantile(rates(), share).unwrap_or_default());
     let is_steady = (high - low) * place.interval_s <= STEADY;
     let others_ms = place.others_wait_ms;
     let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
@@ -295,7 +304,8 @@ fn throttled(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
         return None;
     }
     let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
-    let spread = quantile(rates(), 0.9) - quantile(rates(), 0.1);
+    let [low, high] = [0.1, 0.9].map(|share| quantile(rates(), share).unwrap_or_default());
+    let spread = high - low;
     let rate = tenant.flow.mean_rate(window);
     let is_steady = spread <= STEADY * rate + 4.0 / place.interval_s;
     (is_steady && rate >= 1.0).then(|| rate.round().clamp(1.0, 1e9) as u32)

@@ -26,7 +26,7 @@ mod whatif;
 
 pub use answer::Verdict;
 pub use array::{ArrayCalibration, Curve, Seen};
-pub use demand::{GuestCalibration, Habit};
+pub use demand::{DeviceCalibration, GuestCalibration, Habit};
 pub use error::Error;
 pub use question::{Question, settings_of};
-pub use whatif::{Answer, Calibration, DeviceCalibration, Model};
+pub use whatif::{Answer, Calibration, Model};

@@ -2,13 +2,12 @@
 //! which adapters, and when the load was how high.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use levels::{mean, quantile};
 
-use crate::rows::{Flow, OUTSTANDING_MAX, column, mean, quantile};
+use crate::rows::{Flow, column};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
 pub(crate) const RATE_MIN: f64 = 1.0;
-/// The deepest queue that is believed.
-const DEPTH_MAX: f64 = 65_536.0;
 /// Part of a world's commands that its virtual disks must account for to stand in its place.
 const ACCOUNTED: f64 = 0.9;
 /// Levels of load that are told apart.
@@ -50,7 +49,7 @@ impl Device {
             name: entity.name.clone(),
             is_nfs: entity.kind == Kind::NfsVolume,
             flow: Flow::of(recording, id),
-            depth: column(recording, id, Counter::DeviceQDepth, DEPTH_MAX),
+            depth: column(recording, id, Counter::DeviceQDepth),
             adapters: adapters_of(recording, id),
             tenants: Vec::new(),
         };
@@ -149,7 +148,7 @@ fn adapters_of(recording: &Recording, device: EntityId) -> Vec<(String, f64)> {
     for (id, path) in recording.of_kind(Kind::Path).filter(|(_, path)| path.device == Some(device))
     {
         let Some(adapter) = path.adapter else { continue };
-        let commands: f64 = column(recording, id, Counter::Commands, f64::MAX).iter().sum();
+        let commands: f64 = column(recording, id, Counter::Commands).iter().sum();
         match found.iter_mut().find(|(known, _)| *known == adapter) {
             Some(known) => known.1 += commands,
             None => found.push((adapter, commands)),
@@ -159,7 +158,7 @@ fn adapters_of(recording: &Recording, device: EntityId) -> Vec<(String, f64)> {
     found.retain(|(_, commands)| *commands >= 0.01 * most);
     let named = |(id, _): &(EntityId, f64)| {
         let entity = recording.entities().get(id.0 as usize)?;
-        let depth = column(recording, *id, Counter::AdapterQDepth, OUTSTANDING_MAX);
+        let depth = column(recording, *id, Counter::AdapterQDepth);
         Some((entity.name.clone(), depth.into_iter().fold(0.0, f64::max)))
     };
     found.iter().filter_map(named).collect()
@@ -307,6 +306,6 @@ impl Device {
             let depth = self.depth[s];
             if depth > 0.0 { self.flow.in_flight(s) / depth } else { 0.0 }
         };
-        quantile(samples.iter().map(used), 0.4) >= FULL
+        quantile(samples.iter().map(used), 0.4) >= Some(FULL)
     }
 }

@@ -1,11 +1,8 @@
-//! The numbers of one row, cleaned: what no host can show is taken as nothing.
+//! The numbers of one row over all samples, as `levels` reads them, at hand for the calibration.
 
 use counters::{Counter, EntityId, Kind, Recording};
+use levels::{Column, Vdisk, little, mean};
 
-/// The most commands a second that a row is believed to have.
-const RATE_MAX: f64 = 1e8;
-/// The longest latency that is believed, in milliseconds: an hour.
-const LATENCY_MAX_MS: f64 = 3.6e6;
 /// The most commands that anybody has outstanding, as a scenario allows.
 pub(crate) const OUTSTANDING_MAX: f64 = 65_536.0;
 
@@ -27,48 +24,34 @@ pub(crate) struct Flow {
 }
 
 /// A counter over all samples; 0 where there is none.
-pub(crate) fn column(recording: &Recording, id: EntityId, counter: Counter, max: f64) -> Vec<f64> {
-    let mut values: Vec<f64> = recording.series(id, counter).unwrap_or_default().to_vec();
-    values.resize(recording.len(), 0.0);
-    for value in &mut values {
-        *value = if *value >= 0.0 && *value <= max { *value } else { 0.0 };
-    }
-    values
+pub(crate) fn column(recording: &Recording, id: EntityId, counter: Counter) -> Vec<f64> {
+    let column = Column::of(recording, id, counter);
+    (0..recording.len()).map(|sample| column.or_zero(sample)).collect()
 }
 
 impl Flow {
     pub(crate) fn of(recording: &Recording, id: EntityId) -> Self {
-        let rate = |counter| column(recording, id, counter, RATE_MAX);
-        let ms = |counter| column(recording, id, counter, LATENCY_MAX_MS);
-        let mib = [rate(Counter::MbRead), rate(Counter::MbWritten)];
+        let row = levels::Flow::of(recording, id);
+        let every = |value: &dyn Fn(usize) -> f64| (0..recording.len()).map(value).collect();
         let mut flow = Self {
-            rate: rate(Counter::Commands),
-            davg: ms(Counter::DriverLatency),
-            gavg: ms(Counter::GuestLatency),
-            qavg: ms(Counter::QueueLatency),
-            mib: mib[0].iter().zip(&mib[1]).map(|(read, written)| read + written).collect(),
-            reads: rate(Counter::Reads),
+            rate: every(&|sample| row.rate(sample)),
+            davg: every(&|sample| row.davg(sample)),
+            gavg: every(&|sample| row.gavg(sample)),
+            qavg: every(&|sample| row.qavg(sample)),
+            mib: every(&|sample| row.mib_per_s(sample)),
+            reads: column(recording, id, Counter::Reads),
         };
-        match recording.entity(id).kind {
-            Kind::VirtualDisk => flow.gavg = vdisk_latency(recording, id, &flow.reads),
-            Kind::NfsVolume => flow.davg.clone_from(&flow.gavg),
-            _ => flow.complete(ms(Counter::KernelLatency)),
+        if recording.entity(id).kind == Kind::VirtualDisk {
+            let disk = Vdisk::of(recording, id);
+            flow.rate = every(&|sample| disk.rate(sample));
+            flow.gavg = every(&|sample| disk.latency_at(sample));
         }
         flow
     }
 
-    /// GAVG where it was not recorded.
-    fn complete(&mut self, kavg: Vec<f64>) {
-        for (sample, kavg) in kavg.into_iter().enumerate() {
-            if self.gavg[sample] == 0.0 {
-                self.gavg[sample] = self.davg[sample] + kavg;
-            }
-        }
-    }
-
     /// Mean commands between the virtual adapter and the completion, by Little's law.
     pub(crate) fn outstanding(&self, sample: usize) -> f64 {
-        little(self.rate[sample], self.gavg[sample])
+        little(self.rate[sample], self.gavg[sample]).min(OUTSTANDING_MAX)
     }
 
     /// Mean commands at the driver and below.
@@ -105,36 +88,4 @@ impl Flow {
         let rate = self.mean_rate(samples);
         if rate > 0.0 { (reads / rate).min(1.0) } else { 1.0 }
     }
-}
-
-/// Latency at the virtual adapter, over reads and writes.
-fn vdisk_latency(recording: &Recording, id: EntityId, reads: &[f64]) -> Vec<f64> {
-    let writes = column(recording, id, Counter::Writes, RATE_MAX);
-    let read_ms = column(recording, id, Counter::VdiskReadLatency, LATENCY_MAX_MS);
-    let write_ms = column(recording, id, Counter::VdiskWriteLatency, LATENCY_MAX_MS);
-    let latency = |sample: usize| {
-        let both = reads[sample] + writes[sample];
-        let time = reads[sample] * read_ms[sample] + writes[sample] * write_ms[sample];
-        if both > 0.0 { time / both } else { 0.0 }
-    };
-    (0..reads.len()).map(latency).collect()
-}
-
-/// Little's law: commands a second times milliseconds.
-pub(crate) fn little(rate: f64, ms: f64) -> f64 {
-    (rate * ms / 1000.0).min(OUTSTANDING_MAX)
-}
-
-/// The mean; 0 of nothing.
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, n), v| (sum + v, n + 1));
-    if count == 0 { 0.0 } else { sum / f64::from(count) }
-}
-
-/// The value below which a share of the values lies; 0 of nothing.
-pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let place = (values.len().saturating_sub(1) as f64 * share).round() as usize;
-    values.get(place).copied().unwrap_or(0.0)
 }

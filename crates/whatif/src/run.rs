@@ -3,13 +3,10 @@
 use std::thread;
 
 use counters::{Counter, EntityId, Kind, Recording};
+use levels::mean;
 use scenario::Scenario;
 
-use crate::{
-    Error, build,
-    observe::Device,
-    rows::{Flow, mean},
-};
+use crate::{Error, build, observe::Device, rows::Flow};
 
 /// The file that a refusal names.
 const FILE: &str = "model.toml";

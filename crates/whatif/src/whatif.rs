@@ -2,17 +2,17 @@
 
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
+use levels::mean;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, Error, GuestCalibration, Habit, Question, Verdict,
+    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict,
     answer::{self, Run},
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
     observe::{Device, levels},
     question::limit_of,
-    rows::mean,
     run::{self, Key},
     shared::are_together,
 };
@@ -53,17 +53,6 @@ pub struct Calibration {
     pub arrays: Vec<ArrayCalibration>,
     /// By device.
     pub devices: Vec<DeviceCalibration>,
-}
-
-/// A device: the array behind it, and who sends to it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DeviceCalibration {
-    /// Its name.
-    pub device: String,
-    /// The place of its array among the arrays, from 0.
-    pub array: usize,
-    /// Its guests, as the recording names them.
-    pub guests: Vec<GuestCalibration>,
 }
 
 /// What came out.

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "sim", "whatif",
         ],
     ),
-    ("xtask", &["counters", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
+    ("xtask", &["counters", "knobs", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
 ];
 
 const PURE: &[&str] = &["counters", "knobs", "engine", "model"];

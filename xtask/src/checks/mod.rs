@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bare;
+mod circles;
 mod documents;
 mod files;
 pub(crate) mod functions;
@@ -9,6 +10,7 @@ mod leftovers;
 mod licences;
 mod links;
 mod purity;
+mod settings;
 mod sources;
 mod words;
 
@@ -20,10 +22,12 @@ type Check = (&'static str, fn(&House) -> Vec<Finding>);
 /// Every check, in the order in which it reports.
 pub(crate) const ALL: &[Check] = &[
     ("arrows", arrows::check),
+    ("circles", circles::check),
     ("functions", functions::check),
     ("files", files::check),
     ("purity", purity::check),
     ("bare", bare::check),
+    ("settings", settings::check),
     ("leftovers", leftovers::check),
     ("words", words::check),
     ("sources", sources::check),

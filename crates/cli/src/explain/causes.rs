@@ -178,7 +178,7 @@ fn article(cause: Cause, [shows, helps, not, taken]: &[&str; 4]) -> Article {
             ("What it is", cause.meaning().into()),
             ("It shows", (*shows).into()),
             ("It helps to", (*helps).into()),
-            ("Do not", (*not).into()),
+            ("Not", (*not).into()),
             ("Taken for", (*taken).into()),
         ],
     }

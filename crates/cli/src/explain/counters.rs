@@ -105,6 +105,11 @@ const COUNTERS: &[Words] = &[
         no capture of a real host. The mean hides what P99 shows."),
     words(&["array"], "Near DAVG the time is the array's; far below it the fabric's, or a limit's on the \
         volume.", "kavg's own: on a real host ask the array."),
+    words(&["dqlen_mean"], "DQLEN over the interval: between DSNRO and the full depth the limit went to and \
+        fro, and esxtop's own DQLEN shows only where it ended.", "kavg's own: on a real host sample more \
+        often."),
+    words(&["offered", "lost"], "More offered than served: the application waits, and what it loses at its \
+        own bound never reaches the host.", "kavg's own: no esxtop has it, and no capture of a real host."),
     words(&["actv_mean", "qued_mean"], "What ACTV and QUED sample, averaged over the interval.", "kavg's \
         own: on a real host Little's law gives it."),
 ];

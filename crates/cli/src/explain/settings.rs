@@ -52,9 +52,10 @@ fn dsnro() -> Article {
                 switches.default, switches.path, run.default, run.path
             )),
             ("Default", format!(
-                "{} in every version. Up to {} one option for the host, {}; from {per_device} on a \
+                "{} in every version from {} on. Up to {} one option for the host, {}; from {per_device} on a \
                  setting of each device. Protocol endpoints of vVols have {} instead.",
                 DSNRO.default,
+                DSNRO.since.name(),
                 DSNRO.until.name(),
                 DSNRO.path,
                 Advanced::VvolPesnro.info().path
@@ -335,7 +336,7 @@ const fn words(path: &'static str, when: &'static str, leave: &'static str) -> W
     Words { path, when, leave }
 }
 
-/// The words of each option, by its path [LAMW, VMB12, KB-QF, DMIO, S4].
+/// The words of each option, by its path [LAMW, VMB12, KB-QF, S4].
 const OPTIONS: &[Words] = &[
     words(
         "/Disk/SchedQuantum",

@@ -2,7 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{Column, Device, Spell, is_round, largest, little, most_frequent};
+use super::{Column, Device, Spell, is_round, largest, little, most_frequent, quantile};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -80,9 +80,12 @@ impl FullQueue {
     }
 }
 
+/// What is lost of a number that has two decimals [CAP-A].
+pub(crate) const ROUNDED: f64 = 0.01;
+
 /// One VM that sends fewer commands than one in this many lets runs of the others pass that end
 /// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
-pub(crate) const RUN: f64 = 128.0;
+const RUN: f64 = 128.0;
 
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
@@ -124,7 +127,7 @@ impl Device<'_> {
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
         // Worlds that were cut out of the recording are of one more VM at least.
-        let hidden = usize::from(crate::lacks::hides_worlds(self, &spell.samples));
+        let hidden = usize::from(self.hides_worlds(&spell.samples));
         let competitors = self.competitors(&spell.samples) + hidden;
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors) {
             return None;
@@ -142,12 +145,14 @@ impl Device<'_> {
     }
 
     /// A queue that is full at two limits hurts where it is the shorter one; the spell there, when
-    /// there is more of it than a sample.
+    /// there is more of it than a sample, or no more than a few samples at all.
     fn at_the_lower_limit(&self, spell: Spell) -> Spell {
         let Motion::TwoLevels { low, .. } = self.motion() else { return spell };
         let samples = spell.samples.iter().copied();
         let lower: Vec<usize> = samples.filter(|s| self.queue.dqlen.at(*s) == Some(low)).collect();
-        if lower.len() > 1 { Spell { samples: lower, ..spell } } else { spell }
+        const FEW: usize = 4;
+        let enough = if spell.samples.len() > FEW { 2 } else { 1 };
+        if lower.len() >= enough { Spell { samples: lower, ..spell } } else { spell }
     }
 
     /// The limit in force in most of the samples in which it is reached.
@@ -168,6 +173,27 @@ impl Device<'_> {
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
         let limited = is_round(self.flow.mean_rate(&spell.samples));
         burst <= DRIVER_DEPTH * competitors.max(1) as f64 && !limited
+    }
+
+    /// The share of a device's commands that none of its worlds has, beyond rounding: what it is at
+    /// least in a tenth of the samples, so that a few rows of garbage do not count.
+    pub(crate) fn hidden_share(&self, samples: &[usize]) -> Option<f64> {
+        const MOST_SAMPLES: f64 = 0.9;
+        if self.worlds.is_empty() {
+            return None;
+        }
+        let rounding = ROUNDED * (self.worlds.len() + 1) as f64;
+        let hidden = |&sample: &usize| {
+            let whole = self.flow.rate(sample);
+            let parts: f64 = self.worlds.iter().map(|world| world.flow.rate(sample)).sum();
+            (whole - parts - rounding) / whole
+        };
+        quantile(samples.iter().map(hidden), MOST_SAMPLES)
+    }
+
+    /// Whether worlds that the recording does not have do enough on a device to compete for it.
+    pub(crate) fn hides_worlds(&self, samples: &[usize]) -> bool {
+        self.hidden_share(samples).is_some_and(|share| share > 1.0 / RUN)
     }
 
     /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.
@@ -209,6 +235,7 @@ fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const APART: f64 = 1.5;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
     levels.len() <= FEW
+        && !halves_and_climbs(depths)
         && changes < levels.len()
         && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
@@ -232,6 +259,7 @@ mod tests {
         assert!(is_staircase(&[32.0, 32.0, 64.0, 64.0, 128.0, 255.0], &levels));
         assert!(!is_staircase(&[32.0, 64.0, 128.0, 64.0, 255.0], &levels));
         assert!(!is_staircase(&[38.0, 39.0, 64.0], &[38.0, 39.0, 64.0]));
+        assert!(!is_staircase(&[16.0, 2.0, 7.0], &[2.0, 7.0, 16.0]));
     }
 
     #[test]

@@ -53,13 +53,14 @@ impl Spell {
     }
 }
 
-/// Whether what holds in some samples lasts. Of `n` samples each held with the chance `p`, about
+/// Whether what holds in some samples lasts: in one run, often, or for longer than chance makes. Of `n` samples each held with the chance `p`, about
 /// `n * p^k` begin a run of `k`.
 fn is_lasting(held: &[bool]) -> bool {
     let longest = held.split(|held| !held).map(<[bool]>::len).max().unwrap_or(0);
     let (n, held_in) = (held.len() as f64, held.iter().filter(|held| **held).count() as f64);
     let by_chance = n * (held_in / n).powi(i32::try_from(longest).unwrap_or(i32::MAX));
-    held == [true] || longest >= 2 && (held_in >= OFTEN * n || by_chance <= CHANCE)
+    let is_one_run = longest as f64 == held_in;
+    held == [true] || longest >= 2 && (held_in >= OFTEN * n || is_one_run || by_chance <= CHANCE)
 }
 
 #[cfg(test)]
@@ -80,6 +81,14 @@ mod tests {
         assert!(Spell::find(&among, scattered).is_none());
         assert!(Spell::find(&among, |s| scattered(s) || (501..505).contains(&s)).is_some());
         assert!(Spell::find(&among, |sample| (500..502).contains(&sample)).is_some());
+    }
+
+    #[test]
+    fn a_single_run_of_two_is_one_in_a_recording_of_any_length() {
+        for samples in [12, 40, 100, 300] {
+            let among: Vec<usize> = (0..samples).collect();
+            assert!(Spell::find(&among, |sample| (5..7).contains(&sample)).is_some(), "{samples}");
+        }
     }
 
     #[test]

@@ -26,11 +26,22 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
         let depth = facts.dsnro.filter(|_| compete).map_or(depth, |dsnro| dsnro.min(depth));
         return device.queue.dqlen.over(&device.busy).any(|dqlen| dqlen < f64::from(depth));
     }
-    let davg = device.flow.per_command(&device.busy, crate::Flow::davg);
-    let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
     device.motion() == Motion::Moving
         && sample_size.is_none_or(|size| size > 0)
-        && (halves_and_climbs(&depths) || davg < device.limits.get(Threshold::CongestionMs))
+        && !is_congested(device)
+}
+
+/// Whether a depth that moves is lower while the device is slow, as Storage I/O Control does it: by
+/// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
+/// flash counts where the depth does not halve and climb.
+pub(super) fn is_congested(device: &Device<'_>) -> bool {
+    let base = device.deepest();
+    let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
+    let lower: Vec<usize> = device.busy.iter().copied().filter(is_lower).collect();
+    let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+    let davg = device.flow.per_command(&lower, Flow::davg);
+    davg >= Threshold::CongestionMs.info().classic
+        || davg >= device.limits.get(Threshold::CongestionMs) && !halves_and_climbs(&depths)
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {

@@ -7,7 +7,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, latency_evidence, number};
+use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, number};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
     observe::{is_round_within, little},
@@ -29,6 +29,9 @@ const CONTRAST: f64 = 5.0;
 const SPREAD: f64 = 1.5;
 /// How far the rate may vary meanwhile.
 const LEVEL: f64 = 1.2;
+/// The same where nothing else is quick: a saturated array still gives a little more to more.
+const EXACT: f64 = 1.03;
+const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
 const HELD: f64 = 3.0;
 
@@ -135,23 +138,28 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 /// A whole device, slower than it was itself or than its peers are.
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (spell, davg) = flat_and_slow(case, device, &device.flow)?;
-    if is_array_slow(case, device, &spell) {
+    if is_array_slow(case, device, &spell) || iops_limit::applies(case, device) {
         return None;
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
-    let stays = spread(&spell, |sample| device.flow.rate(sample))? <= LEVEL;
+    let moved = spread(&spell, |sample| device.flow.rate(sample))?;
+    let stays = moved <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples);
     let stalls = davg >= device.limits.get(Threshold::StallMs);
-    let own = (device.quickest_ms * CONTRAST <= davg && !stalls)
-        .then(|| ("the same device under less load".into(), device.quickest_ms));
+    let itself = || ("the same device under less load".into(), device.quickest_ms);
+    let own = (device.quickest_ms * CONTRAST <= davg && !stalls).then(itself);
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
     let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate);
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
     let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
-    let faster = own.or_else(peer)?;
+    let follows = || (inside >= FOLLOWS && moved <= EXACT && !stalls).then(itself);
+    let faster = own.or_else(peer).or_else(follows)?;
     let is_set = stands && is_still && is_round_within(rate, EXACTLY);
-    let signs = [stays && inside >= SPREAD, is_narrow, is_regulated(case, device, &spell), is_set];
+    let is_still_while_inside_moves =
+        stays && inside >= SPREAD || moved <= EXACT && inside >= FOLLOWS;
+    let signs =
+        [is_still_while_inside_moves, is_narrow, is_regulated(case, device, &spell), is_set];
     let certainty = match signs.iter().filter(|sign| **sign).count() {
         0 => return None,
         1 => 0.65,
@@ -207,17 +215,26 @@ fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
         && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
 }
 
-/// Another device behind the same adapters that is answered fast in the same samples.
+/// Whether a device is a disk of the host's own, by the form of its name.
+fn is_local(name: &str) -> bool {
+    ["t10.", "eui.", "mpx."].iter().any(|local| name.starts_with(local))
+}
+
+/// Another device behind the same adapters that is answered fast in the same samples, and that is
+/// of the same array, as far as the names tell.
 fn faster_peer(
     case: &Case<'_>,
     device: &Device<'_>,
     spell: &Spell,
     davg: f64,
 ) -> Option<(String, f64)> {
-    let adapters = case.host.adapters_of(device);
+    let (adapters, array) = (case.host.adapters_of(device), array_of(device.flow.name));
     let seconds: f64 = spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
     let peers = case.host.devices.iter().filter(|peer| {
         peer.id != device.id
+            && array == array_of(peer.flow.name)
+            && !is_local(device.flow.name)
+            && !is_local(peer.flow.name)
             && case.host.adapters_of(peer).iter().any(|adapter| adapters.contains(adapter))
             && peer.flow.mean_rate(&spell.samples) * seconds >= ENOUGH_COMMANDS
     });
@@ -363,6 +380,15 @@ mod tests {
             let mut findings = bench.findings().into_iter();
             assert!(findings.all(|finding| finding.cause != Cause::ArrayQos), "{rate}");
         }
+    }
+
+    #[test]
+    fn a_rate_that_stays_whatever_is_outstanding_is_qos_without_any_contrast() {
+        let mut bench = Bench::new(12);
+        let inside = |s: usize| [70.0, 95.0, 48.0, 110.0, 66.0, 82.0][s % 6];
+        let vm = bench.device("naa.1", 256).vm("a").iops_when(|s| 4_720.0 + 15.0 * (s % 3) as f64);
+        vm.davg_when(move |s| inside(s) / 4.735);
+        bench.only(Cause::ArrayQos, &Facts::default());
     }
 
     #[test]

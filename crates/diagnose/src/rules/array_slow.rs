@@ -121,11 +121,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
-        finding.raise_confidence = vec![
-            "The array's own latency for this volume: near DAVG, it is the array; far below, the \
-             fabric or a volume limit"
-                .into(),
-        ];
+        finding.raise_confidence = vec![surer(device).into()];
     }
     finding.sufferers = sufferers(case, device, samples);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
@@ -225,6 +221,17 @@ fn sentence(
         number(davg),
         number(kavg)
     )
+}
+
+/// What would tell the array from what is before it. For NFS esxtop has GAVG alone [ELA].
+const fn surer(device: &Device<'_>) -> &'static str {
+    if device.is_nfs {
+        "The server's own latency for this volume: near GAVG, it is the server; far below, the \
+         network or this host"
+    } else {
+        "The array's own latency for this volume: near DAVG, it is the array; far below, the \
+         fabric or a volume limit"
+    }
 }
 
 /// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
@@ -347,7 +354,7 @@ mod tests {
     #[test]
     fn nothing_is_wrong_stands_beside_no_mean_of_137_ms() {
         let mut bench = Bench::new(9);
-        let davg = |s: usize| if s % 2 == 0 { 274.0 } else { 3.0 };
+        let davg = |s: usize| if s.is_multiple_of(2) { 274.0 } else { 3.0 };
         bench.device("naa.1", 64).vm("a").iops(60.0).davg_when(davg);
         bench.only(Cause::ArraySlow, &Facts::default());
     }

@@ -102,13 +102,17 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
         Some(above) => format!("is held at {depth} of {above}"),
         None => format!("is held at {depth}"),
     };
+    let which = match above {
+        Some(_) => "DSNRO",
+        None => "DSNRO, or a driver's depth of the same number: these rows do not tell which",
+    };
     let who = if device.worlds.is_empty() {
         "VMs".into()
     } else {
         format!("{} VMs", full.competitors.max(2))
     };
     format!(
-        "{who} compete on {}, so its queue {slots} slots (DSNRO){}: {} commands wait {} ms each \
+        "{who} compete on {}, so its queue {slots} slots ({which}){}: {} commands wait {} ms each \
          in the VMkernel.",
         device.flow.name,
         if full.in_bursts { " and is full in bursts" } else { "" },
@@ -133,7 +137,7 @@ fn fix(
         let from = above.map_or(from, |above| above as u32);
         let mut deeper = changes::raise_driver_depth(case.host, device, (from, wanted), case.facts);
         if above.is_none() {
-            deeper.what.insert_str(0, "If Device Max Queue Depth is no more than DSNRO, first: ");
+            deeper.what.insert_str(0, changes::IF_NOT_DEEPER);
         } else {
             deeper.what.push_str(&device_depth::dsnro_follows(reachable));
         }
@@ -187,6 +191,30 @@ mod tests {
         let finding = bench.only(Cause::Dsnro, &Facts::default());
         assert!(finding.confidence < 0.7);
         assert_eq!(finding.changes.len(), 2);
+    }
+
+    #[test]
+    fn three_rows_tell_dsnro_where_its_limit_falls_in_one_of_them() {
+        for depths in [[64, 64, 32], [64, 32, 32], [32, 64, 64], [32, 32, 64]] {
+            let mut bench = Bench::new(3);
+            let device = bench.device("naa.1", 64).depth(move |sample| depths[sample]);
+            let rate = move |sample: usize| f64::from(depths[sample]) * 1_000.0;
+            device.vm("a").iops_when(move |s| rate(s) * 0.6).davg(1.0).kavg(0.8);
+            device.vm("b").iops_when(move |s| rate(s) * 0.4).davg(1.0).kavg(0.8);
+            let finding = bench.first(Cause::Dsnro, &Facts::default());
+            assert!(finding.sentence.contains("falls from 64 to 32"), "{}", finding.sentence);
+        }
+    }
+
+    #[test]
+    fn rows_that_cannot_tell_say_so() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 32);
+        device.vm("a").iops(20_000.0).davg(0.8).kavg(0.8);
+        device.vm("b").iops(20_000.0).davg(0.8).kavg(0.8);
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.sentence.contains("these rows do not tell which"), "{}", finding.sentence);
+        assert!(finding.confidence < 0.7);
     }
 
     #[test]

@@ -52,16 +52,14 @@ impl<'a> Suspect<'a> {
         self.disk.map_or_else(|| self.world.flow.gavg(sample), |disk| disk.latency_at(sample))
     }
 
-    /// What the device's queue may cost a command while all slots are taken: one of the others'
-    /// slots must come free for it and for each that waits before it.
+    /// What the device's queue costs a command in the mean while all slots are taken: a slot must
+    /// come free for it and for each that waits before it.
     fn turn_ms(&self, sample: usize) -> f64 {
         if !self.device.is_full(sample) {
             return 0.0;
         }
-        let (device, own) = (&self.device.flow, &self.world.flow);
-        let waiting = (device.waiting(sample) - own.waiting(sample)).max(0.0);
-        let others = device.rate(sample) - own.rate(sample);
-        1_000.0 * (waiting + 1.0) / others.max(f64::MIN_POSITIVE)
+        let flow = &self.device.flow;
+        1_000.0 * (flow.waiting(sample) + 1.0) / flow.rate(sample).max(f64::MIN_POSITIVE)
     }
 
     /// Whether conflicts with other hosts' reservations explain half of what waits.
@@ -112,8 +110,13 @@ pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> f64 {
     known.filter_map(waiting).sum()
 }
 
+/// Whether this rule has a finding on a device: then its rate is no array's.
+pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
+    suspects(case, device).iter().any(|suspect| held(case, suspect).is_some())
+}
+
 /// The virtual disks on a device, and the VMs there of which no disk is known.
-fn suspects<'a>(case: &Case<'a>, device: &'a Device<'a>) -> Vec<Suspect<'a>> {
+fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> {
     let vms = device.worlds.iter().filter(|world| !world.is_system);
     let of_vm = |world: &'a World<'a>| {
         let disks = case.host.vdisks_on(device).filter(|disk| disk.vm == world.owner);

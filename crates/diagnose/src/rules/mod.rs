@@ -8,6 +8,7 @@ mod array_qos;
 mod array_slow;
 mod device_depth;
 mod dsnro;
+mod host_wait;
 mod iops_limit;
 mod noisy_neighbour;
 mod path_down;
@@ -75,6 +76,7 @@ impl Cause {
             Self::DeviceDepth => &device_depth::RULE,
             Self::AdapterQueue => &adapter_queue::RULE,
             Self::IopsLimit => &iops_limit::RULE,
+            Self::HostWait => &host_wait::RULE,
             Self::VirtualDiskCap => &virtual_disk::RULE,
             Self::VirtualAdapterCap => &virtual_adapter::RULE,
             Self::Splitting => &splitting::RULE,

@@ -17,8 +17,9 @@ pub(super) const RULE: Rule = Rule {
 
 /// A VM whose share of the slots is below this asks for next to nothing.
 const MODEST_SHARE: f64 = 0.2;
-/// The wait, in multiples of its own service, from which a modest VM suffers.
-const UNFAIR: f64 = 3.0;
+/// The wait, in multiples of its own service, from which a modest VM suffers: more than it would
+/// cost to be alone.
+const UNFAIR: f64 = 1.25;
 /// How much longer than the queue makes anybody wait: the wait of a VM that is held by a limit of
 /// its own is no neighbour's.
 const OWN: f64 = 3.0;
@@ -130,6 +131,7 @@ fn fix(
         let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
         match known {
             Some(_) => deeper.what.push_str(&device_depth::dsnro_follows(reachable)),
+            None if deepest == from => deeper.what.insert_str(0, changes::IF_NOT_DEEPER),
             None => deeper.what.insert_str(0, "Before DSNRO can go there: "),
         }
         changes.push(deeper);

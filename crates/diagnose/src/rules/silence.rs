@@ -18,6 +18,8 @@ const OUTSTANDING: f64 = 2.0;
 
 /// Samples in a row that it must last, after load and without any.
 const LASTING: [usize; 2] = [2, 3];
+/// Seconds after load that are enough in one sample.
+const STALL_S: f64 = 4.5;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.devices.iter().filter_map(|device| found(case, device)).collect()
@@ -27,9 +29,13 @@ fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let first = device.busy.first().map_or(0, |before| before + 1);
     let after: Vec<usize> = (first..case.host.times_ms.len()).collect();
     let silent = |sample: usize| is_silent(device, sample);
-    let runs = after.split(|sample| !silent(*sample)).map(<[usize]>::len);
     let lasting = LASTING[usize::from(device.busy.is_empty())];
-    let spell = Spell::any(&after, silent).filter(|_| runs.max() >= Some(lasting))?;
+    let lasts = |run: &[usize]| {
+        let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
+        run.len() >= lasting || !device.busy.is_empty() && seconds >= STALL_S
+    };
+    let lasts = after.split(|sample| !silent(*sample)).any(lasts);
+    let spell = Spell::any(&after, silent).filter(|_| lasts)?;
     Some(judge(case, device, &spell))
 }
 
@@ -83,6 +89,14 @@ mod tests {
         device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 12);
         let finding = bench.first(Cause::Silence, &Facts::default());
         assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (4, "a"));
+    }
+
+    #[test]
+    fn five_seconds_without_an_answer_are_named_in_one_sample() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 64);
+        device.vm("a").iops_when(|s| if s == 4 { 0.0 } else { 500.0 }).davg(1.0).sampled(|_| 12);
+        assert_eq!(bench.first(Cause::Silence, &Facts::default()).window.samples, 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
 
 /// Depths that it must have had: Storage I/O Control sets a new one every few seconds
 /// [ELA 2012-07], a person does not.
-const LEVELS: usize = 5;
+const LEVELS: usize = 4;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
@@ -73,6 +73,18 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
 #[cfg(test)]
 mod tests {
     use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_depth_that_halves_and_comes_back_while_the_device_is_slow_is_sioc() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [64, 64, 23, 20, 17, 19, 64, 64][s]);
+        let is_slow = |s: usize| (2..6).contains(&s);
+        let davg = move |s: usize| if is_slow(s) { 40.0 } else { 0.4 };
+        let vm = device.vm("a").iops_when(move |s| if is_slow(s) { 480.0 } else { 9_000.0 });
+        vm.davg_when(davg).kavg_when(move |s| if is_slow(s) { 30.0 } else { 0.0 });
+        bench.first(Cause::Sioc, &Facts::default());
+    }
 
     #[test]
     fn a_depth_that_follows_a_high_latency_is_sioc() {

@@ -34,8 +34,8 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let spell = Spell::find(&device.busy, |sample| {
         let split = adapter.split_commands.or_zero(sample);
         split > 0.0
-            && 100.0 * split >= limit(Threshold::SplitPercent) * flow.rate(sample)
-            && flow.gavg(sample) >= limit(Threshold::DavgMs)
+            && 100.0 * split >= limit(Threshold::SplitPercent) * device.flow.rate(sample)
+            && device.flow.gavg(sample) >= limit(Threshold::DavgMs)
     })?;
     let commands = spell.mean(|sample| adapter.split_commands.or_zero(sample));
     let pieces = spell.mean(|sample| adapter.split_copies.or_zero(sample)) / commands;
@@ -76,6 +76,15 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn quick_commands_of_another_device_hide_no_split_ones() {
+        let mut bench = Bench::new(6);
+        bench.split(0.05, 4.0);
+        bench.device("naa.1", 64).vm("a").iops(100.0).davg(30.0).size_kib(1_024.0);
+        bench.device("naa.2", 64).vm("b").iops(1_900.0).davg(0.5);
+        bench.first(Cause::Splitting, &Facts::default());
+    }
 
     #[test]
     fn slow_commands_that_are_split_are_named() {

@@ -5,7 +5,7 @@ use counters::Controller;
 
 use super::{
     Case, Rank, Rule,
-    virtual_cap::{Cap, is_at, is_kept, is_still, judge, wait_of},
+    virtual_cap::{Cap, are_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{Cause, Finding, Flow, LevelKind, Spell, Threshold, Vdisk};
 
@@ -43,7 +43,7 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
     let known = case.facts.vdisks.get(first.name).and_then(|facts| facts.adapter_depth);
     let depths = known.map_or_else(|| depths(first.controller).to_vec(), |depth| vec![depth]);
     depths.into_iter().find_map(|limit| {
-        let spell = Spell::find(&all, |sample| is_at(sum(sample), limit))?;
+        let spell = Spell::find(&all, |sample| are_at(&disks, sample, limit))?;
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);
         let waits = wait.is_none_or(|wait| wait.commands >= enough);

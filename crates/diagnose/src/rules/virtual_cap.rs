@@ -49,6 +49,16 @@ impl Cap<'_> {
     }
 }
 
+/// Whether virtual disks are together at a cap in a sample, as far as rounded latencies can tell.
+pub(super) fn are_at(disks: &[&Vdisk<'_>], sample: usize, cap: u32) -> bool {
+    let sum = |value: fn(&Vdisk<'_>, usize) -> f64| -> f64 {
+        disks.iter().map(|disk| value(disk, sample)).sum()
+    };
+    let cap = f64::from(cap);
+    sum(|disk, s| disk.outstanding(s)) >= BELOW * cap
+        && sum(|disk, s| disk.least_outstanding(s)) <= ABOVE * cap
+}
+
 /// Whether a number outstanding is that of a cap.
 pub(super) fn is_at(outstanding: f64, cap: u32) -> bool {
     let cap = f64::from(cap);

@@ -4,7 +4,7 @@ use counters::Controller;
 
 use super::{
     Case, Rank, Rule, virtual_adapter,
-    virtual_cap::{Cap, SAMPLED_ABOVE, is_at, is_kept, is_still, judge, wait_of},
+    virtual_cap::{Cap, SAMPLED_ABOVE, are_at, is_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{
     Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, largest, quantile,
@@ -20,6 +20,9 @@ pub(super) const RULE: Rule = Rule {
 /// How near a sample must come to the cap: one that never does has another reason to be steady.
 /// Of few samples less is asked [S0: 61 to 64].
 const REACHED: [f64; 2] = [0.95, 0.985];
+/// Samples near the cap, of which most are at it: a load that passes near it is spread.
+const NEAR: f64 = 0.88;
+const CROWDED: f64 = 0.75;
 /// What is few.
 const FEW: usize = 2;
 
@@ -110,10 +113,14 @@ fn plateau<'a>(
     busy: &[usize],
     limit: u32,
 ) -> Option<Cap<'a>> {
-    let spell = Spell::find(busy, |sample| is_at(disk.outstanding(sample), limit))?;
+    let spell = Spell::find(busy, |sample| are_at(&[disk], sample, limit))?;
+    let near = busy.iter().filter(|s| disk.outstanding(**s) >= NEAR * f64::from(limit)).count();
+    if (spell.samples.len() as f64) < CROWDED * near as f64 {
+        return None;
+    }
     let caught = sampled(case, disk, &spell.samples);
     let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
-    let reached = is_reached(if caught.is_empty() { &inside } else { &caught }, limit);
+    let reached = is_reached(&caught, limit) || is_reached(&inside, limit);
     let exceeded = largest(sampled(case, disk, busy)) > SAMPLED_ABOVE * f64::from(limit);
     if !reached || exceeded || !is_still(&[disk], &spell) || !is_kept(case, &[disk], limit) {
         return None;
@@ -136,7 +143,7 @@ fn plateau<'a>(
     })
 }
 
-/// Whether the samples, or where there are none the means, come up to the cap and stay there.
+/// Whether some numbers outstanding, sampled or means, come up to the cap and stay there.
 fn is_reached(sampled: &[f64], limit: u32) -> bool {
     let cap = f64::from(limit);
     let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use counters::{
-    AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Status, Time, VdiskId, VmId,
-    VscsiId,
+    AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, IoId, Op, PathId, Status, Time,
+    VdiskId, VmId, VscsiId,
 };
 use engine::{
     AdapterConfig, Advanced, Allocation, CompetitionUnit, DepthMode, DeviceConfig, Driver, Engine,
@@ -12,6 +12,13 @@ use engine::{
     ThrottleMode, VdiskConfig, Version, VmConfig, VscsiConfig,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
+
+/// What an engine has counted so far.
+pub(crate) fn counters(engine: &Engine) -> HostSnapshot {
+    let mut counters = HostSnapshot::default();
+    engine.snapshot(Time::ZERO, &mut counters);
+    counters
+}
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -374,7 +381,7 @@ impl Bench {
     }
 
     fn check_counters(&mut self) {
-        let counters = self.engine.counters();
+        let counters = counters(&self.engine);
         let active: Vec<_> = counters.devices.iter().map(|device| device.active.now()).collect();
         for ((active, before), depth) in active.iter().zip(&self.active).zip(&self.depths) {
             assert!(active <= before || active <= depth, "ACTV {active} above DQLEN {depth}");

@@ -1,0 +1,93 @@
+//! Commands that the host holds for no queue that the capture shows: KAVG is as long as that of a
+//! slow array, while slots are free and the rate is no limit's.
+//!
+//! What is known to do that leaves no trace in the columns of a default capture: reservation
+//! conflicts, on the passive host of a cluster above all, retries after BUSY, and a VMkernel that
+//! gets no CPU (reference, `esxi-host-stack.md` section 8, question 7).
+
+use counters::Counter;
+
+use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence};
+use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, little};
+
+pub(super) const RULE: Rule = Rule {
+    level: LevelKind::Held,
+    rank: |_| Rank::Wait,
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
+    find,
+};
+
+fn find(case: &Case<'_>) -> Vec<Finding> {
+    let unexplained =
+        |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
+    case.each_device(|device| {
+        let spell = spell(case, device).filter(|_| unexplained(device))?;
+        Some(judge(case, device, &spell))
+    })
+}
+
+/// The samples in which commands are held for as long as a slow array takes; in the mean of the
+/// recording they count however they are spread.
+fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
+    let flow = &device.flow;
+    let limit = |threshold| case.host.limits.get(threshold);
+    let held_ms = |sample| flow.kavg(sample) - device.path_wait_ms(sample);
+    let is_held = |sample: usize| {
+        held_ms(sample) >= limit(Threshold::DavgMs)
+            && little(flow.rate(sample), held_ms(sample)) >= limit(Threshold::Waiting)
+            && device.faults.conflicts.or_zero(sample) < limit(Threshold::ConflictsPerSecond)
+    };
+    let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(sample));
+    let is_long_in_the_mean = mean_ms >= limit(Threshold::DavgMs);
+    Spell::find(&device.busy, is_held)
+        .or_else(|| Spell::any(&device.busy, is_held).filter(|_| is_long_in_the_mean))
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+    let (flow, name) = (&device.flow, device.flow.name);
+    let kavg = flow.per_command(&spell.samples, Flow::kavg);
+    let mut finding = case.finding(Cause::HostWait, name, spell);
+    finding.sentence = format!(
+        "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
+         capture shows: slots are free.",
+        number(kavg)
+    );
+    finding.standing = spell.mean(|sample| little(flow.rate(sample), flow.kavg(sample)));
+    finding.evidence = queue_evidence(device, spell);
+    finding.confidence = 0.7 * spell.weight();
+    finding.raise_confidence = vec![
+        "CONS/s, which `esxtop -b -a` records".into(),
+        "%RDY and %CSTP of the VMs in the same window".into(),
+    ];
+    finding.sufferers = device.tenants(&spell.samples);
+    finding.changes = vec![changes::look(
+        "Look for what holds commands without a queue: reservation conflicts, BUSY and retries of \
+         this device in vmkernel.log, and a host short of CPU.",
+        vec![format!("esxcli storage core device stats get -d {}", changes::shell(name))],
+    )];
+    finding.do_not =
+        vec!["Do not raise queue depths: the device has slots to spare already.".into()];
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn nothing_is_wrong_stands_beside_no_mean_of_137_ms_in_the_host() {
+        let mut bench = Bench::new(8);
+        let rate = |sample: usize| 60.0 + 25.0 * (sample % 3) as f64;
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
+        vm.davg(1.0).kavg(137.0).sampled(|_| 9);
+        bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn a_little_time_in_the_host_is_its_own() {
+        let mut bench = Bench::new(8);
+        let rate = |sample: usize| 400.0 + 90.0 * (sample % 3) as f64;
+        bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.5).kavg(2.5).sampled(|_| 1);
+        assert!(bench.findings().is_empty());
+    }
+}

@@ -1,0 +1,96 @@
+//! The manual of lines: the form of each that sets something, when it acts and what it allows, out of
+//! the tables.
+
+use alloc::{format, string::String, vec, vec::Vec};
+use core::ops::RangeInclusive;
+
+use crate::{Advanced, Allocation, DSNRO, Effect, LIMIT, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX};
+
+/// A form of line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manual {
+    /// The line, with what is to be filled in in capitals.
+    pub line: &'static str,
+    /// When it acts; `None` is as the option says.
+    pub effect: Option<Effect>,
+    /// What it sets, what is allowed, and the source.
+    pub what: String,
+}
+
+/// Every form.
+#[must_use]
+pub fn manual() -> Vec<Manual> {
+    let range = |range: RangeInclusive<u32>| format!("{} to {}", range.start(), range.end());
+    let of = |option: Advanced| range(option.info().range());
+    let pvscsi = |system: &str| {
+        let (pages, depth) = (range(1..=PVSCSI_RING_PAGES_MAX), range(1..=PVSCSI_DEPTH_MAX));
+        format!("PVSCSI in a {system} guest: {pages} pages, {depth} commands a disk [KB-PV]")
+    };
+    let form = |line, effect, what: String| Manual { line, effect, what };
+    let at_once = Some(Effect::AtOnce);
+    vec![
+        form(
+            "storage core device set -d DEVICE -O N",
+            at_once,
+            format!(
+                "DSNRO, {}; from ESXi 6.5 not above the device's depth [HP, S1]",
+                range(DSNRO.range())
+            ),
+        ),
+        form(
+            "storage core device set -d DEVICE -m N",
+            at_once,
+            "Device Max Queue Depth, 1 to what the driver gives [QD254]".into(),
+        ),
+        form(
+            "storage core device set -d DEVICE -s N -q N",
+            at_once,
+            format!(
+                "adaptive throttling: results in a window, {} (0 is off); bad ones, {} [LAMW]",
+                of(Advanced::QFullSampleSize),
+                of(Advanced::QFullThreshold)
+            ),
+        ),
+        form(
+            "system module parameters set -m MODULE -p PARAMETER=N",
+            Some(Effect::HostReboot),
+            "the depth of every device behind a driver, in the driver's range [S0]".into(),
+        ),
+        form(
+            "system settings advanced set -o OPTION -i N",
+            None,
+            "an advanced option; `-d` instead of `-i N` is its default [LAMW]".into(),
+        ),
+        form(
+            "storage nmp device set -d DEVICE -P VMW_PSP_RR",
+            at_once,
+            "VMW_PSP_FIXED, VMW_PSP_MRU or VMW_PSP_RR [ELA]".into(),
+        ),
+        form(
+            "storage nmp psp roundrobin deviceconfig set -d DEVICE -t iops -I N",
+            at_once,
+            "I/Os down a path before the next one; `-t default` is as round robin starts [ELA, BB]"
+                .into(),
+        ),
+        form(
+            "storage nmp psp roundrobin deviceconfig set -d DEVICE -t bytes -B N",
+            at_once,
+            "bytes down a path before the next one [ELA, BB]".into(),
+        ),
+        form("RequestRingPages=N,MaxQueueDepth=N", Some(Effect::GuestReboot), pvscsi("Windows")),
+        form(
+            "vmw_pvscsi.cmd_per_lun=N vmw_pvscsi.ring_pages=N",
+            Some(Effect::GuestReboot),
+            pvscsi("Linux"),
+        ),
+        form(
+            "VM: DiskLimitIOPerSecond N",
+            at_once,
+            format!(
+                "`{LIMIT}`, the IOPS limit of each disk of a VM, or of one (`VM:scsi0:1: …`): {}, \
+                 or -1 for none; also as `Set-VMResourceConfiguration` takes it [API]",
+                range(Allocation::LIMITS)
+            ),
+        ),
+    ]
+}
