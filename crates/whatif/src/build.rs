@@ -181,7 +181,14 @@ impl Plan<'_> {
             let stands: f64 =
                 flows.iter().map(|tenant| highest(&|s| tenant.flow.outstanding(s))).sum();
             let open: f64 = flows.iter().map(|tenant| highest(&|s| tenant.flow.rate[s])).sum();
-            let most = stands + HUNGRY;
+            // What the array holds to a rate is no more than that, however much is outstanding.
+            let is_held =
+                |(_, own): (&Device, &DeviceCalibration)| own.array == index && own.is_throttled();
+            let most = if self.devices.iter().zip(self.calibrated).any(is_held) {
+                1.0
+            } else {
+                stands + HUNGRY
+            };
             1000.0 * most / latency_at(array.curve(reading.knee), most) + open
         };
         self.arrays.iter().enumerate().map(of).sum()
