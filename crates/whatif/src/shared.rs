@@ -1,16 +1,6 @@
 //! Which devices are of one array: by what their names say, or by what the user says.
 
-/// Digits of an NAA 6 name that are the same for all volumes of an array: 8 of the vendor and 12
-/// of the array's serial number, before those of the volume [NAA-LUN].
-const DIGITS: usize = 20;
-
-/// What the name of a device tells of its array; nothing where names tell nothing (NFS, local
-/// disks).
-pub(crate) fn array_of(device: &str) -> Option<&str> {
-    let digits = device.strip_prefix("naa.6")?;
-    let is_long = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_long { digits.get(..DIGITS - 1) } else { None }
-}
+use levels::array_of;
 
 /// Whether two devices are of one array. What is said of either of them counts, else their names.
 pub(crate) fn are_together(said: &[Vec<String>], one: &str, other: &str) -> bool {

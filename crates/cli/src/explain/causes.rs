@@ -133,6 +133,15 @@ const CAUSES: &[Words] = &[
         ],
     ),
     (
+        "host-wait",
+        [
+            "KAVG as long as that of a slow array, with slots free and no flat rate.",
+            "Look for reservation conflicts, BUSY and retries in vmkernel.log, and for a host short of CPU.",
+            "Do not raise queue depths: the device has slots to spare.",
+            "A queue that is full in bursts, or an IOPS limit, whose rate is flat.",
+        ],
+    ),
+    (
         "virtual-disk-cap",
         [
             "The commands of a virtual disk, by Little's law, stay at what its driver allows.",

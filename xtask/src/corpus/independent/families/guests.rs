@@ -145,3 +145,23 @@ fn split(slots: f64, each: f64, disks: usize, spread: f64, plan: &mut Plan) -> V
     }
     parts
 }
+
+/// Time in the VMkernel that is no queue: KAVG without QAVG, as under CPU contention (section 5.4).
+pub(super) fn host_wait(plan: &mut Plan) {
+    let media = plan.media();
+    let device = plan.deep_device(media, 128);
+    let flow = plan.flows(device, Controller::Pvscsi, &[Demand::Open(400.0)])[0];
+    let rows = plan.window(2);
+    let kernel_ms = plan.random.log_between(0.1, 30.0);
+    plan.during(rows.clone(), move |_, moment| moment.devices[device].kernel_ms = kernel_ms);
+    let mut places = plan.host.places(device);
+    places.extend([plan.host.disk(flow), plan.host.vms[plan.host.flows[flow].vm].name.clone()]);
+    let severity = format!("{kernel_ms:.1} ms");
+    plan.claim(Claim {
+        causes: vec!["host-wait"],
+        places,
+        rows,
+        severity,
+        measure: Measure::Wait(device),
+    });
+}

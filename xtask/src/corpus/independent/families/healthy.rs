@@ -90,13 +90,3 @@ pub(super) fn paths(plan: &mut Plan) {
         });
     }
 }
-
-/// Time in the VMkernel that is no queue: KAVG without QAVG, as under CPU contention (section 5.4). No
-/// cause of storage explains it.
-pub(super) fn kernel(plan: &mut Plan) {
-    let device = plan.deep_device(Media::Flash, 128);
-    plan.flows(device, Controller::Pvscsi, &[Demand::Open(400.0)]);
-    let rows = plan.window(2);
-    let kernel_ms = plan.random.between(0.1, 3.0);
-    plan.during(rows, move |_, moment| moment.devices[device].kernel_ms = kernel_ms);
-}

@@ -33,6 +33,7 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("virtual-disk-cap", guests::virtual_disk),
     ("virtual-adapter-cap", guests::virtual_adapter),
     ("splitting", paths::splitting),
+    ("host-wait", guests::host_wait),
     ("healthy-load", healthy::load),
     ("healthy-backup", healthy::backup),
     ("healthy-trickle", healthy::trickle),
@@ -40,12 +41,11 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("healthy-steady", healthy::steady),
     ("healthy-shared", healthy::shared),
     ("healthy-paths", healthy::paths),
-    ("healthy-kernel", healthy::kernel),
     ("two", two),
 ];
 
 /// The families of a cause: they come first.
-const CAUSES: usize = 16;
+const CAUSES: usize = 17;
 
 /// Two troubles at once, each on a device of its own.
 fn two(plan: &mut Plan) {
