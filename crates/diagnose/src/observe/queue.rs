@@ -212,7 +212,7 @@ impl Device<'_> {
         match levels.as_slice() {
             [] | [_] => Motion::Steady,
             [low, high] => Motion::TwoLevels { low: *low, high: *high },
-            [low, _, high] if !halves_and_climbs(&depths) => {
+            [low, _, high] if are_apart(&levels) && !halves_and_climbs(&depths) => {
                 Motion::TwoLevels { low: *low, high: *high }
             }
             [low, .., high] if is_staircase(&depths, &levels) => {
@@ -232,12 +232,15 @@ impl Device<'_> {
 /// tried one after the other.
 fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const FEW: usize = 4;
-    const APART: f64 = 1.5;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
-    levels.len() <= FEW
-        && !halves_and_climbs(depths)
-        && changes < levels.len()
-        && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
+    levels.len() <= FEW && !halves_and_climbs(depths) && changes < levels.len() && are_apart(levels)
+}
+
+/// Whether rising levels are far from each other, as settings are: a depth that is regulated goes by
+/// small steps.
+fn are_apart(levels: &[f64]) -> bool {
+    const APART: f64 = 1.5;
+    levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
 
 /// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as

@@ -33,15 +33,20 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 
 /// Whether a depth that moves is lower while the device is slow, as Storage I/O Control does it: by
 /// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
-/// flash counts where the depth does not halve and climb.
+/// flash counts where the depth does not halve and climb; and what halves and climbs while the device
+/// is as slow at its full depth is throttling, for the other would have lowered that as well.
 pub(super) fn is_congested(device: &Device<'_>) -> bool {
     let base = device.deepest();
     let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
-    let lower: Vec<usize> = device.busy.iter().copied().filter(is_lower).collect();
+    let (lower, full): (Vec<usize>, Vec<usize>) = device.busy.iter().partition(|s| is_lower(s));
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
-    let davg = device.flow.per_command(&lower, Flow::davg);
-    davg >= Threshold::CongestionMs.info().classic
-        || davg >= device.limits.get(Threshold::CongestionMs) && !halves_and_climbs(&depths)
+    let davg = |samples: &[usize]| device.flow.per_command(samples, Flow::davg);
+    let threshold = if halves_and_climbs(&depths) {
+        davg(&full).max(Threshold::CongestionMs.info().classic)
+    } else {
+        device.limits.get(Threshold::CongestionMs)
+    };
+    davg(&lower) >= threshold
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {

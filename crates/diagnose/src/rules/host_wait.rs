@@ -7,7 +7,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
 use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, little};
 
 pub(super) const RULE: Rule = Rule {
@@ -33,19 +33,28 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 /// recording they count however they are spread.
 fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
+    let is_unexplained = |sample: usize| {
+        is_held(case, device, sample) && !reservations::collide(case, device, sample)
+    };
+    let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(device, sample));
+    let is_long_in_the_mean = mean_ms >= HELD_MS;
+    Spell::find(&device.busy, is_unexplained)
+        .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
+}
+
+/// Whether commands are held in a sample, with slots free.
+pub(super) fn is_held(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    let (flow, held_ms) = (&device.flow, held_ms(device, sample));
     let limit = |threshold| case.host.limits.get(threshold);
     let part = limit(Threshold::WaitPercent) / 100.0;
-    let conflicts = device.limits.get(Threshold::ConflictsPerSecond);
-    let held_ms = |sample| flow.kavg(sample) - device.path_wait_ms(sample);
-    let is_held = |sample: usize| {
-        held_ms(sample) >= HELD_MS.max(part * flow.davg(sample))
-            && little(flow.rate(sample), held_ms(sample)) >= limit(Threshold::Waiting)
-            && device.faults.conflicts.or_zero(sample) < conflicts
-    };
-    let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(sample));
-    let is_long_in_the_mean = mean_ms >= HELD_MS;
-    Spell::find(&device.busy, is_held)
-        .or_else(|| Spell::any(&device.busy, is_held).filter(|_| is_long_in_the_mean))
+    held_ms >= HELD_MS.max(part * flow.davg(sample))
+        && little(flow.rate(sample), held_ms) >= limit(Threshold::Waiting)
+        && !device.is_full(sample)
+}
+
+/// Time in the VMkernel that is no wait at path or adapter.
+fn held_ms(device: &Device<'_>, sample: usize) -> f64 {
+    device.flow.kavg(sample) - device.path_wait_ms(sample)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {

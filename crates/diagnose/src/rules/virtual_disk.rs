@@ -120,7 +120,8 @@ fn plateau<'a>(
     }
     let caught = sampled(case, disk, &spell.samples);
     let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
-    let reached = is_reached(&caught, limit) || is_reached(&inside, limit);
+    let stays = quantile(caught.iter().copied(), 0.5).is_some_and(|middle| is_at(middle, limit));
+    let reached = stays && is_reached(&caught, limit) || is_reached(&inside, limit);
     let exceeded = largest(sampled(case, disk, busy)) > SAMPLED_ABOVE * f64::from(limit);
     if !reached || exceeded || !is_still(&[disk], &spell) || !is_kept(case, &[disk], limit) {
         return None;
@@ -143,12 +144,10 @@ fn plateau<'a>(
     })
 }
 
-/// Whether some numbers outstanding, sampled or means, come up to the cap and stay there.
-fn is_reached(sampled: &[f64], limit: u32) -> bool {
-    let cap = f64::from(limit);
-    let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };
-    let most = largest(sampled.iter().copied());
-    is_at(middle, limit) && most >= REACHED[usize::from(sampled.len() > FEW)] * cap
+/// Whether some numbers outstanding, sampled or means, come up to the cap.
+fn is_reached(outstanding: &[f64], limit: u32) -> bool {
+    let most = largest(outstanding.iter().copied());
+    most >= REACHED[usize::from(outstanding.len() > FEW)] * f64::from(limit)
 }
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
