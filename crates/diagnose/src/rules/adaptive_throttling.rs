@@ -123,4 +123,27 @@ mod tests {
         let finding = bench.first(Cause::AdaptiveThrottling, &Facts::default());
         assert!(finding.sentence.contains("from 64 to as low as 32"), "{}", finding.sentence);
     }
+
+    #[test]
+    fn three_samples_of_a_depth_that_climbs_are_throttled() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 128);
+        device.depth(|s| [64, 69, 74][s]);
+        device.vm("a").iops(8_000.0).davg(8.5).kavg(5.0);
+        bench.first(Cause::AdaptiveThrottling, &Facts::default());
+    }
+
+    #[test]
+    fn a_depth_that_halves_on_a_device_that_is_slower_at_its_full_depth_is_throttled() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 254);
+        let at = |s: usize| s.checked_sub(6).filter(|at| *at < 3);
+        device.depth(move |s| at(s).map_or(254, |at| [127, 132, 137][at]));
+        let davg = move |s: usize| if at(s).is_some() { 22.0 } else { 34.0 };
+        let vm = device.vm("a").iops_when(move |s| if at(s).is_some() { 5_850.0 } else { 6_450.0 });
+        vm.davg_when(davg).kavg_when(move |s| if at(s).is_some() { 16.0 } else { 0.0 });
+        let findings = bench.findings();
+        assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
+        assert!(findings.iter().all(|finding| finding.cause != Cause::Sioc));
+    }
 }

@@ -342,6 +342,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use counters::Controller;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -408,5 +410,15 @@ mod tests {
         let mut bench = Bench::new(8);
         bench.device("naa.1", 128).vm("a").iops(3_360.0).davg(37.0);
         bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn two_quiet_samples_of_many_tell_what_the_device_does_at_rest() {
+        let mut bench = Bench::new(40);
+        let rate = |s: usize| if s < 2 { 40.0 } else { 7_600.0 + 30.0 * (s % 3) as f64 };
+        let vm = bench.device("naa.1", 256).vm("a").iops_when(rate);
+        vm.davg_when(|s| if s < 2 { 0.44 } else { 10.2 }).controller(Controller::Nvme);
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("answered in 0.44 ms"), "{}", finding.sentence);
     }
 }

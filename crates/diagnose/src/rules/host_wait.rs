@@ -86,6 +86,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use counters::Counter;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -103,5 +105,23 @@ mod tests {
         let rate = |sample: usize| 400.0 + 90.0 * (sample % 3) as f64;
         bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.5).kavg(2.5).sampled(|_| 1);
         assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn time_in_the_host_without_a_queue_is_no_limit_however_flat_the_rate() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 128);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(400.0).davg(2.5).kavg(27.0).sampled(|_| 1);
+        bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn a_sample_with_a_full_queue_is_no_riddle() {
+        let mut bench = Bench::new(20);
+        let burst = |quiet: f64, full: f64| move |s: usize| if s == 9 { full } else { quiet };
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(burst(500.0, 600.0));
+        vm.davg_when(burst(6.0, 107.0)).kavg_when(burst(0.0, 107.0));
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::HostWait));
     }
 }

@@ -96,4 +96,14 @@ mod tests {
         device.vm("a").iops(500.0).davg(4.0);
         bench.only(Cause::ReservationConflicts, &Facts::default());
     }
+
+    #[test]
+    fn few_conflicts_are_named_where_the_host_holds_commands_meanwhile() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 256);
+        device.counter(Counter::Conflicts, |_| 3.0);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(690.0).davg(5.0).kavg(5.1).sampled(|_| 4);
+        bench.only(Cause::ReservationConflicts, &Facts::default());
+    }
 }

@@ -95,4 +95,16 @@ mod tests {
         let finding = bench.first(Cause::Sioc, &Facts::default());
         assert!(finding.sentence.contains("between 41 and 64"), "{}", finding.sentence);
     }
+
+    #[test]
+    fn another_depth_in_each_of_three_slow_samples_is_sioc() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [52, 40, 38][s]);
+        for vm in ["a", "b"] {
+            device.vm(vm).iops(500.0).davg(40.0).kavg(26.0);
+        }
+        bench.first(Cause::Sioc, &Facts::default());
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::Dsnro));
+    }
 }

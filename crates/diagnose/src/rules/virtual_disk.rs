@@ -241,4 +241,13 @@ mod tests {
         bench.device("naa.1", 128).vm("a").iops(103_000.0).davg(0.62).guest_wait(0.0, 0.0);
         assert!(bench.findings().is_empty());
     }
+
+    #[test]
+    fn a_quick_disk_is_at_its_depth_as_far_as_two_decimals_tell() {
+        let mut bench = Bench::new(6);
+        let rate = |s: usize| 140_900.0 + 100.0 * (s % 3) as f64;
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.23);
+        vm.controller(Controller::LsiSas).sampled(|_| 29);
+        bench.only(Cause::VirtualDiskCap, &Facts::default());
+    }
 }
