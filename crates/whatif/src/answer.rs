@@ -10,8 +10,6 @@ use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key};
 pub(crate) struct Run {
     pub(crate) today: Vec<f64>,
     pub(crate) after: Vec<f64>,
-    /// Whether it is one way among others that is out when it does not give today; bounds stand.
-    pub(crate) is_guess: bool,
 }
 
 /// How an answer may be taken.
@@ -41,8 +39,6 @@ impl Verdict {
 /// How far today may be from the recording in any counter [the field's habit: a model that misses
 /// today by more than a tenth is not asked for tomorrow].
 const MATCHES: f64 = 0.1;
-/// How far a guess may be from it to be among the readings.
-const GUESS: f64 = 0.3;
 /// Width of the range of the rate, as a part of its middle, up to which it is identified.
 const NARROW: f64 = 0.25;
 /// Change below which nothing changes.
@@ -71,8 +67,7 @@ pub(crate) fn answer(
         return (none("The recording has no device to simulate.", doubts), Verdict::NoModel, 1.0);
     };
     doubts.splice(0..0, doubts_of(calibrated, arrays));
-    let mut kept: Vec<&Run> =
-        runs.iter().filter(|run| !run.is_guess || worst(run).0 <= GUESS).collect();
+    let mut kept: Vec<&Run> = runs.iter().collect();
     if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
@@ -87,7 +82,8 @@ pub(crate) fn answer(
         .map(|(index, key)| row(key, index, rounding, best, &kept))
         .collect();
     if is_of_depth {
-        hold_to_laws(keys, rounding, &mut rows);
+        let is_known = arrays.iter().all(ArrayCalibration::is_known_above);
+        hold_to_laws(keys, (rounding, is_known), &mut rows);
     }
     // The busiest device comes first.
     let main: Vec<&SimulatedRow> = rows
@@ -142,9 +138,12 @@ fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[&Run]) -> Sim
 /// commands of a device neither fewer nor longer under way between the virtual adapter and the
 /// completion, a shorter one neither more nor shorter. It is said of the one device whose depth
 /// moves, and not where several do.
-fn hold_to_laws(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
+fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [SimulatedRow]) {
     /// Change of DQLEN that counts.
     const MOVES: f64 = 0.02;
+    /// Part that an array loses at most where it gets more than it was seen to take: one that
+    /// answers TASK SET FULL does less with more, and so do some at great depth [PARDA].
+    const REFUSED: f64 = 0.2;
     /// Part of GAVG that is a small wait.
     const SMALL: f64 = 0.1;
     /// What falls or rises by less than this is level.
@@ -171,15 +170,17 @@ fn hold_to_laws(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
         (Some(gavg), Some(kavg)) if *is_deeper && kavg <= SMALL * gavg => 1.0 - kavg / gavg,
         _ => 1.0,
     };
+    let is_refused = *is_deeper && gone >= 1.0 && !is_known;
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
-        let chance = key.chance + rounding + LEVEL;
+        let refused = if is_refused { REFUSED } else { 0.0 };
+        let chance = key.chance + rounding + LEVEL + refused;
         let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
         if key.is(Counter::Commands) == *is_deeper && key.is_total() {
-            row.low = row.low.max(least);
+            row.low = if is_refused { row.low.min(least) } else { row.low.max(least) };
             row.high = row.high.max(most / gone);
         } else if key.is_total() {
-            row.high = row.high.min(most);
+            row.high = if is_refused { row.high.max(most) } else { row.high.min(most) };
             row.low = row.low.min(least * gone);
         }
     }
@@ -382,6 +383,11 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
 }
 
 impl ArrayCalibration {
+    /// Whether it is known how it answers to more than was seen.
+    fn is_known_above(&self) -> bool {
+        matches!(self.seen, Seen::Knee | Seen::Saturated)
+    }
+
     /// What the calibration saw, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {

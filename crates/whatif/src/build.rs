@@ -181,7 +181,14 @@ impl Plan<'_> {
             let stands: f64 =
                 flows.iter().map(|tenant| highest(&|s| tenant.flow.outstanding(s))).sum();
             let open: f64 = flows.iter().map(|tenant| highest(&|s| tenant.flow.rate[s])).sum();
-            let most = stands + HUNGRY;
+            // What the array holds to a rate is no more than that, however much is outstanding.
+            let is_held =
+                |(_, own): (&Device, &DeviceCalibration)| own.array == index && own.is_throttled();
+            let most = if self.devices.iter().zip(self.calibrated).any(is_held) {
+                1.0
+            } else {
+                stands + HUNGRY
+            };
             1000.0 * most / latency_at(array.curve(reading.knee), most) + open
         };
         self.arrays.iter().enumerate().map(of).sum()
@@ -431,7 +438,10 @@ impl Plan<'_> {
             let is_linux = self.settings.iter().any(|line| {
                 line.starts_with(&format!("{}:", disk.guest.vm)) && line.contains("cmd_per_lun")
             });
-            let (guest, driver) = match (is_linux, most > 66.0) {
+            // What cannot be sent waits in the guest: how much of it is below is not known.
+            let is_deep =
+                most > 66.0 || reading.demand == Demand::Rates && disk.guest.capped_at.is_none();
+            let (guest, driver) = match (is_linux, is_deep) {
                 (false, false) => ("windows", ""),
                 (false, true) => {
                     ("windows", "guest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n")

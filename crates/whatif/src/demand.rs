@@ -196,6 +196,8 @@ fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
     const STEPS: usize = 6;
     /// The load changes where it is so much higher than before, as a factor.
     const JUMPS: f64 = 1.3;
+    /// Part of what is outstanding that may be left over.
+    const STEADY: f64 = 0.01;
     /// Steps share their samples: what that does to their error.
     const SHARED: f64 = 1.5;
     let (mut xx, mut xy, mut yy, mut count) = (0.0, 0.0, 0.0, 0_usize);
@@ -213,6 +215,11 @@ fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
     }
     let slope = xy / xx;
     let left_over = (yy - slope * xy).max(0.0) / (count - 1) as f64;
+    // Who is driven from outside has more outstanding now and less then.
+    let stands = mean(window.iter().map(|&s| flow.outstanding(s)));
+    if left_over.sqrt() > STEADY * stands {
+        return None;
+    }
     let apart = (xx / count as f64).sqrt();
     let error =
         ERRORS * SHARED * (left_over / xx).sqrt() + ROUNDING_S * flow.mean_rate(window) / apart;

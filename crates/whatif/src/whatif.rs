@@ -146,16 +146,8 @@ impl<'a> Model<'a> {
         }
         let today = run(&plan, &scales, &[])?;
         let after = run(&changed, &scales, &settings)?;
-        let runs: Vec<Run> = today
-            .into_iter()
-            .zip(after)
-            .zip(&readings)
-            .map(|((today, after), reading)| Run {
-                today,
-                after,
-                is_guess: reading.demand == Demand::Bursts,
-            })
-            .collect();
+        let runs: Vec<Run> =
+            today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
         let (simulated, verdict, miss) =
