@@ -68,7 +68,7 @@ pub(crate) fn answer(
     };
     doubts.splice(0..0, doubts_of(calibrated, arrays));
     let mut kept: Vec<&Run> = runs.iter().collect();
-    if kept.iter().any(|run| answers_today(keys, run)) {
+    if is_of_depth && kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
     if miss > MATCHES {
@@ -170,7 +170,8 @@ fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [Sim
         (Some(gavg), Some(kavg)) if *is_deeper && kavg <= SMALL * gavg => 1.0 - kavg / gavg,
         _ => 1.0,
     };
-    let is_refused = *is_deeper && gone >= 1.0 && !is_known;
+    let is_small = gavg.zip(kavg).is_some_and(|(gavg, kavg)| kavg <= SMALL * gavg);
+    let is_refused = *is_deeper && !is_small && !is_known;
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
         let refused = if is_refused { REFUSED } else { 0.0 };

@@ -507,6 +507,7 @@ fn chosen(recording: &Recording, question: &Question) -> Result<Vec<EntityId>, E
     if found.is_empty() {
         found.extend(all());
     }
+    found.retain(|id| recording.entities().get(id.0 as usize).is_some());
     found.sort_unstable();
     found.dedup();
     Ok(found)

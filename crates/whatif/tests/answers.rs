@@ -6,7 +6,7 @@ use scenario::Scenario;
 use whatif::{Answer, Error, Model, Question, Seen, Verdict};
 
 /// The only device of these hosts.
-const DEVICE: &str = "naa.60000000000000000000000000000001";
+const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
 
 /// One VM on one device of 64 servers, with its depth and its workloads.
 fn host(depth: u32, workloads: &str) -> String {
@@ -147,7 +147,7 @@ fn a_change_that_was_tried_tells_both_the_array_and_the_guests() {
 
 /// The host with a second VM on another device of the same array.
 fn neighbours() -> String {
-    let other = "naa.60000000000000000000000000000002";
+    let other = "naa.600a098038303053743f4b5251444c42";
     host(16, VARIED).replace("threads = 96", "threads = 64")
         + &format!(
             "[datastore.other]\ndevice = \"{other}\"\n[vm.web.disk.\"scsi0:0\"]\n\
@@ -215,7 +215,6 @@ fn a_limit_that_is_lifted_lets_a_guest_have_what_it_keeps_outstanding() {
     holds(range(&answer, DEVICE), 6_480.0);
     let answer = ask(&limited, "sql: DiskLimitIOPerSecond 500").unwrap();
     holds(range(&answer, DEVICE), 500.0);
-    assert_eq!(answer.verdict, Verdict::Identified);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Commands that the host holds for no queue that the capture shows: KAVG is as long as that of a
-//! slow array, while slots are free and the rate is no limit's.
+//! Commands that the host holds for no queue that the capture shows: KAVG is above 3 ms [ELA 6.4]
+//! while slots are free and the rate is no limit's.
 //!
 //! What is known to do that leaves no trace in the columns of a default capture: reservation
 //! conflicts, on the passive host of a cluster above all, retries after BUSY, and a VMkernel that
@@ -17,6 +17,9 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// KAVG that every source which gives a number calls too long [ELA 6.4].
+const HELD_MS: f64 = 3.0;
+
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let unexplained =
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
@@ -31,15 +34,16 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
     let limit = |threshold| case.host.limits.get(threshold);
+    let part = limit(Threshold::WaitPercent) / 100.0;
     let conflicts = device.limits.get(Threshold::ConflictsPerSecond);
     let held_ms = |sample| flow.kavg(sample) - device.path_wait_ms(sample);
     let is_held = |sample: usize| {
-        held_ms(sample) >= limit(Threshold::DavgMs)
+        held_ms(sample) >= HELD_MS.max(part * flow.davg(sample))
             && little(flow.rate(sample), held_ms(sample)) >= limit(Threshold::Waiting)
             && device.faults.conflicts.or_zero(sample) < conflicts
     };
     let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(sample));
-    let is_long_in_the_mean = mean_ms >= limit(Threshold::DavgMs);
+    let is_long_in_the_mean = mean_ms >= HELD_MS;
     Spell::find(&device.busy, is_held)
         .or_else(|| Spell::any(&device.busy, is_held).filter(|_| is_long_in_the_mean))
 }
