@@ -8,7 +8,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, little};
+use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, little, observe::HELD_MS};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
@@ -17,44 +17,25 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// KAVG that every source which gives a number calls too long [ELA 6.4].
-const HELD_MS: f64 = 3.0;
-
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let unexplained =
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
     case.each_device(|device| {
-        let spell = spell(case, device).filter(|_| unexplained(device))?;
+        let spell = spell(device).filter(|_| unexplained(device))?;
         Some(judge(case, device, &spell))
     })
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
 /// recording they count however they are spread.
-fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
+fn spell(device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
-    let is_unexplained = |sample: usize| {
-        is_held(case, device, sample) && !reservations::collide(case, device, sample)
-    };
-    let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(device, sample));
+    let is_unexplained =
+        |sample: usize| device.is_held(sample) && !reservations::collide(device, sample);
+    let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= HELD_MS;
     Spell::find(&device.busy, is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
-}
-
-/// Whether commands are held in a sample, with slots free.
-pub(super) fn is_held(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    let (flow, held_ms) = (&device.flow, held_ms(device, sample));
-    let limit = |threshold| case.host.limits.get(threshold);
-    let part = limit(Threshold::WaitPercent) / 100.0;
-    held_ms >= HELD_MS.max(part * flow.davg(sample))
-        && little(flow.rate(sample), held_ms) >= limit(Threshold::Waiting)
-        && !device.is_full(sample)
-}
-
-/// Time in the VMkernel that is no wait at path or adapter.
-fn held_ms(device: &Device<'_>, sample: usize) -> f64 {
-    device.flow.kavg(sample) - device.path_wait_ms(sample)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {

@@ -3,7 +3,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, host_wait, number};
+use super::{Case, Rank, Rule, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Queue, Spell, Threshold};
 
 pub(super) const RULE: Rule = Rule {
@@ -18,18 +18,18 @@ pub(super) const RETRY_MS: f64 = 60.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let spell = Spell::find(&device.busy, |sample| collide(case, device, sample))?;
+        let spell = Spell::find(&device.busy, |sample| collide(device, sample))?;
         Some(judge(case, device, &spell))
     })
 }
 
 /// Whether conflicts count in a sample. The lowest step [DRILL] is enough where the host holds
 /// commands with slots free, for that is how conflicts show besides [ELA 2012-08].
-pub(super) fn collide(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+pub(super) fn collide(device: &Device<'_>, sample: usize) -> bool {
     const KEY: Threshold = Threshold::ConflictsPerSecond;
     let conflicts = device.faults.conflicts.or_zero(sample);
     let is_noticed = || !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
-    conflicts >= device.limits.get(KEY) || is_noticed() && host_wait::is_held(case, device, sample)
+    conflicts >= device.limits.get(KEY) || is_noticed() && device.is_held(sample)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
