@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind};
-use engine::{
-    AdapterConfig, DeviceConfig, Driver, HostConfig, PathConfig, PathPolicy, SchedPolicy, Transport,
-};
+use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
+use knobs::{Driver, PathPolicy, Transport};
 use model::Qos;
 
 use crate::{

@@ -12,10 +12,10 @@ use std::{
 
 use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{
-    AdapterConfig, Allocation, CompetitionUnit, DepthMode, DeviceConfig, Driver, HostConfig,
-    PVSCSI_MAX_TRANSFER, PathConfig, PathPolicy, SchedPolicy, ThrottleMode, VdiskConfig, Version,
-    VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
+    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
+use knobs::{Allocation, Driver, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
     Access, ArrayConfig, Arrival, Mix, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig,
     WriteProtocol,
@@ -236,7 +236,7 @@ impl Model {
             },
             targets: vms.map(target).collect(),
             datastores: vec![Vec::new(); self.devices],
-            guests: vec![engine::GuestOs::Linux; self.vms_per_host],
+            guests: vec![knobs::GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
         }
