@@ -214,7 +214,7 @@ impl Model {
         let vms = 0..self.vms_per_host;
         let target =
             |vm| Target { array: index / self.hosts_per_array, volume: (vm % self.devices) as u32 };
-        let fnic = Driver::from_module("fnic").expect("fnic is in the table");
+        let driver = Driver::ANY;
         Host {
             config: HostConfig {
                 name: format!("esx{index}"),
@@ -224,9 +224,9 @@ impl Model {
                 throttle_mode: ThrottleMode::Kernel,
                 adapters: vec![AdapterConfig {
                     name: "vmhba1".into(),
-                    driver: fnic,
+                    driver,
                     lun_depth: DEPTH,
-                    depth: fnic.adapter_depth,
+                    depth: driver.adapter_depth,
                 }],
                 devices: (0..self.devices).map(device).collect(),
                 paths: (0..self.devices).map(path).collect(),
