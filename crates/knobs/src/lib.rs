@@ -42,4 +42,4 @@ pub use vscsi::{
     GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,
     PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits, limits_of,
 };
-pub use words::{powershell, shell};
+pub use words::{powershell_name, shell};
