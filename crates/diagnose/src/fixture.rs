@@ -399,6 +399,12 @@ impl VmBench {
             (world.device, world.vm) = (Some(row), Some(vm));
             let world = recording.add_entity(world);
             device.record_queue(bench, recording, world, &|sample| self.io(sample));
+            // What a device's commands wait in no queue they do not wait in their worlds' either.
+            for (counter, value) in &device.counters {
+                if *counter == Counter::QueueLatency {
+                    bench.put(recording, world, *counter, value);
+                }
+            }
         }
         let mut disk = Entity::new(Kind::VirtualDisk, format!("{}:scsi0:{}", self.name, self.slot));
         (disk.device, disk.vm, disk.controller) = (Some(row), Some(vm), self.controller);

@@ -87,6 +87,9 @@ pub(crate) const ROUNDED: f64 = 0.01;
 /// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
 const RUN: f64 = 128.0;
 
+/// KAVG that every source which gives a number calls too long [ELA 6.4].
+pub(crate) const HELD_MS: f64 = 3.0;
+
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
 
@@ -112,6 +115,20 @@ impl Device<'_> {
     pub(crate) fn is_full(&self, sample: usize) -> bool {
         let depth = self.queue.dqlen.or_zero(sample);
         depth > 0.0 && (self.queue.is_caught_full(sample) || self.in_slots(sample) >= FULL * depth)
+    }
+
+    /// Time in the VMkernel that is no wait at path or adapter.
+    pub(crate) fn held_ms(&self, sample: usize) -> f64 {
+        self.flow.kavg(sample) - self.path_wait_ms(sample)
+    }
+
+    /// Whether commands are held in the VMkernel though slots are free.
+    pub(crate) fn is_held(&self, sample: usize) -> bool {
+        let (flow, held_ms) = (&self.flow, self.held_ms(sample));
+        let part = self.limits.get(Threshold::WaitPercent) / 100.0;
+        held_ms >= HELD_MS.max(part * flow.davg(sample))
+            && little(flow.rate(sample), held_ms) >= self.limits.get(Threshold::Waiting)
+            && !self.is_full(sample)
     }
 
     /// The spell in which commands wait for a slot of this device because all are taken.
@@ -212,7 +229,7 @@ impl Device<'_> {
         match levels.as_slice() {
             [] | [_] => Motion::Steady,
             [low, high] => Motion::TwoLevels { low: *low, high: *high },
-            [low, _, high] if !halves_and_climbs(&depths) => {
+            [low, _, high] if are_apart(&levels) && !halves_and_climbs(&depths) => {
                 Motion::TwoLevels { low: *low, high: *high }
             }
             [low, .., high] if is_staircase(&depths, &levels) => {
@@ -232,12 +249,15 @@ impl Device<'_> {
 /// tried one after the other.
 fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const FEW: usize = 4;
-    const APART: f64 = 1.5;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
-    levels.len() <= FEW
-        && !halves_and_climbs(depths)
-        && changes < levels.len()
-        && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
+    levels.len() <= FEW && !halves_and_climbs(depths) && changes < levels.len() && are_apart(levels)
+}
+
+/// Whether rising levels are far from each other, as settings are: a depth that is regulated goes by
+/// small steps.
+fn are_apart(levels: &[f64]) -> bool {
+    const APART: f64 = 1.5;
+    levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
 
 /// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as

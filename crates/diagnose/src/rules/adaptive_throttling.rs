@@ -33,15 +33,20 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 
 /// Whether a depth that moves is lower while the device is slow, as Storage I/O Control does it: by
 /// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
-/// flash counts where the depth does not halve and climb.
+/// flash counts where the depth does not halve and climb; and what halves and climbs while the device
+/// is as slow at its full depth is throttling, for the other would have lowered that as well.
 pub(super) fn is_congested(device: &Device<'_>) -> bool {
     let base = device.deepest();
     let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
-    let lower: Vec<usize> = device.busy.iter().copied().filter(is_lower).collect();
+    let (lower, full): (Vec<usize>, Vec<usize>) = device.busy.iter().partition(|s| is_lower(s));
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
-    let davg = device.flow.per_command(&lower, Flow::davg);
-    davg >= Threshold::CongestionMs.info().classic
-        || davg >= device.limits.get(Threshold::CongestionMs) && !halves_and_climbs(&depths)
+    let davg = |samples: &[usize]| device.flow.per_command(samples, Flow::davg);
+    let threshold = if halves_and_climbs(&depths) {
+        davg(&full).max(Threshold::CongestionMs.info().classic)
+    } else {
+        device.limits.get(Threshold::CongestionMs)
+    };
+    davg(&lower) >= threshold
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -117,5 +122,28 @@ mod tests {
         device.vm("a").iops(20_000.0).davg(1.5).kavg(0.8);
         let finding = bench.first(Cause::AdaptiveThrottling, &Facts::default());
         assert!(finding.sentence.contains("from 64 to as low as 32"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn three_samples_of_a_depth_that_climbs_are_throttled() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 128);
+        device.depth(|s| [64, 69, 74][s]);
+        device.vm("a").iops(8_000.0).davg(8.5).kavg(5.0);
+        bench.first(Cause::AdaptiveThrottling, &Facts::default());
+    }
+
+    #[test]
+    fn a_depth_that_halves_on_a_device_that_is_slower_at_its_full_depth_is_throttled() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 254);
+        let at = |s: usize| s.checked_sub(6).filter(|at| *at < 3);
+        device.depth(move |s| at(s).map_or(254, |at| [127, 132, 137][at]));
+        let davg = move |s: usize| if at(s).is_some() { 22.0 } else { 34.0 };
+        let vm = device.vm("a").iops_when(move |s| if at(s).is_some() { 5_850.0 } else { 6_450.0 });
+        vm.davg_when(davg).kavg_when(move |s| if at(s).is_some() { 16.0 } else { 0.0 });
+        let findings = bench.findings();
+        assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
+        assert!(findings.iter().all(|finding| finding.cause != Cause::Sioc));
     }
 }

@@ -69,9 +69,12 @@ impl<'a> Suspect<'a> {
             || little(conflicts, RETRY_MS) >= 0.5 * little(self.rate(sample), self.wait_ms(sample))
     }
 
+    /// Time in the VMkernel that is no queue belongs to the host, not to a limit: those of the
+    /// VMkernel show in QAVG, and a policy's filter is above KAVG.
     fn wait_ms(&self, sample: usize) -> f64 {
         let flow = &self.world.flow;
-        let above = |disk: &Vdisk<'_>| (disk.latency_at(sample) - flow.davg(sample)).max(0.0);
+        let elsewhere = |s| flow.davg(s) + (flow.kavg(s) - flow.qavg(s)).max(0.0);
+        let above = |disk: &Vdisk<'_>| (disk.latency_at(sample) - elsewhere(sample)).max(0.0);
         self.disk.map_or_else(|| flow.qavg(sample), above)
     }
 

@@ -4,12 +4,12 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Spell, Threshold};
+use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Queue, Spell, Threshold};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, &[Counter::Conflicts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
     find,
 };
 
@@ -18,11 +18,18 @@ pub(super) const RETRY_MS: f64 = 60.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let limit = device.limits.get(Threshold::ConflictsPerSecond);
-        let conflicts = device.faults.conflicts;
-        let spell = Spell::find(&device.busy, |sample| conflicts.or_zero(sample) >= limit)?;
+        let spell = Spell::find(&device.busy, |sample| collide(device, sample))?;
         Some(judge(case, device, &spell))
     })
+}
+
+/// Whether conflicts count in a sample. The lowest step [DRILL] is enough where the host holds
+/// commands with slots free, for that is how conflicts show besides [ELA 2012-08].
+pub(super) fn collide(device: &Device<'_>, sample: usize) -> bool {
+    const KEY: Threshold = Threshold::ConflictsPerSecond;
+    let conflicts = device.faults.conflicts.or_zero(sample);
+    let is_noticed = || !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
+    conflicts >= device.limits.get(KEY) || is_noticed() && device.is_held(sample)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
@@ -87,6 +94,16 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.counter(Counter::Conflicts, |_| 40.0);
         device.vm("a").iops(500.0).davg(4.0);
+        bench.only(Cause::ReservationConflicts, &Facts::default());
+    }
+
+    #[test]
+    fn few_conflicts_are_named_where_the_host_holds_commands_meanwhile() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 256);
+        device.counter(Counter::Conflicts, |_| 3.0);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(690.0).davg(5.0).kavg(5.1).sampled(|_| 4);
         bench.only(Cause::ReservationConflicts, &Facts::default());
     }
 }
