@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Controller;
 use diagnose::Facts;
-use knobs::{DSNRO, Driver, Setting, Version};
+use knobs::{DSNRO, Driver, Setting, Transport, Version};
 use levels::mean;
 
 use crate::{
@@ -68,6 +68,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) settings: &'a [String],
     /// IOPS limits that are not those of the recording, by VM; `None` is none.
     pub(crate) limits: &'a [(&'a str, Option<u32>)],
+    /// What the software initiator cuts commands into, in KiB.
+    pub(crate) iscsi_kib: u32,
     pub(crate) commands: f64,
 }
 
@@ -245,6 +247,8 @@ impl Plan<'_> {
                 else {
                     continue;
                 };
+                // It is the rate of whole commands that stays, and the array counts pieces.
+                let rate = rate * self.pieces(&self.devices[device], guest.size_kib);
                 let _ = writeln!(
                     out,
                     "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {rate}",
@@ -300,6 +304,16 @@ impl Plan<'_> {
         match named.or_else(|| Driver::from_module(ANY_DRIVER)) {
             Some(driver) => (driver, "  # assumed: the recording does not say"),
             None => (&Driver::ALL[0], ""),
+        }
+    }
+
+    /// How many commands of the array one of the host is [S4].
+    fn pieces(&self, device: &Device, size_kib: f64) -> u32 {
+        let is_iscsi =
+            |(name, _): &(String, f64)| matches!(self.driver(name).0.transport, Transport::Iscsi);
+        match adapters_of(device).iter().any(is_iscsi) {
+            true => (size_kib / f64::from(self.iscsi_kib)).ceil().max(1.0) as u32,
+            false => 1,
         }
     }
 

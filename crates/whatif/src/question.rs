@@ -1,7 +1,7 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
 use diagnose::Change;
-use knobs::{DiskName, LIMIT, Line, Setting};
+use knobs::{Advanced, DiskName, LIMIT, Line, Setting};
 
 use crate::Error;
 
@@ -44,4 +44,14 @@ pub(crate) fn limit_of(line: &str) -> Option<(&str, Result<Option<u32>, Error>)>
         Err(refusal) => Err(Error::new(format!("`{line}`: {refusal}"))),
     };
     Some((&disk[..DiskName::from(disk).vm.len()], limit))
+}
+
+/// What the software initiator cuts commands into with these settings, in KiB [LAMW].
+pub(crate) fn iscsi_kib(lines: &[String]) -> u32 {
+    let settings = lines.iter().filter_map(|line| line.parse::<Line>().ok());
+    let asked = settings.flat_map(|line| line.settings).filter_map(|setting| match setting {
+        Setting::Advanced { option: Advanced::IscsiMaxIoSizeKb, value } => value,
+        _ => None,
+    });
+    asked.last().unwrap_or(Advanced::IscsiMaxIoSizeKb.info().default)
 }
