@@ -6,12 +6,12 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{DSNRO, Driver, Setting, Version};
-use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
+    rows::mean,
 };
 
 /// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.

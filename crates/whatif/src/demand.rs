@@ -11,10 +11,13 @@
 //! of the queue, not of the guest.
 
 use counters::Controller;
-use levels::{mean, quantile};
+use levels::quantile;
 use serde::Serialize;
 
-use crate::{observe::Tenant, rows::Flow};
+use crate::{
+    observe::Tenant,
+    rows::{Flow, mean},
+};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

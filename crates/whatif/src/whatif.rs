@@ -2,7 +2,6 @@
 
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
-use levels::mean;
 use serde::Serialize;
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     demand::Place,
     observe::{Device, levels},
     question::limit_of,
+    rows::mean,
     run::{self, Key},
     shared::are_together,
 };

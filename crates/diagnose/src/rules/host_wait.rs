@@ -40,7 +40,7 @@ fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let is_held = |sample: usize| {
         held_ms(sample) >= HELD_MS.max(part * flow.davg(sample))
             && little(flow.rate(sample), held_ms(sample)) >= limit(Threshold::Waiting)
-            && device.faults.conflicts.or_zero(sample) < conflicts
+            && device.faults.conflicts.at(sample).is_none_or(|rate| rate < conflicts)
     };
     let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(sample));
     let is_long_in_the_mean = mean_ms >= HELD_MS;

@@ -4,7 +4,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Spell, Threshold};
+use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -20,14 +20,15 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let limit = device.limits.get(Threshold::ConflictsPerSecond);
         let conflicts = device.faults.conflicts;
-        let spell = Spell::find(&device.busy, |sample| conflicts.or_zero(sample) >= limit)?;
-        Some(judge(case, device, &spell))
+        let spell =
+            Spell::find(&device.busy, |s| conflicts.at(s).is_some_and(|rate| rate >= limit))?;
+        judge(case, device, &spell)
     })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
-    let conflicts = spell.mean(|sample| device.faults.conflicts.or_zero(sample));
+    let conflicts = mean(device.faults.conflicts.over(samples))?;
     let rate = device.flow.mean_rate(samples);
     let mut finding = case.finding(Cause::ReservationConflicts, name, spell);
     finding.sentence = format!(
@@ -50,7 +51,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding.changes = fix(case.host, name);
     finding.do_not =
         vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
-    finding
+    Some(finding)
 }
 
 fn fix(host: &Host<'_>, name: &str) -> Vec<crate::Change> {
