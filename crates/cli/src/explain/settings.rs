@@ -326,94 +326,94 @@ fn allocation() -> Article {
 
 /// What the table of options has no column for.
 struct Words {
-    path: &'static str,
+    option: Advanced,
     when: &'static str,
     leave: &'static str,
 }
 
 /// An option's words.
-const fn words(path: &'static str, when: &'static str, leave: &'static str) -> Words {
-    Words { path, when, leave }
+const fn words(option: Advanced, when: &'static str, leave: &'static str) -> Words {
+    Words { option, when, leave }
 }
 
-/// The words of each option, by its path [LAMW, VMB12, KB-QF, S4].
+/// The words of each option [LAMW, VMB12, KB-QF, S4].
 const OPTIONS: &[Words] = &[
     words(
-        "/Disk/SchedQuantum",
+        Advanced::SchedQuantum,
         "While worlds take turns on a device: a world whose commands are near \
         to each other on the disk goes on for so many; the older scheduler only.",
         "More favours \
         whoever reads in sequence, and makes the others wait.",
     ),
     words(
-        "/Disk/SectorMaxDiff",
+        Advanced::SectorMaxDiff,
         "When the scheduler decides whether the next command of a world goes \
         on where its last one was.",
         "It only matters with spindles behind the device.",
     ),
     words(
-        "/Disk/SchedQControlSeqReqs",
+        Advanced::SchedQControlSeqReqs,
         "While DSNRO is in force: so many commands in a row from one VM \
         end the competition.",
         "A small value lets DQLEN flap between its two limits.",
     ),
     words(
-        "/Disk/SchedQControlVMSwitches",
+        Advanced::SchedQControlVmSwitches,
         "While DSNRO is not in force: so many switches between VMs \
         bring it.",
         "Switching it off takes fairness from every device of the host.",
     ),
     words(
-        "/Disk/SchedulerWithReservation",
+        Advanced::SchedulerWithReservation,
         "For every command that waits for a slot.",
         "The older \
         scheduler has no reservations and no IOPS limits of its own.",
     ),
     words(
-        "/Disk/SchedCostUnit",
+        Advanced::SchedCostUnit,
         "Wherever I/Os are counted for limits, reservations and shares: larger \
         ones count several times.",
         "Another unit gives every limit on the host another meaning.",
     ),
     words(
-        "/Disk/DiskMaxIOSize",
+        Advanced::DiskMaxIoSize,
         "When a guest sends a larger command: it is cut into pieces.",
         "Lower it \
         only for arrays that refuse large commands; pieces cost time.",
     ),
     words(
-        "/ISCSI/MaxIoSizeKB",
+        Advanced::IscsiMaxIoSizeKb,
         "On software iSCSI: larger commands are cut into pieces, below the point \
         where esxtop counts them.",
         "The array has to take the larger commands.",
     ),
     words(
-        "/Disk/QFullSampleSize",
+        Advanced::QFullSampleSize,
         "On every device without a value of its own, when the array answers \
         TASK SET FULL or BUSY.",
         "Unless the array's vendor asks for it, and then on all hosts of its \
         ports.",
     ),
     words(
-        "/Disk/QFullThreshold",
+        Advanced::QFullThreshold,
         "Together with the sample size, which has to be above 0.",
         "It is at \
         most the sample size.",
     ),
     words(
-        "/Disk/DelayOnBusy",
+        Advanced::DelayOnBusy,
         "When the array answers BUSY and adaptive throttling is off: the command is \
         held before it is tried again.",
         "Less makes an array that is full fuller.",
     ),
     words(
-        "/Scsi/ScsiVVolPESNRO",
+        Advanced::VvolPesnro,
         "While VMs compete on a protocol endpoint of vVols, which is one device \
         for all that are bound to it.",
         "As DSNRO: more for one is less for the others.",
     ),
     words(
-        "/VMFS3/HardwareAcceleratedLocking",
+        Advanced::HardwareAcceleratedLocking,
         "When VMFS locks its metadata: with it by atomic test and \
         set on a sector, without it by a SCSI reservation of the whole device, which refuses every \
         command of other hosts meanwhile.",
@@ -423,26 +423,21 @@ const OPTIONS: &[Words] = &[
 ];
 
 fn option(words: &Words) -> Article {
-    let info = Advanced::TABLE.iter().find(|info| info.path == words.path);
-    let name = words.path.trim_start_matches('/').replace('/', ".");
-    let mut sections = match info {
-        Some(info) => numbers(info),
-        None => {
-            vec![("What it is", "An advanced option of the host that kavg does not model.".into())]
-        }
-    };
+    let info = words.option.info();
+    let name = info.path.trim_start_matches('/').replace('/', ".");
+    let mut sections = numbers(info);
     sections.insert(1, ("When it acts", words.when.into()));
     sections.push(("Leave alone", words.leave.into()));
     sections.insert(
         sections.len() - 1,
-        ("Set it", format!("$ esxcli system settings advanced set -o {} -i N", words.path)),
+        ("Set it", format!("$ esxcli system settings advanced set -o {} -i N", info.path)),
     );
     sections.insert(
         sections.len() - 2,
-        ("Read it", format!("$ esxcli system settings advanced list -o {}", words.path)),
+        ("Read it", format!("$ esxcli system settings advanced list -o {}", info.path)),
     );
     let short = name.rsplit('.').next().unwrap_or_default().to_owned();
-    Article { names: vec![words.path.into(), name.clone(), short], title: name, sections }
+    Article { names: vec![info.path.into(), name.clone(), short], title: name, sections }
 }
 
 /// What the table of options says.

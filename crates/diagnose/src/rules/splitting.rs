@@ -2,9 +2,10 @@
 //! piece [VMB14, S4].
 
 use counters::Counter;
+use knobs::{Advanced, Driver, Transport};
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Adapter, Cause, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
+use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
@@ -12,9 +13,6 @@ pub(super) const RULE: Rule = Rule {
     reads: &[Flow::COUNTERS, &[Counter::SplitCommands, Counter::SplitCopies]],
     find,
 };
-
-/// The module of software iSCSI, which has a largest I/O of its own [LAMW].
-const ISCSI: &str = "iscsi_vmk";
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.adapters.iter().filter_map(|adapter| judge(case, adapter)).collect()
@@ -60,19 +58,28 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     finding.raise_confidence = vec!["The array's own count and size of commands".into()];
     finding.sufferers = device.tenants(&spell.samples);
     let driver = case.facts.drivers.get(flow.name);
-    finding.changes = match driver.filter(|driver| *driver != ISCSI) {
-        Some(driver) => vec![changes::look(
-            format!(
-                "{} is driven by {driver}: nothing of software iSCSI cuts here. See what does: \
-                 /Disk/DiskMaxIOSize, or the largest command that the driver takes.",
-                flow.name
-            ),
-            vec!["esxcli system settings advanced list -o /Disk/DiskMaxIOSize".into()],
-        )],
+    // Software iSCSI has a largest I/O of its own [LAMW].
+    finding.changes = match driver.filter(|module| !is_iscsi(module)) {
+        Some(driver) => vec![look_elsewhere(flow.name, driver)],
         None => vec![changes::raise_iscsi_io_size(case.host, driver.is_some())],
     };
     finding.do_not = vec!["Do not expect it to lift a rate that the array holds by bytes.".into()];
     Some(finding)
+}
+
+fn is_iscsi(module: &str) -> bool {
+    Driver::from_module(module).is_some_and(|driver| driver.transport == Transport::Iscsi)
+}
+
+fn look_elsewhere(adapter: &str, driver: &str) -> Change {
+    let option = Advanced::DiskMaxIoSize.info().path;
+    changes::look(
+        format!(
+            "{adapter} is driven by {driver}: nothing of software iSCSI cuts here. See what does: \
+             {option}, or the largest command that the driver takes."
+        ),
+        vec![format!("esxcli system settings advanced list -o {option}")],
+    )
 }
 
 #[cfg(test)]
