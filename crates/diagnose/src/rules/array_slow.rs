@@ -8,15 +8,15 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
 use crate::{
-    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Spell, Threshold, Vdisk,
-    mean, quantile,
+    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
+    Vdisk, mean, quantile,
 };
 use levels::array_of;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
     find,
 };
 

@@ -8,12 +8,12 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, little};
+use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, little};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::Conflicts]],
     find,
 };
 

@@ -6,6 +6,8 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
+use counters::Counter;
+
 use super::{Case, Rank, Rule, changes, number, reservations::RETRY_MS};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
@@ -15,7 +17,7 @@ use crate::{
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::World,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::Conflicts]],
     find,
 };
 
