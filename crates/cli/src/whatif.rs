@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use ::whatif::{Model, Question, settings_of};
+use ::whatif::{Model, Question};
 use counters::Recording;
 use diagnose::{Facts, Simulated, Verdict, Window};
+use knobs::Setting;
 
 /// Commands of one run: enough for a few per cent, few enough for all changes of a verdict to
 /// take a blink.
@@ -19,14 +20,12 @@ pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts
         let mut known = BTreeMap::new();
         for finding in &mut verdict.findings {
             for change in &mut finding.changes {
-                let settings = settings_of(change);
-                if settings.is_empty() {
-                    continue;
-                }
-                let key = (settings, finding.window.from_ms, finding.window.to_ms);
+                // Of drivers of which one is there it is the first.
+                let Some(step) = change.steps.first() else { continue };
+                let key = (step.set.to_string(), finding.window.from_ms, finding.window.to_ms);
                 let answer = known
                     .entry(key)
-                    .or_insert_with_key(|(lines, ..)| ask(recording, facts, lines, finding.window));
+                    .or_insert_with(|| ask(recording, facts, &step.set, finding.window));
                 change.simulated.clone_from(answer);
             }
         }
@@ -36,11 +35,11 @@ pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts
 fn ask(
     recording: &Recording,
     facts: &Facts,
-    settings: &[String],
+    setting: &Setting,
     window: Window,
 ) -> Option<Simulated> {
     let question = Question {
-        settings: settings.to_vec(),
+        settings: vec![setting.clone()],
         window: (window.from_ms, window.to_ms),
         device: None,
         arrays: Vec::new(),

@@ -38,7 +38,7 @@ fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
         Effect::AtOnce => "",
         Effect::GuestReboot | Effect::HostReboot => ", and a reboot",
     };
-    let undo: Vec<_> = steps.iter().filter_map(|step| line(&step.undo)).collect();
+    let undo: Vec<_> = steps.iter().filter_map(|step| line(step.undo.as_ref()?)).collect();
     Change {
         what,
         esxcli,
@@ -85,7 +85,7 @@ pub(crate) fn raise_dsnro(
             let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
             let what =
                 format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it.");
-            (what, vec![Step { set: set(to), undo: set(from) }])
+            (what, vec![Step { set: set(to), undo: Some(set(from)) }])
         }
     };
     let mut change = setting(what, Some(host), steps);
@@ -123,7 +123,7 @@ fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) 
     let to = to.clamp(info.min, info.max);
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = format!("Raise {} from {from} to {to}.", info.path);
-    (what, vec![Step { set: set(to), undo: set(from) }])
+    (what, vec![Step { set: set(to), undo: Some(set(from)) }])
 }
 
 /// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
@@ -146,7 +146,7 @@ pub(crate) fn raise_driver_depth(
     }
     let step = |driver: &&'static Driver| {
         let set = |value| Setting::ModuleDepth { driver, value };
-        Step { set: set(to.min(driver.depth_max)), undo: set(from) }
+        Step { set: set(to.min(driver.depth_max)), undo: Some(set(from)) }
     };
     let steps: Vec<Step> = candidates.iter().map(step).collect();
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
@@ -295,7 +295,7 @@ pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts)
         (what, round_robin, is)
     };
     let set = |policy| Setting::PathPolicy { device: name.to_string(), policy };
-    let mut change = setting(what, Some(host), vec![Step { set: set(to), undo: set(from) }]);
+    let mut change = setting(what, Some(host), vec![Step { set: set(to), undo: Some(set(from)) }]);
     change.risk = "Paths that are not optimized must not be among the active ones.".into();
     Some(change)
 }
@@ -319,7 +319,7 @@ pub(crate) fn raise_pvscsi(vm: &str, from: u32, system: Option<GuestSystem>) -> 
     let what = format!(
         "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk{which}."
     );
-    let mut change = setting(what, None, vec![Step { set: most, undo: set(from, None) }]);
+    let mut change = setting(what, None, vec![Step { set: most, undo: Some(set(from, None)) }]);
     change.risk = "One VM can then fill a device queue alone.".into();
     change
 }
@@ -369,44 +369,62 @@ impl Change {
 }
 
 /// Holds a VM a little below its rate with an IOPS limit on its virtual disks, so that what it wants
-/// beyond what the array allows waits in its own queue. Its commands have `size_kib` in the mean.
-pub(crate) fn limit_iops(vm: &Party, size_kib: f64) -> Change {
+/// beyond what the array allows waits in its own queue. Its commands have `size_kib` in the mean. The
+/// limit that its disks have stands in no counter: where it is not known it is to be noted first.
+pub(crate) fn limit_iops(vm: &Party, size_kib: f64, facts: &Facts) -> Change {
     const BELOW: f64 = 0.9;
     let iops = in_cost_units(vm.iops, size_kib);
     let limit = ((iops * BELOW) as u32).max(1);
     let what = format!(
         "Hold {} below the rate that the array allows it, with an IOPS limit ({limit} a second for \
-         each of its disks; it does {} now, counted in units of 32 KiB as the limit is).",
+         each of its disks; it does {} now, counted in units of {} KiB as the limit is).",
         vm.name,
-        iops.round()
+        iops.round(),
+        cost_unit_kib()
     );
-    let mut change = setting(what, None, vec![limits(&vm.name, Some(limit), None)]);
+    let is_own = |disk: &str| DiskName::from(disk).vm == vm.name;
+    let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
+    let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_iops).collect();
+    known.dedup();
+    let was = if let [was] = known[..] { Some(was) } else { None };
+    let mut change = setting(what, None, vec![limits(&vm.name, Some(limit), was)]);
+    if was.is_none() {
+        change.powercli.insert(0, show_limits(&vm.name));
+        change.undo = "The same line with the limit that the first one shows (-1 is none).".into();
+    }
     change.risk = "The VM is slower whenever it would have been allowed more.".into();
     change
 }
 
 /// A rate of commands as an IOPS limit counts it: by the default of `Disk.SchedCostUnit`.
 pub(crate) fn in_cost_units(iops: f64, size_kib: f64) -> f64 {
-    let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
-    iops * (size_kib / unit_kib).ceil().max(1.0)
+    iops * (size_kib / cost_unit_kib()).ceil().max(1.0)
+}
+
+fn cost_unit_kib() -> f64 {
+    f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
 /// Shows the IOPS limits of a VM and takes that of `at` off, its disk or the VM; the limit is about
 /// `iops`.
 pub(crate) fn lift_limit(vm: &str, at: &str, iops: f64) -> Change {
-    let show = format!(
-        "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
-         Select-Object Key, DiskLimitIOPerSecond",
-        powershell(vm)
-    );
     let what = format!(
         "See what limits {vm} has and raise or remove them (-1 is none), if they are not meant. A \
          limit of its storage policy is changed there."
     );
-    let mut change = setting(what, None, vec![limits(at, None, Some(limit_near(iops)))]);
-    change.powercli.insert(0, show);
+    let mut change = setting(what, None, vec![limits(at, None, Some(Some(limit_near(iops))))]);
+    change.powercli.insert(0, show_limits(vm));
     change.risk = "The VM takes more of the device from the others.".into();
     change
+}
+
+/// The line to see which limits the disks of a VM have.
+fn show_limits(vm: &str) -> String {
+    format!(
+        "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
+         Select-Object Key, DiskLimitIOPerSecond",
+        powershell(vm)
+    )
 }
 
 /// The limit that a rate shows: the round number where one is as near as a measured rate is.
@@ -418,10 +436,10 @@ fn limit_near(iops: f64) -> u32 {
     (limit as u32).max(1)
 }
 
-/// The limit of the disks of that name.
-fn limits(name: &str, set: Option<u32>, undo: Option<u32>) -> Step {
+/// The limit of the disks of that name, and that which they have as far as it is known.
+fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
     let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name), allocation };
-    Step { set: to(set), undo: to(undo) }
+    Step { set: to(set), undo: undo.map(to) }
 }
 
 /// Locks metadata by ATS where the array has it (reference `array-and-control.md` section 7.4).
@@ -430,7 +448,8 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str) -> Change {
     let set = |value| Setting::Advanced { option, value: Some(value) };
     let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
                 it is switched off.";
-    let mut change = setting(what.into(), Some(host), vec![Step { set: set(1), undo: set(0) }]);
+    let mut change =
+        setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
     let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
     change.esxcli.insert(0, vaai);
     change.risk = "All hosts of the datastore must be set alike.".into();

@@ -126,8 +126,8 @@ pub struct Party {
 pub struct Step {
     /// The setting.
     pub set: Setting,
-    /// The same as it was.
-    pub undo: Setting,
+    /// The same as it was; `None` where no source tells how it was.
+    pub undo: Option<Setting>,
 }
 
 /// Something to do. What it sets is in `steps`; the lines to type are renderings of them, beside

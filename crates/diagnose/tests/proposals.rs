@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use counters::Kind;
-use diagnose::{Change, DeviceFacts, Facts, Step, Thresholds, diagnose};
+use diagnose::{Change, DeviceFacts, Facts, Step, Thresholds, VdiskFacts, diagnose};
 use knobs::{Advanced, Driver, GuestOs, Knob, Line, Setting, Transport, Version};
 use proptest::{prelude::*, sample::select};
 use scenario::{Host, Scenario};
@@ -121,6 +121,14 @@ impl Drawn {
             let max_queue_depth = Some(self.depth);
             let device = DeviceFacts { max_queue_depth, dsnro: Some(32), ..Default::default() };
             facts.devices.insert(DEVICE.into(), device);
+            let host = &self.scenario().hosts[0];
+            for (disk, guest) in host.config.vdisks.iter().map(|d| (d, host.guests[d.vm.index()])) {
+                let name = format!("{}:{}", host.config.vms[disk.vm.index()].name, disk.name);
+                let limit_iops = disk.allocation.limit_iops;
+                let (depth, adapter_depth, has_qos) = (None, None, false);
+                let disk = VdiskFacts { depth, adapter_depth, guest, limit_iops, has_qos };
+                facts.vdisks.insert(name, disk);
+            }
         }
         facts
     }
@@ -164,7 +172,8 @@ fn lines(step: &Setting, host: &Host) -> Vec<String> {
     let vms = host.config.vms.iter().zip(&host.guests);
     let guest = vms.filter(|(vm, _)| vm.name == name).map(|(_, guest)| *guest).next();
     let place = usize::from(guest.expect("the VM is there") != GuestOs::Windows);
-    vec![format!("{name}: {}", step.guest()[place])]
+    let typed = step.guest();
+    vec![format!("{name}: {}", typed[place.min(typed.len() - 1)])]
 }
 
 fn is_accepted(scenario: &Scenario, step: &Step) -> Result<(), TestCaseError> {
@@ -176,7 +185,7 @@ fn is_accepted(scenario: &Scenario, step: &Step) -> Result<(), TestCaseError> {
         prop_assert_eq!(set, Ok(()), "proposed");
         let after = state(&changed.hosts[0]);
         prop_assert_ne!(&after, &before, "`{}` changes nothing", line);
-        for undo in lines(&step.undo, host) {
+        for undo in step.undo.iter().flat_map(|undo| lines(undo, host)) {
             let mut undone = changed.clone();
             let set = undone.set(&undo).map_err(|error| error.to_string());
             prop_assert_eq!(set, Ok(()), "undo");
@@ -199,6 +208,8 @@ fn check(drawn: &Drawn, scenario: &Scenario, change: &Change) -> Result<(), Test
         prop_assert!(!sets.iter().any(|word| line.contains(word)), "`{}` is not read", line);
     }
     for step in &change.steps {
+        let is_limit = matches!(step.set, Setting::Allocation { .. });
+        prop_assert!(step.undo.is_some() || is_limit && !drawn.known, "no way back");
         if let Setting::ModuleDepth { driver, value } = step.set {
             prop_assert!(driver.depths().contains(&value), "{}={value}", driver.module);
             prop_assert!(value > drawn.depth, "{} to {value} raises nothing", driver.module);

@@ -189,6 +189,33 @@ impl<F: Form> Setting<F> {
     }
 }
 
+impl Setting {
+    /// The device that it names.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::SchedNumReqOutstanding { device, .. }
+            | Self::MaxQueueDepth { device, .. }
+            | Self::QueueFull { device, .. }
+            | Self::PathPolicy { device, .. } => Some(device),
+            Self::Advanced { .. }
+            | Self::ModuleDepth { .. }
+            | Self::Pvscsi { .. }
+            | Self::Allocation { .. } => None,
+        }
+    }
+
+    /// The virtual machine that it names.
+    #[must_use]
+    pub fn vm(&self) -> Option<&str> {
+        match self {
+            Self::Pvscsi { vm, .. } => vm.vm.as_deref(),
+            Self::Allocation { vdisk, .. } => Some(&vdisk.vm),
+            _ => None,
+        }
+    }
+}
+
 impl Knob {
     /// Whether a host of that version takes it, as far as that does not depend on the host's state.
     ///

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Controller;
 use diagnose::Facts;
-use knobs::{DSNRO, Driver, Setting, Version};
+use knobs::{DSNRO, DiskName, Driver, GuestSystem, Setting, Version};
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
@@ -65,9 +65,9 @@ pub(crate) struct Plan<'a> {
     pub(crate) arrays: &'a [ArrayCalibration],
     /// Samples of like load.
     pub(crate) levels: &'a [Vec<usize>],
-    pub(crate) settings: &'a [String],
-    /// IOPS limits that are not those of the recording, by VM; `None` is none.
-    pub(crate) limits: &'a [(&'a str, Option<u32>)],
+    pub(crate) settings: &'a [Setting],
+    /// IOPS limits that are not those of the recording; `None` is none.
+    pub(crate) limits: &'a [(&'a DiskName, Option<u32>)],
     pub(crate) commands: f64,
 }
 
@@ -293,9 +293,9 @@ impl Plan<'_> {
         if let Some(driver) = known {
             return (driver, "");
         }
-        let named = self.settings.iter().find_map(|line| {
-            let rest = line.split("module parameters set").nth(1)?;
-            rest.split_whitespace().find_map(Driver::from_module)
+        let named = self.settings.iter().find_map(|setting| match setting {
+            Setting::ModuleDepth { driver, .. } => Some(*driver),
+            _ => None,
         });
         match named.or_else(|| Driver::from_module(ANY_DRIVER)) {
             Some(driver) => (driver, "  # assumed: the recording does not say"),
@@ -321,7 +321,11 @@ impl Plan<'_> {
         let shown = device.depths(&window);
         let known = facts.and_then(|f| f.max_queue_depth);
         let base = known.or(shown.map(|depths| depths.base)).unwrap_or(1024).clamp(1, 1024);
-        let path = self.asked_depth(&device.name, &["-m", "--max-queue-depth"]).unwrap_or(base);
+        let path = self.asked(device, |setting| match setting {
+            Setting::MaxQueueDepth { value, .. } => Some(*value),
+            _ => None,
+        });
+        let path = path.unwrap_or(base);
         let path = path.clamp(base, 1024);
         let model = |base: u32, dsnro: Option<u32>, assumed| QueueModel {
             path: path.max(base),
@@ -341,8 +345,11 @@ impl Plan<'_> {
         if device.vms() < 2 {
             return model(base, None, Assumed::Nothing);
         }
-        let options = ["-O", "--sched-num-req-outstanding"];
-        let asked = self.asked_depth(&device.name, &options).filter(|_| known.is_none());
+        let asked = self.asked(device, |setting| match setting {
+            Setting::SchedNumReqOutstanding { value, .. } => Some(*value),
+            _ => None,
+        });
+        let asked = asked.filter(|_| known.is_none());
         match asked.filter(|asked| *asked > base || base == DSNRO.default) {
             Some(asked) => model(asked.clamp(base, 1024), Some(base), Assumed::Dsnro),
             None if base == DSNRO.default => model(base, Some(base), Assumed::Dsnro),
@@ -350,18 +357,10 @@ impl Plan<'_> {
         }
     }
 
-    /// A depth as a setting asks for it, by the names of its option.
-    fn asked_depth(&self, device: &str, options: &[&str]) -> Option<u32> {
-        let lines = self.settings.iter().filter(|line| line.contains(device));
-        let mut words = lines.flat_map(|line| line.split_whitespace()).map(str::to_owned);
-        while let Some(word) = words.next() {
-            let (name, value) = word.split_once('=').unwrap_or((&word, ""));
-            if options.contains(&name) {
-                let value = if value.is_empty() { words.next()? } else { value.into() };
-                return value.parse().ok();
-            }
-        }
-        None
+    /// What a setting asks for a device.
+    fn asked(&self, device: &Device, depth: fn(&Setting) -> Option<u32>) -> Option<u32> {
+        let own = |setting: &&Setting| setting.device() == Some(device.name.as_str());
+        self.settings.iter().filter(own).find_map(depth)
     }
 
     fn datastore(&self, index: usize, device: &Device, version: Version, out: &mut String) {
@@ -435,8 +434,12 @@ impl Plan<'_> {
             let own: Vec<_> = disks.iter().filter(|other| other.vm == disk.vm).collect();
             let pvscsi = |disk: &&&Disk<'_>| disk.slot.starts_with("scsi");
             let most = own.iter().filter(pvscsi).map(|disk| disk.most).fold(0.0, f64::max);
-            let is_linux = self.settings.iter().any(|line| {
-                line.starts_with(&format!("{}:", disk.guest.vm)) && line.contains("cmd_per_lun")
+            let is_linux = self.settings.iter().any(|setting| match setting {
+                Setting::Pvscsi { vm, .. } => {
+                    vm.vm.as_deref().is_none_or(|vm| vm == disk.guest.vm)
+                        && vm.system == Some(GuestSystem::Linux)
+                }
+                _ => false,
             });
             // What cannot be sent waits in the guest: how much of it is below is not known.
             let is_deep =
@@ -479,7 +482,7 @@ impl Plan<'_> {
         if disk.guest.throttled_at_iops.is_some() {
             let _ = writeln!(out, "qos = \"{}\"", policy(disk.device, disk.tenant));
         }
-        let asked = self.limits.iter().rfind(|(vm, _)| *vm == disk.guest.vm);
+        let asked = self.limits.iter().rfind(|(name, _)| is_meant(name, disk.guest));
         let (limit, why) = match asked {
             Some((_, limit)) => (*limit, ""),
             None if reading.demand == Demand::Bursts => (None, ""),
@@ -691,6 +694,12 @@ fn free_slot(taken: &mut BTreeSet<(String, String)>, vm: &str, wanted: Option<St
         }
     }
     slot
+}
+
+/// Whether a limit is for a guest's disk; one of which the place is not known is any.
+fn is_meant(name: &DiskName, guest: &GuestCalibration) -> bool {
+    let is_it = |place: &str| name.disk.is_none_or(|disk| disk.to_string() == place);
+    name.vm == guest.vm && guest.disk.as_deref().is_none_or(is_it)
 }
 
 /// Whether a disk of that slot has so many commands outstanding; IDE takes one, SATA 32.

@@ -28,5 +28,5 @@ pub use answer::Verdict;
 pub use array::{ArrayCalibration, Curve, Seen};
 pub use demand::{DeviceCalibration, GuestCalibration, Habit};
 pub use error::Error;
-pub use question::{Question, settings_of};
+pub use question::Question;
 pub use whatif::{Answer, Calibration, Model};

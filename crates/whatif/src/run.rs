@@ -3,6 +3,7 @@
 use std::thread;
 
 use counters::{Counter, EntityId, Kind, Recording};
+use knobs::Setting;
 use levels::Column;
 use scenario::Scenario;
 
@@ -184,7 +185,7 @@ fn vms(
 }
 
 /// Runs a scenario with settings in force; a figure for each key.
-pub(crate) fn run(text: &str, settings: &[String], keys: &[Key]) -> Result<Vec<f64>, Error> {
+pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Vec<f64>, Error> {
     let scenario = parse(text, settings)?;
     let outcome = sim::run(&scenario, 1, &());
     let view = outcome.windows.first().and_then(|hosts| hosts.first());
@@ -193,13 +194,13 @@ pub(crate) fn run(text: &str, settings: &[String], keys: &[Key]) -> Result<Vec<f
 }
 
 /// A scenario with settings in force.
-pub(crate) fn parse(text: &str, settings: &[String]) -> Result<Scenario, Error> {
+pub(crate) fn parse(text: &str, settings: &[Setting]) -> Result<Scenario, Error> {
     let no_files = &mut |_: &str| Err("a model names no files".to_owned());
     let parsed = Scenario::parse(FILE, text, no_files);
     let mut scenario =
         parsed.map_err(|error| Error::new(format!("this host cannot be modelled: {error}")))?;
-    for line in settings {
-        scenario.set(line).map_err(|error| Error::new(error.to_string()))?;
+    for setting in settings {
+        scenario.apply(setting).map_err(|error| Error::new(error.to_string()))?;
     }
     Ok(scenario)
 }
@@ -228,11 +229,11 @@ fn figure(recording: &Recording, key: &Key) -> f64 {
 }
 
 /// Runs several scenarios, on every processor; the results in order.
-pub(crate) fn run_all(jobs: &[(String, &[String])], keys: &[Key]) -> Vec<Result<Vec<f64>, Error>> {
+pub(crate) fn run_all(jobs: &[(String, &[Setting])], keys: &[Key]) -> Vec<Result<Vec<f64>, Error>> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
     let share = jobs.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
-        let run_some = |jobs: &[(String, &[String])]| -> Vec<_> {
+        let run_some = |jobs: &[(String, &[Setting])]| -> Vec<_> {
             jobs.iter().map(|(text, settings)| run(text, settings, keys)).collect()
         };
         let workers: Vec<_> =

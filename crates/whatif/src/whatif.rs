@@ -2,6 +2,7 @@
 
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
+use knobs::{DiskName, GuestName, Setting};
 use serde::Serialize;
 
 use crate::{
@@ -11,14 +12,13 @@ use crate::{
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
     observe::{Device, levels},
-    question::limit_of,
     rows::mean,
     run::{self, Key},
     shared::are_together,
 };
 
-/// A VM and the IOPS limit of its disks, if any.
-type Limit<'a> = (&'a str, Option<u32>);
+/// Virtual disks and their IOPS limit, if any.
+type Limit<'a> = (&'a DiskName, Option<u32>);
 
 /// Devices that one model holds, the busiest first.
 const DEVICES_MAX: usize = 16;
@@ -121,16 +121,16 @@ impl<'a> Model<'a> {
     /// One line when a setting is refused as esxcli refuses it, or the host cannot be modelled.
     pub fn answer(&self) -> Result<Answer, Error> {
         let names = build::vm_names(&self.calibrated);
-        let (settings, limits) = self.settings(&names)?;
+        let (settings, limits) = self.settings(&names);
         let keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let (plan, changed) = (self.plan(&[]), self.plan(&limits));
         if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
             return Ok(self.no_model(device));
         }
         run::parse(&plan.scenario(BEST, &[]), &settings)?;
-        let guests_change = settings.iter().any(|line| is_of_guest(line));
+        let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
         let readings = self.readings(guests_change);
-        let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[String]| {
+        let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[Setting]| {
             let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
             let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
             run::run_all(&jobs, &keys).into_iter().collect::<Result<Vec<_>, Error>>()
@@ -256,20 +256,22 @@ impl<'a> Model<'a> {
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
-    fn settings(&self, names: &[(String, String)]) -> Result<(Vec<String>, Vec<Limit<'_>>), Error> {
+    fn settings(&self, names: &[(String, String)]) -> (Vec<Setting>, Vec<Limit<'_>>) {
         let (mut settings, mut limits) = (Vec::new(), Vec::new());
-        for line in &self.question.settings {
-            if let Some((vm, limit)) = limit_of(line) {
-                limits.push((vm, limit?));
+        for setting in &self.question.settings {
+            if let Setting::Allocation { vdisk, allocation } = setting {
+                limits.push((vdisk, *allocation));
                 continue;
             }
-            let known = names.iter().find_map(|(vm, name)| {
-                let rest = line.trim().strip_prefix(vm.as_str())?.strip_prefix(':')?;
-                Some(format!("{name}: {}", rest.trim()))
-            });
-            settings.push(known.unwrap_or_else(|| line.clone()));
+            let mut setting = setting.clone();
+            if let Setting::Pvscsi { vm: GuestName { vm: Some(vm), .. }, .. } = &mut setting
+                && let Some((_, name)) = names.iter().find(|(known, _)| known == vm)
+            {
+                vm.clone_from(name);
+            }
+            settings.push(setting);
         }
-        Ok((settings, limits))
+        (settings, limits)
     }
 
     /// What the answer rests on, beyond arrays and guests.
@@ -286,10 +288,6 @@ impl<'a> Model<'a> {
         };
         self.devices.iter().filter(|device| !device.is_nfs).filter_map(doubt).collect()
     }
-}
-
-fn is_of_guest(line: &str) -> bool {
-    line.contains("cmd_per_lun") || line.contains("MaxQueueDepth") || line.contains("RingPages")
 }
 
 /// What is likeliest: guests that wait for their answers, as most that queue do.
@@ -488,19 +486,11 @@ fn chosen(recording: &Recording, question: &Question) -> Result<Vec<EntityId>, E
         return named(name).map(|id| vec![id]).ok_or_else(|| unknown_device(recording, name));
     }
     let mut found = Vec::new();
-    for line in &question.settings {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        for (place, word) in words.iter().enumerate().filter(|_| line.contains(" device ")) {
-            let (option, value) = word.split_once('=').unwrap_or((word, ""));
-            let next = words.get(place + 1).copied();
-            let name = if value.is_empty() { next } else { Some(value) };
-            if let (true, Some(name)) = (option == "-d" || option == "--device", name) {
-                let name = name.trim_matches(['\'', '"']);
-                found.push(named(name).ok_or_else(|| unknown_device(recording, name))?);
-            }
+    for setting in &question.settings {
+        if let Some(name) = setting.device() {
+            found.push(named(name).ok_or_else(|| unknown_device(recording, name))?);
         }
-        let guest = line.split_once(':').filter(|_| is_of_guest(line)).map(|(vm, _)| vm.trim());
-        if let Some(vm) = guest.or(limit_of(line).map(|(vm, _)| vm)) {
+        if let Some(vm) = setting.vm() {
             found.extend(devices_of(recording, vm)?);
         }
     }

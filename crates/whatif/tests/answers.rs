@@ -2,6 +2,7 @@
 
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
+use knobs::Line;
 use scenario::Scenario;
 use whatif::{Answer, Error, Model, Question, Seen, Verdict};
 
@@ -34,7 +35,7 @@ fn recorded(text: &str) -> Recording {
 fn question(recording: &Recording, line: &str) -> Question {
     let window = (i64::MIN, recording.times_ms.last().copied().unwrap_or(0));
     Question {
-        settings: vec![line.into()],
+        settings: line.parse::<Line>().expect("a line").settings,
         window,
         device: None,
         arrays: Vec::new(),
@@ -258,7 +259,10 @@ fn bad_questions_have_one_clear_line() {
         ("reboot", "command"),
     ];
     for (line, expected) in cases {
-        let error = ask(&host(32, STEADY), line).unwrap_err().to_string();
+        let error = match line.parse::<Line>() {
+            Ok(_) => ask(&host(32, STEADY), line).unwrap_err().to_string(),
+            Err(refusal) => refusal.to_string(),
+        };
         assert!(error.contains(expected) && !error.contains('\n'), "{line}: {error}");
     }
 }

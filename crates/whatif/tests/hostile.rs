@@ -3,6 +3,7 @@
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
 use diagnose::Facts;
+use knobs::Line;
 use proptest::prelude::*;
 use whatif::{Model, Question};
 
@@ -84,13 +85,13 @@ proptest! {
             "storage core device set -d naa.60 -O 64",
             "system module parameters set -m nfnic -p lun_queue_depth_per_path=256",
             "a vm\n1: RequestRingPages=32,MaxQueueDepth=254",
-            "storage core device set -d",
-            "",
+            "a vm\n1: DiskLimitIOPerSecond 500",
+            "storage nmp device set -d '' -P VMW_PSP_RR",
         ]),
     ) {
         let recording = build(&rows, times);
         let question = Question {
-            settings: vec![line.to_owned()],
+            settings: line.parse::<Line>().expect("a line").settings,
             window,
             device: None,
             arrays: Vec::new(),

@@ -59,7 +59,7 @@ impl Modules {
     }
 
     /// The path from the root of the crate of what a module mentions; nothing for other crates.
-    fn from_root(&self, module: &str, words: &[String]) -> Option<Vec<String>> {
+    fn path_from_root(&self, module: &str, words: &[String]) -> Option<Vec<String>> {
         let mut place: Vec<String> = split(module);
         let mut rest = words;
         match words.first()?.as_str() {
@@ -91,7 +91,7 @@ impl Modules {
             let exported = |mention: &&Mention| mention.exported.as_ref() == Some(name);
             self.0.get(&module)?.iter().find(exported)
         });
-        let next = passed_on.and_then(|mention| self.from_root(&module, &mention.words));
+        let next = passed_on.and_then(|mention| self.path_from_root(&module, &mention.words));
         match next.filter(|_| steps < STEPS_MAX) {
             Some(next) => self.leads_to(&[&next, &path[end + 1..]].concat(), steps + 1),
             None => module,
@@ -101,7 +101,7 @@ impl Modules {
     /// The other modules that one uses.
     fn used_by(&self, module: &str) -> BTreeSet<String> {
         let mentions = self.0.get(module).into_iter().flatten();
-        let paths = mentions.filter_map(|mention| self.from_root(module, &mention.words));
+        let paths = mentions.filter_map(|mention| self.path_from_root(module, &mention.words));
         let used = paths.map(|path| self.leads_to(&path, 0));
         used.filter(|used| !is_inside(used, module) && !is_inside(module, used)).collect()
     }

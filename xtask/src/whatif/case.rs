@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use knobs::{DiskName, Line, Setting};
 use scenario::Scenario;
 
 use crate::corpus::{
@@ -117,14 +118,15 @@ impl Case {
         )
     }
 
-    /// The setting that is asked for.
+    /// The change that is asked for.
     ///
     /// # Panics
     /// When the template has none.
-    pub(crate) fn change(&self) -> String {
+    pub(crate) fn change(&self) -> Line {
         let text = self.text();
         let line = text.lines().find_map(|line| line.strip_prefix(CHANGE));
-        line.expect("a template has a change").to_owned()
+        let line = line.expect("a template has a change");
+        line.parse().unwrap_or_else(|refusal| panic!("{self}: {refusal}"))
     }
 
     /// Whether its second half is that of a change that was tried.
@@ -137,15 +139,17 @@ impl Case {
     /// # Panics
     /// When the scenario does not take it.
     pub(crate) fn changed(&self) -> Scenario {
-        let change = self.change();
-        if let Some((vm, limit)) = change.split_once(": DiskLimitIOPerSecond ") {
+        let settings = self.change().settings;
+        if let [Setting::Allocation { vdisk: DiskName { vm, .. }, allocation }] = &settings[..] {
             let text = self.text().replace("\nlimit = ", "\n# ");
             let disk = format!("[vm.{vm}.disk.\"scsi0:0\"]\n");
-            let limit = if limit == "-1" { String::new() } else { format!("limit = {limit}\n") };
+            let limit = allocation.map_or(String::new(), |limit| format!("limit = {limit}\n"));
             return scenario_of(&self.to_string(), &text.replace(&disk, &format!("{disk}{limit}")));
         }
         let mut scenario = self.scenario();
-        scenario.set(&change).unwrap_or_else(|error| panic!("{self}: {error}"));
+        for setting in &settings {
+            scenario.apply(setting).unwrap_or_else(|error| panic!("{self}: {error}"));
+        }
         scenario
     }
 

@@ -53,9 +53,9 @@ pub(crate) fn whatif(arguments: &[String]) -> Result<String, String> {
 
 /// One case in full.
 fn show(case: &Case) -> String {
-    let (text, change) = (case.text(), case.change());
+    let text = case.text();
     match ask(case) {
-        Err(refusal) => format!("{text}\n{change}: {refusal}"),
+        Err(refusal) => format!("{text}\n{refusal}"),
         Ok(asked) => {
             let answer = serde_json::to_string_pretty(&asked.answer).unwrap_or_default();
             format!("{text}\n{}\n{answer}\n{:#?}", asked.model, judge(case, &asked))
@@ -92,7 +92,7 @@ fn ask(case: &Case) -> Result<Asked, whatif::Error> {
         (worst.from_ms, worst.to_ms)
     };
     let question = Question {
-        settings: vec![case.change()],
+        settings: case.change().settings,
         window,
         device: None,
         arrays: Vec::new(),

@@ -7,6 +7,7 @@ use capture::parse_stamp;
 use clap::Args;
 use counters::{Kind, Recording};
 use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
+use knobs::{Line, Setting};
 use serde::Serialize;
 
 use crate::{
@@ -35,7 +36,7 @@ pub(crate) struct Whatif {
     /// driver, or `VM: DiskLimitIOPerSecond 500` for the IOPS limit of its disks (-1 is none);
     /// several are one change together, in force after the reboots they need
     #[arg(long, value_name = "LINE", required_unless_present = "scenario")]
-    set: Vec<String>,
+    set: Vec<Line>,
     /// The first instant of what is simulated, as `03/02/2026 10:00:00` [default: the worst
     /// finding's window]
     #[arg(long, value_name = "TIME", value_parser = instant)]
@@ -76,7 +77,7 @@ fn instant(text: &str) -> std::result::Result<i64, String> {
 #[derive(Serialize)]
 struct OfHost<'a> {
     host: &'a str,
-    settings: &'a [String],
+    settings: Vec<String>,
     #[serde(flatten)]
     answer: Answer,
 }
@@ -118,9 +119,11 @@ impl Whatif {
         facts: &Facts,
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
+        let settings = self.settings(&recording.host)?;
+        let lines = settings.iter().map(Setting::to_string).collect();
         let question = Question {
-            settings: self.set.clone(),
-            window: self.window(recording, facts),
+            window: self.window(recording, facts, &settings),
+            settings,
             device: self.device.clone(),
             arrays: self.arrays(recording)?,
             commands: f64::from(self.commands),
@@ -130,7 +133,18 @@ impl Whatif {
         if let Some(output) = output {
             output.write(|file| Ok(file.write_all(model.scenario().as_bytes())?))?;
         }
-        Ok(OfHost { host: &recording.host, settings: &self.set, answer })
+        Ok(OfHost { host: &recording.host, settings: lines, answer })
+    }
+
+    /// What is set on a host: all but the lines for others.
+    fn settings(&self, host: &str) -> Result<Vec<Setting>> {
+        let is_meant = |line: &&Line| line.host.as_deref().is_none_or(|name| name == host);
+        let lines = self.set.iter().filter(is_meant);
+        let settings: Vec<_> = lines.flat_map(|line| line.settings.clone()).collect();
+        match settings.is_empty() && !self.set.is_empty() {
+            true => Err(format!("--set: no line is for {host}, the host of this capture").into()),
+            false => Ok(settings),
+        }
     }
 
     /// The groups of devices that are said to share an array; names that the capture lacks are
@@ -150,11 +164,11 @@ impl Whatif {
 
     /// What was asked for; where nothing was, the window of the worst finding about what the
     /// change is about.
-    fn window(&self, recording: &Recording, facts: &Facts) -> (i64, i64) {
+    fn window(&self, recording: &Recording, facts: &Facts, settings: &[Setting]) -> (i64, i64) {
         let verdict = diagnose(recording, &Thresholds::default(), facts);
         let is_meant = |finding: &&Finding| {
             self.device.as_ref() == Some(&finding.at)
-                || self.set.iter().any(|line| line.contains(&finding.at))
+                || settings.iter().any(|setting| is_about(setting, &finding.at))
         };
         let finding = verdict.findings.iter().find(is_meant).or(verdict.findings.first());
         let window = match (self.from, self.to, finding) {
@@ -165,13 +179,20 @@ impl Whatif {
     }
 }
 
+/// Whether a setting is for an object: a device, or a VM with its disks.
+fn is_about(setting: &Setting, at: &str) -> bool {
+    let is_of =
+        |vm| at.strip_prefix(vm).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
+    setting.device() == Some(at) || setting.vm().is_some_and(is_of)
+}
+
 /// The answer of one host: the sentence, the table, what it was made of, what it rests on.
 fn render(of: &OfHost<'_>) -> String {
     let (simulated, calibration) = (&of.answer.simulated, &of.answer.calibration);
     let (from, to) = calibration.window_ms;
     let mut out = styled(BOLD, &format!("What if on {}", clean(of.host)));
     out.push('\n');
-    for line in of.settings {
+    for line in &of.settings {
         out.push_str(&wrapped(&clean(line), "  ", "    "));
     }
     out.push_str(&styled(

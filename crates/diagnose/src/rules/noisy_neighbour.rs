@@ -122,7 +122,7 @@ fn fix(
     let reachable = known.map_or(to, |depth| to.min(depth));
     let world = device.worlds.iter().find(|world| world.owner == holder.name);
     let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
-    let mut changes = vec![changes::limit_iops(holder, size_kib)];
+    let mut changes = vec![changes::limit_iops(holder, size_kib, case.facts)];
     if reachable > from {
         let depths = (from, reachable);
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
