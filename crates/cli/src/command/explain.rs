@@ -15,43 +15,50 @@ use crate::{
 pub(crate) struct Explain {
     /// Its name, as you would type it (`dsnro`, `-O`, `KAVG/cmd`, `Disk.SchedQuantum`, `fnic`,
     /// `PVSCSI`, `device-depth`, `davg_ms`), or all of
-    /// `counters`, `settings`, `options`, `drivers`, `thresholds`, `findings`
+    /// `counters`, `settings`, `options`, `drivers`, `thresholds`, `findings` [default: the names
+    /// of all that is explained]
     #[arg(value_name = "NAME", allow_hyphen_values = true)]
-    name: String,
+    name: Option<String>,
 }
 
 impl Explain {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let text = self.text()?;
+        let text = match &self.name {
+            Some(name) => text(name)?,
+            None => index(),
+        };
         out.write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
+}
 
-    /// A whole table, or everything that bears the name.
-    fn text(&self) -> Result<String> {
-        let wanted = self.name.to_lowercase();
-        let sections = glossary::sections();
-        if let Some(section) = sections.iter().find(|section| section.name == wanted) {
-            return Ok(section.text());
-        }
-        let articles = explain::articles();
-        let named = articles.iter().filter(|article| article.is_named(&self.name));
-        let thresholds = sections.iter().filter(|section| section.name == "thresholds");
-        let thresholds = thresholds.flat_map(|section| section.explain(&wanted));
-        let texts: Vec<String> = named.map(Article::text).chain(thresholds).collect();
-        if !texts.is_empty() {
-            return Ok(texts.join("\n"));
-        }
-        let near = explain::near_misses(&articles, &self.name);
-        let meant = match near.as_slice() {
-            [] => String::new(),
-            near => format!(" (did you mean {}?)", near.join(", ")),
-        };
-        let names = sections.map(|section| section.name).join(", ");
-        Err(format!(
-            "{}: nothing is known of it{meant}; `kavg explain` lists all of {names}",
-            self.name
-        )
-        .into())
+/// The names of all that is explained, a line each.
+fn index() -> String {
+    let tables = glossary::sections().map(|section| section.name).join(", ");
+    let titles: String = explain::articles().iter().map(|a| format!("{}\n", a.title())).collect();
+    format!("`kavg explain NAME` explains one of these; whole tables: {tables}\n\n{titles}")
+}
+
+/// A whole table, or everything that bears the name.
+fn text(name: &str) -> Result<String> {
+    let wanted = name.to_lowercase();
+    let sections = glossary::sections();
+    if let Some(section) = sections.iter().find(|section| section.name == wanted) {
+        return Ok(section.text());
     }
+    let articles = explain::articles();
+    let named = articles.iter().filter(|article| article.is_named(name));
+    let thresholds = sections.iter().filter(|section| section.name == "thresholds");
+    let thresholds = thresholds.flat_map(|section| section.explain(&wanted));
+    let texts: Vec<String> = named.map(Article::text).chain(thresholds).collect();
+    if !texts.is_empty() {
+        return Ok(texts.join("\n"));
+    }
+    let near = explain::near_misses(&articles, name);
+    let meant = match near.as_slice() {
+        [] => String::new(),
+        near => format!(" (did you mean {}?)", near.join(", ")),
+    };
+    Err(format!("{name}: nothing is known of it{meant}; `kavg explain` lists what is explained")
+        .into())
 }

@@ -41,6 +41,11 @@ impl Article {
         })
     }
 
+    /// What it is called.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// For a terminal of 80 columns.
     pub(crate) fn text(&self) -> String {
         let mut out = format!("{}\n", styled(BOLD, &self.title));

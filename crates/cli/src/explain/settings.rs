@@ -83,7 +83,15 @@ fn first_version(has: impl Fn(Version) -> bool) -> &'static str {
 
 fn max_queue_depth() -> Article {
     Article {
-        names: names(&["Device Max Queue Depth", "max-queue-depth", "MaxQueueDepth", "-m"]),
+        names: names(&[
+            "Device Max Queue Depth",
+            "max-queue-depth",
+            "MaxQueueDepth",
+            "queue depth",
+            "LUN queue depth",
+            "LUN depth",
+            "-m",
+        ]),
         title: "Device Max Queue Depth".into(),
         sections: vec![
             ("What it is", "The most commands that a device may have outstanding on this host: what \
