@@ -1,6 +1,7 @@
-//! A virtual disk at its queue depth: 64 or 254 for PVSCSI, 32 for LSI Logic [KB-PV, TBL].
+//! A virtual disk at its queue depth: that of PVSCSI or LSI Logic [KB-PV, TBL].
 
 use counters::Controller;
+use knobs::disk_depths;
 
 use super::{
     Case, Rank, Rule, virtual_adapter,
@@ -53,16 +54,17 @@ fn cap<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>) -> Option<Cap<'a>> {
 /// The depth of one disk, or where that is not known those that it may have.
 fn depths_of(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<u32> {
     let known = case.facts.vdisks.get(disk.name).and_then(|facts| facts.depth);
-    known.map_or_else(|| depths(disk).to_vec(), |depth| vec![depth])
+    known.map_or_else(|| depths(disk), |depth| vec![depth])
 }
 
-/// Depths of one disk, by the type of its controller.
-const fn depths(disk: &Vdisk<'_>) -> &'static [u32] {
+/// Depths of one disk, by the type of its controller; where that is not known it is of those that
+/// are usual.
+fn depths(disk: &Vdisk<'_>) -> Vec<u32> {
+    let usual = || [Controller::LsiSas, Controller::Pvscsi].into_iter().flat_map(disk_depths);
     match disk.controller {
-        Some(Controller::Pvscsi) => &[64, 254],
-        None => &[32, 64, 254],
-        Some(Controller::LsiSas | Controller::LsiParallel | Controller::Ahci) => &[32],
-        _ => &[],
+        None => usual().collect(),
+        Some(Controller::BusLogic | Controller::Nvme | Controller::Ide) => Vec::new(),
+        Some(controller) => disk_depths(controller),
     }
 }
 
@@ -101,7 +103,7 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
 /// that stays is a depth that somebody set; one that moves fills the next known depth in bursts.
 fn set_depth(disk: &Vdisk<'_>, spell: &Spell, outstanding: f64) -> u32 {
     let most = largest(spell.samples.iter().map(|&sample| disk.outstanding(sample)));
-    let next = depths(disk).iter().copied().find(|&depth| Some(f64::from(depth)) >= most);
+    let next = depths(disk).into_iter().find(|&depth| Some(f64::from(depth)) >= most);
     next.filter(|_| !is_still(&[disk], spell)).unwrap_or(outstanding.round() as u32)
 }
 
