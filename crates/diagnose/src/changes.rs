@@ -5,7 +5,7 @@ pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
     PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Version,
-    get_esxcli, powershell,
+    get_esxcli, powershell_name,
 };
 
 use crate::{Change, Device, Facts, Host, Party, Step, largest};
@@ -334,7 +334,7 @@ pub(crate) fn spread(vm: &str) -> Change {
         esxcli: Vec::new(),
         powercli: vec![format!(
             "New-HardDisk -VM {} -CapacityGB 100 | New-ScsiController -Type ParaVirtual",
-            powershell(vm)
+            powershell_name(vm)
         )],
         guest: vec!["Spread the data over the disks (stripe, or more files)".into()],
         effect: Effect::AtOnce,
@@ -423,7 +423,7 @@ fn show_limits(vm: &str) -> String {
     format!(
         "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
          Select-Object Key, DiskLimitIOPerSecond",
-        powershell(vm)
+        powershell_name(vm)
     )
 }
 
