@@ -6,14 +6,15 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{
-    DSNRO, DiskName, Driver, GuestSystem, PVSCSI_DEPTH_MAX, Setting, Transport, Version, disk_depths,
+    DSNRO, DiskName, Driver, GuestSystem, PVSCSI_DEPTH_MAX, Setting, Transport, Version,
+    disk_depths,
 };
-use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
+    rows::mean,
 };
 
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more

@@ -12,10 +12,13 @@
 
 use counters::Controller;
 use knobs::{Advanced, disk_depths};
-use levels::{mean, quantile};
+use levels::quantile;
 use serde::Serialize;
 
-use crate::{observe::Tenant, rows::Flow};
+use crate::{
+    observe::Tenant,
+    rows::{Flow, mean},
+};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

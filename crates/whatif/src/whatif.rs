@@ -3,7 +3,6 @@
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
-use levels::mean;
 use serde::Serialize;
 
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
     demand::Place,
     observe::{Device, levels},
     question::iscsi_kib,
+    rows::mean,
     run::{self, Key},
     shared::are_together,
 };
