@@ -2,7 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{Column, Device, Spell, is_round, largest, little, most_frequent, quantile};
+use super::{Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -27,6 +27,11 @@ impl<'a> Queue<'a> {
         }
     }
 
+    /// The limit in force.
+    pub(crate) fn depth_at(&self, sample: usize) -> Option<f64> {
+        self.dqlen.at(sample).filter(|depth| *depth > 0.0)
+    }
+
     /// ACTV + QUED at the instant of the sample.
     pub(crate) fn sampled(&self, sample: usize) -> Option<f64> {
         Some(self.actv.at(sample)? + self.qued.at(sample)?)
@@ -36,8 +41,9 @@ impl<'a> Queue<'a> {
     /// at one instant, so the last slots may seem free.
     fn is_caught_full(&self, sample: usize) -> bool {
         const NEARLY: f64 = 0.95;
-        let (depth, active) = (self.dqlen.or_zero(sample), self.actv.or_zero(sample));
-        depth > 0.0 && active >= NEARLY * depth && self.qued.or_zero(sample) >= 1.0
+        let actv = |depth| self.actv.at(sample).is_some_and(|actv| actv >= NEARLY * depth);
+        self.depth_at(sample).is_some_and(actv)
+            && self.qued.at(sample).is_some_and(|qued| qued >= 1.0)
     }
 }
 
@@ -113,8 +119,8 @@ impl Device<'_> {
 
     /// Whether every slot was taken, as caught by the sample or by Little's law.
     pub(crate) fn is_full(&self, sample: usize) -> bool {
-        let depth = self.queue.dqlen.or_zero(sample);
-        depth > 0.0 && (self.queue.is_caught_full(sample) || self.in_slots(sample) >= FULL * depth)
+        let in_use = |depth| self.in_slots(sample) >= FULL * depth;
+        self.queue.is_caught_full(sample) || self.queue.depth_at(sample).is_some_and(in_use)
     }
 
     /// Time in the VMkernel that is no wait at path or adapter.
@@ -184,7 +190,7 @@ impl Device<'_> {
     /// default of 64 a VM is the most to expect. A flat, round rate is rather a limit.
     fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
         const DRIVER_DEPTH: f64 = 64.0;
-        let depth = spell.mean(|sample| self.queue.dqlen.or_zero(sample));
+        let Some(depth) = mean(self.queue.dqlen.over(&spell.samples)) else { return false };
         let wait = spell.mean(|sample| self.flow.waiting(sample));
         let service = spell.mean(|sample| self.in_slots(sample));
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
@@ -240,7 +246,7 @@ impl Device<'_> {
     }
 
     /// The largest limit that the recording shows for this device.
-    pub(crate) fn deepest(&self) -> f64 {
+    pub(crate) fn deepest(&self) -> Option<f64> {
         largest(self.queue.dqlen.every())
     }
 }

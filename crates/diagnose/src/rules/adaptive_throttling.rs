@@ -36,7 +36,7 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 /// flash counts where the depth does not halve and climb; and what halves and climbs while the device
 /// is as slow at its full depth is throttling, for the other would have lowered that as well.
 pub(super) fn is_congested(device: &Device<'_>) -> bool {
-    let base = device.deepest();
+    let Some(base) = device.deepest() else { return false };
     let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
     let (lower, full): (Vec<usize>, Vec<usize>) = device.busy.iter().partition(|s| is_lower(s));
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
@@ -55,8 +55,9 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let known = case.facts.device(device.flow.name).max_queue_depth;
-        let base = known.map_or_else(|| device.deepest(), f64::from);
-        let spell = Spell::any(&device.busy, |s| device.queue.dqlen.or_zero(s) < base)?;
+        let base = known.map(f64::from).or_else(|| device.deepest())?;
+        let is_lower = |s| device.queue.dqlen.at(s).is_some_and(|depth| depth < base);
+        let spell = Spell::any(&device.busy, is_lower)?;
         Some(judge(case, device, base, &spell))
     })
 }
@@ -76,9 +77,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
     finding.standing = spell.mean(|sample| device.flow.waiting(sample));
     finding.evidence = queue_evidence(device, spell);
     finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
-    if device.faults.failed.is_there() {
-        finding.evidence.push(Evidence::new("failed commands per second", failed, "1/s"));
-    }
+    finding.evidence.extend(Evidence::of([("failed commands per second", failed, "1/s")]));
     let is_known = case.facts.device(name).queue_full_sample_size.is_some();
     let certainty = match (is_known, halves_and_climbs(&depths)) {
         (true, _) => 0.95,

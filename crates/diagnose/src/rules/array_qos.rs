@@ -312,10 +312,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
         Evidence::new(format!("DAVG of {who}"), davg, "ms"),
         Evidence::new(format!("DAVG of {}", held.faster.0), held.faster.1, "ms"),
     ]);
-    let array = mean(device.array_ms.over(samples));
-    if array > 0.0 {
-        finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
-    }
+    let array = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
+    finding.evidence.extend(Evidence::of([("latency that the array reports", array, "ms")]));
     finding.confidence = held.certainty * held.spell.weight();
     if held.policy.is_none() {
         finding.raise_confidence =

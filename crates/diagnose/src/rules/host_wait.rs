@@ -8,12 +8,14 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, little, observe::HELD_MS};
+use crate::{
+    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Vdisk, little, observe::HELD_MS,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::Conflicts]],
     find,
 };
 

@@ -4,7 +4,9 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Queue, Spell, Threshold};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Queue, Spell, Threshold, mean,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -19,7 +21,7 @@ pub(super) const RETRY_MS: f64 = 60.0;
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let spell = Spell::find(&device.busy, |sample| collide(device, sample))?;
-        Some(judge(case, device, &spell))
+        judge(case, device, &spell)
     })
 }
 
@@ -27,14 +29,15 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 /// commands with slots free, for that is how conflicts show besides [ELA 2012-08].
 pub(super) fn collide(device: &Device<'_>, sample: usize) -> bool {
     const KEY: Threshold = Threshold::ConflictsPerSecond;
-    let conflicts = device.faults.conflicts.or_zero(sample);
-    let is_noticed = || !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
-    conflicts >= device.limits.get(KEY) || is_noticed() && device.is_held(sample)
+    device.faults.conflicts.at(sample).is_some_and(|conflicts| {
+        let is_noticed = !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
+        conflicts >= device.limits.get(KEY) || is_noticed && device.is_held(sample)
+    })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
-    let conflicts = spell.mean(|sample| device.faults.conflicts.or_zero(sample));
+    let conflicts = mean(device.faults.conflicts.over(samples))?;
     let rate = device.flow.mean_rate(samples);
     let mut finding = case.finding(Cause::ReservationConflicts, name, spell);
     finding.sentence = format!(
@@ -57,7 +60,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding.changes = fix(case.host, name);
     finding.do_not =
         vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
-    finding
+    Some(finding)
 }
 
 fn fix(host: &Host<'_>, name: &str) -> Vec<crate::Change> {

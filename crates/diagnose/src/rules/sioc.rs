@@ -26,9 +26,9 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         if depths.len() < LEVELS.min(device.busy.len()) {
             return None;
         }
-        let base = device.deepest();
+        let base = device.deepest()?;
         let spell = Spell::find(&device.busy, |sample| {
-            device.queue.dqlen.or_zero(sample) < base
+            device.queue.dqlen.at(sample).is_some_and(|depth| depth < base)
                 && device.flow.davg(sample) >= device.limits.get(Threshold::CongestionMs)
         })?;
         Some(judge(case, device, base, &spell))
