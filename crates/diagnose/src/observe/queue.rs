@@ -123,6 +123,14 @@ impl Device<'_> {
         self.queue.is_caught_full(sample) || self.queue.depth_at(sample).is_some_and(in_use)
     }
 
+    /// The same by the lowest limit that DQLEN showed at any time: between two samples it may have
+    /// been in force.
+    pub(crate) fn may_be_full(&self, sample: usize) -> bool {
+        let lowest = || self.queue.dqlen.every().filter(|depth| *depth > 0.0).reduce(f64::min);
+        let is_at = |depth: f64| self.in_slots(sample) >= FULL * depth;
+        self.is_full(sample) || lowest().is_some_and(is_at)
+    }
+
     /// Time in the VMkernel that is no wait at path or adapter.
     pub(crate) fn held_ms(&self, sample: usize) -> f64 {
         self.flow.kavg(sample) - self.path_wait_ms(sample)

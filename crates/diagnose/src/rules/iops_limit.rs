@@ -57,12 +57,16 @@ impl<'a> Suspect<'a> {
     }
 
     /// What the device's queue costs a command in the mean while all slots are taken: a slot must
-    /// come free for it and for each that waits before it.
+    /// come free for it and for each that waits before it. Who holds most of the slots itself waits
+    /// for its own commands, however long that takes.
     fn turn_ms(&self, sample: usize) -> f64 {
-        if !self.device.is_full(sample) {
+        if !self.device.may_be_full(sample) {
             return 0.0;
         }
         let flow = &self.device.flow;
+        if self.world.flow.in_flight(sample) > 0.5 * flow.in_flight(sample) {
+            return f64::INFINITY;
+        }
         1_000.0 * (flow.waiting(sample) + 1.0) / flow.rate(sample).max(f64::MIN_POSITIVE)
     }
 
