@@ -4,7 +4,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, largest};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, largest};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -65,7 +65,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding.confidence = if aborts > 0.0 { 0.95 } else { 0.85 };
     finding.raise_confidence =
         vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
-    finding.sufferers = device.tenants(&device.busy);
+    finding.sufferers = device.tenants(&device.busy).into_iter().map(unanswered).collect();
     finding.changes = vec![changes::look(
         "Find out what happened to the paths, the fabric and the array in this window.",
         vec![
@@ -76,6 +76,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding.do_not =
         vec!["Do not reboot the host first: it may hang on the device it cannot reach.".into()];
     finding
+}
+
+/// A VM that was there before: now nothing of it completes, and what does not complete has no
+/// latency.
+fn unanswered(before: Party) -> Party {
+    Party { iops: 0.0, gavg_ms: 0.0, ..before }
 }
 
 #[cfg(test)]
