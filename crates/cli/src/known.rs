@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
 use diagnose::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
-use engine::{Advanced, Knob, PathPolicy};
+use knobs::{Advanced, Knob, PathPolicy};
 use model::{ArrayConfig, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::WindowView;

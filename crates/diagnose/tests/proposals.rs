@@ -56,7 +56,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 true => driver.depth_default,
                 false => *index.get(&fits),
             };
-            let (conflicts, known) = flags;
+            // A host of which the version is not known is taken for one of today.
+            let (conflicts, known) = (flags.0, flags.1 || version.has_global_dsnro());
             Drawn {
                 version,
                 driver,

@@ -3,8 +3,10 @@
 
 use counters::GateCounters;
 
+use knobs::Driver;
+
 use crate::{
-    AdapterConfig, Driver,
+    AdapterConfig,
     slab::{Io, Pool, Queue, State},
 };
 

@@ -8,7 +8,7 @@ use counters::{
     VdiskInfo, VmId, VmInfo, VscsiId,
 };
 
-use crate::{Allocation, Driver, PathPolicy, Transport, Version};
+use knobs::{Allocation, Driver, PathPolicy, Transport, Version};
 
 /// One host.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,9 +11,10 @@ use counters::{
     WorldId,
 };
 
+use knobs::{Advanced, Version};
+
 use crate::{
-    Advanced, CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy, Version,
-    Wakeup,
+    CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy, Wakeup,
     adapter::Adapter,
     device::{Competition, Device},
     options::Options,

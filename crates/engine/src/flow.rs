@@ -10,8 +10,10 @@
 
 use counters::{AdapterId, DeviceId, IoId, Op, PathId, Status, VdiskId, VscsiId};
 
+use knobs::Advanced;
+
 use crate::{
-    Advanced, Dispatch, Error, Output, Request,
+    Dispatch, Error, Output, Request,
     engine::Engine,
     slab::{Extra, Io, NONE, Parent, State},
     split,

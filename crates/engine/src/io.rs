@@ -2,7 +2,7 @@
 
 use counters::{DeviceId, IoId, Op, PathId, Status, Time, VdiskId, VmId};
 
-use crate::Knob;
+use knobs::Knob;
 
 /// An I/O as a guest issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,8 +40,3 @@ pub use config::{
 pub use engine::{DeviceLimits, Engine};
 pub use error::Error;
 pub use io::{Dispatch, Event, Input, Output, Request, Wakeup};
-pub use knobs::{
-    Advanced, AdvancedInfo, Allocation, Driver, Effect, GuestOs, Knob, OTHER_MAX_TRANSFER,
-    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT,
-    PVSCSI_RING_PAGES_MAX, PathPolicy, Transport, Version, VscsiLimits, limits_of,
-};

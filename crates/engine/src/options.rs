@@ -1,6 +1,6 @@
 //! The advanced options of a host: what is in force, and what waits for a reboot.
 
-use crate::{Advanced, Effect, Version};
+use knobs::{Advanced, Effect, Version};
 
 /// The values of every [`Advanced`] option.
 #[derive(Clone, Debug)]

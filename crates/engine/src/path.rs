@@ -11,8 +11,10 @@ use alloc::vec::Vec;
 
 use counters::{AdapterId, DeviceId, GateCounters, PathId, Status, Time};
 
+use knobs::PathPolicy;
+
 use crate::{
-    PathConfig, PathPolicy,
+    PathConfig,
     slab::{Io, Queue},
 };
 

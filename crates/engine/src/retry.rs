@@ -3,8 +3,9 @@
 
 use counters::{DeviceId, IoId, MILLISECOND, Status, Time, VdiskId};
 
+use knobs::Advanced;
+
 use crate::{
-    Advanced,
     device::Device,
     engine::Engine,
     slab::{Extra, NONE, State},

@@ -5,8 +5,10 @@ use alloc::format;
 
 use counters::{DeviceId, VdiskId, VmId};
 
+use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy};
+
 use crate::{
-    Advanced, Allocation, Driver, Error, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy,
+    Error,
     engine::{Engine, split_sizes},
 };
 

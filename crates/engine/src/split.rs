@@ -4,7 +4,7 @@
 //! [LAMW, S4]. Both are below the level that esxtop counts: a cut command is one command, holds
 //! one slot, and completes with its last piece (ruling in the design; [S4], [VMB14]).
 
-use crate::Transport;
+use knobs::Transport;
 
 /// The sizes in force on a host, in bytes.
 #[derive(Clone, Copy, Debug)]

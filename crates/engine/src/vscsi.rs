@@ -11,8 +11,10 @@ use alloc::collections::VecDeque;
 
 use counters::{DeviceId, Time, VdiskCounters, VdiskId, VmId, VscsiId, WorldId};
 
+use knobs::Allocation;
+
 use crate::{
-    Allocation, VdiskConfig, VscsiConfig,
+    VdiskConfig, VscsiConfig,
     slab::{Io, Pool, Queue},
 };
 

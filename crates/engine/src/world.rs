@@ -3,7 +3,9 @@
 
 use counters::{SECOND, Time};
 
-use crate::{Allocation, slab::Queue};
+use knobs::Allocation;
+
+use crate::slab::Queue;
 
 /// A scheduling queue of a device.
 #[derive(Clone, Debug)]

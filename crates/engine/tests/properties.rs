@@ -5,7 +5,8 @@ mod common;
 
 use common::{Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Status, Time, VdiskId};
-use engine::{Allocation, DepthMode, Input, PathConfig, SchedPolicy};
+use engine::{DepthMode, Input, PathConfig, SchedPolicy};
+use knobs::Allocation;
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {

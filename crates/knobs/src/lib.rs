@@ -40,6 +40,7 @@ pub use setting::{
 pub use version::Version;
 pub use vscsi::{
     GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,
-    PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits, limits_of,
+    PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits,
+    disk_depths, limits_of,
 };
-pub use words::{powershell, shell};
+pub use words::{powershell_name, shell};

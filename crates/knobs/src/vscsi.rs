@@ -1,6 +1,8 @@
 //! The virtual storage adapters and what a guest's driver makes of them: a table of facts from
 //! the reference (`esxi-host-stack.md` section 1.2).
 
+use alloc::vec::Vec;
+
 use counters::Controller;
 
 /// The guest operating system, as far as its PVSCSI driver differs.
@@ -69,6 +71,17 @@ pub struct VscsiLimits {
     pub max_transfer: u32,
     /// The most disks on one adapter.
     pub disks_max: u32,
+}
+
+/// The depths that drivers of guests give a disk on a virtual adapter, unless somebody sets another,
+/// ascending; with PVSCSI that of Linux is the most that can be set too.
+#[must_use]
+pub fn disk_depths(controller: Controller) -> Vec<u32> {
+    let guests = [GuestOs::Windows, GuestOs::LinuxOld, GuestOs::Linux];
+    let mut depths: Vec<u32> =
+        guests.iter().map(|guest| limits_of(controller, *guest).disk_depth).collect();
+    depths.dedup();
+    depths
 }
 
 /// The limits that a virtual adapter starts with.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind};
-use engine::{
-    AdapterConfig, DeviceConfig, Driver, HostConfig, PathConfig, PathPolicy, SchedPolicy, Transport,
-};
+use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
+use knobs::{Advanced, Driver, PathPolicy, Transport};
 use model::Qos;
 
 use crate::{
@@ -24,7 +23,7 @@ const PATHS_TOTAL_MAX: usize = 4_000_000;
 /// Ids are 16 bits wide.
 pub(crate) const IDS_MAX: usize = 65_535;
 /// The most that DSNRO is on any device of any version: that of a protocol endpoint [LAMW].
-const DSNRO_MAX: u32 = 4096;
+const DSNRO_MAX: u32 = Advanced::VvolPesnro.info().max;
 
 const KEYS: &[&str] = &[
     "count",

@@ -1,9 +1,8 @@
 //! `[host.NAME]` with its adapters.
 
 use counters::{AdapterId, SECOND};
-use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, Driver, HostConfig, ThrottleMode, Transport, Version,
-};
+use engine::{AdapterConfig, CompetitionUnit, DepthMode, HostConfig, ThrottleMode};
+use knobs::{Driver, Transport, Version};
 
 use crate::{
     Error, Host,

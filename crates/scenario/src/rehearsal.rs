@@ -2,7 +2,8 @@
 //! refuse in the middle of a run is refused where the file asks for it.
 
 use counters::Time;
-use engine::{Engine, Input, Knob};
+use engine::{Engine, Input};
+use knobs::Knob;
 
 use crate::{Action, Host};
 

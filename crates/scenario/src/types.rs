@@ -2,7 +2,8 @@
 //! number is in its range: whoever builds a simulation from them checks nothing again.
 
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
-use engine::{GuestOs, HostConfig, Knob};
+use engine::HostConfig;
+use knobs::{GuestOs, Knob};
 use model::{ArrayConfig, WorkloadConfig};
 
 /// A scenario.

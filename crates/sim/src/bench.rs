@@ -12,10 +12,10 @@ use std::{
 
 use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{
-    AdapterConfig, Allocation, CompetitionUnit, DepthMode, DeviceConfig, Driver, HostConfig,
-    PVSCSI_MAX_TRANSFER, PathConfig, PathPolicy, SchedPolicy, ThrottleMode, VdiskConfig, Version,
-    VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
+    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
+use knobs::{Allocation, Driver, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
     Access, ArrayConfig, Arrival, Mix, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig,
     WriteProtocol,
@@ -214,7 +214,7 @@ impl Model {
         let vms = 0..self.vms_per_host;
         let target =
             |vm| Target { array: index / self.hosts_per_array, volume: (vm % self.devices) as u32 };
-        let fnic = Driver::from_module("fnic").expect("fnic is in the table");
+        let driver = Driver::ANY;
         Host {
             config: HostConfig {
                 name: format!("esx{index}"),
@@ -224,9 +224,9 @@ impl Model {
                 throttle_mode: ThrottleMode::Kernel,
                 adapters: vec![AdapterConfig {
                     name: "vmhba1".into(),
-                    driver: fnic,
+                    driver,
                     lun_depth: DEPTH,
-                    depth: fnic.adapter_depth,
+                    depth: driver.adapter_depth,
                 }],
                 devices: (0..self.devices).map(device).collect(),
                 paths: (0..self.devices).map(path).collect(),
@@ -236,7 +236,7 @@ impl Model {
             },
             targets: vms.map(target).collect(),
             datastores: vec![Vec::new(); self.devices],
-            guests: vec![engine::GuestOs::Linux; self.vms_per_host],
+            guests: vec![knobs::GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
         }

@@ -32,9 +32,8 @@
 use std::io::Read;
 
 use counters::{DeviceId, IoId, Op, PathId, Status, VdiskId, VmId};
-use engine::{
-    Advanced, Allocation, Dispatch, Driver, Event, Input, Knob, Output, PathPolicy, Request,
-};
+use engine::{Dispatch, Event, Input, Output, Request};
+use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy};
 
 use crate::{
     Error,

@@ -5,20 +5,21 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use counters::Controller;
 use diagnose::Facts;
-use knobs::{DSNRO, DiskName, Driver, GuestSystem, Setting, Version};
-use levels::mean;
+use knobs::{
+    DSNRO, DiskName, Driver, GuestSystem, PVSCSI_DEPTH_MAX, Setting, Transport, Version,
+    disk_depths,
+};
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
+    rows::mean,
 };
 
-/// The driver of an adapter of which nothing is known: it takes any depth from 1 to 1,024.
-const ANY_DRIVER: &str = "nfnic";
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
 /// disks.
-const PER_DISK: f64 = 254.0 * 1.02;
+const PER_DISK: f64 = PVSCSI_DEPTH_MAX as f64 * 1.02;
 /// Part of what is outstanding on a device below which a guest is not what fills its queue.
 const MINOR: f64 = 0.2;
 /// The longest run, in seconds of virtual time.
@@ -68,6 +69,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) settings: &'a [Setting],
     /// IOPS limits that are not those of the recording; `None` is none.
     pub(crate) limits: &'a [(&'a DiskName, Option<u32>)],
+    /// What the software initiator cuts commands into, in KiB.
+    pub(crate) iscsi_kib: u32,
     pub(crate) commands: f64,
 }
 
@@ -245,6 +248,8 @@ impl Plan<'_> {
                 else {
                     continue;
                 };
+                // It is the rate of whole commands that stays, and the array counts pieces.
+                let rate = rate * self.pieces(&self.devices[device], guest.size_kib);
                 let _ = writeln!(
                     out,
                     "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {rate}",
@@ -281,8 +286,9 @@ impl Plan<'_> {
         if done.is_empty() {
             let _ = writeln!(
                 out,
-                "\n[host.{}.adapter.vmhba0]\ndriver = \"{ANY_DRIVER}\"",
-                quoted(&plain(self.host))
+                "\n[host.{}.adapter.vmhba0]\ndriver = \"{}\"",
+                quoted(&plain(self.host)),
+                Driver::ANY.module
             );
         }
     }
@@ -297,9 +303,16 @@ impl Plan<'_> {
             Setting::ModuleDepth { driver, .. } => Some(*driver),
             _ => None,
         });
-        match named.or_else(|| Driver::from_module(ANY_DRIVER)) {
-            Some(driver) => (driver, "  # assumed: the recording does not say"),
-            None => (&Driver::ALL[0], ""),
+        (named.unwrap_or(Driver::ANY), "  # assumed: the recording does not say")
+    }
+
+    /// How many commands of the array one of the host is [S4].
+    fn pieces(&self, device: &Device, size_kib: f64) -> u32 {
+        let is_iscsi =
+            |(name, _): &(String, f64)| matches!(self.driver(name).0.transport, Transport::Iscsi);
+        match adapters_of(device).iter().any(is_iscsi) {
+            true => (size_kib / f64::from(self.iscsi_kib)).ceil().max(1.0) as u32,
+            false => 1,
         }
     }
 
@@ -320,13 +333,14 @@ impl Plan<'_> {
         let window: Vec<usize> = self.levels.iter().flatten().copied().collect();
         let shown = device.depths(&window);
         let known = facts.and_then(|f| f.max_queue_depth);
-        let base = known.or(shown.map(|depths| depths.base)).unwrap_or(1024).clamp(1, 1024);
+        let most = Driver::ANY.depth_max;
+        let base = known.or(shown.map(|depths| depths.base)).unwrap_or(most).clamp(1, most);
         let path = self.asked(device, |setting| match setting {
             Setting::MaxQueueDepth { value, .. } => Some(*value),
             _ => None,
         });
         let path = path.unwrap_or(base);
-        let path = path.clamp(base, 1024);
+        let path = path.clamp(base, most);
         let model = |base: u32, dsnro: Option<u32>, assumed| QueueModel {
             path: path.max(base),
             base,
@@ -351,7 +365,7 @@ impl Plan<'_> {
         });
         let asked = asked.filter(|_| known.is_none());
         match asked.filter(|asked| *asked > base || base == DSNRO.default) {
-            Some(asked) => model(asked.clamp(base, 1024), Some(base), Assumed::Dsnro),
+            Some(asked) => model(asked.clamp(base, most), Some(base), Assumed::Dsnro),
             None if base == DSNRO.default => model(base, Some(base), Assumed::Dsnro),
             None => model(base, Some(base), Assumed::Nothing),
         }
@@ -702,9 +716,10 @@ fn is_meant(name: &DiskName, guest: &GuestCalibration) -> bool {
     name.vm == guest.vm && guest.disk.as_deref().is_none_or(is_it)
 }
 
-/// Whether a disk of that slot has so many commands outstanding; IDE takes one, SATA 32.
+/// Whether a disk of that slot has so many commands outstanding.
 fn fits(slot: &str, outstanding: f64) -> bool {
-    slot.starts_with("scsi") || slot.starts_with("sata") && outstanding <= 32.0
+    let sata = || disk_depths(Controller::Ahci).into_iter().all(|n| outstanding <= f64::from(n));
+    slot.starts_with("scsi") || slot.starts_with("sata") && sata()
 }
 
 fn is_slot(slot: &str) -> bool {
@@ -726,9 +741,12 @@ fn adapter_type(disk: &Disk<'_>) -> Option<&'static str> {
     if !disk.slot.starts_with("scsi") {
         return None;
     }
+    let fits = |controller| {
+        disk_depths(controller).into_iter().any(|depth| disk.most <= f64::from(depth) * ROOM)
+    };
     match disk.guest.controller {
-        Some(Controller::LsiSas) if disk.most <= 32.0 * ROOM => Some("lsisas"),
-        Some(Controller::LsiParallel) if disk.most <= 32.0 * ROOM => Some("lsilogic"),
+        Some(lsi @ Controller::LsiSas) if fits(lsi) => Some("lsisas"),
+        Some(lsi @ Controller::LsiParallel) if fits(lsi) => Some("lsilogic"),
         _ => Some("pvscsi"),
     }
 }

@@ -11,10 +11,14 @@
 //! of the queue, not of the guest.
 
 use counters::Controller;
-use levels::{mean, quantile};
+use knobs::{Advanced, disk_depths};
+use levels::quantile;
 use serde::Serialize;
 
-use crate::{observe::Tenant, rows::Flow};
+use crate::{
+    observe::Tenant,
+    rows::{Flow, mean},
+};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -72,8 +76,6 @@ pub struct GuestCalibration {
     pub throttled_at_iops: Option<u32>,
 }
 
-/// Depths of virtual disks as drivers have them [KB-PV, PVL, TBL].
-const DEPTHS: [u32; 4] = [32, 64, 254, 256];
 /// Pauses beyond so many times GAVG are those of a rate.
 const LONG: f64 = 4.0;
 /// Pauses up to this part of GAVG are next to none.
@@ -110,6 +112,9 @@ impl GuestCalibration {
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
+        } else if capped_at.is_some() {
+            // As many as its driver lets through stand still, whatever it wants.
+            (0.0, None)
         } else {
             pause(flow, window, regimes)
         };
@@ -249,17 +254,17 @@ pub(crate) fn stands_at(depth: u32, outstanding: f64) -> bool {
 /// The depth at which it stands, when it does so in most of a level of load.
 fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
     let depths = match tenant.controller {
-        Some(Controller::Pvscsi) => &DEPTHS[1..3],
-        Some(Controller::LsiSas | Controller::LsiParallel) => &DEPTHS[..1],
-        Some(Controller::Nvme) => &DEPTHS[3..],
-        Some(_) => return None,
-        None => &DEPTHS[..3],
+        Some(Controller::BusLogic | Controller::Ahci | Controller::Ide) => return None,
+        Some(controller) => disk_depths(controller),
+        None => {
+            [Controller::LsiSas, Controller::Pvscsi].into_iter().flat_map(disk_depths).collect()
+        }
     };
     let held = |depth: u32, level: &Vec<usize>| {
         let at = level.iter().filter(|&&s| stands_at(depth, tenant.flow.outstanding(s))).count();
         at > 0 && at * 2 >= level.len()
     };
-    depths.iter().copied().find(|&depth| levels.iter().any(|level| held(depth, level)))
+    depths.into_iter().find(|&depth| levels.iter().any(|level| held(depth, level)))
 }
 
 /// The rate at which something in the host holds a guest: it waits in the VMkernel while its
@@ -285,8 +290,8 @@ fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
     let is_steady = (high - low) * place.interval_s <= STEADY;
     let others_ms = place.others_wait_ms;
     let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
-    // A large command counts as one for each begun 32 KiB.
-    let cost = (tenant.flow.size_kib(window) / 32.0).ceil().max(1.0);
+    let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
+    let cost = (tenant.flow.size_kib(window) / unit_kib).ceil().max(1.0);
     (waits && (!place.is_full || alone)).then(|| (rate * cost).round().clamp(1.0, 1e9) as u32)
 }
 

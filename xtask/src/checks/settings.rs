@@ -1,5 +1,5 @@
-//! A parameter of a driver and an advanced option have one table: their names stand in `knobs` and in
-//! tests, and nowhere else in the source.
+//! A driver that can be set, its parameter and an advanced option have one table: their names stand in
+//! `knobs` and in tests, and nowhere else in the source.
 
 use knobs::{Advanced, Driver};
 
@@ -15,15 +15,27 @@ pub(crate) fn check(house: &House) -> Vec<Finding> {
 }
 
 fn of_file(file: &File) -> Vec<Finding> {
-    let parameters = || Driver::ALL.iter().filter_map(|driver| driver.parameter);
+    let drivers = || Driver::ALL.iter().filter(|driver| driver.parameter.is_some());
+    let parameters = || drivers().filter_map(|driver| driver.parameter);
+    let modules = || drivers().map(|driver| driver.module);
     let options = || Advanced::TABLE.iter().map(|info| info.path);
     let mut findings = Vec::new();
     for (line, text) in rust::strings(&file.text) {
-        if let Some(name) = parameters().chain(options()).find(|name| text.contains(name)) {
+        if let Some(name) =
+            parameters().chain(options()).chain(modules()).find(|name| has(&text, name))
+        {
             findings.push(file.at(line, format!("`{name}` has its place in {TABLES}src")));
         }
     }
     findings
+}
+
+/// Whether a text has a name as a word of its own.
+fn has(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
+    })
 }
 
 #[cfg(test)]
@@ -35,6 +47,8 @@ mod tests {
         for (path, text, findings) in [
             ("crates/a/src/a.rs", "let p = \"fnic_max_qdepth\";", 1),
             ("crates/a/src/a.rs", "f(\"set -o /Disk/SchedQuantum -i 8\")", 1),
+            ("crates/a/src/a.rs", "const ISCSI: &str = \"iscsi_vmk\";", 1),
+            ("crates/a/src/a.rs", "f(\"lpfcs\")", 0),
             ("xtask/src/a.rs", "const P: [&str; 1] = [\"ql2xmaxqdepth\"];", 1),
             ("crates/a/src/a.rs", "/// `fnic_max_qdepth`\nfn a() {} // ql2xmaxqdepth", 0),
             (

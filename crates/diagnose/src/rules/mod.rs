@@ -153,15 +153,29 @@ impl Case<'_> {
     }
 
     /// The full queue of a device that a deeper one would help: not before an array that is known to
-    /// do all it can.
+    /// do all it can, nor before one of which nothing is known but that it is slow for every VM.
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
-        self.full_queue(device).filter(|full| !self.is_array_full(device, &full.spell.samples))
+        self.full_queue(device).filter(|full| {
+            let samples = &full.spell.samples;
+            !self.is_array_full(device, samples) && !self.is_far_too_slow(device, samples)
+        })
+    }
+
+    /// Whether an array of which nothing else is known takes far longer than is slow for every VM.
+    fn is_far_too_slow(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        const FAR: f64 = 1.25;
+        let excess_ms = |flow: &Flow<'_>, s| flow.davg(s) - FAR * device.surely_slow_ms(s);
+        let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= 0.0;
+        let mut worlds = device.worlds.iter().map(|world| &world.flow);
+        self.facts.device(device.flow.name).array.is_none()
+            && is_slow(&device.flow)
+            && worlds.all(|flow| flow.mean_rate(samples) == 0.0 || is_slow(flow))
     }
 
     /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.
-    fn driver_depth(&self, device: &Device<'_>) -> f64 {
+    fn driver_depth(&self, device: &Device<'_>) -> Option<f64> {
         let known = self.facts.device(device.flow.name).max_queue_depth;
-        known.map_or_else(|| device.deepest(), f64::from)
+        known.map(f64::from).or_else(|| device.deepest())
     }
 
     /// The findings of a rule that judges each device with load for itself.
@@ -185,18 +199,18 @@ fn causers(parties: &[Party]) -> Vec<Party> {
 fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let (flow, queue) = (&device.flow, &device.queue);
     let samples = &spell.samples;
-    let latency = |label: &str, value| Evidence::new(label, value, "ms");
-    vec![
-        Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
-        Evidence::new("DQLEN", mean(queue.dqlen.over(samples)), ""),
-        Evidence::new("ACTV, sampled", mean(queue.actv.over(samples)), ""),
-        Evidence::new("QUED, sampled", mean(queue.qued.over(samples)), ""),
-        Evidence::new("in the slots, by Little's law", spell.mean(|s| device.in_slots(s)), ""),
-        Evidence::new("waiting, by Little's law", spell.mean(|s| flow.waiting(s)), ""),
-        latency("DAVG", flow.per_command(samples, crate::Flow::davg)),
-        latency("KAVG", flow.per_command(samples, crate::Flow::kavg)),
-        latency("QAVG", flow.per_command(samples, crate::Flow::qavg)),
-    ]
+    Evidence::of([
+        ("commands per second", Some(flow.mean_rate(samples)), "1/s"),
+        ("DQLEN", mean(queue.dqlen.over(samples)), ""),
+        ("ACTV, sampled", mean(queue.actv.over(samples)), ""),
+        ("QUED, sampled", mean(queue.qued.over(samples)), ""),
+        ("in the slots, by Little's law", Some(spell.mean(|s| device.in_slots(s))), ""),
+        ("waiting, by Little's law", Some(spell.mean(|s| flow.waiting(s))), ""),
+        ("DAVG", Some(flow.per_command(samples, Flow::davg)), "ms"),
+        ("KAVG", Some(flow.per_command(samples, Flow::kavg)), "ms"),
+        ("QAVG", Some(flow.per_command(samples, Flow::qavg)), "ms"),
+    ])
+    .collect()
 }
 
 /// The rate and the latencies of a device over a spell.

@@ -7,10 +7,10 @@ use counters::{
     VdiskId, VmId, VscsiId,
 };
 use engine::{
-    AdapterConfig, Advanced, Allocation, CompetitionUnit, DepthMode, DeviceConfig, Driver, Engine,
-    Event, HostConfig, Input, Knob, Output, PathConfig, PathPolicy, Request, SchedPolicy,
-    ThrottleMode, VdiskConfig, Version, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, Event, HostConfig, Input,
+    Output, PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
+use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 /// What an engine has counted so far.
