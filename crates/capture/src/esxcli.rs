@@ -107,14 +107,29 @@ pub fn parse_esxcli(file: &str, text: &str) -> Result<Esxcli, Error> {
         return table.output().ok_or_else(|| table.refusal(file));
     }
     let blocks = Block::all(file, text);
-    if blocks.iter().any(|block| block.text("Path Selection Policy").is_some()) {
+    if blocks.iter().any(|block| block.field(PATH_POLICY).is_some()) {
         return blocks.iter().map(Block::nmp).collect::<Result<_, _>>().map(Esxcli::Nmp);
     }
-    if blocks.iter().any(|block| block.text("Devfs Path").is_some()) {
+    let of_device = |block: &Block| OF_A_DEVICE.iter().any(|key| block.field(key).is_some());
+    if blocks.iter().any(of_device) {
         return blocks.iter().map(Block::device).collect::<Result<_, _>>().map(Esxcli::Devices);
     }
-    Err(unknown(file))
+    let Some(block) = blocks.first() else { return Err(unknown(file)) };
+    let lines = OF_A_DEVICE.map(|key| format!("'{key}'")).join(", ");
+    let what = format!(
+        "'{}' has no line {lines} ('storage core device list') or '{PATH_POLICY}' ('storage nmp \
+         device list'); one of them must be there",
+        block.name
+    );
+    Err(Error::new(file, what))
 }
+
+const MAX_DEPTH: &str = "Device Max Queue Depth";
+const COMPETING: &str = "No of outstanding IOs with competing worlds";
+const PATH_POLICY: &str = "Path Selection Policy";
+
+/// Lines of which each alone tells an output, or what somebody kept of one, to be of devices.
+const OF_A_DEVICE: [&str; 3] = ["Devfs Path", MAX_DEPTH, COMPETING];
 
 fn unknown(file: &str) -> Error {
     let expected = "'storage core device list', 'storage core adapter list', \
@@ -136,7 +151,9 @@ impl<'a> Block<'a> {
         let mut blocks: Vec<Self> = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
             let name = text.trim();
-            if !name.is_empty() && !text.starts_with([' ', '\t']) {
+            // `[...]` stands for lines that somebody left out [S1].
+            let is_left_out = name.chars().all(|c| matches!(c, '[' | ']' | '.'));
+            if !is_left_out && !text.starts_with([' ', '\t']) {
                 blocks.push(Self { file, name, fields: Vec::new() });
             } else if let (Some(block), Some((key, value))) =
                 (blocks.last_mut(), name.split_once(':'))
@@ -182,8 +199,8 @@ impl<'a> Block<'a> {
             is_ssd: self.flag("Is SSD")?,
             is_local: self.flag("Is Local")?,
             is_vvol_pe: self.flag("Is VVOL PE")?,
-            max_queue_depth: self.number("Device Max Queue Depth")?,
-            dsnro: self.number("No of outstanding IOs with competing worlds")?,
+            max_queue_depth: self.number(MAX_DEPTH)?,
+            dsnro: self.number(COMPETING)?,
             queue_full_sample_size: self.number("Queue Full Sample Size")?,
             queue_full_threshold: self.number("Queue Full Threshold")?,
         })
@@ -196,7 +213,7 @@ impl<'a> Block<'a> {
         Ok(NmpDevice {
             name: self.name.into(),
             satp: self.text("Storage Array Type"),
-            psp: self.text("Path Selection Policy"),
+            psp: self.text(PATH_POLICY),
             round_robin_iops: iops.and_then(|iops| iops.parse().ok()),
             working_paths: paths
                 .split(',')
@@ -332,6 +349,22 @@ mpx.vmhba0:C0:T0:L0
     }
 
     #[test]
+    fn what_an_article_prints_of_a_device_is_enough() {
+        let text = "naa.60000970000197800380533030303445
+   Display Name: EMC Fibre Channel Disk (naa.60000970000197800380533030303445)
+[...]
+   Device Max Queue Depth: 128
+   No of outstanding IOs with competing worlds: 32
+";
+        let Ok(Esxcli::Devices(devices)) = parse_esxcli("s1.txt", text) else {
+            panic!("no devices")
+        };
+        let [device] = devices.as_slice() else { panic!("{devices:?}") };
+        assert_eq!(device.name, "naa.60000970000197800380533030303445");
+        assert_eq!((device.max_queue_depth, device.dsnro), (Some(128), Some(32)));
+    }
+
+    #[test]
     fn paths_and_policy_of_a_device() {
         let text = "naa.600144f0
    Device Display Name: Test iSCSI Disk (naa.600144f0)
@@ -399,6 +432,10 @@ local        5bc7459f-967eeb48-b3f7-20677cd9a16d              0  mpx.vmhba0:C0:T
         let table = [
             ("", "f: this is no output of esxcli that is understood; expected"),
             ("a: b\n", "f: this is no output"),
+            (
+                "naa.1\n   Size: 1\n",
+                "f: 'naa.1' has no line 'Devfs Path', 'Device Max Queue Depth', 'No of",
+            ),
             ("Name  Type\n----  ----\na     b\n", "f: this is no output"),
             (
                 "Mount Point  Volume Name\n-----------  -----------\n/vmfs        gold\n",
