@@ -76,6 +76,7 @@ impl Known<'_> {
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
+            has_own_dsnro: device.dsnro.is_some() || self.course.own_dsnro.contains(&id),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
@@ -133,6 +134,8 @@ struct Course {
     /// The IOPS limit of each virtual disk: the lowest that was in force in the window.
     limits: Vec<Option<u32>>,
     policies: BTreeMap<DeviceId, PathPolicy>,
+    /// Devices of which an event set DSNRO.
+    own_dsnro: BTreeSet<DeviceId>,
     /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
     queue_full: BTreeMap<DeviceId, u32>,
     queue_full_of_host: u32,
@@ -168,6 +171,9 @@ impl Course {
                 let limit = &mut self.limits[vdisk.index()];
                 let was = limit.filter(|_| is_during);
                 *limit = was.into_iter().chain(allocation.limit_iops).min();
+            }
+            Knob::SchedNumReqOutstanding { device, .. } => {
+                self.own_dsnro.insert(device);
             }
             Knob::PathPolicy { device, policy } => {
                 self.policies.insert(device, policy);

@@ -15,6 +15,9 @@ pub struct DeviceFacts {
     pub max_queue_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).
     pub dsnro: Option<u32>,
+    /// Whether DSNRO was set for this device: the host's option for protocol endpoints has no say in
+    /// it then.
+    pub has_own_dsnro: bool,
     /// `Is VVOL PE`.
     pub is_protocol_endpoint: bool,
     /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
