@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
 use diagnose::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
 use knobs::{Advanced, Knob, PathPolicy};
-use model::{ArrayConfig, Service};
+use model::{ArrayConfig, Mix, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::WindowView;
 
@@ -78,10 +78,21 @@ impl Known<'_> {
             dsnro: lasting(before.dsnro, limits.dsnro),
             has_own_dsnro: device.dsnro.is_some() || self.course.own_dsnro.contains(&id),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
+            locks_by_scsi2: Some(self.locks_by_scsi2(id)),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
             array,
         }
+    }
+
+    /// Whether a host locks the metadata of the datastores on a device by reservations.
+    fn locks_by_scsi2(&self, id: DeviceId) -> bool {
+        let stores = &self.host.datastores[id.index()];
+        self.scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve).any(|work| {
+            let host = &self.scenario.hosts[work.host];
+            let device = host.config.vdisks[work.vdisk.index()].device;
+            host.datastores[device.index()].iter().any(|name| stores.contains(name))
+        })
     }
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use common::{data, json};
 use counters::{DeviceId, Time};
-use engine::{Advanced, Engine, Input, Knob};
+use engine::{Engine, Input};
+use knobs::{Advanced, Knob};
 use scenario::{Host, Scenario};
 use serde_json::Value;
 use sim::Source;
@@ -180,7 +181,8 @@ fn in_force(scenario: &Scenario) -> String {
         let devices = (0..host.config.devices.len()).map(DeviceId::new);
         let devices: Vec<_> = devices.map(|id| engine.device_limits(id)).collect();
         let policies: Vec<_> = host.config.devices.iter().map(|d| d.path_policy).collect();
-        format!("{devices:?}{policies:?}{:?}{options:?}", host.config.vdisks)
+        let (adapters, disks) = (&host.config.vscsi, &host.config.vdisks);
+        format!("{devices:?}{policies:?}{adapters:?}{disks:?}{options:?}")
     };
     scenario.hosts.iter().map(of_host).collect()
 }
@@ -258,4 +260,31 @@ fn dsnro_of_a_protocol_endpoint_is_set_where_it_is_in_force() {
         changes.iter().flat_map(|change| settings(change, "esxcli")).next().unwrap()
     };
     assert!(line("kind = \"vvol\"\ndsnro = 32").contains("storage core device set -d "));
+}
+
+#[test]
+fn a_datastore_that_locks_by_reservations_is_told_so_and_no_option_is_proposed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/s3-locks.toml");
+    let run = json(&["run", "--json", file.to_str().unwrap()]);
+    let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
+    let change = &found["changes"][0];
+    assert!(change["what"].as_str().unwrap().contains("ATS-only"), "{change}");
+    assert!(changes(&run).all(|change| {
+        let text = change.to_string();
+        !text.contains("HardwareAcceleratedLocking")
+    }));
+}
+
+#[test]
+fn a_host_with_ats_switched_off_is_told_to_switch_it_on() {
+    let rest = format!(
+        "[host.esx02.adapter.vmhba1]\ndriver = \"nfnic\"\n[datastore.prod]\n\
+         [datastore.prod.metadata]\nrate = 20\nlock = \"ats\"\n{VM}[vm.sql]\nhost = \"esx01\"\n\
+         [vm.sql.workload]\nthreads = 8\n[[event]]\nat = \"0s\"\n\
+         esxcli = \"system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 0\"\n"
+    );
+    let run = run(&scenario("servers = 64\nservice = \"2ms\"", "driver = \"nfnic\"", &rest));
+    let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
+    let lines = settings(&found["changes"][0], "esxcli");
+    assert!(lines[0].ends_with("/VMFS3/HardwareAcceleratedLocking -i 1"), "{lines:?}");
 }

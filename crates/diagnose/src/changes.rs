@@ -180,8 +180,8 @@ pub(crate) fn raise_driver_depth(
                    and repeat those that are set. Evacuate the host before the reboot."
             .into();
     if candidates.len() > 1 {
-        let too = held.map_or(String::new(), |dsnro| format!("DSNRO {dsnro} again; "));
-        change.undo = format!("{too}the same line with {from} instead, and a reboot");
+        let too = held.map_or(String::new(), |dsnro| format!("; DSNRO {dsnro} again"));
+        change.undo = format!("The same line with {from} instead, and a reboot{too}");
     }
     change
 }
@@ -461,16 +461,31 @@ fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
     Step { set: to(set), undo: undo.map(to) }
 }
 
-/// Locks metadata by ATS where the array has it (reference `array-and-control.md` section 7.4).
-pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str) -> Change {
-    let option = Advanced::HardwareAcceleratedLocking;
-    let set = |value| Setting::Advanced { option, value: Some(value) };
+/// Locks metadata by ATS where the array has it: hosts do unless it is switched off, and a datastore
+/// does without reservations unless it was made by an upgrade (reference `array-and-control.md`
+/// section 7.4).
+pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Change {
+    let by_scsi2 = facts.device(device).locks_by_scsi2;
+    let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
+    if by_scsi2 == Some(true) {
+        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS: this one \
+                    is locked by SCSI-2 reservations itself, as one that was upgraded may be, and no \
+                    setting of the hosts changes that.";
+        return look(what, vec![vaai])
+            .risking("Moving disks loads both devices.", "Move them back");
+    }
+    let info = Advanced::HardwareAcceleratedLocking.info();
+    let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
                 it is switched off.";
-    let mut change =
-        setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
-    let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
-    change.esxcli.insert(0, vaai);
+    let undo = by_scsi2.map(|_| set(0));
+    let is_off = undo.is_some();
+    let mut change = setting(what.into(), Some(host), vec![Step { set: set(1), undo }]);
+    let shown = format!("esxcli system settings advanced list -o {}", info.path);
+    change.esxcli.splice(0..0, [vaai, shown]);
+    if !is_off {
+        change.undo = "The same line with the value that was listed; nothing, if that was 1".into();
+    }
     change.risk = "All hosts of the datastore must be set alike.".into();
     change
 }

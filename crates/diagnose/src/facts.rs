@@ -20,6 +20,9 @@ pub struct DeviceFacts {
     pub has_own_dsnro: bool,
     /// `Is VVOL PE`.
     pub is_protocol_endpoint: bool,
+    /// Whether the datastore on it is locked by SCSI-2 reservations whatever its hosts are set to; where
+    /// it is known not to be, conflicts come from hosts that have ATS switched off.
+    pub locks_by_scsi2: Option<bool>,
     /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
     pub queue_full_sample_size: Option<u32>,
     /// How its paths are used.
