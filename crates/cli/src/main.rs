@@ -59,10 +59,16 @@ fn main() -> ExitCode {
 
 /// Says what is wrong. A reader that has seen enough (`kavg run … | head`) is nothing wrong.
 fn refuse(error: &(dyn Error + 'static)) -> ExitCode {
-    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    if kind == Some(io::ErrorKind::BrokenPipe) {
+    if is_closed(error) {
         return ExitCode::SUCCESS;
     }
     anstream::eprintln!("kavg: {}", text::clean(&error.to_string()));
     ExitCode::from(2)
+}
+
+/// Whether the reader of what is written has gone, however that is wrapped.
+fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    let json = error.downcast_ref().and_then(serde_json::Error::io_error_kind);
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind).or(json);
+    kind == Some(io::ErrorKind::BrokenPipe) || error.source().is_some_and(is_closed)
 }

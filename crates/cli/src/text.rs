@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use counters::{SECOND, Time};
+pub(crate) use diagnose::{clean, fit};
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -49,23 +50,6 @@ pub(crate) fn millis(value: f64) -> String {
 /// A mean number of I/Os: `31.9`, `1,024`.
 pub(crate) fn count(value: f64) -> String {
     if value.abs() < 999.95 { format!("{value:.1}") } else { whole(value) }
-}
-
-/// A name from a file: what could steer a terminal is replaced.
-pub(crate) fn clean(name: &str) -> String {
-    let safe = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    name.chars().map(safe).collect()
-}
-
-/// A name in at most `width` columns, cut in the middle, where names differ least.
-pub(crate) fn fit(name: &str, width: usize) -> String {
-    let name: Vec<char> = clean(name).chars().collect();
-    if name.len() <= width {
-        return name.into_iter().collect();
-    }
-    let kept = width.saturating_sub(1);
-    let (head, tail) = (kept.div_ceil(2), kept / 2);
-    name[..head].iter().chain(&['…']).chain(&name[name.len() - tail..]).collect()
 }
 
 /// A bar of `width` columns, filled by a `share` of 0 to 1.
@@ -125,6 +109,7 @@ mod tests {
         assert_eq!(fit("äöü", 2), "ä…");
         assert_eq!(fit("a", 0), "…");
         assert_eq!(clean("a\x1b[31m\n"), "a\u{fffd}[31m\u{fffd}");
+        assert_eq!(clean("a\u{202e}b\u{9b}"), "a\u{fffd}b\u{fffd}");
     }
 
     #[test]

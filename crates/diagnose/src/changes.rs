@@ -5,10 +5,10 @@ pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
     PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Version,
-    get_esxcli, powershell,
+    get_esxcli, powershell_name,
 };
 
-use crate::{Change, Device, Facts, Host, Party, Step};
+use crate::{Change, Device, Facts, Host, Party, Step, largest};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -68,7 +68,8 @@ pub(crate) fn raise_dsnro(
     facts: &Facts,
 ) -> Change {
     let name = device.flow.name;
-    let to = dsnro_within(to, facts).min(known_depth(host, device, facts));
+    let to = dsnro_within(to, facts);
+    let to = known_depth(host, device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
     }
@@ -103,15 +104,14 @@ fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<
 
 /// The depth of a device without competition: as esxcli says it, or else the deepest that it, or
 /// another behind the same adapters, was seen to have.
-pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> u32 {
+pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
     let known = facts.device(device.flow.name).max_queue_depth;
     let adapters = host.adapters_of(device);
     let is_peer = |other: &&Device<'_>| {
         host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
     };
-    let own = device.deepest();
-    let peers = host.devices.iter().filter(is_peer).map(Device::deepest);
-    known.unwrap_or_else(|| peers.fold(own, f64::max) as u32)
+    let peers = host.devices.iter().filter(is_peer).chain([device]);
+    known.or_else(|| largest(peers.filter_map(Device::deepest)).map(|depth| depth as u32))
 }
 
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
@@ -353,7 +353,7 @@ pub(crate) fn spread(vm: &str) -> Change {
         esxcli: Vec::new(),
         powercli: vec![format!(
             "New-HardDisk -VM {} -CapacityGB 100 | New-ScsiController -Type ParaVirtual",
-            powershell(vm)
+            powershell_name(vm)
         )],
         guest: vec!["Spread the data over the disks (stripe, or more files)".into()],
         effect: Effect::AtOnce,
@@ -442,7 +442,7 @@ fn show_limits(vm: &str) -> String {
     format!(
         "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
          Select-Object Key, DiskLimitIOPerSecond",
-        powershell(vm)
+        powershell_name(vm)
     )
 }
 
@@ -478,13 +478,12 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
                 it is switched off.";
-    let undo = by_scsi2.map(|_| set(0));
-    let is_off = undo.is_some();
-    let mut change = setting(what.into(), Some(host), vec![Step { set: set(1), undo }]);
+    let mut change =
+        setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
     let shown = format!("esxcli system settings advanced list -o {}", info.path);
     change.esxcli.splice(0..0, [vaai, shown]);
-    if !is_off {
-        change.undo = "The same line with the value that was listed; nothing, if that was 1".into();
+    if by_scsi2.is_none() {
+        change.undo = format!("Nothing, if 1 was listed; else {}", change.undo);
     }
     change.risk = "All hosts of the datastore must be set alike.".into();
     change

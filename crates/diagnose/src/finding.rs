@@ -95,6 +95,15 @@ impl Evidence {
     pub(crate) fn new(label: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { label: label.into(), value, unit }
     }
+
+    /// Those of some numbers that were measured.
+    pub(crate) fn of<const N: usize>(
+        numbers: [(&'static str, Option<f64>, &'static str); N],
+    ) -> impl Iterator<Item = Self> {
+        let known =
+            |(label, value, unit): (&str, Option<f64>, _)| Some(Self::new(label, value?, unit));
+        numbers.into_iter().filter_map(known)
+    }
 }
 
 /// A VM (or another world) that suffers or causes.

@@ -129,10 +129,10 @@ fn latencies(recording: &Recording, host: &Host<'_>) -> Option<Lack> {
             .busy
             .iter()
             .copied()
-            .filter(|&s| gavg.or_zero(s) * (1.0 - ALL) >= ROUNDED)
+            .filter(|&s| gavg.at(s).is_some_and(|gavg| gavg * (1.0 - ALL) >= ROUNDED))
             .collect();
         let parts = |sample| device.flow.davg(sample) + device.flow.kavg(sample);
-        share(&known, parts, |sample| gavg.or_zero(sample)).is_some_and(is_off)
+        share(&known, parts, |sample| gavg.at(sample).unwrap_or_default()).is_some_and(is_off)
     };
     let more = |device: &&Device<'_>| {
         device.hidden_share(&device.busy).is_some_and(|share| share < 1.0 - 1.0 / ALL)

@@ -139,13 +139,16 @@ pub(crate) fn signed(value: f64) -> String {
     }
 }
 
-/// Text without anything that could steer a terminal.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// Text without anything that could steer a terminal, or turn around what is read on it.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// A name in at most `width` columns, cut in the middle, where names differ least.
-pub(crate) fn fit(name: &str, width: usize) -> String {
+#[must_use]
+pub fn fit(name: &str, width: usize) -> String {
     let name: Vec<char> = clean(name).chars().collect();
     if name.len() <= width {
         return name.into_iter().collect();

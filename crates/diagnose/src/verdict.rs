@@ -69,19 +69,18 @@ fn window(host: &Host<'_>) -> Window {
 
 /// The numbers that prove health: the load, and the worst of everything that would be a finding.
 fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
-    let of = |value: fn(&Device<'_>) -> f64| host.busy_devices().map(value);
     // For NFS esxtop has GAVG alone [ELA].
     let highest = |label, is_nfs: bool, latency: fn(&Flow<'a>, usize) -> f64| {
         let devices = host.busy_devices().filter(|device| device.is_nfs == is_nfs);
         let values: Vec<f64> = devices.map(|d| d.flow.per_command(&d.busy, latency)).collect();
-        (!values.is_empty()).then(|| Evidence::new(label, largest(values), "ms"))
+        Some(Evidence::new(label, largest(values)?, "ms"))
     };
     let latencies = [
         highest("highest DAVG", false, Flow::davg),
         highest("highest KAVG", false, Flow::kavg),
         highest("highest GAVG of NFS", true, Flow::gavg),
     ];
-    let total: f64 = of(|device| device.flow.mean_rate(&device.busy)).sum();
+    let total: f64 = host.busy_devices().map(|device| device.flow.mean_rate(&device.busy)).sum();
     let devices = host.devices.len() as f64;
     let mut evidence = vec![
         Evidence::new("devices", devices, ""),
@@ -89,22 +88,19 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
         Evidence::new("their commands per second", total, "1/s"),
     ];
     evidence.extend(latencies.into_iter().flatten());
-    evidence.extend([
-        Evidence::new("highest use of a device queue, mean", 100.0 * largest(of(use_of)), "%"),
-        Evidence::new(
-            "highest QUED, sampled",
-            largest(of(|d| largest(d.queue.qued.over(&d.busy)))),
-            "",
-        ),
-    ]);
+    let highest_use = largest(host.busy_devices().filter_map(use_of));
+    let queued = host.busy_devices().flat_map(|device| device.queue.qued.over(&device.busy));
+    evidence.extend(Evidence::of([
+        ("highest use of a device queue, mean", highest_use.map(|part| 100.0 * part), "%"),
+        ("highest QUED, sampled", largest(queued), ""),
+    ]));
     evidence
 }
 
 /// The share of a device's slots in use, by Little's law.
-fn use_of(device: &Device<'_>) -> f64 {
+fn use_of(device: &Device<'_>) -> Option<f64> {
     let used = |sample: &usize| {
-        let depth = device.queue.dqlen.at(*sample).filter(|depth| *depth > 0.0);
-        depth.map(|depth| device.in_slots(*sample) / depth)
+        device.queue.depth_at(*sample).map(|depth| device.in_slots(*sample) / depth)
     };
     crate::mean(device.busy.iter().filter_map(used))
 }

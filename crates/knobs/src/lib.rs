@@ -43,4 +43,4 @@ pub use vscsi::{
     PVSCSI_MAX_TRANSFER, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, VscsiLimits,
     disk_depths, limits_of,
 };
-pub use words::{powershell, shell};
+pub use words::{powershell_name, shell};

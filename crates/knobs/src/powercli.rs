@@ -11,7 +11,7 @@ use alloc::{
 use crate::{
     Allocation, DiskName, Refusal, ScsiPlace, Setting,
     command::{Call, Command},
-    words::{powershell, powershell_word},
+    words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
 
 const CALL: &str = "$esxcli.";
@@ -30,7 +30,7 @@ const NONE: &str = "-1";
 /// The line that makes `$esxcli` a host.
 #[must_use]
 pub fn get_esxcli(host: &str) -> String {
-    format!("$esxcli = Get-EsxCli -V2 -VMHost {}", powershell(host))
+    format!("$esxcli = Get-EsxCli -V2 -VMHost {}", powershell_name(host))
 }
 
 /// Whether it is a line for PowerCLI.
@@ -83,7 +83,7 @@ pub(crate) fn parse(line: &str) -> Result<Call, Refusal> {
 
 /// The line that limits disks.
 pub(crate) fn print_limit(disk: &DiskName, limit: Option<u32>) -> String {
-    let vm = powershell(&disk.vm);
+    let vm = powershell_name(&disk.vm);
     let filter = disk
         .disk
         .map_or(String::new(), |ScsiPlace { bus, unit }| format!("{UNIT}{unit}{BUS}{bus}}}"));
@@ -93,8 +93,8 @@ pub(crate) fn print_limit(disk: &DiskName, limit: Option<u32>) -> String {
 /// Reads a line that limits disks.
 pub(crate) fn parse_limit(line: &str) -> Result<Setting, Refusal> {
     let parts = || {
-        let (vm, rest) = powershell_word(line.strip_prefix(OF_VM)?)?;
-        let (again, rest) = powershell_word(rest.strip_prefix(DISKS)?)?;
+        let (vm, rest) = powershell_name_word(line.strip_prefix(OF_VM)?)?;
+        let (again, rest) = powershell_name_word(rest.strip_prefix(DISKS)?)?;
         let (disk, rest) = match rest.strip_prefix(UNIT) {
             Some(rest) => {
                 let (unit, rest) = rest.split_once(BUS)?;

@@ -14,10 +14,31 @@ pub fn shell(name: &str) -> String {
     format!("'{}'", name.replace('\'', "'\\''"))
 }
 
-/// A name as a string of PowerShell.
+/// What PowerShell takes for a single quote, the typographic ones too.
+const QUOTES: [char; 5] = ['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'];
+/// What its cmdlets take for a wildcard in a name, and what takes that sense away.
+const WILDCARDS: [char; 5] = ['*', '?', '[', ']', ESCAPE];
+const ESCAPE: char = '`';
+
+/// A text as a string of PowerShell.
+pub(crate) fn powershell(text: &str) -> String {
+    format!("'{}'", doubled(text, &QUOTES, |c| c))
+}
+
+/// A name as a string of PowerShell for a cmdlet that would read wildcards in it.
 #[must_use]
-pub fn powershell(name: &str) -> String {
-    format!("'{}'", name.replace('\'', "''"))
+pub fn powershell_name(name: &str) -> String {
+    powershell(&doubled(name, &WILDCARDS, |_| ESCAPE))
+}
+
+/// A text with something before each of some characters.
+fn doubled(text: &str, of: &[char], before: impl Fn(char) -> char) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        out.extend(of.contains(&c).then(|| before(c)));
+        out.push(c);
+    }
+    out
 }
 
 /// Words as a shell splits them: single and double quotes, and a backslash outside of them.
@@ -55,16 +76,30 @@ pub(crate) fn powershell_word(text: &str) -> Option<(String, &str)> {
     };
     let mut word = String::new();
     loop {
-        let (part, after) = rest.split_once('\'')?;
+        let (part, after) = rest.split_at(rest.find(QUOTES)?);
         word.push_str(part);
-        match after.strip_prefix('\'') {
-            Some(more) => {
-                word.push('\'');
-                rest = more;
+        let mut after = after.chars();
+        after.next();
+        rest = after.as_str();
+        match rest.chars().next().filter(|next| QUOTES.contains(next)) {
+            Some(quote) => {
+                word.push(quote);
+                rest = &rest[quote.len_utf8()..];
             }
-            None => return Some((word, after)),
+            None => return Some((word, rest)),
         }
     }
+}
+
+/// The name that `text` begins with, as [`powershell_name`] writes it.
+pub(crate) fn powershell_name_word(text: &str) -> Option<(String, &str)> {
+    let (word, rest) = powershell_word(text)?;
+    let mut chars = word.chars();
+    let mut name = String::new();
+    while let Some(c) = chars.next() {
+        name.extend(if c == ESCAPE { chars.next() } else { Some(c) });
+    }
+    Some((name, rest))
 }
 
 #[cfg(test)]
@@ -77,13 +112,16 @@ mod tests {
         assert_eq!(shell("a; reboot"), "'a; reboot'");
         assert_eq!(shell("it's"), "'it'\\''s'");
         assert_eq!(powershell("it's"), "'it''s'");
+        assert_eq!(powershell("x\u{2019}; y"), "'x\u{2019}\u{2019}; y'");
+        assert_eq!(powershell_name("*[a]"), "'`*`[a`]'");
     }
 
     #[test]
     fn quoted_names_come_back() {
-        for name in ["naa.1", "a; reboot", "it's", "''", "a \"b\" \\c"] {
+        for name in ["naa.1", "a; reboot", "it's", "''", "a \"b\" \\c", "\u{201b}\u{2018}*`[1]?"] {
             assert_eq!(split_words(&shell(name)).unwrap(), [name]);
             assert_eq!(powershell_word(&powershell(name)), Some((name.into(), "")));
+            assert_eq!(powershell_name_word(&powershell_name(name)), Some((name.into(), "")));
         }
     }
 }

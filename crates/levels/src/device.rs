@@ -82,24 +82,24 @@ impl<'a> DeviceView<'a> {
     /// adapter, with the `limit` of that level where it is known.
     #[must_use]
     pub fn above(&self, disks: &[Vdisk<'a>], kind: LevelKind, limit: Option<f64>) -> [Level; 2] {
-        let sum = |of: &dyn Fn(&Vdisk<'a>, usize) -> f64| {
-            self.mean(|sample| disks.iter().map(|disk| of(disk, sample)).sum())
+        let sum = |of: &dyn Fn(&Vdisk<'a>, usize) -> Option<f64>| {
+            self.mean(|sample| disks.iter().filter_map(|disk| of(disk, sample)).sum())
         };
         let known = disks.iter().any(|disk| disk.guest_queued.is_there());
-        let waited = |disk: &Vdisk<'a>, s| disk.rate(s) * disk.guest_wait.or_zero(s);
-        let rate = sum(&Vdisk::rate);
+        let waited = |disk: &Vdisk<'a>, s| Some(disk.rate(s) * disk.guest_wait.at(s)?);
+        let rate = sum(&|disk, sample| Some(disk.rate(sample))).unwrap_or_default();
         let names: Vec<&str> = disks.iter().map(|disk| disk.name).collect();
         let guest = Queue {
             name: if known { "in the VMs" } else { "not seen by esxtop" }.into(),
-            waiting: known.then(|| sum(&|disk, sample| disk.guest_queued.or_zero(sample))),
-            ms: (known && rate > 0.0).then(|| sum(&waited) / rate),
+            waiting: sum(&|disk, sample| disk.guest_queued.at(sample)).filter(|_| known),
+            ms: sum(&waited).filter(|_| known && rate > 0.0).map(|waited| waited / rate),
             iops: rate,
             ..Queue::default()
         };
         let disk = Queue {
             name: some_of(&names, "virtual disk"),
             limit,
-            in_use: (rate > 0.0).then(|| sum(&Vdisk::outstanding)),
+            in_use: sum(&|disk, s| Some(disk.outstanding(s))).filter(|_| rate > 0.0),
             iops: rate,
             ..Queue::default()
         };
@@ -110,15 +110,16 @@ impl<'a> DeviceView<'a> {
     fn world(&self) -> Option<Level> {
         let tenants = tenants(self.recording, self.device);
         let slots = |tenant: &Tenant<'a>| tenant.mean(&self.samples, Flow::in_flight);
-        let most = tenants.iter().max_by(|a, b| slots(a).total_cmp(&slots(b)))?;
+        let of = |tenant: &Tenant<'a>| slots(tenant).unwrap_or_default();
+        let most = tenants.iter().max_by(|a, b| of(a).total_cmp(&of(b)))?;
         let name = match tenants.len() {
             1 => most.name.to_owned(),
             count => format!("{}, with most slots of {count}", most.name),
         };
         let beyond = |sample| self.flow.kavg(sample) - self.flow.qavg(sample);
         let queue = Queue {
-            in_use: Some(slots(most)),
-            waiting: Some(most.mean(&self.samples, Flow::waiting)),
+            in_use: slots(most),
+            waiting: most.mean(&self.samples, Flow::waiting),
             ms: Some(self.per_command(beyond).max(0.0)),
             ..self.queue(name)
         };
@@ -130,7 +131,7 @@ impl<'a> DeviceView<'a> {
         let wait_ms = (self.per_command(|sample| self.flow.qavg(sample)) - wait_below).max(0.0);
         let queue = Queue {
             limit: usual(depth, &self.samples),
-            in_use: Some(self.mean(|sample| self.flow.in_flight(sample))),
+            in_use: self.mean(|sample| self.flow.in_flight(sample)),
             waiting: Some(little(self.flow.mean_rate(&self.samples), wait_ms)),
             ms: Some(wait_ms),
             ..self.queue(self.flow.name)
@@ -169,21 +170,21 @@ impl<'a> DeviceView<'a> {
     fn passing(&self, flows: &[Flow<'a>], noun: &str) -> Queue {
         let names: Vec<&str> = flows.iter().map(|flow| flow.name).collect();
         Queue {
-            in_use: Some(self.sum(flows, Flow::in_flight)),
-            waiting: Some(self.sum(flows, Flow::own_waiting)),
+            in_use: self.sum(flows, Flow::in_flight),
+            waiting: self.sum(flows, Flow::own_waiting),
             ..self.queue(some_of(&names, noun))
         }
     }
 
     fn path_wait_ms(&self) -> f64 {
-        let rate = self.sum(&self.paths, Flow::rate);
-        let waiting = self.sum(&self.paths, Flow::own_waiting);
+        let rate = self.sum(&self.paths, Flow::rate).unwrap_or_default();
+        let waiting = self.sum(&self.paths, Flow::own_waiting).unwrap_or_default();
         if rate > 0.0 { 1000.0 * waiting / rate } else { 0.0 }
     }
 
     fn array(&self) -> Level {
         let queue = Queue {
-            in_use: Some(self.mean(|sample| self.flow.in_flight(sample))),
+            in_use: self.mean(|sample| self.flow.in_flight(sample)),
             ms: Some(self.per_command(|sample| self.flow.davg(sample))),
             ..self.queue("below the host: DAVG")
         };
@@ -193,7 +194,7 @@ impl<'a> DeviceView<'a> {
     /// An NFS volume: esxtop has its GAVG alone [ELA].
     fn volume(&self) -> Level {
         let queue = Queue {
-            in_use: Some(self.mean(|sample| self.flow.outstanding(sample))),
+            in_use: self.mean(|sample| self.flow.outstanding(sample)),
             ms: Some(self.per_command(|sample| self.flow.gavg(sample))),
             ..self.queue(format!("{}, NFS: GAVG alone", self.flow.name))
         };
@@ -206,7 +207,7 @@ impl<'a> DeviceView<'a> {
         Queue { name: name.into(), iops, ..Queue::default() }
     }
 
-    fn mean(&self, of: impl Fn(usize) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(usize) -> f64) -> Option<f64> {
         mean(self.samples.iter().map(|&sample| of(sample)))
     }
 
@@ -214,7 +215,7 @@ impl<'a> DeviceView<'a> {
         self.flow.per_command(&self.samples, |_, sample| latency(sample))
     }
 
-    fn sum(&self, flows: &[Flow<'a>], of: Figure<'a>) -> f64 {
+    fn sum(&self, flows: &[Flow<'a>], of: Figure<'a>) -> Option<f64> {
         self.mean(|sample| flows.iter().map(|flow| of(flow, sample)).sum())
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Flow<'a> {
     /// Commands per second; 0 where there is no number.
     #[must_use]
     pub fn rate(&self, sample: usize) -> f64 {
-        self.commands.or_zero(sample)
+        self.commands.at(sample).unwrap_or_default()
     }
 
     /// Whether the sample has a rate, and a latency where the row has any. What it lacks makes it
@@ -81,7 +81,7 @@ impl<'a> Flow<'a> {
     /// KAVG; 0 where there is none.
     #[must_use]
     pub fn kavg(&self, sample: usize) -> f64 {
-        self.kavg.or_zero(sample)
+        self.kavg.at(sample).unwrap_or_default()
     }
 
     /// GAVG, or what it is the sum of.
@@ -116,10 +116,10 @@ impl<'a> Flow<'a> {
         little(self.rate(sample), self.own_wait_ms(sample))
     }
 
-    /// Mean commands outstanding over the first so many samples.
+    /// Mean commands outstanding over the first so many samples; 0 over none, which is no load.
     #[must_use]
     pub fn load(&self, samples: usize) -> f64 {
-        mean((0..samples).map(|sample| self.outstanding(sample)))
+        mean((0..samples).map(|sample| self.outstanding(sample))).unwrap_or_default()
     }
 
     /// Mean commands between the virtual adapter and the completion: what ACTV + QUED samples.
@@ -143,15 +143,15 @@ impl<'a> Flow<'a> {
     /// Mebibytes per second, read and written.
     #[must_use]
     pub fn mib_per_s(&self, sample: usize) -> f64 {
-        self.megabytes.iter().map(|column| column.or_zero(sample)).sum()
+        self.megabytes.iter().filter_map(|column| column.at(sample)).sum()
     }
 
     /// Mean size of a command in KiB; 0 when unknown.
     #[must_use]
     pub fn size_kib(&self, samples: &[usize]) -> f64 {
-        let megabytes = mean(samples.iter().map(|&sample| self.mib_per_s(sample)));
-        let rate = self.mean_rate(samples);
-        if rate > 0.0 { megabytes * 1024.0 / rate } else { 0.0 }
+        let sum = |of: fn(&Self, usize) -> f64| samples.iter().map(|&s| of(self, s)).sum::<f64>();
+        let commands = sum(Self::rate);
+        if commands > 0.0 { sum(Self::mib_per_s) * 1024.0 / commands } else { 0.0 }
     }
 
     /// What the size of its commands alone may cost: the time to move one at `mib_per_s`.
@@ -161,10 +161,10 @@ impl<'a> Flow<'a> {
         if transfer_ms.is_finite() { transfer_ms } else { 0.0 }
     }
 
-    /// The mean of commands per second over some samples.
+    /// The mean of commands per second over some samples; 0 over none.
     #[must_use]
     pub fn mean_rate(&self, samples: &[usize]) -> f64 {
-        mean(samples.iter().map(|&sample| self.rate(sample)))
+        mean(samples.iter().map(|&sample| self.rate(sample))).unwrap_or_default()
     }
 
     /// The mean over commands of a latency; 0 without commands.

@@ -52,12 +52,6 @@ impl<'a> Column<'a> {
         self.values.get(sample).copied().filter(|value| (0.0..self.absurd).contains(value))
     }
 
-    /// One value, and 0 for none.
-    #[must_use]
-    pub fn or_zero(self, sample: usize) -> f64 {
-        self.at(sample).unwrap_or(0.0)
-    }
-
     /// Whether the source has the counter.
     #[must_use]
     pub const fn is_there(self) -> bool {
@@ -75,11 +69,11 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The mean; 0 of nothing.
+/// The mean; `None` of nothing.
 #[must_use]
-pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
-    if count > 0.0 { sum / count } else { 0.0 }
+    (count > 0.0).then(|| sum / count)
 }
 
 /// The mean of values by their weights; `None` where these weigh nothing. What is none is left out.
@@ -97,10 +91,10 @@ pub fn usual(limit: Column<'_>, samples: &[usize]) -> Option<f64> {
     quantile(limit.over(samples), 0.5)
 }
 
-/// The largest; 0 of nothing.
+/// The largest; `None` of nothing.
 #[must_use]
-pub fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
-    values.into_iter().fold(0.0, f64::max)
+pub fn largest(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    values.into_iter().reduce(f64::max)
 }
 
 /// The value below which a share of the others lies; `None` of nothing.
@@ -159,7 +153,7 @@ mod tests {
 
     #[test]
     fn statistics_of_nothing_are_nothing() {
-        assert_eq!(mean([]), 0.0);
+        assert_eq!((mean([]), largest([])), (None, None));
         assert_eq!(quantile([], 0.5), None);
         assert_eq!(most_frequent([]), None);
         assert_eq!(unrest_percent(&[1.0]), None);

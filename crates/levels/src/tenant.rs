@@ -55,9 +55,9 @@ impl<'a> Tenant<'a> {
         weighted_mean(self.worlds.iter().map(|w| Some((w.gavg(sample), w.rate(sample)))))
     }
 
-    /// The mean over some samples of a number that its worlds add up to.
+    /// The mean over some samples of a number that its worlds add up to; `None` over none.
     #[must_use]
-    pub fn mean(&self, samples: &[usize], of: fn(&Flow<'a>, usize) -> f64) -> f64 {
+    pub fn mean(&self, samples: &[usize], of: fn(&Flow<'a>, usize) -> f64) -> Option<f64> {
         let at = |sample: usize| self.worlds.iter().map(|world| of(world, sample)).sum::<f64>();
         mean(samples.iter().map(|&sample| at(sample)))
     }

@@ -7,7 +7,7 @@ use counters::{Controller, Counter, EntityId, Recording};
 
 use crate::{
     flow::little,
-    series::{Column, mean},
+    series::{Column, weighted_mean},
 };
 
 /// The columns of a virtual disk.
@@ -71,7 +71,7 @@ impl<'a> Vdisk<'a> {
     /// Commands per second; reads and writes where they alone were recorded.
     #[must_use]
     pub fn rate(&self, sample: usize) -> f64 {
-        let both = || self.directions.iter().map(|(rate, _)| rate.or_zero(sample)).sum();
+        let both = || self.directions.iter().filter_map(|(rate, _)| rate.at(sample)).sum();
         self.commands.at(sample).unwrap_or_else(both)
     }
 
@@ -79,9 +79,9 @@ impl<'a> Vdisk<'a> {
     #[must_use]
     pub fn outstanding(&self, sample: usize) -> f64 {
         let of = |(rate, latency): &(Column<'_>, Column<'_>)| {
-            little(rate.or_zero(sample), latency.or_zero(sample))
+            Some(little(rate.at(sample)?, latency.at(sample)?))
         };
-        self.directions.iter().map(of).sum()
+        self.directions.iter().filter_map(of).sum()
     }
 
     /// The least that [`Vdisk::outstanding`] may be: esxtop rounds latencies to hundredths of a
@@ -93,18 +93,16 @@ impl<'a> Vdisk<'a> {
         self.outstanding(sample) - little(self.rate(sample), INEXACT_MS)
     }
 
-    /// Mean latency at the virtual adapter in one sample.
+    /// Mean latency at the virtual adapter in one sample; `None` without commands.
     #[must_use]
-    pub fn latency_at(&self, sample: usize) -> f64 {
+    pub fn latency_at(&self, sample: usize) -> Option<f64> {
         let rate = self.rate(sample);
-        if rate > 0.0 { self.outstanding(sample) * 1000.0 / rate } else { 0.0 }
+        (rate > 0.0).then(|| self.outstanding(sample) * 1000.0 / rate)
     }
 
-    /// Mean latency at the virtual adapter.
+    /// Mean latency at the virtual adapter; `None` without commands.
     #[must_use]
-    pub fn latency_ms(&self, samples: &[usize]) -> f64 {
-        let rate = mean(samples.iter().map(|&sample| self.rate(sample)));
-        let inside = mean(samples.iter().map(|&sample| self.outstanding(sample)));
-        if rate > 0.0 { inside * 1000.0 / rate } else { 0.0 }
+    pub fn latency_ms(&self, samples: &[usize]) -> Option<f64> {
+        weighted_mean(samples.iter().map(|&s| Some((self.latency_at(s)?, self.rate(s)))))
     }
 }

@@ -2,14 +2,26 @@
 
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
+use levels::little;
 use serde::Serialize;
 
-use crate::{ArrayCalibration, DeviceCalibration, Habit, Seen, run::Key};
+use crate::{ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, run::Key};
 
 /// The figures of one reading, by key.
 pub(crate) struct Run {
     pub(crate) today: Vec<f64>,
     pub(crate) after: Vec<f64>,
+}
+
+/// What is asked, as far as the laws go that hold of any array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Whether nothing but depths of devices is changed.
+    pub(crate) is_of_depth: bool,
+    /// Whether commands came in bursts.
+    pub(crate) is_bursty: bool,
+    /// How long the load lasted, in milliseconds.
+    pub(crate) span_ms: f64,
 }
 
 /// How an answer may be taken.
@@ -52,13 +64,11 @@ const CURVE: f64 = 0.06;
 
 /// The answer. The first run is the reading that is likeliest; of those that give what the
 /// recording shows the closest is shown as today, and all of them span the range.
-///
-/// `is_of_depth` is whether nothing but depths of devices is changed.
 pub(crate) fn answer(
     keys: &[Key],
     runs: &[Run],
     (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
-    is_of_depth: bool,
+    asked: Asked,
     mut doubts: Vec<String>,
 ) -> (Simulated, Verdict, f64) {
     let worst = |run: &Run| worst(keys, &run.today);
@@ -68,7 +78,7 @@ pub(crate) fn answer(
     };
     doubts.splice(0..0, doubts_of(calibrated, arrays));
     let mut kept: Vec<&Run> = runs.iter().collect();
-    if is_of_depth && kept.iter().any(|run| answers_today(keys, run)) {
+    if asked.is_of_depth && kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
     if miss > MATCHES {
@@ -79,11 +89,12 @@ pub(crate) fn answer(
     let mut rows: Vec<SimulatedRow> = keys
         .iter()
         .enumerate()
-        .map(|(index, key)| row(key, index, rounding, best, &kept))
+        .map(|(index, key)| row(key, index, (rounding, asked), best, &kept))
         .collect();
-    if is_of_depth {
+    if asked.is_of_depth {
         let is_known = arrays.iter().all(ArrayCalibration::is_known_above);
         hold_to_laws(keys, (rounding, is_known), &mut rows);
+        hold_to_slots(keys, calibrated, asked, &mut rows);
     }
     // The busiest device comes first.
     let main: Vec<&SimulatedRow> = rows
@@ -102,7 +113,13 @@ fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
 }
 
 /// A counter before and after: all readings, and on both sides what chance does.
-fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[&Run]) -> SimulatedRow {
+fn row(
+    key: &Key,
+    index: usize,
+    (rounding, asked): (f64, Asked),
+    best: &Run,
+    runs: &[&Run],
+) -> SimulatedRow {
     let chance = key.chance + RUN + rounding;
     // The further from what was seen, the more.
     let margin = |figure: f64| match key.captured {
@@ -120,7 +137,10 @@ fn row(key: &Key, index: usize, rounding: f64, best: &Run, runs: &[&Run]) -> Sim
         }
         _ => run.after[index],
     };
-    let after = || runs.iter().map(|run| of(run));
+    // What a limit or a guest's own queue gives a VM does not follow what it had.
+    let is_set = !asked.is_of_depth && !key.is_device();
+    let after =
+        || runs.iter().flat_map(|run| [of(run), if is_set { run.after[index] } else { of(run) }]);
     let low = after().fold(f64::INFINITY, f64::min);
     let high = after().fold(f64::NEG_INFINITY, f64::max);
     SimulatedRow {
@@ -172,6 +192,11 @@ fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [Sim
     };
     let is_small = gavg.zip(kavg).is_some_and(|(gavg, kavg)| kavg <= SMALL * gavg);
     let is_refused = *is_deeper && !is_small && !is_known;
+    // What the array loses its VMs lose.
+    let of_vms = keys.iter().zip(rows.iter_mut()).filter(|(key, _)| !key.is_device());
+    for (_, row) in of_vms.filter(|(key, _)| is_refused && key.is(Counter::Commands)) {
+        row.low *= 1.0 - REFUSED;
+    }
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
         let refused = if is_refused { REFUSED } else { 0.0 };
@@ -183,6 +208,50 @@ fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [Sim
         } else if key.is_total() {
             row.high = if is_refused { row.high.max(most) } else { row.high.min(most) };
             row.low = row.low.min(least * gone);
+        }
+    }
+}
+
+/// What a queue with fewer slots does at worst to commands that nobody holds back: it serves no
+/// less than its part of what the slots in use served before (`array-and-control.md`, section 1: n
+/// / R(n) rises with n, but no faster than n). If they come all the same, what it does not serve
+/// waits until the load ends.
+fn hold_to_slots(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    asked: Asked,
+    rows: &mut [SimulatedRow],
+) {
+    /// Part of the slots up to which chance does not fill them for long.
+    const BRIM: f64 = 0.8;
+    for device in calibrated {
+        let comes = |guest: &GuestCalibration| guest.habit != Habit::Closed && !guest.is_pinned;
+        let place = |counter| {
+            keys.iter()
+                .position(|key| key.is_device() && key.object == device.device && key.is(counter))
+        };
+        let captured = |counter| place(counter).and_then(|place| keys[place].captured);
+        let counters = [Counter::Commands, Counter::DriverLatency, Counter::DeviceQDepth];
+        let ([Some(rate), Some(davg_ms), Some(depth)], Some(slots)) =
+            (counters.map(captured), place(Counter::DeviceQDepth).map(|place| rows[place].low))
+        else {
+            continue;
+        };
+        let in_use = if asked.is_bursty { depth } else { little(rate, davg_ms) };
+        if slots >= depth || !(asked.is_bursty || device.guests.iter().any(comes)) {
+            continue;
+        }
+        let lost = (1.0 - BRIM * slots / in_use.max(1e-9)).max(0.0);
+        let is_own = |key: &Key| {
+            key.object == device.device || device.guests.iter().any(|guest| guest.vm == key.object)
+        };
+        for (key, row) in keys.iter().zip(rows.iter_mut()).filter(|(key, _)| is_own(key)) {
+            let Some(captured) = key.captured else { continue };
+            if asked.is_bursty && key.is(Counter::Commands) {
+                row.low = row.low.min(captured * (1.0 - key.chance) * slots / in_use);
+            } else if key.is(Counter::GuestLatency) || key.is(Counter::KernelLatency) {
+                row.high = row.high.max(captured + lost * asked.span_ms / 2.0);
+            }
         }
     }
 }

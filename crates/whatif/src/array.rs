@@ -16,8 +16,10 @@
 //!      +--------------- commands outstanding
 //! ```
 
-use levels::{mean, quantile};
+use levels::quantile;
 use serde::Serialize;
+
+use crate::rows::mean;
 
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;

@@ -6,14 +6,15 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{
-    DSNRO, DiskName, Driver, GuestSystem, PVSCSI_DEPTH_MAX, Setting, Version, disk_depths,
+    DSNRO, DiskName, Driver, GuestSystem, PVSCSI_DEPTH_MAX, Setting, Transport, Version,
+    disk_depths,
 };
-use levels::mean;
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
+    rows::mean,
 };
 
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
@@ -68,6 +69,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) settings: &'a [Setting],
     /// IOPS limits that are not those of the recording; `None` is none.
     pub(crate) limits: &'a [(&'a DiskName, Option<u32>)],
+    /// What the software initiator cuts commands into, in KiB.
+    pub(crate) iscsi_kib: u32,
     pub(crate) commands: f64,
 }
 
@@ -245,6 +248,8 @@ impl Plan<'_> {
                 else {
                     continue;
                 };
+                // It is the rate of whole commands that stays, and the array counts pieces.
+                let rate = rate * self.pieces(&self.devices[device], guest.size_kib);
                 let _ = writeln!(
                     out,
                     "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {rate}",
@@ -299,6 +304,16 @@ impl Plan<'_> {
             _ => None,
         });
         (named.unwrap_or(Driver::ANY), "  # assumed: the recording does not say")
+    }
+
+    /// How many commands of the array one of the host is [S4].
+    fn pieces(&self, device: &Device, size_kib: f64) -> u32 {
+        let is_iscsi =
+            |(name, _): &(String, f64)| matches!(self.driver(name).0.transport, Transport::Iscsi);
+        match adapters_of(device).iter().any(is_iscsi) {
+            true => (size_kib / f64::from(self.iscsi_kib)).ceil().max(1.0) as u32,
+            false => 1,
+        }
     }
 
     /// The deepest queue of the devices that share an adapter with this one.

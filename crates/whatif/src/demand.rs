@@ -12,10 +12,13 @@
 
 use counters::Controller;
 use knobs::{Advanced, disk_depths};
-use levels::{mean, quantile};
+use levels::quantile;
 use serde::Serialize;
 
-use crate::{observe::Tenant, rows::Flow};
+use crate::{
+    observe::Tenant,
+    rows::{Flow, mean},
+};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -109,6 +112,9 @@ impl GuestCalibration {
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
+        } else if capped_at.is_some() {
+            // As many as its driver lets through stand still, whatever it wants.
+            (0.0, None)
         } else {
             pause(flow, window, regimes)
         };

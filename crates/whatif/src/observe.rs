@@ -2,9 +2,9 @@
 //! which adapters, and when the load was how high.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
-use levels::{mean, quantile};
+use levels::quantile;
 
-use crate::rows::{Flow, column};
+use crate::rows::{Flow, column, mean};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
 pub(crate) const RATE_MIN: f64 = 1.0;

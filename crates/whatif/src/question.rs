@@ -1,6 +1,6 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
-use knobs::Setting;
+use knobs::{Advanced, Setting};
 
 /// A question to a recording.
 #[derive(Clone, Debug)]
@@ -18,4 +18,13 @@ pub struct Question {
     pub arrays: Vec<Vec<String>>,
     /// Commands that a run simulates, about: 100,000 answer in tens of milliseconds.
     pub commands: f64,
+}
+
+/// What the software initiator cuts commands into with these settings, in KiB [LAMW].
+pub(crate) fn iscsi_kib(settings: &[Setting]) -> u32 {
+    let asked = settings.iter().filter_map(|setting| match setting {
+        Setting::Advanced { option: Advanced::IscsiMaxIoSizeKb, value } => *value,
+        _ => None,
+    });
+    asked.last().unwrap_or(Advanced::IscsiMaxIoSizeKb.info().default)
 }

@@ -1,7 +1,7 @@
 //! The numbers of one row over all samples, as `levels` reads them, at hand for the calibration.
 
 use counters::{Counter, EntityId, Kind, Recording};
-use levels::{Column, Vdisk, little, mean};
+use levels::{Column, Vdisk, little};
 
 /// The most commands that anybody has outstanding, as a scenario allows.
 pub(crate) const OUTSTANDING_MAX: f64 = 65_536.0;
@@ -26,7 +26,12 @@ pub(crate) struct Flow {
 /// A counter over all samples; 0 where there is none.
 pub(crate) fn column(recording: &Recording, id: EntityId, counter: Counter) -> Vec<f64> {
     let column = Column::of(recording, id, counter);
-    (0..recording.len()).map(|sample| column.or_zero(sample)).collect()
+    (0..recording.len()).map(|sample| column.at(sample).unwrap_or_default()).collect()
+}
+
+/// The mean over samples; over none it is 0, for there is no load.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    levels::mean(values).unwrap_or_default()
 }
 
 impl Flow {
@@ -44,7 +49,7 @@ impl Flow {
         if recording.entity(id).kind == Kind::VirtualDisk {
             let disk = Vdisk::of(recording, id);
             flow.rate = every(&|sample| disk.rate(sample));
-            flow.gavg = every(&|sample| disk.latency_at(sample));
+            flow.gavg = every(&|sample| disk.latency_at(sample).unwrap_or_default());
         }
         flow
     }

@@ -4,10 +4,14 @@ use std::thread;
 
 use counters::{Counter, EntityId, Kind, Recording};
 use knobs::Setting;
-use levels::mean;
+use levels::Column;
 use scenario::Scenario;
 
-use crate::{Error, build, observe::Device, rows::Flow};
+use crate::{
+    Error, build,
+    observe::Device,
+    rows::{Flow, mean},
+};
 
 /// The file that a refusal names.
 const FILE: &str = "model.toml";
@@ -132,11 +136,7 @@ fn of_device(
     window: &[usize],
 ) -> Option<f64> {
     let flow = &device.flow;
-    let sampled = |counter| {
-        let values = recording.series(device.id, counter)?;
-        let values = window.iter().filter_map(|&s| values.get(s).copied());
-        Some(mean(values.filter(|value| value.is_finite() && (0.0..1e9).contains(value))))
-    };
+    let sampled = |counter| levels::mean(Column::of(recording, device.id, counter).over(window));
     match counter {
         Counter::Commands => Some(flow.mean_rate(window)),
         Counter::GuestLatency => Some(flow.per_command(window, &flow.gavg)),

@@ -3,16 +3,17 @@
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
-use levels::mean;
 use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict,
-    answer::{self, Run},
+    answer::{self, Asked, Run},
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
     observe::{Device, levels},
+    question::iscsi_kib,
+    rows::mean,
     run::{self, Key},
     shared::are_together,
 };
@@ -123,7 +124,8 @@ impl<'a> Model<'a> {
         let names = build::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names);
         let keys = run::keys(self.recording, &self.devices, &names, &self.window);
-        let (plan, changed) = (self.plan(&[]), self.plan(&limits));
+        let plan = self.plan(&[]);
+        let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
         if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
             return Ok(self.no_model(device));
         }
@@ -149,9 +151,13 @@ impl<'a> Model<'a> {
         let runs: Vec<Run> =
             today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
-        let is_of_depth = !guests_change && limits.is_empty();
+        let asked = Asked {
+            is_of_depth: !guests_change && limits.is_empty(),
+            is_bursty: self.is_bursty(),
+            span_ms: 1000.0 * interval_s(self.recording) * self.window.len() as f64,
+        };
         let (simulated, verdict, miss) =
-            answer::answer(&keys, &runs, calibration, is_of_depth, self.doubts());
+            answer::answer(&keys, &runs, calibration, asked, self.doubts());
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
 
@@ -226,6 +232,7 @@ impl<'a> Model<'a> {
             levels: &self.levels,
             settings: &self.question.settings,
             limits,
+            iscsi_kib: iscsi_kib(&[]),
             commands: self.question.commands,
         }
     }
@@ -241,8 +248,7 @@ impl<'a> Model<'a> {
         if unknown > 0 && guests().count() > 1 {
             demands.extend([Demand::OneWaits, Demand::OneRates]);
         }
-        let bursty = |device: &Device| self.window.iter().filter(|&&s| device.is_bursty(s)).count();
-        if self.devices.iter().any(|device| bursty(device) * 2 > self.window.len()) {
+        if self.is_bursty() {
             demands.push(Demand::Bursts);
         }
         if guests_change && guests().any(|guest| guest.capped_at.is_some()) {
@@ -253,6 +259,12 @@ impl<'a> Model<'a> {
             readings.extend(demands.iter().map(|&demand| Reading { knee, demand }));
         }
         readings
+    }
+
+    /// Whether commands of a device come in bursts most of the time.
+    fn is_bursty(&self) -> bool {
+        let bursty = |device: &Device| self.window.iter().filter(|&&s| device.is_bursty(s)).count();
+        self.devices.iter().any(|device| bursty(device) * 2 > self.window.len())
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.

@@ -310,7 +310,7 @@ impl<'a> Drawing<'a> {
         let disk = Vdisk::of(self.recording, self.id);
         let latency = |name: &str, role: &str, counter, rate| {
             let (ms, rate) = (self.column(counter), self.column(rate));
-            let value = |sample| ms.at(sample).filter(|_| rate.or_zero(sample) > 0.0);
+            let value = |sample| ms.at(sample).filter(|_| rate.at(sample) > Some(0.0));
             self.series(name, role, value)
         };
         let mut latencies = vec![

@@ -60,7 +60,7 @@ pub(super) fn is_named(entity: &Entity, name: &str) -> bool {
             && slot().is_some_and(|slot| slot.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The mean of a number over samples; 0 over none.
-pub(super) fn mean(samples: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+/// The mean of a number over samples; `None` over none.
+pub(super) fn mean(samples: &[usize], value: impl Fn(usize) -> f64) -> Option<f64> {
     levels::mean(samples.iter().map(|&sample| value(sample)))
 }

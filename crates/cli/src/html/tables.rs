@@ -5,7 +5,7 @@
 
 use counters::{Counter as C, Entity, EntityId, Kind, Recording};
 use diagnose::Verdict;
-use levels::{Column, Flow, Vdisk, tenants, usual};
+use levels::{Column, Flow, Vdisk, tenants, usual, weighted_mean};
 use maud::{Markup, html};
 
 use super::{
@@ -90,7 +90,7 @@ fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
     let samples = with_commands(recording, |sample| flow.rate(sample));
     let column = |counter| Column::of(recording, id, counter);
     let sampled = |counter| column(counter).over(&samples).reduce(f64::max);
-    let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
+    let of = |value: Figure<'a>| mean(&samples, |s| value(&flow, s));
     let [davg, kavg, qavg, gavg] = latencies(&flow, &samples);
     // esxtop has GAVG alone for an NFS volume [ELA].
     let own = |value: Option<f64>| value.filter(|_| recording.entity(id).kind == Kind::Device);
@@ -122,11 +122,11 @@ fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
                 [Flow::rate, time_of, Flow::in_flight, Flow::waiting]
                     .map(|of: Figure<'a>| vm.mean(&samples, of));
             let values = vec![
-                Some(rate),
-                (rate > 0.0).then_some(time / rate),
+                rate,
+                time.zip(rate).map(|(time, rate)| time / rate),
                 p95(&samples, |sample| vm.gavg(sample).unwrap_or(0.0)),
-                Some(slots),
-                Some(waiting),
+                slots,
+                waiting,
             ];
             rows.push((vm.name.into(), recording.entity(device).name.clone(), values));
         }
@@ -149,13 +149,12 @@ fn disks<'a>(recording: &'a Recording) -> Vec<Row> {
         let samples = with_commands(recording, |sample| disk.rate(sample));
         let [rate, inside] = [Vdisk::rate, Vdisk::outstanding]
             .map(|of: fn(&Vdisk<'a>, usize) -> f64| mean(&samples, |sample| of(&disk, sample)));
-        let waited = |s| disk.rate(s) * disk.guest_wait.or_zero(s);
-        let known = disk.guest_wait.is_there();
+        let waited = |&s: &usize| Some((disk.guest_wait.at(s)?, disk.rate(s)));
         let values = vec![
-            Some(rate),
-            (rate > 0.0).then_some(1000.0 * inside / rate),
-            Some(inside),
-            (known && rate > 0.0).then(|| mean(&samples, waited) / rate),
+            rate,
+            disk.latency_ms(&samples),
+            inside,
+            weighted_mean(samples.iter().map(waited)),
         ];
         let device = entity.device.map(|device| recording.entity(device).name.clone());
         (entity.name.clone(), device.unwrap_or_default(), values)
@@ -174,7 +173,7 @@ fn adapters<'a>(recording: &'a Recording) -> Vec<Row> {
     let row = |(id, entity): (EntityId, &'a Entity)| {
         let flow = Flow::of(recording, id);
         let samples = with_commands(recording, |sample| flow.rate(sample));
-        let of = |value: Figure<'a>| Some(mean(&samples, |s| value(&flow, s)));
+        let of = |value: Figure<'a>| mean(&samples, |s| value(&flow, s));
         let [davg, kavg, qavg, _] = latencies(&flow, &samples);
         let limit = usual(Column::of(recording, id, C::AdapterQDepth), &samples);
         let values =

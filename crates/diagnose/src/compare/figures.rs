@@ -114,7 +114,7 @@ fn read(recording: &Recording, id: EntityId) -> Vec<Moment> {
         let ms = directions.map(|(rate, ms)| Some((rate.at(sample)?, ms.at(sample)?)));
         Moment {
             seconds: seconds(&recording.times_ms, sample),
-            rate: commands.or_zero(sample),
+            rate: commands.at(sample).unwrap_or_default(),
             reads: reads.at(sample),
             mib: mib.iter().flatten().copied().reduce(|a, b| a + b),
             gavg: gavg.at(sample).or_else(|| mean_of(ms)),

@@ -112,7 +112,8 @@ impl Span {
 
 impl Guest {
     fn has_load(&self) -> bool {
-        mean(self.samples.iter().map(|(_, moment)| moment.rate)) >= MIN_IOPS
+        mean(self.samples.iter().map(|(_, moment)| moment.rate))
+            .is_some_and(|rate| rate >= MIN_IOPS)
     }
 
     fn share(&self) -> HostShare {
@@ -251,14 +252,15 @@ fn aligned(victim: &Guest, other: &Guest) -> Vec<Row> {
         let until = rest.partition_point(|(other, _)| other <= at);
         let inside = rest.get(before..until).unwrap_or_default();
         rest = rest.get(until..).unwrap_or_default();
-        if inside.is_empty() || moment.rate < MIN_IOPS {
+        if moment.rate < MIN_IOPS {
             continue;
         }
-        rows.push(Row {
+        let others = mean(inside.iter().map(|(_, moment)| moment.mib.unwrap_or(0.0)));
+        rows.extend(others.map(|others| Row {
             davg_ms: moment.davg.or(moment.gavg).unwrap_or(0.0),
             own: moment.mib.unwrap_or(0.0),
-            others: mean(inside.iter().map(|(_, moment)| moment.mib.unwrap_or(0.0))),
-        });
+            others,
+        }));
     }
     rows
 }
@@ -277,7 +279,7 @@ fn partial_correlation(rows: &[Row]) -> Option<f64> {
 }
 
 fn correlation(rows: &[Row], x: fn(&Row) -> f64, y: fn(&Row) -> f64) -> Option<f64> {
-    let (x_mean, y_mean) = (mean(rows.iter().map(x)), mean(rows.iter().map(y)));
+    let (x_mean, y_mean) = (mean(rows.iter().map(x))?, mean(rows.iter().map(y))?);
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
         rows.iter().map(|row| of(x(row) - x_mean, y(row) - y_mean)).sum()
     };
@@ -289,12 +291,11 @@ fn correlation(rows: &[Row], x: fn(&Row) -> f64, y: fn(&Row) -> f64) -> Option<f
 fn calm_and_loud(mut rows: Vec<Row>) -> Option<(Row, Row)> {
     rows.sort_unstable_by(|a, b| a.others.total_cmp(&b.others));
     let third = rows.len() / 3;
-    let mean_of = |rows: &[Row]| Row {
-        davg_ms: mean(rows.iter().map(|row| row.davg_ms)),
-        own: 0.0,
-        others: mean(rows.iter().map(|row| row.others)),
+    let mean_of = |rows: &[Row]| {
+        let davg_ms = mean(rows.iter().map(|row| row.davg_ms))?;
+        Some(Row { davg_ms, own: 0.0, others: mean(rows.iter().map(|row| row.others))? })
     };
-    Some((mean_of(rows.get(..third)?), mean_of(rows.get(rows.len() - third..)?)))
+    Some((mean_of(rows.get(..third)?)?, mean_of(rows.get(rows.len() - third..)?)?))
 }
 
 /// What there is to say of all shared devices together: devices behind one port share what it

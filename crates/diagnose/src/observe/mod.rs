@@ -10,7 +10,7 @@ pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
     most_frequent, quantile, unrest_percent,
 };
-pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
+pub(crate) use queue::{FullQueue, HELD_MS, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
@@ -202,8 +202,10 @@ impl<'a> Device<'a> {
         let limits = self.limits;
         let measured: Vec<usize> = (0..samples).filter(|s| self.flow.is_measured(*s)).collect();
         let outstanding = mean(measured.iter().map(|&sample| self.flow.outstanding(sample)));
-        let trickles = mean(self.flow.commands.every()) < limits.get(Threshold::MinIops)
-            && outstanding < MOSTLY * limits.get(Threshold::BusyOutstanding);
+        let stands = MOSTLY * limits.get(Threshold::BusyOutstanding);
+        let trickles = mean(self.flow.commands.every())
+            .is_some_and(|rate| rate < limits.get(Threshold::MinIops))
+            && outstanding.is_some_and(|outstanding| outstanding < stands);
         let is_busy = |sample: &usize| is_busy(&self.flow, limits, trickles, *sample);
         let busy: Vec<usize> = (0..samples).filter(is_busy).collect();
         self.busy = busy;
@@ -312,8 +314,9 @@ impl<'a> World<'a> {
 
     fn party(&self, samples: &[usize]) -> Party {
         let flow = &self.flow;
-        let mean =
-            |value: fn(&Flow<'a>, usize) -> f64| mean(samples.iter().map(|s| value(flow, *s)));
+        let mean = |value: fn(&Flow<'a>, usize) -> f64| {
+            mean(samples.iter().map(|s| value(flow, *s))).unwrap_or_default()
+        };
         Party {
             name: self.owner.into(),
             iops: flow.mean_rate(samples),

@@ -2,7 +2,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use super::{Column, Device, Spell, is_round, largest, little, most_frequent, quantile};
+use super::{Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -27,6 +27,11 @@ impl<'a> Queue<'a> {
         }
     }
 
+    /// The limit in force.
+    pub(crate) fn depth_at(&self, sample: usize) -> Option<f64> {
+        self.dqlen.at(sample).filter(|depth| *depth > 0.0)
+    }
+
     /// ACTV + QUED at the instant of the sample.
     pub(crate) fn sampled(&self, sample: usize) -> Option<f64> {
         Some(self.actv.at(sample)? + self.qued.at(sample)?)
@@ -36,8 +41,9 @@ impl<'a> Queue<'a> {
     /// at one instant, so the last slots may seem free.
     fn is_caught_full(&self, sample: usize) -> bool {
         const NEARLY: f64 = 0.95;
-        let (depth, active) = (self.dqlen.or_zero(sample), self.actv.or_zero(sample));
-        depth > 0.0 && active >= NEARLY * depth && self.qued.or_zero(sample) >= 1.0
+        let actv = |depth| self.actv.at(sample).is_some_and(|actv| actv >= NEARLY * depth);
+        self.depth_at(sample).is_some_and(actv)
+            && self.qued.at(sample).is_some_and(|qued| qued >= 1.0)
     }
 }
 
@@ -87,6 +93,9 @@ pub(crate) const ROUNDED: f64 = 0.01;
 /// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
 const RUN: f64 = 128.0;
 
+/// KAVG that every source which gives a number calls too long [ELA 6.4].
+pub(crate) const HELD_MS: f64 = 3.0;
+
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
 
@@ -110,8 +119,22 @@ impl Device<'_> {
 
     /// Whether every slot was taken, as caught by the sample or by Little's law.
     pub(crate) fn is_full(&self, sample: usize) -> bool {
-        let depth = self.queue.dqlen.or_zero(sample);
-        depth > 0.0 && (self.queue.is_caught_full(sample) || self.in_slots(sample) >= FULL * depth)
+        let in_use = |depth| self.in_slots(sample) >= FULL * depth;
+        self.queue.is_caught_full(sample) || self.queue.depth_at(sample).is_some_and(in_use)
+    }
+
+    /// Time in the VMkernel that is no wait at path or adapter.
+    pub(crate) fn held_ms(&self, sample: usize) -> f64 {
+        self.flow.kavg(sample) - self.path_wait_ms(sample)
+    }
+
+    /// Whether commands are held in the VMkernel though slots are free.
+    pub(crate) fn is_held(&self, sample: usize) -> bool {
+        let (flow, held_ms) = (&self.flow, self.held_ms(sample));
+        let part = self.limits.get(Threshold::WaitPercent) / 100.0;
+        held_ms >= HELD_MS.max(part * flow.davg(sample))
+            && little(flow.rate(sample), held_ms) >= self.limits.get(Threshold::Waiting)
+            && !self.is_full(sample)
     }
 
     /// The spell in which commands wait for a slot of this device because all are taken.
@@ -167,7 +190,7 @@ impl Device<'_> {
     /// default of 64 a VM is the most to expect. A flat, round rate is rather a limit.
     fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
         const DRIVER_DEPTH: f64 = 64.0;
-        let depth = spell.mean(|sample| self.queue.dqlen.or_zero(sample));
+        let Some(depth) = mean(self.queue.dqlen.over(&spell.samples)) else { return false };
         let wait = spell.mean(|sample| self.flow.waiting(sample));
         let service = spell.mean(|sample| self.in_slots(sample));
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
@@ -212,7 +235,7 @@ impl Device<'_> {
         match levels.as_slice() {
             [] | [_] => Motion::Steady,
             [low, high] => Motion::TwoLevels { low: *low, high: *high },
-            [low, _, high] if !halves_and_climbs(&depths) => {
+            [low, _, high] if are_apart(&levels) && !halves_and_climbs(&depths) => {
                 Motion::TwoLevels { low: *low, high: *high }
             }
             [low, .., high] if is_staircase(&depths, &levels) => {
@@ -223,7 +246,7 @@ impl Device<'_> {
     }
 
     /// The largest limit that the recording shows for this device.
-    pub(crate) fn deepest(&self) -> f64 {
+    pub(crate) fn deepest(&self) -> Option<f64> {
         largest(self.queue.dqlen.every())
     }
 }
@@ -232,12 +255,15 @@ impl Device<'_> {
 /// tried one after the other.
 fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const FEW: usize = 4;
-    const APART: f64 = 1.5;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
-    levels.len() <= FEW
-        && !halves_and_climbs(depths)
-        && changes < levels.len()
-        && levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
+    levels.len() <= FEW && !halves_and_climbs(depths) && changes < levels.len() && are_apart(levels)
+}
+
+/// Whether rising levels are far from each other, as settings are: a depth that is regulated goes by
+/// small steps.
+fn are_apart(levels: &[f64]) -> bool {
+    const APART: f64 = 1.5;
+    levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
 }
 
 /// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as

@@ -33,9 +33,9 @@ impl Spell {
         (!samples.is_empty()).then_some(Self { samples, of: among.len() })
     }
 
-    /// The mean over the spell.
+    /// The mean over the spell, which has a sample.
     pub(crate) fn mean(&self, value: impl Fn(usize) -> f64) -> f64 {
-        mean(self.samples.iter().map(|&sample| value(sample)))
+        mean(self.samples.iter().map(|&sample| value(sample))).unwrap_or_default()
     }
 
     /// The share of its samples in which something else holds too.

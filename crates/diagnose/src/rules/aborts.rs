@@ -7,7 +7,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, largest};
+use crate::{Cause, Column, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, largest};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -45,23 +45,24 @@ fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bo
     const ALL: std::ops::RangeInclusive<f64> = 0.5..=4.0;
     const PATIENCE_MS: f64 = 1_000.0;
     let Some(before) = sample.checked_sub(1) else { return false };
-    let aborts = |sample: usize| device.faults.aborts.or_zero(sample);
-    let alone = aborts(before) < limit && aborts(sample + 1) < limit;
+    let aborts = |sample: usize| device.faults.aborts.at(sample);
+    let is_calm = |sample| aborts(sample).is_none_or(|rate| rate < limit);
+    let alone = is_calm(before) && is_calm(sample + 1);
     let flow = &device.flow;
     let waited = flow.gavg(before).max(flow.gavg(sample)) >= PATIENCE_MS;
     let (rate, usual) = (flow.rate(sample), flow.rate(before));
     let broken = usual > 0.0 && rate <= BROKEN * usual;
-    let aborted = aborts(sample) * case.host.interval_s(sample);
-    alone && !waited && (broken || ALL.contains(&(aborted / flow.outstanding(before))))
+    let aborted = aborts(sample).map(|rate| rate * case.host.interval_s(sample));
+    let are_all = |aborted| ALL.contains(&(aborted / flow.outstanding(before)));
+    alone && !waited && (broken || aborted.is_some_and(are_all))
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding> {
     let faults = &device.faults;
     let limit = device.limits.get(Threshold::AbortsPerSecond);
     let spell = Spell::any(all, |sample| {
-        let happens =
-            faults.aborts.or_zero(sample) >= limit || faults.resets.or_zero(sample) >= limit;
-        happens && !is_farewell(device, sample)
+        let happens = |rates: Column<'_>| rates.at(sample).is_some_and(|rate| rate >= limit);
+        (happens(faults.aborts) || happens(faults.resets)) && !is_farewell(device, sample)
     })?;
     let name = device.flow.name;
     let (aborts, resets) =
@@ -70,19 +71,21 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let mut finding = case.finding(Cause::Aborts, name, &spell);
     finding.sentence = format!(
         "Commands on {name} are given up: up to {} aborts and {} resets a second{}.",
-        number(aborts),
-        number(resets),
+        number(aborts.unwrap_or_default()),
+        number(resets.unwrap_or_default()),
         if is_cut {
             ", at once and after no wait, as when VMs or their host are reset"
         } else {
             ""
         }
     );
-    finding.evidence = vec![
-        Evidence::new("aborts per second, at most", aborts, "1/s"),
-        Evidence::new("resets per second, at most", resets, "1/s"),
-        Evidence::new("GAVG", device.flow.per_command(&spell.samples, crate::Flow::gavg), "ms"),
-    ];
+    let gavg = device.flow.per_command(&spell.samples, crate::Flow::gavg);
+    finding.evidence = Evidence::of([
+        ("aborts per second, at most", aborts, "1/s"),
+        ("resets per second, at most", resets, "1/s"),
+        ("GAVG", Some(gavg), "ms"),
+    ])
+    .collect();
     finding.confidence = match (is_cut, spell.samples.len()) {
         (true, _) => 0.4,
         (false, 1) => 0.8,

@@ -7,7 +7,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
-    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, observe::little,
+    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean,
+    observe::little,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -43,14 +44,14 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
         flow.own_wait_ms(sample) >= limits.get(Threshold::QavgMs)
             && waiting(sample) >= limits.get(Threshold::Waiting)
     })?;
-    let depth = spell.mean(|sample| adapter.aqlen.or_zero(sample));
+    let depth = mean(adapter.aqlen.over(&spell.samples)).filter(|depth| *depth > 0.0);
     let in_flight = spell.mean(|sample| flow.in_flight(sample));
     let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms);
     let mut finding = case.finding(Cause::AdapterQueue, flow.name, &spell);
     finding.standing = spell.mean(waiting);
-    finding.limit = Some(depth).filter(|depth| *depth > 0.0);
-    let limit =
-        if depth > 0.0 { format!("{} slots (AQLEN)", number(depth)) } else { "queue".into() };
+    finding.limit = depth;
+    let slots = |depth| format!("{} slots (AQLEN)", number(depth));
+    let limit = depth.map_or_else(|| "queue".into(), slots);
     finding.sentence = format!(
         "The {limit} of {} fill up: {} commands that have a slot of their device wait {} ms each \
          at the adapter.",
@@ -64,9 +65,9 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
         Evidence::new("in flight, by Little's law", in_flight, ""),
         Evidence::new("devices with load behind it", devices.len() as f64, ""),
     ];
-    let confirmed = depth > 0.0 && in_flight >= FULL * depth;
+    let confirmed = depth.is_some_and(|depth| in_flight >= FULL * depth);
     finding.confidence = if confirmed { 0.95 } else { 0.75 } * spell.weight();
-    match finding.limit {
+    match depth {
         Some(depth) => finding.evidence.insert(2, Evidence::new("AQLEN", depth, "")),
         None => {
             let lacks = "AQLEN, which only `esxtop -b -a` records";

@@ -33,15 +33,20 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 
 /// Whether a depth that moves is lower while the device is slow, as Storage I/O Control does it: by
 /// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
-/// flash counts where the depth does not halve and climb.
+/// flash counts where the depth does not halve and climb; and what halves and climbs while the device
+/// is as slow at its full depth is throttling, for the other would have lowered that as well.
 pub(super) fn is_congested(device: &Device<'_>) -> bool {
-    let base = device.deepest();
+    let Some(base) = device.deepest() else { return false };
     let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
-    let lower: Vec<usize> = device.busy.iter().copied().filter(is_lower).collect();
+    let (lower, full): (Vec<usize>, Vec<usize>) = device.busy.iter().partition(|s| is_lower(s));
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
-    let davg = device.flow.per_command(&lower, Flow::davg);
-    davg >= Threshold::CongestionMs.info().classic
-        || davg >= device.limits.get(Threshold::CongestionMs) && !halves_and_climbs(&depths)
+    let davg = |samples: &[usize]| device.flow.per_command(samples, Flow::davg);
+    let threshold = if halves_and_climbs(&depths) {
+        davg(&full).max(Threshold::CongestionMs.info().classic)
+    } else {
+        device.limits.get(Threshold::CongestionMs)
+    };
+    davg(&lower) >= threshold
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -50,8 +55,9 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let known = case.facts.device(device.flow.name).max_queue_depth;
-        let base = known.map_or_else(|| device.deepest(), f64::from);
-        let spell = Spell::any(&device.busy, |s| device.queue.dqlen.or_zero(s) < base)?;
+        let base = known.map(f64::from).or_else(|| device.deepest())?;
+        let is_lower = |s| device.queue.dqlen.at(s).is_some_and(|depth| depth < base);
+        let spell = Spell::any(&device.busy, is_lower)?;
         Some(judge(case, device, base, &spell))
     })
 }
@@ -71,9 +77,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
     finding.standing = spell.mean(|sample| device.flow.waiting(sample));
     finding.evidence = queue_evidence(device, spell);
     finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
-    if device.faults.failed.is_there() {
-        finding.evidence.push(Evidence::new("failed commands per second", failed, "1/s"));
-    }
+    finding.evidence.extend(Evidence::of([("failed commands per second", failed, "1/s")]));
     let is_known = case.facts.device(name).queue_full_sample_size.is_some();
     let certainty = match (is_known, halves_and_climbs(&depths)) {
         (true, _) => 0.95,
@@ -117,5 +121,28 @@ mod tests {
         device.vm("a").iops(20_000.0).davg(1.5).kavg(0.8);
         let finding = bench.first(Cause::AdaptiveThrottling, &Facts::default());
         assert!(finding.sentence.contains("from 64 to as low as 32"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn three_samples_of_a_depth_that_climbs_are_throttled() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 128);
+        device.depth(|s| [64, 69, 74][s]);
+        device.vm("a").iops(8_000.0).davg(8.5).kavg(5.0);
+        bench.first(Cause::AdaptiveThrottling, &Facts::default());
+    }
+
+    #[test]
+    fn a_depth_that_halves_on_a_device_that_is_slower_at_its_full_depth_is_throttled() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 254);
+        let at = |s: usize| s.checked_sub(6).filter(|at| *at < 3);
+        device.depth(move |s| at(s).map_or(254, |at| [127, 132, 137][at]));
+        let davg = move |s: usize| if at(s).is_some() { 22.0 } else { 34.0 };
+        let vm = device.vm("a").iops_when(move |s| if at(s).is_some() { 5_850.0 } else { 6_450.0 });
+        vm.davg_when(davg).kavg_when(move |s| if at(s).is_some() { 16.0 } else { 0.0 });
+        let findings = bench.findings();
+        assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
+        assert!(findings.iter().all(|finding| finding.cause != Cause::Sioc));
     }
 }

@@ -146,11 +146,12 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let stays = moved <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples);
     let stalls = davg >= device.limits.get(Threshold::StallMs);
-    let itself = || ("the same device under less load".into(), device.quickest_ms);
-    let own = (device.quickest_ms * CONTRAST <= davg && !stalls).then(itself);
+    let at_rest_ms = at_rest_ms(case, device);
+    let itself = || ("the same device under less load".into(), at_rest_ms);
+    let own = (at_rest_ms * CONTRAST <= davg && !stalls).then(itself);
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
-    let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate);
+    let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate, at_rest_ms);
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
     let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let follows = || (inside >= FOLLOWS && moved <= EXACT && !stalls).then(itself);
@@ -195,10 +196,21 @@ fn spread(spell: &Spell, value: impl Fn(usize) -> f64) -> Option<f64> {
     Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
 }
 
-/// Whether a rate, at the latency of the quick samples, needs fewer servers than an array has.
-fn is_narrow(device: &Device<'_>, rate: f64) -> bool {
-    device.quickest_ms < device.limits.get(Threshold::FlashMs)
-        && little(rate, device.quickest_ms) < NARROW
+/// Whether a rate, at the latency of a device at rest, needs fewer servers than an array has.
+fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
+    at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
+}
+
+/// How soon a device answers that has little to do: in its quick samples, or in any two in a row
+/// that have commands enough. A load that fills the recording but for its first rows leaves no more.
+fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
+    let flow = &device.flow;
+    let answers = |s: &usize| flow.is_measured(*s) && flow.rate(*s) > 0.0;
+    let answered: Vec<usize> = (0..case.host.times_ms.len()).filter(answers).collect();
+    let commands =
+        |pair: &&[usize]| pair.iter().map(|&s| flow.rate(s) * case.host.interval_s(s)).sum::<f64>();
+    let pairs = answered.windows(2).filter(|pair| commands(pair) >= ENOUGH_COMMANDS);
+    pairs.map(|pair| flow.per_command(pair, Flow::davg)).fold(device.quickest_ms, f64::min)
 }
 
 /// Whether a rate is steadier than completions that nobody regulates: their number in an interval
@@ -300,10 +312,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
         Evidence::new(format!("DAVG of {who}"), davg, "ms"),
         Evidence::new(format!("DAVG of {}", held.faster.0), held.faster.1, "ms"),
     ]);
-    let array = mean(device.array_ms.over(samples));
-    if array > 0.0 {
-        finding.evidence.push(Evidence::new("latency that the array reports", array, "ms"));
-    }
+    let array = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
+    finding.evidence.extend(Evidence::of([("latency that the array reports", array, "ms")]));
     finding.confidence = held.certainty * held.spell.weight();
     if held.policy.is_none() {
         finding.raise_confidence =
@@ -330,6 +340,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use counters::Controller;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -396,5 +408,15 @@ mod tests {
         let mut bench = Bench::new(8);
         bench.device("naa.1", 128).vm("a").iops(3_360.0).davg(37.0);
         bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn two_quiet_samples_of_many_tell_what_the_device_does_at_rest() {
+        let mut bench = Bench::new(40);
+        let rate = |s: usize| if s < 2 { 40.0 } else { 7_600.0 + 30.0 * (s % 3) as f64 };
+        let vm = bench.device("naa.1", 256).vm("a").iops_when(rate);
+        vm.davg_when(|s| if s < 2 { 0.44 } else { 10.2 }).controller(Controller::Nvme);
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("answered in 0.44 ms"), "{}", finding.sentence);
     }
 }

@@ -8,15 +8,15 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
 use crate::{
-    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Spell, Threshold, Vdisk,
-    mean, quantile,
+    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
+    Vdisk, mean, quantile,
 };
 use levels::array_of;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::ArrayLatency]],
     find,
 };
 
@@ -112,10 +112,8 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.evidence.extend(others.map(|slow| {
         Evidence::new(format!("DAVG of {}, same array", slow.device.flow.name), slow.davg(), "ms")
     }));
-    let reported = mean(device.array_ms.over(samples));
-    if reported > 0.0 {
-        finding.evidence.push(Evidence::new("latency that the array reports", reported, "ms"));
-    }
+    let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
+    finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
     finding.evidence.extend(array.into_iter().flat_map(known_evidence));
     if case.is_array_full(device, samples) {
         finding.confidence = 0.98;
@@ -123,7 +121,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.confidence = certainty(device, spell, davg, kavg);
         finding.raise_confidence = vec![surer(device).into()];
     }
-    finding.sufferers = sufferers(case, device, samples);
+    finding.sufferers = sufferers(case, device, spell);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
@@ -235,15 +233,15 @@ const fn surer(device: &Device<'_>) -> &'static str {
 }
 
 /// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
-fn sufferers(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     if !device.is_nfs {
-        return device.tenants(samples);
+        return device.tenants(&spell.samples);
     }
     let party = |disk: &Vdisk<'_>| Party {
         name: disk.name.into(),
-        iops: mean(samples.iter().map(|&sample| disk.rate(sample))),
-        gavg_ms: disk.latency_ms(samples),
-        slots: mean(samples.iter().map(|&sample| disk.outstanding(sample))),
+        iops: spell.mean(|sample| disk.rate(sample)),
+        gavg_ms: disk.latency_ms(&spell.samples).unwrap_or_default(),
+        slots: spell.mean(|sample| disk.outstanding(sample)),
         waiting: 0.0,
     };
     let mut parties: Vec<Party> = case.host.vdisks_on(device).map(party).collect();
@@ -260,11 +258,11 @@ fn growth(device: &Device<'_>, spell: &Spell) -> Option<f64> {
     let (few, many): (Vec<usize>, Vec<usize>) =
         spell.samples.iter().partition(|sample| inside(sample) < middle);
     let ratio = |value: &dyn Fn(&usize) -> f64| {
-        mean(many.iter().map(value)) / mean(few.iter().map(value)).max(f64::MIN_POSITIVE)
+        Some(mean(many.iter().map(value))? / mean(few.iter().map(value))?.max(f64::MIN_POSITIVE))
     };
-    let load = ratio(&inside);
-    let rate = ratio(&|sample| device.flow.rate(*sample));
-    (!few.is_empty() && load >= SPREAD && rate > 0.0).then(|| rate.ln() / load.ln())
+    let load = ratio(&inside)?;
+    let rate = ratio(&|sample| device.flow.rate(*sample))?;
+    (load >= SPREAD && rate > 0.0).then(|| rate.ln() / load.ln())
 }
 
 fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {

@@ -28,7 +28,7 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
         return None;
     }
     if let Some(dsnro) = facts.dsnro {
-        let above = known.or(Some(device.deepest()).filter(|deepest| *deepest > full.depth));
+        let above = known.or(device.deepest().filter(|deepest| *deepest > full.depth));
         let certainty = if above.is_some() { 0.98 } else { 0.8 };
         return (f64::from(dsnro) == full.depth).then_some((certainty, above));
     }
@@ -52,7 +52,7 @@ fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> 
         case.host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
     };
     let peers = case.host.devices.iter().filter(shares);
-    peers.map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
+    peers.filter_map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -98,7 +98,9 @@ fn judge(
 fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String {
     let depth = number(full.depth);
     let slots = match above.map(number) {
-        Some(above) if device.deepest() > full.depth => format!("falls from {above} to {depth}"),
+        Some(above) if device.deepest() > Some(full.depth) => {
+            format!("falls from {above} to {depth}")
+        }
         Some(above) => format!("is held at {depth} of {above}"),
         None => format!("is held at {depth}"),
     };

@@ -7,45 +7,37 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, little};
+use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
+use crate::{
+    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Vdisk, little, observe::HELD_MS,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::Conflicts]],
     find,
 };
-
-/// KAVG that every source which gives a number calls too long [ELA 6.4].
-const HELD_MS: f64 = 3.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let unexplained =
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
     case.each_device(|device| {
-        let spell = spell(case, device).filter(|_| unexplained(device))?;
+        let spell = spell(device).filter(|_| unexplained(device))?;
         Some(judge(case, device, &spell))
     })
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
 /// recording they count however they are spread.
-fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
+fn spell(device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
-    let limit = |threshold| case.host.limits.get(threshold);
-    let part = limit(Threshold::WaitPercent) / 100.0;
-    let conflicts = device.limits.get(Threshold::ConflictsPerSecond);
-    let held_ms = |sample| flow.kavg(sample) - device.path_wait_ms(sample);
-    let is_held = |sample: usize| {
-        held_ms(sample) >= HELD_MS.max(part * flow.davg(sample))
-            && little(flow.rate(sample), held_ms(sample)) >= limit(Threshold::Waiting)
-            && device.faults.conflicts.or_zero(sample) < conflicts
-    };
-    let mean_ms = flow.per_command(&device.busy, |_, sample| held_ms(sample));
+    let is_unexplained =
+        |sample: usize| device.is_held(sample) && !reservations::collide(device, sample);
+    let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= HELD_MS;
-    Spell::find(&device.busy, is_held)
-        .or_else(|| Spell::any(&device.busy, is_held).filter(|_| is_long_in_the_mean))
+    Spell::find(&device.busy, is_unexplained)
+        .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
@@ -77,6 +69,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use counters::Counter;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -94,5 +88,23 @@ mod tests {
         let rate = |sample: usize| 400.0 + 90.0 * (sample % 3) as f64;
         bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.5).kavg(2.5).sampled(|_| 1);
         assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn time_in_the_host_without_a_queue_is_no_limit_however_flat_the_rate() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 128);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(400.0).davg(2.5).kavg(27.0).sampled(|_| 1);
+        bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn a_sample_with_a_full_queue_is_no_riddle() {
+        let mut bench = Bench::new(20);
+        let burst = |quiet: f64, full: f64| move |s: usize| if s == 9 { full } else { quiet };
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(burst(500.0, 600.0));
+        vm.davg_when(burst(6.0, 107.0)).kavg_when(burst(0.0, 107.0));
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::HostWait));
     }
 }

@@ -6,6 +6,8 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
+use counters::Counter;
+
 use super::{Case, Rank, Rule, changes, number, reservations::RETRY_MS};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
@@ -15,7 +17,7 @@ use crate::{
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::World,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS, &[Counter::Conflicts]],
     find,
 };
 
@@ -48,8 +50,10 @@ impl<'a> Suspect<'a> {
         self.disk.map_or_else(|| self.world.flow.rate(sample), |disk| disk.rate(sample))
     }
 
+    /// Nobody's commands take no time.
     fn latency_ms(&self, sample: usize) -> f64 {
-        self.disk.map_or_else(|| self.world.flow.gavg(sample), |disk| disk.latency_at(sample))
+        let of_disk = |disk: &Vdisk<'_>| disk.latency_at(sample).unwrap_or_default();
+        self.disk.map_or_else(|| self.world.flow.gavg(sample), of_disk)
     }
 
     /// What the device's queue costs a command in the mean while all slots are taken: a slot must
@@ -64,14 +68,19 @@ impl<'a> Suspect<'a> {
 
     /// Whether conflicts with other hosts' reservations explain half of what waits.
     fn is_refused(&self, sample: usize) -> bool {
-        let conflicts = self.device.faults.conflicts.or_zero(sample);
-        conflicts >= self.device.limits.get(Threshold::ConflictsPerSecond)
-            || little(conflicts, RETRY_MS) >= 0.5 * little(self.rate(sample), self.wait_ms(sample))
+        let waiting = little(self.rate(sample), self.wait_ms(sample));
+        self.device.faults.conflicts.at(sample).is_some_and(|conflicts| {
+            conflicts >= self.device.limits.get(Threshold::ConflictsPerSecond)
+                || little(conflicts, RETRY_MS) >= 0.5 * waiting
+        })
     }
 
+    /// Time in the VMkernel that is no queue belongs to the host, not to a limit: those of the
+    /// VMkernel show in QAVG, and a policy's filter is above KAVG.
     fn wait_ms(&self, sample: usize) -> f64 {
         let flow = &self.world.flow;
-        let above = |disk: &Vdisk<'_>| (disk.latency_at(sample) - flow.davg(sample)).max(0.0);
+        let elsewhere = flow.davg(sample) + (flow.kavg(sample) - flow.qavg(sample)).max(0.0);
+        let above = |_: &Vdisk<'_>| (self.latency_ms(sample) - elsewhere).max(0.0);
         self.disk.map_or_else(|| flow.qavg(sample), above)
     }
 
@@ -204,13 +213,13 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
         Evidence::new("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
         Evidence::new("DAVG", flow.per_command(samples, Flow::davg), "ms"),
         Evidence::new("waiting, by Little's law", finding.standing, ""),
-        Evidence::new("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
-        Evidence::new("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
     ];
-    if let Some(disk) = suspect.disk {
-        let latency = disk.latency_ms(samples);
-        finding.evidence.push(Evidence::new("latency at the virtual adapter", latency, "ms"));
-    }
+    finding.evidence.extend(Evidence::of([
+        ("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
+        ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
+    ]));
+    let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
+    finding.evidence.extend(Evidence::of([("latency at the virtual adapter", latency, "ms")]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,
         (true, true) => 0.9,

@@ -159,9 +159,9 @@ impl Case<'_> {
     }
 
     /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.
-    fn driver_depth(&self, device: &Device<'_>) -> f64 {
+    fn driver_depth(&self, device: &Device<'_>) -> Option<f64> {
         let known = self.facts.device(device.flow.name).max_queue_depth;
-        known.map_or_else(|| device.deepest(), f64::from)
+        known.map(f64::from).or_else(|| device.deepest())
     }
 
     /// The findings of a rule that judges each device with load for itself.
@@ -185,18 +185,18 @@ fn causers(parties: &[Party]) -> Vec<Party> {
 fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let (flow, queue) = (&device.flow, &device.queue);
     let samples = &spell.samples;
-    let latency = |label: &str, value| Evidence::new(label, value, "ms");
-    vec![
-        Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
-        Evidence::new("DQLEN", mean(queue.dqlen.over(samples)), ""),
-        Evidence::new("ACTV, sampled", mean(queue.actv.over(samples)), ""),
-        Evidence::new("QUED, sampled", mean(queue.qued.over(samples)), ""),
-        Evidence::new("in the slots, by Little's law", spell.mean(|s| device.in_slots(s)), ""),
-        Evidence::new("waiting, by Little's law", spell.mean(|s| flow.waiting(s)), ""),
-        latency("DAVG", flow.per_command(samples, crate::Flow::davg)),
-        latency("KAVG", flow.per_command(samples, crate::Flow::kavg)),
-        latency("QAVG", flow.per_command(samples, crate::Flow::qavg)),
-    ]
+    Evidence::of([
+        ("commands per second", Some(flow.mean_rate(samples)), "1/s"),
+        ("DQLEN", mean(queue.dqlen.over(samples)), ""),
+        ("ACTV, sampled", mean(queue.actv.over(samples)), ""),
+        ("QUED, sampled", mean(queue.qued.over(samples)), ""),
+        ("in the slots, by Little's law", Some(spell.mean(|s| device.in_slots(s))), ""),
+        ("waiting, by Little's law", Some(spell.mean(|s| flow.waiting(s))), ""),
+        ("DAVG", Some(flow.per_command(samples, Flow::davg)), "ms"),
+        ("KAVG", Some(flow.per_command(samples, Flow::kavg)), "ms"),
+        ("QAVG", Some(flow.per_command(samples, Flow::qavg)), "ms"),
+    ])
+    .collect()
 }
 
 /// The rate and the latencies of a device over a spell.

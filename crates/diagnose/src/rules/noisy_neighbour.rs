@@ -117,7 +117,7 @@ fn fix(
 ) -> Vec<crate::Change> {
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
     let known = case.facts.device(device.flow.name).max_queue_depth;
-    let deepest = case.driver_depth(device) as u32;
+    let deepest = case.driver_depth(device).unwrap_or(full.depth) as u32;
     let from = full.depth as u32;
     let reachable = known.map_or(to, |depth| to.min(depth));
     let world = device.worlds.iter().find(|world| world.owner == holder.name);

@@ -8,7 +8,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Path, Spell, mean};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Path, Spell};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Path,
@@ -187,9 +187,9 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -
         Evidence::new("on the device, since", device.flow.mean_rate(&spell.samples), "1/s"),
         Evidence::new("paths of the device", device.paths.len() as f64, ""),
     ];
-    let failed = mean(device.faults.failed.over(&spell.samples))
-        + mean(device.faults.aborts.over(&spell.samples));
-    finding.confidence = if failed > 0.0 { 0.85 } else { 0.7 };
+    let faults = [device.faults.failed, device.faults.aborts];
+    let any_failed = faults.iter().any(|rates| rates.over(&spell.samples).any(|rate| rate > 0.0));
+    finding.confidence = if any_failed { 0.85 } else { 0.7 };
     finding.raise_confidence = vec![format!(
         "\"State: dead\" in `esxcli storage core path list -d {}`",
         changes::shell(name)

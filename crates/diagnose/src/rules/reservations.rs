@@ -4,12 +4,12 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
-    reads: &[Flow::COUNTERS, &[Counter::Conflicts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
     find,
 };
 
@@ -18,16 +18,24 @@ pub(super) const RETRY_MS: f64 = 60.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let limit = device.limits.get(Threshold::ConflictsPerSecond);
-        let conflicts = device.faults.conflicts;
-        let spell = Spell::find(&device.busy, |sample| conflicts.or_zero(sample) >= limit)?;
-        Some(judge(case, device, &spell))
+        let spell = Spell::find(&device.busy, |sample| collide(device, sample))?;
+        judge(case, device, &spell)
     })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+/// Whether conflicts count in a sample. The lowest step [DRILL] is enough where the host holds
+/// commands with slots free, for that is how conflicts show besides [ELA 2012-08].
+pub(super) fn collide(device: &Device<'_>, sample: usize) -> bool {
+    const KEY: Threshold = Threshold::ConflictsPerSecond;
+    device.faults.conflicts.at(sample).is_some_and(|conflicts| {
+        let is_noticed = !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
+        conflicts >= device.limits.get(KEY) || is_noticed && device.is_held(sample)
+    })
+}
+
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
-    let conflicts = spell.mean(|sample| device.faults.conflicts.or_zero(sample));
+    let conflicts = mean(device.faults.conflicts.over(samples))?;
     let rate = device.flow.mean_rate(samples);
     let mut finding = case.finding(Cause::ReservationConflicts, name, spell);
     finding.sentence = format!(
@@ -50,7 +58,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     finding.changes = fix(case, name);
     finding.do_not =
         vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
-    finding
+    Some(finding)
 }
 
 fn fix(case: &Case<'_>, name: &str) -> Vec<crate::Change> {
@@ -87,6 +95,16 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.counter(Counter::Conflicts, |_| 40.0);
         device.vm("a").iops(500.0).davg(4.0);
+        bench.only(Cause::ReservationConflicts, &Facts::default());
+    }
+
+    #[test]
+    fn few_conflicts_are_named_where_the_host_holds_commands_meanwhile() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 256);
+        device.counter(Counter::Conflicts, |_| 3.0);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(690.0).davg(5.0).kavg(5.1).sampled(|_| 4);
         bench.only(Cause::ReservationConflicts, &Facts::default());
     }
 }

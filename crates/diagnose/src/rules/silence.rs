@@ -4,7 +4,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, largest};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, largest, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -36,7 +36,7 @@ fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     };
     let lasts = after.split(|sample| !silent(*sample)).any(lasts);
     let spell = Spell::any(&after, silent).filter(|_| lasts)?;
-    Some(judge(case, device, &spell))
+    judge(case, device, &spell)
 }
 
 fn is_silent(device: &Device<'_>, sample: usize) -> bool {
@@ -44,9 +44,9 @@ fn is_silent(device: &Device<'_>, sample: usize) -> bool {
         && device.queue.sampled(sample).is_some_and(|inside| inside >= OUTSTANDING)
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let name = device.flow.name;
-    let inside = spell.mean(|sample| device.queue.sampled(sample).unwrap_or(0.0));
+    let inside = mean(spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample)))?;
     let aborts = largest(device.faults.aborts.over(&spell.samples));
     let mut finding = case.finding(Cause::Silence, name, spell);
     finding.sentence = format!(
@@ -59,10 +59,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
         Evidence::new("commands per second", 0.0, "1/s"),
         Evidence::new("ACTV + QUED, sampled", inside, ""),
     ];
-    if device.faults.aborts.is_there() {
-        finding.evidence.push(Evidence::new("aborts per second, at most", aborts, "1/s"));
-    }
-    finding.confidence = if aborts > 0.0 { 0.95 } else { 0.85 };
+    finding.evidence.extend(Evidence::of([("aborts per second, at most", aborts, "1/s")]));
+    finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
     finding.raise_confidence =
         vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
     finding.sufferers = device.tenants(&device.busy);
@@ -75,7 +73,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     )];
     finding.do_not =
         vec!["Do not reboot the host first: it may hang on the device it cannot reach.".into()];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Depths that it must have had: Storage I/O Control sets a new one every few seconds
-/// [ELA 2012-07], a person does not.
+/// Depths that it must have had, or another in each of fewer samples: Storage I/O Control sets a new
+/// one every few seconds [ELA 2012-07], a person does not.
 const LEVELS: usize = 4;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -23,12 +23,12 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let mut depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
         depths.sort_unstable_by(f64::total_cmp);
         depths.dedup();
-        if depths.len() < LEVELS {
+        if depths.len() < LEVELS.min(device.busy.len()) {
             return None;
         }
-        let base = device.deepest();
+        let base = device.deepest()?;
         let spell = Spell::find(&device.busy, |sample| {
-            device.queue.dqlen.or_zero(sample) < base
+            device.queue.dqlen.at(sample).is_some_and(|depth| depth < base)
                 && device.flow.davg(sample) >= device.limits.get(Threshold::CongestionMs)
         })?;
         Some(judge(case, device, base, &spell))
@@ -94,5 +94,17 @@ mod tests {
         device.vm("a").iops(1_500.0).davg(32.0).kavg(12.0);
         let finding = bench.first(Cause::Sioc, &Facts::default());
         assert!(finding.sentence.contains("between 41 and 64"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn another_depth_in_each_of_three_slow_samples_is_sioc() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [52, 40, 38][s]);
+        for vm in ["a", "b"] {
+            device.vm(vm).iops(500.0).davg(40.0).kavg(26.0);
+        }
+        bench.first(Cause::Sioc, &Facts::default());
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::Dsnro));
     }
 }

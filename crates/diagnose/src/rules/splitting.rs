@@ -5,7 +5,7 @@ use counters::Counter;
 use knobs::{Advanced, Driver, Transport};
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Spell, Threshold};
+use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
@@ -30,28 +30,30 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     })?;
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
-        let split = adapter.split_commands.or_zero(sample);
-        split > 0.0
-            && 100.0 * split >= limit(Threshold::SplitPercent) * device.flow.rate(sample)
-            && device.flow.gavg(sample) >= limit(Threshold::DavgMs)
+        let split = adapter.split_commands.at(sample).filter(|split| *split > 0.0);
+        split.is_some_and(|split| {
+            100.0 * split >= limit(Threshold::SplitPercent) * device.flow.rate(sample)
+                && device.flow.gavg(sample) >= limit(Threshold::DavgMs)
+        })
     })?;
-    let commands = spell.mean(|sample| adapter.split_commands.or_zero(sample));
-    let pieces = spell.mean(|sample| adapter.split_copies.or_zero(sample)) / commands;
+    let commands = mean(adapter.split_commands.over(&spell.samples))?;
+    let pieces = mean(adapter.split_copies.over(&spell.samples)).map(|copies| copies / commands);
     let mut finding = case.finding(Cause::Splitting, flow.name, &spell);
     finding.sentence = format!(
-        "{} cuts {} of {} commands a second into pieces ({} each): a command is as slow as its \
+        "{} cuts {} of {} commands a second into pieces{}: a command is as slow as its \
          last piece, and the array sees more commands than esxtop counts.",
         flow.name,
         number(commands),
         number(flow.mean_rate(&spell.samples)),
-        number(pieces)
+        pieces.map_or_else(String::new, |pieces| format!(" ({} each)", number(pieces)))
     );
     finding.evidence = vec![
         Evidence::new("commands split per second", commands, "1/s"),
-        Evidence::new("pieces per split command", pieces, ""),
         Evidence::new("mean size", flow.size_kib(&spell.samples), "KiB"),
         Evidence::new("GAVG", flow.per_command(&spell.samples, Flow::gavg), "ms"),
     ];
+    let pieces = pieces.map(|pieces| Evidence::new("pieces per split command", pieces, ""));
+    finding.evidence.splice(1..1, pieces);
     finding.confidence = 0.8 * spell.weight();
     finding.raise_confidence = vec!["The array's own count and size of commands".into()];
     finding.sufferers = device.tenants(&spell.samples);

@@ -8,7 +8,7 @@ use counters::Controller;
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{Case, changes, number};
-use crate::{Cause, Evidence, Finding, Spell, Vdisk, unrest_percent};
+use crate::{Cause, Evidence, Finding, Spell, Vdisk, largest, unrest_percent};
 
 /// How near to a cap the mean may stay below it: commands on their way in or out [S0: 61 of 64].
 const BELOW: f64 = 0.93;
@@ -79,7 +79,8 @@ pub(super) fn is_still(disks: &[&Vdisk<'_>], spell: &Spell) -> bool {
 pub(super) fn is_kept(case: &Case<'_>, disks: &[&Vdisk<'_>], cap: u32) -> bool {
     let exceeds = |sample: usize| {
         let least: f64 = disks.iter().map(|disk| disk.least_outstanding(sample)).sum();
-        let begun_before = disks.iter().map(|disk| disk.latency_at(sample)).fold(0.0, f64::max)
+        let begun_before = largest(disks.iter().filter_map(|disk| disk.latency_at(sample)))
+            .unwrap_or_default()
             / (1_000.0 * case.host.interval_s(sample)).max(1.0);
         least > ABOVE * f64::from(cap) * (1.0 + begun_before)
     };
@@ -91,13 +92,13 @@ pub(super) fn wait_of(disks: &[&Vdisk<'_>], spell: &Spell) -> Option<Wait> {
     if !disks.iter().all(|disk| disk.guest_wait.is_there()) {
         return None;
     }
-    let sum = |value: &dyn Fn(&Vdisk<'_>, usize) -> f64| {
-        spell.mean(|sample| disks.iter().map(|disk| value(disk, sample)).sum())
+    let sum = |value: &dyn Fn(&Vdisk<'_>, usize) -> Option<f64>| {
+        spell.mean(|sample| disks.iter().filter_map(|disk| value(disk, sample)).sum())
     };
-    let rate = sum(&|disk, sample| disk.rate(sample));
-    let time = sum(&|disk, sample| disk.rate(sample) * disk.guest_wait.or_zero(sample));
+    let rate = sum(&|disk, sample| Some(disk.rate(sample)));
+    let time = sum(&|disk, s| Some(disk.rate(s) * disk.guest_wait.at(s)?));
     Some(Wait {
-        commands: sum(&|disk, sample| disk.guest_queued.or_zero(sample)),
+        commands: sum(&|disk, sample| disk.guest_queued.at(sample)),
         millis: if rate > 0.0 { time / rate } else { 0.0 },
     })
 }
@@ -112,8 +113,9 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     finding.evidence = vec![
         Evidence::new("outstanding, by Little's law", cap.outstanding, ""),
         Evidence::new("its limit", f64::from(cap.limit), ""),
-        Evidence::new("latency at the virtual adapter", disk.latency_ms(&cap.spell.samples), "ms"),
     ];
+    let latency = disk.latency_ms(&cap.spell.samples);
+    finding.evidence.extend(Evidence::of([("latency at the virtual adapter", latency, "ms")]));
     if let Some(wait) = cap.wait {
         finding.evidence.push(Evidence::new("wait in the guest", wait.millis, "ms"));
         finding.evidence.push(Evidence::new("waiting in the guest", wait.commands, ""));

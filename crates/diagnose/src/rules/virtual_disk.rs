@@ -81,7 +81,7 @@ fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
 /// The wait in the guest, where the source knows it, unless it is the adapter's.
 fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Option<Cap<'a>> {
     let waiting = case.host.limits.get(Threshold::Waiting);
-    let spell = Spell::find(busy, |sample| disk.guest_queued.or_zero(sample) >= waiting)?;
+    let spell = Spell::find(busy, |s| disk.guest_queued.at(s).is_some_and(|n| n >= waiting))?;
     let outstanding = spell.mean(|sample| disk.outstanding(sample));
     let depth = depths_of(case, disk).into_iter().find(|&depth| is_at(outstanding, depth));
     if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
@@ -103,7 +103,7 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
 /// that stays is a depth that somebody set; one that moves fills the next known depth in bursts.
 fn set_depth(disk: &Vdisk<'_>, spell: &Spell, outstanding: f64) -> u32 {
     let most = largest(spell.samples.iter().map(|&sample| disk.outstanding(sample)));
-    let next = depths(disk).into_iter().find(|&depth| f64::from(depth) >= most);
+    let next = depths(disk).into_iter().find(|&depth| Some(f64::from(depth)) >= most);
     next.filter(|_| !is_still(&[disk], spell)).unwrap_or(outstanding.round() as u32)
 }
 
@@ -122,8 +122,10 @@ fn plateau<'a>(
     }
     let caught = sampled(case, disk, &spell.samples);
     let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
-    let reached = is_reached(&caught, limit) || is_reached(&inside, limit);
-    let exceeded = largest(sampled(case, disk, busy)) > SAMPLED_ABOVE * f64::from(limit);
+    let stays = quantile(caught.iter().copied(), 0.5).is_some_and(|middle| is_at(middle, limit));
+    let reached = stays && is_reached(&caught, limit) || is_reached(&inside, limit);
+    let most = SAMPLED_ABOVE * f64::from(limit);
+    let exceeded = sampled(case, disk, busy).iter().any(|inside| *inside > most);
     if !reached || exceeded || !is_still(&[disk], &spell) || !is_kept(case, &[disk], limit) {
         return None;
     }
@@ -145,12 +147,10 @@ fn plateau<'a>(
     })
 }
 
-/// Whether some numbers outstanding, sampled or means, come up to the cap and stay there.
-fn is_reached(sampled: &[f64], limit: u32) -> bool {
-    let cap = f64::from(limit);
-    let Some(middle) = quantile(sampled.iter().copied(), 0.5) else { return false };
-    let most = largest(sampled.iter().copied());
-    is_at(middle, limit) && most >= REACHED[usize::from(sampled.len() > FEW)] * cap
+/// Whether some numbers outstanding, sampled or means, come up to the cap.
+fn is_reached(outstanding: &[f64], limit: u32) -> bool {
+    let reached = REACHED[usize::from(outstanding.len() > FEW)] * f64::from(limit);
+    outstanding.iter().any(|inside| *inside >= reached)
 }
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
@@ -243,5 +243,14 @@ mod tests {
         let mut bench = Bench::new(6);
         bench.device("naa.1", 128).vm("a").iops(103_000.0).davg(0.62).guest_wait(0.0, 0.0);
         assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn a_quick_disk_is_at_its_depth_as_far_as_two_decimals_tell() {
+        let mut bench = Bench::new(6);
+        let rate = |s: usize| 140_900.0 + 100.0 * (s % 3) as f64;
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(rate).davg(0.23);
+        vm.controller(Controller::LsiSas).sampled(|_| 29);
+        bench.only(Cause::VirtualDiskCap, &Facts::default());
     }
 }
