@@ -14,6 +14,7 @@ use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
+    question::iscsi_kib,
     rows::mean,
 };
 
@@ -248,8 +249,10 @@ impl Plan<'_> {
                 else {
                     continue;
                 };
-                // It is the rate of whole commands that stays, and the array counts pieces.
-                let rate = rate * self.pieces(&self.devices[device], guest.size_kib);
+                // The array sees pieces. One that counts bytes keeps the rate of whole commands,
+                // one that counts commands that of the pieces as they are cut today.
+                let cut_kib = if knee == Knee::Most { iscsi_kib(&[]) } else { self.iscsi_kib };
+                let rate = rate * self.pieces(&self.devices[device], (guest.size_kib, cut_kib));
                 let _ = writeln!(
                     out,
                     "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {rate}",
@@ -307,11 +310,11 @@ impl Plan<'_> {
     }
 
     /// How many commands of the array one of the host is [S4].
-    fn pieces(&self, device: &Device, size_kib: f64) -> u32 {
+    fn pieces(&self, device: &Device, (size_kib, cut_kib): (f64, u32)) -> u32 {
         let is_iscsi =
             |(name, _): &(String, f64)| matches!(self.driver(name).0.transport, Transport::Iscsi);
         match adapters_of(device).iter().any(is_iscsi) {
-            true => (size_kib / f64::from(self.iscsi_kib)).ceil().max(1.0) as u32,
+            true => (size_kib / f64::from(cut_kib)).ceil().max(1.0) as u32,
             false => 1,
         }
     }

@@ -22,9 +22,9 @@ pub struct Question {
 
 /// What the software initiator cuts commands into with these settings, in KiB [LAMW].
 pub(crate) fn iscsi_kib(settings: &[Setting]) -> u32 {
-    let asked = settings.iter().filter_map(|setting| match setting {
+    let mut asked = settings.iter().filter_map(|setting| match setting {
         Setting::Advanced { option: Advanced::IscsiMaxIoSizeKb, value } => *value,
         _ => None,
     });
-    asked.last().unwrap_or(Advanced::IscsiMaxIoSizeKb.info().default)
+    asked.next_back().unwrap_or(Advanced::IscsiMaxIoSizeKb.info().default)
 }
