@@ -222,7 +222,7 @@ fn check(drawn: &Drawn, scenario: &Scenario, change: &Change) -> Result<(), Test
         }
         // A step stands on those before it.
         is_accepted(&scenario, step)?;
-        scenario.put(&step.set).unwrap();
+        scenario.apply(&step.set).unwrap();
     }
     Ok(())
 }
