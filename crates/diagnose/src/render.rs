@@ -183,7 +183,11 @@ fn parties(page: &mut Page, label: &str, parties: &[Party], told: impl Fn(&Party
     }
 }
 
+/// A VM with its numbers; one of which nothing completes has no latency.
 fn party(party: &Party) -> String {
+    if party.iops == 0.0 {
+        return format!("{} (none completes)", party.name);
+    }
     format!(
         "{} ({}/s at {} ms, {} slots, {} waiting)",
         party.name,

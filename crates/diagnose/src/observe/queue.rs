@@ -187,7 +187,8 @@ impl Device<'_> {
 
     /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
     /// of d leaves n - d waiting for d in service, so wait and service give n away: a driver's
-    /// default of 64 a VM is the most to expect. A flat, round rate is rather a limit.
+    /// default of 64 a VM is the most to expect. A flat, round rate is rather a limit, and so is a
+    /// wait beside free slots.
     fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
         const DRIVER_DEPTH: f64 = 64.0;
         let Some(depth) = mean(self.queue.dqlen.over(&spell.samples)) else { return false };
@@ -195,7 +196,22 @@ impl Device<'_> {
         let service = spell.mean(|sample| self.in_slots(sample));
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
         let limited = is_round(self.flow.mean_rate(&spell.samples));
-        burst <= DRIVER_DEPTH * competitors.max(1) as f64 && !limited
+        burst <= DRIVER_DEPTH * competitors.max(1) as f64
+            && !limited
+            && !self.waits_beside_free_slots(spell)
+    }
+
+    /// Whether the samples that catch commands waiting mostly find slots free: then it is no slot
+    /// that they wait for.
+    fn waits_beside_free_slots(&self, spell: &Spell) -> bool {
+        let waits = |sample: &usize| self.queue.qued.at(*sample) >= Some(1.0);
+        let is_free = |sample: &usize| {
+            let part = self.queue.actv.at(*sample).zip(self.queue.dqlen.at(*sample));
+            part.is_some_and(|(active, depth)| active < FULL * depth)
+        };
+        let (free, full): (Vec<usize>, Vec<usize>) =
+            spell.samples.iter().copied().filter(waits).partition(is_free);
+        free.len() > full.len()
     }
 
     /// The share of a device's commands that none of its worlds has, beyond rounding: what it is at

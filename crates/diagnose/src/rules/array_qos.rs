@@ -54,8 +54,8 @@ struct Held<'a> {
     /// The VM, when it is one among others on the device.
     vm: Option<&'a str>,
     spell: Spell,
-    /// What is answered faster, and in how many milliseconds.
-    faster: (String, f64),
+    /// What is answered faster, and in how many milliseconds, where the recording has it.
+    faster: Option<(String, f64)>,
     /// The array that is known to have a policy for it.
     policy: Option<String>,
     certainty: f64,
@@ -74,7 +74,9 @@ fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     match has_policy(case, device, None) {
         Some(true) => held_by_policy(case, device),
         Some(false) => None,
-        None => held_vm(case, device).or_else(|| held_device(case, device)),
+        None => held_vm(case, device)
+            .or_else(|| held_device(case, device))
+            .or_else(|| held_exactly(case, device)),
     }
 }
 
@@ -102,7 +104,7 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
     let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
     let held = flows.filter_map(|(flow, vm)| {
         let (spell, davg) = flat_and_slow(case, device, flow)?;
-        let faster = ("a command that waits for nobody".into(), service_ms);
+        let faster = Some(("a command that waits for nobody".into(), service_ms));
         let held =
             Held { flow, vm, spell, faster, policy: Some(array.name.clone()), certainty: 0.98 };
         (service_ms * CONTRAST <= davg).then_some((davg, held))
@@ -128,7 +130,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             flow,
             vm,
             spell,
-            faster: (faster.0.into(), faster.1),
+            faster: Some((faster.0.into(), faster.1)),
             policy: None,
             certainty: 0.88,
         })
@@ -167,7 +169,33 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         2 => 0.75,
         _ => 0.85,
     };
+    let faster = Some(faster);
     Some(Held { flow: &device.flow, vm: None, spell, faster, policy: None, certainty })
+}
+
+/// A whole device held to a round rate, to the command, while a crowd is outstanding that does not
+/// wait in the host, though nothing in the recording is quicker. What is slow by any measure may as
+/// well be an array at its limit.
+fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
+    let spell = Spell::find(&device.busy, |sample| {
+        flow.davg(sample) >= limit(Threshold::QosMs)
+            && flow.in_flight(sample) >= 2.0 * CROWD
+            && flow.waiting(sample) < limit(Threshold::Waiting)
+    })?;
+    let is_set = is_round_within(flow.mean_rate(&spell.samples), EXACTLY)
+        && is_regulated(case, device, &spell);
+    let is_other = is_slow(device, flow, &spell)
+        || is_array_slow(case, device, &spell)
+        || iops_limit::applies(case, device);
+    (is_set && !is_other).then_some(Held {
+        flow,
+        vm: None,
+        spell,
+        faster: None,
+        policy: None,
+        certainty: 0.55,
+    })
 }
 
 /// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
@@ -293,25 +321,31 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
     let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
     let (rate_text, size) = (number(rate), number(held.flow.size_kib(samples)));
-    let (davg_text, faster_ms) = (number(davg), number(held.faster.1));
-    finding.sentence = match &held.policy {
-        Some(array) => format!(
+    let davg_text = number(davg);
+    let faster_ms = held.faster.as_ref().map_or(0.0, |faster| faster.1);
+    finding.sentence = match (&held.policy, &held.faster) {
+        (Some(array), _) => format!(
             "The QoS policy of array {array} holds {who} to {rate_text} commands a second of {size} \
-             KiB: each takes {davg_text} ms (DAVG) where one that waits for nobody takes {faster_ms} \
-             ms."
+             KiB: each takes {davg_text} ms (DAVG) where one that waits for nobody takes {} ms.",
+            number(faster_ms)
         ),
-        None => format!(
+        (None, Some((what, _))) => format!(
             "The array holds {who} to {rate_text} commands a second of {size} KiB: the rate stays \
-             flat while each takes {davg_text} ms (DAVG), and {} is answered in {faster_ms} ms.",
-            held.faster.0
+             flat while each takes {davg_text} ms (DAVG), and {what} is answered in {} ms.",
+            number(faster_ms)
+        ),
+        (None, None) => format!(
+            "The array seems to hold {who} to {rate_text} commands a second of {size} KiB: the rate \
+             stays at exactly that while {} are outstanding, so each takes {davg_text} ms (DAVG).",
+            number(held.spell.mean(|sample| held.flow.in_flight(sample)))
         ),
     };
-    finding.standing = little(rate, davg - held.faster.1);
+    finding.standing = little(rate, davg - faster_ms);
     finding.evidence = latency_evidence(device, &held.spell);
-    finding.evidence.extend([
-        Evidence::new(format!("DAVG of {who}"), davg, "ms"),
-        Evidence::new(format!("DAVG of {}", held.faster.0), held.faster.1, "ms"),
-    ]);
+    finding.evidence.push(Evidence::new(format!("DAVG of {who}"), davg, "ms"));
+    let faster = held.faster.as_ref();
+    let faster = faster.map(|(what, ms)| Evidence::new(format!("DAVG of {what}"), *ms, "ms"));
+    finding.evidence.extend(faster);
     let array = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", array, "ms")]));
     finding.confidence = held.certainty * held.spell.weight();
@@ -401,6 +435,19 @@ mod tests {
         let vm = bench.device("naa.1", 256).vm("a").iops_when(|s| 4_720.0 + 15.0 * (s % 3) as f64);
         vm.davg_when(move |s| inside(s) / 4.735);
         bench.only(Cause::ArrayQos, &Facts::default());
+    }
+
+    #[test]
+    fn a_round_rate_that_never_moves_is_qos_in_a_recording_without_a_quiet_hour() {
+        for rate in [5_000.0, 20_000.0, 25_000.0, 60_000.0] {
+            let mut bench = Bench::new(12);
+            bench.device("naa.1", 128).vm("a").iops(rate).davg(60_000.0 / rate);
+            let finding = bench.first(Cause::ArrayQos, &Facts::default());
+            assert!(finding.confidence < 0.6, "{rate}: {}", finding.confidence);
+        }
+        let mut odd = Bench::new(12);
+        odd.device("naa.1", 128).vm("a").iops(21_370.0).davg(2.8);
+        assert!(odd.findings().iter().all(|finding| finding.cause != Cause::ArrayQos));
     }
 
     #[test]

@@ -44,6 +44,8 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 struct Slow<'a> {
     device: &'a Device<'a>,
     spell: Spell,
+    /// DAVG before, where it got slower though nothing was asked of it that was not before.
+    before_ms: Option<f64>,
 }
 
 impl<'a> Slow<'a> {
@@ -66,8 +68,33 @@ impl<'a> Slow<'a> {
         let is_slow_in_the_mean = flow.per_command(&device.busy, excess_ms) >= 0.0;
         let spell = Spell::find(&device.busy, is_slow)
             .or_else(|| Spell::any(&device.busy, stalls))
-            .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean))?;
-        Some(Self { device, spell })
+            .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
+        let plain = spell.map(|spell| Self { device, spell, before_ms: None });
+        plain.or_else(|| Self::slowed(device))
+    }
+
+    /// A device that takes several times as long as it did, at a rate that falls as much, with no
+    /// more and no larger commands outstanding: it is another's load that it has.
+    fn slowed(device: &'a Device<'a>) -> Option<Self> {
+        const TIMES: f64 = 5.0;
+        const ALIKE: f64 = 1.25;
+        const LASTING: usize = 3;
+        let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
+        let far_ms = (TIMES * device.quickest_ms).max(limit(Threshold::FlashMs));
+        let spell = Spell::find(&device.busy, |sample| {
+            flow.davg(sample) >= far_ms
+                && flow.in_flight(sample) >= limit(Threshold::BusyOutstanding)
+        })?;
+        let first = *spell.samples.first()?;
+        let before: Vec<usize> = device.busy.iter().copied().filter(|s| *s < first).collect();
+        let grown = |value: &dyn Fn(&[usize]) -> f64| value(&spell.samples) / value(&before);
+        let lasts = before.len().min(spell.samples.len()) >= LASTING;
+        let falls = grown(&|samples| flow.mean_rate(samples)) * TIMES <= ALIKE;
+        let inside =
+            |samples: &[usize]| flow.mean_rate(samples) * flow.per_command(samples, Flow::davg);
+        let is_alike = grown(&inside) <= ALIKE && grown(&|s| flow.size_kib(s)) <= ALIKE;
+        let before_ms = Some(flow.per_command(&before, Flow::davg));
+        (lasts && falls && is_alike).then_some(Self { device, spell, before_ms })
     }
 
     fn standing(&self) -> f64 {
@@ -101,7 +128,17 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
     let array = case.facts.device(flow.name).array;
     let array = array.as_ref();
-    finding.sentence = sentence(device, davg, kavg, array, knee.is_some(), alike.len());
+    finding.sentence = match worst.before_ms {
+        Some(before) => format!(
+            "{} takes {} ms below the host (DAVG) where it took {} ms before, though this host asks \
+             no more of it: the array got {} times slower, as when other hosts load it.",
+            flow.name,
+            number(davg),
+            number(before),
+            number(davg / before)
+        ),
+        None => sentence(device, davg, kavg, array, knee.is_some(), alike.len()),
+    };
     finding.standing = worst.standing() + alike.iter().map(Slow::standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
     if let Some(growth) = knee {
@@ -125,7 +162,9 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-    finding.causers = super::causers(&finding.sufferers);
+    if worst.before_ms.is_none() {
+        finding.causers = super::causers(&finding.sufferers);
+    }
     finding.changes = fix(case, device, samples);
     finding.do_not = vec![
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
@@ -312,6 +351,14 @@ mod tests {
     }
 
     #[test]
+    fn a_full_queue_before_an_array_of_35_ms_is_not_to_be_deepened() {
+        let mut bench = Bench::new(9);
+        bench.device("naa.1", 32).vm("a").iops(920.0).davg(34.8).kavg(34.0);
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        assert!(finding.do_not[0].contains("Do not raise queue depths"), "{:?}", finding.do_not);
+    }
+
+    #[test]
     fn at_its_knee_the_rate_no_longer_grows() {
         let mut bench = Bench::new(9);
         bench
@@ -364,6 +411,26 @@ mod tests {
         let davg = |s: usize| if s < 4 { 0.3 } else { 3.0 };
         bench.device("naa.1", 64).vm("a").iops_when(rate).davg_when(davg);
         bench.only(Cause::ArraySlow, &Facts::default());
+    }
+
+    #[test]
+    fn a_device_that_slows_down_under_one_command_has_another_hosts_load() {
+        let mut bench = Bench::new(27);
+        let vm = bench.device("naa.1", 64).vm("victim");
+        vm.iops_when(|s| if s < 12 { 1_692.0 } else { 210.0 });
+        vm.davg_when(|s| if s < 12 { 0.59 } else { 4.76 });
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        assert!(finding.sentence.contains("8.07 times slower"), "{}", finding.sentence);
+        assert_eq!((finding.window.samples, finding.causers.len()), (15, 0));
+    }
+
+    #[test]
+    fn a_device_that_is_asked_for_more_did_not_slow_down() {
+        let mut bench = Bench::new(27);
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(|s| if s < 12 { 1_692.0 } else { 4_000.0 + 900.0 * (s % 3) as f64 });
+        vm.davg_when(|s| if s < 12 { 0.59 } else { 4.76 });
+        assert!(bench.findings().is_empty());
     }
 
     #[test]

@@ -261,6 +261,19 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_beside_free_slots_is_a_limit_whatever_the_neighbour_does() {
+        for limit in [2_000.0, 3_000.0, 8_000.0, 15_000.0] {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 32);
+            device.vm("app").iops(limit).davg(0.53).kavg(16_000.0 / limit - 0.53);
+            device.vm("other").iops_when(|s| 7_600.0 + 60.0 * (s % 3) as f64).davg(0.53);
+            let finding = bench.only(Cause::IopsLimit, &Facts::default());
+            assert_eq!(finding.at, "app:scsi0:1", "{limit}");
+            assert!(finding.causers.iter().all(|party| party.name == "app"), "{limit}");
+        }
+    }
+
+    #[test]
     fn a_limit_above_the_vmkernel_shows_at_the_virtual_adapter_alone() {
         let mut bench = Bench::new(6);
         bench.device("naa.1", 64).vm("held").iops(500.0).davg(0.5).above_ms(30.0);

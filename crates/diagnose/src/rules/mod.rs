@@ -153,9 +153,23 @@ impl Case<'_> {
     }
 
     /// The full queue of a device that a deeper one would help: not before an array that is known to
-    /// do all it can.
+    /// do all it can, nor before one of which nothing is known but that it is slow for every VM.
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
-        self.full_queue(device).filter(|full| !self.is_array_full(device, &full.spell.samples))
+        self.full_queue(device).filter(|full| {
+            let samples = &full.spell.samples;
+            !self.is_array_full(device, samples) && !self.is_far_too_slow(device, samples)
+        })
+    }
+
+    /// Whether an array of which nothing else is known takes far longer than is slow for every VM.
+    fn is_far_too_slow(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        const FAR: f64 = 1.25;
+        let excess_ms = |flow: &Flow<'_>, s| flow.davg(s) - FAR * device.surely_slow_ms(s);
+        let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= 0.0;
+        let mut worlds = device.worlds.iter().map(|world| &world.flow);
+        self.facts.device(device.flow.name).array.is_none()
+            && is_slow(&device.flow)
+            && worlds.all(|flow| flow.mean_rate(samples) == 0.0 || is_slow(flow))
     }
 
     /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.

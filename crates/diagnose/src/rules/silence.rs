@@ -4,7 +4,9 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, largest, mean};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, largest, mean,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -63,7 +65,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
     finding.raise_confidence =
         vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
-    finding.sufferers = device.tenants(&device.busy);
+    finding.sufferers = device.tenants(&device.busy).into_iter().map(unanswered).collect();
     finding.changes = vec![changes::look(
         "Find out what happened to the paths, the fabric and the array in this window.",
         vec![
@@ -76,9 +78,15 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     Some(finding)
 }
 
+/// A VM that was there before: now nothing of it completes, and what does not complete has no
+/// latency.
+fn unanswered(before: Party) -> Party {
+    Party { iops: 0.0, gavg_ms: 0.0, ..before }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn commands_that_never_complete_are_silence() {
@@ -87,6 +95,10 @@ mod tests {
         device.vm("a").iops_when(|s| if s < 4 { 500.0 } else { 0.0 }).davg(1.0).sampled(|_| 12);
         let finding = bench.first(Cause::Silence, &Facts::default());
         assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (4, "a"));
+        let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
+        assert!(!verdict.headline.contains("ms a command"), "{}", verdict.headline);
+        let text = crate::render_text(&verdict);
+        assert!(text.contains("a (none completes)"), "{text}");
     }
 
     #[test]

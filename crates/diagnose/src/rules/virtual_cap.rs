@@ -144,8 +144,11 @@ fn sentence(cap: &Cap<'_>) -> String {
         Some(Controller::Pvscsi) => "PVSCSI",
         Some(Controller::LsiSas) => "LSI Logic SAS",
         Some(Controller::LsiParallel) => "LSI Logic Parallel",
+        Some(Controller::BusLogic) => "BusLogic",
         Some(Controller::Ahci) => "AHCI",
-        _ => "its driver",
+        Some(Controller::Nvme) => "virtual NVMe",
+        Some(Controller::Ide) => "IDE",
+        None => "its driver",
     };
     let unseen = "what exceeds it waits in the guest, unseen by the host".into();
     let wait = cap.wait.map_or(unseen, |wait| {
@@ -184,10 +187,15 @@ fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
             fix.push(changes::raise_pvscsi(vm, cap.limit, system));
         }
         Some(Controller::Pvscsi) | None => {}
-        _ => {
+        Some(_) if cap.limit >= PVSCSI_DEPTH_MAX => {}
+        Some(_) => {
+            let commands = match cap.limit {
+                1 => "the one command".into(),
+                more => format!("the {more} commands"),
+            };
             let what = format!(
-                "Move the disk of {vm} to a PVSCSI adapter: the {} commands of this one are fixed.",
-                cap.limit
+                "Move the disk of {vm} to a PVSCSI adapter, which takes up to {PVSCSI_DEPTH_MAX}: \
+                 {commands} of this one cannot be more."
             );
             let mut to_pvscsi = changes::look(what, Vec::new()).risking(
                 "The guest needs the PVSCSI driver before its boot disk moves.",

@@ -63,8 +63,9 @@ fn depths(disk: &Vdisk<'_>) -> Vec<u32> {
     let usual = || [Controller::LsiSas, Controller::Pvscsi].into_iter().flat_map(disk_depths);
     match disk.controller {
         None => usual().collect(),
-        Some(Controller::BusLogic | Controller::Nvme | Controller::Ide) => Vec::new(),
-        Some(controller) => disk_depths(controller),
+        Some(controller) => {
+            disk_depths(controller).into_iter().filter(|depth| *depth > 1).collect()
+        }
     }
 }
 
@@ -190,6 +191,15 @@ mod tests {
         bench.device("naa.2", 64).vm("b").iops(40_000.0).davg(0.5).controller(Controller::Pvscsi);
         let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
         assert_eq!(finding.at, "a:scsi0:1");
+    }
+
+    #[test]
+    fn a_full_nvme_disk_is_named_and_no_move_to_less_is_proposed() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 1_024).vm("a").iops(256_000.0).davg(1.0).controller(Controller::Nvme);
+        let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
+        assert!(finding.sentence.contains("the 256 that virtual NVMe allows"), "{finding:?}");
+        assert!(finding.changes.iter().all(|change| !change.what.starts_with("Move")));
     }
 
     #[test]
