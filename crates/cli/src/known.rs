@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
 use diagnose::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
 use knobs::{Advanced, Knob, PathPolicy};
-use model::{ArrayConfig, Service};
+use model::{ArrayConfig, Mix, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::WindowView;
 
@@ -76,11 +76,23 @@ impl Known<'_> {
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
+            has_own_dsnro: device.dsnro.is_some() || self.course.own_dsnro.contains(&id),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
+            locks_by_scsi2: Some(self.locks_by_scsi2(id)),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
             array,
         }
+    }
+
+    /// Whether a host locks the metadata of the datastores on a device by reservations.
+    fn locks_by_scsi2(&self, id: DeviceId) -> bool {
+        let stores = &self.host.datastores[id.index()];
+        self.scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve).any(|work| {
+            let host = &self.scenario.hosts[work.host];
+            let device = host.config.vdisks[work.vdisk.index()].device;
+            host.datastores[device.index()].iter().any(|name| stores.contains(name))
+        })
     }
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
@@ -133,6 +145,8 @@ struct Course {
     /// The IOPS limit of each virtual disk: the lowest that was in force in the window.
     limits: Vec<Option<u32>>,
     policies: BTreeMap<DeviceId, PathPolicy>,
+    /// Devices of which an event set DSNRO.
+    own_dsnro: BTreeSet<DeviceId>,
     /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
     queue_full: BTreeMap<DeviceId, u32>,
     queue_full_of_host: u32,
@@ -168,6 +182,9 @@ impl Course {
                 let limit = &mut self.limits[vdisk.index()];
                 let was = limit.filter(|_| is_during);
                 *limit = was.into_iter().chain(allocation.limit_iops).min();
+            }
+            Knob::SchedNumReqOutstanding { device, .. } => {
+                self.own_dsnro.insert(device);
             }
             Knob::PathPolicy { device, policy } => {
                 self.policies.insert(device, policy);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ::whatif::{Model, Question};
 use counters::Recording;
-use diagnose::{Facts, Simulated, Verdict, Window};
+use diagnose::{Change, Facts, Simulated, Verdict, Window};
 use knobs::Setting;
 
 /// Commands of one run: enough for a few per cent, few enough for all changes of a verdict to
@@ -20,26 +20,37 @@ pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts
         let mut known = BTreeMap::new();
         for finding in &mut verdict.findings {
             for change in &mut finding.changes {
-                // Of drivers of which one is there it is the first.
-                let Some(step) = change.steps.first() else { continue };
-                let key = (step.set.to_string(), finding.window.from_ms, finding.window.to_ms);
+                let settings = settings(change);
+                if settings.is_empty() {
+                    continue;
+                }
+                let lines: Vec<String> = settings.iter().map(Setting::to_string).collect();
+                let key = (lines, finding.window.from_ms, finding.window.to_ms);
                 let answer = known
                     .entry(key)
-                    .or_insert_with(|| ask(recording, facts, &step.set, finding.window));
+                    .or_insert_with(|| ask(recording, facts, settings, finding.window));
                 change.simulated.clone_from(answer);
             }
         }
     }
 }
 
+/// What a change sets; of drivers of which one is there it is the first.
+fn settings(change: &Change) -> Vec<Setting> {
+    let is_driver = |setting: &&Setting| matches!(setting, Setting::ModuleDepth { .. });
+    let sets = || change.steps.iter().map(|step| &step.set);
+    let driver = sets().find(is_driver);
+    driver.into_iter().chain(sets().filter(|setting| !is_driver(setting))).cloned().collect()
+}
+
 fn ask(
     recording: &Recording,
     facts: &Facts,
-    setting: &Setting,
+    settings: Vec<Setting>,
     window: Window,
 ) -> Option<Simulated> {
     let question = Question {
-        settings: vec![setting.clone()],
+        settings,
         window: (window.from_ms, window.to_ms),
         device: None,
         arrays: Vec::new(),

@@ -3,9 +3,13 @@
 
 mod common;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use common::{data, json};
+use counters::{DeviceId, Time};
+use engine::{Engine, Input};
+use knobs::{Advanced, Knob};
+use scenario::{Host, Scenario};
 use serde_json::Value;
 use sim::Source;
 
@@ -139,38 +143,77 @@ fn files() -> Vec<std::path::PathBuf> {
     files
 }
 
-/// The lines of a change that set something: of esxcli, of PowerCLI and in the guest.
-fn settings(change: &Value) -> Vec<String> {
-    let lines = |key: &str| {
-        let lines = change[key].as_array().unwrap().iter();
-        lines.map(|line| line.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+/// The lines of a change that set something, in their order: of esxcli, of PowerCLI or in the guest.
+fn settings(change: &Value, key: &str) -> Vec<String> {
+    let lines = change[key].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
+    let sets = |line: &&str| match key {
+        "esxcli" => line.contains(" set "),
+        "powercli" => ["$esxcli.", "Get-VM "].iter().any(|with| line.starts_with(with)),
+        _ => ["reg ", "echo "].iter().any(|with| line.starts_with(with)),
     };
-    let begins = |line: &String, with: &[&str]| with.iter().any(|with| line.starts_with(with));
-    let esxcli = lines("esxcli").into_iter().filter(|line| line.contains(" set "));
-    let powercli = lines("powercli").into_iter().filter(|l| begins(l, &["$esxcli.", "Get-VM "]));
-    let guest = lines("guest").into_iter().filter(|line| begins(line, &["reg ", "echo "]));
-    esxcli.chain(powercli).chain(guest).collect()
+    lines.filter(sets).map(String::from).collect()
 }
 
+/// What all verdicts of a run propose.
+fn changes(run: &Value) -> impl Iterator<Item = &Value> {
+    let verdicts = run["windows"].as_array().unwrap().iter();
+    let verdicts = verdicts.flat_map(|window| window["verdicts"].as_array().unwrap());
+    let findings = verdicts.flat_map(|verdict| verdict["findings"].as_array().unwrap());
+    findings.flat_map(|finding| finding["changes"].as_array().unwrap())
+}
+
+/// What the hosts of a scenario are set to: limits as the engine has them, policies, options.
+fn in_force(scenario: &Scenario) -> String {
+    let of_host = |host: &Host| {
+        let mut engine = Engine::new(&host.config);
+        let mut options: BTreeMap<_, _> = BTreeMap::new();
+        for knob in &host.settings {
+            engine.handle_input(Time::ZERO, Input::Set(*knob)).unwrap();
+            if let Knob::Advanced { option, value } = *knob {
+                options.insert(option.info().path, value);
+            }
+        }
+        let is_default = |path: &str, value: u32| {
+            let info = Advanced::from_path(path).unwrap().info();
+            info.option == Advanced::VvolPesnro || info.default == value
+        };
+        options.retain(|path, value| !is_default(path, *value));
+        let devices = (0..host.config.devices.len()).map(DeviceId::new);
+        let devices: Vec<_> = devices.map(|id| engine.device_limits(id)).collect();
+        let policies: Vec<_> = host.config.devices.iter().map(|d| d.path_policy).collect();
+        let (adapters, disks) = (&host.config.vscsi, &host.config.vdisks);
+        format!("{devices:?}{policies:?}{adapters:?}{disks:?}{options:?}")
+    };
+    scenario.hosts.iter().map(of_host).collect()
+}
+
+/// Every line that is proposed is fed back after those before it in its change: it is taken, and it
+/// changes what is in force.
 #[test]
-fn every_line_that_is_proposed_is_taken() {
-    let (mut told, mut refused) = (0, Vec::new());
+fn every_line_that_is_proposed_is_taken_and_changes_something() {
+    let (mut told, mut refused, mut idle) = (0, Vec::new(), Vec::new());
     for file in files() {
         let run = json(&["run", "--json", file.to_str().unwrap()]);
-        let windows = run["windows"].as_array().unwrap().iter();
-        let verdicts = windows.flat_map(|window| window["verdicts"].as_array().unwrap());
-        let findings = verdicts.flat_map(|verdict| verdict["findings"].as_array().unwrap());
-        let changes = findings.flat_map(|finding| finding["changes"].as_array().unwrap());
         let (_, scenario) = Source::load(&file, Vec::new()).unwrap();
-        for line in changes.flat_map(settings) {
-            told += 1;
-            if let Err(error) = scenario.clone().set(&line) {
-                refused.push(format!("{}: {error}", file.display()));
+        let of_change = |change| ["esxcli", "powercli", "guest"].map(|key| settings(change, key));
+        for lines in changes(&run).flat_map(of_change) {
+            let mut with = scenario.clone();
+            for line in lines {
+                told += 1;
+                let before = in_force(&with);
+                match with.set(&line) {
+                    Err(error) => refused.push(format!("{}: {error}", file.display())),
+                    Ok(()) if in_force(&with) == before => {
+                        idle.push(format!("{}: {line}", file.display()));
+                    }
+                    Ok(()) => {}
+                }
             }
         }
     }
     assert!(told > 20, "{told}");
     assert!(refused.is_empty(), "{} of {told}: {refused:#?}", refused.len());
+    assert!(idle.is_empty(), "{} of {told}: {idle:#?}", idle.len());
 }
 
 #[test]
@@ -187,4 +230,61 @@ fn the_window_in_which_something_is_wrong_is_shown() {
     let out = common::kavg(&["run", file.to_str().unwrap()]).out;
     assert!(out.contains("The stack in window down, "), "{out}");
     assert!(causes(&run(&text)).contains(&"silence"));
+}
+
+/// A scenario in which one host of competing VMs fills the queue of a device.
+fn competing(adapter: &str, datastore: &str, vm: &str) -> String {
+    let rest = format!("[datastore.prod]\n{datastore}\n{VM}{vm}");
+    scenario("servers = 64\nservice = \"2ms\"", adapter, &rest)
+}
+
+#[test]
+fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
+    let vms = "[vm.sql]\ncount = 4\n[vm.sql.workload]\nthreads = 30\n";
+    let run = run(&competing("driver = \"lpfc\"\nlun_depth = 32", "dsnro = 32", vms));
+    let change = &findings(&run)[0]["changes"][0];
+    let lines = settings(change, "esxcli");
+    assert!(lines[0].contains("lpfc_lun_queue_depth="), "{lines:?}");
+    assert!(lines[1].contains("storage core device set -d "), "{lines:?}");
+    let windows = run["windows"].as_array().unwrap();
+    let advice = windows.last().unwrap()["verdicts"][0]["advice"].as_str().unwrap();
+    assert!(advice.contains("and after the reboot DSNRO of "), "{advice}");
+}
+
+#[test]
+fn dsnro_of_a_protocol_endpoint_is_set_where_it_is_in_force() {
+    let vms = "[vm.sql]\ncount = 2\n[vm.sql.workload]\nthreads = 60\n";
+    let line = |datastore: &str| {
+        let run = run(&competing("driver = \"nfnic\"\nlun_depth = 128", datastore, vms));
+        let changes = findings(&run)[0]["changes"].as_array().unwrap().clone();
+        changes.iter().flat_map(|change| settings(change, "esxcli")).next().unwrap()
+    };
+    assert!(line("kind = \"vvol\"\ndsnro = 32").contains("storage core device set -d "));
+}
+
+#[test]
+fn a_datastore_that_locks_by_reservations_is_told_so_and_no_option_is_proposed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/s3-locks.toml");
+    let run = json(&["run", "--json", file.to_str().unwrap()]);
+    let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
+    let change = &found["changes"][0];
+    assert!(change["what"].as_str().unwrap().contains("ATS-only"), "{change}");
+    assert!(changes(&run).all(|change| {
+        let text = change.to_string();
+        !text.contains("HardwareAcceleratedLocking")
+    }));
+}
+
+#[test]
+fn a_host_with_ats_switched_off_is_told_to_switch_it_on() {
+    let rest = format!(
+        "[host.esx02.adapter.vmhba1]\ndriver = \"nfnic\"\n[datastore.prod]\n\
+         [datastore.prod.metadata]\nrate = 20\nlock = \"ats\"\n{VM}[vm.sql]\nhost = \"esx01\"\n\
+         [vm.sql.workload]\nthreads = 8\n[[event]]\nat = \"0s\"\n\
+         esxcli = \"system settings advanced set -o /VMFS3/HardwareAcceleratedLocking -i 0\"\n"
+    );
+    let run = run(&scenario("servers = 64\nservice = \"2ms\"", "driver = \"nfnic\"", &rest));
+    let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
+    let lines = settings(&found["changes"][0], "esxcli");
+    assert!(lines[0].ends_with("/VMFS3/HardwareAcceleratedLocking -i 1"), "{lines:?}");
 }

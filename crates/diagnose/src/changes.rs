@@ -68,31 +68,38 @@ pub(crate) fn raise_dsnro(
     facts: &Facts,
 ) -> Change {
     let name = device.flow.name;
-    let option = if facts.device(name).is_protocol_endpoint {
-        Some(Advanced::VvolPesnro)
-    } else {
-        facts.has_global_dsnro().then_some(DSNRO.option)
-    };
-    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
-    let to = if goes_by_depth { to } else { to.min(DSNRO.max) };
+    let to = dsnro_within(to, facts);
     let to = known_depth(host, device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
     }
-    let (what, steps) = match option {
-        Some(option) => advanced(option.info(), (from, to)),
-        None => {
-            let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
-            let what =
-                format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it.");
-            (what, vec![Step { set: set(to), undo: Some(set(from)) }])
-        }
-    };
+    let (what, steps) = set_dsnro(name, (from, to), facts);
     let mut change = setting(what, Some(host), steps);
     change.risk = "VMs on this device may take more slots from each other and from other hosts. \
         A value above Device Max Queue Depth is refused from 6.5 on and has no effect before."
         .into();
     change
+}
+
+/// As much of a DSNRO as the host takes: up to 6.0 its range, later the depth of the device [S1].
+fn dsnro_within(to: u32, facts: &Facts) -> u32 {
+    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
+    if goes_by_depth { to } else { to.min(DSNRO.max) }
+}
+
+/// Sets DSNRO of a device where it is in force: by the option of the host, unless the device has its
+/// own.
+fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
+    let known = facts.device(name);
+    if known.is_protocol_endpoint && !known.has_own_dsnro {
+        return advanced(Advanced::VvolPesnro.info(), (from, to));
+    }
+    if facts.has_global_dsnro() {
+        return advanced(DSNRO, (from, to));
+    }
+    let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
+    let what = format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it.");
+    (what, vec![Step { set: set(to), undo: Some(set(from)) }])
 }
 
 /// The depth of a device without competition: as esxcli says it, or else the deepest that it, or
@@ -127,11 +134,13 @@ fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) 
 }
 
 /// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
-/// The driver is known from `facts`, or guessed from the depth that is there now.
+/// The driver is known from `facts`, or guessed from the depth that is there now. Where a `dsnro`
+/// holds the device besides, that is raised with it: the lower of both is the limit while VMs compete.
 pub(crate) fn raise_driver_depth(
     host: &Host<'_>,
     device: &Device<'_>,
     (from, to): (u32, u32),
+    dsnro: Option<u32>,
     facts: &Facts,
 ) -> Change {
     let adapters = host.adapters_of(device);
@@ -148,10 +157,19 @@ pub(crate) fn raise_driver_depth(
         let set = |value| Setting::ModuleDepth { driver, value };
         Step { set: set(to.min(driver.depth_max)), undo: Some(set(from)) }
     };
-    let steps: Vec<Step> = candidates.iter().map(step).collect();
+    let mut steps: Vec<Step> = candidates.iter().map(step).collect();
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
+    let name = device.flow.name;
+    let least = candidates.iter().map(|driver| driver.depth_max.min(to)).min().unwrap_or(to);
+    let with = dsnro_within(least, facts);
+    let held = dsnro.filter(|dsnro| *dsnro < with);
+    let follows = held.map_or(String::new(), |dsnro| {
+        steps.extend(set_dsnro(name, (dsnro, with), facts).1);
+        format!(", and after the reboot DSNRO of {name} from {dsnro} to {with}")
+    });
     let what = format!(
-        "Raise the depth that the driver of {adapters} gives each device from {from} to {}.{}",
+        "Raise the depth that the driver of {adapters} gives each device from {from} to \
+         {}{follows}.{}",
         to.min(most),
         which_line(&candidates, to.min(most), module.is_some(), facts)
     );
@@ -162,7 +180,8 @@ pub(crate) fn raise_driver_depth(
                    and repeat those that are set. Evacuate the host before the reboot."
             .into();
     if candidates.len() > 1 {
-        change.undo = format!("The same line with {from} instead, and a reboot");
+        let too = held.map_or(String::new(), |dsnro| format!("; DSNRO {dsnro} again"));
+        change.undo = format!("The same line with {from} instead, and a reboot{too}");
     }
     change
 }
@@ -442,16 +461,30 @@ fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
     Step { set: to(set), undo: undo.map(to) }
 }
 
-/// Locks metadata by ATS where the array has it (reference `array-and-control.md` section 7.4).
-pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str) -> Change {
-    let option = Advanced::HardwareAcceleratedLocking;
-    let set = |value| Setting::Advanced { option, value: Some(value) };
+/// Locks metadata by ATS where the array has it: hosts do unless it is switched off, and a datastore
+/// does without reservations unless it was made by an upgrade (reference `array-and-control.md`
+/// section 7.4).
+pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Change {
+    let by_scsi2 = facts.device(device).locks_by_scsi2;
+    let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
+    if by_scsi2 == Some(true) {
+        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS: this one \
+                    is locked by SCSI-2 reservations itself, as one that was upgraded may be, and no \
+                    setting of the hosts changes that.";
+        return look(what, vec![vaai])
+            .risking("Moving disks loads both devices.", "Move them back");
+    }
+    let info = Advanced::HardwareAcceleratedLocking.info();
+    let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
                 it is switched off.";
     let mut change =
         setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
-    let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
-    change.esxcli.insert(0, vaai);
+    let shown = format!("esxcli system settings advanced list -o {}", info.path);
+    change.esxcli.splice(0..0, [vaai, shown]);
+    if by_scsi2.is_none() {
+        change.undo = format!("Nothing, if 1 was listed; else {}", change.undo);
+    }
     change.risk = "All hosts of the datastore must be set alike.".into();
     change
 }

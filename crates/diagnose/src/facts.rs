@@ -15,8 +15,14 @@ pub struct DeviceFacts {
     pub max_queue_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).
     pub dsnro: Option<u32>,
+    /// Whether DSNRO was set for this device: the host's option for protocol endpoints has no say in
+    /// it then.
+    pub has_own_dsnro: bool,
     /// `Is VVOL PE`.
     pub is_protocol_endpoint: bool,
+    /// Whether the datastore on it is locked by SCSI-2 reservations whatever its hosts are set to; where
+    /// it is known not to be, conflicts come from hosts that have ATS switched off.
+    pub locks_by_scsi2: Option<bool>,
     /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
     pub queue_full_sample_size: Option<u32>,
     /// How its paths are used.

@@ -208,6 +208,7 @@ fn check(drawn: &Drawn, scenario: &Scenario, change: &Change) -> Result<(), Test
         let sets = [" set ", ".set.", "Set-", "reg ", "vmw_pvscsi"];
         prop_assert!(!sets.iter().any(|word| line.contains(word)), "`{}` is not read", line);
     }
+    let mut scenario = scenario.clone();
     for step in &change.steps {
         let is_limit = matches!(step.set, Setting::Allocation { .. });
         prop_assert!(step.undo.is_some() || is_limit && !drawn.known, "no way back");
@@ -219,7 +220,9 @@ fn check(drawn: &Drawn, scenario: &Scenario, change: &Change) -> Result<(), Test
                 continue;
             }
         }
-        is_accepted(scenario, step)?;
+        // A step stands on those before it.
+        is_accepted(&scenario, step)?;
+        scenario.apply(&step.set).unwrap();
     }
     Ok(())
 }

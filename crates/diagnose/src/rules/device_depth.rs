@@ -65,14 +65,6 @@ pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String>
     vec![format!("{} in `{list}`, given as --esxcli FILE", lacking.join(" and "))]
 }
 
-/// What is to be done after a reboot for a deeper queue: DSNRO goes no further than the depth that is
-/// in force, so the line for it is none to type before.
-pub(super) fn dsnro_follows(dsnro: u32) -> String {
-    format!(
-        " Once that is in force raise DSNRO likewise: while VMs compete, it holds the queue at {dsnro}."
-    )
-}
-
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
     let name = device.flow.name;
     let next = virtual_disk::on(case, device);
@@ -99,15 +91,15 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.causers = super::causers(&finding.sufferers);
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
-    finding.changes = vec![changes::raise_driver_depth(case.host, device, depths, case.facts)];
     let facts = case.facts.device(name);
     let dsnro = facts.dsnro.unwrap_or(depths.0);
-    if full.competitors > 1 && dsnro < depths.1 {
+    let holds = full.competitors > 1 && dsnro < depths.1;
+    let known = facts.max_queue_depth.filter(|_| holds).map(|_| dsnro);
+    finding.changes =
+        vec![changes::raise_driver_depth(case.host, device, depths, known, case.facts)];
+    if holds && known.is_none() {
         let raised = (dsnro, depths.1);
-        match (facts.max_queue_depth, finding.changes.first_mut()) {
-            (Some(_), Some(deeper)) => deeper.what.push_str(&dsnro_follows(dsnro)),
-            _ => finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts)),
-        }
+        finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts));
     }
     finding.do_not = vec![
         "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),

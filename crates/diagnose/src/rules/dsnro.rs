@@ -136,12 +136,11 @@ fn fix(
     let reachable = above.map_or(wanted, |above| wanted.min(above as u32));
     let mut fix = vec![changes::raise_dsnro(case.host, device, (from, reachable), case.facts)];
     if above.is_none() || reachable < wanted {
-        let from = above.map_or(from, |above| above as u32);
-        let mut deeper = changes::raise_driver_depth(case.host, device, (from, wanted), case.facts);
+        let depths = (above.map_or(from, |above| above as u32), wanted);
+        let dsnro = above.map(|_| from);
+        let mut deeper = changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts);
         if above.is_none() {
             deeper.what.insert_str(0, changes::IF_NOT_DEEPER);
-        } else {
-            deeper.what.push_str(&device_depth::dsnro_follows(reachable));
         }
         fix.push(deeper);
     }

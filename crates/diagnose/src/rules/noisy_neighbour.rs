@@ -3,7 +3,7 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, number, queue_evidence};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
 };
@@ -128,9 +128,10 @@ fn fix(
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
     }
     if to > deepest {
-        let mut deeper = changes::raise_driver_depth(case.host, device, (deepest, to), case.facts);
+        let (depths, dsnro) = ((deepest, to), known.map(|_| from));
+        let mut deeper = changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts);
         match known {
-            Some(_) => deeper.what.push_str(&device_depth::dsnro_follows(reachable)),
+            Some(_) => {}
             None if deepest == from => deeper.what.insert_str(0, changes::IF_NOT_DEEPER),
             None => deeper.what.insert_str(0, "Before DSNRO can go there: "),
         }

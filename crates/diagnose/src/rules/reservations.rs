@@ -4,9 +4,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{
-    Cause, Device, Evidence, Finding, Flow, Host, LevelKind, Queue, Spell, Threshold, mean,
-};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -57,15 +55,15 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         changes::shell(name)
     )];
     finding.sufferers = device.tenants(samples);
-    finding.changes = fix(case.host, name);
+    finding.changes = fix(case, name);
     finding.do_not =
         vec!["Do not change queue depths: a refused command is refused whatever they are.".into()];
     Some(finding)
 }
 
-fn fix(host: &Host<'_>, name: &str) -> Vec<crate::Change> {
+fn fix(case: &Case<'_>, name: &str) -> Vec<crate::Change> {
     vec![
-        changes::lock_by_ats(host, name),
+        changes::lock_by_ats(case.host, name, case.facts),
         changes::look(
             format!(
                 "If it is the RDM of a Windows cluster: mark it as perennially reserved on the \
