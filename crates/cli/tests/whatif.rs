@@ -161,7 +161,7 @@ fn the_model_is_a_scenario_that_runs() {
 
 #[test]
 fn diagnose_simulates_what_it_proposes_unless_told_not_to() {
-    let captured = Captured::new("s1-competing-worlds");
+    let captured = Captured::new("s2-lun-depth");
     let file = captured.path("host.csv");
     let simulated = |arguments: &[&str]| {
         let said = kavg(&[&["diagnose", "--json", &file], arguments].concat());

@@ -23,6 +23,9 @@ use super::score::{Sure, Truth};
 const BY_FAR: f64 = 1.5;
 /// Mean use of a queue from which it is surely full, and below which it surely is not.
 const FULL: [f64; 2] = [0.85, 0.5];
+/// The same of a virtual disk. With places free, what waits in front of it waits for its own
+/// application, which the wait of the guest counts too.
+const AT_DEPTH: [f64; 2] = [0.97, 0.85];
 /// Samples that a fault must last to be sure.
 const LASTING: f64 = 3.0;
 /// Commands that a path must have carried to be missed.
@@ -364,7 +367,7 @@ impl Inside<'_> {
             let depth = f64::from(self.whole.limits.vdisks[disk].0);
             let capped = self.ratios(|sample| {
                 let used = self.outstanding(entity, sample) / depth;
-                share(used, FULL).min(self.at(entity, Counter::MeanGuestQueued, sample))
+                share(used, AT_DEPTH).min(self.at(entity, Counter::MeanGuestQueued, sample))
             });
             self.note(Cause::VirtualDiskCap, &name, capped);
             let config = &self.host.config.vdisks[disk];
