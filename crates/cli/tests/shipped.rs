@@ -33,15 +33,19 @@ fn expectations_hold() {
     assert!(!table.contains(" NOT\n"), "{table}");
 }
 
-/// Cause and place of every finding that counters alone tell. Left out is what a run knows and no
-/// column of esxtop has: how busy an array is and its policies, what waits inside the guests. Two
-/// decimals decide the order of findings that are alike, so it is not looked at.
-fn said(verdict: &serde_json::Value) -> BTreeSet<String> {
+/// Cause and place of every finding, and the places where it is the array. What a run knows and no
+/// column of esxtop has is left out: how busy an array is and its policies, what waits inside the
+/// guests. Two decimals decide the order of findings that are alike, so it is not looked at.
+fn said(verdict: &serde_json::Value) -> (BTreeSet<(String, String)>, BTreeSet<String>) {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let findings = verdict["findings"].as_array().unwrap().iter();
-    let causes = findings.map(|finding| (finding["cause"].as_str().unwrap(), &finding["at"]));
-    let told = causes
-        .filter(|(cause, _)| !["array-", "virtual-"].iter().any(|known| cause.starts_with(known)));
-    told.map(|(cause, at)| format!("{cause} {at}")).collect()
+    let findings: Vec<_> =
+        findings.map(|finding| (text(&finding["cause"]), text(&finding["at"]))).collect();
+    let is_array = |cause: &str| cause.starts_with("array-");
+    let arrays = findings.iter().filter(|(cause, _)| is_array(cause)).map(|(_, at)| at.clone());
+    let arrays = arrays.collect();
+    let told = |(cause, _): &(String, String)| !is_array(cause) && !cause.starts_with("virtual-");
+    (findings.into_iter().filter(told).collect(), arrays)
 }
 
 #[test]
@@ -59,7 +63,14 @@ fn the_csv_is_diagnosed_as_the_run_is() {
         arguments.extend(written.iter().map(|path| path.to_str().unwrap()));
         let of_csv: Vec<_> =
             json(&arguments)["verdicts"].as_array().unwrap().iter().map(said).collect();
-        assert_eq!(of_csv, of_run, "{}", file.display());
+        assert_eq!(of_csv.len(), of_run.len());
+        for ((csv, arrays), (run, _)) in of_csv.iter().zip(&of_run) {
+            // Where commands are slow below a full queue, a capture that cannot know how busy the
+            // array is speaks of the array alone.
+            let unsaid: Vec<_> =
+                run.difference(csv).filter(|(_, at)| !arrays.contains(at)).collect();
+            assert!(csv.is_subset(run) && unsaid.is_empty(), "{}: {csv:?}", file.display());
+        }
         written.iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
 }
