@@ -44,16 +44,7 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         Self {
-            kinds: vec![
-                Kind::Adapter,
-                Kind::Path,
-                Kind::Device,
-                Kind::World,
-                Kind::Partition,
-                Kind::NfsVolume,
-                Kind::Vm,
-                Kind::VirtualDisk,
-            ],
+            kinds: Kind::ALL.to_vec(),
             counters: Counter::TABLE.iter().map(|info| info.counter).collect(),
             limits: Limits::default(),
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),

@@ -22,6 +22,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Adapter,
+        Self::Path,
+        Self::Device,
+        Self::World,
+        Self::Partition,
+        Self::NfsVolume,
+        Self::Vm,
+        Self::VirtualDisk,
+    ];
+
     /// What an object of this kind is called.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -7,17 +7,6 @@ use diagnose::{
 };
 use proptest::prelude::*;
 
-const KINDS: [Kind; 8] = [
-    Kind::Adapter,
-    Kind::Path,
-    Kind::Device,
-    Kind::World,
-    Kind::Partition,
-    Kind::NfsVolume,
-    Kind::Vm,
-    Kind::VirtualDisk,
-];
-
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => 0.0..200.0_f64,
@@ -34,14 +23,15 @@ fn value() -> impl Strategy<Value = f64> {
 type Row = (usize, [u32; 3], Vec<f64>, usize);
 
 fn row() -> impl Strategy<Value = Row> {
-    (0..KINDS.len(), [0..14_u32, 0..14, 0..14], prop::collection::vec(value(), 40), 1..7_usize)
+    (0..Kind::ALL.len(), [0..14_u32, 0..14, 0..14], prop::collection::vec(value(), 40), 1..7_usize)
 }
 
 fn build(rows: &[Row], times: &[i64]) -> Recording {
     let mut recording = Recording::new("esx\u{1b}01".into());
     recording.times_ms = times.to_vec();
     for (kind, [device, adapter, vm], _, _) in rows {
-        let mut entity = Entity::new(KINDS[*kind], format!("name'{device}:{vm}\n|`<b>\u{202e}"));
+        let mut entity =
+            Entity::new(Kind::ALL[*kind], format!("name'{device}:{vm}\n|`<b>\u{202e}"));
         entity.device = Some(EntityId(*device));
         entity.adapter = Some(EntityId(*adapter));
         entity.vm = Some(EntityId(*vm));
@@ -49,7 +39,7 @@ fn build(rows: &[Row], times: &[i64]) -> Recording {
         recording.add_entity(entity);
     }
     for (id, (kind, _, values, stride)) in (0..).map(EntityId).zip(rows) {
-        for (index, counter) in KINDS[*kind].counters().enumerate().step_by(*stride) {
+        for (index, counter) in Kind::ALL[*kind].counters().enumerate().step_by(*stride) {
             let column: Vec<f64> =
                 values.iter().cycle().skip(index).take(times.len()).copied().collect();
             recording.set_column(id, counter, column);

@@ -114,17 +114,6 @@ const COUNTERS: &[Words] = &[
         own: on a real host Little's law gives it."),
 ];
 
-const KINDS: [Kind; 8] = [
-    Kind::Adapter,
-    Kind::Path,
-    Kind::Device,
-    Kind::World,
-    Kind::Partition,
-    Kind::NfsVolume,
-    Kind::Vm,
-    Kind::VirtualDisk,
-];
-
 /// Every counter.
 pub(crate) fn articles() -> Vec<Article> {
     let known = |info: &CounterInfo| {
@@ -135,7 +124,7 @@ pub(crate) fn articles() -> Vec<Article> {
 }
 
 fn article(info: &CounterInfo, words: &Words) -> Article {
-    let kinds = KINDS.into_iter().filter(|kind| kind.counters().any(|c| c == info.counter));
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.counters().any(|c| c == info.counter));
     let kinds: Vec<&str> = kinds.map(Kind::name).collect();
     let batch = match info.in_esxtop {
         true => format!("{} on its screens, \"{}\" in esxtop -b", info.column, info.batch_name),
