@@ -52,7 +52,7 @@ fn names_of_every_kind_are_explained() {
         ("ide", "IDE: 1 a disk"),
         ("pesnro", "128, 256 from 7.0 on. From 6.0 on."),
         ("pesnro", "U2, and 7.0 is its U3 here"),
-        ("qlfxmaxqdepth", "is a misprint of ql2xmaxqdepth"),
+        ("qlfxmaxqdepth", "as S0's table prints it, is a misprint"),
         ("fnic", "ESXi 5.1 to 6.7"),
         ("nvme_pcie", "ESXi 7.0 to 8.0"),
         ("settings", "storage core device set -d DEVICE -O N"),

@@ -603,16 +603,11 @@ fn driver(driver: &'static Driver) -> Article {
     };
     let (first, last) = (driver.versions.start(), driver.versions.end());
     let versions = format!("ESXi {} to {}", first.name(), last.name());
-    let misprint =
-        driver.parameter.and_then(|parameter| MISPRINTS.iter().find(|m| m.1 == parameter));
-    let own = driver.parameter.into_iter().chain(misprint.map(|m| m.0)).chain([module]);
-    let mind = misprint.map(|(misprint, parameter)| {
-        (
-            "Mind",
-            format!(
-                "{misprint}, as S0's table prints it, is a misprint of {parameter} [KB-PV, QD254]."
-            ),
-        )
+    let misprint = MISPRINTS.iter().find(|(_, of)| *of == module).map(|(misprint, _)| *misprint);
+    let own = driver.parameter.into_iter().chain(misprint).chain([module]);
+    let mind = misprint.zip(driver.parameter).map(|(misprint, parameter)| {
+        let text = "as S0's table prints it, is a misprint of";
+        ("Mind", format!("{misprint}, {text} {parameter} [KB-PV, QD254]."))
     });
     let mut article = Article {
         names: own.map(str::to_owned).collect(),
@@ -636,5 +631,5 @@ fn driver(driver: &'static Driver) -> Article {
     article
 }
 
-/// Parameters as an article misprints them, and as they are.
-const MISPRINTS: [(&str, &str); 1] = [("qlfxmaxqdepth", "ql2xmaxqdepth")];
+/// Parameters as an article misprints them, with the driver that is meant.
+const MISPRINTS: [(&str, &str); 1] = [("qlfxmaxqdepth", "qlnativefc")];
