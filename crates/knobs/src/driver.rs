@@ -94,6 +94,10 @@ impl Driver {
         Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
     ];
 
+    /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].
+    pub const MISPRINTS: &'static [(&'static str, &'static str)] =
+        &[("qlfxmaxqdepth", "qlnativefc")];
+
     /// For an adapter of which nothing is known: the driver that takes the most depths.
     pub const ANY: &'static Self = &Self::ALL[0];
 

@@ -603,7 +603,7 @@ fn driver(driver: &'static Driver) -> Article {
     };
     let (first, last) = (driver.versions.start(), driver.versions.end());
     let versions = format!("ESXi {} to {}", first.name(), last.name());
-    let misprint = MISPRINTS.iter().find(|(_, of)| *of == module).map(|(misprint, _)| *misprint);
+    let misprint = Driver::MISPRINTS.iter().find(|(_, of)| *of == module).map(|(text, _)| *text);
     let own = driver.parameter.into_iter().chain(misprint).chain([module]);
     let mind = misprint.zip(driver.parameter).map(|(misprint, parameter)| {
         let text = "as S0's table prints it, is a misprint of";
@@ -630,6 +630,3 @@ fn driver(driver: &'static Driver) -> Article {
     article.sections.extend(mind);
     article
 }
-
-/// Parameters as an article misprints them, with the driver that is meant.
-const MISPRINTS: [(&str, &str); 1] = [("qlfxmaxqdepth", "qlnativefc")];
