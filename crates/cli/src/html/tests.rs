@@ -146,6 +146,7 @@ fn verdict() -> Verdict {
             profile: Profile::Flash,
             why: "asked for".into(),
         }],
+        disagreements: Vec::new(),
         missing: vec!["No AQLEN: `esxtop -b -a` records it.".into()],
         names: [("naa.6001".into(), "gold".into())].into(),
     }
