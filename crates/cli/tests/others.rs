@@ -46,6 +46,15 @@ fn names_of_every_kind_are_explained() {
         ("-O", "DSNRO: No of outstanding IOs with competing worlds"),
         ("Disk.SchedNumReqOutstanding", "1 to 256; from 6.5 on at most the device's own depth"),
         ("drivers", "iscsivmk_LunQDepth"),
+        ("nfsclient", "no adapter, no path, no device"),
+        ("NFS.MaxQueueDepth", "4294967295, which is no limit"),
+        ("lsilogic", "LSI Logic SAS: 32 a disk, 128 in all."),
+        ("ide", "IDE: 1 a disk"),
+        ("pesnro", "128, 256 from 7.0 on. From 6.0 on."),
+        ("pesnro", "U2, and 7.0 is its U3 here"),
+        ("qlfxmaxqdepth", "as S0's table prints it, is a misprint"),
+        ("fnic", "ESXi 5.1 to 6.7"),
+        ("nvme_pcie", "ESXi 7.0 to 8.0"),
         ("settings", "storage core device set -d DEVICE -O N"),
     ];
     for (name, expected) in cases {
@@ -59,7 +68,7 @@ fn names_of_every_kind_are_explained() {
 #[test]
 fn the_reference_is_up_to_date() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
-    for page in ["command-line", "counters", "knobs", "findings"] {
+    for page in ["command-line", "counters", "knobs", "findings", "topics"] {
         let said = kavg(&["reference", page]);
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{page}");
         let path = directory.join(page).with_extension("md");

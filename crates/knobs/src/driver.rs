@@ -55,9 +55,13 @@ impl Driver {
     /// Every driver that is known, those of today first. Where no source gives the range of a
     /// parameter, its most is the greatest value that a source shows in use.
     pub const ALL: &'static [Self] = &[
-        // Cisco UCS: the help text of `nfnic` says 1 to 1,024 [QD254]; `fnic` goes to 256 [S0].
-        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024),
-        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256),
+        // Cisco UCS: the help text of `nfnic` says 1 to 1,024 [QD254]; `fnic` goes to 256 [S0]. It
+        // is one of the drivers taken from Linux: 6.7 is the last with such, 5.5 the first with
+        // native ones ("What is the impact of the VMKlinux driver stack deprecation?",
+        // blogs.vmware.com, 2019-04), and Cisco says that 6.7 has `nfnic` in its place ("Configure
+        // the queue depth of the nfnic driver", document 214808).
+        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024).since(Version::V5_5),
+        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256).until(Version::V6_7),
         // Emulex since 5.5: the default [S0], the range from memory; scripts use up to 254 [KB-PV].
         fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512).since(Version::V5_5),
         // Brocade [S0]: no range is documented; 256 is what S0 calls usual.
@@ -79,15 +83,20 @@ impl Driver {
         // Emulex up to 5.1 [S0, KB-PV]; it took up to 128 [SSP].
         fc("lpfc820", "Emulex", "lpfc0_lun_queue_depth", 32, 128).until(Version::V5_1),
         // Local: AHCI has 31 tags for the whole adapter [CAP-A]; the others are fixed as well:
-        // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory).
+        // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory). NVMe's
+        // driver has this name from 7.0 on (README of github.com/vmware-samples/nvme).
         local("vmw_ahci", "SATA", 31, 31),
         local("nhpsa", "HP Smart Array", 28, 1024),
-        local("nvme_pcie", "NVMe", 1023, 1023),
+        local("nvme_pcie", "NVMe", 1023, 1023).since(Version::V7_0),
         local("pvscsi", "a nested host's disks", 1024, 1024),
         local("vmkusb", "USB", 1, 1),
         // An NFS mount has no queue depth of its own: `NFS.MaxQueueDepth` is 4294967295 [LAMW].
         Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
     ];
+
+    /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].
+    pub const MISPRINTS: &'static [(&'static str, &'static str)] =
+        &[("qlfxmaxqdepth", "qlnativefc")];
 
     /// For an adapter of which nothing is known: the driver that takes the most depths.
     pub const ANY: &'static Self = &Self::ALL[0];
@@ -98,14 +107,17 @@ impl Driver {
         Self::ALL.iter().find(|driver| driver.module == module)
     }
 
-    /// The drivers with a parameter that a device of this depth may have, of that version or else of
-    /// today: those that come with the depth; those that may have been set to it where none does.
+    /// The drivers with a parameter that a device of this depth may have, of that version, or where
+    /// it is not known of any after the oldest: those that come with the depth; those that may have been set to it where none does.
     /// None where the depth is one of hardware that cannot be set.
     #[must_use]
     pub fn candidates(depth: u32, version: Option<Version>) -> Vec<&'static Self> {
-        let version = version.unwrap_or(Version::NEWEST);
+        let exists = |driver: &&Self| match version {
+            Some(version) => driver.versions.contains(&version),
+            None => *driver.versions.end() > Version::OLDEST,
+        };
         let those = |fits: &dyn Fn(&Self) -> bool| -> Vec<&'static Self> {
-            let known = Self::ALL.iter().filter(|driver| driver.versions.contains(&version));
+            let known = Self::ALL.iter().filter(exists);
             known.filter(|driver| fits(driver)).collect()
         };
         let untouched = those(&|driver| driver.depth_default == depth);
@@ -186,6 +198,7 @@ mod tests {
             Driver::candidates(depth, version).iter().map(|driver| driver.module).collect()
         };
         assert_eq!(modules(32, None), ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"]);
+        assert_eq!(modules(32, Some(Version::V7_0)), ["nfnic", "lpfc", "bfa", "brcmfcoe"]);
         assert_eq!(modules(64, None), ["qlnativefc"]);
         assert_eq!(modules(64, Some(Version::V5_1)), ["qla2xxx"]);
         assert_eq!(modules(128, None), ["iscsi_vmk"]);
