@@ -25,7 +25,7 @@ mod vscsi;
 mod words;
 
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
-pub use driver::{Driver, Transport};
+pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
 pub use guest::GuestDriver;
 pub use line::Line;
