@@ -25,7 +25,9 @@ pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more tha
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     const ROOM: f64 = 1.25;
     let fits = |depth: &u32| f64::from(*depth) > from && f64::from(*depth) >= demand * ROOM;
-    [64, 128, 256, 512].into_iter().find(fits).unwrap_or(1024)
+    let most = Driver::ANY.depth_max;
+    let powers = (6..).map(|power| 1 << power).take_while(|depth| *depth < most);
+    powers.into_iter().find(fits).unwrap_or(most)
 }
 
 /// A change that sets something: each step is undone by its own.
@@ -443,7 +445,7 @@ pub(crate) fn in_cost_units(iops: f64, size_kib: f64) -> f64 {
     iops * (size_kib / cost_unit_kib()).ceil().max(1.0)
 }
 
-fn cost_unit_kib() -> f64 {
+pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
