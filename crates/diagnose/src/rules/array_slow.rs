@@ -6,7 +6,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
+use super::{Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number};
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     Vdisk, mean, quantile,
@@ -27,10 +27,14 @@ const LARGE_KIB: f64 = 256.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
-    let devices = devices.filter(|device| !array_qos::applies(case, device));
-    let mut slow: Vec<Slow<'_>> = devices.filter_map(|device| Slow::find(case, device)).collect();
-    slow.sort_by(|a, b| b.standing().total_cmp(&a.standing()));
-    let mut findings = Vec::new();
+    let (mut findings, mut slow) = (Vec::new(), Vec::new());
+    for device in devices.filter(|device| !array_qos::applies(case, device)) {
+        match Crowd::of(case, device).and_then(|crowd| crowd.judge(case, device)) {
+            Some(finding) => findings.push(finding),
+            None => slow.extend(Slow::find(case, device)),
+        }
+    }
+    slow.sort_by(|a: &Slow<'_>, b| b.standing().total_cmp(&a.standing()));
     while !slow.is_empty() {
         let worst = slow.remove(0);
         let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(case, other));

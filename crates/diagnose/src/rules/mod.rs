@@ -6,6 +6,7 @@ mod adapter_queue;
 mod adaptive_throttling;
 mod array_qos;
 mod array_slow;
+mod crowd;
 mod device_depth;
 mod dsnro;
 mod host_wait;
@@ -153,11 +154,14 @@ impl Case<'_> {
     }
 
     /// The full queue of a device that a deeper one would help: not before an array that is known to
-    /// do all it can, nor before one of which nothing is known but that it is slow for every VM.
+    /// do all it can or to be crowded, nor before one of which nothing is known but that it is slow for
+    /// every VM.
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
         self.full_queue(device).filter(|full| {
             let samples = &full.spell.samples;
-            !self.is_array_full(device, samples) && !self.is_far_too_slow(device, samples)
+            !self.is_array_full(device, samples)
+                && !self.is_far_too_slow(device, samples)
+                && crowd::Crowd::of(self, device).is_none()
         })
     }
 
