@@ -11,6 +11,7 @@ use alloc::{
     vec,
     vec::Vec,
 };
+use core::ops::RangeInclusive;
 
 use counters::MILLISECOND;
 
@@ -126,8 +127,9 @@ impl Call {
         })
     }
 
-    fn number(&self, short: char) -> Result<Option<u32>, Refusal> {
-        self.get(short).map(|text| number(&self.command.name(short), text)).transpose()
+    fn number(&self, short: char, allowed: &str) -> Result<Option<u32>, Refusal> {
+        let name = || self.command.name(short);
+        self.get(short).map(|text| number(&name(), text, allowed)).transpose()
     }
 
     /// What it sets.
@@ -173,22 +175,35 @@ impl Call {
     }
 }
 
-fn number(name: &str, text: &str) -> Result<u32, Refusal> {
-    text.parse()
-        .map_err(|_| format!("Invalid value `{text}` for {name}: it is a whole number").into())
+/// What an option takes that nothing bounds.
+const FROM_1: &str = "from 1 on";
+/// What an option takes that its device bounds [S1].
+const TO_DEPTH: &str = "from 1 to the Device Max Queue Depth";
+
+/// What is no number, or too large to be looked at, is refused with what is allowed.
+fn number(name: &str, text: &str, allowed: &str) -> Result<u32, Refusal> {
+    text.parse().map_err(|_| {
+        format!("Invalid value `{text}` for {name}: it is a whole number {allowed}").into()
+    })
+}
+
+fn within(range: &RangeInclusive<u32>) -> String {
+    format!("from {} to {}", range.start(), range.end())
 }
 
 fn core_device(call: &Call) -> Settings {
     let device = || call.need('d').map(String::from);
     device()?;
     let mut settings = Vec::new();
-    if let Some(value) = call.number('m')? {
+    if let Some(value) = call.number('m', TO_DEPTH)? {
         settings.push(Setting::MaxQueueDepth { device: device()?, value });
     }
-    if let Some(value) = call.number('O')? {
+    if let Some(value) = call.number('O', TO_DEPTH)? {
         settings.push(Setting::SchedNumReqOutstanding { device: device()?, value });
     }
-    match (call.number('s')?, call.number('q')?) {
+    let [sizes, thresholds] =
+        [Advanced::QFullSampleSize, Advanced::QFullThreshold].map(|o| within(&o.info().range()));
+    match (call.number('s', &sizes)?, call.number('q', &thresholds)?) {
         (Some(sample_size), threshold) => {
             let threshold = threshold.unwrap_or(Advanced::QFullThreshold.info().default);
             settings.push(Setting::QueueFull { device: device()?, sample_size, threshold });
@@ -217,7 +232,10 @@ fn module_parameters(call: &Call) -> Settings {
         if driver.parameter != Some(name) {
             return Err(no_parameter(driver, name));
         }
-        settings.push(Setting::ModuleDepth { driver, value: number(name, value)? });
+        settings.push(Setting::ModuleDepth {
+            driver,
+            value: number(name, value, &within(&driver.depths()))?,
+        });
     }
     match settings.len() {
         1 => Ok(settings),
@@ -246,7 +264,7 @@ fn advanced(call: &Call) -> Settings {
     let option = Advanced::from_path(path).ok_or_else(|| {
         Refusal::from(unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)))
     })?;
-    match (call.number('i')?, call.get('d')) {
+    match (call.number('i', &within(&option.info().range()))?, call.get('d')) {
         (None, None) | (Some(_), Some(_)) => {
             Err("give one of -i|--int-value and -d|--default".into())
         }
@@ -296,7 +314,7 @@ fn round_robin(call: &Call) -> Settings {
     }
     let needed = |short| {
         call.need(short)?;
-        Ok::<_, Refusal>(call.number(short)?.unwrap_or_default())
+        Ok::<_, Refusal>(call.number(short, FROM_1)?.unwrap_or_default())
     };
     let policy = match kind {
         "default" => PathPolicy::ROUND_ROBIN,
@@ -313,9 +331,9 @@ fn latency(call: &Call) -> Result<PathPolicy, Refusal> {
     let PathPolicy::Latency { sampling_ios, eval_ns } = PathPolicy::LATENCY else {
         return Ok(PathPolicy::LATENCY);
     };
-    let told_ns = call.number('T')?.map(|millis| u64::from(millis) * MILLISECOND);
+    let told_ns = call.number('T', FROM_1)?.map(|millis| u64::from(millis) * MILLISECOND);
     Ok(PathPolicy::Latency {
-        sampling_ios: call.number('S')?.unwrap_or(sampling_ios),
+        sampling_ios: call.number('S', FROM_1)?.unwrap_or(sampling_ios),
         eval_ns: told_ns.unwrap_or(eval_ns),
     })
 }

@@ -160,7 +160,9 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
-        finding.raise_confidence = vec![surer(device).into()];
+        if reported.is_none() {
+            finding.raise_confidence = vec![surer(device).into()];
+        }
     }
     finding.sufferers = sufferers(case, device, spell);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
@@ -323,11 +325,8 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
         let less = changes::look(what, Vec::new());
         return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
     }
-    let mut fix = vec![changes::look(
-        "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
-         and limits set on this volume.",
-        Vec::new(),
-    )];
+    let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
+    let mut fix = vec![changes::look(what, Vec::new())];
     fix.extend(changes::use_all_paths(case.host, device, case.facts));
     if !device.is_nfs {
         fix.push(changes::look(

@@ -188,6 +188,15 @@ impl Case<'_> {
     }
 }
 
+/// Those on a device whose wait for its slots counts; all of them where it counts for nobody alone.
+fn waiting(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    let all = device.tenants(samples);
+    let least_ms = device.limits.get(Threshold::KavgMs);
+    let waits = |party: &&Party| party.waiting * 1000.0 >= least_ms * party.iops;
+    let waiting: Vec<Party> = all.iter().filter(waits).cloned().collect();
+    if waiting.is_empty() { all } else { waiting }
+}
+
 /// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever
 /// is alone, or holds more than the others by more than chance. Where all are alike nobody is it.
 fn causers(parties: &[Party]) -> Vec<Party> {
