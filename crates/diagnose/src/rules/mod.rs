@@ -129,6 +129,12 @@ impl Case<'_> {
         array.is_some_and(|array| array.is_full(davg_ms))
     }
 
+    /// Whether more commands are known to gain nothing at the array behind a device, or to take it
+    /// from others there.
+    fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        self.is_array_full(device, samples) || crowd::Crowd::of(self, device).is_some()
+    }
+
     /// What a deeper queue gains at most, where the array behind it is known to have little left.
     fn little_room(&self, device: &Device<'_>) -> Option<String> {
         const MUCH: f64 = 0.5;
@@ -159,9 +165,7 @@ impl Case<'_> {
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
         self.full_queue(device).filter(|full| {
             let samples = &full.spell.samples;
-            !self.is_array_full(device, samples)
-                && !self.is_far_too_slow(device, samples)
-                && crowd::Crowd::of(self, device).is_none()
+            !self.is_array_spent(device, samples) && !self.is_far_too_slow(device, samples)
         })
     }
 
