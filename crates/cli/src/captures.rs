@@ -62,12 +62,6 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Capture> 
     Ok(capture)
 }
 
-/// The text of a small file, whatever its encoding.
-pub(crate) fn text_of(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// Tells what was left out or damaged.
 pub(crate) fn complain(report: &ReadReport) {
     for line in complaints(report) {

@@ -162,6 +162,19 @@ fn hosts_that_share_a_device_are_shown_side_by_side() {
     assert!(said.out.contains(" on 2 hosts\n"), "{}", said.out);
 }
 
+/// `vmhba64` with an AQLEN of 1,024 is software iSCSI, though its device is as deep as one of FC.
+#[test]
+fn drivers_of_other_adapters_are_not_proposed() {
+    let captures = Captures::get();
+    let file = captures.path("s4-solidfire");
+    kavg(&["run", "s4-solidfire", "-q", "--csv", &file]);
+    let said = diagnose(&[&file]).out;
+    assert!(said.contains("esxcli system module parameters set -m iscsi_vmk"), "{said}");
+    for other in ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe", "qlnativefc"] {
+        assert!(!said.contains(other), "{other}: {said}");
+    }
+}
+
 #[test]
 fn strange_pairs_are_told_as_what_they_are() {
     let captures = Captures::get();

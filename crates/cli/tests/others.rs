@@ -79,3 +79,43 @@ fn the_reference_is_up_to_date() {
         assert_eq!(written, said.out, "docs/reference/{page}.md is out of date");
     }
 }
+
+#[test]
+fn help_reaches_every_command_and_page() {
+    let index = kavg(&["help"]).out;
+    assert!(index.contains("guides/read-a-capture") && index.contains("diagnose"), "{index}");
+    assert_eq!(kavg(&["help", "capture", "cut"]).out, kavg(&["capture", "cut", "--help"]).out);
+    let page = include_str!("../../../docs/guides/read-a-capture.md");
+    for name in ["read-a-capture", "guides/read-a-capture", "docs/guides/read-a-capture.md"] {
+        assert_eq!(kavg(&["help", name]).out, page, "{name}");
+    }
+    for (name, line) in [
+        ("counters", "kavg: counters: which of concepts/counters, reference/counters?\n"),
+        ("nothing", "kavg: nothing: no command and no page; `kavg help` lists both\n"),
+    ] {
+        let said = kavg(&["help", name]);
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (2, "", line));
+    }
+}
+
+#[test]
+fn the_version_says_for_which_target() {
+    let said = kavg(&["--version"]).out;
+    assert!(said.starts_with(concat!("kavg ", env!("CARGO_PKG_VERSION"), " (")), "{said}");
+    assert!(said.contains(std::env::consts::ARCH), "{said}");
+}
+
+#[test]
+fn shells_complete_and_the_manual_has_a_page_for_each_command() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let script = kavg(&["completions", shell]).out;
+        assert!(script.contains("diagnose") && script.contains("compare-set"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    assert_eq!(kavg(&["man", "--to", to]).code, 0);
+    for page in ["kavg.1", "kavg-diagnose.1", "kavg-capture-cut.1"] {
+        let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
+    }
+}

@@ -128,6 +128,11 @@ fn a_vm_at_its_own_limit_is_no_victim_of_its_neighbour() {
     assert_eq!(causes(&run), ["iops-limit"]);
 }
 
+/// A file of a scenario, as a run reads it.
+fn read(file: &Path) -> Result<String, String> {
+    capture::read_text(file).map_err(|error| error.to_string())
+}
+
 /// The scenarios that ship and those of the tests.
 fn files() -> Vec<std::path::PathBuf> {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -136,7 +141,7 @@ fn files() -> Vec<std::path::PathBuf> {
         entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     let is_scenario = |file: &Path| {
         file.extension().is_some_and(|extension| extension == "toml")
-            && Source::load(file, Vec::new()).is_ok()
+            && Source::load(file, Vec::new(), &read).is_ok()
     };
     files.retain(|file| is_scenario(file));
     files.sort();
@@ -194,7 +199,7 @@ fn every_line_that_is_proposed_is_taken_and_changes_something() {
     let (mut told, mut refused, mut idle) = (0, Vec::new(), Vec::new());
     for file in files() {
         let run = json(&["run", "--json", file.to_str().unwrap()]);
-        let (_, scenario) = Source::load(&file, Vec::new()).unwrap();
+        let (_, scenario) = Source::load(&file, Vec::new(), &read).unwrap();
         let of_change = |change| ["esxcli", "powercli", "guest"].map(|key| settings(change, key));
         for lines in changes(&run).flat_map(of_change) {
             let mut with = scenario.clone();

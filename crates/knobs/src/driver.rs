@@ -107,24 +107,21 @@ impl Driver {
         Self::ALL.iter().find(|driver| driver.module == module)
     }
 
-    /// The drivers with a parameter that a device of this depth may have, of that version, or where
-    /// it is not known of any after the oldest: those that come with the depth; those that may have been set to it where none does.
-    /// None where the depth is one of hardware that cannot be set.
+    /// The drivers with a parameter that a device of this depth may have, as far as what is seen of
+    /// its adapter tells them apart: of those that take the depth the ones for which most speaks, and
+    /// of these, those that come with the depth where there are such. None where the depth is one of
+    /// hardware that cannot be set.
     #[must_use]
-    pub fn candidates(depth: u32, version: Option<Version>) -> Vec<&'static Self> {
-        let exists = |driver: &&Self| match version {
-            Some(version) => driver.versions.contains(&version),
-            None => *driver.versions.end() > Version::OLDEST,
-        };
-        let those = |fits: &dyn Fn(&Self) -> bool| -> Vec<&'static Self> {
-            let known = Self::ALL.iter().filter(exists);
-            known.filter(|driver| fits(driver)).collect()
-        };
-        let untouched = those(&|driver| driver.depth_default == depth);
-        match untouched.is_empty() {
-            true => those(&|driver| driver.parameter.is_some() && driver.depth_max >= depth),
-            false => untouched.into_iter().filter(|driver| driver.parameter.is_some()).collect(),
+    pub fn candidates(depth: u32, seen: &Seen) -> Vec<&'static Self> {
+        let may_be = |driver: &&Self| seen.allows(driver) && driver.depths().contains(&depth);
+        let mut those: Vec<&'static Self> = Self::ALL.iter().filter(may_be).collect();
+        let most = those.iter().map(|driver| seen.speaks_for(driver)).max();
+        those.retain(|driver| Some(seen.speaks_for(driver)) == most);
+        if those.iter().any(|driver| driver.depth_default == depth) {
+            those.retain(|driver| driver.depth_default == depth);
         }
+        those.retain(|driver| driver.parameter.is_some());
+        those
     }
 
     const fn since(mut self, version: Version) -> Self {
@@ -141,6 +138,43 @@ impl Driver {
     #[must_use]
     pub const fn depths(&self) -> RangeInclusive<u32> {
         self.depth_min..=self.depth_max
+    }
+}
+
+/// What is seen of an adapter whose driver is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The version of its host.
+    pub version: Option<Version>,
+    /// Its depth (AQLEN), which a capture has with all fields only.
+    pub adapter_depth: Option<u32>,
+    /// The number in its name: 37 of `vmhba37`.
+    pub number: Option<u32>,
+}
+
+impl Seen {
+    /// The first number of adapters that are in no slot, as that of software iSCSI: `vmhba37` [ELA],
+    /// `vmhba64` [S4]; that those in slots have lower ones is from memory.
+    const FIRST_OF_SOFTWARE: u32 = 32;
+
+    /// Whether the host may have the driver; the oldest version is not thought of unless it is told.
+    fn allows(&self, driver: &Driver) -> bool {
+        match self.version {
+            Some(version) => driver.versions.contains(&version),
+            None => *driver.versions.end() > Version::OLDEST,
+        }
+    }
+
+    /// How much speaks for a driver. Neither sign is sure: some drivers let AQLEN be set, and names
+    /// of adapters are no promise.
+    fn speaks_for(&self, driver: &Driver) -> usize {
+        let is_software = self.number.map(|number| number >= Self::FIRST_OF_SOFTWARE);
+        let fits_name = match driver.transport {
+            Transport::Iscsi => is_software != Some(false),
+            Transport::Fc => is_software != Some(true),
+            Transport::Local | Transport::Network => true,
+        };
+        usize::from(fits_name) + usize::from(self.adapter_depth == Some(driver.adapter_depth))
     }
 }
 
@@ -192,18 +226,41 @@ mod tests {
         }
     }
 
+    fn modules(depth: u32, seen: Seen) -> Vec<&'static str> {
+        Driver::candidates(depth, &seen).iter().map(|driver| driver.module).collect()
+    }
+
     #[test]
     fn an_untouched_depth_names_the_drivers() {
-        let modules = |depth, version| -> Vec<&str> {
-            Driver::candidates(depth, version).iter().map(|driver| driver.module).collect()
-        };
-        assert_eq!(modules(32, None), ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"]);
-        assert_eq!(modules(32, Some(Version::V7_0)), ["nfnic", "lpfc", "bfa", "brcmfcoe"]);
-        assert_eq!(modules(64, None), ["qlnativefc"]);
-        assert_eq!(modules(64, Some(Version::V5_1)), ["qla2xxx"]);
-        assert_eq!(modules(128, None), ["iscsi_vmk"]);
-        assert_eq!(modules(96, None).len(), 7);
-        assert_eq!(modules(600, None), ["nfnic"]);
-        assert!(modules(31, None).is_empty());
+        let of = |version| Seen { version: Some(version), ..Seen::default() };
+        let any = Seen::default();
+        assert_eq!(modules(32, any), ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"]);
+        assert_eq!(modules(32, of(Version::V7_0)), ["nfnic", "lpfc", "bfa", "brcmfcoe"]);
+        assert_eq!(modules(64, any), ["qlnativefc"]);
+        assert_eq!(modules(64, of(Version::V5_1)), ["qla2xxx"]);
+        assert_eq!(modules(128, any), ["iscsi_vmk"]);
+        assert_eq!(modules(96, any).len(), 7);
+        assert_eq!(modules(600, any), ["nfnic"]);
+        assert!(modules(31, any).is_empty());
+    }
+
+    #[test]
+    fn the_adapter_tells_drivers_apart() {
+        let seen =
+            |number, adapter_depth| Seen { number: Some(number), adapter_depth, version: None };
+        let fc = ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"];
+        let table: [(u32, Seen, &[&str]); 7] = [
+            (32, seen(64, Some(1024)), &["iscsi_vmk"]),
+            (32, seen(37, None), &["iscsi_vmk"]),
+            (32, seen(1, None), &fc),
+            (32, seen(1, Some(2048)), &fc),
+            // One sign for each: the depth decides.
+            (32, seen(64, Some(2048)), &fc),
+            (128, seen(1, Some(1024)), &["iscsi_vmk"]),
+            (31, seen(0, Some(31)), &[]),
+        ];
+        for (depth, seen, expected) in table {
+            assert_eq!(modules(depth, seen), expected, "{depth} {seen:?}");
+        }
     }
 }

@@ -47,10 +47,7 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
 /// The depth of another device behind the same adapters, where it is deeper: what this device
 /// would have without competition.
 fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> {
-    let adapters = case.host.adapters_of(device);
-    let shares = |other: &&Device<'_>| {
-        case.host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
-    };
+    let shares = |other: &&Device<'_>| case.host.share_an_adapter(device, other);
     let peers = case.host.devices.iter().filter(shares);
     peers.filter_map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
 }

@@ -149,16 +149,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
 }
 
 fn sentence(cap: &Cap<'_>) -> String {
-    let what = match cap.disk.controller {
-        Some(Controller::Pvscsi) => "PVSCSI",
-        Some(Controller::LsiSas) => "LSI Logic SAS",
-        Some(Controller::LsiParallel) => "LSI Logic Parallel",
-        Some(Controller::BusLogic) => "BusLogic",
-        Some(Controller::Ahci) => "AHCI",
-        Some(Controller::Nvme) => "virtual NVMe",
-        Some(Controller::Ide) => "IDE",
-        None => "its driver",
-    };
+    let what = cap.disk.controller.map_or("its driver", Controller::name);
     let unseen = "what exceeds it waits in the guest, unseen by the host".into();
     let wait = cap.wait.map_or(unseen, |wait| {
         let (commands, millis) = (number(wait.commands), number(wait.millis));
