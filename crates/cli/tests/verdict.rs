@@ -340,7 +340,7 @@ fn what_is_proposed_changes_what_it_promises_to() {
     let (mut told, mut idle) = (0, Vec::new());
     for file in files() {
         let path = file.to_str().unwrap();
-        let (_, scenario) = Source::load(&file, Vec::new()).unwrap();
+        let (_, scenario) = Source::load(&file, Vec::new(), &read).unwrap();
         let sets = |window: &Value| {
             let to = window["to_s"].as_f64().unwrap();
             scenario.events.iter().any(|event| {
