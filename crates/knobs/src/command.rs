@@ -11,11 +11,12 @@ use alloc::{
     vec,
     vec::Vec,
 };
+
 use core::ops::RangeInclusive;
 
 use counters::MILLISECOND;
 
-use crate::{Advanced, Driver, PathPolicy, PolicyChange, Refusal, Setting, names::unknown};
+use crate::{Advanced, DSNRO, Driver, PathPolicy, PolicyChange, Refusal, Setting, names::unknown};
 
 /// What a call sets.
 type Settings = Result<Vec<Setting>, Refusal>;
@@ -127,9 +128,11 @@ impl Call {
         })
     }
 
-    fn number(&self, short: char, allowed: &str) -> Result<Option<u32>, Refusal> {
-        let name = || self.command.name(short);
-        self.get(short).map(|text| number(&name(), text, allowed)).transpose()
+    /// The number of an option. What `range` says of it is for the refusal of what is none; the
+    /// host checks the range, which may depend on it.
+    fn number(&self, short: char, range: &RangeInclusive<u32>) -> Result<Option<u32>, Refusal> {
+        let number = |text| number(&self.command.name(short), text, range);
+        self.get(short).map(number).transpose()
     }
 
     /// What it sets.
@@ -175,34 +178,28 @@ impl Call {
     }
 }
 
-/// What an option takes that nothing bounds.
-const FROM_1: &str = "from 1 on";
-/// What an option takes that its device bounds [S1].
-const TO_DEPTH: &str = "from 1 to the Device Max Queue Depth";
-
-/// What is no number, or too large to be looked at, is refused with what is allowed.
-fn number(name: &str, text: &str, allowed: &str) -> Result<u32, Refusal> {
+fn number(name: &str, text: &str, range: &RangeInclusive<u32>) -> Result<u32, Refusal> {
+    let (least, most) = (range.start(), range.end());
     text.parse().map_err(|_| {
-        format!("Invalid value `{text}` for {name}: it is a whole number {allowed}").into()
+        format!("Invalid value `{text}` for {name}: it is a whole number, {least} to {most}").into()
     })
 }
 
-fn within(range: &RangeInclusive<u32>) -> String {
-    format!("from {} to {}", range.start(), range.end())
-}
+/// Of numbers that no range is known for.
+const COUNTS: RangeInclusive<u32> = 1..=u32::MAX;
 
 fn core_device(call: &Call) -> Settings {
     let device = || call.need('d').map(String::from);
     device()?;
     let mut settings = Vec::new();
-    if let Some(value) = call.number('m', TO_DEPTH)? {
+    if let Some(value) = call.number('m', &(1..=Driver::ANY.depth_max))? {
         settings.push(Setting::MaxQueueDepth { device: device()?, value });
     }
-    if let Some(value) = call.number('O', TO_DEPTH)? {
+    if let Some(value) = call.number('O', &DSNRO.range())? {
         settings.push(Setting::SchedNumReqOutstanding { device: device()?, value });
     }
     let [sizes, thresholds] =
-        [Advanced::QFullSampleSize, Advanced::QFullThreshold].map(|o| within(&o.info().range()));
+        [Advanced::QFullSampleSize, Advanced::QFullThreshold].map(|option| option.info().range());
     match (call.number('s', &sizes)?, call.number('q', &thresholds)?) {
         (Some(sample_size), threshold) => {
             let threshold = threshold.unwrap_or(Advanced::QFullThreshold.info().default);
@@ -232,10 +229,8 @@ fn module_parameters(call: &Call) -> Settings {
         if driver.parameter != Some(name) {
             return Err(no_parameter(driver, name));
         }
-        settings.push(Setting::ModuleDepth {
-            driver,
-            value: number(name, value, &within(&driver.depths()))?,
-        });
+        settings
+            .push(Setting::ModuleDepth { driver, value: number(name, value, &driver.depths())? });
     }
     match settings.len() {
         1 => Ok(settings),
@@ -264,7 +259,7 @@ fn advanced(call: &Call) -> Settings {
     let option = Advanced::from_path(path).ok_or_else(|| {
         Refusal::from(unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)))
     })?;
-    match (call.number('i', &within(&option.info().range()))?, call.get('d')) {
+    match (call.number('i', &option.info().range())?, call.get('d')) {
         (None, None) | (Some(_), Some(_)) => {
             Err("give one of -i|--int-value and -d|--default".into())
         }
@@ -314,7 +309,7 @@ fn round_robin(call: &Call) -> Settings {
     }
     let needed = |short| {
         call.need(short)?;
-        Ok::<_, Refusal>(call.number(short, FROM_1)?.unwrap_or_default())
+        Ok::<_, Refusal>(call.number(short, &COUNTS)?.unwrap_or_default())
     };
     let policy = match kind {
         "default" => PathPolicy::ROUND_ROBIN,
@@ -331,9 +326,9 @@ fn latency(call: &Call) -> Result<PathPolicy, Refusal> {
     let PathPolicy::Latency { sampling_ios, eval_ns } = PathPolicy::LATENCY else {
         return Ok(PathPolicy::LATENCY);
     };
-    let told_ns = call.number('T', FROM_1)?.map(|millis| u64::from(millis) * MILLISECOND);
+    let told_ns = call.number('T', &COUNTS)?.map(|millis| u64::from(millis) * MILLISECOND);
     Ok(PathPolicy::Latency {
-        sampling_ios: call.number('S', FROM_1)?.unwrap_or(sampling_ios),
+        sampling_ios: call.number('S', &COUNTS)?.unwrap_or(sampling_ios),
         eval_ns: told_ns.unwrap_or(eval_ns),
     })
 }

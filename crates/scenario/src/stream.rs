@@ -30,6 +30,17 @@ pub(crate) struct Stream {
     pub(crate) for_ns: Option<u64>,
 }
 
+/// Shares of sizes are all, unless `is_open`: then others take what is left.
+pub(crate) fn check_shares(sum: f64, is_open: bool) -> Result<(), String> {
+    const ROUNDING: f64 = 1e-9;
+    let over = sum - 1.0;
+    if over > ROUNDING || !is_open && over < -ROUNDING {
+        let sum = (sum * 10_000.0).round() / 100.0;
+        return Err(format!("the shares add up to {sum} %, not to 100"));
+    }
+    Ok(())
+}
+
 /// An I/O is whole sectors, and not larger than an adapter passes.
 pub(crate) fn check_io_size(bytes: u64) -> Result<u32, String> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR) || bytes > IO_BYTES_MAX {
