@@ -44,7 +44,7 @@ pub use finding::{
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
 pub use number::number;
-pub use page::{clean, fit};
+pub use page::{clean, fit, steers};
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use simulated::{Simulated, SimulatedRow};

@@ -780,10 +780,9 @@ fn deepest(system: GuestSystem) -> String {
 /// A string of TOML.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
-    for c in text.chars() {
+    for c in diagnose::clean(text).chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
