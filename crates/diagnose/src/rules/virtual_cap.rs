@@ -129,6 +129,15 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     finding.confidence = cap.certainty * cap.spell.weight();
     finding.sufferers = parties(case, cap);
     finding.causers = finding.sufferers.clone();
+    let device = case.host.devices.iter().find(|device| disk.device == Some(device.id));
+    if device.is_some_and(|device| case.is_array_spent(device, &cap.spell.samples)) {
+        finding.do_not = vec![
+            "Do not raise the guest's depth: the array does all it can, and more commands only \
+             wait there."
+                .into(),
+        ];
+        return finding;
+    }
     finding.changes = fix(case, cap);
     finding.do_not = vec![
         "Do not raise the guest's depth alone where the device queue is full: the wait only moves \
