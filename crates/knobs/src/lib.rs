@@ -13,6 +13,7 @@ mod command;
 mod driver;
 mod effect;
 mod esxcli;
+mod fixed;
 mod guest;
 mod line;
 mod manual;
@@ -27,6 +28,7 @@ mod words;
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
+pub use fixed::{CONFLICT_RETRIES, CONFLICT_RETRY_NS};
 pub use guest::GuestDriver;
 pub use line::Line;
 pub use manual::{Manual, manual};
@@ -34,8 +36,8 @@ pub use names::{list, nearest, unknown};
 pub use powercli::{LIMIT, get_esxcli};
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, DiskName, Form, GuestName, Knob, Named, PathPolicy, PolicyChange, Resolved,
-    ScsiPlace, Setting,
+    Allocation, DiskName, FieldReader, FieldWriter, Form, GuestName, Host, Knob, Named, PathPolicy,
+    PolicyChange, Resolved, ScsiPlace, Setting, Target,
 };
 pub use version::Version;
 pub use vscsi::{
