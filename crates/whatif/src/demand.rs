@@ -72,6 +72,9 @@ pub struct GuestCalibration {
     pub capped_at: Option<u32>,
     /// The rate at which something in the host holds it while its device has free slots.
     pub held_at_iops: Option<u32>,
+    /// Whether that is sure: a limit of its own, and no bursts.
+    #[serde(skip)]
+    pub(crate) is_held_surely: bool,
     /// The rate at which the array holds its disk while it answers the others quickly.
     pub throttled_at_iops: Option<u32>,
 }
@@ -92,6 +95,8 @@ pub(crate) struct Place {
     pub(crate) others_davg_ms: f64,
     /// Seconds of an interval.
     pub(crate) interval_s: f64,
+    /// Whether the depth asked for lies between depths under which it was seen.
+    pub(crate) is_between: bool,
 }
 
 impl GuestCalibration {
@@ -106,13 +111,14 @@ impl GuestCalibration {
     ) -> Self {
         let flow = &tenant.flow;
         let capped_at = cap(tenant, levels);
-        let held_at_iops = held(tenant, window, place);
+        let held = held(tenant, window, place);
+        let held_at_iops = held.map(|(rate, _)| rate);
         let throttled_at_iops = throttled(tenant, window, place);
         let is_pinned = place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
-        } else if capped_at.is_some() {
+        } else if capped_at.is_some() && !place.is_between {
             // As many as its driver lets through stand still, whatever it wants.
             (0.0, None)
         } else {
@@ -136,6 +142,7 @@ impl GuestCalibration {
             is_pinned,
             capped_at,
             held_at_iops,
+            is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
             throttled_at_iops,
         }
     }
@@ -269,8 +276,9 @@ fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
 
 /// The rate at which something in the host holds a guest: it waits in the VMkernel while its
 /// device has free slots, or much longer than others on a full one and at a rate that no chance
-/// touches. Only an IOPS limit does that [API: enforced even when uncongested].
-fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
+/// touches. Only an IOPS limit does that [API: enforced even when uncongested]; where chance
+/// touches its rate, so do bursts.
+fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<(u32, bool)> {
     /// Mean commands that wait.
     const WAITING: f64 = 1.0;
     /// Part of its commands that wait.
@@ -292,7 +300,8 @@ fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
     let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
     let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
     let cost = (tenant.flow.size_kib(window) / unit_kib).ceil().max(1.0);
-    (waits && (!place.is_full || alone)).then(|| (rate * cost).round().clamp(1.0, 1e9) as u32)
+    let held = (rate * cost).round().clamp(1.0, 1e9) as u32;
+    (waits && (!place.is_full || alone)).then_some((held, is_steady))
 }
 
 /// The rate at which the array holds a disk: its commands take much longer there than those of the
