@@ -300,15 +300,18 @@ fn width(row: &SimulatedRow) -> f64 {
     if middle > 0.0 { (row.high - row.low) / middle } else { 0.0 }
 }
 
-/// Whether its arrays are as quick today as they were: where no factor makes them so, the load
-/// would be at the brink of what they can do, and nobody records that for long.
+/// Whether its devices do as many commands today as they did, and its arrays are as quick: where no
+/// factor makes them so, the load would be at the brink of what they can do, and nobody records
+/// that for long.
 fn answers_today(keys: &[Key], run: &Run) -> bool {
-    keys.iter().zip(&run.today).filter(|(key, _)| key.is(Counter::DriverLatency)).all(
-        |(key, today)| match key.captured {
-            Some(captured) => (today.mean - captured).abs() <= (MATCHES + key.chance) * captured,
-            None => true,
-        },
-    )
+    let is_judged = |key: &Key| {
+        key.is(Counter::DriverLatency) || key.is_device() && key.is(Counter::Commands)
+    };
+    keys.iter().zip(&run.today).filter(|(key, _)| is_judged(key)).all(|(key, today)| {
+        key.captured.is_none_or(|captured| {
+            (today.mean - captured).abs() <= (MATCHES + key.chance) * captured
+        })
+    })
 }
 
 /// The counter that is furthest from the recording, and how far: 0.1 is 10 %. Latencies are held

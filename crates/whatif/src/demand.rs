@@ -118,9 +118,11 @@ impl GuestCalibration {
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
-        } else if capped_at.is_some() && !place.is_between {
-            // As many as its driver lets through stand still, whatever it wants.
-            (0.0, None)
+        } else if let Some(depth) = capped_at {
+            // As many as its driver lets through stand still, whatever it wants; between two depths
+            // at which they do, that is all there is to know.
+            let is_known = place.is_between && stands_at(depth, stands(flow, regimes));
+            (0.0, is_known.then_some(0.0))
         } else {
             pause(flow, window, regimes)
         };
@@ -135,7 +137,7 @@ impl GuestCalibration {
             controller: tenant.controller,
             habit,
             pause_ms,
-            outstanding: mean(window.iter().map(|&s| flow.outstanding(s))),
+            outstanding: stands(flow, window),
             iops: flow.mean_rate(window),
             size_kib: flow.size_kib(window),
             read_share: flow.read_share(window),
@@ -188,12 +190,16 @@ fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>)
     }
 }
 
+/// Mean commands outstanding.
+fn stands(flow: &Flow, samples: &[usize]) -> f64 {
+    mean(samples.iter().map(|&s| flow.outstanding(s)))
+}
+
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.
 fn is_same_load(flow: &Flow, window: &[usize], regimes: &[usize]) -> bool {
     /// How much a change of depth moves it, as a factor.
     const MOVES: f64 = 2.0;
-    let stands = |samples: &[usize]| mean(samples.iter().map(|&s| flow.outstanding(s)));
-    let (one, other) = (stands(window), stands(regimes));
+    let (one, other) = (stands(flow, window), stands(flow, regimes));
     regimes.len() >= 4 && one.max(other) <= MOVES * one.min(other)
 }
 
@@ -228,8 +234,7 @@ fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
     let slope = xy / xx;
     let left_over = (yy - slope * xy).max(0.0) / (count - 1) as f64;
     // Who is driven from outside has more outstanding now and less then.
-    let stands = mean(window.iter().map(|&s| flow.outstanding(s)));
-    if left_over.sqrt() > STEADY * stands {
+    if left_over.sqrt() > STEADY * stands(flow, window) {
         return None;
     }
     let apart = (xx / count as f64).sqrt();

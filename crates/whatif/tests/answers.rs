@@ -187,6 +187,18 @@ fn a_depth_that_is_set_is_no_range() {
 }
 
 #[test]
+fn a_limit_that_throttling_never_comes_to_gains_nothing() {
+    let throttled = format!(
+        "\n[[event]]\nat = \"0s\"\nesxcli = \"storage core device set -d {DEVICE} -s 32 -q 4\"\n"
+    );
+    let text = host(64, STEADY).replacen("[array.flash]\n", "[array.flash]\nqueue_limit = 24\n", 1);
+    let line = format!("storage core device set -d {DEVICE} -m 64");
+    let answer = ask(&(text + &throttled), &line).unwrap();
+    assert_eq!(answer.verdict, Verdict::GainsNothing, "{answer:?}");
+    assert!(answer.simulated.doubts[0].contains("never let it come to the limit"), "{answer:?}");
+}
+
+#[test]
 fn it_can_be_said_that_a_device_has_its_array_alone() {
     let recording = recorded(&neighbours());
     let line = format!("storage core device set -d {DEVICE} -m 4");
