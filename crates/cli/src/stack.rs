@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Controller, Counter, DeviceKind, EntityId, Kind, Recording};
+use counters::{Counter, DeviceKind, EntityId, Kind, Recording};
 use levels::{Column, Flow, Level, LevelKind, Queue, Stack, little, slot_wait_ms};
 use model::Service;
 use scenario::{Host, Scenario};
@@ -144,7 +144,7 @@ impl<'a> Rows<'a> {
             let (depth, ring) = self.view.limits.vdisks[index];
             let (flow, ms) = (self.flow(id), self.value(id, Counter::GuestWait));
             let gavg = self.value(id, Counter::TotalLatency).zip(ms).map(|(all, ms)| all - ms);
-            let controller = controller(config.vscsi[disk.vscsi.index()].controller);
+            let controller = config.vscsi[disk.vscsi.index()].controller.name();
             let name = format!("{vm} {}", disk.name);
             let guest = Queue { name, ms, iops: flow.rate(0), ..Queue::default() };
             let place = Queue {
@@ -261,19 +261,6 @@ impl<'a> Rows<'a> {
                 iops: flow.rate(0),
             });
         }
-    }
-}
-
-/// The name of a virtual adapter's type, as vSphere shows it.
-pub(crate) const fn controller(controller: Controller) -> &'static str {
-    match controller {
-        Controller::Pvscsi => "PVSCSI",
-        Controller::LsiSas => "LSI SAS",
-        Controller::LsiParallel => "LSI Parallel",
-        Controller::BusLogic => "BusLogic",
-        Controller::Ahci => "AHCI",
-        Controller::Nvme => "NVMe",
-        Controller::Ide => "IDE",
     }
 }
 

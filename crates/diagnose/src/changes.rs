@@ -25,7 +25,9 @@ pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more tha
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     const ROOM: f64 = 1.25;
     let fits = |depth: &u32| f64::from(*depth) > from && f64::from(*depth) >= demand * ROOM;
-    [64, 128, 256, 512].into_iter().find(fits).unwrap_or(1024)
+    let most = Driver::ANY.depth_max;
+    let powers = (6..).map(|power| 1 << power).take_while(|depth| *depth < most);
+    powers.into_iter().find(fits).unwrap_or(most)
 }
 
 /// A change that sets something: each step is undone by its own.
@@ -418,8 +420,9 @@ pub(crate) fn limit_iops(vm: &Party, size_kib: f64, facts: &Facts) -> Change {
     let iops = in_cost_units(vm.iops, size_kib);
     let limit = ((iops * BELOW) as u32).max(1);
     let what = format!(
-        "Hold {} below the rate that the array allows it, with an IOPS limit ({limit} a second for \
-         each of its disks; it does {} now, counted in units of {} KiB as the limit is).",
+        "Give each disk of {} an IOPS limit of {limit}. That is a little below the {} a second that \
+         it does, counted in units of {} KiB as the limit is: what it wants beyond waits in its own \
+         queue.",
         vm.name,
         iops.round(),
         cost_unit_kib()
@@ -443,7 +446,7 @@ pub(crate) fn in_cost_units(iops: f64, size_kib: f64) -> f64 {
     iops * (size_kib / cost_unit_kib()).ceil().max(1.0)
 }
 
-fn cost_unit_kib() -> f64 {
+pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
@@ -491,7 +494,7 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     let by_scsi2 = facts.device(device).locks_by_scsi2;
     let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
     if by_scsi2 == Some(true) {
-        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS: this one \
+        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS. This one \
                     is locked by SCSI-2 reservations itself, as one that was upgraded may be, and no \
                     setting of the hosts changes that.";
         return look(what, vec![vaai])

@@ -4,9 +4,11 @@
 //! They are optional. A known fact goes before whatever the counters make likely: a guess becomes a
 //! certainty or is not made at all, and the commands name the driver that is really there.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use knobs::{GuestOs, Version};
+
+use crate::Party;
 
 /// What is known of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +57,21 @@ pub struct ArrayFacts {
     pub busy: Option<f64>,
     /// The mean share of its link in use, in the fuller direction, 0 to 1.
     pub link_busy: Option<f64>,
+    /// Who has commands there, of all hosts; those of one device stand together.
+    pub users: Arc<[ArrayUser]>,
+}
+
+/// A VM on a device of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayUser {
+    /// Its host.
+    pub host: String,
+    /// The device.
+    pub device: String,
+    /// The VM; its slots are its mean commands at the array.
+    pub vm: Party,
+    /// The mean size of its commands, in KiB.
+    pub size_kib: f64,
 }
 
 impl ArrayFacts {

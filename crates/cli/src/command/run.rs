@@ -93,8 +93,7 @@ impl Run {
         if self.json {
             let mut value = json::render(&report);
             value["lateness"] = serde_json::to_value(lateness.as_ref().map(lateness::quantiles))?;
-            serde_json::to_writer_pretty(&mut *out, &value)?;
-            writeln!(out)?;
+            json::write(&value, out)?;
         } else if self.quiet {
             out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
         } else {

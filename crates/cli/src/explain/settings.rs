@@ -251,7 +251,8 @@ fn pvscsi() -> Article {
 }
 
 fn virtual_adapters() -> Article {
-    let depths = |(controller, name): (Controller, &str)| {
+    let depths = |controller: Controller| {
+        let name = controller.name();
         let limits = |guest| limits_of(controller, guest);
         let (linux, windows) = (limits(GuestOs::Linux), limits(GuestOs::Windows));
         let differs = match linux.disk_depth == windows.disk_depth {
@@ -283,7 +284,7 @@ fn virtual_adapters() -> Article {
                 virtual adapter; what is beyond waits in the guest [TBL, S0]."
                     .into(),
             ),
-            ("Default", VIRTUAL_ADAPTERS.into_iter().map(depths).collect()),
+            ("Default", Controller::ALL.into_iter().map(depths).collect()),
             (
                 "Set it",
                 "PVSCSI alone has a supported setting (kavg explain pvscsi); NVMe's depth is its \
@@ -298,17 +299,6 @@ fn virtual_adapters() -> Article {
         ],
     }
 }
-
-/// The virtual adapters as vSphere names them.
-const VIRTUAL_ADAPTERS: [(Controller, &str); 7] = [
-    (Controller::Pvscsi, "PVSCSI"),
-    (Controller::LsiSas, "LSI Logic SAS"),
-    (Controller::LsiParallel, "LSI Logic Parallel"),
-    (Controller::BusLogic, "BusLogic"),
-    (Controller::Nvme, "NVMe"),
-    (Controller::Ahci, "AHCI"),
-    (Controller::Ide, "IDE"),
-];
 
 /// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
 fn nfs(client: &Driver) -> Article {

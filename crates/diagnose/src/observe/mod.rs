@@ -10,7 +10,7 @@ pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
     most_frequent, quantile, unrest_percent,
 };
-pub(crate) use queue::{FullQueue, HELD_MS, Motion, Queue, ROUNDED, halves_and_climbs};
+pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};

@@ -6,7 +6,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
+use super::{Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number};
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     Vdisk, mean, quantile,
@@ -27,10 +27,14 @@ const LARGE_KIB: f64 = 256.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
-    let devices = devices.filter(|device| !array_qos::applies(case, device));
-    let mut slow: Vec<Slow<'_>> = devices.filter_map(|device| Slow::find(case, device)).collect();
-    slow.sort_by(|a, b| b.standing().total_cmp(&a.standing()));
-    let mut findings = Vec::new();
+    let (mut findings, mut slow) = (Vec::new(), Vec::new());
+    for device in devices.filter(|device| !array_qos::applies(case, device)) {
+        match Crowd::of(case, device).and_then(|crowd| crowd.judge(case, device)) {
+            Some(finding) => findings.push(finding),
+            None => slow.extend(Slow::find(case, device)),
+        }
+    }
+    slow.sort_by(|a: &Slow<'_>, b| b.standing().total_cmp(&a.standing()));
     while !slow.is_empty() {
         let worst = slow.remove(0);
         let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(case, other));
@@ -156,7 +160,9 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
-        finding.raise_confidence = vec![surer(device).into()];
+        if reported.is_none() {
+            finding.raise_confidence = vec![surer(device).into()];
+        }
     }
     finding.sufferers = sufferers(case, device, spell);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
@@ -319,11 +325,8 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
         let less = changes::look(what, Vec::new());
         return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
     }
-    let mut fix = vec![changes::look(
-        "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
-         and limits set on this volume.",
-        Vec::new(),
-    )];
+    let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
+    let mut fix = vec![changes::look(what, Vec::new())];
     fix.extend(changes::use_all_paths(case.host, device, case.facts));
     if !device.is_nfs {
         fix.push(changes::look(

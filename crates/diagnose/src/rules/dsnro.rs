@@ -81,8 +81,8 @@ fn judge(
     }
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = device_depth::unknown(case, name, true);
-    finding.sufferers = device.tenants(&full.spell.samples);
-    finding.causers = super::causers(&finding.sufferers);
+    finding.sufferers = super::waiting(device, &full.spell.samples);
+    finding.causers = super::causers(&device.tenants(&full.spell.samples));
     finding.changes = fix(case, device, full, above);
     finding.do_not = vec![
         "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),

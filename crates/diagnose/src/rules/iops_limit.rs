@@ -212,7 +212,11 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     let normalised = changes::in_cost_units(rate, size);
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
-        Evidence::new("the same in units of 32 KiB", normalised, "1/s"),
+        Evidence::new(
+            format!("the same in units of {} KiB", changes::cost_unit_kib()),
+            normalised,
+            "1/s",
+        ),
         Evidence::new("mean size", size, "KiB"),
         Evidence::new("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
         Evidence::new("DAVG", flow.per_command(samples, Flow::davg), "ms"),
