@@ -177,7 +177,10 @@ fn diagnose_simulates_what_it_proposes_unless_told_not_to() {
 fn diagnose_says_what_the_change_of_the_published_s1_case_does() {
     let captured = Captured::new("s1-competing-worlds");
     let said = kavg(&["diagnose", &captured.path("host.csv")]);
-    assert!(said.out.contains("   Simulated naa.60000970000197800380533030303445 does"), "{said:?}");
+    assert!(
+        said.out.contains("   Simulated naa.60000970000197800380533030303445 does"),
+        "{said:?}"
+    );
 }
 
 #[test]

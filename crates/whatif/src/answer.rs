@@ -304,9 +304,8 @@ fn width(row: &SimulatedRow) -> f64 {
 /// factor makes them so, the load would be at the brink of what they can do, and nobody records
 /// that for long.
 fn answers_today(keys: &[Key], run: &Run) -> bool {
-    let is_judged = |key: &Key| {
-        key.is(Counter::DriverLatency) || key.is_device() && key.is(Counter::Commands)
-    };
+    let is_judged =
+        |key: &Key| key.is(Counter::DriverLatency) || key.is_device() && key.is(Counter::Commands);
     keys.iter().zip(&run.today).filter(|(key, _)| is_judged(key)).all(|(key, today)| {
         key.captured.is_none_or(|captured| {
             (today.mean - captured).abs() <= (MATCHES + key.chance) * captured

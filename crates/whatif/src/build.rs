@@ -370,8 +370,7 @@ impl Plan<'_> {
         });
         let asked = asked.filter(|_| known.is_none());
         match asked.filter(|asked| *asked > base || base == DSNRO.default) {
-            // What is not known is taken to be as deep as it is asked for, up to the most that
-            // DSNRO was ever set to.
+            // As deep as it is asked for, up to the most that DSNRO was ever set to.
             Some(asked) => {
                 model(asked.clamp(base, DSNRO.max.max(base)), Some(base), Assumed::Dsnro)
             }

@@ -181,7 +181,8 @@ fn what_a_change_takes_from_the_neighbours_of_an_array_is_part_of_the_answer() {
 
 #[test]
 fn a_depth_that_is_set_is_no_range() {
-    let answer = ask(&host(16, VARIED), &format!("storage core device set -d {DEVICE} -m 12")).unwrap();
+    let answer =
+        ask(&host(16, VARIED), &format!("storage core device set -d {DEVICE} -m 12")).unwrap();
     let row = answer.simulated.rows.iter().find(|row| row.counter == "DQLEN").unwrap();
     assert_eq!((row.low, row.high), (12.0, 12.0), "{row:?}");
 }
