@@ -86,6 +86,14 @@ impl ArrayFacts {
         self.work() >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
     }
 
+    /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that
+    /// they take below the host is wait for those.
+    pub(crate) fn is_crowded(&self, davg_ms: f64) -> bool {
+        const WORKS: f64 = 0.5;
+        const WAITS: f64 = 2.0;
+        self.work() >= WORKS && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+    }
+
     /// The share of the time that the array or its link, whichever has more to do, is at work.
     pub(crate) fn work(&self) -> f64 {
         self.busy.unwrap_or(0.0).max(self.link_busy.unwrap_or(0.0))
