@@ -24,7 +24,7 @@ pub(crate) const NEEDED: [(Kind, &[Counter]); 2] = [
 /// What the recording of a host lacks.
 pub(crate) fn of(recording: &Recording, host: &Host<'_>) -> Vec<Lack> {
     let counters = NEEDED.iter().flat_map(|(kind, needed)| {
-        needed.iter().filter_map(|counter| without(recording, *kind, *counter))
+        needed.iter().filter_map(|counter| without(recording, host, *kind, *counter))
     });
     let found = devices(host).into_iter().chain(counters).chain(worlds(host));
     found.chain(latencies(recording, host)).collect()
@@ -74,9 +74,15 @@ fn beyond_devices(host: &Host<'_>) -> Option<String> {
         .or_else(|| told("The virtual disks", &disks, &rate_of(true)))
 }
 
-/// Objects of a kind that have no value of a counter.
-fn without(recording: &Recording, kind: Kind, counter: Counter) -> Option<Lack> {
-    let lacks = |id| Column::of(recording, id, counter).every().next().is_none();
+/// Objects of a kind that have no value of a counter. A device with load has slots, so a DQLEN of 0
+/// is none.
+fn without(recording: &Recording, host: &Host<'_>, kind: Kind, counter: Counter) -> Option<Lack> {
+    let has_slots =
+        |id| counter == Counter::DeviceQDepth && host.busy_devices().any(|device| device.id == id);
+    let lacks = |id| {
+        let mut values = Column::of(recording, id, counter).every();
+        !values.any(|value| value > 0.0 || !has_slots(id))
+    };
     let all = recording.of_kind(kind).count();
     let mut lacking = recording.of_kind(kind).filter(|(id, _)| lacks(*id)).map(|(_, of)| &of.name);
     let first = lacking.next()?;

@@ -3,14 +3,17 @@
 //! A counter that wrapped or was read while it moved often prints a number that a device could have
 //! in principle, but not in this row: aborts without commands that could be aborted, a minute of
 //! latency for thousands of commands where three were outstanding. A stall is possible, however
-//! long: its few commands were outstanding before.
+//! long: its few commands were outstanding before. A QAVG of 0 beside commands that are queued was
+//! not measured, and nobody waits for an adapter of which most slots are free.
 
-use counters::{Counter, EntityId, Recording};
+use counters::{Counter, EntityId, Kind, Recording};
+
+use crate::little;
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside<'a> {
-    bound: Bound,
+    bound: Bound<'a>,
     times_ms: &'a [i64],
     commands: &'a [f64],
     /// Mebibytes and commands a second, read and written.
@@ -21,7 +24,7 @@ pub(crate) struct Beside<'a> {
 
 /// What bounds a counter.
 #[derive(Clone, Copy, Debug)]
-enum Bound {
+enum Bound<'a> {
     /// Commands are at least those that read and write.
     Commands,
     /// What goes wrong goes wrong with a command.
@@ -32,6 +35,18 @@ enum Bound {
     Slots(f64),
     /// What took longer than an interval was there when it began.
     Waits,
+    /// The same, and who waits in a queue does so for some time.
+    Queue,
+    /// Nobody waits for a slot of an adapter of which most are free.
+    Adapter(Way<'a>),
+}
+
+/// The columns of an adapter that tell how full it is.
+#[derive(Clone, Copy, Debug)]
+struct Way<'a> {
+    aqlen: &'a [f64],
+    commands: &'a [f64],
+    davg: &'a [f64],
 }
 
 /// The most commands that a device takes: a protocol endpoint's [LAMW].
@@ -44,6 +59,8 @@ const RETRY_S: f64 = 0.06;
 const INEXACT: f64 = 2.0;
 /// How often those outstanding at an instant may have been there within the interval.
 const INSTANT: f64 = 16.0;
+/// The use of an adapter's slots below which they never run out, not in bursts either.
+const MOSTLY_FREE: f64 = 0.25;
 /// Commands of which nothing is made.
 const FEW: f64 = 8.0;
 
@@ -60,7 +77,11 @@ impl<'a> Beside<'a> {
                 let deepest = depths.filter(|d| (1.0..=MOST_SLOTS).contains(d)).reduce(f64::max);
                 Bound::Slots(deepest.unwrap_or(MOST_SLOTS))
             }
-            Counter::KernelLatency | Counter::QueueLatency | Counter::GuestLatency => Bound::Waits,
+            Counter::QueueLatency => match Way::of(recording, id) {
+                Some(way) => Bound::Adapter(way),
+                None => Bound::Queue,
+            },
+            Counter::KernelLatency | Counter::GuestLatency => Bound::Waits,
             _ => return None,
         };
         let parts = [Counter::MbRead, Counter::MbWritten, Counter::Reads, Counter::Writes];
@@ -95,7 +116,9 @@ impl<'a> Beside<'a> {
                 // Those that complete began in the interval, or are of those in the slots before.
                 rate * seconds * each_s <= INEXACT * slots * (seconds + each_s)
             }
-            Bound::Waits => {
+            Bound::Adapter(way) => way.share(sample).is_none_or(|share| share >= MOSTLY_FREE),
+            Bound::Queue if value == 0.0 && at(self.queued, sample) >= Some(1.0) => false,
+            Bound::Waits | Bound::Queue => {
                 let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
                 let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
                 let Some(before) = before.filter(|_| each_s > seconds) else { return true };
@@ -131,6 +154,26 @@ impl<'a> Beside<'a> {
     fn inside(&self, sample: usize) -> Option<f64> {
         let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
         [before, self.sampled(sample)].into_iter().flatten().reduce(f64::max)
+    }
+}
+
+impl<'a> Way<'a> {
+    /// Of an adapter, or of the one that a path leads through.
+    fn of(recording: &'a Recording, id: EntityId) -> Option<Self> {
+        let entity = recording.entity(id);
+        let adapter = if entity.kind == Kind::Adapter { Some(id) } else { entity.adapter }?;
+        let series = |counter| recording.series(adapter, counter).unwrap_or_default();
+        Some(Self {
+            aqlen: series(Counter::AdapterQDepth),
+            commands: series(Counter::Commands),
+            davg: series(Counter::DriverLatency),
+        })
+    }
+
+    /// The share of its slots in use.
+    fn share(&self, sample: usize) -> Option<f64> {
+        let slots = at(self.aqlen, sample).filter(|slots| *slots > 0.0)?;
+        Some(little(at(self.commands, sample)?, at(self.davg, sample)?) / slots)
     }
 }
 

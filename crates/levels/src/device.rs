@@ -130,7 +130,7 @@ impl<'a> DeviceView<'a> {
         let depth = Column::of(self.recording, self.device, Counter::DeviceQDepth);
         let wait_ms = (self.per_command(|sample| self.flow.qavg(sample)) - wait_below).max(0.0);
         let queue = Queue {
-            limit: usual(depth, &self.samples),
+            limit: usual(depth, &self.samples).filter(|depth| *depth > 0.0),
             in_use: self.mean(|sample| self.flow.in_flight(sample)),
             waiting: Some(little(self.flow.mean_rate(&self.samples), wait_ms)),
             ms: Some(wait_ms),

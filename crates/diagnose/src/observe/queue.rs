@@ -134,12 +134,13 @@ impl Device<'_> {
         self.flow.kavg(sample) - self.path_wait_ms(sample)
     }
 
-    /// Whether commands are held in the VMkernel though slots are free.
+    /// Whether commands are held in the VMkernel though slots are known to be free.
     pub(crate) fn is_held(&self, sample: usize) -> bool {
         let (flow, held_ms) = (&self.flow, self.held_ms(sample));
         let part = self.limits.get(Threshold::WaitPercent) / 100.0;
         held_ms >= self.limits.get(Threshold::HeldMs).max(part * flow.davg(sample))
             && little(flow.rate(sample), held_ms) >= self.limits.get(Threshold::Waiting)
+            && self.queue.depth_at(sample).is_some()
             && !self.is_full(sample)
     }
 
@@ -210,7 +211,8 @@ impl Device<'_> {
     /// Whether the samples that catch commands waiting mostly find slots free: then it is no slot
     /// that they wait for.
     fn waits_beside_free_slots(&self, spell: &Spell) -> bool {
-        let waits = |sample: &usize| self.queue.qued.at(*sample) >= Some(1.0);
+        let queues = || self.worlds.iter().map(|world| &world.queue).chain([&self.queue]);
+        let waits = |sample: &usize| queues().any(|queue| queue.qued.at(*sample) >= Some(1.0));
         let is_free = |sample: &usize| {
             let part = self.queue.actv.at(*sample).zip(self.queue.dqlen.at(*sample));
             part.is_some_and(|(active, depth)| active < FULL * depth)
@@ -221,7 +223,8 @@ impl Device<'_> {
     }
 
     /// The share of a device's commands that none of its worlds has, beyond rounding: what it is at
-    /// least in a tenth of the samples, so that a few rows of garbage do not count.
+    /// least in a tenth of the samples, so that a few rows of garbage do not count, less what the
+    /// worlds do more in another tenth, since rows that are no one instant's err both ways.
     pub(crate) fn hidden_share(&self, samples: &[usize]) -> Option<f64> {
         const MOST_SAMPLES: f64 = 0.9;
         if self.worlds.is_empty() {
@@ -233,7 +236,9 @@ impl Device<'_> {
             let parts: f64 = self.worlds.iter().map(|world| world.flow.rate(sample)).sum();
             (whole - parts - rounding) / whole
         };
-        quantile(samples.iter().map(hidden), MOST_SAMPLES)
+        let [more, hidden] = [1.0 - MOST_SAMPLES, MOST_SAMPLES]
+            .map(|share| quantile(samples.iter().map(hidden), share));
+        Some(if hidden? > 0.0 { (hidden? + more?.min(0.0)).max(0.0) } else { hidden? })
     }
 
     /// Whether worlds that the recording does not have do enough on a device to compete for it.

@@ -25,6 +25,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// How many times faster the others must be.
 const CONTRAST: f64 = 5.0;
+/// The same where the rate is one that somebody set.
+const SET_CONTRAST: f64 = 3.0;
 /// How far the number outstanding must vary for the rate's flatness to mean anything.
 const SPREAD: f64 = 1.5;
 /// How far the rate may vary meanwhile.
@@ -44,6 +46,8 @@ const NARROW: f64 = 8.0;
 /// Commands in flight from which a device that is no slower than disks is held back all the same:
 /// an application that paces itself has few.
 const CROWD: f64 = 8.0;
+/// Part of the samples in which a crowd must stand where nothing else is quick.
+const CROWDED: f64 = 0.9;
 /// How near a steady rate must be to a round number to be one that somebody set. A saturated array
 /// is steady too, but round only by chance.
 const EXACTLY: f64 = 0.002;
@@ -150,15 +154,17 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let stalls = davg >= device.limits.get(Threshold::StallMs);
     let at_rest_ms = at_rest_ms(case, device);
     let itself = || ("the same device under less load".into(), at_rest_ms);
-    let own = (at_rest_ms * CONTRAST <= davg && !stalls).then(itself);
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
-    let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate, at_rest_ms);
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
-    let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
-    let follows = || (inside >= FOLLOWS && moved <= EXACT && !stalls).then(itself);
-    let faster = own.or_else(peer).or_else(follows)?;
     let is_set = stands && is_still && is_round_within(rate, EXACTLY);
+    let contrast = if is_set { SET_CONTRAST } else { CONTRAST };
+    let own = (at_rest_ms * contrast <= davg && !stalls).then(itself);
+    let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate, at_rest_ms);
+    let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
+    let is_crowd = spell.share(|sample| device.flow.in_flight(sample) >= 2.0 * CROWD) >= CROWDED;
+    let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
+    let faster = own.or_else(peer).or_else(follows)?;
     let is_still_while_inside_moves =
         stays && inside >= SPREAD || moved <= EXACT && inside >= FOLLOWS;
     let signs =
@@ -311,7 +317,23 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
     let allowed = limit(Threshold::FlatPercent).max(grain);
     let davg = flow.per_command(&spell.samples, excess_ms);
     let is_flat = unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed);
-    is_flat.then_some((spell, davg))
+    (is_flat && !is_served(device, flow, &spell)).then_some((spell, davg))
+}
+
+/// Whether a flow is served the rate of a spell without delay at other times: then no limit holds it
+/// to that rate, but that is what is asked for. It may be served more before a policy sets in, or
+/// while its credit for bursts lasts; then the spell must be a short one to be none of a limit.
+fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
+    const ALIKE: f64 = 0.02;
+    const SHORT: usize = 10;
+    let (rate, davg) =
+        (flow.mean_rate(&spell.samples), flow.per_command(&spell.samples, Flow::davg));
+    let is_quick =
+        |sample: &&usize| !spell.samples.contains(sample) && CONTRAST * flow.davg(**sample) <= davg;
+    let quick: Vec<f64> = device.busy.iter().filter(is_quick).map(|&s| flow.rate(s)).collect();
+    let served = quantile(quick.iter().copied(), 0.5).unwrap_or_default();
+    let is_short = SHORT * spell.samples.len() <= quick.len();
+    (served / rate - 1.0).abs() <= ALIKE || is_short && served > rate
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {

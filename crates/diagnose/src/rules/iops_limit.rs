@@ -8,7 +8,10 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, number, reservations::RETRY_MS};
+use super::{
+    Case, Rank, Rule, changes, number,
+    reservations::{RETRY_MS, collide},
+};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
     is_round, little, mean, unrest_percent,
@@ -58,25 +61,25 @@ impl<'a> Suspect<'a> {
 
     /// What the device's queue costs a command in the mean while all slots are taken: a slot must
     /// come free for it and for each that waits before it. Who holds most of the slots itself waits
-    /// for its own commands, however long that takes.
+    /// for its own commands, however long that takes, and where no depth is known anybody may.
     fn turn_ms(&self, sample: usize) -> f64 {
-        if !self.device.may_be_full(sample) {
+        let flow = &self.device.flow;
+        let is_known = self.device.queue.depth_at(sample).is_some();
+        if is_known && !self.device.may_be_full(sample) {
             return 0.0;
         }
-        let flow = &self.device.flow;
-        if self.world.flow.in_flight(sample) > 0.5 * flow.in_flight(sample) {
+        if !is_known || self.world.flow.in_flight(sample) > 0.5 * flow.in_flight(sample) {
             return f64::INFINITY;
         }
         1_000.0 * (flow.waiting(sample) + 1.0) / flow.rate(sample).max(f64::MIN_POSITIVE)
     }
 
-    /// Whether conflicts with other hosts' reservations explain half of what waits.
+    /// Whether conflicts with other hosts' reservations count, or explain half of what waits.
     fn is_refused(&self, sample: usize) -> bool {
         let waiting = little(self.rate(sample), self.wait_ms(sample));
-        self.device.faults.conflicts.at(sample).is_some_and(|conflicts| {
-            conflicts >= self.device.limits.get(Threshold::ConflictsPerSecond)
-                || little(conflicts, RETRY_MS) >= 0.5 * waiting
-        })
+        let conflicts = self.device.faults.conflicts.at(sample);
+        collide(self.device, sample)
+            || conflicts.is_some_and(|conflicts| little(conflicts, RETRY_MS) >= 0.5 * waiting)
     }
 
     /// Time in the VMkernel that is no queue belongs to the host, not to a limit: those of the

@@ -14,12 +14,18 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// Single samples of conflicts from which they come back, where the host holds commands in each.
+const REPEATED: usize = 3;
+
 /// What a conflict costs until its retry.
 pub(super) const RETRY_MS: f64 = (CONFLICT_RETRY_NS / MILLISECOND) as f64;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let spell = Spell::find(&device.busy, |sample| collide(device, sample))?;
+        let bursts = |sample| collide(device, sample) && device.is_held(sample);
+        let spell = Spell::find(&device.busy, |sample| collide(device, sample)).or_else(|| {
+            Spell::any(&device.busy, bursts).filter(|spell| spell.samples.len() >= REPEATED)
+        })?;
         judge(case, device, &spell)
     })
 }
