@@ -40,7 +40,7 @@ pub(crate) fn short(verdicts: &[Verdict]) -> &'static str {
     let Some(worst) = worst_first(verdicts).first().copied() else { return "" };
     match (worst.findings.first(), worst.outcome) {
         (Some(finding), _) => finding.cause.title(),
-        (None, Outcome::Idle) => "idle",
+        (None, Outcome::Idle) => "too little load",
         (None, Outcome::CannotTell) => "cannot tell",
         (None, _) => "nothing is wrong",
     }

@@ -45,6 +45,7 @@ causes! {
     Silence "silence" "Device does not answer" "Commands are outstanding and nothing completes: all paths down, or close to it.";
     PathDown "path-down" "Path lost" "A path stopped carrying I/O and others took over.";
     Aborts "aborts" "Commands are aborted" "Commands are given up, or devices reset.";
+    Failures "failed-commands" "Commands fail" "Most of the commands are answered with an error.";
     ReservationConflicts "reservation-conflicts" "SCSI reservation conflicts" "Commands are refused because another host holds the device.";
     ArrayQos "array-qos" "Limited by the array (QoS)" "The array holds a volume to a rate and delays what is above it.";
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use knobs::Effect;
 
-use crate::{Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
+use crate::{
+    Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Threshold, Verdict, number,
+};
 
 /// The answer where an all-clear would be a guess.
 const CANNOT_TELL: &str = "This capture cannot tell whether there is a storage problem: it is not \
@@ -22,12 +24,27 @@ pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) 
     match (outcome, findings.first()) {
         (_, Some(first)) => of_finding(first),
         (Outcome::CannotTell, _) => CANNOT_TELL.into(),
-        (Outcome::Idle, _) => {
-            "There is no storage problem in this capture: no device has load worth judging.".into()
-        }
+        (Outcome::Idle, _) => too_little(host),
         _ => format!(
             "Nothing is wrong: there is no storage problem in this capture. No queue is full; {}.",
             latencies(host)
+        ),
+    }
+}
+
+/// What is said where no device has load, for however slow its few commands are.
+fn too_little(host: &Host<'_>) -> String {
+    let all: Vec<usize> = (0..host.times_ms.len()).collect();
+    let works = |device: &&Device<'_>| device.flow.mean_rate(&all) > 0.0;
+    let latency_ms = |device: &Device<'_>| device.flow.per_command(&all, Flow::gavg);
+    let working = host.devices.iter().filter(works);
+    match working.max_by(|a, b| latency_ms(a).total_cmp(&latency_ms(b))) {
+        None => "There is nothing to judge in this capture: no device completes a command.".into(),
+        Some(slowest) => format!(
+            "There is too little load in this capture to judge: no device completes {} commands a \
+             second or has one outstanding nearly all the time. The slowest takes {} ms a command.",
+            number(host.limits.get(Threshold::BusyIops)),
+            number(latency_ms(slowest)),
         ),
     }
 }

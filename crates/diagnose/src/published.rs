@@ -86,12 +86,21 @@ fn quiet_hosts_raise_nothing() {
 }
 
 #[test]
-fn an_idle_host_says_so() {
-    let mut bench = Bench::new(6);
-    bench.device("naa.1", 31).vm("idle").iops(0.6).davg(30.0);
-    let verdict = judged(&bench);
-    assert_eq!(verdict.outcome, Outcome::Idle);
-    assert!(verdict.headline.contains("no storage problem in this capture"));
+fn too_little_load_to_judge_is_no_all_clear() {
+    for (rate, davg, told) in [
+        (0.6, 30.0, "takes 30 ms a command"),
+        (1.0, 137.0, "takes 137 ms a command"),
+        (0.4, 900.0, "takes 900 ms a command"),
+        (2.0, 60.0, "takes 60 ms a command"),
+        (0.0, 0.0, "nothing to judge"),
+    ] {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 31).vm("idle").iops(rate).davg(davg);
+        let verdict = judged(&bench);
+        assert_eq!(verdict.outcome, Outcome::Idle);
+        assert!(verdict.headline.contains(told), "{}", verdict.headline);
+        assert!(!verdict.headline.contains("no storage problem"), "{}", verdict.headline);
+    }
 }
 
 #[test]

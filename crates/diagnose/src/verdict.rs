@@ -17,7 +17,7 @@ use crate::{
 /// no difference.
 #[must_use]
 pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
-    let host = Host::observe(recording, thresholds);
+    let host = Host::observe(recording, thresholds, facts);
     let mut facts = facts.clone();
     let disagreements = disagreement::take_out(&host, &mut facts);
     let case = Case { host: &host, facts: &facts };
@@ -36,7 +36,7 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
         window: window(&host),
         findings,
         evidence: evidence(&host),
-        profiles: host.busy_devices().map(|device| choice(device, thresholds)).collect(),
+        profiles: host.busy_devices().map(|device| choice(device, thresholds, &facts)).collect(),
         disagreements: disagreements.into_iter().map(|each| each.sentence).collect(),
         missing: missing(&host),
         names,
@@ -109,10 +109,12 @@ fn use_of(device: &Device<'_>) -> Option<f64> {
     crate::mean(device.busy.iter().filter_map(used))
 }
 
-fn choice(device: &Device<'_>, thresholds: &Thresholds) -> ProfileChoice {
+fn choice(device: &Device<'_>, thresholds: &Thresholds, facts: &Facts) -> ProfileChoice {
     let profile = device.limits.profile;
     let why = if thresholds.is_asked_for() {
         "asked for".into()
+    } else if facts.device(device.flow.name).is_flash {
+        "esxcli says \"Is SSD: true\"".into()
     } else {
         let side = if profile == Profile::Flash { "below" } else { "not below" };
         let latency = if device.is_nfs { "GAVG" } else { "DAVG" };

@@ -23,7 +23,7 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// The counters that it reads.
+    /// The counters that it reads, with those that tell whether a QAVG was measured.
     pub const COUNTERS: &'static [Counter] = &[
         Counter::Commands,
         Counter::MbRead,
@@ -32,6 +32,8 @@ impl<'a> Flow<'a> {
         Counter::KernelLatency,
         Counter::GuestLatency,
         Counter::QueueLatency,
+        Counter::QueuedCommands,
+        Counter::AdapterQDepth,
     ];
 
     /// The columns of an object.

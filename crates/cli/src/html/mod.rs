@@ -210,7 +210,7 @@ fn outcome(verdict: &Verdict) -> String {
         (Outcome::Problem, 1) => "1 finding".into(),
         (Outcome::Problem, count) => format!("{count} findings"),
         (Outcome::Healthy, _) => "No storage problem".into(),
-        (Outcome::Idle, _) => "Idle: no storage problem".into(),
+        (Outcome::Idle, _) => "Too little load to judge".into(),
         (Outcome::CannotTell, _) => "Cannot tell".into(),
     }
 }

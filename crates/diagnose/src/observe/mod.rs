@@ -13,7 +13,7 @@ pub(crate) use levels::{
 pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
 
-use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
+use crate::{Facts, Party, Threshold, Thresholds, Window, thresholds::Limits};
 
 /// A host over a recording.
 pub(crate) struct Host<'a> {
@@ -80,7 +80,11 @@ pub(crate) struct Faults<'a> {
 }
 
 impl<'a> Host<'a> {
-    pub(crate) fn observe(recording: &'a Recording, thresholds: &'a Thresholds) -> Self {
+    pub(crate) fn observe(
+        recording: &'a Recording,
+        thresholds: &'a Thresholds,
+        facts: &Facts,
+    ) -> Self {
         let mut host = Self {
             name: &recording.host,
             times_ms: &recording.times_ms,
@@ -101,7 +105,8 @@ impl<'a> Host<'a> {
             host.add(recording, id, entity, device);
         }
         for device in &mut host.devices {
-            device.judge(recording.len(), thresholds);
+            let is_flash = facts.device(device.flow.name).is_flash;
+            device.judge(recording.len(), thresholds, is_flash);
         }
         host
     }
@@ -206,8 +211,9 @@ impl<'a> Device<'a> {
         self.paths.iter().any(|path| path.adapter == Some(adapter))
     }
 
-    /// Finds the samples with load, the profile that fits, and whether the queue is full.
-    fn judge(&mut self, samples: usize, thresholds: &'a Thresholds) {
+    /// Finds the samples with load, the profile that fits, and whether the queue is full. A device
+    /// is flash where that is known, whatever the recording shows of it.
+    fn judge(&mut self, samples: usize, thresholds: &'a Thresholds, is_flash: bool) {
         let limits = self.limits;
         let measured: Vec<usize> = (0..samples).filter(|s| self.flow.is_measured(*s)).collect();
         let outstanding = mean(measured.iter().map(|&sample| self.flow.outstanding(sample)));
@@ -222,7 +228,7 @@ impl<'a> Device<'a> {
             return;
         }
         self.quickest_ms = self.quickest();
-        self.limits = thresholds.for_device(self.quickest_ms);
+        self.limits = thresholds.for_device(if is_flash { 0.0 } else { self.quickest_ms });
         self.full = self.find_full_queue();
     }
 

@@ -119,6 +119,8 @@ fn fix(adapter: &str) -> Vec<crate::Change> {
 
 #[cfg(test)]
 mod tests {
+    use counters::Counter;
+
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
@@ -133,5 +135,24 @@ mod tests {
         assert_eq!((finding.at.as_str(), finding.sufferers.len()), ("vmhba1", 4));
         assert!(finding.causers.is_empty(), "all are alike");
         assert!(finding.confidence > 0.9);
+    }
+
+    #[test]
+    fn nobody_waits_for_an_adapter_of_which_most_slots_are_free() {
+        let mut bench = Bench::new(12);
+        bench.adapter_wait_ms(3.0);
+        bench.aqlen(1_024);
+        bench.device("naa.1", 32).vm("a").iops(10_000.0).davg(3.2).kavg(3.0);
+        let finding = bench.only(Cause::DeviceDepth, &Facts::default());
+        assert_eq!(finding.limit, Some(32.0));
+    }
+
+    #[test]
+    fn a_qavg_of_0_beside_queued_commands_was_not_measured() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(10_000.0).davg(3.2).kavg(3.0);
+        bench.only(Cause::DeviceDepth, &Facts::default());
     }
 }

@@ -25,8 +25,9 @@ pub(super) const RULE: Rule = Rule {
 
 /// How many times faster the others must be.
 const CONTRAST: f64 = 5.0;
-/// The same where the rate is one that somebody set.
-const SET_CONTRAST: f64 = 3.0;
+/// The same where the rate stays to the command while the number outstanding moves this far.
+const STILL_CONTRAST: f64 = 3.0;
+const MOVES: f64 = 1.15;
 /// How far the number outstanding must vary for the rate's flatness to mean anything.
 const SPREAD: f64 = 1.5;
 /// How far the rate may vary meanwhile.
@@ -157,16 +158,16 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
-    let is_set = stands && is_still && is_round_within(rate, EXACTLY);
-    let contrast = if is_set { SET_CONTRAST } else { CONTRAST };
+    let contrast = if moved <= EXACT && inside >= MOVES { STILL_CONTRAST } else { CONTRAST };
     let own = (at_rest_ms * contrast <= davg && !stalls).then(itself);
     let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate, at_rest_ms);
     let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let is_crowd = spell.share(|sample| device.flow.in_flight(sample) >= 2.0 * CROWD) >= CROWDED;
     let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
     let faster = own.or_else(peer).or_else(follows)?;
+    let is_set = stands && is_still && is_round_within(rate, EXACTLY);
     let is_still_while_inside_moves =
-        stays && inside >= SPREAD || moved <= EXACT && inside >= FOLLOWS;
+        stays && inside >= SPREAD || moved <= EXACT && inside >= MOVES;
     let signs =
         [is_still_while_inside_moves, is_narrow, is_regulated(case, device, &spell), is_set];
     let certainty = match signs.iter().filter(|sign| **sign).count() {
@@ -470,6 +471,38 @@ mod tests {
         let mut odd = Bench::new(12);
         odd.device("naa.1", 128).vm("a").iops(21_370.0).davg(2.8);
         assert!(odd.findings().iter().all(|finding| finding.cause != Cause::ArrayQos));
+    }
+
+    #[test]
+    fn what_is_asked_for_at_a_constant_rate_is_none() {
+        let swing = |s: usize| [20.0, 34.0, 58.0, 53.0, 25.0, 42.0][s % 6];
+        for quiet in [0, 6, 12] {
+            let mut bench = Bench::new(24);
+            let vm = bench.device("naa.1", 64).vm("paced");
+            vm.iops_when(|s| 495.0 + (s * 7 % 11) as f64);
+            vm.davg_when(move |s| if s < quiet { 0.5 } else { swing(s) });
+            bench.only(Cause::ArraySlow, &Facts::default());
+        }
+    }
+
+    #[test]
+    fn two_slow_samples_of_a_failover_are_none() {
+        let mut bench = Bench::new(60);
+        let is_pause = |s: usize| s == 30 || s == 31;
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(move |s| if is_pause(s) { 49.0 } else { 5_900.0 + 20.0 * (s % 9) as f64 });
+        vm.davg_when(move |s| if is_pause(s) { 890.0 } else { 1.0 });
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::ArrayQos));
+    }
+
+    #[test]
+    fn a_rate_that_stays_to_the_command_is_qos_at_three_times_the_latency_at_rest() {
+        let mut bench = Bench::new(60);
+        let vm = bench.device("naa.1", 128).vm("a");
+        vm.iops_when(|s| if s < 20 { 12_000.0 } else { 44_910.0 + 20.0 * (s % 10) as f64 });
+        let inside = |s: usize| 60.0 * (1.0 + 0.2 * (s as f64).sin());
+        vm.davg_when(move |s| if s < 20 { 0.3 } else { inside(s) / 45.0 });
+        bench.only(Cause::ArrayQos, &Facts::default());
     }
 
     #[test]

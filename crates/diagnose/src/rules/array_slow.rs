@@ -48,8 +48,17 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 struct Slow<'a> {
     device: &'a Device<'a>,
     spell: Spell,
-    /// DAVG before, where it got slower though nothing was asked of it that was not before.
-    before_ms: Option<f64>,
+    why: Why,
+}
+
+/// What makes a device slow.
+enum Why {
+    /// A latency that is too long for what it is.
+    Plain,
+    /// It took so many milliseconds before, though no more was asked of it.
+    Before(f64),
+    /// Another of its array is asked for as much and takes so many milliseconds.
+    Peer(String, f64),
 }
 
 impl<'a> Slow<'a> {
@@ -73,8 +82,8 @@ impl<'a> Slow<'a> {
         let spell = Spell::find(&device.busy, is_slow)
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
-        let plain = spell.map(|spell| Self { device, spell, before_ms: None });
-        plain.or_else(|| Self::slowed(device))
+        let plain = spell.map(|spell| Self { device, spell, why: Why::Plain });
+        plain.or_else(|| Self::slowed(device)).or_else(|| Self::beside_a_peer(case, device))
     }
 
     /// A device that takes several times as long as it did, at a rate that falls as much, with no
@@ -97,8 +106,36 @@ impl<'a> Slow<'a> {
         let inside =
             |samples: &[usize]| flow.mean_rate(samples) * flow.per_command(samples, Flow::davg);
         let is_alike = grown(&inside) <= ALIKE && grown(&|s| flow.size_kib(s)) <= ALIKE;
-        let before_ms = Some(flow.per_command(&before, Flow::davg));
-        (lasts && falls && is_alike).then_some(Self { device, spell, before_ms })
+        let why = Why::Before(flow.per_command(&before, Flow::davg));
+        (lasts && falls && is_alike).then_some(Self { device, spell, why })
+    }
+
+    /// A device that takes far longer than flash may, while another of its array, over the same
+    /// adapter, is asked for as much of the same size and answers like flash.
+    fn beside_a_peer(case: &Case<'_>, device: &'a Device<'a>) -> Option<Self> {
+        const TIMES: f64 = 9.0;
+        const ALIKE: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+        let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
+        let spell = Spell::find(&device.busy, |sample| {
+            flow.davg(sample) >= limit(Threshold::FlashMs)
+                && flow.in_flight(sample) >= limit(Threshold::BusyOutstanding)
+        })?;
+        let samples = &spell.samples;
+        let davg_of = |device: &Device<'_>| device.flow.per_command(samples, Flow::davg);
+        let is_alike = |of: &dyn Fn(&Flow<'_>) -> f64, peer: &Device<'_>| {
+            ALIKE.contains(&(of(&peer.flow) / of(flow)))
+        };
+        let is_peer = |peer: &&Device<'_>| {
+            peer.id != device.id
+                && array_of(flow.name).is_some_and(|array| array_of(peer.flow.name) == Some(array))
+                && case.host.share_an_adapter(device, peer)
+                && is_alike(&|flow| flow.mean_rate(samples), peer)
+                && is_alike(&|flow| flow.size_kib(samples), peer)
+                && davg_of(peer) * TIMES <= davg_of(device)
+        };
+        let peer = case.host.busy_devices().find(is_peer)?;
+        let why = Why::Peer(peer.flow.name.into(), davg_of(peer));
+        Some(Self { device, spell, why })
     }
 
     fn standing(&self) -> f64 {
@@ -122,6 +159,13 @@ impl<'a> Slow<'a> {
     }
 }
 
+impl Why {
+    /// What it is worth: a factor for a confidence. A peer may stand on faster media.
+    const fn weight(&self) -> f64 {
+        if let Self::Peer(..) = self { 0.6 } else { 1.0 }
+    }
+}
+
 /// The finding about the device `worst`, and others of its array that are slow with it.
 fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let (device, spell) = (worst.device, &worst.spell);
@@ -132,16 +176,23 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
     let array = case.facts.device(flow.name).array;
     let array = array.as_ref();
-    finding.sentence = match worst.before_ms {
-        Some(before) => format!(
+    finding.sentence = match &worst.why {
+        Why::Before(before) => format!(
             "{} takes {} ms below the host (DAVG) where it took {} ms before, though this host asks \
              no more of it: the array got {} times slower, as when other hosts load it.",
             flow.name,
             number(davg),
-            number(before),
+            number(*before),
             number(davg / before)
         ),
-        None => sentence(device, davg, kavg, array, knee.is_some(), alike.len()),
+        Why::Peer(peer, peer_ms) => format!(
+            "{} takes {} ms below the host (DAVG), and {peer} of the same array {} ms at the same \
+             rate and size.",
+            flow.name,
+            number(davg),
+            number(*peer_ms)
+        ),
+        Why::Plain => sentence(device, davg, kavg, array, knee.is_some(), alike.len()),
     };
     finding.standing = worst.standing() + alike.iter().map(Slow::standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
@@ -159,7 +210,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     if case.is_array_full(device, samples) {
         finding.confidence = 0.98;
     } else {
-        finding.confidence = certainty(device, spell, davg, kavg);
+        finding.confidence = certainty(device, spell, davg, kavg) * worst.why.weight();
         if reported.is_none() {
             finding.raise_confidence = vec![surer(device).into()];
         }
@@ -168,7 +219,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-    if worst.before_ms.is_none() {
+    if matches!(worst.why, Why::Plain) {
         finding.causers = super::causers(&finding.sufferers);
     }
     finding.changes = fix(case, device, samples);
@@ -350,7 +401,7 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, Profile, Thresholds, fixture::Bench};
+    use crate::{Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
 
     #[test]
     fn a_slow_array_is_named_and_no_queue_is_raised() {
@@ -367,6 +418,38 @@ mod tests {
         bench.device("naa.1", 32).vm("a").iops(920.0).davg(34.8).kavg(34.0);
         let finding = bench.only(Cause::ArraySlow, &Facts::default());
         assert!(finding.do_not[0].contains("Do not raise queue depths"), "{:?}", finding.do_not);
+    }
+
+    #[test]
+    fn what_esxcli_says_is_flash_is_judged_as_flash() {
+        let mut bench = Bench::new(12);
+        bench.device("naa.1", 128).vm("a").iops(8_000.0).davg(12.0);
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::ArraySlow));
+        let flash = DeviceFacts { is_flash: true, ..DeviceFacts::default() };
+        let facts = Facts { devices: [("naa.1".into(), flash)].into(), ..Facts::default() };
+        bench.first(Cause::ArraySlow, &facts);
+        let verdict = bench.diagnose(&Thresholds::default(), &facts);
+        assert!(verdict.profiles[0].why.contains("Is SSD"), "{}", verdict.profiles[0].why);
+    }
+
+    #[test]
+    fn a_volume_ten_times_slower_than_one_like_it_is_named() {
+        let findings = |slow: f64, rate: f64| {
+            let mut bench = Bench::new(12);
+            for (volume, davg, rate) in [("01", slow, 3_000.0), ("02", 0.3, rate)] {
+                let device =
+                    bench.device(&format!("naa.600508b1001c4d41aabbccdd000000{volume}"), 64);
+                let moves = move |s: usize| rate * (1.0 + 0.002 * (s * 7 % 11) as f64);
+                device.vm(volume).iops_when(moves).davg(davg);
+            }
+            bench.findings()
+        };
+        let found = findings(3.0, 3_000.0);
+        assert_eq!((found.len(), found[0].cause), (1, Cause::ArraySlow));
+        assert!(found[0].confidence < 0.6, "{}", found[0].confidence);
+        assert!(found[0].sentence.contains("of the same array 0.3 ms"), "{}", found[0].sentence);
+        assert!(findings(1.9, 3_000.0).is_empty(), "as fast as flash");
+        assert!(findings(3.0, 300.0).is_empty(), "another load");
     }
 
     #[test]

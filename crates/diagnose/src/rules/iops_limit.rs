@@ -255,7 +255,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
 mod tests {
     use counters::Counter;
 
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn a_flat_rate_with_waits_beside_free_slots_is_a_limit() {
@@ -303,6 +303,32 @@ mod tests {
             let mut causes = bench.findings().into_iter().map(|finding| finding.cause);
             assert!(causes.all(|cause| cause == Cause::ReservationConflicts), "{conflicts}");
         }
+    }
+
+    #[test]
+    fn where_no_depth_is_known_nobody_knows_of_free_slots() {
+        let mut bench = Bench::new(30);
+        let device = bench.device("naa.1", 0);
+        for (vm, rate) in [("alpha", 7_000.0), ("beta", 3_000.0)] {
+            device.vm(vm).iops_when(move |s| rate + (s % 7) as f64).davg(3.2).kavg(3.0);
+        }
+        let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
+        assert!(verdict.findings.is_empty());
+        assert!(verdict.lacks[0].sentence.contains("Device Q Depth"), "{:?}", verdict.lacks);
+    }
+
+    #[test]
+    fn who_waits_beside_free_slots_is_held_whatever_the_devices_own_qued_says() {
+        let mut bench = Bench::new(60);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::QueuedCommands, |_| 0.0);
+        device.counter(Counter::Commands, |s| 10_500.0 * (1.0 + 0.02 * (s as f64).sin()));
+        device.vm("limited").iops(500.0).davg(2.0).kavg(40.0);
+        device.vm("free").iops(10_000.0).davg(2.0).kavg(0.01);
+        let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
+        assert!(verdict.lacks.is_empty(), "{:?}", verdict.lacks);
+        assert_eq!(verdict.findings[0].at, "limited:scsi0:1");
+        assert_eq!(verdict.findings[0].cause, Cause::IopsLimit);
     }
 
     #[test]

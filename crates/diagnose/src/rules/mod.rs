@@ -9,6 +9,7 @@ mod array_slow;
 mod crowd;
 mod device_depth;
 mod dsnro;
+mod failures;
 mod host_wait;
 mod iops_limit;
 mod noisy_neighbour;
@@ -67,6 +68,7 @@ impl Cause {
             Self::Silence => &silence::RULE,
             Self::PathDown => &path_down::RULE,
             Self::Aborts => &aborts::RULE,
+            Self::Failures => &failures::RULE,
             Self::ReservationConflicts => &reservations::RULE,
             Self::NoisyNeighbour => &noisy_neighbour::RULE,
             Self::ArrayQos => &array_qos::RULE,

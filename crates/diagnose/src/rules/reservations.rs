@@ -106,6 +106,29 @@ mod tests {
     }
 
     #[test]
+    fn conflicts_while_the_host_holds_commands_are_no_iops_limit() {
+        for (conflicts, queued_ms) in [(1.0, 0.01), (5.0, 0.01), (8.0, 40.0), (12.0, 40.0)] {
+            let mut bench = Bench::new(20);
+            let device = bench.device("naa.1", 64);
+            device.counter(Counter::Conflicts, move |_| conflicts);
+            device.counter(Counter::QueueLatency, move |_| queued_ms);
+            device.vm("a").iops_when(|s| 490.0 + (s * 3 % 20) as f64).davg(3.0).kavg(40.0);
+            bench.only(Cause::ReservationConflicts, &Facts::default());
+        }
+    }
+
+    #[test]
+    fn conflicts_that_come_back_in_single_samples_are_named() {
+        let mut bench = Bench::new(30);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::Conflicts, |s| if s % 3 == 0 { 15.0 } else { 0.0 });
+        let vm = device.vm("a").iops_when(|s| 490.0 + (s * 3 % 20) as f64).davg(3.0);
+        vm.kavg_when(|s| if s % 3 == 0 { 60.0 } else { 0.02 }).sampled(|_| 2);
+        let finding = bench.only(Cause::ReservationConflicts, &Facts::default());
+        assert_eq!(finding.window.samples, 10);
+    }
+
+    #[test]
     fn few_conflicts_are_named_where_the_host_holds_commands_meanwhile() {
         let mut bench = Bench::new(6);
         let device = bench.device("naa.1", 256);
