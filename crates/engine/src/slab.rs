@@ -85,7 +85,7 @@ impl Io {
         self.state = State::Active;
         self.since = now;
         self.pieces = 1;
-        adapter.counters.active += 1;
+        adapter.counters.active.enter(now);
     }
 
     /// What the driver gets; `io` is its own number.
@@ -99,6 +99,11 @@ impl Io {
             offset: 0,
             bytes: self.bytes,
         }
+    }
+
+    /// Whether it holds a slot of its device and waits for its path or the adapter.
+    pub(crate) const fn is_at_gate(&self) -> bool {
+        matches!(self.state, State::AtPath | State::AtAdapter)
     }
 
     /// Whether an answer of the driver is still to come.
