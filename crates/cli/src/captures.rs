@@ -128,10 +128,18 @@ pub(crate) fn claim<'a>(
     hosts.map(|host| outputs.claim(&with_host(path, host))).collect()
 }
 
-/// Writes recordings in the format of `esxtop -b`, each into its file.
+/// Writes recordings in the format of `esxtop -b`, each into its file; one that is called Parquet gets
+/// the table of `kavg capture convert`.
 pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
     for (recording, output) in recordings.iter().zip(outputs) {
-        output.write(|mut file| Ok(write_esxtop(recording, &mut file)?))?;
+        match output.extension() {
+            #[cfg(feature = "parquet")]
+            Some("parquet") => output
+                .write(|file| Ok(capture::write_parquet(std::slice::from_ref(recording), file)?)),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err("this kavg was built without Parquet; name a .csv".into()),
+            _ => output.write(|mut file| Ok(write_esxtop(recording, &mut file)?)),
+        }?;
     }
     Ok(())
 }

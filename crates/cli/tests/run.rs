@@ -228,3 +228,25 @@ fn what_has_to_be_known_of_a_window_stands_beside_its_figures() {
     let rest = rest.iter().map(|note| format!("Window rest: {}", note.as_str().expect("a line")));
     assert!(rest.eq(notes.iter().filter(|line| line.starts_with("Window rest")).copied()));
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn samples_are_parquet_where_the_file_is_called_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("samples.parquet");
+    let said = kavg(&["run", "two-queues.toml", "-q", "--csv", file.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+}
+
+#[test]
+fn a_scenario_comes_from_standard_input_and_its_samples_go_to_standard_output() {
+    let text = std::fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let said = kavg_with(&["run", "-", "--csv", "-"], &text);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.starts_with("\"(PDH-CSV 4.0) (UTC)(0)\","), "{:.80}", said.out);
+    let refused = kavg(&["run", "two-hosts.toml", "--csv", "-"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("standard output takes the samples of one host"));
+}

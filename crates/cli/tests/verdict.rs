@@ -58,6 +58,18 @@ fn a_saturated_array_without_qos_is_not_called_qos() {
 }
 
 #[test]
+fn an_array_whose_load_is_known_is_not_to_be_looked_at_but_relieved() {
+    let rest = format!("[datastore.prod]\ndsnro = 128\n{VM}[vm.sql.workload]\nthreads = 60\n");
+    let adapter = "driver = \"lpfc\"\nlun_depth = 128";
+    let guest = "[vm.sql]\nguest = \"linux\"\ncount = 2\n";
+    let run = run(&scenario("servers = 16\nservice = \"5ms\"", adapter, &(rest + guest)));
+    let found = findings(&run)[0];
+    assert_eq!(found["cause"], "array-slow");
+    assert!(found["changes"][0]["what"].as_str().unwrap().starts_with("Ask less of the array"));
+    assert!(found["raise_confidence"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn a_saturated_flash_array_is_no_health() {
     let rest = format!("[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 60\n");
     let run = run(&scenario(
@@ -112,6 +124,16 @@ fn throttling_that_is_on_and_acts_is_known() {
     let array = "servers = 32\nservice = \"0.5ms\"\nqueue_limit = 40";
     let run = run(&scenario(array, "driver = \"qlnativefc\"", &rest));
     assert!(causes(&run).contains(&"adaptive-throttling"), "{:?}", causes(&run));
+}
+
+#[test]
+fn an_application_that_sends_no_more_is_not_at_the_depth_of_its_disk() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}limit = 1941\n[vm.sql.workload]\narrival = \"poisson\"\n\
+         rate = 4000\noutstanding = 32\nbacklog = 100\n"
+    );
+    let run = run(&scenario("servers = 16\nservice = \"1ms\"", "driver = \"lpfc\"", &rest));
+    assert_eq!(causes(&run), ["iops-limit"]);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct DeviceFacts {
     pub has_own_dsnro: bool,
     /// `Is VVOL PE`.
     pub is_protocol_endpoint: bool,
+    /// `Is SSD`: whether the host holds it for flash.
+    pub is_flash: bool,
     /// Whether the datastore on it is locked by SCSI-2 reservations whatever its hosts are set to; where
     /// it is known not to be, conflicts come from hosts that have ATS switched off.
     pub locks_by_scsi2: Option<bool>,
@@ -84,6 +86,14 @@ impl ArrayFacts {
         const FULL: f64 = 0.9;
         const WAITS: f64 = 6.0;
         self.work() >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+    }
+
+    /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that
+    /// they take below the host is wait for those.
+    pub(crate) fn is_crowded(&self, davg_ms: f64) -> bool {
+        const WORKS: f64 = 0.5;
+        const WAITS: f64 = 2.0;
+        self.work() >= WORKS && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
     }
 
     /// The share of the time that the array or its link, whichever has more to do, is at work.

@@ -213,7 +213,13 @@ fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
             number(alone),
             percent(busy)
         )),
-        (Some(busy), ..) => Some(format!("array {name} works {} % of the time", percent(busy))),
+        (Some(busy), ..) => {
+            let waits = match array.is_crowded(davg) {
+                true => ", and most of a command's time there is wait for others",
+                false => "",
+            };
+            Some(format!("array {name} works {} % of the time{waits}", percent(busy)))
+        }
         _ => None,
     }
 }
@@ -319,7 +325,9 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
 
 fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
-    if case.is_array_full(device, samples) {
+    let davg = device.flow.per_command(samples, Flow::davg);
+    let array = case.facts.device(name).array;
+    if array.is_some_and(|array| array.is_crowded(davg)) {
         let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
                     what it lacks (disks, controllers, links).";
         let less = changes::look(what, Vec::new());

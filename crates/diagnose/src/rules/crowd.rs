@@ -7,10 +7,6 @@ use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold,
 };
 
-/// Work of an array from which commands meet others there more often than not.
-const WORKS: f64 = 0.5;
-/// DAVG in multiples of a command's own time, from which most of it is wait for others.
-const WAITS: f64 = 2.0;
 /// Share of the commands at the array of the device that holds most of them.
 const MOST: f64 = 0.5;
 /// Share of a device that asks for next to nothing beside it.
@@ -33,9 +29,9 @@ impl Crowd {
     pub(super) fn of(case: &Case<'_>, device: &Device<'_>) -> Option<Self> {
         let array = case.facts.device(device.flow.name).array?;
         let alone_ms = array.service_ms?;
-        let slow_ms = (WAITS * alone_ms).max(alone_ms + device.limits.get(Threshold::QosMs));
-        let davg = device.flow.per_command(&device.busy, Flow::davg);
-        if array.work() < WORKS || davg < slow_ms {
+        let slow_ms = alone_ms + device.limits.get(Threshold::QosMs);
+        let waits = |davg_ms: f64| array.is_crowded(davg_ms) && davg_ms >= slow_ms;
+        if !waits(device.flow.per_command(&device.busy, Flow::davg)) {
             return None;
         }
         let same = |a: &ArrayUser, b: &ArrayUser| a.host == b.host && a.device == b.device;
@@ -45,7 +41,7 @@ impl Crowd {
         let mut holders = devices.iter().find(is_most)?.to_vec();
         let modest = devices.iter().filter(|users| at(users) <= MODEST * outstanding);
         let mut waiting = modest.copied().flatten().cloned().collect::<Vec<_>>();
-        waiting.retain(|user| user.davg_ms() >= slow_ms);
+        waiting.retain(|user| waits(user.davg_ms()));
         let is_here =
             |user: &ArrayUser| user.host == case.host.name && user.device == device.flow.name;
         if waiting.is_empty() || !waiting.iter().chain(&holders).any(is_here) {
