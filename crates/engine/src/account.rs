@@ -10,7 +10,7 @@ use crate::{
     device::Device,
     engine::Engine,
     path::Path,
-    slab::{Extra, Io, NONE, State},
+    slab::{Extra, Io, NONE, State, Times},
     vscsi::{Vdisk, Vscsi},
 };
 
@@ -24,28 +24,6 @@ pub(crate) struct Lane<'a> {
     pub(crate) device: &'a mut Device,
     pub(crate) path: &'a mut Path,
     pub(crate) adapter: &'a mut Adapter,
-}
-
-/// Where the time of one I/O went, or that of many, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
-    pub(crate) guest: u64,
-    pub(crate) kernel: u64,
-    /// The part of `kernel` in queues.
-    pub(crate) queue: u64,
-    /// The part of `queue` at paths and adapters.
-    pub(crate) gate: u64,
-    pub(crate) device: u64,
-}
-
-impl Times {
-    pub(crate) const fn add(&mut self, other: &Self) {
-        self.guest += other.guest;
-        self.kernel += other.kernel;
-        self.queue += other.queue;
-        self.gate += other.gate;
-        self.device += other.device;
-    }
 }
 
 impl Engine {

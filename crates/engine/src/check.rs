@@ -11,7 +11,11 @@ use alloc::{format, string::String, vec, vec::Vec};
 use counters::{DeviceKind, Time};
 
 use crate::{
-    account::Times, device::Device, engine::Engine, path::Stays, slab::State, vscsi::Vdisk,
+    device::Device,
+    engine::Engine,
+    path::Stays,
+    slab::{State, Times},
+    vscsi::Vdisk,
 };
 
 /// The I/Os of a virtual disk, counted from the records.

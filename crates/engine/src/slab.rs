@@ -149,6 +149,28 @@ impl Default for Extra {
     }
 }
 
+/// Where the time of one I/O went, or that of many, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) guest: u64,
+    pub(crate) kernel: u64,
+    /// The part of `kernel` in queues.
+    pub(crate) queue: u64,
+    /// The part of `queue` at paths and adapters.
+    pub(crate) gate: u64,
+    pub(crate) device: u64,
+}
+
+impl Times {
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.guest += other.guest;
+        self.kernel += other.kernel;
+        self.queue += other.queue;
+        self.gate += other.gate;
+        self.device += other.device;
+    }
+}
+
 /// A guest's I/O that its driver had to split.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parent {

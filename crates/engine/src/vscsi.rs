@@ -15,8 +15,7 @@ use knobs::Allocation;
 
 use crate::{
     VdiskConfig, VscsiConfig,
-    account::Times,
-    slab::{Io, Pool, Queue},
+    slab::{Io, Pool, Queue, Times},
 };
 
 /// A virtual adapter.

@@ -153,7 +153,7 @@ pub(crate) fn knob(draw: &mut Draw, config: &HostConfig) -> Knob {
         4 => {
             let driver = &Driver::ALL[draw.whole(0, Driver::ALL.len() as u64 - 1) as usize];
             let here = config.adapters[0].driver;
-            Knob::ModuleDepth { driver: *draw.one(&[driver, here]), value }
+            Knob::ModuleDepth { driver: draw.one(&[driver, here]), value }
         }
         5 => {
             let vm = VmId::new(draw.whole(0, config.vms.len() as u64) as usize);
