@@ -152,8 +152,8 @@ pub(crate) fn knob(draw: &mut Draw, config: &HostConfig) -> Knob {
         }
         4 => {
             let driver = &Driver::ALL[draw.whole(0, Driver::ALL.len() as u64 - 1) as usize];
-            let here = config.adapters[0].driver;
-            Knob::ModuleDepth { driver: draw.one(&[driver, here]), value }
+            let driver = if yes(draw) { driver } else { config.adapters[0].driver };
+            Knob::ModuleDepth { driver, value }
         }
         5 => {
             let vm = VmId::new(draw.whole(0, config.vms.len() as u64) as usize);
