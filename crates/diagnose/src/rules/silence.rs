@@ -81,7 +81,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 /// A VM that was there before: now nothing of it completes, and what does not complete has no
 /// latency.
 fn unanswered(before: Party) -> Party {
-    Party { iops: 0.0, gavg_ms: 0.0, ..before }
+    Party { iops: 0.0, gavg_ms: None, ..before }
 }
 
 #[cfg(test)]
