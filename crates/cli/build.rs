@@ -1,19 +1,61 @@
-//! Puts the shipped scenarios, and the parameter files that they name, into the binary.
+//! Puts into the binary what lies outside its crate: the shipped scenarios with the parameter files
+//! that they name, the documentation, and which commit it is built from for which target.
 
-use std::{env, fs, io, path::Path};
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 fn main() -> io::Result<()> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    println!("cargo::rerun-if-changed={}", directory.display());
-    let mut paths: Vec<_> =
-        fs::read_dir(&directory)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
-    paths.retain(|path| path.is_file());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    table("shipped.rs", &root.join("scenarios"), false)?;
+    table("documents.rs", &root.join("docs"), true)?;
+    println!("cargo::rustc-env=KAVG_VERSION={}", version(&root));
+    Ok(())
+}
+
+/// Writes a table of the files in a folder: (path in it without `docs/`, text).
+fn table(file: &str, folder: &Path, deep: bool) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut paths = Vec::new();
+    walk(folder, deep, &mut paths)?;
     paths.sort();
-    let entry = |path: &std::path::PathBuf| {
-        let name = path.file_name().unwrap_or_default();
+    let entry = |path: &PathBuf| {
+        let name = path.strip_prefix(folder).unwrap_or(path);
         format!("({name:?}, include_str!({path:?})),")
     };
     let table: String = paths.iter().map(entry).collect();
     let out = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
-    fs::write(Path::new(&out).join("shipped.rs"), format!("&[{table}]"))
+    fs::write(Path::new(&out).join(file), format!("&[{table}]"))
+}
+
+fn walk(folder: &Path, deep: bool, paths: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            false => paths.push(path),
+            true if deep => walk(&path, deep, paths)?,
+            true => {}
+        }
+    }
+    Ok(())
+}
+
+/// The version, the commit where the source is a checkout, and the target.
+fn version(root: &Path) -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    // A commit, and a checkout of another one, writes to the log of HEAD.
+    let log = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]);
+    log.iter()
+        .filter(|log| Path::new(log).exists())
+        .for_each(|log| println!("cargo::rerun-if-changed={log}"));
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
+    let target = env::var("TARGET").ok();
+    let of: Vec<_> = commit.into_iter().chain(target).collect();
+    format!("{} ({})", env!("CARGO_PKG_VERSION"), of.join(", "))
 }

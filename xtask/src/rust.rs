@@ -41,11 +41,30 @@ pub(crate) fn mentions(source: &str) -> Vec<Mention> {
     found
 }
 
-/// Every string of a file with its line, as it is written; comments, attributes and tests have none.
-pub(crate) fn strings(source: &str) -> Vec<(usize, String)> {
+/// A literal of a file.
+#[derive(Debug)]
+pub(crate) struct Literal {
+    pub(crate) line: usize,
+    /// As it is written.
+    pub(crate) text: String,
+    /// Whether it is the value of a constant, which has a name.
+    pub(crate) is_named: bool,
+    /// Whether it is shifted, or shifts something.
+    pub(crate) is_shifted: bool,
+}
+
+impl Literal {
+    /// Whether it is a string.
+    pub(crate) fn is_string(&self) -> bool {
+        self.text.ends_with(['"', '#'])
+    }
+}
+
+/// Every literal of a file; comments, attributes and tests have none.
+pub(crate) fn literals(source: &str) -> Vec<Literal> {
     let mut found = Vec::new();
     if let Ok(stream) = source.parse() {
-        strings_of(stream, &mut found);
+        literals_of(stream, false, &mut found);
     }
     found
 }
@@ -132,37 +151,47 @@ fn is_punct(token: &TokenTree, punct: char) -> bool {
     matches!(token, TokenTree::Punct(found) if found.as_char() == punct)
 }
 
-fn strings_of(stream: TokenStream, found: &mut Vec<(usize, String)>) {
-    let mut tokens = stream.into_iter().peekable();
-    while let Some(token) = tokens.next() {
+fn literals_of(stream: TokenStream, within_const: bool, found: &mut Vec<Literal>) {
+    let tokens: Vec<_> = stream.into_iter().collect();
+    let is_shift = |at: usize| {
+        let two = tokens.get(at..at + 2);
+        two.is_some_and(|two| ['<', '>'].iter().any(|c| two.iter().all(|t| is_punct(t, *c))))
+    };
+    let mut is_const = within_const;
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
         match token {
-            TokenTree::Literal(literal) => {
-                let text = literal.to_string();
-                if text.ends_with(['"', '#']) {
-                    found.push((literal.span().start().line, text));
-                }
+            TokenTree::Ident(word) if word == "const" || word == "static" => {
+                is_const = !is_word(tokens.get(at + 1), "fn");
             }
-            TokenTree::Group(group) => strings_of(group.stream(), found),
+            TokenTree::Punct(punct) if punct.as_char() == ';' => is_const = within_const,
+            TokenTree::Literal(literal) => found.push(Literal {
+                line: literal.span().start().line,
+                text: literal.to_string(),
+                is_named: is_const,
+                is_shifted: is_shift(at + 1) || at >= 2 && is_shift(at - 2),
+            }),
+            TokenTree::Group(group) => literals_of(group.stream(), is_const, found),
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                tokens.next_if(|token| token.to_string() == "!");
-                let attribute = tokens.next().map_or(String::new(), |token| token.to_string());
+                at += usize::from(tokens.get(at + 1).is_some_and(|token| is_punct(token, '!'))) + 1;
+                let attribute = tokens.get(at).map_or(String::new(), ToString::to_string);
                 if attribute.replace(' ', "") == "[cfg(test)]" {
-                    skip_item(&mut tokens);
+                    at += item_length(&tokens[at + 1..]);
                 }
             }
             _ => {}
         }
+        at += 1;
     }
 }
 
-/// Passes over an item: up to its braces, or to the `;` where it has none.
-fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
+/// The tokens of an item: up to its braces, or to the `;` where it has none.
+fn item_length(tokens: &[TokenTree]) -> usize {
     let ends = |token: &TokenTree| match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        TokenTree::Punct(punct) => punct.as_char() == ';',
-        _ => false,
+        token => is_punct(token, ';'),
     };
-    tokens.find(ends);
+    tokens.iter().position(ends).map_or(tokens.len(), |end| end + 1)
 }
 
 /// Calls `visit` with the tokens of the file and of each group in it. What is no Rust is left to
@@ -261,13 +290,31 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_those_of_code_that_ships() {
-        let found = strings(
+    fn literals_are_those_of_code_that_ships() {
+        let found = literals(
             "//! \"no\"\nf(\"a\", [b\"b\", 'c'], r#\"d\"#);\n#[doc = \"no\"] #[cfg(test)] use a::b;\n\
              #[cfg(test)]\nmod tests { fn f() { g(\"no\") } }\nconst E: &str = \"e\";",
         );
-        let lines: Vec<_> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        let strings = found.iter().filter(|literal| literal.is_string());
+        let lines: Vec<_> = strings.map(|found| (found.line, found.text.as_str())).collect();
         assert_eq!(lines, [(2, "\"a\""), (2, "b\"b\""), (2, "r#\"d\"#"), (6, "\"e\"")]);
+    }
+
+    #[test]
+    fn a_number_is_named_or_shifted_or_neither() {
+        let source = "const A: [u32; 1] = [64]; const fn f() -> u32 { g(32 << 20, 1 << 7, 255) }";
+        let of = |found: &Literal| (found.text.clone(), found.is_named, found.is_shifted);
+        let found: Vec<_> = literals(source).iter().map(of).collect();
+        let expected = [
+            ("1", true, false),
+            ("64", true, false),
+            ("32", false, true),
+            ("20", false, true),
+            ("1", false, true),
+            ("7", false, true),
+            ("255", false, false),
+        ];
+        assert_eq!(found, expected.map(|(text, named, shifted)| (text.into(), named, shifted)));
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct Cut {
     /// Groups as esxtop names them (`Vcpu`, `Physical Disk Path`), in any case; a part of the name
     /// stands for every group that has it (`disk`). Empty for all.
     pub groups: Vec<String>,
-    /// Names of VMs: they are copied with all that their I/Os pass and with their own columns of
-    /// CPU, memory and network. Together with [`Cut::devices`], what belongs to any of either is
+    /// Names of VMs: they are copied with all that their I/Os pass, with every NFS volume that may
+    /// hold a disk of them, and with their own columns of CPU, memory and network. Together with [`Cut::devices`], what belongs to any of either is
     /// copied; both empty for all.
     pub vms: Vec<String>,
     /// Names of devices and NFS volumes: they are copied with the VMs that have a world on them.
@@ -135,7 +135,11 @@ impl Part<'_> {
                     continue;
                 }
             };
-            let objects = Objects::of(recording, &related(recording, &named));
+            let mut wanted = related(recording, &named);
+            if named.iter().any(|&vm| may_use_nfs(recording, vm)) {
+                recording.of_kind(Kind::NfsVolume).for_each(|(id, _)| wanted[id.0 as usize] = true);
+            }
+            let objects = Objects::of(recording, &wanted);
             for (kept, cell) in kept.iter_mut().zip(columns) {
                 let of_host = cell.as_ref().filter(|cell| cell.host == recording.host);
                 *kept |= of_host.is_some_and(|cell| objects.have(cell));
@@ -159,6 +163,14 @@ impl Part<'_> {
         let devices = find(&self.part.devices, &[Kind::Device, Kind::NfsVolume])?;
         Ok([vms, devices].concat())
     }
+}
+
+/// Whether a VM has more disks than devices with a world of it. A disk that is on none of them is on
+/// an NFS volume, where VMs have no worlds, and no name says on which.
+fn may_use_nfs(recording: &Recording, vm: EntityId) -> bool {
+    let of_vm = |kind| recording.of_kind(kind).filter(move |(_, entity)| entity.vm == Some(vm));
+    let devices: BTreeSet<_> = of_vm(Kind::World).filter_map(|(_, world)| world.device).collect();
+    of_vm(Kind::VirtualDisk).count() > devices.len()
 }
 
 /// Objects that are wanted, as header cells name them.

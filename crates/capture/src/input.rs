@@ -233,7 +233,7 @@ pub(crate) fn map(file: &File) -> io::Result<Mmap> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(crate) enum Format {
     Plain,
     Gzip,
     Zstd,
@@ -244,7 +244,7 @@ enum Format {
 }
 
 impl Format {
-    fn of(head: &[u8]) -> Self {
+    pub(crate) fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd] => Self::Zstd,
@@ -274,7 +274,7 @@ impl Format {
 }
 
 /// UTF-16 read as UTF-8.
-struct Utf16<R> {
+pub(crate) struct Utf16<R> {
     inner: R,
     unit: fn([u8; 2]) -> u16,
     /// Units and bytes that are not whole characters yet.
@@ -285,7 +285,7 @@ struct Utf16<R> {
 }
 
 impl<R: Read> Utf16<R> {
-    fn new(inner: R, format: Format) -> Self {
+    pub(crate) fn new(inner: R, format: Format) -> Self {
         let unit = if format == Format::Utf16Be { u16::from_be_bytes } else { u16::from_le_bytes };
         Self { inner, unit, units: Vec::new(), odd: Vec::new(), text: io::Cursor::default() }
     }

@@ -35,6 +35,7 @@ mod report;
 mod sequence;
 mod slice;
 mod table;
+mod text;
 mod time;
 mod vscsistats;
 mod worlds;
@@ -60,6 +61,7 @@ pub use report::{Because, DiskLink, FileReport, HostReport, ReadReport, VersionH
 pub use sequence::{Sequence, SequenceReport};
 pub use slice::Slice;
 pub use table::write_csv;
+pub use text::{read_output, read_text};
 pub use time::{Stamps, format_stamp, parse_stamp};
 pub use vscsistats::{Bin, Metric, VscsiHistogram, parse_vscsistats};
 pub use writer::write_esxtop;

@@ -58,8 +58,12 @@ pub(crate) fn names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option
     ]
 }
 
-/// A CSV cell, quoted where it has to be.
+/// A CSV cell, quoted where it has to be; a name that a spreadsheet would take for a formula has an
+/// apostrophe in front, which makes it text.
 fn quoted(name: &str) -> String {
+    if name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        return quoted(&format!("'{name}"));
+    }
     if name.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", name.replace('"', "\"\""))
     } else {
@@ -95,6 +99,13 @@ pub(crate) mod tests {
         recording.set_column(device, Counter::Load, vec![1.97, f64::NAN]);
         recording.set_column(EntityId(1), Counter::Shares, vec![1000.0, 1000.0]);
         recording
+    }
+
+    #[test]
+    fn no_name_is_run_as_a_formula() {
+        assert_eq!(quoted("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+        assert_eq!(["@vm", "+1", "-vm"].map(quoted), ["'@vm", "'+1", "'-vm"]);
+        assert_eq!(quoted("naa.6=1"), "naa.6=1");
     }
 
     #[test]

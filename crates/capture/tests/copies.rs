@@ -260,6 +260,20 @@ fn a_vm_is_cut_out_with_its_worlds_and_all_that_its_ios_pass() {
     assert_eq!(objects_of(&part), expected);
 }
 
+/// A disk beyond the devices with worlds of its VM is on an NFS volume, and any may be it.
+#[test]
+fn nfs_volumes_go_with_a_vm() {
+    let nfs = r#""\\esx01\Physical Disk NFS Volume(gold)\Commands/sec","#;
+    let disk = r#""\\esx01\Virtual Disk(web:scsi0:0)\Reads/sec","#;
+    let text =
+        format!("\"(PDH-CSV 4.0) (UTC)(0)\",{nfs}{disk}\n\"03/02/2026 10:00:00\",\"1\",\"1\",\n");
+    let part = Cut { vms: vec!["web".into()], ..Cut::default() };
+    let mut out = Vec::new();
+    let input = Input::from_bytes("esx01.csv", text.clone().into_bytes());
+    cut(input, &part, &Limits::default(), &mut out).expect("a part");
+    assert_eq!(String::from_utf8(out).expect("ASCII"), text);
+}
+
 #[test]
 fn a_device_is_cut_out_with_the_vms_that_have_a_world_on_it() {
     let part = Cut { devices: vec!["naa.602".into()], ..Cut::default() };

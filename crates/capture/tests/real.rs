@@ -1,26 +1,12 @@
 //! The reader on captures of real hosts. They are not part of the project: where they are not
 //! found beside it or in `KAVG_CAPTURES`, the tests say so and pass.
 
-#![expect(clippy::print_stderr, reason = "a test that skips must say so")]
-
 mod common;
-
-use std::path::PathBuf;
 
 use capture::{Because, Input, Limits, ReadOptions, Substitutes, anonymize, read};
 use common::{differences, read_bytes, written};
 use counters::{Controller, Kind};
-
-fn captures(name: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
-    let folder = std::env::var_os("KAVG_CAPTURES").map_or_else(beside, PathBuf::from);
-    let path = folder.join(name);
-    let found = path.exists();
-    if !found {
-        eprintln!("skipped: there is no {}", path.display());
-    }
-    found.then_some(path)
-}
+use testing::real_capture;
 
 const FILES: [(&str, usize, usize); 2] = [
     ("esxi65-all-counters-3-samples.csv", 17_426, 1_268),
@@ -30,7 +16,7 @@ const FILES: [(&str, usize, usize); 2] = [
 #[test]
 fn every_disk_column_world_and_identity_of_real_files_is_understood() {
     for (name, columns, disk_columns) in FILES {
-        let Some(path) = captures(name) else { return };
+        let Some(path) = real_capture(name) else { return };
         let capture = read(&[path], &ReadOptions::default(), &mut |_, _| ()).expect("readable");
         let [recording] = capture.recordings.as_slice() else { panic!("{name}: one host") };
         let (file, host) = (&capture.report.files[0], &capture.report.hosts[0]);
@@ -50,7 +36,7 @@ fn every_disk_column_world_and_identity_of_real_files_is_understood() {
 
 #[test]
 fn joins_of_a_real_host_are_complete() {
-    let Some(path) = captures(FILES[0].0) else { return };
+    let Some(path) = real_capture(FILES[0].0) else { return };
     let capture = read(&[path], &ReadOptions::default(), &mut |_, _| ()).expect("readable");
     let recording = &capture.recordings[0];
     assert_eq!(recording.of_kind(Kind::Vm).count(), 6);
@@ -73,7 +59,7 @@ fn joins_of_a_real_host_are_complete() {
 #[test]
 fn a_real_recording_survives_the_writer() {
     for (name, ..) in FILES {
-        let Some(path) = captures(name) else { return };
+        let Some(path) = real_capture(name) else { return };
         let options = ReadOptions::default();
         let first = read(&[path], &options, &mut |_, _| ()).expect("readable");
         let second = read_bytes(written(&first.recordings[0])).expect("readable");
@@ -85,7 +71,7 @@ fn a_real_recording_survives_the_writer() {
 #[test]
 fn a_real_capture_without_names_has_none_and_keeps_every_column() {
     for (name, columns, _) in FILES {
-        let Some(path) = captures(name) else { return };
+        let Some(path) = real_capture(name) else { return };
         let first = read(std::slice::from_ref(&path), &ReadOptions::default(), &mut |_, _| ());
         let first = first.expect("readable").recordings.remove(0);
         let (mut names, mut out) = (Substitutes::default(), Vec::new());
@@ -106,7 +92,7 @@ fn a_real_capture_without_names_has_none_and_keeps_every_column() {
 
 #[test]
 fn real_histograms_are_read_whole() {
-    let Some(path) = captures("vscsistats-sample.csv") else { return };
+    let Some(path) = real_capture("vscsistats-sample.csv") else { return };
     let text = std::fs::read_to_string(path).expect("text");
     let histograms = capture::parse_vscsistats("sample", &text).expect("readable");
     assert_eq!(histograms.len(), 16);

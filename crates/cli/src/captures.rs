@@ -33,10 +33,13 @@ fn require_samples(capture: &Capture) -> Result<()> {
     if file.rows > 1 && capture.recordings.iter().all(|recording| !recording.is_empty()) {
         return Ok(());
     }
-    let what = match file.rows {
-        0 => "holds a header and no row",
-        1 => "holds one row, and esxtop's first one has no rates yet",
-        _ => "holds no row with rates",
+    let what = match (file.rows, file.damaged.first()) {
+        (0, Some((line, damage))) => {
+            format!("holds no whole row; of line {line}: {}", clean(&damage.to_string()))
+        }
+        (0, None) => "holds a header and no row".into(),
+        (1, _) => "holds one row, and esxtop's first one has no rates yet".into(),
+        _ => "holds no row with rates".into(),
     };
     let line = diagnose::RECORD_LINE;
     Err(format!("{}: {what}; record some minutes: {line}", file.file).into())
@@ -60,12 +63,6 @@ pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Capture> 
         anstream::eprint!("\r\x1b[K");
     }
     Ok(capture)
-}
-
-/// The text of a small file, whatever its encoding.
-pub(crate) fn text_of(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Tells what was left out or damaged.
@@ -131,10 +128,18 @@ pub(crate) fn claim<'a>(
     hosts.map(|host| outputs.claim(&with_host(path, host))).collect()
 }
 
-/// Writes recordings in the format of `esxtop -b`, each into its file.
+/// Writes recordings in the format of `esxtop -b`, each into its file; one that is called Parquet gets
+/// the table of `kavg capture convert`.
 pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
     for (recording, output) in recordings.iter().zip(outputs) {
-        output.write(|mut file| Ok(write_esxtop(recording, &mut file)?))?;
+        match output.extension() {
+            #[cfg(feature = "parquet")]
+            Some("parquet") => output
+                .write(|file| Ok(capture::write_parquet(std::slice::from_ref(recording), file)?)),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err("this kavg was built without Parquet; name a .csv".into()),
+            _ => output.write(|mut file| Ok(write_esxtop(recording, &mut file)?)),
+        }?;
     }
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use capture::{Esxcli, parse_esxcli, parse_names};
+use capture::{Esxcli, parse_esxcli, parse_names, read_output};
 use diagnose::{Facts, PathFacts};
 
-use crate::{Result, captures};
+use crate::Result;
 
 /// The facts in outputs of esxcli, whichever of the known commands each is of.
 pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
     let mut facts = Facts::default();
     for path in files {
         let name = path.display().to_string();
-        add(&mut facts, parse_esxcli(&name, &captures::text_of(path)?)?);
+        add(&mut facts, parse_esxcli(&name, &read_output(path)?)?);
     }
     Ok(facts)
 }
@@ -22,7 +22,7 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
 pub(crate) fn add_names(facts: &mut Facts, files: &[PathBuf]) -> Result<()> {
     for path in files {
         let name = path.display().to_string();
-        facts.datastores.extend(parse_names(&name, &captures::text_of(path)?)?);
+        facts.datastores.extend(parse_names(&name, &read_output(path)?)?);
     }
     Ok(())
 }

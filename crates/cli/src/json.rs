@@ -1,11 +1,29 @@
 //! A run as JSON: every figure of every window, verdicts, expectations, log.
 
+use std::io::Write;
+
 use counters::{Recording, SECOND, Time};
+use diagnose::steers;
 use scenario::{Bound, Window};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sim::Checked;
 
-use crate::{log, notes, report::Report};
+use crate::{Result, log, notes, report::Report};
+
+/// Writes a value as JSON. What would steer a terminal is spelled as `\u202e`: only strings can hold
+/// it, so a program reads the same names.
+pub(crate) fn write(value: &impl Serialize, out: &mut dyn Write) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut spelled = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c != '\n' && steers(c) {
+            true => spelled += &format!("\\u{:04x}", u32::from(c)),
+            false => spelled.push(c),
+        }
+    }
+    Ok(writeln!(out, "{spelled}")?)
+}
 
 /// The whole run. Times are seconds and milliseconds as their names say; a figure that there is
 /// not is null.
@@ -80,4 +98,20 @@ fn expectation(report: &Report, one: &Checked<'_>) -> Value {
 
 fn seconds(at: Time) -> f64 {
     at.0 as f64 / SECOND as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_json_steers_a_terminal_and_every_name_is_what_it_was() {
+        let name = "a\u{202e}b\u{9b}c\u{feff}\n\"";
+        let mut out = Vec::new();
+        write(&json!({ "name": name }), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains(|c| c != '\n' && steers(c)), "{text:?}");
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["name"], name);
+    }
 }

@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, DeviceId, DeviceKind, Kind, MILLISECOND, PathId, VdiskId};
-use diagnose::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
+use counters::{
+    Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Recording, VdiskId,
+};
+use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
 use knobs::{Advanced, Knob, PathPolicy};
+use levels::Flow;
 use model::{ArrayConfig, Mix, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::WindowView;
@@ -213,6 +216,8 @@ struct Load {
     served: f64,
     /// Bytes read and written.
     bytes: [f64; 2],
+    /// Who asks, host by host and device by device.
+    users: Vec<ArrayUser>,
 }
 
 /// How busy each array of a scenario is over a window.
@@ -221,9 +226,10 @@ fn arrays(scenario: &Scenario, views: &[WindowView]) -> Vec<ArrayFacts> {
     for (host, view) in scenario.hosts.iter().zip(views) {
         add_load(&mut loads, scenario, host, view);
     }
-    let arrays = scenario.arrays.iter().zip(&loads);
+    let arrays = scenario.arrays.iter().zip(loads);
     arrays
         .map(|(array, load)| ArrayFacts {
+            users: load.users.into(),
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
             busy: busy(&array.config.service, load.served),
@@ -251,6 +257,32 @@ fn add_load(loads: &mut [Load], scenario: &Scenario, host: &Host, view: &WindowV
             *bytes += value(counter) * f64::from(1 << 20);
         }
     }
+    let mut users = users(host, recording);
+    users.sort_by(|a, b| a.1.device.cmp(&b.1.device));
+    users.into_iter().for_each(|(array, user)| loads[array].users.push(user));
+}
+
+/// The VMs on the devices of a host, with the array of each device.
+fn users(host: &Host, recording: &Recording) -> Vec<(usize, ArrayUser)> {
+    let disks = host.config.vdisks.iter().zip(&host.targets);
+    let arrays: BTreeMap<&str, usize> = disks
+        .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
+        .collect();
+    let user = |(id, world): (EntityId, &Entity)| {
+        let device = &recording.entity(world.device?).name;
+        let flow = Flow::of(recording, id);
+        let vm = Party {
+            name: levels::owner(recording, world).into(),
+            iops: flow.rate(0)?,
+            gavg_ms: flow.gavg(0),
+            slots: flow.in_flight(0)?,
+            waiting: flow.waiting(0),
+        };
+        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(&[0]));
+        let user = ArrayUser { host, device: device.clone(), vm, size_kib };
+        Some((*arrays.get(&**device)?, user)).filter(|(_, user)| user.vm.iops > 0.0)
+    };
+    recording.of_kind(Kind::World).filter_map(user).collect()
 }
 
 /// Commands that a host sends for each that it counts: large ones are split on the way.

@@ -1,8 +1,8 @@
 //! What has to be known of a window beside its figures: demand that was not met, workloads that
-//! ran for a part of it only, limits that changed inside it, arrays driven beyond what was measured of them, VMs that came or
-//! went. Terminal and JSON show the same lines.
+//! ran for a part of it only or were over before it, limits that changed inside it, arrays driven
+//! beyond what was measured of them, VMs that came or went. Terminal and JSON show the same lines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, Kind, Time};
 use model::{Arrival, Service};
@@ -41,7 +41,7 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [demand, spans, depths, curves, vms].map(|kind| kind(report, index)).concat()
+    [demand, over, spans, depths, curves, vms].map(|kind| kind(report, index)).concat()
 }
 
 /// A virtual disk that an open workload is on: its name, and a second offered, served and lost.
@@ -89,6 +89,26 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
     let mut unmet: Vec<_> = demand.filter(|disk| disk.served < MET * disk.offered).collect();
     unmet.sort_by(|a, b| (b.offered - b.served).total_cmp(&(a.offered - a.served)));
     few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
+}
+
+/// Workloads that were over before the window began: nothing of them is in its figures.
+fn over(report: &Report, index: usize) -> Vec<String> {
+    let from = report.scenario.windows[index].from;
+    let mut last: BTreeMap<usize, Time> = BTreeMap::new();
+    for span in &report.outcome.spans {
+        let to = last.entry(span.workload).or_default();
+        *to = span.to.max(*to);
+    }
+    let over = last.iter().filter(|(_, to)| **to <= from);
+    let lines = over.map(|(workload, to)| {
+        format!(
+            "workload {} ended at {}, before the window begins at {}: it is not in its figures",
+            clean(&report.scenario.workloads[*workload].name),
+            seconds(*to),
+            seconds(from)
+        )
+    });
+    few(lines, "workloads that ended before the window begins")
 }
 
 /// Workloads that ran for a part of the window: its figures are means over all of it.

@@ -115,6 +115,11 @@ fn are_linked(_: &Path, _: &Path) -> bool {
 }
 
 impl Output {
+    /// What its name ends in.
+    pub(crate) fn extension(&self) -> Option<&str> {
+        self.name.extension()?.to_str()
+    }
+
     /// Writes the file; what was there is replaced only when `write` has succeeded.
     pub(crate) fn write(self, write: impl FnOnce(&mut Pending) -> Result<()>) -> Result<()> {
         let mut pending = self.open()?;

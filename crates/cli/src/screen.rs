@@ -9,7 +9,7 @@ use scenario::{Action, Scenario};
 use crate::{
     esxtop, expectations, log, notes, picture,
     report::{Layout, Report},
-    text::{BOLD, clean, counted, millis, rate, seconds, shown, styled, whole},
+    text::{BOLD, clean, counted, millis, rate, seconds, styled, whole},
     verdict, windows,
 };
 
@@ -61,7 +61,7 @@ fn heading(report: &Report, index: usize) -> String {
         seconds(window.to),
         rate(stack.iops),
         rate(stack.mib_per_s),
-        shown(stack.total_ms, millis)
+        stack.total_ms.map_or("-".into(), millis)
     )
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use capture::read_text;
 use scenario::Scenario;
 use sim::Source;
 
@@ -20,7 +21,8 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub(crate) fn load(source: &str, settings: &[String]) -> Result<(Source, Scenario), String> {
     let path = Path::new(source);
     if path.exists() {
-        return Source::load(path, settings.to_vec()).map_err(|error| error.to_string());
+        let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
+        return Source::load(path, settings.to_vec(), &read).map_err(|error| error.to_string());
     }
     let text = find(source)?;
     let source = self::source(source, text, settings);

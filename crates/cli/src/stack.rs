@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Controller, Counter, DeviceKind, EntityId, Kind, Recording};
+use counters::{Counter, DeviceKind, EntityId, Kind, Recording};
 use levels::{Column, Flow, Level, LevelKind, Queue, Stack, little, slot_wait_ms};
 use model::Service;
 use scenario::{Host, Scenario};
@@ -147,7 +147,7 @@ impl<'a> Rows<'a> {
                 continue;
             };
             let gavg = self.value(id, Counter::TotalLatency).zip(ms).map(|(all, ms)| all - ms);
-            let controller = controller(config.vscsi[disk.vscsi.index()].controller);
+            let controller = config.vscsi[disk.vscsi.index()].controller.name();
             let name = format!("{vm} {}", disk.name);
             let guest = Queue { name, ms, iops, ..Queue::default() };
             let place = Queue {
@@ -267,19 +267,6 @@ impl<'a> Rows<'a> {
                 iops,
             });
         }
-    }
-}
-
-/// The name of a virtual adapter's type, as vSphere shows it.
-pub(crate) const fn controller(controller: Controller) -> &'static str {
-    match controller {
-        Controller::Pvscsi => "PVSCSI",
-        Controller::LsiSas => "LSI SAS",
-        Controller::LsiParallel => "LSI Parallel",
-        Controller::BusLogic => "BusLogic",
-        Controller::Ahci => "AHCI",
-        Controller::Nvme => "NVMe",
-        Controller::Ide => "IDE",
     }
 }
 

@@ -162,6 +162,19 @@ fn hosts_that_share_a_device_are_shown_side_by_side() {
     assert!(said.out.contains(" on 2 hosts\n"), "{}", said.out);
 }
 
+/// `vmhba64` with an AQLEN of 1,024 is software iSCSI, though its device is as deep as one of FC.
+#[test]
+fn drivers_of_other_adapters_are_not_proposed() {
+    let captures = Captures::get();
+    let file = captures.path("s4-solidfire");
+    kavg(&["run", "s4-solidfire", "-q", "--csv", &file]);
+    let said = diagnose(&[&file]).out;
+    assert!(said.contains("esxcli system module parameters set -m iscsi_vmk"), "{said}");
+    for other in ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe", "qlnativefc"] {
+        assert!(!said.contains(other), "{other}: {said}");
+    }
+}
+
 #[test]
 fn strange_pairs_are_told_as_what_they_are() {
     let captures = Captures::get();
@@ -185,13 +198,18 @@ fn bad_sides_are_refused_in_a_line() {
     let header = captures.write("header", &format!("{}\n", text.lines().next().unwrap()));
     let rows: Vec<&str> = text.lines().take(2).collect();
     let first = captures.write("first", &rows.join("\n"));
-    let cases: [(&[&str], &str); 6] = [
+    let longer: Vec<String> =
+        text.lines().take(9).map(|row| format!("{row}\"1\",\"2\",")).collect();
+    let longer = [rows[0], &longer[1..].join("\n")].join("\n");
+    let longer = captures.write("longer", &longer);
+    let cases: [(&[&str], &str); 7] = [
         (&[&one, "--compare", "nowhere.csv"], "kavg: nowhere.csv: "),
         (
             &[&one, "--compare", &header],
             &format!("kavg: {header}: holds a header and no row; record some minutes: esxtop -b"),
         ),
         (&[&header], &format!("kavg: {header}: holds a header and no row; record some")),
+        (&[&longer], &format!("kavg: {longer}: holds no whole row; of line 2: ")),
         (&[&first], &format!("kavg: {first}: holds one row, and esxtop's first one has no rates")),
         (&[&one, "--compare"], "error: a value is required for '--compare <FILE>...'"),
         (&[&one, "--json", "--markdown"], "error: the argument '--json' cannot be used with"),

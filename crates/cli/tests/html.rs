@@ -63,14 +63,13 @@ impl Pages {
 }
 
 /// Chromium, where there is one.
-#[expect(clippy::print_stderr, reason = "says that a test is skipped")]
 fn browser() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH")?;
     let mut all = std::env::split_paths(&path).flat_map(|folder| names.map(|n| folder.join(n)));
     let found = all.find(|program| Path::is_file(program));
     if found.is_none() {
-        eprintln!("skipped: there is no chromium on the PATH");
+        testing::skipped("no browser to draw the page in: chromium is not on the PATH");
     }
     found
 }

@@ -192,16 +192,13 @@ fn datastores_stand_in_every_output_by_their_names() {
         let said = diagnose(&[&[&whole, "--html", &page], &option[..]].concat());
         assert_eq!((said.code, said.err.as_str()), (1, ""));
         let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            flat.starts_with("big and small on datastore gold 03: Device queue full"),
-            "{flat}"
-        );
+        assert!(flat.starts_with("big on datastore gold 03: Device queue full"), "{flat}");
         assert!(flat.contains("1. Device queue full, limited by DSNRO (gold 03 (naa.600009"));
         assert!(flat.contains(&format!("device set -d {device} -O")), "{flat}");
         let page = std::fs::read_to_string(&page).unwrap();
-        assert!(page.contains("big and small on datastore gold 03"));
+        assert!(page.contains("big on datastore gold 03"));
         let markdown = diagnose(&[&[&whole, "--markdown"], &option[..]].concat());
-        assert!(markdown.out.contains("**big and small on datastore gold 03"), "{}", markdown.out);
+        assert!(markdown.out.contains("**big on datastore gold 03"), "{}", markdown.out);
         let json = diagnose(&[&[&whole, "--json"], &option[..]].concat());
         let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
         let verdict = &json["verdicts"][0];

@@ -46,6 +46,15 @@ fn names_of_every_kind_are_explained() {
         ("-O", "DSNRO: No of outstanding IOs with competing worlds"),
         ("Disk.SchedNumReqOutstanding", "1 to 256; from 6.5 on at most the device's own depth"),
         ("drivers", "iscsivmk_LunQDepth"),
+        ("nfsclient", "no adapter, no path, no device"),
+        ("NFS.MaxQueueDepth", "4294967295, which is no limit"),
+        ("lsilogic", "LSI Logic SAS: 32 a disk, 128 in all."),
+        ("ide", "IDE: 1 a disk"),
+        ("pesnro", "128, 256 from 7.0 on. From 6.0 on."),
+        ("pesnro", "U2, and 7.0 is its U3 here"),
+        ("qlfxmaxqdepth", "as S0's table prints it, is a misprint"),
+        ("fnic", "ESXi 5.1 to 6.7"),
+        ("nvme_pcie", "ESXi 7.0 to 8.0"),
         ("settings", "storage core device set -d DEVICE -O N"),
     ];
     for (name, expected) in cases {
@@ -59,7 +68,7 @@ fn names_of_every_kind_are_explained() {
 #[test]
 fn the_reference_is_up_to_date() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
-    for page in ["command-line", "counters", "knobs", "findings"] {
+    for page in ["command-line", "counters", "knobs", "findings", "topics"] {
         let said = kavg(&["reference", page]);
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{page}");
         let path = directory.join(page).with_extension("md");
@@ -68,5 +77,45 @@ fn the_reference_is_up_to_date() {
         }
         let written = std::fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(written, said.out, "docs/reference/{page}.md is out of date");
+    }
+}
+
+#[test]
+fn help_reaches_every_command_and_page() {
+    let index = kavg(&["help"]).out;
+    assert!(index.contains("guides/read-a-capture") && index.contains("diagnose"), "{index}");
+    assert_eq!(kavg(&["help", "capture", "cut"]).out, kavg(&["capture", "cut", "--help"]).out);
+    let page = include_str!("../../../docs/guides/read-a-capture.md");
+    for name in ["read-a-capture", "guides/read-a-capture", "docs/guides/read-a-capture.md"] {
+        assert_eq!(kavg(&["help", name]).out, page, "{name}");
+    }
+    for (name, line) in [
+        ("counters", "kavg: counters: which of concepts/counters, reference/counters?\n"),
+        ("nothing", "kavg: nothing: no command and no page; `kavg help` lists both\n"),
+    ] {
+        let said = kavg(&["help", name]);
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (2, "", line));
+    }
+}
+
+#[test]
+fn the_version_says_for_which_target() {
+    let said = kavg(&["--version"]).out;
+    assert!(said.starts_with(concat!("kavg ", env!("CARGO_PKG_VERSION"), " (")), "{said}");
+    assert!(said.contains(std::env::consts::ARCH), "{said}");
+}
+
+#[test]
+fn shells_complete_and_the_manual_has_a_page_for_each_command() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let script = kavg(&["completions", shell]).out;
+        assert!(script.contains("diagnose") && script.contains("compare-set"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    assert_eq!(kavg(&["man", "--to", to]).code, 0);
+    for page in ["kavg.1", "kavg-diagnose.1", "kavg-capture-cut.1"] {
+        let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
     }
 }

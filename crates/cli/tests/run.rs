@@ -228,3 +228,14 @@ fn what_has_to_be_known_of_a_window_stands_beside_its_figures() {
     let rest = rest.iter().map(|note| format!("Window rest: {}", note.as_str().expect("a line")));
     assert!(rest.eq(notes.iter().filter(|line| line.starts_with("Window rest")).copied()));
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn samples_are_parquet_where_the_file_is_called_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("samples.parquet");
+    let said = kavg(&["run", "two-queues.toml", "-q", "--csv", file.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+}

@@ -58,6 +58,18 @@ fn a_saturated_array_without_qos_is_not_called_qos() {
 }
 
 #[test]
+fn an_array_whose_load_is_known_is_not_to_be_looked_at_but_relieved() {
+    let rest = format!("[datastore.prod]\ndsnro = 128\n{VM}[vm.sql.workload]\nthreads = 60\n");
+    let adapter = "driver = \"lpfc\"\nlun_depth = 128";
+    let guest = "[vm.sql]\nguest = \"linux\"\ncount = 2\n";
+    let run = run(&scenario("servers = 16\nservice = \"5ms\"", adapter, &(rest + guest)));
+    let found = findings(&run)[0];
+    assert_eq!(found["cause"], "array-slow");
+    assert!(found["changes"][0]["what"].as_str().unwrap().starts_with("Ask less of the array"));
+    assert!(found["raise_confidence"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn a_saturated_flash_array_is_no_health() {
     let rest = format!("[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 60\n");
     let run = run(&scenario(
@@ -115,6 +127,16 @@ fn throttling_that_is_on_and_acts_is_known() {
 }
 
 #[test]
+fn an_application_that_sends_no_more_is_not_at_the_depth_of_its_disk() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}limit = 1941\n[vm.sql.workload]\narrival = \"poisson\"\n\
+         rate = 4000\noutstanding = 32\nbacklog = 100\n"
+    );
+    let run = run(&scenario("servers = 16\nservice = \"1ms\"", "driver = \"lpfc\"", &rest));
+    assert_eq!(causes(&run), ["iops-limit"]);
+}
+
+#[test]
 fn a_vm_at_its_own_limit_is_no_victim_of_its_neighbour() {
     let rest = format!(
         "[datastore.prod]\n{VM}limit = 700\n[vm.sql.workload]\nthreads = 30\nsize = \"8k\"\n\
@@ -128,6 +150,11 @@ fn a_vm_at_its_own_limit_is_no_victim_of_its_neighbour() {
     assert_eq!(causes(&run), ["iops-limit"]);
 }
 
+/// A file of a scenario, as a run reads it.
+fn read(file: &Path) -> Result<String, String> {
+    capture::read_text(file).map_err(|error| error.to_string())
+}
+
 /// The scenarios that ship and those of the tests.
 fn files() -> Vec<std::path::PathBuf> {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -136,7 +163,7 @@ fn files() -> Vec<std::path::PathBuf> {
         entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     let is_scenario = |file: &Path| {
         file.extension().is_some_and(|extension| extension == "toml")
-            && Source::load(file, Vec::new()).is_ok()
+            && Source::load(file, Vec::new(), &read).is_ok()
     };
     files.retain(|file| is_scenario(file));
     files.sort();
@@ -194,7 +221,7 @@ fn every_line_that_is_proposed_is_taken_and_changes_something() {
     let (mut told, mut refused, mut idle) = (0, Vec::new(), Vec::new());
     for file in files() {
         let run = json(&["run", "--json", file.to_str().unwrap()]);
-        let (_, scenario) = Source::load(&file, Vec::new()).unwrap();
+        let (_, scenario) = Source::load(&file, Vec::new(), &read).unwrap();
         let of_change = |change| ["esxcli", "powercli", "guest"].map(|key| settings(change, key));
         for lines in changes(&run).flat_map(of_change) {
             let mut with = scenario.clone();
@@ -287,4 +314,176 @@ fn a_host_with_ats_switched_off_is_told_to_switch_it_on() {
     let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
     let lines = settings(&found["changes"][0], "esxcli");
     assert!(lines[0].ends_with("/VMFS3/HardwareAcceleratedLocking -i 1"), "{lines:?}");
+}
+
+/// Where a finding of a run stands: window, host, cause, object.
+fn place(window: &Value, verdict: &Value, finding: &Value) -> [String; 4] {
+    [&window["name"], &verdict["host"], &finding["cause"], &finding["at"]].map(ToString::to_string)
+}
+
+/// The limit of each finding of a run, and the latency of each VM in each window.
+fn figures(run: &Value) -> (BTreeMap<[String; 4], Value>, BTreeMap<[String; 2], f64>) {
+    let (mut limits, mut latencies) = (BTreeMap::new(), BTreeMap::new());
+    for window in run["windows"].as_array().unwrap() {
+        for verdict in window["verdicts"].as_array().unwrap() {
+            for finding in verdict["findings"].as_array().unwrap() {
+                limits.insert(place(window, verdict, finding), finding["limit"].clone());
+            }
+        }
+        let hosts = window["hosts"].as_array().unwrap().iter();
+        for object in hosts.flat_map(|host| host["objects"].as_array().unwrap()) {
+            let value = |key: &str| object["counters"][key].as_f64().unwrap_or(0.0);
+            let time = value("reads") * value("lat_rd") + value("writes") * value("lat_wr");
+            if object["kind"] == "vm" && value("cmds") > 0.0 {
+                let name = object["name"].as_str().unwrap().to_owned();
+                latencies.insert([window["name"].to_string(), name], time / value("cmds"));
+            }
+        }
+    }
+    (limits, latencies)
+}
+
+/// The first change of a finding that sets something, as it is typed on its host.
+fn first_change(verdict: &Value, finding: &Value) -> Option<Vec<String>> {
+    let host = verdict["host"].as_str().unwrap();
+    let changes = finding["changes"].as_array().unwrap().iter();
+    let mut lines = changes.flat_map(|change| {
+        let esxcli = settings(change, "esxcli").into_iter().map(|line| format!("{host}: {line}"));
+        [esxcli.collect(), settings(change, "guest"), settings(change, "powercli")]
+    });
+    lines.find(|lines: &Vec<String>| !lines.is_empty())
+}
+
+/// What is proposed first of each finding is fed back: then the finding is gone, or it meets another
+/// limit, or who suffers is quicker. Windows in which the scenario sets something itself are left out.
+#[test]
+fn what_is_proposed_changes_what_it_promises_to() {
+    const QUICKER: f64 = 0.95;
+    let (mut told, mut idle) = (0, Vec::new());
+    for file in files() {
+        let path = file.to_str().unwrap();
+        let (_, scenario) = Source::load(&file, Vec::new(), &read).unwrap();
+        let sets = |window: &Value| {
+            let to = window["to_s"].as_f64().unwrap();
+            scenario.events.iter().any(|event| {
+                matches!(event.action, scenario::Action::Set(_)) && event.at.0 as f64 <= to * 1e9
+            })
+        };
+        let run = json(&["run", "--json", path]);
+        let (before, was) = figures(&run);
+        let mut tried = BTreeMap::new();
+        for window in run["windows"].as_array().unwrap().iter().filter(|window| !sets(window)) {
+            let verdicts = window["verdicts"].as_array().unwrap().iter();
+            let findings = verdicts.flat_map(|v| {
+                v["findings"].as_array().unwrap().iter().map(move |finding| (v, finding))
+            });
+            for (verdict, finding) in findings {
+                let Some(lines) = first_change(verdict, finding) else { continue };
+                let (after, is) = tried.entry(lines.clone()).or_insert_with(|| {
+                    let mut arguments = vec!["run", "--json", path];
+                    arguments.extend(lines.iter().flat_map(|line| ["--set", line]));
+                    figures(&json(&arguments))
+                });
+                told += 1;
+                let key = place(window, verdict, finding);
+                let is_other = after.get(&key).is_none_or(|limit| *limit != before[&key]);
+                let sufferers = finding["sufferers"].as_array().unwrap().iter();
+                let mut names = sufferers.map(|party| party["name"].as_str().unwrap());
+                let is_quicker = names.any(|name| {
+                    let vm = name.split(" of ").next().unwrap_or(name).to_owned();
+                    let vm = [window["name"].to_string(), vm];
+                    was.get(&vm).zip(is.get(&vm)).is_some_and(|(was, is)| *is < QUICKER * was)
+                });
+                if !is_other && !is_quicker {
+                    idle.push(format!("{path}: {key:?}: {lines:?}"));
+                }
+            }
+        }
+    }
+    assert!(told > 20, "{told}");
+    assert!(idle.is_empty(), "{} of {told}: {idle:#?}", idle.len());
+}
+
+#[test]
+fn who_waits_for_an_array_that_another_host_crowds_is_named_with_who_crowds_it() {
+    for depth in [32, 128] {
+        let rest = format!(
+            "[host.esx02.adapter.vmhba1]\ndriver = \"lpfc\"\nlun_depth = {depth}\n\
+             [datastore.a]\nhosts = [\"esx01\"]\n[datastore.b]\nhosts = [\"esx02\"]\n\
+             [vm.victim]\nhost = \"esx01\"\n[vm.victim.disk.\"scsi0:1\"]\ndatastore = \"a\"\n\
+             [vm.victim.workload]\nthreads = 2\n\
+             [vm.bully]\nhost = \"esx02\"\n[vm.bully.disk.\"scsi0:1\"]\ndatastore = \"b\"\n\
+             [vm.bully.workload]\nthreads = 64\n"
+        );
+        let run = run(&scenario("servers = 16\nservice = \"4ms\"", "driver = \"lpfc\"", &rest));
+        assert_eq!(causes(&run), ["array-slow", "array-slow"], "{depth}");
+        for (finding, victim, bully) in [
+            (findings(&run)[0], "victim", "bully of esx02"),
+            (findings(&run)[1], "victim of esx01", "bully"),
+        ] {
+            assert_eq!(finding["sufferers"][0]["name"], victim);
+            assert_eq!(finding["causers"][0]["name"], bully);
+            assert!(
+                finding["do_not"][0].as_str().unwrap().starts_with("Do not raise queue depths")
+            );
+            assert!(finding["changes"][0]["esxcli"].as_array().unwrap().is_empty());
+        }
+    }
+}
+
+/// The headline of the last window.
+fn headline(run: &Value) -> &str {
+    let windows = run["windows"].as_array().unwrap();
+    windows.last().unwrap()["verdicts"][0]["headline"].as_str().unwrap()
+}
+
+/// A VM behind two adapters, or one, of which the first goes down in the second window.
+fn path_down(adapters: &str) -> Value {
+    let rest = format!(
+        "{adapters}[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\n\
+         [[event]]\nat = \"12s\"\npath = \"vmhba1\"\nstate = \"down\"\n\
+         [[window]]\nname = \"up\"\nto = \"12s\"\n[[window]]\nname = \"down\"\nfrom = \"13s\"\n"
+    );
+    run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"qlnativefc\"", &rest))
+}
+
+#[test]
+fn a_lost_path_that_makes_nobody_slower_is_lost_redundancy() {
+    let run = path_down("[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n");
+    assert_eq!(headline(&run), "datastore prod: Path lost, redundancy is gone; nobody is slower.");
+    assert!(findings(&run)[0]["sufferers"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn who_stands_still_on_a_device_without_paths_is_named() {
+    let run = path_down("");
+    assert_eq!(headline(&run), "sql on datastore prod: Device does not answer.");
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.ends_with("none completes, its path is down."), "{sentence}");
+}
+
+#[test]
+fn headline_and_advice_fit_a_ticket() {
+    for file in files() {
+        let run = json(&["run", "--json", file.to_str().unwrap()]);
+        let windows = run["windows"].as_array().unwrap().iter();
+        for verdict in windows.flat_map(|window| window["verdicts"].as_array().unwrap()) {
+            for line in [&verdict["headline"], &verdict["advice"]] {
+                let line = line.as_str().unwrap_or_default();
+                assert!(line.len() <= 156, "{}: {line}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_workload_that_is_over_before_the_window_begins_is_told() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\nstop = \"3s\"\n\
+         [vm.web.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.web.workload]\nthreads = 1\n"
+    );
+    let run = run(&scenario("servers = 8\nservice = \"1ms\"", "driver = \"nfnic\"", &rest));
+    let notes = run["windows"][0]["notes"].to_string();
+    let told = "workload sql:scsi0:1 ended at 3 s, before the window begins at 4 s";
+    assert!(notes.contains(told), "{notes}");
 }

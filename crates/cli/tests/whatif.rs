@@ -13,7 +13,7 @@ struct Captured {
 }
 
 /// The filer of s2-lun-depth, and the change that its event makes.
-const DEVICE: &str = "naa.6555503fa380614585c982774ac03727";
+const DEVICE: &str = "naa.602000002a6681987983555503fa3806";
 const DEEPER: &str = "system module parameters set -m qla2300_707 -p ql2xmaxqdepth=64";
 /// The end of its window `before`.
 const BEFORE: &str = "01/01/2020 00:01:00";

@@ -26,6 +26,33 @@ pub enum Controller {
     Ide,
 }
 
+impl Controller {
+    /// Every type.
+    pub const ALL: [Self; 7] = [
+        Self::Pvscsi,
+        Self::LsiSas,
+        Self::LsiParallel,
+        Self::BusLogic,
+        Self::Ahci,
+        Self::Nvme,
+        Self::Ide,
+    ];
+
+    /// Its name, as people call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pvscsi => "PVSCSI",
+            Self::LsiSas => "LSI Logic SAS",
+            Self::LsiParallel => "LSI Logic Parallel",
+            Self::BusLogic => "BusLogic",
+            Self::Ahci => "AHCI",
+            Self::Nvme => "virtual NVMe",
+            Self::Ide => "IDE",
+        }
+    }
+}
+
 /// The position of an object in [`Recording::entities`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId(pub u32);

@@ -4,11 +4,11 @@
 pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Version,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Seen, Setting, Version,
     get_esxcli, powershell_name,
 };
 
-use crate::{Change, Device, Facts, Host, Party, Step, largest};
+use crate::{Adapter, Change, Device, Facts, Host, Party, Step, largest};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -25,7 +25,9 @@ pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more tha
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     const ROOM: f64 = 1.25;
     let fits = |depth: &u32| f64::from(*depth) > from && f64::from(*depth) >= demand * ROOM;
-    [64, 128, 256, 512].into_iter().find(fits).unwrap_or(1024)
+    let most = Driver::ANY.depth_max;
+    let powers = (6..).map(|power| 1 << power).take_while(|depth| *depth < most);
+    powers.into_iter().find(fits).unwrap_or(most)
 }
 
 /// A change that sets something: each step is undone by its own.
@@ -106,10 +108,7 @@ fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<
 /// another behind the same adapters, was seen to have.
 pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
     let known = facts.device(device.flow.name).max_queue_depth;
-    let adapters = host.adapters_of(device);
-    let is_peer = |other: &&Device<'_>| {
-        host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
-    };
+    let is_peer = |other: &&Device<'_>| host.share_an_adapter(device, other);
     let peers = host.devices.iter().filter(is_peer).chain([device]);
     known.or_else(|| largest(peers.filter_map(Device::deepest)).map(|depth| depth as u32))
 }
@@ -144,9 +143,11 @@ pub(crate) fn raise_driver_depth(
     facts: &Facts,
 ) -> Change {
     let adapters = host.adapters_of(device);
-    let module = adapters.iter().find_map(|adapter| facts.drivers.get(*adapter));
-    let adapters = if adapters.is_empty() { "the HBA".into() } else { adapters.join(", ") };
-    let candidates = candidates(from, module.map(String::as_str), facts);
+    let module = adapters.iter().find_map(|adapter| facts.drivers.get(adapter.flow.name));
+    let seen = seen(&adapters, facts);
+    let names: Vec<_> = adapters.iter().map(|adapter| adapter.flow.name).collect();
+    let adapters = if names.is_empty() { "the HBA".into() } else { names.join(", ") };
+    let candidates = candidates(from, module.map(String::as_str), &seen, facts);
     if candidates.is_empty() {
         return spread_devices(&adapters, module.map(String::as_str), from);
     }
@@ -186,9 +187,27 @@ pub(crate) fn raise_driver_depth(
     change
 }
 
+/// What the capture shows of the adapters of a device.
+fn seen(adapters: &[&Adapter<'_>], facts: &Facts) -> Seen {
+    let number = |name: &str| name.strip_prefix("vmhba")?.parse().ok();
+    Seen {
+        version: facts.esxi_version,
+        adapter_depth: adapters
+            .iter()
+            .find_map(|adapter| adapter.aqlen.every().last())
+            .map(|n| n as u32),
+        number: adapters.iter().find_map(|adapter| number(adapter.flow.name)),
+    }
+}
+
 /// The drivers that a device of this depth may have and that can give it more: the one of that
-/// module, one whose parameter is known to be set, or those that the depth suggests.
-fn candidates(depth: u32, module: Option<&str>, facts: &Facts) -> Vec<&'static Driver> {
+/// module, one whose parameter is known to be set, or those that the depth and the adapter suggest.
+fn candidates(
+    depth: u32,
+    module: Option<&str>,
+    seen: &Seen,
+    facts: &Facts,
+) -> Vec<&'static Driver> {
     let is_set = |driver: &&Driver| driver.parameter.is_some_and(|p| facts.depth_set(p).is_some());
     let known = |module| Driver::from_module(module).filter(|driver| driver.parameter.is_some());
     let mut drivers: Vec<&'static Driver> = match module {
@@ -196,7 +215,7 @@ fn candidates(depth: u32, module: Option<&str>, facts: &Facts) -> Vec<&'static D
         None => Driver::ALL.iter().filter(is_set).collect(),
     };
     if module.is_none() && drivers.is_empty() {
-        drivers = Driver::candidates(depth, facts.esxi_version);
+        drivers = Driver::candidates(depth, seen);
     }
     drivers.retain(|driver| driver.depth_max > depth);
     drivers
@@ -228,6 +247,12 @@ fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) ->
     });
     if is_known || set.is_some() {
         return set.unwrap_or_default();
+    }
+    if let [driver] = candidates {
+        return format!(
+            " By what the capture shows that is {} ({}); `esxcli storage core adapter list` tells.",
+            driver.module, driver.what
+        );
     }
     let name = |driver: &&Driver| {
         let most = driver.depth_max;
@@ -395,8 +420,9 @@ pub(crate) fn limit_iops(vm: &Party, size_kib: Option<f64>, facts: &Facts) -> Ch
     let iops = in_cost_units(vm.iops, size_kib);
     let limit = ((iops * BELOW) as u32).max(1);
     let what = format!(
-        "Hold {} below the rate that the array allows it, with an IOPS limit ({limit} a second for \
-         each of its disks; it does {} now, counted in units of {} KiB as the limit is).",
+        "Give each disk of {} an IOPS limit of {limit}. That is a little below the {} a second that \
+         it does, counted in units of {} KiB as the limit is: what it wants beyond waits in its own \
+         queue.",
         vm.name,
         iops.round(),
         cost_unit_kib()
@@ -421,7 +447,7 @@ pub(crate) fn in_cost_units(iops: f64, size_kib: Option<f64>) -> f64 {
     iops * size_kib.map_or(1.0, |size_kib| (size_kib / cost_unit_kib()).ceil().max(1.0))
 }
 
-fn cost_unit_kib() -> f64 {
+pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
@@ -469,7 +495,7 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     let by_scsi2 = facts.device(device).locks_by_scsi2;
     let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
     if by_scsi2 == Some(true) {
-        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS: this one \
+        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS. This one \
                     is locked by SCSI-2 reservations itself, as one that was upgraded may be, and no \
                     setting of the hosts changes that.";
         return look(what, vec![vaai])
@@ -532,7 +558,10 @@ mod tests {
     #[test]
     fn what_is_known_decides_between_drivers() {
         let modules = |depth, module, facts: &Facts| -> Vec<&str> {
-            candidates(depth, module, facts).iter().map(|driver| driver.module).collect()
+            candidates(depth, module, &Seen::default(), facts)
+                .iter()
+                .map(|driver| driver.module)
+                .collect()
         };
         let mut facts = Facts::default();
         assert_eq!(modules(64, Some("fnic"), &facts), ["fnic"]);

@@ -4,9 +4,11 @@
 //! They are optional. A known fact goes before whatever the counters make likely: a guess becomes a
 //! certainty or is not made at all, and the commands name the driver that is really there.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use knobs::{GuestOs, Version};
+
+use crate::Party;
 
 /// What is known of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +57,21 @@ pub struct ArrayFacts {
     pub busy: Option<f64>,
     /// The mean share of its link in use, in the fuller direction, 0 to 1.
     pub link_busy: Option<f64>,
+    /// Who has commands there, of all hosts; those of one device stand together.
+    pub users: Arc<[ArrayUser]>,
+}
+
+/// A VM on a device of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayUser {
+    /// Its host.
+    pub host: String,
+    /// The device.
+    pub device: String,
+    /// The VM; its slots are its mean commands at the array.
+    pub vm: Party,
+    /// The mean size of its commands, in KiB.
+    pub size_kib: Option<f64>,
 }
 
 impl ArrayFacts {
@@ -67,6 +84,14 @@ impl ArrayFacts {
         const FULL: f64 = 0.9;
         const WAITS: f64 = 6.0;
         self.work() >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+    }
+
+    /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that
+    /// they take below the host is wait for those.
+    pub(crate) fn is_crowded(&self, davg_ms: f64) -> bool {
+        const WORKS: f64 = 0.5;
+        const WAITS: f64 = 2.0;
+        self.work() >= WORKS && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
     }
 
     /// The share of the time that the array or its link, whichever has more to do, is at work.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use knobs::Effect;
 use levels::weighted_mean;
 
-use crate::{Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
+use crate::{Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
 
 /// The answer where an all-clear would be a guess.
 const CANNOT_TELL: &str = "This capture cannot tell whether there is a storage problem: it is not \
@@ -52,6 +52,10 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
     }
     let change = first.changes.first()?;
     let what = change.what.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let what = match &first.datastore {
+        Some(datastore) => without_devices(what, datastore),
+        None => what.into(),
+    };
     let when = match change.effect {
         Effect::AtOnce => "",
         effect => &format!(" ({})", effect.text()),
@@ -66,9 +70,16 @@ fn of_finding(finding: &Finding) -> String {
     };
     let place = match who(&finding.sufferers) {
         Some(who) if !finding.at.starts_with(&who) => format!("{who} on {place}"),
+        Some(_) if finding.datastore.is_some() => format!("{} on {place}", finding.at),
         Some(_) => finding.at.clone(),
         None => place,
     };
+    if finding.cause == Cause::PathDown && finding.sufferers.is_empty() {
+        return format!(
+            "{place}: {}, redundancy is gone; nobody is slower.",
+            finding.cause.title()
+        );
+    }
     let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
     let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
     let sure = match finding.confidence {
@@ -76,6 +87,17 @@ fn of_finding(finding: &Finding) -> String {
         _ => String::new(),
     };
     format!("{place}: {}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
+}
+
+/// A text without the device names behind that of their datastore, which stands in it already.
+fn without_devices(text: &str, datastore: &str) -> String {
+    match text.split_once(&format!("{datastore} (")) {
+        Some((before, rest)) => match rest.split_once(')') {
+            Some((_, after)) => format!("{before}{datastore}{after}"),
+            None => text.into(),
+        },
+        None => text.into(),
+    }
 }
 
 /// The VM that suffers most, and how many more do.
@@ -125,7 +147,9 @@ pub(crate) fn name(finding: &mut Finding, host: &Host<'_>, names: &BTreeMap<Stri
     let at = finding.at.as_str();
     let disk = host.vdisks.iter().find(|disk| disk.name == at || disk.adapter() == at);
     let is_it = |device: &&Device<'_>| {
-        device.flow.name == at || disk.is_some_and(|disk| disk.device == Some(device.id))
+        device.flow.name == at
+            || device.paths.iter().any(|path| path.flow.name == at)
+            || disk.is_some_and(|disk| disk.device == Some(device.id))
     };
     let Some(device) = host.devices.iter().find(is_it) else { return };
     let device_name = device.flow.name;

@@ -36,7 +36,7 @@ pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,
     SharedDevice, SharedKind, SharedNote, Span, Trend,
 };
-pub use facts::{ArrayFacts, DeviceFacts, Facts, PathFacts, VdiskFacts};
+pub use facts::{ArrayFacts, ArrayUser, DeviceFacts, Facts, PathFacts, VdiskFacts};
 pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Outcome, Party, ProfileChoice, Step, Verdict,
     Window,
@@ -44,7 +44,7 @@ pub use finding::{
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
 pub use number::number;
-pub use page::{clean, fit};
+pub use page::{clean, fit, steers};
 pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use simulated::{Simulated, SimulatedRow};

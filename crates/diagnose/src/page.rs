@@ -142,8 +142,17 @@ pub(crate) fn signed(value: f64) -> String {
 /// Text without anything that could steer a terminal, or turn around what is read on it.
 #[must_use]
 pub fn clean(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a character does something where it is shown instead of being seen: a control character
+/// (C0, C1), a separator of lines or paragraphs, a mark of byte order, or what turns the direction
+/// of writing.
+#[must_use]
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// A name in at most `width` columns, cut in the middle, where names differ least.

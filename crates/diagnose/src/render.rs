@@ -160,16 +160,14 @@ fn simulated_text(page: &mut Page, simulated: &Simulated) {
     }
 }
 
-/// Who suffers with their numbers, and who causes it; where they are the same, once.
+/// Who suffers with their numbers, and who causes it; who does both is told so.
 fn who(page: &mut Page, finding: &Finding) {
     let Finding { sufferers, causers, .. } = finding;
-    if sufferers == causers {
-        return parties(page, "Who", sufferers, party);
-    }
     parties(page, "Suffers", sufferers, party);
-    let has_numbers = |causer: &Party| sufferers.iter().take(MOST_PARTIES).any(|s| s == causer);
-    parties(page, "Causes", causers, |causer| {
-        if has_numbers(causer) { causer.name.clone() } else { party(causer) }
+    let suffers = |causer: &Party| sufferers.iter().take(MOST_PARTIES).any(|s| s == causer);
+    parties(page, "Causes", causers, |causer| match suffers(causer) {
+        true => format!("{} itself, by what it asks for", causer.name),
+        false => party(causer),
     });
 }
 

@@ -1,19 +1,23 @@
 //! Captures of real, quiet hosts raise no finding. They are looked for beside the repository and
 //! the test is skipped where they are not.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use diagnose::{Facts, Profile, Thresholds, diagnose, render_text};
+use testing::{real_captures, skipped};
 
-/// The captures beside the repository.
+/// The captures of real hosts.
 fn captures() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
+    let directory = real_captures();
     let entries = directory.read_dir().into_iter().flatten().filter_map(Result::ok);
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
     files.retain(|file| {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("esxi") && name.ends_with(".csv")
     });
+    if files.is_empty() {
+        skipped(format_args!("no captures of real hosts in {}", directory.display()));
+    }
     files
 }
 

@@ -3,7 +3,7 @@
 
 use counters::{DeviceId, IoId, MILLISECOND, Status, Time, VdiskId};
 
-use knobs::Advanced;
+use knobs::{Advanced, CONFLICT_RETRIES, CONFLICT_RETRY_NS};
 
 use crate::{
     device::Device,
@@ -11,11 +11,6 @@ use crate::{
     slab::{Extra, NONE, State},
 };
 
-/// A reservation conflict is tried again after about 60 ms [ELA log; reference
-/// `array-and-control.md` section 7.4].
-const CONFLICT_RETRY_NS: u64 = 60 * MILLISECOND;
-/// After so many tries the VMkernel gives up: "too many reservation conflicts" [ELA].
-const CONFLICT_RETRIES: u32 = 80;
 /// `Scsi.ScsiRestartStalledQueueLatency`: a queue that got TASK SET FULL with nothing outstanding
 /// is started again after 500 ms [LAMW].
 const STALLED_QUEUE_NS: u64 = 500 * MILLISECOND;

@@ -84,7 +84,7 @@ advanced! {
     QFullThreshold = "/Disk/QFullThreshold", 8, 1..=16, AtOnce;
     /// Milliseconds for which a BUSY command is held.
     DelayOnBusy = "/Disk/DelayOnBusy", 400, 0..=5000, AtOnce;
-    /// DSNRO of protocol endpoints; the default grew with 7.0 U2.
+    /// DSNRO of protocol endpoints of vVols. The default grew with 7.0 U2, and 7.0 is its U3 here.
     VvolPesnro = "/Scsi/ScsiVVolPESNRO", 128, 32..=4096, AtOnce.since(Version::V6_0).later(Version::V7_0, 256);
     /// 1 locks metadata by ATS where the array has it, 0 by SCSI reservations of the whole device.
     HardwareAcceleratedLocking = "/VMFS3/HardwareAcceleratedLocking", 1, 0..=1, AtOnce;

@@ -12,9 +12,11 @@ use alloc::{
     vec::Vec,
 };
 
+use core::ops::RangeInclusive;
+
 use counters::MILLISECOND;
 
-use crate::{Advanced, Driver, PathPolicy, PolicyChange, Refusal, Setting, names::unknown};
+use crate::{Advanced, DSNRO, Driver, PathPolicy, PolicyChange, Refusal, Setting, names::unknown};
 
 /// What a call sets.
 type Settings = Result<Vec<Setting>, Refusal>;
@@ -126,8 +128,11 @@ impl Call {
         })
     }
 
-    fn number(&self, short: char) -> Result<Option<u32>, Refusal> {
-        self.get(short).map(|text| number(&self.command.name(short), text)).transpose()
+    /// The number of an option. What `range` says of it is for the refusal of what is none; the
+    /// host checks the range, which may depend on it.
+    fn number(&self, short: char, range: &RangeInclusive<u32>) -> Result<Option<u32>, Refusal> {
+        let number = |text| number(&self.command.name(short), text, range);
+        self.get(short).map(number).transpose()
     }
 
     /// What it sets.
@@ -173,22 +178,29 @@ impl Call {
     }
 }
 
-fn number(name: &str, text: &str) -> Result<u32, Refusal> {
-    text.parse()
-        .map_err(|_| format!("Invalid value `{text}` for {name}: it is a whole number").into())
+fn number(name: &str, text: &str, range: &RangeInclusive<u32>) -> Result<u32, Refusal> {
+    let (least, most) = (range.start(), range.end());
+    text.parse().map_err(|_| {
+        format!("Invalid value `{text}` for {name}: it is a whole number, {least} to {most}").into()
+    })
 }
+
+/// Of numbers that no range is known for.
+const COUNTS: RangeInclusive<u32> = 1..=u32::MAX;
 
 fn core_device(call: &Call) -> Settings {
     let device = || call.need('d').map(String::from);
     device()?;
     let mut settings = Vec::new();
-    if let Some(value) = call.number('m')? {
+    if let Some(value) = call.number('m', &(1..=Driver::ANY.depth_max))? {
         settings.push(Setting::MaxQueueDepth { device: device()?, value });
     }
-    if let Some(value) = call.number('O')? {
+    if let Some(value) = call.number('O', &DSNRO.range())? {
         settings.push(Setting::SchedNumReqOutstanding { device: device()?, value });
     }
-    match (call.number('s')?, call.number('q')?) {
+    let [sizes, thresholds] =
+        [Advanced::QFullSampleSize, Advanced::QFullThreshold].map(|option| option.info().range());
+    match (call.number('s', &sizes)?, call.number('q', &thresholds)?) {
         (Some(sample_size), threshold) => {
             let threshold = threshold.unwrap_or(Advanced::QFullThreshold.info().default);
             settings.push(Setting::QueueFull { device: device()?, sample_size, threshold });
@@ -217,7 +229,8 @@ fn module_parameters(call: &Call) -> Settings {
         if driver.parameter != Some(name) {
             return Err(no_parameter(driver, name));
         }
-        settings.push(Setting::ModuleDepth { driver, value: number(name, value)? });
+        settings
+            .push(Setting::ModuleDepth { driver, value: number(name, value, &driver.depths())? });
     }
     match settings.len() {
         1 => Ok(settings),
@@ -246,7 +259,7 @@ fn advanced(call: &Call) -> Settings {
     let option = Advanced::from_path(path).ok_or_else(|| {
         Refusal::from(unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)))
     })?;
-    match (call.number('i')?, call.get('d')) {
+    match (call.number('i', &option.info().range())?, call.get('d')) {
         (None, None) | (Some(_), Some(_)) => {
             Err("give one of -i|--int-value and -d|--default".into())
         }
@@ -296,7 +309,7 @@ fn round_robin(call: &Call) -> Settings {
     }
     let needed = |short| {
         call.need(short)?;
-        Ok::<_, Refusal>(call.number(short)?.unwrap_or_default())
+        Ok::<_, Refusal>(call.number(short, &COUNTS)?.unwrap_or_default())
     };
     let policy = match kind {
         "default" => PathPolicy::ROUND_ROBIN,
@@ -313,9 +326,9 @@ fn latency(call: &Call) -> Result<PathPolicy, Refusal> {
     let PathPolicy::Latency { sampling_ios, eval_ns } = PathPolicy::LATENCY else {
         return Ok(PathPolicy::LATENCY);
     };
-    let told_ns = call.number('T')?.map(|millis| u64::from(millis) * MILLISECOND);
+    let told_ns = call.number('T', &COUNTS)?.map(|millis| u64::from(millis) * MILLISECOND);
     Ok(PathPolicy::Latency {
-        sampling_ios: call.number('S')?.unwrap_or(sampling_ios),
+        sampling_ios: call.number('S', &COUNTS)?.unwrap_or(sampling_ios),
         eval_ns: told_ns.unwrap_or(eval_ns),
     })
 }

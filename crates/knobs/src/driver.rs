@@ -55,9 +55,13 @@ impl Driver {
     /// Every driver that is known, those of today first. Where no source gives the range of a
     /// parameter, its most is the greatest value that a source shows in use.
     pub const ALL: &'static [Self] = &[
-        // Cisco UCS: the help text of `nfnic` says 1 to 1,024 [QD254]; `fnic` goes to 256 [S0].
-        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024),
-        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256),
+        // Cisco UCS: the help text of `nfnic` says 1 to 1,024 [QD254]; `fnic` goes to 256 [S0]. It
+        // is one of the drivers taken from Linux: 6.7 is the last with such, 5.5 the first with
+        // native ones ("What is the impact of the VMKlinux driver stack deprecation?",
+        // blogs.vmware.com, 2019-04), and Cisco says that 6.7 has `nfnic` in its place ("Configure
+        // the queue depth of the nfnic driver", document 214808).
+        fc("nfnic", "Cisco UCS", "lun_queue_depth_per_path", 32, 1024).since(Version::V5_5),
+        fc("fnic", "Cisco UCS, before nfnic", "fnic_max_qdepth", 32, 256).until(Version::V6_7),
         // Emulex since 5.5: the default [S0], the range from memory; scripts use up to 254 [KB-PV].
         fc("lpfc", "Emulex", "lpfc_lun_queue_depth", 32, 512).since(Version::V5_5),
         // Brocade [S0]: no range is documented; 256 is what S0 calls usual.
@@ -79,15 +83,20 @@ impl Driver {
         // Emulex up to 5.1 [S0, KB-PV]; it took up to 128 [SSP].
         fc("lpfc820", "Emulex", "lpfc0_lun_queue_depth", 32, 128).until(Version::V5_1),
         // Local: AHCI has 31 tags for the whole adapter [CAP-A]; the others are fixed as well:
-        // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory).
+        // Smart Array [CAP-B], NVMe and nested disks [LIST8], USB (the name from memory). NVMe's
+        // driver has this name from 7.0 on (README of github.com/vmware-samples/nvme).
         local("vmw_ahci", "SATA", 31, 31),
         local("nhpsa", "HP Smart Array", 28, 1024),
-        local("nvme_pcie", "NVMe", 1023, 1023),
+        local("nvme_pcie", "NVMe", 1023, 1023).since(Version::V7_0),
         local("pvscsi", "a nested host's disks", 1024, 1024),
         local("vmkusb", "USB", 1, 1),
         // An NFS mount has no queue depth of its own: `NFS.MaxQueueDepth` is 4294967295 [LAMW].
         Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
     ];
+
+    /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].
+    pub const MISPRINTS: &'static [(&'static str, &'static str)] =
+        &[("qlfxmaxqdepth", "qlnativefc")];
 
     /// For an adapter of which nothing is known: the driver that takes the most depths.
     pub const ANY: &'static Self = &Self::ALL[0];
@@ -98,21 +107,21 @@ impl Driver {
         Self::ALL.iter().find(|driver| driver.module == module)
     }
 
-    /// The drivers with a parameter that a device of this depth may have, of that version or else of
-    /// today: those that come with the depth; those that may have been set to it where none does.
-    /// None where the depth is one of hardware that cannot be set.
+    /// The drivers with a parameter that a device of this depth may have, as far as what is seen of
+    /// its adapter tells them apart: of those that take the depth the ones for which most speaks, and
+    /// of these, those that come with the depth where there are such. None where the depth is one of
+    /// hardware that cannot be set.
     #[must_use]
-    pub fn candidates(depth: u32, version: Option<Version>) -> Vec<&'static Self> {
-        let version = version.unwrap_or(Version::NEWEST);
-        let those = |fits: &dyn Fn(&Self) -> bool| -> Vec<&'static Self> {
-            let known = Self::ALL.iter().filter(|driver| driver.versions.contains(&version));
-            known.filter(|driver| fits(driver)).collect()
-        };
-        let untouched = those(&|driver| driver.depth_default == depth);
-        match untouched.is_empty() {
-            true => those(&|driver| driver.parameter.is_some() && driver.depth_max >= depth),
-            false => untouched.into_iter().filter(|driver| driver.parameter.is_some()).collect(),
+    pub fn candidates(depth: u32, seen: &Seen) -> Vec<&'static Self> {
+        let may_be = |driver: &&Self| seen.allows(driver) && driver.depths().contains(&depth);
+        let mut those: Vec<&'static Self> = Self::ALL.iter().filter(may_be).collect();
+        let most = those.iter().map(|driver| seen.speaks_for(driver)).max();
+        those.retain(|driver| Some(seen.speaks_for(driver)) == most);
+        if those.iter().any(|driver| driver.depth_default == depth) {
+            those.retain(|driver| driver.depth_default == depth);
         }
+        those.retain(|driver| driver.parameter.is_some());
+        those
     }
 
     const fn since(mut self, version: Version) -> Self {
@@ -129,6 +138,43 @@ impl Driver {
     #[must_use]
     pub const fn depths(&self) -> RangeInclusive<u32> {
         self.depth_min..=self.depth_max
+    }
+}
+
+/// What is seen of an adapter whose driver is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The version of its host.
+    pub version: Option<Version>,
+    /// Its depth (AQLEN), which a capture has with all fields only.
+    pub adapter_depth: Option<u32>,
+    /// The number in its name: 37 of `vmhba37`.
+    pub number: Option<u32>,
+}
+
+impl Seen {
+    /// The first number of adapters that are in no slot, as that of software iSCSI: `vmhba37` [ELA],
+    /// `vmhba64` [S4]; that those in slots have lower ones is from memory.
+    const FIRST_OF_SOFTWARE: u32 = 32;
+
+    /// Whether the host may have the driver; the oldest version is not thought of unless it is told.
+    fn allows(&self, driver: &Driver) -> bool {
+        match self.version {
+            Some(version) => driver.versions.contains(&version),
+            None => *driver.versions.end() > Version::OLDEST,
+        }
+    }
+
+    /// How much speaks for a driver. Neither sign is sure: some drivers let AQLEN be set, and names
+    /// of adapters are no promise.
+    fn speaks_for(&self, driver: &Driver) -> usize {
+        let is_software = self.number.map(|number| number >= Self::FIRST_OF_SOFTWARE);
+        let fits_name = match driver.transport {
+            Transport::Iscsi => is_software != Some(false),
+            Transport::Fc => is_software != Some(true),
+            Transport::Local | Transport::Network => true,
+        };
+        usize::from(fits_name) + usize::from(self.adapter_depth == Some(driver.adapter_depth))
     }
 }
 
@@ -180,17 +226,41 @@ mod tests {
         }
     }
 
+    fn modules(depth: u32, seen: Seen) -> Vec<&'static str> {
+        Driver::candidates(depth, &seen).iter().map(|driver| driver.module).collect()
+    }
+
     #[test]
     fn an_untouched_depth_names_the_drivers() {
-        let modules = |depth, version| -> Vec<&str> {
-            Driver::candidates(depth, version).iter().map(|driver| driver.module).collect()
-        };
-        assert_eq!(modules(32, None), ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"]);
-        assert_eq!(modules(64, None), ["qlnativefc"]);
-        assert_eq!(modules(64, Some(Version::V5_1)), ["qla2xxx"]);
-        assert_eq!(modules(128, None), ["iscsi_vmk"]);
-        assert_eq!(modules(96, None).len(), 7);
-        assert_eq!(modules(600, None), ["nfnic"]);
-        assert!(modules(31, None).is_empty());
+        let of = |version| Seen { version: Some(version), ..Seen::default() };
+        let any = Seen::default();
+        assert_eq!(modules(32, any), ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"]);
+        assert_eq!(modules(32, of(Version::V7_0)), ["nfnic", "lpfc", "bfa", "brcmfcoe"]);
+        assert_eq!(modules(64, any), ["qlnativefc"]);
+        assert_eq!(modules(64, of(Version::V5_1)), ["qla2xxx"]);
+        assert_eq!(modules(128, any), ["iscsi_vmk"]);
+        assert_eq!(modules(96, any).len(), 7);
+        assert_eq!(modules(600, any), ["nfnic"]);
+        assert!(modules(31, any).is_empty());
+    }
+
+    #[test]
+    fn the_adapter_tells_drivers_apart() {
+        let seen =
+            |number, adapter_depth| Seen { number: Some(number), adapter_depth, version: None };
+        let fc = ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe"];
+        let table: [(u32, Seen, &[&str]); 7] = [
+            (32, seen(64, Some(1024)), &["iscsi_vmk"]),
+            (32, seen(37, None), &["iscsi_vmk"]),
+            (32, seen(1, None), &fc),
+            (32, seen(1, Some(2048)), &fc),
+            // One sign for each: the depth decides.
+            (32, seen(64, Some(2048)), &fc),
+            (128, seen(1, Some(1024)), &["iscsi_vmk"]),
+            (31, seen(0, Some(31)), &[]),
+        ];
+        for (depth, seen, expected) in table {
+            assert_eq!(modules(depth, seen), expected, "{depth} {seen:?}");
+        }
     }
 }

@@ -25,7 +25,8 @@ pub struct GuestDriver {
 
 impl GuestSystem {
     /// The names of the depth and of the ring.
-    const fn names(self) -> [&'static str; 2] {
+    #[must_use]
+    pub const fn names(self) -> [&'static str; 2] {
         match self {
             Self::Windows => ["MaxQueueDepth", "RequestRingPages"],
             Self::Linux => ["cmd_per_lun", "ring_pages"],

@@ -13,6 +13,7 @@ mod command;
 mod driver;
 mod effect;
 mod esxcli;
+mod fixed;
 mod guest;
 mod line;
 mod manual;
@@ -25,8 +26,9 @@ mod vscsi;
 mod words;
 
 pub use advanced::{Advanced, AdvancedInfo, DSNRO};
-pub use driver::{Driver, Transport};
+pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
+pub use fixed::{CONFLICT_RETRIES, CONFLICT_RETRY_NS};
 pub use guest::GuestDriver;
 pub use line::Line;
 pub use manual::{Manual, manual};

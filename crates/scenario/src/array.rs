@@ -6,6 +6,7 @@ use crate::{
     Array, Error, Target, names,
     nouns::Names,
     reader::{Node, Table},
+    stream::SECTOR,
 };
 
 /// More volumes than a configuration maximum of any array.
@@ -208,7 +209,7 @@ fn curve(node: &Node<'_>) -> Result<Service, Error> {
 fn write_protocol(table: &Table<'_>) -> Result<WriteProtocol, Error> {
     let choices = [("transfer-ready", false), ("immediate", true)];
     let immediate = table.read("write", |node| node.choice(&choices))?.unwrap_or(false);
-    let bytes = |node: &Node<'_>| Ok(node.size(512..=16 << 20)? as u32);
+    let bytes = |node: &Node<'_>| Ok(node.size(SECTOR..=16 << 20)? as u32);
     let unsolicited = table.read("unsolicited", bytes)?;
     let max_burst = table.read("max_burst", bytes)?;
     if immediate {

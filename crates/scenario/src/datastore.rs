@@ -442,19 +442,36 @@ fn device_name(node: &Node<'_>) -> Result<String, Error> {
     Ok(name.to_string())
 }
 
-/// An NAA 6 identifier made from the names of array and volume.
+/// An NAA 6 identifier as arrays give them: a vendor's number, the array's serial, the volume's. The
+/// vendor is one that nobody can be: the bit for addresses that are administered locally is set.
 fn naa(array: &str, volume: &str) -> String {
-    let bytes = array.bytes().chain([b'/']).chain(volume.bytes());
-    // FNV-1a of 128 bits: the same in every run, and short.
-    let hash = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+    const VENDOR: &str = "0200000";
+    let serial = hash(array.bytes()) >> 80;
+    let volume = hash(array.bytes().chain([b'/']).chain(volume.bytes())) >> 80;
+    format!("naa.6{VENDOR}{serial:012x}{volume:012x}")
+}
+
+/// FNV-1a of 128 bits: the same in every run.
+fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
+    bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    });
-    format!("naa.6{:031x}", hash >> 4)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn volumes_of_one_array_bear_its_serial() {
+        let serial = |array, volume| naa(array, volume)[..24].to_string();
+        assert_eq!(naa("a", "ds-1"), naa("a", "ds-1"));
+        assert_eq!(naa("a", "ds-1").len(), 36);
+        assert_eq!(serial("a", "ds-1"), serial("a", "ds-2"));
+        assert_ne!(serial("a", "ds-1"), serial("b", "ds-1"));
+        let names = (0..DATASTORES_MAX).map(|index| naa("a", &format!("ds-{index}")));
+        assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), DATASTORES_MAX);
+    }
 
     #[test]
     fn names_of_devices_count_up_in_their_last_digits() {

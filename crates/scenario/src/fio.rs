@@ -14,7 +14,7 @@ use crate::{
     reader::File,
     stream::{
         RATE_MAX, RATE_MIN, SECTOR, SIZES_MAX, Stream, THREADS_MAX, WORKING_SET_DEFAULT,
-        check_io_size, threads,
+        check_io_size, check_shares, threads,
     },
     units,
 };
@@ -461,8 +461,9 @@ fn split(text: &str) -> Result<SizeMix, String> {
         sizes.push((block_size(bytes)?, share));
     }
     let given: f64 = sizes.iter().filter_map(|(_, share)| *share).sum();
-    let blank = sizes.iter().filter(|(_, share)| share.is_none()).count().max(1);
-    let rest = (1.0 - given).max(0.0) / blank as f64;
+    let blank = sizes.iter().filter(|(_, share)| share.is_none()).count();
+    check_shares(given, blank > 0)?;
+    let rest = (1.0 - given).max(0.0) / blank.max(1) as f64;
     let weight = |share: Option<f64>| (share.unwrap_or(rest) * 10_000.0).round() as u32;
     let mix: Vec<_> = sizes.into_iter().map(|(bytes, share)| (bytes, weight(share))).collect();
     let mix: Vec<_> = mix.into_iter().filter(|(_, weight)| *weight > 0).collect();
@@ -667,6 +668,8 @@ mod tests {
             ("[a]\nrate_process=poisson\n", "x.fio:2:1: `rate_process`: poisson goes with a"),
             ("[a]\nrate_process=bursty\n", "x.fio:2:1: `rate_process`: `bursty` is not allowed"),
             ("[a]\nbsrange=64k-4k\n", "x.fio:2:1: `bsrange`: `64k-4k` is no range of sizes"),
+            ("[a]\nbssplit=4k/60:64k/60\n", "x.fio:2:1: `bssplit`: the shares add up to 120 %"),
+            ("[a]\nbssplit=4k/60:64k/30\n", "x.fio:2:1: `bssplit`: the shares add up to 90 %"),
             ("[a]\nbsrange=512-32m\n", "x.fio:2:1: `bsrange`: `512-32m` stands for 65536 sizes"),
             ("[a]\npercentage_random=101\n", "x.fio:2:1: `percentage_random`: `101%` is no"),
             ("[a]\nthinktime_blocks=4\n", "x.fio:2:1: `thinktime_blocks`: `4` is not modelled"),

@@ -1,7 +1,7 @@
 //! Guests, virtual adapters and the places of disks, by the names of the scenario file.
 
 use counters::Controller;
-use knobs::GuestOs;
+use knobs::{GuestOs, limits_of};
 
 use crate::names;
 
@@ -19,6 +19,9 @@ pub(crate) const CONTROLLERS: [(&str, (Controller, &str)); 7] = [
     ("nvme", (Controller::Nvme, "nvme")),
     ("ide", (Controller::Ide, "ide")),
 ];
+
+/// The highest unit: the most disks on one adapter, and the adapter itself among them.
+const UNIT_MAX: u32 = limits_of(Controller::Pvscsi, GuestOs::Linux).disks_max;
 
 /// A disk's place in its VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,7 @@ pub(crate) fn slot(name: &str) -> Result<Slot, String> {
     let slot = Slot {
         bus,
         adapter: digits(adapter).filter(|adapter| *adapter < 4).ok_or_else(refuse)?,
-        unit: digits(unit).filter(|unit| *unit <= 64).ok_or_else(refuse)?,
+        unit: digits(unit).filter(|unit| *unit <= UNIT_MAX).ok_or_else(refuse)?,
         default,
     };
     if slot.bus == "scsi" && slot.unit == 7 {

@@ -1,12 +1,13 @@
 //! A stretch of I/O of one kind, before it is on a virtual disk: what a workload of the file, a
 //! fio job and a Vdbench run have in common, and the limits that hold for all of them.
 
+use knobs::OTHER_MAX_TRANSFER;
 use model::WorkloadConfig;
 
 /// Outstanding I/Os of one workload at most.
 pub(crate) const THREADS_MAX: u32 = 65_536;
 /// The largest I/O: LSI Logic passes 32 MB [VMB14], and a guest's own limit is of that order.
-pub(crate) const IO_BYTES_MAX: u64 = 32 << 20;
+pub(crate) const IO_BYTES_MAX: u64 = OTHER_MAX_TRANSFER as u64;
 /// Sectors of a disk.
 pub(crate) const SECTOR: u64 = 512;
 pub(crate) const WORKING_SET_DEFAULT: u64 = 1 << 30;
@@ -29,11 +30,23 @@ pub(crate) struct Stream {
     pub(crate) for_ns: Option<u64>,
 }
 
+/// Shares of sizes are all, unless `is_open`: then others take what is left.
+pub(crate) fn check_shares(sum: f64, is_open: bool) -> Result<(), String> {
+    const ROUNDING: f64 = 1e-9;
+    let over = sum - 1.0;
+    if over > ROUNDING || !is_open && over < -ROUNDING {
+        let sum = (sum * 10_000.0).round() / 100.0;
+        return Err(format!("the shares add up to {sum} %, not to 100"));
+    }
+    Ok(())
+}
+
 /// An I/O is whole sectors, and not larger than an adapter passes.
 pub(crate) fn check_io_size(bytes: u64) -> Result<u32, String> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR) || bytes > IO_BYTES_MAX {
         return Err(format!(
-            "{bytes} bytes is no size of an I/O; it is a multiple of 512 up to 32m"
+            "{bytes} bytes is no size of an I/O; it is a multiple of {SECTOR} up to {}m",
+            IO_BYTES_MAX >> 20
         ));
     }
     Ok(bytes as u32)

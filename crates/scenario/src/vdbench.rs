@@ -5,13 +5,18 @@
 //! Defaults are those of Vdbench's users guide: 8 threads, 4k, all reads, random, 30 seconds,
 //! and a fixed rate with exponential times between arrivals.
 
+use std::collections::BTreeSet;
+
 use counters::SECOND;
 use model::{Access, Arrival, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error, names,
     reader::File,
-    stream::{RATE_MAX, RATE_MIN, SIZES_MAX, Stream, WORKING_SET_DEFAULT, check_io_size, threads},
+    stream::{
+        RATE_MAX, RATE_MIN, SIZES_MAX, Stream, WORKING_SET_DEFAULT, check_io_size, check_shares,
+        threads,
+    },
     units,
 };
 
@@ -230,6 +235,20 @@ impl<'t> Reader<'t> {
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
         let Some((first, rest)) = statement.parameters.split_first() else { return Ok(()) };
         let name = first.values.first().map_or("", String::as_str);
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = rest.iter().find(|other| !seen.insert(other.name.as_str())) {
+            let message = format!("`{}` is given twice", twice.name);
+            return Err(self.file.error(twice.byte, &message));
+        }
+        let known = match first.name.as_str() {
+            "sd" => self.storages.iter().any(|storage| storage.name == name),
+            "wd" => self.definitions.iter().any(|definition| definition.name == name),
+            _ => false,
+        };
+        if known {
+            let message = format!("{} `{name}` is defined twice", first.name);
+            return Err(self.file.error(statement.byte, &message));
+        }
         match first.name.as_str() {
             "sd" => self.storage(name, rest),
             "wd" => self.definition(name, rest),
@@ -412,11 +431,14 @@ impl<'t> Reader<'t> {
             return Err(refuse("sizes go with their shares in pairs, as (4k,70,64k,30)"));
         };
         let mut mix = Vec::new();
+        let mut sum = 0.0;
         for [bytes, weight] in pairs {
             let weight = share(weight).map_err(|message| refuse(&message))?;
+            sum += weight;
             // Shares have at most two decimals.
             mix.push((size(bytes)?, (weight * 10_000.0).round().max(1.0) as u32));
         }
+        check_shares(sum, false).map_err(|message| refuse(&message))?;
         Ok(SizeMix(mix))
     }
 
@@ -628,6 +650,14 @@ mod tests {
             ),
             ("concatenate=yes\n", "x.vdb:1:1: `concatenate`: `yes` is not modelled; it is `no`"),
             ("wd=w,xfersize=4k\n", "x.vdb:1:6: workload `w` names no sd="),
+            ("sd=s,threads=4,threads=8\n", "x.vdb:1:16: `threads` is given twice"),
+            ("sd=s\nwd=w,sd=s,skew=1,skew=2\n", "x.vdb:2:18: `skew` is given twice"),
+            ("sd=s\nsd=s,size=1g\n", "x.vdb:2:1: sd `s` is defined twice"),
+            ("sd=s\nwd=w,sd=s\nwd=w,sd=s\n", "x.vdb:3:1: wd `w` is defined twice"),
+            (
+                "sd=s\nwd=w,sd=s,xfersize=(4k,70,64k,40)\n",
+                "x.vdb:2:11: `xfersize`: the shares add up to 110 %, not to 100",
+            ),
             ("fsd=f,anchor=/x\n", "x.vdb:1:1: file system workloads are not read"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,iorate=curve\n", "x.vdb:3:11: `iorate`: `curve` is not"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,elapsed=(1,2)\n", "x.vdb:3:11: `elapsed` has one value"),

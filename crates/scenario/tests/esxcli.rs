@@ -126,6 +126,7 @@ fn lines_that_are_refused() {
         "storage core device set -d ENDPOINT -O",
         "storage core device set -d ENDPOINT -O 64 -O 32",
         "storage core device set -d ENDPOINT -O many",
+        "storage core device set -d ENDPOINT -O 4294967296",
         "storage core device set -d ENDPOINT -O -1",
         "esx: storage core device set -d SHARED -O 513",
         "esx: storage core device set -d SHARED -O 0",

@@ -7,6 +7,8 @@ use std::{fmt, io};
 pub enum Error {
     /// The scenario is refused.
     Scenario(scenario::Error),
+    /// The file of a scenario cannot be read: the line that says so.
+    Text(String),
     /// A file cannot be read or written.
     File {
         /// Its name, or what it is.
@@ -43,6 +45,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scenario(error) => error.fmt(f),
+            Self::Text(line) => f.write_str(line),
             Self::File { file, error } => write!(f, "{file}: {error}"),
             Self::Pace(text) => write!(
                 f,

@@ -1,7 +1,7 @@
 //! Everything that a scenario is made from: its file, the parameter files that it names, and the
 //! settings given beside it. A journal carries it, so that a replay needs nothing else.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use scenario::Scenario;
 
@@ -21,24 +21,24 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a scenario file and the parameter files that it names, puts the settings in force,
-    /// and keeps the texts.
+    /// Reads a scenario file and the parameter files that it names with `read`, puts the settings
+    /// in force, and keeps the texts.
     ///
     /// # Errors
     /// When a file cannot be read, or is refused by [`Scenario::parse`], or a setting by
     /// [`Scenario::set`].
-    pub fn load(path: &Path, settings: Vec<String>) -> Result<(Self, Scenario), Error> {
+    pub fn load(
+        path: &Path,
+        settings: Vec<String>,
+        read: &dyn Fn(&Path) -> Result<String, String>,
+    ) -> Result<(Self, Scenario), Error> {
         let file = path.display().to_string();
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) => return Err(Error::File { file, error }),
-        };
+        let text = read(path).map_err(Error::Text)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut source = Self { file, text, includes: Vec::new(), settings };
         let mut includes = Vec::new();
         let scenario = source.build(&mut |name| {
-            let text = fs::read_to_string(directory.join(name))
-                .map_err(|error| format!("file `{name}` cannot be read: {error}"))?;
+            let text = read(&directory.join(name))?;
             includes.push((name.to_string(), text.clone()));
             Ok(text)
         })?;

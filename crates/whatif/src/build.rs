@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, fmt::Write};
 use counters::Controller;
 use diagnose::Facts;
 use knobs::{
-    DSNRO, DiskName, Driver, GuestSystem, PVSCSI_DEPTH_MAX, Setting, Transport, Version,
-    disk_depths,
+    DSNRO, DiskName, Driver, GuestName, GuestOs, GuestSystem, PVSCSI_DEPTH_MAX,
+    PVSCSI_RING_PAGES_MAX, Setting, Transport, Version, disk_depths, limits_of,
 };
 
 use crate::{
@@ -443,6 +443,8 @@ impl Plan<'_> {
     }
 
     fn vms(&self, disks: &[Disk<'_>], reading: Reading, out: &mut String) {
+        const ABOVE: f64 = 1.03;
+        let undriven = limits_of(Controller::Pvscsi, GuestOs::Windows).disk_depth;
         let mut done = BTreeSet::new();
         for disk in disks {
             if !done.insert(&disk.vm) {
@@ -459,15 +461,14 @@ impl Plan<'_> {
                 _ => false,
             });
             // What cannot be sent waits in the guest: how much of it is below is not known.
-            let is_deep =
-                most > 66.0 || reading.demand == Demand::Rates && disk.guest.capped_at.is_none();
+            let is_deep = most > ABOVE * f64::from(undriven)
+                || reading.demand == Demand::Rates && disk.guest.capped_at.is_none();
+            let system = if is_linux { GuestSystem::Linux } else { GuestSystem::Windows };
             let (guest, driver) = match (is_linux, is_deep) {
-                (false, false) => ("windows", ""),
-                (false, true) => {
-                    ("windows", "guest_driver = \"RequestRingPages=32,MaxQueueDepth=254\"\n")
-                }
-                (true, false) => ("linux_old", ""),
-                (true, true) => ("linux", "guest_driver = \"cmd_per_lun=254 ring_pages=32\"\n"),
+                (false, false) => ("windows", String::new()),
+                (false, true) => ("windows", deepest(system)),
+                (true, false) => ("linux_old", String::new()),
+                (true, true) => ("linux", deepest(system)),
             };
             let _ = write!(
                 out,
@@ -769,13 +770,19 @@ fn bytes_of(size_kib: f64) -> u64 {
     ((size_kib * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
 }
 
+/// The line that lets PVSCSI of a guest send all that it can.
+fn deepest(system: GuestSystem) -> String {
+    let vm = GuestName { vm: None, system: Some(system) };
+    let (depth, ring_pages) = (Some(PVSCSI_DEPTH_MAX), Some(PVSCSI_RING_PAGES_MAX));
+    format!("guest_driver = \"{}\"\n", Setting::Pvscsi { vm, depth, ring_pages })
+}
+
 /// A string of TOML.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
-    for c in text.chars() {
+    for c in diagnose::clean(text).chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

@@ -23,7 +23,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "sim", "whatif",
         ],
     ),
-    ("xtask", &["counters", "knobs", "model", "scenario", "capture", "diagnose", "sim", "whatif"]),
+    ("testing", &[]),
+    (
+        "xtask",
+        &[
+            "counters", "knobs", "model", "scenario", "capture", "diagnose", "sim", "whatif",
+            "testing",
+        ],
+    ),
 ];
 
 const PURE: &[&str] = &["counters", "knobs", "engine", "model"];

@@ -20,7 +20,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    Result,
+    Result, json,
     output::{Outputs, Pending},
     process::{self, Memory},
     table::Table,
@@ -102,8 +102,7 @@ impl BenchCapture {
             let rows: Vec<_> = measured.iter().map(|one| one.json(&measured)).collect();
             let value = json!({ "file": files.plain, "bytes": size, "columns": self.columns,
                 "rows": self.rows, "disk_columns": files.disk.len(), "measured": rows });
-            serde_json::to_writer_pretty(&mut *out, &value)?;
-            writeln!(out)?;
+            json::write(&value, out)?;
             return Ok(ExitCode::SUCCESS);
         }
         writeln!(

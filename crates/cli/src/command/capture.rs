@@ -8,14 +8,12 @@ use std::{
     process::ExitCode,
 };
 
-use capture::{ReadOptions, parse_stamp, parse_vscsistats, record_command};
+use capture::{ReadOptions, parse_stamp, parse_vscsistats, read_output, record_command};
 use clap::{Args, Subcommand};
 use counters::SECOND;
 
 use crate::{
-    Result,
-    captures::{self, text_of},
-    contents,
+    Result, captures, contents,
     output::{Outputs, Pending},
 };
 
@@ -163,7 +161,8 @@ impl Capture {
             }
             What::Convert(convert) => convert.run()?,
             What::Histograms { file } => {
-                let histograms = parse_vscsistats(&file.display().to_string(), &text_of(file)?)?;
+                let histograms =
+                    parse_vscsistats(&file.display().to_string(), &read_output(file)?)?;
                 out.write_all(contents::histograms(&histograms).as_bytes())?;
             }
             What::Command(command) => command.run(out)?,

@@ -8,7 +8,7 @@ use diagnose::{Profile, Thresholds};
 use crate::{
     Result,
     diagnosis::{Diagnosis, Side},
-    facts, html,
+    facts, html, json,
     output::Outputs,
     whatif,
 };
@@ -80,8 +80,7 @@ impl Diagnose {
             output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if self.json {
-            serde_json::to_writer_pretty(&mut *out, &diagnosis)?;
-            writeln!(out)?;
+            json::write(&diagnosis, out)?;
         } else if self.markdown {
             out.write_all(diagnosis.markdown().as_bytes())?;
         } else {

@@ -9,8 +9,11 @@ use crate::Result;
 mod bench;
 mod bench_capture;
 mod capture;
+mod completions;
 mod diagnose;
 mod explain;
+mod help;
+mod man;
 mod new;
 mod reference;
 mod replay;
@@ -20,7 +23,8 @@ mod whatif;
 
 /// The ESXi storage I/O stack: simulated, explained, diagnosed.
 #[derive(Parser)]
-#[command(name = "kavg", version, about, max_term_width = 100)]
+#[command(name = "kavg", version = env!("KAVG_VERSION"), about, max_term_width = 100)]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -35,8 +39,12 @@ pub(crate) enum Command {
     New(new::New),
     Scenarios(scenarios::Scenarios),
     Explain(explain::Explain),
+    Help(help::Help),
     Replay(replay::Replay),
     Bench(bench::Bench),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Man),
     #[command(hide = true)]
     Reference(reference::Reference),
 }
@@ -52,8 +60,11 @@ impl Command {
             Self::New(command) => command.run(out),
             Self::Scenarios(command) => command.run(out),
             Self::Explain(command) => command.run(out),
+            Self::Help(command) => command.run(out),
             Self::Replay(command) => command.run(out),
             Self::Bench(command) => command.run(out),
+            Self::Completions(command) => command.run(out),
+            Self::Man(command) => command.run(out),
             Self::Reference(command) => command.run(out),
         }
     }

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use super::Arguments;
 use crate::{
     Result,
-    explain::{Article, causes, counters, settings},
+    explain::{Article, causes, counters, settings, topics},
     glossary,
 };
 
@@ -25,6 +25,7 @@ enum Page {
     Counters,
     Knobs,
     Findings,
+    Topics,
 }
 
 /// Columns of the help texts.
@@ -43,6 +44,7 @@ impl Reference {
                 let tables = tables("Findings and thresholds", &["findings", "thresholds"]);
                 tables + &in_full(&causes::articles())
             }
+            Page::Topics => tables("Topics", &[]) + &in_full(&topics::articles()),
         };
         out.write_all(page.as_bytes())?;
         Ok(ExitCode::SUCCESS)

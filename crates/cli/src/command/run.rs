@@ -49,7 +49,8 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with_all = ["other", "quiet"])]
     json: bool,
     /// Write the samples after the warm-up in the format of `esxtop -b`; of several hosts each
-    /// into a file of its own, with the host's name in it
+    /// into a file of its own, with the host's name in it; a name that ends in `.parquet` gets the
+    /// table of `kavg capture convert`
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
     /// Say nothing but what is not as expected
@@ -93,8 +94,7 @@ impl Run {
         if self.json {
             let mut value = json::render(&report);
             value["lateness"] = serde_json::to_value(lateness.as_ref().map(lateness::quantiles))?;
-            serde_json::to_writer_pretty(&mut *out, &value)?;
-            writeln!(out)?;
+            json::write(&value, out)?;
         } else if self.quiet {
             out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
         } else {

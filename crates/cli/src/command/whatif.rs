@@ -11,7 +11,7 @@ use knobs::{Line, Setting};
 use serde::Serialize;
 
 use crate::{
-    Result, captures, facts,
+    Result, captures, facts, json,
     output::{Output, Outputs},
     table::Table,
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
@@ -96,8 +96,7 @@ impl Whatif {
             return Err(refusal);
         }
         if self.json {
-            serde_json::to_writer_pretty(&mut *out, &answers)?;
-            writeln!(out)?;
+            json::write(&answers, out)?;
         } else {
             let texts: Vec<String> = answers.iter().map(render).collect();
             out.write_all(texts.join("\n").as_bytes())?;

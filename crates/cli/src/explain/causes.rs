@@ -170,6 +170,9 @@ const CAUSES: &[Words] = &[
     ),
 ];
 
+/// What else people call a cause.
+const ALSO: &[(&str, &[&str])] = &[("array-qos", &["QoS"]), ("sioc", &["Storage I/O Control"])];
+
 /// Every cause.
 pub(crate) fn articles() -> Vec<Article> {
     let known = |cause: &Cause| {
@@ -180,8 +183,9 @@ pub(crate) fn articles() -> Vec<Article> {
 }
 
 fn article(cause: Cause, [shows, helps, not, taken]: &[&str; 4]) -> Article {
+    let also = ALSO.iter().filter(|(key, _)| *key == cause.key()).flat_map(|(_, names)| *names);
     Article {
-        names: vec![cause.key().into(), cause.title().into()],
+        names: [cause.key(), cause.title()].iter().chain(also).map(|&name| name.into()).collect(),
         title: format!("{} (finding {})", cause.title(), cause.key()),
         sections: vec![
             ("What it is", cause.meaning().into()),

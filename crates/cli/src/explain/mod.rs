@@ -1,12 +1,13 @@
 //! What an administrator asks about one setting, one counter or one finding, answered in full: what
 //! it is, when it acts, its default and range, how to read and set it, what to leave alone.
 //!
-//! The words are data, one table per noun (`settings`, `counters`, `causes`). Every number in an
-//! article comes from the tables of `knobs`, `counters` and `diagnose`; none is written here.
+//! The words are data, one table per noun (`settings`, `counters`, `causes`, `topics`). A number
+//! that the tables of `knobs`, `counters` or `diagnose` have comes from there.
 
 pub(crate) mod causes;
 pub(crate) mod counters;
 pub(crate) mod settings;
+pub(crate) mod topics;
 
 use std::fmt::Write;
 
@@ -26,9 +27,11 @@ pub(crate) struct Article {
     sections: Vec<(&'static str, String)>,
 }
 
-/// Every article: settings first, then counters, then findings.
+/// Every article: settings first, then counters, then findings, then topics.
 pub(crate) fn articles() -> Vec<Article> {
-    [settings::articles(), counters::articles(), causes::articles()].into_iter().flatten().collect()
+    let nouns =
+        [settings::articles(), counters::articles(), causes::articles(), topics::articles()];
+    nouns.into_iter().flatten().collect()
 }
 
 impl Article {
@@ -170,6 +173,31 @@ mod tests {
             ("device-depth", "Device queue full, limited by the HBA's depth"),
             ("VMW_PSP_RR", "Path policy"),
             ("DiskLimitIOPerSecond", "IOPS limit"),
+            ("nfs", "NFS"),
+            ("NFS.MaxQueueDepth", "NFS"),
+            ("nfsclient", "NFS"),
+            ("qos", "Limited by the array (QoS)"),
+            ("QFULL", "Adaptive queue depth throttling"),
+            ("queue full", "Adaptive queue depth throttling"),
+            ("TASK SET FULL", "Adaptive queue depth throttling"),
+            ("vaai", "VAAI"),
+            ("vvol", "Scsi.ScsiVVolPESNRO"),
+            ("protocol endpoint", "Scsi.ScsiVVolPESNRO"),
+            ("PESNRO", "Scsi.ScsiVVolPESNRO"),
+            ("apd", "APD and PDL"),
+            ("pdl", "APD and PDL"),
+            ("lsilogic", "Virtual adapters"),
+            ("lsi", "Virtual adapters"),
+            ("nvme", "Virtual adapters"),
+            ("ahci", "Virtual adapters"),
+            ("ide", "Virtual adapters"),
+            ("storage io control", "Depth moved by Storage I/O Control"),
+            ("Storage I/O Control", "Depth moved by Storage I/O Control"),
+            ("sioc", "Depth moved by Storage I/O Control"),
+            ("guest latency", "Guest latency"),
+            ("Little's law", "Little's law"),
+            ("vscsiStats", "vscsiStats"),
+            ("qlfxmaxqdepth", "qlnativefc"),
         ];
         for (name, title) in cases {
             let found = found(name);

@@ -1,21 +1,31 @@
 //! Settings: those of a device, of a driver, of a guest, of a virtual disk, and the advanced
 //! options of a host.
 
+use ::counters::Controller;
 use knobs::{
     Advanced, AdvancedInfo, Allocation, DSNRO, Driver, Effect, GuestOs, PVSCSI_COMMANDS_PER_PAGE,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, PathPolicy, Version,
-    limits_of,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, PathPolicy, Transport,
+    Version, limits_of,
 };
 
 use super::Article;
 
 /// Every setting.
 pub(crate) fn articles() -> Vec<Article> {
-    let own = [dsnro(), max_queue_depth(), queue_full(), pvscsi(), path_policy(), allocation()];
-    own.into_iter()
-        .chain(OPTIONS.iter().map(option))
-        .chain(Driver::ALL.iter().map(driver))
-        .collect()
+    let own = [
+        dsnro(),
+        max_queue_depth(),
+        queue_full(),
+        pvscsi(),
+        virtual_adapters(),
+        path_policy(),
+        allocation(),
+    ];
+    let drivers = Driver::ALL.iter().map(|known| match known.transport {
+        Transport::Network => nfs(known),
+        _ => driver(known),
+    });
+    own.into_iter().chain(OPTIONS.iter().map(option)).chain(drivers).collect()
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -117,6 +127,9 @@ fn queue_full() -> Article {
     Article {
         names: names(&[
             "adaptive throttling",
+            "queue full",
+            "TASK SET FULL",
+            "QFULL",
             "queue-full-sample-size",
             "queue-full-threshold",
             "Queue Full Sample Size",
@@ -174,7 +187,7 @@ fn queue_full() -> Article {
 }
 
 fn pvscsi() -> Article {
-    let depth = |guest| limits_of(::counters::Controller::Pvscsi, guest).disk_depth;
+    let depth = |guest| limits_of(Controller::Pvscsi, guest).disk_depth;
     Article {
         names: names(&[
             "PVSCSI",
@@ -231,6 +244,89 @@ fn pvscsi() -> Article {
                 "Leave alone",
                 "Raised alone it moves the wait from the guest into the VMkernel: the \
                 device's depth has to allow it too. One VM can then fill a device queue alone [S0]."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn virtual_adapters() -> Article {
+    let depths = |controller: Controller| {
+        let name = controller.name();
+        let limits = |guest| limits_of(controller, guest);
+        let (linux, windows) = (limits(GuestOs::Linux), limits(GuestOs::Windows));
+        let differs = match linux.disk_depth == windows.disk_depth {
+            true => String::new(),
+            false => format!(" ({} in Windows)", windows.disk_depth),
+        };
+        format!("{name}: {}{differs} a disk, {} in all.\n", linux.disk_depth, linux.adapter_depth)
+    };
+    Article {
+        names: names(&[
+            "virtual adapter",
+            "vSCSI",
+            "LSI Logic",
+            "LSI",
+            "LSI Logic SAS",
+            "LSI Logic Parallel",
+            "BusLogic",
+            "NVMe",
+            "vNVMe",
+            "AHCI",
+            "SATA",
+            "IDE",
+        ]),
+        title: "Virtual adapters: LSI Logic, BusLogic, NVMe, AHCI, IDE, PVSCSI".into(),
+        sections: vec![
+            (
+                "What it is",
+                "How many commands a guest sends for one virtual disk, and for all disks of one \
+                virtual adapter; what is beyond waits in the guest [TBL, S0]."
+                    .into(),
+            ),
+            ("Default", Controller::ALL.into_iter().map(depths).collect()),
+            (
+                "Set it",
+                "PVSCSI alone has a supported setting (kavg explain pvscsi); NVMe's depth is its \
+                guest driver's. The others are fixed: move the disk to PVSCSI."
+                    .into(),
+            ),
+            (
+                "Mind",
+                "Sources give PVSCSI and LSI Logic; what is said of the others is from memory."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+/// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
+fn nfs(client: &Driver) -> Article {
+    Article {
+        names: names(&[client.module, "NFS", "NFS.MaxQueueDepth", "NFS41.MaxQueueDepth"]),
+        title: "NFS: a datastore without a SCSI queue".into(),
+        sections: vec![
+            (
+                "What it is",
+                "A mount over the network: no adapter, no path, no device. DQLEN, DSNRO and a \
+                driver's depth have no say in it [ELA]."
+                    .into(),
+            ),
+            (
+                "It shows",
+                "In esxtop -b as \"Physical Disk NFS Volume\" with GAVG alone: there is no DAVG, KAVG \
+                or QAVG, and VMs have no worlds there [ELA, CAP-B]."
+                    .into(),
+            ),
+            (
+                "Default",
+                format!("NFS.MaxQueueDepth is {}, which is no limit [LAMW].", client.depth_default),
+            ),
+            ("Read it", "$ esxcli system settings advanced list -o /NFS/MaxQueueDepth".into()),
+            (
+                "Leave alone",
+                "A limit there holds all VMs of a mount back alike. Where GAVG is high, look at the \
+                filer and the network first."
                     .into(),
             ),
         ],
@@ -430,6 +526,15 @@ const OPTIONS: &[Words] = &[
     ),
 ];
 
+/// What else people call an option.
+const ALSO: &[(Advanced, &[&str])] = &[
+    (
+        Advanced::VvolPesnro,
+        &["vVol", "vVols", "virtual volumes", "protocol endpoint", "PE", "PESNRO"],
+    ),
+    (Advanced::HardwareAcceleratedLocking, &["ATS", "atomic test and set"]),
+];
+
 fn option(words: &Words) -> Article {
     let info = words.option.info();
     let name = info.path.trim_start_matches('/').replace('/', ".");
@@ -445,7 +550,10 @@ fn option(words: &Words) -> Article {
         ("Read it", format!("$ esxcli system settings advanced list -o {}", info.path)),
     );
     let short = name.rsplit('.').next().unwrap_or_default().to_owned();
-    Article { names: vec![info.path.into(), name.clone(), short], title: name, sections }
+    let also = ALSO.iter().filter(|(option, _)| *option == words.option);
+    let also = also.flat_map(|(_, names)| *names).map(|&name| name.to_owned());
+    let own = [info.path.to_owned(), name.clone(), short];
+    Article { names: own.into_iter().chain(also).collect(), title: name, sections }
 }
 
 /// What the table of options says.
@@ -485,9 +593,14 @@ fn driver(driver: &'static Driver) -> Article {
     };
     let (first, last) = (driver.versions.start(), driver.versions.end());
     let versions = format!("ESXi {} to {}", first.name(), last.name());
-    let parameter = driver.parameter.map(str::to_owned);
-    Article {
-        names: parameter.into_iter().chain([module.to_owned()]).collect(),
+    let misprint = Driver::MISPRINTS.iter().find(|(_, of)| *of == module).map(|(text, _)| *text);
+    let own = driver.parameter.into_iter().chain(misprint).chain([module]);
+    let mind = misprint.zip(driver.parameter).map(|(misprint, parameter)| {
+        let text = "as S0's table prints it, is a misprint of";
+        ("Mind", format!("{misprint}, {text} {parameter} [KB-PV, QD254]."))
+    });
+    let mut article = Article {
+        names: own.map(str::to_owned).collect(),
         title: format!("{module}: the depth that the driver gives a device ({})", driver.what),
         sections: vec![
             ("What it is", format!("How many commands each device behind an adapter of {module} may \
@@ -503,5 +616,7 @@ fn driver(driver: &'static Driver) -> Article {
                 the sum of all hosts. Raise it only where a device queue is full and DAVG is low [S0]."
                 .into()),
         ],
-    }
+    };
+    article.sections.extend(mind);
+    article
 }

@@ -1,17 +1,12 @@
 //! Names, numbers and instants as the page writes them.
 
-use diagnose::Window;
+use diagnose::{Window, steers};
 use maud::{Markup, html};
 
 /// Text from a file that can steer neither terminal nor browser: control characters, line and
 /// paragraph separators and what turns the direction of writing become U+FFFD.
 pub(super) fn safe(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control() && c != '\n'
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if c != '\n' && steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// A sentence, with what stands between backticks as code.

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use crate::clean;
+
 /// A sheet.
 #[derive(Default)]
 pub(super) struct Sheet(String);
@@ -62,7 +64,7 @@ impl Sheet {
         if lines.is_empty() {
             return;
         }
-        let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
+        let lines: Vec<String> = lines.iter().map(|line| clean(line)).collect();
         let longest = lines.iter().map(|line| ticks(line)).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         self.block(&format!("{fence}{language}\n{}\n{fence}", lines.join("\n")));
@@ -79,20 +81,10 @@ fn ticks(line: &str) -> usize {
     line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// One line without anything that steers.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if is_steering(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Control characters, and those that turn the direction of text.
-fn is_steering(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// One line in which nothing means anything to Markdown or HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in plain(text).chars() {
+    for c in clean(text).chars() {
         match c {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),

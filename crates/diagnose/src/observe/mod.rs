@@ -10,7 +10,7 @@ pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
     most_frequent, quantile, unrest_percent,
 };
-pub(crate) use queue::{FullQueue, HELD_MS, Motion, Queue, ROUNDED, halves_and_climbs};
+pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
 
 use crate::{Party, Threshold, Thresholds, Window, thresholds::Limits};
@@ -136,12 +136,16 @@ impl<'a> Host<'a> {
         self.vdisks.iter().filter(move |disk| disk.device == Some(id))
     }
 
-    /// The names of the adapters that lead to a device.
-    pub(crate) fn adapters_of(&self, device: &Device<'_>) -> Vec<&'a str> {
-        let leads = |adapter: &&Adapter<'_>| {
-            device.paths.iter().any(|path| path.adapter == Some(adapter.id))
-        };
-        self.adapters.iter().filter(leads).map(|adapter| adapter.flow.name).collect()
+    /// The adapters that lead to a device.
+    pub(crate) fn adapters_of(&self, device: &Device<'_>) -> Vec<&Adapter<'a>> {
+        let leads = |adapter: &&Adapter<'_>| device.is_behind(adapter.id);
+        self.adapters.iter().filter(leads).collect()
+    }
+
+    /// Whether an adapter leads to both devices.
+    pub(crate) fn share_an_adapter(&self, one: &Device<'_>, other: &Device<'_>) -> bool {
+        let mut adapters = self.adapters.iter();
+        adapters.any(|adapter| one.is_behind(adapter.id) && other.is_behind(adapter.id))
     }
 
     /// The time from the first to the last interval of a spell.
@@ -195,6 +199,11 @@ impl<'a> Device<'a> {
             limits,
             full: None,
         }
+    }
+
+    /// Whether one of its paths is that adapter's.
+    fn is_behind(&self, adapter: EntityId) -> bool {
+        self.paths.iter().any(|path| path.adapter == Some(adapter))
     }
 
     /// Finds the samples with load, the profile that fits, and whether the queue is full.

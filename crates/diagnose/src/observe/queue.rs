@@ -1,6 +1,7 @@
 //! A device queue: its limit over time, and whether it is full.
 
-use counters::{Counter, EntityId, Recording};
+use counters::{Controller, Counter, EntityId, Recording};
+use knobs::{Advanced, GuestOs, limits_of};
 
 use super::{
     Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile, reaches,
@@ -93,10 +94,7 @@ pub(crate) const ROUNDED: f64 = 0.01;
 
 /// One VM that sends fewer commands than one in this many lets runs of the others pass that end
 /// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
-const RUN: f64 = 128.0;
-
-/// KAVG that every source which gives a number calls too long [ELA 6.4].
-pub(crate) const HELD_MS: f64 = 3.0;
+const RUN: f64 = Advanced::SchedQControlSeqReqs.info().default as f64;
 
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
@@ -149,7 +147,7 @@ impl Device<'_> {
         let is_long = || {
             let held_ms = self.held_ms(sample)?;
             let waiting = little(self.flow.rate(sample)?, held_ms);
-            let counts = HELD_MS.max(part * self.flow.davg(sample)?);
+            let counts = self.limits.get(Threshold::HeldMs).max(part * self.flow.davg(sample)?);
             Some(held_ms >= counts && waiting >= self.limits.get(Threshold::Waiting))
         };
         is_long() == Some(true) && self.is_full(sample) == Some(false)
@@ -207,10 +205,10 @@ impl Device<'_> {
 
     /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
     /// of d leaves n - d waiting for d in service, so wait and service give n away: a driver's
-    /// default of 64 a VM is the most to expect. A flat, round rate is rather a limit, and so is a
+    /// default in Windows for each VM is the most to expect. A flat, round rate is rather a limit, and so is a
     /// wait beside free slots.
     fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
-        const DRIVER_DEPTH: f64 = 64.0;
+        let driver_depth = limits_of(Controller::Pvscsi, GuestOs::Windows).disk_depth;
         let wait = spell.mean(|sample| self.flow.waiting(sample));
         let service = spell.mean(|sample| self.in_slots(sample));
         let depth = mean(self.queue.dqlen.over(&spell.samples));
@@ -219,7 +217,7 @@ impl Device<'_> {
         };
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
         let limited = self.flow.mean_rate(&spell.samples).is_some_and(is_round);
-        burst <= DRIVER_DEPTH * competitors.max(1) as f64
+        burst <= f64::from(driver_depth) * competitors.max(1) as f64
             && !limited
             && !self.waits_beside_free_slots(spell)
     }

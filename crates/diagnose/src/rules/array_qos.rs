@@ -270,14 +270,14 @@ fn faster_peer(
     spell: &Spell,
     davg: f64,
 ) -> Option<(String, f64)> {
-    let (adapters, array) = (case.host.adapters_of(device), array_of(device.flow.name));
+    let array = array_of(device.flow.name);
     let seconds: f64 = spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
     let peers = case.host.devices.iter().filter(|peer| {
         peer.id != device.id
             && array == array_of(peer.flow.name)
             && !is_local(device.flow.name)
             && !is_local(peer.flow.name)
-            && case.host.adapters_of(peer).iter().any(|adapter| adapters.contains(adapter))
+            && case.host.share_an_adapter(device, peer)
             && peer.flow.mean_rate(&spell.samples) >= Some(ENOUGH_COMMANDS / seconds)
     });
     let davg_of = |peer: &Device<'_>| peer.flow.per_command(&spell.samples, Flow::davg);

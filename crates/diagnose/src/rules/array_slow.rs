@@ -6,7 +6,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, array_qos, changes, latency_evidence, number};
+use super::{Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number};
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     Vdisk, mean, quantile, reaches,
@@ -27,10 +27,14 @@ const LARGE_KIB: f64 = 256.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
-    let devices = devices.filter(|device| !array_qos::applies(case, device));
-    let mut slow: Vec<Slow<'_>> = devices.filter_map(|device| Slow::find(case, device)).collect();
-    slow.sort_by(|a, b| b.standing.total_cmp(&a.standing));
-    let mut findings = Vec::new();
+    let (mut findings, mut slow) = (Vec::new(), Vec::new());
+    for device in devices.filter(|device| !array_qos::applies(case, device)) {
+        match Crowd::of(case, device).and_then(|crowd| crowd.judge(case, device)) {
+            Some(finding) => findings.push(finding),
+            None => slow.extend(Slow::find(case, device)),
+        }
+    }
+    slow.sort_by(|a: &Slow<'_>, b| b.standing.total_cmp(&a.standing));
     while !slow.is_empty() {
         let worst = slow.remove(0);
         let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(case, other));
@@ -162,7 +166,9 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg);
-        finding.raise_confidence = vec![surer(device).into()];
+        if reported.is_none() {
+            finding.raise_confidence = vec![surer(device).into()];
+        }
     }
     finding.sufferers = sufferers(case, device, spell);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
@@ -213,7 +219,13 @@ fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
             number(alone),
             percent(busy)
         )),
-        (Some(busy), ..) => Some(format!("array {name} works {} % of the time", percent(busy))),
+        (Some(busy), ..) => {
+            let waits = match array.is_crowded(davg) {
+                true => ", and most of a command's time there is wait for others",
+                false => "",
+            };
+            Some(format!("array {name} works {} % of the time{waits}", percent(busy)))
+        }
         _ => None,
     }
 }
@@ -320,17 +332,16 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: Option<f64>) -
 
 fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
-    if case.is_array_full(device, samples) {
+    let davg = device.flow.per_command(samples, Flow::davg);
+    let array = case.facts.device(name).array;
+    if array.zip(davg).is_some_and(|(array, davg)| array.is_crowded(davg)) {
         let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
                     what it lacks (disks, controllers, links).";
         let less = changes::look(what, Vec::new());
         return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
     }
-    let mut fix = vec![changes::look(
-        "Look at the array: the busiest volumes, ports, controllers and pools in the same window, \
-         and limits set on this volume.",
-        Vec::new(),
-    )];
+    let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
+    let mut fix = vec![changes::look(what, Vec::new())];
     fix.extend(changes::use_all_paths(case.host, device, case.facts));
     if !device.is_nfs {
         fix.push(changes::look(

@@ -77,8 +77,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         number(full.waiting),
         number(full.wait_ms),
         next.as_ref().map_or(String::new(), |cap| format!(
-            "; the next limit is the virtual disk's own {}, so change both: one alone only moves \
-             the queue",
+            "; behind it, the next limit is the virtual disk's own {}",
             cap.limit
         ))
     );
@@ -87,8 +86,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
-    finding.sufferers = device.tenants(&full.spell.samples);
-    finding.causers = super::causers(&finding.sufferers);
+    finding.sufferers = super::waiting(device, &full.spell.samples);
+    finding.causers = super::causers(&device.tenants(&full.spell.samples));
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
     let facts = case.facts.device(name);

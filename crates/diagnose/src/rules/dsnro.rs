@@ -47,10 +47,7 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
 /// The depth of another device behind the same adapters, where it is deeper: what this device
 /// would have without competition.
 fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> {
-    let adapters = case.host.adapters_of(device);
-    let shares = |other: &&Device<'_>| {
-        case.host.adapters_of(other).iter().any(|adapter| adapters.contains(adapter))
-    };
+    let shares = |other: &&Device<'_>| case.host.share_an_adapter(device, other);
     let peers = case.host.devices.iter().filter(shares);
     peers.filter_map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
 }
@@ -84,8 +81,8 @@ fn judge(
     }
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = device_depth::unknown(case, name, true);
-    finding.sufferers = device.tenants(&full.spell.samples);
-    finding.causers = super::causers(&finding.sufferers);
+    finding.sufferers = super::waiting(device, &full.spell.samples);
+    finding.causers = super::causers(&device.tenants(&full.spell.samples));
     finding.changes = fix(case, device, full, above);
     finding.do_not = vec![
         "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),

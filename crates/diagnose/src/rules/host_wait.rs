@@ -8,9 +8,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
-use crate::{
-    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Vdisk, little, observe::HELD_MS,
-};
+use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, little};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
@@ -35,7 +33,7 @@ fn spell(device: &Device<'_>) -> Option<Spell> {
     let is_unexplained =
         |s: usize| device.is_held(s) && reservations::collide(device, s) == Some(false);
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
-    let is_long_in_the_mean = mean_ms >= Some(HELD_MS);
+    let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
     Spell::find(&device.busy, is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
 }

@@ -217,9 +217,12 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     let size = flow.size_kib(samples);
     let normalised = changes::in_cost_units(rate, size);
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
-    finding.evidence = Evidence::of([
-        ("commands per second", Some(rate), "1/s"),
-        ("the same in units of 32 KiB", Some(normalised), "1/s"),
+    let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
+    finding.evidence = vec![
+        Evidence::new("commands per second", rate, "1/s"),
+        Evidence::new(in_units, normalised, "1/s"),
+    ];
+    finding.evidence.extend(Evidence::of([
         ("mean size", size, "KiB"),
         ("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
         ("DAVG", flow.per_command(samples, Flow::davg), "ms"),
@@ -227,8 +230,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         ("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
         ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
         ("latency at the virtual adapter", latency, "ms"),
-    ])
-    .collect();
+    ]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,
         (true, true) => 0.9,

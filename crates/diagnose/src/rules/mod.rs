@@ -6,6 +6,7 @@ mod adapter_queue;
 mod adaptive_throttling;
 mod array_qos;
 mod array_slow;
+mod crowd;
 mod device_depth;
 mod dsnro;
 mod host_wait;
@@ -128,6 +129,12 @@ impl Case<'_> {
         array.zip(davg_ms).is_some_and(|(array, davg_ms)| array.is_full(davg_ms))
     }
 
+    /// Whether more commands are known to gain nothing at the array behind a device, or to take it
+    /// from others there.
+    fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        self.is_array_full(device, samples) || crowd::Crowd::of(self, device).is_some()
+    }
+
     /// What a deeper queue gains at most, where the array behind it is known to have little left.
     fn little_room(&self, device: &Device<'_>) -> Option<String> {
         const MUCH: f64 = 0.5;
@@ -153,11 +160,12 @@ impl Case<'_> {
     }
 
     /// The full queue of a device that a deeper one would help: not before an array that is known to
-    /// do all it can, nor before one of which nothing is known but that it is slow for every VM.
+    /// do all it can or to be crowded, nor before one of which nothing is known but that it is slow for
+    /// every VM.
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
         self.full_queue(device).filter(|full| {
             let samples = &full.spell.samples;
-            !self.is_array_full(device, samples) && !self.is_far_too_slow(device, samples)
+            !self.is_array_spent(device, samples) && !self.is_far_too_slow(device, samples)
         })
     }
 
@@ -182,6 +190,15 @@ impl Case<'_> {
     fn each_device(&self, judge: impl Fn(&Device<'_>) -> Option<Finding>) -> Vec<Finding> {
         self.host.busy_devices().filter_map(judge).collect()
     }
+}
+
+/// Those on a device whose wait for its slots counts; all of them where it counts for nobody alone.
+fn waiting(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    let all = device.tenants(samples);
+    let least_ms = device.limits.get(Threshold::KavgMs);
+    let waits = |party: &&Party| party.waiting >= Some(least_ms * party.iops / 1000.0);
+    let waiting: Vec<Party> = all.iter().filter(waits).cloned().collect();
+    if waiting.is_empty() { all } else { waiting }
 }
 
 /// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever

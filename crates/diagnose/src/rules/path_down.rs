@@ -8,7 +8,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Path, Spell, reaches};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, Spell, reaches};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Path,
@@ -66,7 +66,7 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[String]) -> Option<Finding
         Evidence::new("commands per second", rate, "1/s"),
     ];
     finding.confidence = 0.99;
-    advise(&mut finding, device, &spell);
+    advise(case, &mut finding, device, &spell);
     Some(finding)
 }
 
@@ -203,14 +203,36 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -
         "\"State: dead\" in `esxcli storage core path list -d {}`",
         changes::shell(name)
     )];
-    advise(&mut finding, device, spell);
+    advise(case, &mut finding, device, spell);
     Some(finding)
 }
 
+/// The VMs that are slower than they were before a path was lost; where there is no before, slower
+/// than the array is known to be for one that waits for nobody, or all of them.
+fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
+    const CHANGED: f64 = 1.1;
+    const WAITS: f64 = 2.0;
+    let first = spell.samples.first().copied().unwrap_or_default();
+    let before: Vec<usize> = device.busy.iter().copied().filter(|sample| *sample < first).collect();
+    let was = device.tenants(&before);
+    let alone_ms = case.facts.device(device.flow.name).array.and_then(|array| array.service_ms);
+    let is_slower = |party: &Party| match was.iter().find(|was| was.name == party.name) {
+        Some(was) => {
+            let longer = party.gavg_ms.zip(was.gavg_ms).is_some_and(|(ms, was)| ms > CHANGED * was);
+            longer || party.iops * CHANGED < was.iops
+        }
+        None => alone_ms.is_none_or(|alone_ms| party.gavg_ms > Some(WAITS * alone_ms)),
+    };
+    device.tenants(&spell.samples).into_iter().filter(is_slower).collect()
+}
+
 /// Who is concerned by a lost path, and what to do.
-fn advise(finding: &mut Finding, device: &Device<'_>, spell: &Spell) {
+fn advise(case: &Case<'_>, finding: &mut Finding, device: &Device<'_>, spell: &Spell) {
     let name = device.flow.name;
-    finding.sufferers = device.tenants(&spell.samples);
+    finding.sufferers = slower(case, device, spell);
+    if finding.sufferers.is_empty() {
+        finding.sentence.push_str(" Redundancy is lost; nobody is slower for it.");
+    }
     finding.changes = vec![changes::look(
         "See whether the path is dead, and why: cable, port, zoning, array controller.",
         vec![

@@ -1,7 +1,8 @@
 //! SCSI reservation conflicts: another host holds the whole device for its metadata, and every
 //! command of this one is refused and retried [src: elatov 2012-05-12].
 
-use counters::Counter;
+use counters::{Counter, MILLISECOND};
+use knobs::CONFLICT_RETRY_NS;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean};
@@ -13,8 +14,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// What a conflict costs until its retry [src: elatov 2012-05-12].
-pub(super) const RETRY_MS: f64 = 60.0;
+/// What a conflict costs until its retry.
+pub(super) const RETRY_MS: f64 = (CONFLICT_RETRY_NS / MILLISECOND) as f64;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {

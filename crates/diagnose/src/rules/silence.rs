@@ -51,9 +51,14 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let inside = mean(spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample)))?;
     let aborts = largest(device.faults.aborts.over(&spell.samples));
     let mut finding = case.finding(Cause::Silence, name, spell);
+    let dead = dead_paths(case, name);
+    let why = match dead {
+        Some(1) => "its path is down".into(),
+        Some(all) => format!("all its {all} paths are down"),
+        None => "as when all paths are down".into(),
+    };
     finding.sentence = format!(
-        "{name} does not answer: {} commands are outstanding and none completes, as when all \
-         paths are down.",
+        "{name} does not answer: {} commands are outstanding and none completes, {why}.",
         number(inside)
     );
     finding.standing = inside;
@@ -62,10 +67,14 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         Evidence::new("ACTV + QUED, sampled", inside, ""),
     ];
     finding.evidence.extend(Evidence::of([("aborts per second, at most", aborts, "1/s")]));
-    finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
-    finding.raise_confidence =
-        vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
-    finding.sufferers = device.tenants(&device.busy).into_iter().map(unanswered).collect();
+    if dead.is_some() {
+        finding.confidence = 0.99;
+    } else {
+        finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
+        finding.raise_confidence =
+            vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
+    }
+    finding.sufferers = stopped(device, &spell.samples);
     finding.changes = vec![changes::look(
         "Find out what happened to the paths, the fabric and the array in this window.",
         vec![
@@ -78,10 +87,26 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     Some(finding)
 }
 
-/// A VM that was there before: now nothing of it completes, and what does not complete has no
-/// latency.
-fn unanswered(before: Party) -> Party {
-    Party { iops: 0.0, gavg_ms: None, ..before }
+/// How many paths a device has, where all of them are known to be down.
+fn dead_paths(case: &Case<'_>, name: &str) -> Option<usize> {
+    let paths = case.facts.device(name).paths?;
+    let dead = paths.dead.map_or(0, |dead| dead.len());
+    (dead > 0 && paths.working == 0).then_some(dead)
+}
+
+/// Who had load before, or has commands outstanding: nothing of it completes, and what does not
+/// complete has no latency.
+fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    let mut stopped = device.tenants(&device.busy);
+    for world in device.worlds.iter().filter(|world| !world.is_system) {
+        let inside = mean(samples.iter().filter_map(|&sample| world.queue.sampled(sample)));
+        let slots = inside.unwrap_or_default();
+        if slots > 0.0 && stopped.iter().all(|party| party.name != world.owner) {
+            let name = world.owner.into();
+            stopped.push(Party { name, iops: 0.0, gavg_ms: None, slots, waiting: Some(0.0) });
+        }
+    }
+    stopped.into_iter().map(|party| Party { iops: 0.0, gavg_ms: None, ..party }).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 //! while none of them need be at its own depth [KB-PV, TBL, PVL].
 
 use counters::Controller;
+use knobs::{
+    GuestOs, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, limits_of,
+};
 
 use super::{
     Case, Rank, Rule,
@@ -24,12 +27,16 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     caps.map(|cap| judge(case, &cap)).collect()
 }
 
-/// Depths of a virtual adapter, by its type.
-const fn depths(controller: Option<Controller>) -> &'static [u32] {
+/// Depths that a virtual adapter may have, by its type, as far as sources give them.
+fn depths(controller: Option<Controller>) -> Vec<u32> {
     match controller {
-        Some(Controller::Pvscsi) | None => &[254, 1024],
-        Some(Controller::LsiSas | Controller::LsiParallel) => &[128],
-        _ => &[],
+        Some(Controller::Pvscsi) | None => [PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX]
+            .map(|pages| pages * PVSCSI_COMMANDS_PER_PAGE)
+            .into(),
+        Some(lsi @ (Controller::LsiSas | Controller::LsiParallel)) => {
+            vec![limits_of(lsi, GuestOs::Windows).adapter_depth]
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -42,7 +49,7 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
         |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<Option<f64>>();
     let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
     let known = case.facts.vdisks.get(first.name).and_then(|facts| facts.adapter_depth);
-    let depths = known.map_or_else(|| depths(first.controller).to_vec(), |depth| vec![depth]);
+    let depths = known.map_or_else(|| depths(first.controller), |depth| vec![depth]);
     depths.into_iter().find_map(|limit| {
         let spell = Spell::find(&all, |sample| are_at(&disks, sample, limit))?;
         let wait = wait_of(&disks, &spell);
@@ -69,7 +76,7 @@ mod tests {
     use crate::{Cause, Facts, fixture::Bench};
 
     #[test]
-    fn disks_that_are_together_at_254_share_a_full_ring() {
+    fn disks_that_are_together_at_its_depth_share_a_full_ring() {
         let mut bench = Bench::new(6);
         let rates = [80_000.0, 90_000.0, 60_000.0, 80_000.0, 90_000.0];
         for (index, rate) in rates.into_iter().enumerate() {

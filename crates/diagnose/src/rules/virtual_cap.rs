@@ -131,6 +131,15 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     finding.confidence = cap.certainty * cap.spell.weight();
     finding.sufferers = parties(case, cap);
     finding.causers = finding.sufferers.clone();
+    let device = case.host.devices.iter().find(|device| disk.device == Some(device.id));
+    if device.is_some_and(|device| case.is_array_spent(device, &cap.spell.samples)) {
+        finding.do_not = vec![
+            "Do not raise the guest's depth: the array does all it can, and more commands only \
+             wait there."
+                .into(),
+        ];
+        return finding;
+    }
     finding.changes = fix(case, cap);
     finding.do_not = vec![
         "Do not raise the guest's depth alone where the device queue is full: the wait only moves \
@@ -142,16 +151,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
 }
 
 fn sentence(cap: &Cap<'_>) -> String {
-    let what = match cap.disk.controller {
-        Some(Controller::Pvscsi) => "PVSCSI",
-        Some(Controller::LsiSas) => "LSI Logic SAS",
-        Some(Controller::LsiParallel) => "LSI Logic Parallel",
-        Some(Controller::BusLogic) => "BusLogic",
-        Some(Controller::Ahci) => "AHCI",
-        Some(Controller::Nvme) => "virtual NVMe",
-        Some(Controller::Ide) => "IDE",
-        None => "its driver",
-    };
+    let what = cap.disk.controller.map_or("its driver", Controller::name);
     let unseen = "what exceeds it waits in the guest, unseen by the host".into();
     let wait = cap.wait.map_or(unseen, |wait| {
         let (commands, millis) = (number(wait.commands), number(wait.millis));

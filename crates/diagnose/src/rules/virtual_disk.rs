@@ -88,6 +88,11 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
     if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
         return None;
     }
+    let most = largest(spell.samples.iter().map(|&sample| disk.outstanding(sample)));
+    let known = case.facts.vdisks.get(disk.name).and_then(|facts| facts.depth);
+    if known.is_some_and(|depth| most < Some(REACHED[0] * f64::from(depth))) {
+        return None;
+    }
     Some(Cap {
         cause: Cause::VirtualDiskCap,
         at: disk.name,

@@ -1,0 +1,68 @@
+//! `kavg help`: the help of a command, or a page of the documentation, all of which is inside.
+
+use std::{io::Write, process::ExitCode};
+
+use clap::{Args, CommandFactory, builder::StyledStr, error::ErrorKind};
+
+use super::Arguments;
+use crate::Result;
+
+/// Path below `docs/` and text of every page.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
+
+/// Print the help of a command, or a page of the documentation
+#[derive(Args)]
+pub(crate) struct Help {
+    /// A command (`run`, `capture cut`) or a page (`first-scenario`, `reference/counters`)
+    /// [default: a list of both]
+    #[arg(value_name = "TOPIC")]
+    topic: Vec<String>,
+}
+
+impl Help {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        match of_command(&self.topic) {
+            Some(help) => write!(out, "{}", help.ansi())?,
+            None => out.write_all(page(&self.topic.join(" "))?.as_bytes())?,
+        }
+        if self.topic.is_empty() {
+            writeln!(out, "\nPages, for `kavg help PAGE`:")?;
+            for (name, text) in pages() {
+                writeln!(out, "  {name:<26} {}", title(text))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What the command of that name says to `--help`.
+fn of_command(path: &[String]) -> Option<StyledStr> {
+    let line = ["kavg"].into_iter().chain(path.iter().map(String::as_str)).chain(["--help"]);
+    let said = Arguments::command().try_get_matches_from(line).err()?;
+    (said.kind() == ErrorKind::DisplayHelp).then(|| said.render())
+}
+
+/// Name (`guides/report`) and text of each page.
+fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PAGES.iter().filter_map(|(file, text)| Some((file.strip_suffix(".md")?, *text)))
+}
+
+fn title(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim_start_matches("# ")
+}
+
+/// The text of the page of that name; its folder may be left out where one page alone is called so.
+fn page(topic: &str) -> Result<&'static str> {
+    let wanted = topic.strip_suffix(".md").unwrap_or(topic);
+    let wanted = wanted.strip_prefix("docs/").unwrap_or(wanted);
+    let is_it = |name: &str| name == wanted || name.rsplit('/').next() == Some(wanted);
+    let found: Vec<_> = pages().filter(|(name, _)| is_it(name)).collect();
+    match found.as_slice() {
+        [(_, text)] => Ok(text),
+        [] => Err(format!("{topic}: no command and no page; `kavg help` lists both").into()),
+        several => {
+            let names: Vec<_> = several.iter().map(|(name, _)| *name).collect();
+            Err(format!("{topic}: which of {}?", names.join(", ")).into())
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What people ask about that is no setting, counter or finding of its own: how things are
+//! measured, and what a whole feature has to do with queues.
+
+use super::Article;
+
+/// The words of a topic.
+struct Topic {
+    names: &'static [&'static str],
+    title: &'static str,
+    /// Heading and text.
+    sections: &'static [(&'static str, &'static str)],
+}
+
+/// Every topic.
+pub(crate) fn articles() -> Vec<Article> {
+    let article = |topic: &Topic| Article {
+        names: topic.names.iter().map(|name| (*name).into()).collect(),
+        title: topic.title.into(),
+        sections: topic.sections.iter().map(|(head, text)| (*head, (*text).into())).collect(),
+    };
+    TOPICS.iter().map(article).collect()
+}
+
+const TOPICS: &[Topic] = &[
+    Topic {
+        names: &[
+            "APD",
+            "PDL",
+            "all paths down",
+            "permanent device loss",
+            "Misc.APDTimeout",
+            "Misc.APDHandlingEnable",
+        ],
+        title: "APD and PDL: all paths down, permanent device loss",
+        sections: &[
+            (
+                "What it is",
+                "APD: the last path of a device went and nobody knows for how long. PDL: the array \
+                says, by sense codes on all paths, that the device is gone [DOC-APD, KB-PDL].",
+            ),
+            (
+                "It shows",
+                "APD as the finding silence: ACTV above 0 and nothing that completes, then ABRTS/s \
+                as guests give up. The message is in vmkernel.log.",
+            ),
+            (
+                "When it ends",
+                "When a path comes back the I/O goes on. After Misc.APDTimeout (140 s, 20 to 99,999; \
+                Misc.APDHandlingEnable 1, both since 5.1) the host fails its own I/O and goes on \
+                trying that of VMs [DOC-APD]. With a PDL all I/O fails at once.",
+            ),
+            (
+                "In kavg",
+                "A scenario takes paths away and brings them back; the I/O of VMs waits until one is \
+                there. There is no timer and no PDL in it.",
+            ),
+            ("Leave alone", "Queue depths: nothing comes back through any of them."),
+        ],
+    },
+    Topic {
+        names: &["VAAI", "hardware acceleration", "XCOPY", "WRITE SAME"],
+        title: "VAAI: what the array does for the host",
+        sections: &[
+            (
+                "What it is",
+                "Commands that hand work to the array: locks (ATS), copies (XCOPY), zeroes (WRITE \
+                SAME).",
+            ),
+            (
+                "With queues",
+                "It makes none deeper and none shorter: a full device queue is as full with VAAI. \
+                ATS only ends the reservation conflicts that metadata causes [S3].",
+            ),
+            (
+                "In kavg",
+                "The locks alone: kavg explain VMFS3.HardwareAcceleratedLocking. Copies and zeroes \
+                are not simulated.",
+            ),
+            ("Read it", "$ esxcli storage core device vaai status get -d DEVICE"),
+        ],
+    },
+    Topic {
+        names: &["guest latency", "latency in the guest", "application latency"],
+        title: "Guest latency: what the application sees and esxtop does not",
+        sections: &[
+            (
+                "What it is",
+                "The time from the application's call to its answer: the wait in the guest's own \
+                queues, in front of the virtual disk, and GAVG below them [S0].",
+            ),
+            (
+                "Where",
+                "In the guest alone: perfmon's Avg. Disk sec/Transfer, await of iostat. LAT/rd and \
+                LAT/wr (screen v) begin behind the guest's queues.",
+            ),
+            (
+                "Read it",
+                "Well above GAVG, commands wait in the guest: for the depth of its virtual disk or \
+                adapter (kavg explain pvscsi). Near GAVG, look at KAVG and DAVG.",
+            ),
+            (
+                "Mind",
+                "A device queue that becomes deeper lowers KAVG; the guest gains only what it does \
+                not lose to the next limit [S0].",
+            ),
+        ],
+    },
+    Topic {
+        names: &["Little's law", "Littles law", "Little"],
+        title: "Little's law: outstanding = rate x latency",
+        sections: &[
+            (
+                "What it is",
+                "Over any interval the mean number of commands inside a layer is their rate times \
+                their mean time in it, whatever the layer does.",
+            ),
+            (
+                "Read it",
+                "CMDS/s x DAVG / 1,000 is the mean ACTV of a device; with KAVG in place of DAVG the \
+                mean QUED; with GAVG all that its VMs have outstanding.",
+            ),
+            (
+                "Why",
+                "ACTV and QUED are states of one instant and miss bursts; rate and latency are of \
+                the whole interval [CAP-A].",
+            ),
+            (
+                "Mind",
+                "A mean hides the peaks: a mean below DQLEN does not say that the queue was never \
+                full.",
+            ),
+        ],
+    },
+    Topic {
+        names: &["vscsiStats"],
+        title: "vscsiStats: histograms of a virtual disk",
+        sections: &[
+            (
+                "What it is",
+                "A tool of the host that counts the commands of each virtual disk: sizes, distances, \
+                latency, how many are outstanding and how long between them [VSCSI].",
+            ),
+            (
+                "Set it",
+                "$ vscsiStats -l\n$ vscsiStats -s -w WORLDGROUP\n$ vscsiStats -p all -c -w WORLDGROUP\n\
+                $ vscsiStats -x\nIt stops by itself after 30 minutes [ELA].",
+            ),
+            (
+                "Read it",
+                "$ kavg capture histograms FILE\nIt shows what esxtop's means hide: bursts, and two \
+                sizes in one mean.",
+            ),
+            (
+                "Mind",
+                "What is outstanding is counted apart only up to the depth that Windows' PVSCSI \
+                starts with: what is deeper falls into the last bin.",
+            ),
+        ],
+    },
+];
