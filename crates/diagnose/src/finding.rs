@@ -121,12 +121,14 @@ pub struct Party {
     pub waiting: Option<f64>,
 }
 
-/// A setting, and what takes it back.
-#[derive(Clone, Debug, PartialEq)]
+/// A setting, and what takes it back; in JSON both are lines that [`knobs::Line`] reads back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// The setting.
+    #[serde(serialize_with = "line_of")]
     pub set: Setting,
     /// The same as it was; `None` where no source tells how it was.
+    #[serde(serialize_with = "line_if_known")]
     pub undo: Option<Setting>,
 }
 
@@ -154,8 +156,18 @@ pub struct Change {
     pub simulated: Option<Simulated>,
     /// What it sets, in the order of its lines. The depths of several drivers are alternatives: one
     /// of them is the driver that is there.
-    #[serde(skip)]
     pub steps: Vec<Step>,
+}
+
+fn line_of<S: Serializer>(setting: &Setting, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(setting)
+}
+
+fn line_if_known<S: Serializer>(
+    setting: &Option<Setting>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    setting.as_ref().map(Setting::to_string).serialize(serializer)
 }
 
 fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Error> {

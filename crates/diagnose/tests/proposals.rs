@@ -210,6 +210,10 @@ fn check(drawn: &Drawn, scenario: &Scenario, change: &Change) -> Result<(), Test
     }
     let mut scenario = scenario.clone();
     for step in &change.steps {
+        for setting in [Some(&step.set), step.undo.as_ref()].into_iter().flatten() {
+            let line = setting.to_string();
+            prop_assert!(line.parse::<Line>().is_ok(), "`{}` of the JSON is not read", line);
+        }
         let is_limit = matches!(step.set, Setting::Allocation { .. });
         prop_assert!(step.undo.is_some() || is_limit && !drawn.known, "no way back");
         if let Setting::ModuleDepth { driver, value } = step.set {

@@ -5,7 +5,7 @@ use alloc::format;
 
 use counters::{DeviceId, VdiskId, VmId};
 
-use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy};
+use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
 
 use crate::{
     Error,
@@ -33,14 +33,11 @@ impl Engine {
 
     /// A thing that the host does not have is told before a value that it would not take.
     fn check_ids(&mut self, knob: Knob) -> Result<(), Error> {
-        match knob {
-            Knob::SchedNumReqOutstanding { device, .. }
-            | Knob::MaxQueueDepth { device, .. }
-            | Knob::QueueFull { device, .. }
-            | Knob::PathPolicy { device, .. } => self.known_device(device).map(|_| ()),
-            Knob::Pvscsi { vm, .. } => self.check_vm(vm),
-            Knob::Allocation { vdisk, .. } => self.known_vdisk(vdisk).map(|_| ()),
-            Knob::Advanced { .. } | Knob::ModuleDepth { .. } => Ok(()),
+        match knob.target() {
+            Target::Device(device) => self.known_device(device).map(|_| ()),
+            Target::Vm(vm) => self.check_vm(vm),
+            Target::Vdisk(vdisk) => self.known_vdisk(vdisk).map(|_| ()),
+            Target::Host => Ok(()),
         }
     }
 

@@ -3,7 +3,12 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use crate::{GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal};
+use counters::Controller;
+
+use crate::{
+    GuestOs, GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
+    Refusal, limits_of,
+};
 
 const KEY: &str = "HKLM\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device";
 const VALUE: &str = "DriverParameter";
@@ -73,6 +78,13 @@ impl GuestDriver {
             count += 1;
         }
         if count == 0 && !may_be_empty { Err(usage(line, system)) } else { Ok(driver) }
+    }
+
+    /// The depth and the pages that it leads to; what it leaves out is the default of the guest.
+    #[must_use]
+    pub fn with_defaults(self, guest: GuestOs) -> (u32, u32) {
+        let depth = self.depth.unwrap_or(limits_of(Controller::Pvscsi, guest).disk_depth);
+        (depth, self.ring_pages.unwrap_or(PVSCSI_RING_PAGES_DEFAULT))
     }
 
     /// The settings alone, as the registry or the kernel's line has them; empty for the defaults.

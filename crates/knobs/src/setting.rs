@@ -3,14 +3,14 @@
 //! A line that somebody types names the things that it sets ([`Setting<Named>`](Named)); on a host
 //! that has them they have ids ([`Knob`]). The settings and their fields are the same.
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::{fmt::Debug, ops::RangeInclusive};
 
 use counters::{DeviceId, VdiskId, VmId};
 
 use crate::{
-    Advanced, DSNRO, Driver, Effect, GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal,
-    Version,
+    Advanced, DSNRO, Driver, Effect, GuestDriver, GuestOs, GuestSystem, PVSCSI_DEPTH_MAX,
+    PVSCSI_RING_PAGES_MAX, Refusal, Version,
 };
 
 /// What a setting says of the things that it sets.
@@ -216,7 +216,117 @@ impl Setting {
     }
 }
 
+/// A host, as far as settings ask for what it has.
+pub trait Host {
+    /// Its version.
+    fn version(&self) -> Version;
+    /// The SCSI device of that name, when the host has it.
+    ///
+    /// # Errors
+    /// One line: what it is instead.
+    fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal>;
+    /// Whether one of its adapters has that driver.
+    fn has_driver(&self, driver: &'static Driver) -> bool;
+    /// Its virtual machines of that name, or all, with their guests.
+    fn vms(&self, name: Option<&str>) -> Vec<(VmId, GuestOs)>;
+    /// Its virtual disks of that name, with what they have.
+    fn disks(&self, name: &DiskName) -> Vec<(VdiskId, Allocation)>;
+}
+
+impl Setting {
+    /// What it is on a host; nothing when the host lacks what it names.
+    ///
+    /// # Errors
+    /// One line: why it is none for what the host has of that name.
+    pub fn on(&self, host: &impl Host) -> Result<Vec<Knob>, Refusal> {
+        let one = |name: &str, knob: &dyn Fn(DeviceId) -> Knob| {
+            host.device(name).map(|device| device.map(knob).into_iter().collect())
+        };
+        match *self {
+            Self::SchedNumReqOutstanding { device: ref name, value } => {
+                one(name, &|device| Knob::SchedNumReqOutstanding { device, value })
+            }
+            Self::MaxQueueDepth { device: ref name, value } => {
+                one(name, &|device| Knob::MaxQueueDepth { device, value })
+            }
+            Self::QueueFull { device: ref name, sample_size, threshold } => {
+                one(name, &|device| Knob::QueueFull { device, sample_size, threshold })
+            }
+            Self::PathPolicy { device: ref name, policy } => {
+                one(name, &|device| Knob::PathPolicy { device, policy: policy.policy() })
+            }
+            Self::Advanced { option, value } => {
+                let value = value.unwrap_or_else(|| option.default_in(host.version()));
+                Ok(vec![Knob::Advanced { option, value }])
+            }
+            Self::ModuleDepth { driver, value } => {
+                let is_there = host.has_driver(driver);
+                Ok(is_there.then_some(Knob::ModuleDepth { driver, value }).into_iter().collect())
+            }
+            Self::Pvscsi { ref vm, depth, ring_pages } => self.in_guests(host, vm, |system, os| {
+                GuestDriver { system, depth, ring_pages }.with_defaults(os)
+            }),
+            Self::Allocation { ref vdisk, allocation: limit_iops } => {
+                let disks = host.disks(vdisk).into_iter();
+                let knob = |(vdisk, was)| Knob::Allocation {
+                    vdisk,
+                    allocation: Allocation { limit_iops, ..was },
+                };
+                Ok(disks.map(knob).collect())
+            }
+        }
+    }
+
+    /// The guests that are meant. A line in the words of another system is for those of that system.
+    fn in_guests(
+        &self,
+        host: &impl Host,
+        name: &GuestName,
+        driver: impl Fn(GuestSystem, GuestOs) -> (u32, u32),
+    ) -> Result<Vec<Knob>, Refusal> {
+        let mut knobs = Vec::new();
+        for (vm, guest) in host.vms(name.vm.as_deref()) {
+            let system = guest.system();
+            if name.system.is_none_or(|named| named == system) {
+                let (depth, ring_pages) = driver(system, guest);
+                knobs.push(Knob::Pvscsi { vm, depth, ring_pages });
+            } else if name.vm.is_some() {
+                let system = system.name();
+                return Err(format!("`{self}` is no setting of PVSCSI in a {system} guest").into());
+            }
+        }
+        Ok(knobs)
+    }
+}
+
+/// What a knob turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A host.
+    Host,
+    /// A device.
+    Device(DeviceId),
+    /// A virtual machine.
+    Vm(VmId),
+    /// A virtual disk.
+    Vdisk(VdiskId),
+}
+
 impl Knob {
+    /// What it turns.
+    #[must_use]
+    pub const fn target(&self) -> Target {
+        match *self {
+            Self::SchedNumReqOutstanding { device, .. }
+            | Self::MaxQueueDepth { device, .. }
+            | Self::QueueFull { device, .. }
+            | Self::PathPolicy { device, .. } => Target::Device(device),
+            Self::Pvscsi { vm, .. } => Target::Vm(vm),
+            Self::Allocation { vdisk, .. } => Target::Vdisk(vdisk),
+            Self::Advanced { .. } | Self::ModuleDepth { .. } => Target::Host,
+        }
+    }
+
     /// Whether a host of that version takes it, as far as that does not depend on the host's state.
     ///
     /// # Errors
@@ -259,6 +369,146 @@ impl Knob {
             Self::MaxQueueDepth { .. } => Ok(()),
         }
     }
+}
+
+/// What takes the fields of a knob, one after the other.
+pub trait FieldWriter {
+    /// A number.
+    fn number(&mut self, number: u64);
+    /// A name.
+    fn text(&mut self, text: &str);
+}
+
+/// What gives the fields of a knob back.
+pub trait FieldReader {
+    /// Why there is no field, or none of its kind.
+    type Error;
+    /// A number in the range of its type.
+    ///
+    /// # Errors
+    /// There is none.
+    fn number<T: TryFrom<u64>>(&mut self) -> Result<T, Self::Error>;
+    /// A name.
+    ///
+    /// # Errors
+    /// There is none.
+    fn text(&mut self) -> Result<String, Self::Error>;
+    /// The error of a field that stands for nothing.
+    fn refusal(&self, what: &'static str) -> Self::Error;
+}
+
+/// As fields a knob is its code and these:
+///
+/// | code | knob | fields |
+/// |---|---|---|
+/// | 1 | `SchedNumReqOutstanding` | device, value |
+/// | 2 | `MaxQueueDepth` | device, value |
+/// | 3 | `QueueFull` | device, sample size, threshold |
+/// | 4 | `Advanced` | path of the option, value |
+/// | 5 | `ModuleDepth` | module, value |
+/// | 6 | `Pvscsi` | virtual machine, depth, pages of the ring |
+/// | 7 | `PathPolicy` | device, policy: 0 fixed; 1 used last; 2, I/Os and bytes of round robin; 3, I/Os and nanoseconds of latency |
+/// | 8 | `Allocation` | virtual disk, shares, limit (0 for none, else one more than it), reservation |
+impl Knob {
+    /// Writes its fields.
+    pub fn write(&self, to: &mut impl FieldWriter) {
+        let mut all = |numbers: &[u64]| numbers.iter().for_each(|number| to.number(*number));
+        match *self {
+            Self::SchedNumReqOutstanding { device, value } => {
+                all(&[1, device.0.into(), value.into()]);
+            }
+            Self::MaxQueueDepth { device, value } => all(&[2, device.0.into(), value.into()]),
+            Self::QueueFull { device, sample_size, threshold } => {
+                all(&[3, device.0.into(), sample_size.into(), threshold.into()]);
+            }
+            Self::Advanced { option, value } => {
+                all(&[4]);
+                to.text(option.info().path);
+                to.number(value.into());
+            }
+            Self::ModuleDepth { driver, value } => {
+                all(&[5]);
+                to.text(driver.module);
+                to.number(value.into());
+            }
+            Self::Pvscsi { vm, depth, ring_pages } => {
+                all(&[6, vm.0.into(), depth.into(), ring_pages.into()]);
+            }
+            Self::PathPolicy { device, policy } => {
+                all(&[7, device.0.into()]);
+                match policy {
+                    PathPolicy::Fixed => to.number(0),
+                    PathPolicy::MostRecentlyUsed => to.number(1),
+                    PathPolicy::RoundRobin { iops, bytes } => all(&[2, iops.into(), bytes]),
+                    PathPolicy::Latency { sampling_ios, eval_ns } => {
+                        all(&[3, sampling_ios.into(), eval_ns]);
+                    }
+                }
+            }
+            Self::Allocation { vdisk, allocation } => {
+                let Allocation { shares, limit_iops, reservation_iops } = allocation;
+                let limit = limit_iops.map_or(0, |limit| u64::from(limit) + 1);
+                all(&[8, vdisk.0.into(), shares.into(), limit, reservation_iops.into()]);
+            }
+        }
+    }
+
+    /// Reads its fields back.
+    ///
+    /// # Errors
+    /// The reader's own, and that a field stands for nothing.
+    pub fn read<R: FieldReader>(from: &mut R) -> Result<Self, R::Error> {
+        let device = |from: &mut R| from.number().map(DeviceId);
+        Ok(match from.number::<u8>()? {
+            1 => Self::SchedNumReqOutstanding { device: device(from)?, value: from.number()? },
+            2 => Self::MaxQueueDepth { device: device(from)?, value: from.number()? },
+            3 => Self::QueueFull {
+                device: device(from)?,
+                sample_size: from.number()?,
+                threshold: from.number()?,
+            },
+            4 => {
+                let option = Advanced::from_path(&from.text()?);
+                let option = option.ok_or_else(|| from.refusal("an option that there is not"))?;
+                Self::Advanced { option, value: from.number()? }
+            }
+            5 => {
+                let driver = Driver::from_module(&from.text()?);
+                let driver = driver.ok_or_else(|| from.refusal("a driver that there is not"))?;
+                Self::ModuleDepth { driver, value: from.number()? }
+            }
+            6 => Self::Pvscsi {
+                vm: VmId(from.number()?),
+                depth: from.number()?,
+                ring_pages: from.number()?,
+            },
+            7 => Self::PathPolicy { device: device(from)?, policy: policy(from)? },
+            8 => Self::Allocation { vdisk: VdiskId(from.number()?), allocation: allocation(from)? },
+            _ => return Err(from.refusal("a knob that there is not")),
+        })
+    }
+}
+
+fn policy<R: FieldReader>(from: &mut R) -> Result<PathPolicy, R::Error> {
+    Ok(match from.number::<u8>()? {
+        0 => PathPolicy::Fixed,
+        1 => PathPolicy::MostRecentlyUsed,
+        2 => PathPolicy::RoundRobin { iops: from.number()?, bytes: from.number()? },
+        3 => PathPolicy::Latency { sampling_ios: from.number()?, eval_ns: from.number()? },
+        _ => return Err(from.refusal("a path policy that there is not")),
+    })
+}
+
+fn allocation<R: FieldReader>(from: &mut R) -> Result<Allocation, R::Error> {
+    let shares = from.number()?;
+    let limit_iops = match from.number::<u64>()? {
+        0 => None,
+        more => {
+            let limit = u32::try_from(more - 1);
+            Some(limit.map_err(|_| from.refusal("a number out of its range"))?)
+        }
+    };
+    Ok(Allocation { shares, limit_iops, reservation_iops: from.number()? })
 }
 
 fn refuse_if(refused: bool, line: impl FnOnce() -> String) -> Result<(), Refusal> {

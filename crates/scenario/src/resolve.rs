@@ -1,11 +1,11 @@
 //! A line that sets something, and the hosts that have what it names: settings by name become the
 //! knobs of hosts. One resolution serves the events of a file, `--set` and a running host.
 
-use counters::{Controller, DeviceId, DeviceKind, VdiskId, VmId};
-use engine::HostConfig;
+use counters::{DeviceId, DeviceKind, VdiskId, VmId};
+use engine::VmConfig;
 use knobs::{
-    Allocation, DiskName, GuestDriver, GuestName, GuestOs, Knob, Line, PVSCSI_RING_PAGES_DEFAULT,
-    PolicyChange, Setting, limits_of,
+    Allocation, DiskName, Driver, GuestDriver, GuestName, GuestOs, Knob, Line, Refusal, Setting,
+    Version,
 };
 
 use crate::{Host, datastore::is_network, names};
@@ -37,7 +37,7 @@ pub(crate) fn on_hosts(
     for setting in settings {
         let before = resolved.len();
         for (index, host) in &meant {
-            for knob in of_host(setting, host)? {
+            for knob in setting.on(*host)? {
                 knob.check(host.config.version)?;
                 resolved.push((*index, knob));
             }
@@ -49,104 +49,47 @@ pub(crate) fn on_hosts(
     Ok(resolved)
 }
 
-/// What a setting is on a host; nothing when the host lacks what it names.
-fn of_host(setting: &Setting, host: &Host) -> Result<Vec<Knob>, String> {
-    let config = &host.config;
-    let one = |name: &str, knob: &dyn Fn(DeviceId) -> Knob| {
-        device(name, config).map(|device| device.map(knob).into_iter().collect())
-    };
-    match *setting {
-        Setting::SchedNumReqOutstanding { device: ref name, value } => {
-            one(name, &|device| Knob::SchedNumReqOutstanding { device, value })
-        }
-        Setting::MaxQueueDepth { device: ref name, value } => {
-            one(name, &|device| Knob::MaxQueueDepth { device, value })
-        }
-        Setting::QueueFull { device: ref name, sample_size, threshold } => {
-            one(name, &|device| Knob::QueueFull { device, sample_size, threshold })
-        }
-        Setting::PathPolicy { device: ref name, policy } => {
-            one(name, &|device| Knob::PathPolicy { device, policy: PolicyChange::policy(policy) })
-        }
-        Setting::Advanced { option, value } => {
-            let value = value.unwrap_or_else(|| option.default_in(config.version));
-            Ok(vec![Knob::Advanced { option, value }])
-        }
-        Setting::ModuleDepth { driver, value } => {
-            let loaded = config.adapters.iter().any(|adapter| adapter.driver == driver);
-            Ok(loaded.then_some(Knob::ModuleDepth { driver, value }).into_iter().collect())
-        }
-        Setting::Pvscsi { ref vm, depth, ring_pages } => guests(vm, host, (depth, ring_pages)),
-        Setting::Allocation { ref vdisk, allocation } => Ok(disks(vdisk, config)
-            .map(|(vdisk, was)| {
-                let allocation = Allocation { limit_iops: allocation, ..was };
-                Knob::Allocation { vdisk, allocation }
-            })
-            .collect()),
+impl knobs::Host for Host {
+    fn version(&self) -> Version {
+        self.config.version
     }
-}
 
-/// The device of that name on a host, when the host has it.
-fn device(name: &str, host: &HostConfig) -> Result<Option<DeviceId>, String> {
-    let Some(index) = host.devices.iter().position(|device| device.name == name) else {
-        return Ok(None);
-    };
-    if host.devices[index].kind == DeviceKind::Nfs {
-        return Err(format!("`{name}` is an NFS datastore: it has no SCSI device"));
-    }
-    Ok(Some(DeviceId::new(index)))
-}
-
-/// The guests that are meant; what a line leaves out is the default of the guest's driver.
-fn guests(
-    name: &GuestName,
-    host: &Host,
-    (depth, ring_pages): (Option<u32>, Option<u32>),
-) -> Result<Vec<Knob>, String> {
-    let mut knobs = Vec::new();
-    for (vm, (config, &guest)) in host.config.vms.iter().zip(&host.guests).enumerate() {
-        let is_it = name.vm.as_ref().is_none_or(|name| names::is_member(&config.name, name));
-        let suits = name.system.is_none_or(|system| system == guest.system());
-        match (is_it && !config.system, suits) {
-            (true, true) => {
-                let (depth, ring_pages) = pvscsi(guest, depth, ring_pages);
-                knobs.push(Knob::Pvscsi { vm: VmId::new(vm), depth, ring_pages });
-            }
-            (true, false) if name.vm.is_some() => {
-                let setting = Setting::Pvscsi { vm: name.clone(), depth, ring_pages };
-                return Err(format!(
-                    "`{setting}` is no setting of PVSCSI in a {} guest",
-                    guest.system().name()
-                ));
-            }
-            _ => {}
+    fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal> {
+        let devices = &self.config.devices;
+        let Some(index) = devices.iter().position(|device| device.name == name) else {
+            return Ok(None);
+        };
+        if devices[index].kind == DeviceKind::Nfs {
+            return Err(format!("`{name}` is an NFS datastore: it has no SCSI device").into());
         }
+        Ok(Some(DeviceId::new(index)))
     }
-    Ok(knobs)
-}
 
-/// The depth and the pages of a guest's driver; what is left out is the default.
-fn pvscsi(guest: GuestOs, depth: Option<u32>, ring_pages: Option<u32>) -> (u32, u32) {
-    let default = || limits_of(Controller::Pvscsi, guest).disk_depth;
-    (depth.unwrap_or_else(default), ring_pages.unwrap_or(PVSCSI_RING_PAGES_DEFAULT))
+    fn has_driver(&self, driver: &'static Driver) -> bool {
+        self.config.adapters.iter().any(|adapter| adapter.driver == driver)
+    }
+
+    fn vms(&self, name: Option<&str>) -> Vec<(VmId, GuestOs)> {
+        let is_it =
+            |vm: &VmConfig| !vm.system && name.is_none_or(|name| names::is_member(&vm.name, name));
+        let all = self.config.vms.iter().zip(&self.guests).enumerate();
+        let meant = all.filter(|(_, (vm, _))| is_it(vm));
+        meant.map(|(index, (_, guest))| (VmId::new(index), *guest)).collect()
+    }
+
+    fn disks(&self, name: &DiskName) -> Vec<(VdiskId, Allocation)> {
+        let of_vm = |vm: VmId| names::is_member(&self.config.vms[vm.index()].name, &name.vm);
+        let is_it = |disk: &str| name.disk.is_none_or(|place| place.to_string() == disk);
+        let all = self.config.vdisks.iter().enumerate();
+        all.filter(|(_, vdisk)| of_vm(vdisk.vm) && is_it(&vdisk.name))
+            .map(|(index, vdisk)| (VdiskId::new(index), vdisk.allocation))
+            .collect()
+    }
 }
 
 /// The depth and the pages that a line of the file sets in a guest.
 pub(crate) fn guest_driver(line: &str, guest: GuestOs) -> Result<(u32, u32), String> {
-    let GuestDriver { depth, ring_pages, .. } = GuestDriver::parse(line, guest.system())?;
-    Ok(pvscsi(guest, depth, ring_pages))
-}
-
-/// The virtual disks of that name with what they are allowed.
-fn disks<'a>(
-    name: &'a DiskName,
-    host: &'a HostConfig,
-) -> impl Iterator<Item = (VdiskId, Allocation)> + 'a {
-    let of_vm = |vm: VmId| names::is_member(&host.vms[vm.index()].name, &name.vm);
-    let is_it = move |disk: &str| name.disk.is_none_or(|place| place.to_string() == disk);
-    let all = host.vdisks.iter().enumerate();
-    all.filter(move |(_, vdisk)| of_vm(vdisk.vm) && is_it(&vdisk.name))
-        .map(|(index, vdisk)| (VdiskId::new(index), vdisk.allocation))
+    Ok(GuestDriver::parse(line, guest.system())?.with_defaults(guest))
 }
 
 /// Why a setting set nothing: no host has what it names.
@@ -169,14 +112,12 @@ fn nowhere(setting: &Setting, hosts: &[(usize, &Host)]) -> String {
             format!("there is no disk `{vdisk}`")
         }
         Setting::Allocation { vdisk, .. } => names::unknown("VM", &vdisk.vm, vms()),
-        Setting::SchedNumReqOutstanding { device, .. }
-        | Setting::MaxQueueDepth { device, .. }
-        | Setting::QueueFull { device, .. }
-        | Setting::PathPolicy { device, .. } => {
+        Setting::Advanced { option, .. } => format!("no host has {}", option.info().path),
+        other => {
             let scsi = |device: &&engine::DeviceConfig| device.kind != DeviceKind::Nfs;
             let devices = configs().flat_map(|host| &host.devices).filter(scsi);
-            names::unknown("device", device, devices.map(|device| device.name.as_str()))
+            let known = devices.map(|device| device.name.as_str());
+            names::unknown("device", other.device().unwrap_or_default(), known)
         }
-        Setting::Advanced { option, .. } => format!("no host has {}", option.info().path),
     }
 }

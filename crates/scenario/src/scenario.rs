@@ -184,7 +184,8 @@ impl Host {
             Knob::Pvscsi { vm, depth, ring_pages } => {
                 set_pvscsi(config, vm, depth, ring_pages);
             }
-            Knob::MaxQueueDepth { .. } | Knob::QueueFull { .. } | Knob::Advanced { .. } => {
+            // The engine takes the others when it starts.
+            _ => {
                 self.settings.push(knob);
             }
         }

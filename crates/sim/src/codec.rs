@@ -15,25 +15,16 @@
 //! | Tick | 9 | |
 //! | Submit after a wait in the application | 10 | as Submit, nanoseconds waited `n` |
 //!
-//! | knob | code | fields |
-//! |---|---|---|
-//! | SchedNumReqOutstanding | 1 | device `n`, value `n` |
-//! | MaxQueueDepth | 2 | device `n`, value `n` |
-//! | QueueFull | 3 | device `n`, sample size `n`, threshold `n` |
-//! | Advanced | 4 | path of the option `t`, value `n` |
-//! | ModuleDepth | 5 | module `t`, value `n` |
-//! | Pvscsi | 6 | VM `n`, depth `n`, ring pages `n` |
-//! | PathPolicy | 7 | device `n`, policy `b`, for RoundRobin I/Os `n` and bytes `n`, for Latency I/Os `n` and nanoseconds `n` |
-//! | Allocation | 8 | virtual disk `n`, shares `n`, limit `n` (0 for none, else one more than it), reservation `n` |
+//! The fields of a knob are those of [`Knob::write`], its numbers as `n` and its names as `t`.
 //!
-//! Operations, statuses and policies are numbered from 0 in the order of their tables below.
+//! Operations and statuses are numbered from 0 in the order of their tables below.
 //! Outputs are never read back: they only go into a digest.
 
 use std::io::Read;
 
-use counters::{DeviceId, IoId, Op, PathId, Status, VdiskId, VmId};
+use counters::{IoId, Op, PathId, Status, VdiskId, VmId};
 use engine::{Dispatch, Event, Input, Output, Request};
-use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy};
+use knobs::{FieldReader, FieldWriter, Knob};
 
 use crate::{
     Error,
@@ -71,7 +62,7 @@ pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
         Input::Abort { vdisk, tag } => put_all(bytes, [3, vdisk.0.into(), tag.into()]),
         Input::Set(knob) => {
             put(bytes, 4);
-            put_knob(bytes, &knob);
+            knob.write(&mut Fields(bytes));
         }
         Input::Path { path, up } => put_all(bytes, [5, path.0.into(), up.into()]),
         Input::Power { vm, on } => put_all(bytes, [6, vm.0.into(), on.into()]),
@@ -98,7 +89,7 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
             array_ns: from.number()?,
         },
         3 => Input::Abort { vdisk: VdiskId(from.number()?), tag: from.number()? },
-        4 => Input::Set(knob(from)?),
+        4 => Input::Set(Knob::read(from)?),
         5 => Input::Path { path: PathId(from.number()?), up: from.flag()? },
         6 => Input::Power { vm: VmId(from.number()?), on: from.flag()? },
         7 => Input::RebootGuest(VmId(from.number()?)),
@@ -108,107 +99,33 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
     }))
 }
 
-fn put_knob(bytes: &mut Vec<u8>, knob: &Knob) {
-    match *knob {
-        Knob::SchedNumReqOutstanding { device, value } => {
-            put_all(bytes, [1, device.0.into(), value.into()]);
-        }
-        Knob::MaxQueueDepth { device, value } => {
-            put_all(bytes, [2, device.0.into(), value.into()]);
-        }
-        Knob::QueueFull { device, sample_size, threshold } => {
-            put_all(bytes, [3, device.0.into(), sample_size.into(), threshold.into()]);
-        }
-        Knob::Advanced { option, value } => {
-            put(bytes, 4);
-            put_text(bytes, option.info().path);
-            put(bytes, value.into());
-        }
-        Knob::ModuleDepth { driver, value } => {
-            put(bytes, 5);
-            put_text(bytes, driver.module);
-            put(bytes, value.into());
-        }
-        Knob::Pvscsi { vm, depth, ring_pages } => {
-            put_all(bytes, [6, vm.0.into(), depth.into(), ring_pages.into()]);
-        }
-        Knob::PathPolicy { device, policy } => {
-            put_all(bytes, [7, device.0.into()]);
-            put_policy(bytes, policy);
-        }
-        Knob::Allocation { vdisk, allocation } => {
-            let Allocation { shares, limit_iops, reservation_iops } = allocation;
-            let limit = limit_iops.map_or(0, |limit| u64::from(limit) + 1);
-            put_all(bytes, [8, vdisk.0.into(), shares.into(), limit, reservation_iops.into()]);
-        }
+/// Bytes as what takes the fields of a knob.
+struct Fields<'a>(&'a mut Vec<u8>);
+
+impl FieldWriter for Fields<'_> {
+    fn number(&mut self, number: u64) {
+        put(self.0, number);
+    }
+
+    fn text(&mut self, text: &str) {
+        put_text(self.0, text);
     }
 }
 
-fn knob<R: Read>(from: &mut Reader<R>) -> Result<Knob, Error> {
-    Ok(match from.byte()? {
-        1 => Knob::SchedNumReqOutstanding { device: device(from)?, value: from.number()? },
-        2 => Knob::MaxQueueDepth { device: device(from)?, value: from.number()? },
-        3 => Knob::QueueFull {
-            device: device(from)?,
-            sample_size: from.number()?,
-            threshold: from.number()?,
-        },
-        4 => {
-            let option = Advanced::from_path(&from.text()?);
-            let option = option.ok_or_else(|| from.damaged("an option that there is not"))?;
-            Knob::Advanced { option, value: from.number()? }
-        }
-        5 => {
-            let driver = Driver::from_module(&from.text()?);
-            let driver = driver.ok_or_else(|| from.damaged("a driver that there is not"))?;
-            Knob::ModuleDepth { driver, value: from.number()? }
-        }
-        6 => Knob::Pvscsi {
-            vm: VmId(from.number()?),
-            depth: from.number()?,
-            ring_pages: from.number()?,
-        },
-        7 => Knob::PathPolicy { device: device(from)?, policy: policy(from)? },
-        8 => Knob::Allocation { vdisk: VdiskId(from.number()?), allocation: allocation(from)? },
-        _ => return Err(from.damaged("a knob that there is not")),
-    })
-}
+impl<R: Read> FieldReader for Reader<R> {
+    type Error = Error;
 
-fn device<R: Read>(from: &mut Reader<R>) -> Result<DeviceId, Error> {
-    from.number().map(DeviceId)
-}
-
-fn put_policy(bytes: &mut Vec<u8>, policy: PathPolicy) {
-    match policy {
-        PathPolicy::Fixed => put(bytes, 0),
-        PathPolicy::MostRecentlyUsed => put(bytes, 1),
-        PathPolicy::RoundRobin { iops, bytes: size } => put_all(bytes, [2, iops.into(), size]),
-        PathPolicy::Latency { sampling_ios, eval_ns } => {
-            put_all(bytes, [3, sampling_ios.into(), eval_ns]);
-        }
+    fn number<T: TryFrom<u64>>(&mut self) -> Result<T, Error> {
+        Self::number(self)
     }
-}
 
-fn policy<R: Read>(from: &mut Reader<R>) -> Result<PathPolicy, Error> {
-    Ok(match from.byte()? {
-        0 => PathPolicy::Fixed,
-        1 => PathPolicy::MostRecentlyUsed,
-        2 => PathPolicy::RoundRobin { iops: from.number()?, bytes: from.number()? },
-        3 => PathPolicy::Latency { sampling_ios: from.number()?, eval_ns: from.number()? },
-        _ => return Err(from.damaged("a path policy that there is not")),
-    })
-}
+    fn text(&mut self) -> Result<String, Error> {
+        Self::text(self)
+    }
 
-fn allocation<R: Read>(from: &mut Reader<R>) -> Result<Allocation, Error> {
-    let shares = from.number()?;
-    let limit_iops = match from.number::<u64>()? {
-        0 => None,
-        more => {
-            let limit = u32::try_from(more - 1);
-            Some(limit.map_err(|_| from.damaged("a number out of its range"))?)
-        }
-    };
-    Ok(Allocation { shares, limit_iops, reservation_iops: from.number()? })
+    fn refusal(&self, what: &'static str) -> Error {
+        self.damaged(what)
+    }
 }
 
 fn choice<R: Read, T: Copy>(from: &mut Reader<R>, table: &[T]) -> Result<T, Error> {
@@ -238,6 +155,8 @@ pub(crate) fn put_output(bytes: &mut Vec<u8>, output: &Output) {
 mod tests {
     use super::*;
     use crate::blocks::Writer;
+    use counters::DeviceId;
+    use knobs::{Advanced, Allocation, Driver, PathPolicy};
     use proptest::{collection::vec, prelude::*, sample::select};
 
     fn written(bytes: &[u8]) -> Vec<u8> {
