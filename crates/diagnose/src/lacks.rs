@@ -94,7 +94,7 @@ fn without(recording: &Recording, kind: Kind, counter: Counter) -> Option<Lack> 
 /// Devices with load of which the worlds are missing, or some of them: the first, and how many.
 fn worlds(host: &Host<'_>) -> Vec<Lack> {
     let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
-    let none: Vec<_> = scsi().filter(|device| device.worlds.is_empty()).collect();
+    let none: Vec<_> = scsi().filter(|d| d.hidden_share(&d.busy).is_none()).collect();
     let some: Vec<_> = scsi().filter(|device| device.hides_worlds(&device.busy)).collect();
     let more = |devices: &[&Device<'_>]| match devices.len() {
         0 | 1 => String::new(),
@@ -102,7 +102,8 @@ fn worlds(host: &Host<'_>) -> Vec<Lack> {
     };
     let none_at_all = none.first().map(|device| {
         format!(
-            "There are no worlds of {}{}: which VMs share a device is not known.",
+            "There are no {} {}{}: which VMs share a device is not known.",
+            if device.worlds.is_empty() { "worlds of" } else { "credible rates of the worlds of" },
             device.flow.name,
             more(&none)
         )
