@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use knobs::Effect;
+use levels::weighted_mean;
 
 use crate::{
-    Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Threshold, Verdict, number,
+    Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Threshold, Verdict, largest,
+    number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -35,16 +37,14 @@ pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) 
 /// What is said where no device has load, for however slow its few commands are.
 fn too_little(host: &Host<'_>) -> String {
     let all: Vec<usize> = (0..host.times_ms.len()).collect();
-    let works = |device: &&Device<'_>| device.flow.mean_rate(&all) > 0.0;
-    let latency_ms = |device: &Device<'_>| device.flow.per_command(&all, Flow::gavg);
-    let working = host.devices.iter().filter(works);
-    match working.max_by(|a, b| latency_ms(a).total_cmp(&latency_ms(b))) {
+    let latencies = host.devices.iter().map(|device| device.flow.per_command(&all, Flow::gavg));
+    match largest(latencies.flatten()) {
         None => "There is nothing to judge in this capture: no device completes a command.".into(),
-        Some(slowest) => format!(
+        Some(slowest_ms) => format!(
             "There is too little load in this capture to judge: no device completes {} commands a \
              second or has one outstanding nearly all the time. The slowest takes {} ms a command.",
             number(host.limits.get(Threshold::BusyIops)),
-            number(latency_ms(slowest)),
+            number(slowest_ms),
         ),
     }
 }
@@ -96,8 +96,8 @@ fn of_finding(finding: &Finding) -> String {
             finding.cause.title()
         );
     }
-    let cost = finding.sufferers.first().filter(|party| party.gavg_ms > 0.0);
-    let cost = cost.map(|party| format!(", {} ms a command", number(party.gavg_ms)));
+    let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
+    let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
     let sure = match finding.confidence {
         sure if sure < SURE => format!(" ({:.0} % sure)", 100.0 * sure),
         _ => String::new(),
@@ -140,14 +140,15 @@ impl Verdict {
 fn per_command<'a>(
     host: &Host<'a>,
     is_nfs: bool,
-    latency: fn(&Flow<'a>, usize) -> f64,
+    latency: fn(&Flow<'a>, usize) -> Option<f64>,
 ) -> Option<f64> {
-    let devices = || host.busy_devices().filter(|device| device.is_nfs == is_nfs);
+    let devices = host.busy_devices().filter(|device| device.is_nfs == is_nfs);
     let commands =
-        |device: &Device<'a>| device.flow.mean_rate(&device.busy) * device.busy.len() as f64;
-    let all: f64 = devices().map(commands).sum();
-    let time = devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
-    (all > 0.0).then(|| time.sum::<f64>() / all)
+        |device: &Device<'a>| Some(device.flow.mean_rate(&device.busy)? * device.busy.len() as f64);
+    let time = |device: &Device<'a>| {
+        Some((device.flow.per_command(&device.busy, latency)?, commands(device)?))
+    };
+    weighted_mean(devices.map(time))
 }
 
 /// The datastores on devices of this host.

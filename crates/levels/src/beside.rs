@@ -4,16 +4,14 @@
 //! in principle, but not in this row: aborts without commands that could be aborted, a minute of
 //! latency for thousands of commands where three were outstanding. A stall is possible, however
 //! long: its few commands were outstanding before. A QAVG of 0 beside commands that are queued was
-//! not measured, and nobody waits for an adapter of which most slots are free.
+//! not measured.
 
-use counters::{Counter, EntityId, Kind, Recording};
-
-use crate::little;
+use counters::{Counter, EntityId, Recording};
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside<'a> {
-    bound: Bound<'a>,
+    bound: Bound,
     times_ms: &'a [i64],
     commands: &'a [f64],
     /// Mebibytes and commands a second, read and written.
@@ -24,7 +22,7 @@ pub(crate) struct Beside<'a> {
 
 /// What bounds a counter.
 #[derive(Clone, Copy, Debug)]
-enum Bound<'a> {
+enum Bound {
     /// Commands are at least those that read and write.
     Commands,
     /// What goes wrong goes wrong with a command.
@@ -37,16 +35,6 @@ enum Bound<'a> {
     Waits,
     /// The same, and who waits in a queue does so for some time.
     Queue,
-    /// Nobody waits for a slot of an adapter of which most are free.
-    Adapter(Way<'a>),
-}
-
-/// The columns of an adapter that tell how full it is.
-#[derive(Clone, Copy, Debug)]
-struct Way<'a> {
-    aqlen: &'a [f64],
-    commands: &'a [f64],
-    davg: &'a [f64],
 }
 
 /// The most commands that a device takes: a protocol endpoint's [LAMW].
@@ -59,8 +47,6 @@ const RETRY_S: f64 = 0.06;
 const INEXACT: f64 = 2.0;
 /// How often those outstanding at an instant may have been there within the interval.
 const INSTANT: f64 = 16.0;
-/// The use of an adapter's slots below which they never run out, not in bursts either.
-const MOSTLY_FREE: f64 = 0.25;
 /// Commands of which nothing is made.
 const FEW: f64 = 8.0;
 
@@ -77,10 +63,7 @@ impl<'a> Beside<'a> {
                 let deepest = depths.filter(|d| (1.0..=MOST_SLOTS).contains(d)).reduce(f64::max);
                 Bound::Slots(deepest.unwrap_or(MOST_SLOTS))
             }
-            Counter::QueueLatency => match Way::of(recording, id) {
-                Some(way) => Bound::Adapter(way),
-                None => Bound::Queue,
-            },
+            Counter::QueueLatency => Bound::Queue,
             Counter::KernelLatency | Counter::GuestLatency => Bound::Waits,
             _ => return None,
         };
@@ -116,7 +99,6 @@ impl<'a> Beside<'a> {
                 // Those that complete began in the interval, or are of those in the slots before.
                 rate * seconds * each_s <= INEXACT * slots * (seconds + each_s)
             }
-            Bound::Adapter(way) => way.share(sample).is_none_or(|share| share >= MOSTLY_FREE),
             Bound::Queue if value == 0.0 && at(self.queued, sample) >= Some(1.0) => false,
             Bound::Waits | Bound::Queue => {
                 let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
@@ -154,26 +136,6 @@ impl<'a> Beside<'a> {
     fn inside(&self, sample: usize) -> Option<f64> {
         let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
         [before, self.sampled(sample)].into_iter().flatten().reduce(f64::max)
-    }
-}
-
-impl<'a> Way<'a> {
-    /// Of an adapter, or of the one that a path leads through.
-    fn of(recording: &'a Recording, id: EntityId) -> Option<Self> {
-        let entity = recording.entity(id);
-        let adapter = if entity.kind == Kind::Adapter { Some(id) } else { entity.adapter }?;
-        let series = |counter| recording.series(adapter, counter).unwrap_or_default();
-        Some(Self {
-            aqlen: series(Counter::AdapterQDepth),
-            commands: series(Counter::Commands),
-            davg: series(Counter::DriverLatency),
-        })
-    }
-
-    /// The share of its slots in use.
-    fn share(&self, sample: usize) -> Option<f64> {
-        let slots = at(self.aqlen, sample).filter(|slots| *slots > 0.0)?;
-        Some(little(at(self.commands, sample)?, at(self.davg, sample)?) / slots)
     }
 }
 

@@ -22,8 +22,8 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let least = device.limits.get(Threshold::AbortsPerSecond);
         let spell = Spell::find(&device.busy, |sample| {
-            failing(device, sample)
-                .is_some_and(|rate| rate >= least && rate >= MOST * device.flow.rate(sample))
+            let most = device.flow.rate(sample).map(|rate| (MOST * rate).max(least));
+            most.is_some() && failing(device, sample) >= most
         })?;
         judge(case, device, &spell)
     })
@@ -39,7 +39,7 @@ fn failing(device: &Device<'_>, sample: usize) -> Option<f64> {
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let failing = mean(samples.iter().filter_map(|&sample| failing(device, sample)))?;
-    let rate = device.flow.mean_rate(samples);
+    let rate = device.flow.mean_rate(samples)?;
     let mut finding = case.finding(Cause::Failures, name, spell);
     finding.sentence = format!(
         "{} % of the commands on {name} fail: {} of {} a second.",
@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         number(failing),
         number(rate)
     );
-    finding.standing = spell.mean(|sample| device.flow.outstanding(sample));
+    finding.standing = spell.mean(|sample| device.flow.outstanding(sample))?;
     finding.evidence = vec![
         Evidence::new("FCMDS/s", failing, "1/s"),
         Evidence::new("commands per second", rate, "1/s"),
