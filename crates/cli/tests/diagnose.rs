@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::OnceLock;
 
-use common::{Said, kavg};
+use common::{Said, every_key, kavg};
 use serde_json::Value;
 use tempfile::TempDir;
 
