@@ -64,9 +64,8 @@ impl Spell {
 fn is_lasting(held: &[Option<bool>]) -> bool {
     let runs = held.split(|held| *held != Some(true)).map(<[_]>::len);
     let longest = runs.max().unwrap_or(0);
-    let [n, held_in] =
-        [held.iter().flatten().count(), held.iter().flatten().filter(|held| **held).count()]
-            .map(|count| count as f64);
+    let told = || held.iter().flatten();
+    let (n, held_in) = (told().count() as f64, told().filter(|held| **held).count() as f64);
     let by_chance = n * (held_in / n).powi(i32::try_from(longest).unwrap_or(i32::MAX));
     let is_one_run = longest as f64 == held_in;
     held == [Some(true)]
