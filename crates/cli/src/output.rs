@@ -236,14 +236,14 @@ impl Write for Pending {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Temporary(file) => file.write(bytes),
+            Self::Temporary(file) => file.as_file_mut().write(bytes),
             Self::Special(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Temporary(file) => file.flush(),
+            Self::Temporary(file) => file.as_file_mut().flush(),
             Self::Special(file) => file.flush(),
         }
     }
