@@ -24,7 +24,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let collide = |sample| collide(device, sample) == Some(true);
         let bursts = |sample| collide(sample) && device.is_held(sample);
-        let spell = Spell::find(&device.busy, collide).or_else(|| {
+        let spell = device.spell(collide).or_else(|| {
             Spell::any(&device.busy, bursts).filter(|spell| spell.samples.len() >= REPEATED)
         })?;
         judge(case, device, &spell)
