@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use counters::{Recording, SECOND, Time};
+use counters::{Counter, EntityId, Recording, SECOND, Time};
 use diagnose::steers;
-use scenario::{Bound, Window};
+use scenario::{Bound, Role, Window};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sim::Checked;
@@ -57,17 +57,24 @@ fn of_window(report: &Report, index: usize, window: &Window) -> Value {
         "to_s": seconds(window.to),
         "notes": notes::of(report, index),
         "stack": report.stacks[index],
-        "hosts": views.iter().map(|view| counters(&view.recording)).collect::<Vec<_>>(),
+        "hosts": views.iter().map(|view| own_counters(&view.recording)).collect::<Vec<_>>(),
         "verdicts": report.verdicts(index),
     })
 }
 
-/// Every counter of every object of a host, by its key.
-fn counters(recording: &Recording) -> Value {
+fn own_counters(recording: &Recording) -> Value {
+    counters(recording, |entity, counter| json!(recording.value(entity, counter, 0)))
+}
+
+/// Every counter of every object of a host, by its key, with the figure that there is of it.
+pub(crate) fn counters(
+    recording: &Recording,
+    figure: impl Fn(EntityId, Counter) -> Value,
+) -> Value {
     let mut objects: Vec<Map<String, Value>> = vec![Map::new(); recording.entities().len()];
-    for (entity, counter, values) in recording.columns() {
+    for (entity, counter, _) in recording.columns() {
         if let Some(object) = objects.get_mut(entity.0 as usize) {
-            object.insert(counter.info().key.into(), json!(values.first()));
+            object.insert(counter.info().key.into(), figure(entity, counter));
         }
     }
     let objects = recording.entities().iter().zip(objects).map(|(entity, counters)| {
@@ -76,10 +83,10 @@ fn counters(recording: &Recording) -> Value {
     json!({ "host": recording.host, "objects": objects.collect::<Vec<_>>() })
 }
 
-fn expectation(report: &Report, one: &Checked<'_>) -> Value {
+pub(crate) fn expectation(report: &Report, one: &Checked<'_>) -> Value {
     let expectation = one.expectation;
     let name = |index: usize| report.scenario.windows[index].name.as_str();
-    let bound = match expectation.bound {
+    let bound = |bound: Bound| match bound {
         Bound::Near { value, tolerance } => json!({ "value": value, "within": tolerance }),
         Bound::Between { min, max } => json!({ "min": min, "max": max }),
     };
@@ -88,15 +95,18 @@ fn expectation(report: &Report, one: &Checked<'_>) -> Value {
         "relative_to": expectation.relative_to.map(name),
         "whose": expectation.subject_name,
         "counter": expectation.counter.info().key,
-        "expected": bound,
+        "expected": bound(expectation.bound),
+        "published": expectation.published.map(bound),
+        "role": expectation.role.map(Role::name),
         "figure": one.figure,
         "holds": one.holds,
+        "missed": expectation.is_missed(one.figure),
         "source": expectation.source,
         "line": expectation.line,
     })
 }
 
-fn seconds(at: Time) -> f64 {
+pub(crate) fn seconds(at: Time) -> f64 {
     at.0 as f64 / SECOND as f64
 }
 
