@@ -4,6 +4,8 @@
 //! [CAP]; these outputs beside a capture replace inference by fact. The kind of an output is told
 //! by its keys and headings [LIST8, LIST5, ELA, QD254].
 
+use std::collections::BTreeMap;
+
 use crate::Error;
 
 /// An output of one of the commands that are understood.
@@ -108,11 +110,11 @@ pub fn parse_esxcli(file: &str, text: &str) -> Result<Esxcli, Error> {
     }
     let blocks = Block::all(file, text);
     if blocks.iter().any(|block| block.field(PATH_POLICY).is_some()) {
-        return blocks.iter().map(Block::nmp).collect::<Result<_, _>>().map(Esxcli::Nmp);
+        return once(&blocks, Block::nmp).map(Esxcli::Nmp);
     }
     let of_device = |block: &Block| OF_A_DEVICE.iter().any(|key| block.field(key).is_some());
     if blocks.iter().any(of_device) {
-        return blocks.iter().map(Block::device).collect::<Result<_, _>>().map(Esxcli::Devices);
+        return once(&blocks, Block::device).map(Esxcli::Devices);
     }
     let Some(block) = blocks.first() else { return Err(unknown(file)) };
     let lines = OF_A_DEVICE.map(|key| format!("'{key}'")).join(", ");
@@ -138,9 +140,37 @@ fn unknown(file: &str) -> Error {
     Error::new(file, format!("this is no output of esxcli that is understood; expected {expected}"))
 }
 
+/// What the blocks are of, each device once: the same said again is said once, and where something
+/// else is said of a device nobody knows which holds.
+fn once<'a, T: PartialEq>(
+    blocks: &[Block<'a>],
+    read: impl Fn(&Block<'a>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut first: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
+    let mut all: Vec<T> = Vec::new();
+    for block in blocks {
+        let (line, item) = (block.line, read(block)?);
+        let &mut (before, place) = first.entry(block.name).or_insert((line, all.len()));
+        match all.get(place) {
+            None => all.push(item),
+            Some(known) if *known == item => {}
+            Some(_) => {
+                let what = format!(
+                    "'{}' is described once more and otherwise than in line {before}; keep the \
+                     one that holds",
+                    block.name
+                );
+                return Err(Error::at(block.file, line, what));
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// A name at the begin of a line and the indented `Key: Value` lines below it.
 struct Block<'a> {
     file: &'a str,
+    line: u64,
     name: &'a str,
     /// Line, key and value.
     fields: Vec<(u64, &'a str, &'a str)>,
@@ -154,7 +184,7 @@ impl<'a> Block<'a> {
             // `[...]` stands for lines that somebody left out [S1].
             let is_left_out = name.chars().all(|c| matches!(c, '[' | ']' | '.'));
             if !is_left_out && !text.starts_with([' ', '\t']) {
-                blocks.push(Self { file, name, fields: Vec::new() });
+                blocks.push(Self { file, line, name, fields: Vec::new() });
             } else if let (Some(block), Some((key, value))) =
                 (blocks.last_mut(), name.split_once(':'))
             {
@@ -385,6 +415,15 @@ mpx.vmhba0:C0:T0:L0
     }
 
     #[test]
+    fn the_same_said_again_is_said_once() {
+        let device = "naa.1\n   Device Max Queue Depth: 64\n";
+        let Ok(Esxcli::Devices(devices)) = parse_esxcli("f", &device.repeat(2)) else {
+            panic!("no devices")
+        };
+        assert_eq!(devices.len(), 1);
+    }
+
+    #[test]
     fn tables_of_adapters_and_parameters() {
         let adapters = "\
 HBA Name  Driver  Link State  UID        Capabilities  Description
@@ -445,6 +484,10 @@ local        5bc7459f-967eeb48-b3f7-20677cd9a16d              0  mpx.vmhba0:C0:T
             (
                 "naa.1\n   Devfs Path: x\n   Device Max Queue Depth: many\n",
                 "f:3: 'Device Max Queue Depth' is 'many'; expected a whole number",
+            ),
+            (
+                "naa.1\n   Device Max Queue Depth: 64\n\nnaa.1\n   Device Max Queue Depth: 128\n",
+                "f:4: 'naa.1' is described once more and otherwise than in line 1",
             ),
             (
                 "naa.1\n   Devfs Path: x\n   Is SSD: perhaps\n",

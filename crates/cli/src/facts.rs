@@ -12,7 +12,8 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
     let mut facts = Facts::default();
     for path in files {
         let name = path.display().to_string();
-        add(&mut facts, parse_esxcli(&name, &read_output(path)?)?);
+        let output = parse_esxcli(&name, &read_output(path)?)?;
+        add(&mut facts, output).map_err(|what| format!("{name}: {what}"))?;
     }
     Ok(facts)
 }
@@ -27,16 +28,45 @@ pub(crate) fn add_names(facts: &mut Facts, files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Adds a number to what another output said of the same device.
+fn settle(
+    known: &mut Option<u32>,
+    says: Option<u32>,
+    device: &str,
+    key: &str,
+) -> std::result::Result<(), String> {
+    match (*known, says) {
+        (Some(before), Some(now)) if before != now => Err(format!(
+            "'{key}' of {device} is {now} here and {before} in another output that is given; give \
+             the one that holds"
+        )),
+        _ => {
+            *known = known.or(says);
+            Ok(())
+        }
+    }
+}
+
 /// Adds what an output says to what others said of the same devices.
-fn add(facts: &mut Facts, output: Esxcli) {
+fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), String> {
     match output {
         Esxcli::Devices(devices) => {
             for device in devices {
-                let known = facts.devices.entry(device.name).or_default();
-                known.max_queue_depth = device.max_queue_depth;
-                known.dsnro = device.dsnro;
-                known.is_protocol_endpoint = device.is_vvol_pe.unwrap_or(false);
-                known.queue_full_sample_size = device.queue_full_sample_size;
+                let known = facts.devices.entry(device.name.clone()).or_default();
+                let numbers = [
+                    (&mut known.max_queue_depth, device.max_queue_depth, "Device Max Queue Depth"),
+                    (&mut known.dsnro, device.dsnro, "No of outstanding IOs with competing worlds"),
+                    (
+                        &mut known.queue_full_sample_size,
+                        device.queue_full_sample_size,
+                        "Queue Full Sample Size",
+                    ),
+                ];
+                for (known, says, key) in numbers {
+                    settle(known, says, &device.name, key)?;
+                }
+                known.is_protocol_endpoint |= device.is_vvol_pe == Some(true);
+                known.is_flash |= device.is_ssd == Some(true);
             }
         }
         Esxcli::Nmp(devices) => {
@@ -62,6 +92,7 @@ fn add(facts: &mut Facts, output: Esxcli) {
             facts.parameters.extend(set);
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -80,7 +111,7 @@ mod tests {
     fn facts(texts: [&str; 2]) -> Facts {
         let mut facts = Facts::default();
         for text in texts {
-            add(&mut facts, parse_esxcli("esxcli.txt", text).unwrap());
+            add(&mut facts, parse_esxcli("esxcli.txt", text).unwrap()).unwrap();
         }
         facts
     }
@@ -93,6 +124,18 @@ mod tests {
             let paths = device.paths.unwrap();
             assert_eq!((paths.policy.as_str(), paths.working), ("VMW_PSP_FIXED", 1));
         }
+    }
+
+    #[test]
+    fn outputs_that_say_different_depths_of_a_device_are_refused() {
+        let mut facts = facts([DEVICE, DEVICE]);
+        let later = DEVICE.replace("Depth: 64", "Depth: 128");
+        let refusal = add(&mut facts, parse_esxcli("later.txt", &later).unwrap()).unwrap_err();
+        assert!(
+            refusal.starts_with("'Device Max Queue Depth' of naa.1 is 128 here and 64 in another"),
+            "{refusal}"
+        );
+        assert_eq!(facts.devices["naa.1"].max_queue_depth, Some(64));
     }
 
     #[test]

@@ -81,6 +81,7 @@ impl Known<'_> {
             dsnro: lasting(before.dsnro, limits.dsnro),
             has_own_dsnro: device.dsnro.is_some() || self.course.own_dsnro.contains(&id),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
+            is_flash: false,
             locks_by_scsi2: Some(self.locks_by_scsi2(id)),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),

@@ -86,8 +86,9 @@ fn place(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(place) => Ok(place),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let target = fs::read_link(path).unwrap_or_else(|_| path.into());
-            let beside = path.parent().unwrap_or(Path::new("")).join(target);
+            // A link that leads to nothing yet names its target from its own folder.
+            let linked = fs::read_link(path).ok();
+            let beside = linked.map_or(path.to_owned(), |target| path.with_file_name(target));
             let file = beside.file_name().ok_or(error)?;
             let folder = beside.parent().filter(|folder| !folder.as_os_str().is_empty());
             Ok(fs::canonicalize(folder.unwrap_or(Path::new(".")))?.join(file))

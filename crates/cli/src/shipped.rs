@@ -16,11 +16,11 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, *text)))
 }
 
-/// The scenario in the file `source`, or the shipped one of that name, with `settings` in force;
+/// The scenario in the file `source` (`-` is standard input), or the shipped one of that name, with `settings` in force;
 /// and what it was made from.
 pub(crate) fn load(source: &str, settings: &[String]) -> Result<(Source, Scenario), String> {
     let path = Path::new(source);
-    if path.exists() {
+    if path.exists() || source == "-" {
         let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
         return Source::load(path, settings.to_vec(), &read).map_err(|error| error.to_string());
     }

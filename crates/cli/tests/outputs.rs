@@ -30,6 +30,10 @@ impl Folder {
         kavg(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.path().join(name)).unwrap()
+    }
+
     /// Name and bytes of everything in the folder.
     fn files(&self) -> Vec<(String, Vec<u8>)> {
         let entries = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap());
@@ -114,4 +118,17 @@ fn a_full_disk_leaves_what_was_there() {
     let said = folder.kavg("run a.toml -q --csv /dev/full");
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("/dev/full"), "{}", said.err);
+}
+
+#[test]
+fn a_new_file_in_a_folder_below_is_written_there() {
+    let folder = Folder::new();
+    fs::create_dir(folder.0.path().join("below")).unwrap();
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_kavg"))
+        .args(["run", "a.toml", "-q", "--csv", "below/new.csv"])
+        .current_dir(folder.0.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(folder.read("below/new.csv"), folder.read("a.csv"));
 }

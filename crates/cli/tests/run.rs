@@ -266,3 +266,14 @@ fn samples_are_parquet_where_the_file_is_called_so() {
     let bytes = std::fs::read(&file).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
 }
+
+#[test]
+fn a_scenario_comes_from_standard_input_and_its_samples_go_to_standard_output() {
+    let text = std::fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let said = kavg_with(&["run", "-", "--csv", "-"], &text);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.starts_with("\"(PDH-CSV 4.0) (UTC)(0)\","), "{:.80}", said.out);
+    let refused = kavg(&["run", "two-hosts.toml", "--csv", "-"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("standard output takes the samples of one host"));
+}

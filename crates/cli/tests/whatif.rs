@@ -174,6 +174,27 @@ fn diagnose_simulates_what_it_proposes_unless_told_not_to() {
 }
 
 #[test]
+fn diagnose_says_what_the_change_of_the_published_s1_case_does() {
+    let captured = Captured::new("s1-competing-worlds");
+    let said = kavg(&["diagnose", &captured.path("host.csv")]);
+    assert!(
+        said.out.contains("   Simulated naa.60000970000197800380533030303445 does"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_depth_that_no_host_takes_is_refused_though_the_capture_does_not_show_the_limit() {
+    let captured = Captured::new("s4-solidfire");
+    let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O 999";
+    let said = captured.whatif(&["--set", line]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
+    for part in ["sched-num-req-outstanding to 999: allowed is 1 to 256", "--esxcli FILE"] {
+        assert!(said.err.contains(part), "{part} in {}", said.err);
+    }
+}
+
+#[test]
 fn what_cannot_be_asked_has_one_clear_line() {
     let captured = Captured::new("s2-lun-depth");
     let cases: [(&[&str], &str); 6] = [

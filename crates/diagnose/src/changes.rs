@@ -21,6 +21,9 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
 /// The premise of a deeper driver where the depth above DSNRO is not known.
 pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more than DSNRO, first: ";
 
+/// How a limit that no source tells is restored.
+const UNDO_AS_SHOWN: &str = "The same line with the limit that the first one shows (-1 is none).";
+
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     const ROOM: f64 = 1.25;
@@ -435,7 +438,7 @@ pub(crate) fn limit_iops(vm: &Party, size_kib: f64, facts: &Facts) -> Change {
     let mut change = setting(what, None, vec![limits(&vm.name, Some(limit), was)]);
     if was.is_none() {
         change.powercli.insert(0, show_limits(&vm.name));
-        change.undo = "The same line with the limit that the first one shows (-1 is none).".into();
+        change.undo = UNDO_AS_SHOWN.into();
     }
     change.risk = "The VM is slower whenever it would have been allowed more.".into();
     change
@@ -450,15 +453,18 @@ pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
-/// Shows the IOPS limits of a VM and takes that of `at` off, its disk or the VM; the limit is about
-/// `iops`.
-pub(crate) fn lift_limit(vm: &str, at: &str, iops: f64) -> Change {
+/// Shows the IOPS limits of a VM and takes that of `at` off, its disk or the VM; `known` is that
+/// limit, where a source tells it.
+pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
     let what = format!(
         "See what limits {vm} has and raise or remove them (-1 is none), if they are not meant. A \
          limit of its storage policy is changed there."
     );
-    let mut change = setting(what, None, vec![limits(at, None, Some(Some(limit_near(iops))))]);
+    let mut change = setting(what, None, vec![limits(at, None, known.map(Some))]);
     change.powercli.insert(0, show_limits(vm));
+    if known.is_none() {
+        change.undo = UNDO_AS_SHOWN.into();
+    }
     change.risk = "The VM takes more of the device from the others.".into();
     change
 }
@@ -470,15 +476,6 @@ fn show_limits(vm: &str) -> String {
          Select-Object Key, DiskLimitIOPerSecond",
         powershell_name(vm)
     )
-}
-
-/// The limit that a rate shows: the round number where one is as near as a measured rate is.
-fn limit_near(iops: f64) -> u32 {
-    const NEAR: f64 = 0.01;
-    let step = 10_f64.powf((iops.max(1.0).log10().floor() - 1.0).max(0.0));
-    let round = (iops / step).round() * step;
-    let limit = if (round - iops).abs() <= NEAR * iops { round } else { iops.round() };
-    (limit as u32).max(1)
 }
 
 /// The limit of the disks of that name, and that which they have as far as it is known.

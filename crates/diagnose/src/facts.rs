@@ -22,6 +22,8 @@ pub struct DeviceFacts {
     pub has_own_dsnro: bool,
     /// `Is VVOL PE`.
     pub is_protocol_endpoint: bool,
+    /// `Is SSD`: whether the host holds it for flash.
+    pub is_flash: bool,
     /// Whether the datastore on it is locked by SCSI-2 reservations whatever its hosts are set to; where
     /// it is known not to be, conflicts come from hosts that have ATS switched off.
     pub locks_by_scsi2: Option<bool>,

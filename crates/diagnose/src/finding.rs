@@ -281,6 +281,8 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// The profile of each busy device.
     pub profiles: Vec<ProfileChoice>,
+    /// Where outputs of esxcli contradict the recording, which then is judged alone.
+    pub disagreements: Vec<String>,
     /// Counters that the recording does not have, and how to record them.
     pub missing: Vec<String>,
     /// The datastores on devices of this host, where their names are known.

@@ -11,6 +11,7 @@
 mod changes;
 mod compare;
 mod comparison;
+mod disagreement;
 mod facts;
 mod finding;
 #[cfg(test)]

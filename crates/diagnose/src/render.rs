@@ -36,6 +36,9 @@ fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
     for lack in &verdict.lacks {
         page.paragraph(BAD, &format!("Not whole: {}", lack.sentence));
     }
+    for disagreement in &verdict.disagreements {
+        page.paragraph(BAD, &format!("Not of one time: {disagreement}"));
+    }
     page.paragraph(BOLD, &verdict.headline);
     if let Some(advice) = &verdict.advice {
         page.paragraph(BOLD, advice);

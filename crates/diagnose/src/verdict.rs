@@ -4,7 +4,7 @@ use counters::Recording;
 
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
-    Thresholds, Verdict, Window,
+    Thresholds, Verdict, Window, disagreement,
     headline::{advice, headline, name, names},
     lacks, largest, number,
     rules::{self, Case},
@@ -18,9 +18,12 @@ use crate::{
 #[must_use]
 pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
     let host = Host::observe(recording, thresholds);
-    let case = Case { host: &host, facts };
+    let mut facts = facts.clone();
+    let disagreements = disagreement::take_out(&host, &mut facts);
+    let case = Case { host: &host, facts: &facts };
     let mut findings = rules::find_all(&case);
-    let names = names(&host, facts);
+    findings.iter_mut().for_each(|finding| disagreement::tell(&disagreements, finding));
+    let names = names(&host, &facts);
     findings.iter_mut().for_each(|finding| name(finding, &host, &names));
     let lacks = lacks::of(recording, &host);
     let outcome = outcome(&host, &findings, &lacks);
@@ -34,6 +37,7 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
         findings,
         evidence: evidence(&host),
         profiles: host.busy_devices().map(|device| choice(device, thresholds)).collect(),
+        disagreements: disagreements.into_iter().map(|each| each.sentence).collect(),
         missing: missing(&host),
         names,
     }

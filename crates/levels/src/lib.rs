@@ -6,6 +6,7 @@
 //! are none (`series`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
 
 mod array;
+mod beside;
 mod device;
 mod flow;
 mod level;

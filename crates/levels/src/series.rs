@@ -2,12 +2,16 @@
 
 use counters::{Counter, EntityId, Recording};
 
+use crate::beside::Beside;
+
 /// The column of a counter; empty where the source does not have it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Column<'a> {
     values: &'a [f64],
     /// What its counter never comes to.
     absurd: f64,
+    /// What it comes to beside the others of its row.
+    beside: Option<Beside<'a>>,
 }
 
 /// From where on a value was not measured: a counter of 32 or 64 bits that wrapped prints numbers
@@ -42,14 +46,17 @@ impl<'a> Column<'a> {
     #[must_use]
     pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
         let values = recording.series(entity, counter).unwrap_or_default();
-        Self { values, absurd: absurd(counter) }
+        Self { values, absurd: absurd(counter), beside: Beside::of(recording, entity, counter) }
     }
 
     /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
-    /// its counter never comes to.
+    /// its counter never comes to, and what cannot be beside the others of the row.
     #[must_use]
     pub fn at(self, sample: usize) -> Option<f64> {
-        self.values.get(sample).copied().filter(|value| (0.0..self.absurd).contains(value))
+        let value = self.values.get(sample).copied()?;
+        let is_possible = (0.0..self.absurd).contains(&value)
+            && self.beside.is_none_or(|beside| beside.allows(sample, value));
+        is_possible.then_some(value)
     }
 
     /// Whether the source has the counter.
@@ -149,6 +156,8 @@ pub fn is_round_within(rate: f64, part: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use counters::{Entity, Kind};
+
     use super::*;
 
     #[test]
@@ -184,7 +193,81 @@ mod tests {
     }
 
     fn column(values: &[f64], counter: Counter) -> Column<'_> {
-        Column { values, absurd: absurd(counter) }
+        Column { values, absurd: absurd(counter), beside: None }
+    }
+
+    /// A device of 2,000 commands a second at 1 ms with the values of one sample replaced.
+    fn with(replaced: &[(Counter, f64)]) -> Recording {
+        let mut recording = Recording::new("esx".into());
+        recording.times_ms = (0..6).map(|sample| 5_000 * sample).collect();
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        let row = [
+            (Counter::Commands, 2_000.0),
+            (Counter::Reads, 2_000.0),
+            (Counter::MbRead, 15.6),
+            (Counter::DriverLatency, 1.0),
+            (Counter::KernelLatency, 0.01),
+            (Counter::QueueLatency, 0.0),
+            (Counter::GuestLatency, 1.01),
+            (Counter::DeviceQDepth, 64.0),
+            (Counter::ActiveCommands, 2.0),
+            (Counter::QueuedCommands, 0.0),
+            (Counter::Aborts, 0.0),
+            (Counter::Resets, 0.0),
+            (Counter::Conflicts, 0.0),
+            (Counter::FailedCommands, 0.0),
+        ];
+        for (counter, value) in row {
+            let mut values = vec![value; 6];
+            for (_, other) in replaced.iter().filter(|(of, _)| *of == counter) {
+                values[3] = *other;
+            }
+            recording.set_column(device, counter, values);
+        }
+        recording
+    }
+
+    fn is_measured(recording: &Recording, counter: Counter) -> bool {
+        Column::of(recording, EntityId(0), counter).at(3).is_some()
+    }
+
+    #[test]
+    fn what_cannot_be_beside_its_row_was_not_measured() {
+        let impossible = [
+            (Counter::Aborts, 2_147_483.65),
+            (Counter::Resets, 65_535.0),
+            (Counter::FailedCommands, 65_535.0),
+            (Counter::Conflicts, 65_535.0),
+            (Counter::DriverLatency, 65_535.0),
+            (Counter::DriverLatency, 4_294.97),
+            (Counter::KernelLatency, 65_535.0),
+            (Counter::QueueLatency, 65_535.0),
+            (Counter::GuestLatency, 65_535.0),
+            (Counter::Commands, 0.0),
+        ];
+        for (counter, value) in impossible {
+            assert!(!is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
+        }
+        for (counter, value) in [
+            (Counter::Aborts, 40.0),
+            (Counter::Resets, 4.0),
+            (Counter::FailedCommands, 1_990.0),
+            (Counter::Conflicts, 91.0),
+            (Counter::DriverLatency, 30.0),
+            (Counter::KernelLatency, 137.0),
+        ] {
+            assert!(is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
+        }
+    }
+
+    #[test]
+    fn a_stall_of_seconds_is_possible_for_those_that_were_outstanding() {
+        for (rate, stall_ms) in [(5.0, 4_200.0), (0.2, 90_000.0), (12.0, 9_000.0)] {
+            let moved = (Counter::MbRead, 0.0);
+            let row = [(Counter::Commands, rate), (Counter::Reads, rate), moved];
+            let stalled = with(&[&row[..], &[(Counter::DriverLatency, stall_ms)]].concat());
+            assert!(is_measured(&stalled, Counter::DriverLatency), "{stall_ms}");
+        }
     }
 
     #[test]

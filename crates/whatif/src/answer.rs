@@ -5,12 +5,15 @@ use diagnose::{Simulated, SimulatedRow};
 use levels::little;
 use serde::Serialize;
 
-use crate::{ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, run::Key};
+use crate::{
+    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
+    run::{Figure, Key},
+};
 
 /// The figures of one reading, by key.
 pub(crate) struct Run {
-    pub(crate) today: Vec<f64>,
-    pub(crate) after: Vec<f64>,
+    pub(crate) today: Vec<Figure>,
+    pub(crate) after: Vec<Figure>,
 }
 
 /// What is asked, as far as the laws go that hold of any array.
@@ -92,20 +95,44 @@ pub(crate) fn answer(
         .map(|(index, key)| row(key, index, (rounding, asked), best, &kept))
         .collect();
     if asked.is_of_depth {
-        let is_known = arrays.iter().all(ArrayCalibration::is_known_above);
+        // What the array holds to a rate stays at it.
+        let is_held = calibrated.first().is_some_and(DeviceCalibration::is_mostly_held);
+        let is_known = is_held || arrays.iter().all(ArrayCalibration::is_known_above);
         hold_to_laws(keys, (rounding, is_known), &mut rows);
         hold_to_slots(keys, calibrated, asked, &mut rows);
     }
-    // The busiest device comes first.
-    let main: Vec<&SimulatedRow> = rows
-        .iter()
-        .filter(|row| keys.first().is_some_and(|key| key.object == row.object))
-        .collect();
+    let main = main_rows(keys, &rows);
     let verdict = verdict(&main);
     let mut sentence = sentence(&main, verdict);
-    sentence.push_str(&taken(keys, &rows));
+    sentence.push_str(&losses(keys, &rows));
     let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
     (Simulated { sentence, identified, doubts, rows }, verdict, miss)
+}
+
+/// The answer where nothing comes to what is asked for: all stays as it was recorded, and a depth
+/// between the two that it moves between.
+pub(crate) fn unmoved(keys: &[Key], moves: [f64; 2], doubt: String) -> (Simulated, Verdict) {
+    let row = |key: &Key| {
+        let captured = key.captured.unwrap_or(0.0);
+        let [low, high] = match key.is(Counter::DeviceQDepth) {
+            true => moves,
+            false => [1.0 - key.chance - RUN, 1.0 + key.chance + RUN].map(|part| captured * part),
+        };
+        SimulatedRow {
+            object: key.object.clone(),
+            counter: key.name,
+            unit: key.unit,
+            captured: key.captured,
+            today: captured,
+            low,
+            high,
+        }
+    };
+    let rows: Vec<SimulatedRow> = keys.iter().map(row).collect();
+    let verdict = Verdict::GainsNothing;
+    let mut sentence = sentence(&main_rows(keys, &rows), verdict);
+    sentence.push_str(&losses(keys, &rows));
+    (Simulated { sentence, identified: true, doubts: vec![doubt], rows }, verdict)
 }
 
 fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
@@ -129,26 +156,32 @@ fn row(
         _ => chance,
     };
     // A reading that gives today as it was recorded is asked for the change, not for the level.
-    let of = |run: &Run| match (key.captured, run.today[index]) {
+    let of = |run: &Run| match (key.captured, run.today[index].mean) {
         (Some(captured), today)
             if today > 0.0 && (today / captured.max(1e-12) - 1.0).abs() <= MATCHES =>
         {
-            captured * run.after[index] / today
+            captured * run.after[index].mean / today
         }
-        _ => run.after[index],
+        _ => run.after[index].mean,
     };
     // What a limit or a guest's own queue gives a VM does not follow what it had.
     let is_set = !asked.is_of_depth && !key.is_device();
-    let after =
-        || runs.iter().flat_map(|run| [of(run), if is_set { run.after[index] } else { of(run) }]);
+    let after = |run: &Run| match run.after[index] {
+        Figure { ends, .. } if key.is(Counter::DeviceQDepth) => ends,
+        Figure { mean, .. } => [of(run), if is_set { mean } else { of(run) }],
+    };
+    let after = || runs.iter().flat_map(|run| after(run));
     let low = after().fold(f64::INFINITY, f64::min);
     let high = after().fold(f64::NEG_INFINITY, f64::max);
+    // A depth is what it is set to.
+    let is_exact = key.is(Counter::DeviceQDepth);
+    let margin = |figure: f64| if is_exact { 0.0 } else { margin(figure) };
     SimulatedRow {
         object: key.object.clone(),
         counter: key.name,
         unit: key.unit,
         captured: key.captured,
-        today: best.today[index],
+        today: best.today[index].mean,
         low: low * (1.0 - margin(low)).max(0.0),
         high: high * (1.0 + margin(high)),
     }
@@ -256,25 +289,33 @@ fn hold_to_slots(
     }
 }
 
+/// Those of the device in question: the busiest comes first.
+fn main_rows<'r>(keys: &[Key], rows: &'r [SimulatedRow]) -> Vec<&'r SimulatedRow> {
+    let is_first = |row: &&SimulatedRow| keys.first().is_some_and(|key| key.object == row.object);
+    rows.iter().filter(is_first).collect()
+}
+
 fn width(row: &SimulatedRow) -> f64 {
     let middle = f64::midpoint(row.low, row.high);
     if middle > 0.0 { (row.high - row.low) / middle } else { 0.0 }
 }
 
-/// Whether its arrays are as quick today as they were: where no factor makes them so, the load
-/// would be at the brink of what they can do, and nobody records that for long.
+/// Whether its devices do as many commands today as they did, and its arrays are as quick: where no
+/// factor makes them so, the load would be at the brink of what they can do, and nobody records
+/// that for long.
 fn answers_today(keys: &[Key], run: &Run) -> bool {
-    keys.iter().zip(&run.today).filter(|(key, _)| key.is(Counter::DriverLatency)).all(
-        |(key, today)| match key.captured {
-            Some(captured) => (today - captured).abs() <= (MATCHES + key.chance) * captured,
-            None => true,
-        },
-    )
+    let is_judged =
+        |key: &Key| key.is(Counter::DriverLatency) || key.is_device() && key.is(Counter::Commands);
+    keys.iter().zip(&run.today).filter(|(key, _)| is_judged(key)).all(|(key, today)| {
+        key.captured.is_none_or(|captured| {
+            (today.mean - captured).abs() <= (MATCHES + key.chance) * captured
+        })
+    })
 }
 
 /// The counter that is furthest from the recording, and how far: 0.1 is 10 %. Latencies are held
 /// against GAVG, of which each is a part; ACTV and QUED follow from them and from the rate.
-fn worst(keys: &[Key], figures: &[f64]) -> (f64, usize) {
+fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
     const JUDGED: [Counter; 5] = [
         Counter::Commands,
         Counter::GuestLatency,
@@ -289,7 +330,7 @@ fn worst(keys: &[Key], figures: &[f64]) -> (f64, usize) {
         let whole = if is_part { keys.iter().find(gavg) } else { Some(key) };
         let whole = whole.and_then(|key| key.captured).filter(|whole| *whole > 0.0);
         let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
-        let miss = ((figure - captured).abs() / whole - key.chance).max(0.0);
+        let miss = ((figure.mean - captured).abs() / whole - key.chance).max(0.0);
         if JUDGED.iter().any(|counter| key.is(*counter)) && miss > worst.0 {
             worst = (miss, index);
         }
@@ -297,14 +338,14 @@ fn worst(keys: &[Key], figures: &[f64]) -> (f64, usize) {
     worst
 }
 
-fn no_model(keys: &[Key], today: &[f64], at: usize) -> String {
+fn no_model(keys: &[Key], today: &[Figure], at: usize) -> String {
     let Some(key) = keys.get(at) else { return "There is nothing to simulate.".into() };
     format!(
         "No model of this host gives what was recorded, so there is no prediction: {} of {} would \
          be {} today, and is {}.",
         key.name,
         key.object,
-        number(today[at]),
+        number(today[at].mean),
         number(key.captured.unwrap_or(0.0))
     )
 }
@@ -358,26 +399,34 @@ fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
     }
 }
 
-/// What VMs lose of their commands, the worst first; nothing when none does for sure.
-fn taken(keys: &[Key], rows: &[SimulatedRow]) -> String {
+/// Who of several VMs loses commands, and how many, the worst first; or that nobody does.
+fn losses(keys: &[Key], rows: &[SimulatedRow]) -> String {
     /// VMs that are named.
-    const NAMED: usize = 3;
-    let of_vms = keys.iter().zip(rows).filter(|(key, _)| !key.is_device());
-    let mut losers: Vec<&SimulatedRow> = of_vms
-        .filter(|(key, row)| {
-            let before = row.captured.unwrap_or(row.today);
-            key.is(Counter::Commands) && row.high < before * (1.0 - NOTHING)
-        })
-        .map(|(_, row)| row)
-        .collect();
-    losers.sort_by(|a, b| (a.high / a.today).total_cmp(&(b.high / b.today)));
-    let all = keys.iter().filter(|key| !key.is_device() && key.is(Counter::Commands)).count();
-    if losers.is_empty() || losers.len() == all {
+    const NAMED: usize = 4;
+    let before = |row: &SimulatedRow| row.captured.unwrap_or(row.today).max(1e-9);
+    let is_rate = |key: &Key| !key.is_device() && key.is(Counter::Commands);
+    let vms = || keys.iter().zip(rows).filter(|(key, _)| is_rate(key)).map(|(_, row)| row);
+    if vms().count() < 2 {
         return String::new();
     }
-    let named: Vec<String> =
-        losers.iter().take(NAMED).map(|row| format!("{} {}", row.object, change(row))).collect();
-    format!(" It takes commands from others: {}.", named.join(", "))
+    let mut losers: Vec<&SimulatedRow> =
+        vms().filter(|row| row.low < before(row) * (1.0 - NOTHING)).collect();
+    losers.sort_by(|a, b| (a.low / before(a)).total_cmp(&(b.low / before(b))));
+    let lost = |part: f64| 100.0 * (1.0 - part).max(0.0);
+    let named = losers.iter().take(NAMED).map(|row| {
+        let (least, most) = (lost(row.high / before(row)), lost(row.low / before(row)));
+        match least >= 100.0 * NOTHING {
+            true if most - least < 1.0 => format!("{} {most:.0} %", row.object),
+            true => format!("{} {least:.0} to {most:.0} %", row.object),
+            false => format!("{} {most:.0} % at most, if anything", row.object),
+        }
+    });
+    let named: Vec<String> = named.collect();
+    match losers.len().saturating_sub(NAMED) {
+        _ if losers.is_empty() => " No VM loses commands.".into(),
+        0 => format!(" VMs that lose commands: {}.", named.join(", ")),
+        more => format!(" VMs that lose commands: {} and {more} more.", named.join(", ")),
+    }
 }
 
 fn range(row: &SimulatedRow) -> String {
@@ -450,6 +499,17 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
         }
     }
     doubts
+}
+
+impl DeviceCalibration {
+    /// Whether next to all that is outstanding waits for rates that the array holds disks to.
+    fn is_mostly_held(&self) -> bool {
+        const MOST: f64 = 0.8;
+        let of = |is_meant: &dyn Fn(&GuestCalibration) -> bool| -> f64 {
+            self.guests.iter().filter(|guest| is_meant(guest)).map(|guest| guest.outstanding).sum()
+        };
+        of(&|guest| guest.throttled_at_iops.is_some()) >= MOST * of(&|_| true)
+    }
 }
 
 impl ArrayCalibration {

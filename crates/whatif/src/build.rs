@@ -46,6 +46,8 @@ pub(crate) enum Demand {
     OneWaits,
     /// The busiest sends at a rate, the others wait.
     OneRates,
+    /// Those with few commands outstanding send at rates, the others wait.
+    FewRate,
     /// Who stands at a driver's depth fills any other; the others wait.
     Hungry,
 }
@@ -368,7 +370,10 @@ impl Plan<'_> {
         });
         let asked = asked.filter(|_| known.is_none());
         match asked.filter(|asked| *asked > base || base == DSNRO.default) {
-            Some(asked) => model(asked.clamp(base, most), Some(base), Assumed::Dsnro),
+            // As deep as it is asked for, up to the most that DSNRO was ever set to.
+            Some(asked) => {
+                model(asked.clamp(base, DSNRO.max.max(base)), Some(base), Assumed::Dsnro)
+            }
             None if base == DSNRO.default => model(base, Some(base), Assumed::Dsnro),
             None => model(base, Some(base), Assumed::Nothing),
         }
@@ -525,10 +530,11 @@ impl Plan<'_> {
             if rate >= 0.01 {
                 let read = 100.0 * flow.read_share(level);
                 let size = bytes_of(flow.size_kib(level));
-                let demand = reading.demand.of(self.busiest() == Some((disk.device, disk.tenant)));
                 let guests = &self.calibrated[disk.device].guests;
                 let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
                 let is_minor = disk.guest.outstanding < MINOR * all;
+                let is_one = self.busiest() == Some((disk.device, disk.tenant));
+                let demand = reading.demand.of(is_one, is_minor);
                 let load = load(disk.guest, cap, (rate, outstanding, duty), (demand, is_minor));
                 let _ = writeln!(
                     out,
@@ -567,9 +573,12 @@ impl Plan<'_> {
 }
 
 impl Demand {
-    /// What one guest does; `is_one` is whether it is the busiest.
-    fn of(self, is_one: bool) -> Self {
+    /// What one guest does; `is_one` is whether it is the busiest, `is_few` whether it has few
+    /// commands outstanding.
+    fn of(self, is_one: bool, is_few: bool) -> Self {
         match self {
+            Self::FewRate if is_few => Self::Rates,
+            Self::FewRate => Self::Waits,
             Self::OneWaits if is_one => Self::Waits,
             Self::OneRates if is_one => Self::Rates,
             Self::OneWaits => Self::Rates,

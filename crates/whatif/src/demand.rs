@@ -72,6 +72,9 @@ pub struct GuestCalibration {
     pub capped_at: Option<u32>,
     /// The rate at which something in the host holds it while its device has free slots.
     pub held_at_iops: Option<u32>,
+    /// Whether that is sure: a limit of its own, and no bursts.
+    #[serde(skip)]
+    pub(crate) is_held_surely: bool,
     /// The rate at which the array holds its disk while it answers the others quickly.
     pub throttled_at_iops: Option<u32>,
 }
@@ -92,6 +95,8 @@ pub(crate) struct Place {
     pub(crate) others_davg_ms: f64,
     /// Seconds of an interval.
     pub(crate) interval_s: f64,
+    /// Whether the depth asked for lies between depths under which it was seen.
+    pub(crate) is_between: bool,
 }
 
 impl GuestCalibration {
@@ -106,15 +111,18 @@ impl GuestCalibration {
     ) -> Self {
         let flow = &tenant.flow;
         let capped_at = cap(tenant, levels);
-        let held_at_iops = held(tenant, window, place);
+        let held = held(tenant, window, place);
+        let held_at_iops = held.map(|(rate, _)| rate);
         let throttled_at_iops = throttled(tenant, window, place);
         let is_pinned = place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
         let gavg_ms = flow.per_command(window, &flow.gavg);
         let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
             (LONG * gavg_ms, None)
-        } else if capped_at.is_some() {
-            // As many as its driver lets through stand still, whatever it wants.
-            (0.0, None)
+        } else if let Some(depth) = capped_at {
+            // As many as its driver lets through stand still, whatever it wants; between two depths
+            // at which they do, that is all there is to know.
+            let is_known = place.is_between && stands_at(depth, stands(flow, regimes));
+            (0.0, is_known.then_some(0.0))
         } else {
             pause(flow, window, regimes)
         };
@@ -129,13 +137,14 @@ impl GuestCalibration {
             controller: tenant.controller,
             habit,
             pause_ms,
-            outstanding: mean(window.iter().map(|&s| flow.outstanding(s))),
+            outstanding: stands(flow, window),
             iops: flow.mean_rate(window),
             size_kib: flow.size_kib(window),
             read_share: flow.read_share(window),
             is_pinned,
             capped_at,
             held_at_iops,
+            is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
             throttled_at_iops,
         }
     }
@@ -181,12 +190,16 @@ fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>)
     }
 }
 
+/// Mean commands outstanding.
+fn stands(flow: &Flow, samples: &[usize]) -> f64 {
+    mean(samples.iter().map(|&s| flow.outstanding(s)))
+}
+
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.
 fn is_same_load(flow: &Flow, window: &[usize], regimes: &[usize]) -> bool {
     /// How much a change of depth moves it, as a factor.
     const MOVES: f64 = 2.0;
-    let stands = |samples: &[usize]| mean(samples.iter().map(|&s| flow.outstanding(s)));
-    let (one, other) = (stands(window), stands(regimes));
+    let (one, other) = (stands(flow, window), stands(flow, regimes));
     regimes.len() >= 4 && one.max(other) <= MOVES * one.min(other)
 }
 
@@ -221,8 +234,7 @@ fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
     let slope = xy / xx;
     let left_over = (yy - slope * xy).max(0.0) / (count - 1) as f64;
     // Who is driven from outside has more outstanding now and less then.
-    let stands = mean(window.iter().map(|&s| flow.outstanding(s)));
-    if left_over.sqrt() > STEADY * stands {
+    if left_over.sqrt() > STEADY * stands(flow, window) {
         return None;
     }
     let apart = (xx / count as f64).sqrt();
@@ -269,8 +281,9 @@ fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
 
 /// The rate at which something in the host holds a guest: it waits in the VMkernel while its
 /// device has free slots, or much longer than others on a full one and at a rate that no chance
-/// touches. Only an IOPS limit does that [API: enforced even when uncongested].
-fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
+/// touches. Only an IOPS limit does that [API: enforced even when uncongested]; where chance
+/// touches its rate, so do bursts.
+fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<(u32, bool)> {
     /// Mean commands that wait.
     const WAITING: f64 = 1.0;
     /// Part of its commands that wait.
@@ -292,7 +305,8 @@ fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
     let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
     let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
     let cost = (tenant.flow.size_kib(window) / unit_kib).ceil().max(1.0);
-    (waits && (!place.is_full || alone)).then(|| (rate * cost).round().clamp(1.0, 1e9) as u32)
+    let held = (rate * cost).round().clamp(1.0, 1e9) as u32;
+    (waits && (!place.is_full || alone)).then_some((held, is_steady))
 }
 
 /// The rate at which the array holds a disk: its commands take much longer there than those of the

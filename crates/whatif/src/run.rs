@@ -184,13 +184,40 @@ fn vms(
     vms
 }
 
+/// What a counter is in one run: its mean, and least and greatest, which differ for a depth that
+/// moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) mean: f64,
+    pub(crate) ends: [f64; 2],
+}
+
 /// Runs a scenario with settings in force; a figure for each key.
-pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Vec<f64>, Error> {
+pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Vec<Figure>, Error> {
     let scenario = parse(text, settings)?;
     let outcome = sim::run(&scenario, 1, &());
     let view = outcome.windows.first().and_then(|hosts| hosts.first());
     let view = view.ok_or_else(|| Error::new("the model has no window"))?;
-    Ok(keys.iter().map(|key| figure(&view.recording, key)).collect())
+    let names = scenario.hosts.first().map_or(&[][..], |host| &host.config.devices);
+    let depths = |key: &Key| {
+        let device = names.iter().position(|device| device.name == key.simulated)?;
+        view.limits.devices.get(device)
+    };
+    /// What the mean of a depth that stands still is away from it, for its arithmetic.
+    const STILL: f64 = 1e-6;
+    let figure = |key: &Key| {
+        let mean = figure(&view.recording, key);
+        let ends = match depths(key).filter(|_| key.is(Counter::DeviceQDepth)) {
+            // It is the one or the other: with and without VMs that compete.
+            Some(limits) if (mean - mean.round()).abs() > STILL => {
+                [limits.dsnro.min(limits.max_queue_depth), limits.max_queue_depth].map(f64::from)
+            }
+            Some(_) => [mean.round(); 2],
+            None => [mean; 2],
+        };
+        Figure { mean, ends }
+    };
+    Ok(keys.iter().map(figure).collect())
 }
 
 /// A scenario with settings in force.
@@ -208,7 +235,12 @@ pub(crate) fn parse(text: &str, settings: &[Setting]) -> Result<Scenario, Error>
 fn figure(recording: &Recording, key: &Key) -> f64 {
     let value = |id, counter| recording.value(id, counter, 0).unwrap_or(0.0);
     if key.is_device() {
-        return recording.find(key.kind, &key.simulated).map_or(0.0, |id| value(id, key.counter));
+        // DQLEN itself is that of the last instant.
+        let counter = match key.counter {
+            Counter::DeviceQDepth => Counter::MeanDeviceQDepth,
+            other => other,
+        };
+        return recording.find(key.kind, &key.simulated).map_or(0.0, |id| value(id, counter));
     }
     let vm = recording.find(Kind::Vm, &key.simulated);
     let own: Vec<EntityId> = recording
@@ -229,7 +261,10 @@ fn figure(recording: &Recording, key: &Key) -> f64 {
 }
 
 /// Runs several scenarios, on every processor; the results in order.
-pub(crate) fn run_all(jobs: &[(String, &[Setting])], keys: &[Key]) -> Vec<Result<Vec<f64>, Error>> {
+pub(crate) fn run_all(
+    jobs: &[(String, &[Setting])],
+    keys: &[Key],
+) -> Vec<Result<Vec<Figure>, Error>> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
     let share = jobs.len().div_ceil(threads).max(1);
     thread::scope(|scope| {

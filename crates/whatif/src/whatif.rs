@@ -14,7 +14,7 @@ use crate::{
     observe::{Device, levels},
     question::iscsi_kib,
     rows::mean,
-    run::{self, Key},
+    run::{self, Figure, Key},
     shared::are_together,
 };
 
@@ -102,7 +102,7 @@ impl<'a> Model<'a> {
             .map(|(index, device)| DeviceCalibration {
                 device: device.name.clone(),
                 array: groups.iter().position(|group| group.contains(&index)).unwrap_or(0),
-                guests: guests(device, &busy, &levels, interval_s),
+                guests: guests(device, &busy, &levels, (interval_s, &question.settings)),
             })
             .collect();
         let arrays =
@@ -127,9 +127,17 @@ impl<'a> Model<'a> {
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
         if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
-            return Ok(self.no_model(device));
+            return Ok(match self.is_out_of_reach(device) {
+                true => self.unreached(device, &keys),
+                false => self.no_model(device),
+            });
         }
-        run::parse(&plan.scenario(BEST, &[]), &settings)?;
+        run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
+            match self.doubts() {
+                doubts if doubts.is_empty() => refusal,
+                doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
+            }
+        })?;
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
         let readings = self.readings(guests_change);
         let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[Setting]| {
@@ -162,7 +170,7 @@ impl<'a> Model<'a> {
     }
 
     /// By what the latency of each array has to be multiplied for its DAVG to be as recorded.
-    fn scales(&self, keys: &[Key], today: &[f64]) -> Vec<f64> {
+    fn scales(&self, keys: &[Key], today: &[Figure]) -> Vec<f64> {
         const MOST: f64 = 3.0;
         let of = |array: usize| {
             let mut time = [0.0, 0.0];
@@ -180,7 +188,7 @@ impl<'a> Model<'a> {
                 for (key, figure) in figures.filter(|(key, _)| key.is_of(device, davg)) {
                     let rate = device.flow.mean_rate(&self.window);
                     time[0] += rate * key.captured.unwrap_or(0.0);
-                    time[1] += rate * figure;
+                    time[1] += rate * figure.mean;
                 }
             }
             match time {
@@ -206,6 +214,32 @@ impl<'a> Model<'a> {
             simulated: Simulated { sentence, identified, doubts: self.doubts(), rows },
             calibration: self.calibration(100.0),
         }
+    }
+
+    /// Whether nothing but higher limits is asked for, while what moves DQLEN keeps it below those
+    /// that are: at its highest it does not stay.
+    fn is_out_of_reach(&self, device: &Device) -> bool {
+        /// The part of the samples in which it is at its highest, at most.
+        const STAYS: f64 = 0.25;
+        let depths = || self.window.iter().map(|&s| device.depth[s]);
+        let highest = depths().fold(0.0, f64::max);
+        let at_highest = depths().filter(|depth| *depth >= highest).count() as f64;
+        at_highest <= STAYS * self.window.len() as f64
+            && depth_asked(&self.question.settings, device)
+                .is_some_and(|asked| f64::from(asked) >= highest)
+    }
+
+    /// The answer where what moves a queue keeps it below the limit that is asked for.
+    fn unreached(&self, device: &Device, keys: &[Key]) -> Answer {
+        let doubt = format!(
+            "What moves DQLEN of {} (adaptive throttling or Storage I/O Control) never let it come \
+             to the limit that is set: it is taken to do the same below a higher one.",
+            device.name
+        );
+        let depths = || self.window.iter().map(|&s| device.depth[s]);
+        let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
+        let (simulated, verdict) = answer::unmoved(keys, moves, doubt);
+        Answer { verdict, simulated, calibration: self.calibration(0.0) }
     }
 
     fn is_restless(&self, device: &Device) -> bool {
@@ -248,6 +282,9 @@ impl<'a> Model<'a> {
         if unknown > 0 && guests().count() > 1 {
             demands.extend([Demand::OneWaits, Demand::OneRates]);
         }
+        if unknown > 0 && guests().count() > 2 {
+            demands.push(Demand::FewRate);
+        }
         if self.is_bursty() {
             demands.push(Demand::Bursts);
         }
@@ -264,7 +301,9 @@ impl<'a> Model<'a> {
     /// Whether commands of a device come in bursts most of the time.
     fn is_bursty(&self) -> bool {
         let bursty = |device: &Device| self.window.iter().filter(|&&s| device.is_bursty(s)).count();
-        self.devices.iter().any(|device| bursty(device) * 2 > self.window.len())
+        let is_held = |of: &DeviceCalibration| of.guests.iter().any(|guest| guest.is_held_surely);
+        let mut devices = self.devices.iter().zip(&self.calibrated);
+        devices.any(|(device, of)| !is_held(of) && bursty(device) * 2 > self.window.len())
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
@@ -363,20 +402,39 @@ fn guests(
     device: &Device,
     window: &[usize],
     levels: &[Vec<usize>],
-    interval_s: f64,
+    (interval_s, settings): (f64, &[Setting]),
 ) -> Vec<GuestCalibration> {
     let own = device.busy(window);
     let regimes = device.regimes(&own);
+    let asked = depth_asked(settings, device);
+    let seen = || own.iter().chain(&regimes).map(|&s| device.depth[s]);
+    let is_between = asked.map(f64::from).is_some_and(|asked| {
+        seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
+    });
     let of = |tenant| {
         let place = Place {
             is_full: device.is_full(&own),
             others_wait_ms: device.of_others(tenant, &own, |flow| &flow.qavg),
             others_davg_ms: device.of_others(tenant, &own, |flow| &flow.davg),
             interval_s,
+            is_between,
         };
         GuestCalibration::of(tenant, window, levels, &regimes, place)
     };
     device.tenants.iter().map(of).collect()
+}
+
+/// The depth that settings ask for a device, where they set nothing else.
+fn depth_asked(settings: &[Setting], device: &Device) -> Option<u32> {
+    let depths = settings.iter().map(|setting| match setting {
+        Setting::SchedNumReqOutstanding { device: name, value }
+        | Setting::MaxQueueDepth { device: name, value } => {
+            (*name == device.name).then_some(*value)
+        }
+        Setting::ModuleDepth { value, .. } => Some(*value),
+        _ => None,
+    });
+    depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
 }
 
 /// How far the share of reads may be from the window's for an interval to tell of its array.

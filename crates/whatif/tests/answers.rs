@@ -176,7 +176,48 @@ fn what_a_change_takes_from_the_neighbours_of_an_array_is_part_of_the_answer() {
             .sum();
         holds(range(&answer, vm), rate);
     }
-    assert!(answer.simulated.sentence.contains("It takes commands from others: sql"), "{answer:?}");
+    assert!(answer.simulated.sentence.contains("VMs that lose commands: sql"), "{answer:?}");
+}
+
+#[test]
+fn a_depth_that_is_set_is_no_range() {
+    let answer =
+        ask(&host(16, VARIED), &format!("storage core device set -d {DEVICE} -m 12")).unwrap();
+    let row = answer.simulated.rows.iter().find(|row| row.counter == "DQLEN").unwrap();
+    assert_eq!((row.low, row.high), (12.0, 12.0), "{row:?}");
+}
+
+#[test]
+fn a_limit_that_throttling_never_comes_to_gains_nothing() {
+    let throttled = format!(
+        "\n[[event]]\nat = \"0s\"\nesxcli = \"storage core device set -d {DEVICE} -s 32 -q 4\"\n"
+    );
+    let text = host(64, STEADY).replacen("[array.flash]\n", "[array.flash]\nqueue_limit = 24\n", 1);
+    let line = format!("storage core device set -d {DEVICE} -m 64");
+    let answer = ask(&(text + &throttled), &line).unwrap();
+    assert_eq!(answer.verdict, Verdict::GainsNothing, "{answer:?}");
+    assert!(answer.simulated.doubts[0].contains("never let it come to the limit"), "{answer:?}");
+}
+
+#[test]
+fn two_arrays_that_give_one_recording_differ_fourfold_at_another_depth() {
+    let arrays = ["512ms", "2ms"].map(|end| {
+        let curve = format!("curve = [[1, \"2ms\"], [16, \"2ms\"], [4096, \"{end}\"]]");
+        host(16, STEADY).replace("servers = 64\nservice = \"2ms\"", &curve)
+    });
+    let [one, other] = arrays.each_ref().map(|text| {
+        let recording = recorded(text);
+        let device = recording.find(Kind::Device, DEVICE).unwrap();
+        recording.series(device, Counter::Commands).unwrap().to_vec()
+    });
+    assert_eq!(one, other);
+    let [few, many] = arrays.each_ref().map(|text| truth(text, &deeper(64)));
+    assert!(many > 3.5 * few, "{few} and {many}");
+    let answer = ask(&arrays[0], &deeper(64)).unwrap();
+    assert_eq!(answer.verdict, Verdict::CannotTell);
+    for rate in [few, many] {
+        holds(range(&answer, DEVICE), rate);
+    }
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! `kavg run`: simulates a scenario and shows where the time goes.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use capture::write_esxtop;
 use clap::Args;
 use counters::Recording;
 use scenario::Scenario;
@@ -28,7 +33,8 @@ const SAMPLES_MAX: u64 = 1_000_000;
 /// Exit code: 0 when every expectation is met, 1 when one is not, 2 when the input is bad.
 #[derive(Args)]
 pub(crate) struct Run {
-    /// A scenario file, or the name of a shipped scenario (`kavg scenarios` lists them)
+    /// A scenario file, `-` for standard input, or the name of a shipped scenario (`kavg scenarios`
+    /// lists them)
     #[arg(value_name = "FILE|NAME")]
     source: String,
     /// Put a setting in force before the run begins, as esxcli takes it; `HOST: ` in front of it
@@ -58,7 +64,7 @@ pub(crate) struct Run {
     json: bool,
     /// Write the samples after the warm-up in the format of `esxtop -b`; of several hosts each
     /// into a file of its own, with the host's name in it; a name that ends in `.parquet` gets the
-    /// table of `kavg capture convert`
+    /// table of `kavg capture convert`; `-` is standard output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
     /// Say nothing but what is not as expected
@@ -95,14 +101,23 @@ impl Run {
         let window = self.window_of(&scenario)?;
         let mut outputs = shipped::outputs_beside(&self.source, &source);
         let hosts = scenario.hosts.iter().map(|host| host.config.name.as_str());
-        let csv = self.csv.as_deref().map(|path| captures::claim(path, hosts, &mut outputs));
-        let csv = csv.transpose()?;
+        let is_piped = self.csv.as_deref() == Some(Path::new("-"));
+        if is_piped && (hosts.len() > 1 || self.json) {
+            return Err("--csv -: standard output takes the samples of one host, and no JSON \
+                        beside them; name a file"
+                .into());
+        }
+        let csv = self.csv.as_deref().filter(|_| !is_piped);
+        let csv = csv.map(|path| captures::claim(path, hosts, &mut outputs)).transpose()?;
         let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
             captures::write(&samples(&report), files)?;
         }
-        if self.json {
+        if is_piped {
+            let (samples, mut out) = (samples(&report), out);
+            samples.iter().try_for_each(|recording| write_esxtop(recording, &mut out))?;
+        } else if self.json {
             let mut value = json::render(&report);
             value["lateness"] = serde_json::to_value(lateness.as_ref().map(lateness::quantiles))?;
             json::write(&value, out)?;

@@ -20,6 +20,7 @@ pub fn render_markdown(verdict: &Verdict) -> String {
     let mut sheet = Sheet::default();
     sheet.heading(2, &format!("Storage of {}", verdict.host));
     sheet.list("Not whole", verdict.lacks.iter().map(|lack| lack.sentence.clone()));
+    sheet.list("Not of one time", verdict.disagreements.iter().cloned());
     sheet.bold(&verdict.headline);
     if let Some(advice) = &verdict.advice {
         sheet.bold(advice);

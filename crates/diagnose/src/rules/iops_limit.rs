@@ -243,7 +243,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     finding.sufferers = device.tenants(samples);
     finding.sufferers.retain(|party| party.name == vm);
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm, name, known.map_or(normalised, f64::from))];
+    finding.changes = vec![changes::lift_limit(vm, name, known)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     finding
 }

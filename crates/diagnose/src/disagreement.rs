@@ -1,0 +1,147 @@
+//! Where the depths that esxcli says of a device are not those that the recording shows: the output
+//! is of another time, or something lowers the depth. The recording is true of its own time, so the
+//! findings rest on it alone, and nothing is to be set before both are of one time.
+
+use knobs::Setting;
+
+use crate::{Cause, Change, Device, DeviceFacts, Facts, Finding, Host, Motion, changes, number};
+
+/// A device on which a recording and esxcli disagree.
+pub(crate) struct Disagreement {
+    device: String,
+    /// What says what.
+    pub(crate) sentence: String,
+}
+
+/// How sure a finding about a depth may be while it is not known which limit made it.
+const UNSURE: f64 = 0.6;
+
+/// What a recording contradicts, which is taken out of the facts.
+pub(crate) fn take_out(host: &Host<'_>, facts: &mut Facts) -> Vec<Disagreement> {
+    let judge = |device: &Device<'_>| {
+        let known = facts.devices.get_mut(device.flow.name)?;
+        let shown = contradicting(device, known)?;
+        let sentence = sentence(device.flow.name, shown, known);
+        (known.max_queue_depth, known.dsnro) = (None, None);
+        Some(Disagreement { device: device.flow.name.into(), sentence })
+    };
+    host.busy_devices().filter_map(judge).collect()
+}
+
+/// A DQLEN that cannot be, as far as it is known what sets it: it is never above the device's depth
+/// [S0], and where it stays below that it is DSNRO [S1], unless the depth of a protocol endpoint or
+/// adaptive throttling is in force.
+fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
+    let most = f64::from(known.max_queue_depth?);
+    let deepest = device.deepest()?;
+    if deepest > most {
+        return Some(deepest);
+    }
+    let lowest = match device.motion() {
+        Motion::Steady => deepest,
+        Motion::TwoLevels { low, .. } => low,
+        Motion::Moving => return None,
+    };
+    let is_throttled = known.queue_full_sample_size.is_some_and(|size| size > 0);
+    let has_other_limit = known.is_protocol_endpoint && !known.has_own_dsnro;
+    let dsnro = f64::from(known.dsnro.filter(|_| !is_throttled && !has_other_limit)?);
+    [lowest, deepest].into_iter().find(|depth| ![dsnro, most].contains(depth))
+}
+
+fn sentence(name: &str, shown: f64, known: &DeviceFacts) -> String {
+    let says = [
+        ("Device Max Queue Depth", known.max_queue_depth),
+        ("No of outstanding IOs with competing worlds", known.dsnro),
+    ];
+    let says = says.into_iter().filter_map(|(key, value)| Some(format!("\"{key}: {}\"", value?)));
+    format!(
+        "DQLEN of {name} is {} in this capture, and the output of esxcli says {}: it is of another \
+         time, or something lowered the depth. The capture is true of its own time and is judged \
+         alone.",
+        number(shown),
+        says.collect::<Vec<_>>().join(" and ")
+    )
+}
+
+/// What findings about the depth of such a device say of it, instead of lines that may set it lower
+/// than it is today.
+pub(crate) fn tell(disagreements: &[Disagreement], finding: &mut Finding) {
+    let is_its = |disagreement: &Disagreement| disagreement.device == finding.at;
+    let is_of_depth = |change: &Change| {
+        change.steps.iter().any(|step| {
+            matches!(
+                step.set,
+                Setting::SchedNumReqOutstanding { .. }
+                    | Setting::MaxQueueDepth { .. }
+                    | Setting::ModuleDepth { .. }
+            )
+        })
+    };
+    if !disagreements.iter().any(is_its) || !finding.changes.iter().any(is_of_depth) {
+        return;
+    }
+    finding.changes.retain(|change| !is_of_depth(change));
+    let what = format!(
+        "See what limits {} today before anything is set: it may be deeper already.",
+        finding.at
+    );
+    finding.changes.insert(0, changes::look(what, vec![changes::list_device(&finding.at)]));
+    if finding.cause != Cause::NoisyNeighbour {
+        finding.confidence = finding.confidence.min(UNSURE);
+    }
+    let list = changes::list_device(&finding.at);
+    finding.raise_confidence.insert(
+        0,
+        format!("`{list}` of the capture's own time: the one given disagrees with its DQLEN"),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
+
+    fn facts(max_queue_depth: u32, dsnro: u32) -> Facts {
+        let depths = (Some(max_queue_depth), Some(dsnro));
+        let device =
+            DeviceFacts { max_queue_depth: depths.0, dsnro: depths.1, ..DeviceFacts::default() };
+        Facts { devices: [("naa.1".into(), device)].into(), ..Facts::default() }
+    }
+
+    /// A queue of 64 that is full all the time.
+    fn full() -> Bench {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 64).vm("a").iops(20_000.0).davg(3.2).kavg(3.0);
+        bench
+    }
+
+    #[test]
+    fn a_full_queue_stays_a_finding_whatever_esxcli_says_of_another_time() {
+        for (depth, dsnro) in [(128, 32), (32, 32), (256, 128)] {
+            let verdict = full().diagnose(&Thresholds::default(), &facts(depth, dsnro));
+            let finding = &verdict.findings[0];
+            assert_eq!(finding.cause, Cause::DeviceDepth, "{depth}");
+            assert!(finding.changes.iter().all(|change| change.steps.is_empty()), "{depth}");
+            let advice = verdict.advice.unwrap();
+            assert!(advice.contains("disagrees with its DQLEN"), "{advice}");
+            assert_eq!(verdict.disagreements.len(), 1);
+            assert!(verdict.disagreements[0].contains("\"Device Max Queue Depth: "));
+        }
+    }
+
+    #[test]
+    fn depths_that_agree_are_no_disagreement() {
+        for (depth, dsnro) in [(64, 32), (128, 64)] {
+            let verdict = full().diagnose(&Thresholds::default(), &facts(depth, dsnro));
+            assert!(verdict.disagreements.is_empty(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn what_throttling_lowers_contradicts_nothing() {
+        let mut facts = facts(128, 32);
+        facts.devices.get_mut("naa.1").unwrap().queue_full_sample_size = Some(32);
+        let verdict = full().diagnose(&Thresholds::default(), &facts);
+        assert!(verdict.disagreements.is_empty());
+        assert_eq!(verdict.findings[0].cause, Cause::AdaptiveThrottling);
+    }
+}

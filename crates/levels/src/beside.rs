@@ -1,0 +1,140 @@
+//! What a value may come to beside the others of its row: what cannot be was not measured.
+//!
+//! A counter that wrapped or was read while it moved often prints a number that a device could have
+//! in principle, but not in this row: aborts without commands that could be aborted, a minute of
+//! latency for thousands of commands where three were outstanding. A stall is possible, however
+//! long: its few commands were outstanding before.
+
+use counters::{Counter, EntityId, Recording};
+
+/// The columns of a row that bound a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'a> {
+    bound: Bound,
+    times_ms: &'a [i64],
+    commands: &'a [f64],
+    /// Mebibytes and commands a second, read and written.
+    parts: [&'a [f64]; 4],
+    active: &'a [f64],
+    queued: &'a [f64],
+}
+
+/// What bounds a counter.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    /// Commands are at least those that read and write.
+    Commands,
+    /// What goes wrong goes wrong with a command.
+    Faults,
+    /// A refused command is sent again after a while.
+    Conflicts,
+    /// Below the host no more than these can be at a time.
+    Slots(f64),
+    /// What took longer than an interval was there when it began.
+    Waits,
+}
+
+/// The most commands that a device takes: a protocol endpoint's [LAMW].
+const MOST_SLOTS: f64 = 4_096.0;
+/// The host's own timer for a command (reference, `esxi-host-stack.md` 12).
+const TIMER_S: f64 = 140.0;
+/// What a conflict costs until its retry [src: elatov 2012-05-12].
+const RETRY_S: f64 = 0.06;
+/// How inexact intervals are: their ends are stamped in whole seconds, and they are as short as 2.
+const INEXACT: f64 = 2.0;
+/// How often those outstanding at an instant may have been there within the interval.
+const INSTANT: f64 = 16.0;
+/// Commands of which nothing is made.
+const FEW: f64 = 8.0;
+
+impl<'a> Beside<'a> {
+    /// What bounds a counter of an object; `None` where nothing does.
+    pub(crate) fn of(recording: &'a Recording, id: EntityId, counter: Counter) -> Option<Self> {
+        let series = |counter| recording.series(id, counter).unwrap_or_default();
+        let bound = match counter {
+            Counter::Commands => Bound::Commands,
+            Counter::Aborts | Counter::Resets | Counter::FailedCommands => Bound::Faults,
+            Counter::Conflicts => Bound::Conflicts,
+            Counter::DriverLatency => {
+                let depths = series(Counter::DeviceQDepth).iter().copied();
+                let deepest = depths.filter(|d| (1.0..=MOST_SLOTS).contains(d)).reduce(f64::max);
+                Bound::Slots(deepest.unwrap_or(MOST_SLOTS))
+            }
+            Counter::KernelLatency | Counter::QueueLatency | Counter::GuestLatency => Bound::Waits,
+            _ => return None,
+        };
+        let parts = [Counter::MbRead, Counter::MbWritten, Counter::Reads, Counter::Writes];
+        Some(Self {
+            bound,
+            times_ms: &recording.times_ms,
+            commands: series(Counter::Commands),
+            parts: parts.map(series),
+            active: series(Counter::ActiveCommands),
+            queued: series(Counter::QueuedCommands),
+        })
+    }
+
+    /// Whether a value may be true beside the others of its sample.
+    pub(crate) fn allows(&self, sample: usize, value: f64) -> bool {
+        let Some(seconds) = self.seconds(sample) else { return true };
+        let rate = at(self.commands, sample);
+        match self.bound {
+            Bound::Commands => self.has_as_many(sample, value),
+            Bound::Faults => {
+                let Some(inside) = self.inside(sample) else { return true };
+                let commands = INEXACT * rate.unwrap_or_default() * seconds + INSTANT * inside;
+                value * seconds <= commands + INSTANT * FEW
+            }
+            Bound::Conflicts => {
+                let Some(inside) = self.inside(sample) else { return true };
+                let retries = INSTANT * (inside + 1.0) / RETRY_S;
+                value <= INEXACT * rate.unwrap_or_default() + retries
+            }
+            Bound::Slots(slots) => {
+                let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
+                // Those that complete began in the interval, or are of those in the slots before.
+                rate * seconds * each_s <= INEXACT * slots * (seconds + each_s)
+            }
+            Bound::Waits => {
+                let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
+                let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
+                let Some(before) = before.filter(|_| each_s > seconds) else { return true };
+                // For such a mean at least so many of them are older than the interval.
+                let older = ((each_s - seconds) / (TIMER_S - seconds).max(1.0)).min(1.0);
+                rate * seconds * older <= INSTANT * (before + 1.0)
+            }
+        }
+    }
+
+    /// No fewer commands than read and write, and some where bytes move.
+    fn has_as_many(&self, sample: usize, commands: f64) -> bool {
+        const HALF: f64 = 0.5;
+        const ROUNDED: f64 = 0.02;
+        let [mb_read, mb_written, reads, writes] =
+            self.parts.map(|part| at(part, sample).unwrap_or_default());
+        let moves = mb_read + mb_written > ROUNDED;
+        (commands > 0.0 || !moves) && commands + ROUNDED >= HALF * (reads + writes)
+    }
+
+    fn seconds(&self, sample: usize) -> Option<f64> {
+        let end = sample.max(1);
+        let from = *self.times_ms.get(end - 1)?;
+        Some(self.times_ms.get(end)?.saturating_sub(from).max(0) as f64 / 1000.0)
+    }
+
+    /// ACTV + QUED at the end of a sample.
+    fn sampled(&self, sample: usize) -> Option<f64> {
+        Some(at(self.active, sample)? + at(self.queued, sample)?)
+    }
+
+    /// The most commands that were seen inside at the begin and the end of a sample.
+    fn inside(&self, sample: usize) -> Option<f64> {
+        let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
+        [before, self.sampled(sample)].into_iter().flatten().reduce(f64::max)
+    }
+}
+
+/// A number that may be one.
+fn at(values: &[f64], sample: usize) -> Option<f64> {
+    values.get(sample).copied().filter(|value| (0.0..1e6).contains(value))
+}
