@@ -22,7 +22,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
     case.each_device(|device| {
         let spell = spell(device).filter(|_| unexplained(device))?;
-        Some(judge(case, device, &spell))
+        judge(case, device, &spell)
     })
 }
 
@@ -31,23 +31,23 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 fn spell(device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
     let is_unexplained =
-        |sample: usize| device.is_held(sample) && !reservations::collide(device, sample);
+        |s: usize| device.is_held(s) && reservations::collide(device, s) == Some(false);
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
-    let is_long_in_the_mean = mean_ms >= device.limits.get(Threshold::HeldMs);
+    let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
     Spell::find(&device.busy, is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (flow, name) = (&device.flow, device.flow.name);
-    let kavg = flow.per_command(&spell.samples, Flow::kavg);
+    let kavg = flow.per_command(&spell.samples, Flow::kavg)?;
     let mut finding = case.finding(Cause::HostWait, name, spell);
     finding.sentence = format!(
         "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
          capture shows: slots are free.",
         number(kavg)
     );
-    finding.standing = spell.mean(|sample| little(flow.rate(sample), flow.kavg(sample)));
+    finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
     finding.confidence = 0.7 * spell.weight();
     finding.raise_confidence = vec![
@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     )];
     finding.do_not =
         vec!["Do not raise queue depths: the device has slots to spare already.".into()];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

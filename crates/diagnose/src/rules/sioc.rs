@@ -29,15 +29,15 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let base = device.deepest()?;
         let spell = Spell::find(&device.busy, |sample| {
             device.queue.dqlen.at(sample).is_some_and(|depth| depth < base)
-                && device.flow.davg(sample) >= device.limits.get(Threshold::CongestionMs)
+                && device.flow.davg(sample) >= Some(device.limits.get(Threshold::CongestionMs))
         })?;
-        Some(judge(case, device, base, &spell))
+        judge(case, device, base, &spell)
     })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
-    let davg = device.flow.per_command(samples, Flow::davg);
+    let davg = device.flow.per_command(samples, Flow::davg)?;
     let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
     let mut finding = case.finding(Cause::Sioc, name, spell);
     finding.sentence = format!(
@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         number(base),
         number(davg)
     );
-    finding.standing = spell.mean(|sample| device.flow.waiting(sample));
+    finding.standing = spell.mean(|sample| device.flow.waiting(sample))?;
     finding.evidence = queue_evidence(device, spell);
     finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
     finding.confidence = 0.7 * spell.weight();
@@ -67,7 +67,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
          and no throughput."
             .into(),
     ];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]
