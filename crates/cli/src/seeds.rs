@@ -152,6 +152,7 @@ impl Seeds {
             value
         });
         json!({
+            "version": json::VERSION,
             "scenario": scenario.name,
             "title": scenario.title,
             "source": scenario.source,

@@ -27,7 +27,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let base = device.deepest()?;
-        let spell = Spell::find(&device.busy, |sample| {
+        let spell = device.spell(|sample| {
             device.queue.dqlen.at(sample).is_some_and(|depth| depth < base)
                 && device.flow.davg(sample) >= Some(device.limits.get(Threshold::CongestionMs))
         })?;
