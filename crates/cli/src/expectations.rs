@@ -54,21 +54,22 @@ pub(crate) fn render(scenario: &Scenario, checked: &[Checked<'_>], seeds: &[Over
     }
     let order = |met: bool| (0..checked.len()).filter(move |&index| checked[index].holds == met);
     let all = order(false).chain(order(true));
-    format!("{}\n{}", styled(BOLD, &summary), lines(scenario, checked, seeds, all))
+    format!("{}\n{}", styled(BOLD, &summary), table(scenario, checked, seeds, all).render())
 }
 
 /// The expectations that are not met; nothing when there are none.
 pub(crate) fn failed(scenario: &Scenario, checked: &[Checked<'_>], seeds: &[OverSeeds]) -> String {
     let failed: Vec<_> = (0..checked.len()).filter(|&index| !checked[index].holds).collect();
-    if failed.is_empty() { String::new() } else { lines(scenario, checked, seeds, failed) }
+    if failed.is_empty() { String::new() } else { table(scenario, checked, seeds, failed).render() }
 }
 
-fn lines(
+/// A line for each expectation in `order`.
+pub(crate) fn table(
     scenario: &Scenario,
     checked: &[Checked<'_>],
     seeds: &[OverSeeds],
     order: impl IntoIterator<Item = usize>,
-) -> String {
+) -> Table {
     let row = |index: usize| row(scenario, &checked[index], seeds.get(index));
     let rows: Vec<_> = order.into_iter().map(row).collect();
     let is_used = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
@@ -80,7 +81,7 @@ fn lines(
     for row in &rows {
         table.row(columns.iter().map(|&column| row[column].clone()).collect());
     }
-    table.render()
+    table
 }
 
 fn row(scenario: &Scenario, one: &Checked<'_>, seeds: Option<&OverSeeds>) -> [String; 12] {

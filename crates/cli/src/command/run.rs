@@ -14,7 +14,7 @@ use sim::Checked;
 use crate::{
     Result, captures,
     compare::{self, Pairs, Side},
-    expectations, json, lateness,
+    expectations, html, json, lateness,
     report::{self, Layout, Report},
     screen,
     seeds::{SEEDS_MAX, Seeds},
@@ -45,7 +45,7 @@ pub(crate) struct Run {
     /// Run with each of the seeds 1 to N: the mean of every figure with its 95 % confidence
     /// interval, and expectations judged on the mean
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX),
-        conflicts_with_all = ["other", "seed", "window", "rows", "csv", "pace", "journal"])]
+        conflicts_with_all = ["other", "seed", "window", "rows", "csv", "html", "pace", "journal"])]
     seeds: Option<u64>,
     /// The time between samples (`1s`, `500ms`), instead of the file's
     #[arg(long, value_name = "TIME", value_parser = scenario::parse_duration)]
@@ -65,6 +65,9 @@ pub(crate) struct Run {
     /// table of `kavg capture convert`; `-` is standard output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
+    /// Write the report as a page as well: one file with charts, to be opened in a browser
+    #[arg(long, value_name = "FILE", conflicts_with = "other")]
+    html: Option<PathBuf>,
     /// Say nothing but what is not as expected
     #[arg(long, short, conflicts_with = "other")]
     quiet: bool,
@@ -107,10 +110,18 @@ impl Run {
         }
         let csv = self.csv.as_deref().filter(|_| !is_piped);
         let csv = csv.map(|path| captures::claim(path, hosts, &mut outputs)).transpose()?;
+        let page = self.html.as_deref().map(|page| outputs.claim(page)).transpose()?;
         let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
             captures::write(&report.samples(), files)?;
+        }
+        let window = || window.unwrap_or_else(|| report.worst());
+        if let Some(output) = page {
+            let window = window();
+            let (samples, verdicts) = (report.samples(), report.verdicts(window));
+            let page = html::Page::of_run(&report, window, &samples, &verdicts);
+            output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if is_piped {
             let mut out = out;
@@ -123,7 +134,7 @@ impl Run {
             let failed = expectations::failed(&report.scenario, &report.checked(), &[]);
             out.write_all(failed.as_bytes())?;
         } else {
-            let layout = self.layout(window.unwrap_or_else(|| report.worst()));
+            let layout = self.layout(window());
             out.write_all(screen::render(&report, layout).as_bytes())?;
             if let Some(lateness) = &lateness {
                 write!(out, "\n{}", lateness::render(lateness))?;
