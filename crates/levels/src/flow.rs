@@ -102,6 +102,12 @@ impl<'a> Flow<'a> {
         self.credible_qavg(sample).unwrap_or(0.0)
     }
 
+    /// Whether [`Flow::own_wait_ms`] is what the row says, and not 0 for want of a number.
+    #[must_use]
+    pub fn is_wait_measured(&self, sample: usize) -> bool {
+        [self.commands, self.qavg].iter().all(|of| !of.is_there() || of.at(sample).is_some())
+    }
+
     /// QAVG, unless it is more than the KAVG that it is a part of: each is rounded on its own
     /// [CAP-A].
     fn credible_qavg(&self, sample: usize) -> Option<f64> {
