@@ -21,7 +21,7 @@ pub use self::seeds::seeds;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("reader", reader),
     ("compressed", compressed),
     ("esxcli", esxcli),
@@ -32,6 +32,7 @@ pub const TARGETS: [Target; 10] = [
     ("scenario", scenario),
     ("knob_line", knob_line),
     ("parameter_file", parameter_file),
+    ("journal", journal),
 ];
 
 /// A site for command lines and parameter files.
@@ -56,7 +57,12 @@ datastore = "d"
 
 /// As little as a run of the fuzzer should ever take.
 fn options() -> ReadOptions {
-    let limits = Limits { line_bytes: 1 << 20, inflated_bytes: 32 << 20, values: 1 << 20 };
+    let limits = Limits {
+        line_bytes: 1 << 20,
+        inflated_bytes: 32 << 20,
+        idle_bytes: 16 << 20,
+        values: 1 << 20,
+    };
     ReadOptions { limits, threads: std::num::NonZeroUsize::MIN, ..ReadOptions::default() }
 }
 
@@ -82,7 +88,8 @@ fn assert_sound(recording: &Recording) {
 /// Any bytes as a capture: read, described, judged, cut and written again.
 pub fn reader(bytes: &[u8]) {
     let input = || Input::from_bytes("fuzz.csv", bytes.to_vec());
-    let _ = capture::cut(input(), &Cut::default(), &options().limits, &mut Vec::new());
+    let _ =
+        capture::cut(input(), &Cut::default(), &options().limits, &mut Vec::new(), &mut |_, _| ());
     let Some(capture) = read(vec![input()]) else { return };
     capture.recordings.iter().for_each(assert_sound);
     let _ = capture::info(&capture);
@@ -173,7 +180,7 @@ pub fn anonymize(bytes: &[u8]) {
     let mut out = Vec::new();
     let input = Input::from_bytes("fuzz.csv", file.clone());
     let mut names = Substitutes::default();
-    let report = capture::anonymize(input, &mut names, &options().limits, &mut out)
+    let report = capture::anonymize(input, &mut names, &options().limits, &mut out, &mut |_, _| ())
         .expect("it has a header");
     let text = String::from_utf8(out).expect("substitutes are ASCII");
     assert!(!text.to_lowercase().contains(SECRET), "{text}");
@@ -227,4 +234,29 @@ pub fn parameter_file(bytes: &[u8]) {
         let site = format!("{SITE}[[workload]]\nvm = \"v\"\n{tool} = \"file\"\n");
         let _ = Scenario::parse("site.toml", &site, &mut |_| Ok(text.to_string()));
     }
+}
+
+/// Any bytes as what stands in the blocks of a journal, whose lengths and checksums are sound.
+pub fn journal(bytes: &[u8]) {
+    if let Err(error) = sim::replay(framed(bytes).as_slice()) {
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
+
+/// Bytes of a block of a journal, besides those that it carries: length and checksum.
+const FRAME: usize = 12;
+/// What stands before the blocks: the mark and the version of the format.
+const JOURNAL: &[u8] = b"KAVGJRNL\x01";
+
+/// A payload as a journal, in blocks as `sim` describes them.
+fn framed(payload: &[u8]) -> Vec<u8> {
+    let mut journal = JOURNAL.to_vec();
+    let mut chain = 0;
+    for block in payload.chunks(1 << 16) {
+        chain = twox_hash::XxHash3_64::oneshot_with_seed(chain, block);
+        journal.extend((block.len() as u32).to_le_bytes());
+        journal.extend(chain.to_le_bytes());
+        journal.extend(block);
+    }
+    journal
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use counters::Recording;
 
-use super::{gzip, recording::Host, written};
+use super::{FRAME, gzip, recording::Host, written};
 
 /// Outputs of esxcli, shortened.
 const ESXCLI: [&str; 4] = [
@@ -67,7 +67,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
     ];
     let bytes = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let shapes = || (1..8_u8).map(|number| noise(number, 400)).collect();
-    let all: [(_, Vec<Vec<u8>>); 10] = [
+    let all: [(_, Vec<Vec<u8>>); 11] = [
         ("reader", captures),
         ("compressed", compressed.into()),
         ("esxcli", bytes(&ESXCLI)),
@@ -78,6 +78,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
         ("scenario", scenarios(root)),
         ("knob_line", bytes(&KNOB_LINES)),
         ("parameter_file", bytes(&PARAMETER_FILES)),
+        ("journal", vec![payload(root)]),
     ];
     let numbered = |(target, seeds): (&'static str, Vec<Vec<u8>>)| {
         seeds.into_iter().enumerate().map(move |(number, bytes)| (target, number, bytes))
@@ -101,6 +102,25 @@ fn noise(number: u8, length: usize) -> Vec<u8> {
         (state >> 24) as u8
     };
     (0..length).map(|_| next()).collect()
+}
+
+/// What stands in the blocks of the journal of a short run.
+fn payload(root: &Path) -> Vec<u8> {
+    let path = root.join("crates/sim/tests/common/small.toml");
+    let text = std::fs::read_to_string(path).expect("a file of the project");
+    let source = sim::Source { file: "small.toml".into(), text, ..sim::Source::default() };
+    let scenario = source.scenario().expect("a sound scenario");
+    let journal = sim::Journal::new(Vec::new(), &source, scenario.hosts.len()).expect("memory");
+    let (outcome, journal) = sim::run_watched(&scenario, journal);
+    let journal = journal.finish(&outcome).expect("memory");
+    let mut rest = &journal[super::JOURNAL.len()..];
+    let mut payload = Vec::new();
+    while let Some((length, _)) = rest.split_first_chunk() {
+        let (block, after) = rest.split_at(FRAME + u32::from_le_bytes(*length) as usize);
+        payload.extend(&block[FRAME..]);
+        rest = after;
+    }
+    payload
 }
 
 /// The scenarios that ship and the one that has most keys.

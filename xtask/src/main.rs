@@ -10,6 +10,7 @@ mod checks;
 mod corpus;
 mod house;
 mod rust;
+mod soak;
 mod steps;
 mod whatif;
 
@@ -19,6 +20,7 @@ use house::House;
 
 const USAGE: &str = "usage: cargo xtask check   the checks of the house
        cargo xtask test    every check there is, and every test
+       cargo xtask soak    random hosts, every invariant checked: --ios N --seed S
        cargo xtask corpus  precision and recall of the diagnosis
        cargo xtask whatif  answers of what-if held against the truth";
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.first().map_or("", String::as_str) {
         "check" => check(),
         "test" => steps::test(),
+        "soak" => soak::soak(&arguments[1..]),
         "corpus" => corpus::corpus(&arguments[1..]),
         "whatif" => whatif::whatif(&arguments[1..]),
         _ => Err(USAGE.to_owned()),

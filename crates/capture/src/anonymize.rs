@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    CopyReport, Error, Input, Limits,
+    CopyReport, Error, Input, Limits, Progress,
     bus::split_virtual_disk,
     catalogue::{Group, Instance},
     copy::{Rewrite, Row, copy},
@@ -131,9 +131,10 @@ pub fn anonymize(
     substitutes: &mut Substitutes,
     limits: &Limits,
     out: &mut dyn Write,
+    progress: Progress<'_>,
 ) -> Result<AnonymizeReport, Error> {
     let mut names = Anonymize { substitutes, kept: Vec::new(), report: AnonymizeReport::default() };
-    let copied = copy(input, limits, &mut names, out)?;
+    let copied = copy(input, limits, &mut names, out, progress)?;
     Ok(AnonymizeReport { copy: copied, ..names.report })
 }
 

@@ -9,7 +9,7 @@ use std::io::Write;
 use counters::Counter;
 
 use crate::{
-    Error, Input, Limits,
+    Error, Input, Limits, Progress,
     catalogue::{Group, Instance},
     cells::number,
     header::{Cell, HeaderLine, cells, holds_header, text_of},
@@ -74,10 +74,18 @@ pub(crate) fn copy(
     limits: &Limits,
     rewrite: &mut dyn Rewrite,
     out: &mut dyn Write,
+    progress: Progress<'_>,
 ) -> Result<CopyReport, Error> {
     let report = CopyReport { file: input.name().to_owned(), ..CopyReport::default() };
-    let mut copy = Copy { rewrite, out, report, head: Vec::new(), body: None, lines: 0 };
-    let ended_early = input.blocks(limits, &mut |block: Block<'_>| copy.add(block.bytes))?;
+    let body = None;
+    let mut copy =
+        Copy { rewrite, out, limits, report, head: Vec::new(), body, lines: 0, idle_bytes: 0 };
+    let total = input.total_bytes();
+    let ended_early = input.blocks(limits, &mut |block: Block<'_>| {
+        copy.add(block.bytes)?;
+        progress(block.done, total);
+        Ok(())
+    })?;
     copy.report.ended_early = ended_early;
     copy.finish()
 }
@@ -86,12 +94,14 @@ pub(crate) fn copy(
 struct Copy<'a> {
     rewrite: &'a mut dyn Rewrite,
     out: &'a mut dyn Write,
+    limits: &'a Limits,
     report: CopyReport,
     /// What came before the header was whole.
     head: Vec<u8>,
     body: Option<Body>,
-    /// Lines so far.
+    /// Lines so far, and bytes since the last whole row.
     lines: u64,
+    idle_bytes: u64,
 }
 
 struct Body {
@@ -154,7 +164,7 @@ impl Copy<'_> {
     fn add_rows(&mut self, block: &[u8]) -> Result<(), Error> {
         let Some(body) = &mut self.body else { return Ok(()) };
         let (mut copied, mut row) = (Vec::with_capacity(block.len()), Vec::new());
-        let mut after_header = body.after_header;
+        let (mut after_header, mut has_row) = (body.after_header, false);
         for (line, ended) in lines(block, body.end) {
             self.lines += 1;
             if line.trim_ascii().is_empty() {
@@ -162,6 +172,7 @@ impl Copy<'_> {
             }
             match body.row(line, ended, &mut row) {
                 Some(row) => {
+                    has_row = true;
                     let skip = std::mem::take(&mut after_header) && row.is_first_sample();
                     if !skip && self.rewrite.row(&row, &mut copied) {
                         copied.push(b'\n');
@@ -181,6 +192,8 @@ impl Copy<'_> {
             }
         }
         body.after_header = after_header;
+        let idle = self.limits.idle(self.idle_bytes, block, has_row);
+        self.idle_bytes = idle.map_err(|what| Error::at(&self.report.file, self.lines, what))?;
         self.write(&copied)
     }
 

@@ -11,7 +11,7 @@ use std::{
 use counters::{EntityId, Kind, Recording};
 
 use crate::{
-    CopyReport, Error, Input, Limits, ReadOptions,
+    CopyReport, Error, Input, Limits, Progress, ReadOptions,
     bus::split_virtual_disk,
     copy::{Rewrite, Row, copy},
     header::{Cell, Header, text_of},
@@ -47,8 +47,9 @@ pub fn cut(
     part: &Cut,
     limits: &Limits,
     out: &mut dyn Write,
+    progress: Progress<'_>,
 ) -> Result<CopyReport, Error> {
-    copy(input, limits, &mut Part { part, kept: Vec::new() }, out)
+    copy(input, limits, &mut Part { part, kept: Vec::new() }, out, progress)
 }
 
 /// A file on its way.

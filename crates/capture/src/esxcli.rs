@@ -149,6 +149,7 @@ fn once<'a, T: PartialEq>(
     let mut first: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
     let mut all: Vec<T> = Vec::new();
     for block in blocks {
+        block.check_keys()?;
         let (line, item) = (block.line, read(block)?);
         let &mut (before, place) = first.entry(block.name).or_insert((line, all.len()));
         match all.get(place) {
@@ -194,6 +195,23 @@ impl<'a> Block<'a> {
         // A prompt or a command line before the output has nothing below it.
         blocks.retain(|block| !block.fields.is_empty());
         blocks
+    }
+
+    /// Refuses a key that stands twice with other values.
+    fn check_keys(&self) -> Result<(), Error> {
+        let mut first = BTreeMap::new();
+        for &(line, key, value) in &self.fields {
+            let &mut (before, known) = first.entry(key).or_insert((line, value));
+            if known != value {
+                let what = format!(
+                    "'{key}' of '{}' is '{value}' here and '{known}' in line {before}; keep the \
+                     one that holds",
+                    self.name
+                );
+                return Err(Error::at(self.file, line, what));
+            }
+        }
+        Ok(())
     }
 
     fn field(&self, key: &str) -> Option<(u64, &'a str)> {
@@ -488,6 +506,10 @@ local        5bc7459f-967eeb48-b3f7-20677cd9a16d              0  mpx.vmhba0:C0:T
             (
                 "naa.1\n   Device Max Queue Depth: 64\n\nnaa.1\n   Device Max Queue Depth: 128\n",
                 "f:4: 'naa.1' is described once more and otherwise than in line 1",
+            ),
+            (
+                "naa.1\n   Device Max Queue Depth: 64\n   Device Max Queue Depth: 32\n",
+                "f:3: 'Device Max Queue Depth' of 'naa.1' is '32' here and '64' in line 2; keep",
             ),
             (
                 "naa.1\n   Devfs Path: x\n   Is SSD: perhaps\n",

@@ -35,6 +35,9 @@ const PIECE: usize = 4 << 20;
 /// Captures in one archive.
 const MOST_ENTRIES: usize = 1_000;
 
+/// Is told the bytes read and their number, which is 0 while unknown.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
 /// What a file may ask of the machine before it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -42,13 +45,35 @@ pub struct Limits {
     pub line_bytes: usize,
     /// Bytes that a compressed file may grow to.
     pub inflated_bytes: u64,
+    /// Bytes without a whole row: empty lines, or what is no row.
+    pub idle_bytes: u64,
     /// Values kept: disk columns times samples.
     pub values: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { line_bytes: 64 << 20, inflated_bytes: 64 << 30, values: 1 << 30 }
+        Self {
+            line_bytes: 64 << 20,
+            inflated_bytes: 64 << 30,
+            idle_bytes: 256 << 20,
+            values: 1 << 30,
+        }
+    }
+}
+
+impl Limits {
+    /// The bytes since the last whole row, with those of a block; the line of a refusal when they
+    /// are too many.
+    pub(crate) fn idle(&self, before: u64, block: &[u8], has_row: bool) -> Result<u64, String> {
+        let idle = if has_row { 0 } else { before + block.len() as u64 };
+        if idle <= self.idle_bytes {
+            return Ok(idle);
+        }
+        Err(format!(
+            "{} MiB without a whole row; an esxtop capture has none",
+            self.idle_bytes >> 20
+        ))
     }
 }
 

@@ -51,7 +51,7 @@ pub use esxcli::{
     CoreAdapter, CoreDevice, Esxcli, Extent, ModuleParameter, NmpDevice, parse_esxcli,
 };
 pub use info::{HostInfo, Missing, RecordCommand, info, record_command};
-pub use input::{Input, Limits};
+pub use input::{Input, Limits, Progress};
 pub use merge::merge;
 pub use names::parse_names;
 #[cfg(feature = "parquet")]

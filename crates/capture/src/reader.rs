@@ -10,7 +10,7 @@ use counters::{Counter, Kind, Recording};
 use memchr::memrchr;
 
 use crate::{
-    Error, FileReport, HostReport, Input, Limits, ReadReport,
+    Error, FileReport, HostReport, Input, Limits, Progress, ReadReport,
     cells::{Damage, Layout, Rows},
     columns::Columns,
     header::{Header, HeaderLine, holds_header},
@@ -69,7 +69,7 @@ pub struct Capture {
 pub fn read(
     paths: &[PathBuf],
     options: &ReadOptions,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: Progress<'_>,
 ) -> Result<Capture, Error> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -85,7 +85,7 @@ pub fn read(
 pub fn read_inputs(
     inputs: Vec<Input>,
     options: &ReadOptions,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: Progress<'_>,
 ) -> Result<Capture, Error> {
     let known = inputs.iter().all(|input| input.total_bytes() > 0);
     let total = if known { inputs.iter().map(Input::total_bytes).sum() } else { 0 };
@@ -119,6 +119,7 @@ fn read_file(
         plain: input.is_plain(),
         threads: if input.is_plain() { threads } else { (threads - 1).max(1) },
         header_bytes: 0,
+        idle_bytes: 0,
         begun: false,
         options,
         report: FileReport { file: input.name().into(), ..FileReport::default() },
@@ -146,6 +147,8 @@ struct Reader<'a> {
     /// Threads that read rows; where bytes have to be inflated, one does that.
     threads: usize,
     header_bytes: u64,
+    /// Bytes since the last whole row.
+    idle_bytes: u64,
     /// Whether a row was read.
     begun: bool,
     options: &'a ReadOptions,
@@ -253,8 +256,7 @@ impl Reader<'_> {
     /// header begins.
     fn add_rows(&mut self, block: &[u8], done: u64) -> Result<Option<usize>, Error> {
         let Some(body) = &mut self.body else { return Ok(None) };
-        let mut parts = Vec::new();
-        let mut rest = block;
+        let (mut parts, mut passed, mut rest) = (Vec::new(), 0, block);
         while !self.begun && !rest.is_empty() {
             let length = memchr::memchr(body.end, rest).map_or(rest.len(), |end| end + 1);
             let mut part = body.parse(&rest[..length], Rows::default());
@@ -264,15 +266,23 @@ impl Reader<'_> {
                 self.report.rows += 1;
                 part.rows = Rows { stamps: part.rows.stamps, ..Rows::default() };
             }
-            rest = if part.at_header { &[] } else { &rest[length..] };
-            parts.push(part);
+            if part.at_header || !part.rows.times_ms.is_empty() {
+                rest = if part.at_header { &[] } else { &rest[length..] };
+                parts.push(part);
+            } else {
+                // There may be millions of them.
+                note(&mut self.report, &mut self.lines, part);
+                passed += length;
+                rest = &rest[length..];
+            }
         }
         parts.extend(body.parse_parallel(rest, self.threads));
         let header = parts.iter().position(|part| part.at_header).map(|last| {
             parts.truncate(last + 1);
-            parts.iter().map(|part| part.bytes).sum()
+            passed + parts.iter().map(|part| part.bytes).sum::<usize>()
         });
         let most_rows = self.options.limits.values / body.columns.width().max(1);
+        let rows_before = body.times_ms.len();
         body.times_ms.extend(parts.iter().flat_map(|part| &part.rows.times_ms));
         let room = if self.plain {
             let rows_of = |bytes: u64| bytes.saturating_sub(self.header_bytes);
@@ -287,6 +297,10 @@ impl Reader<'_> {
             body.turned.push(note(&mut self.report, &mut self.lines, part));
         }
         let values = body.times_ms.len().saturating_mul(body.columns.width());
+        let has_row = body.times_ms.len() > rows_before;
+        let read = &block[..header.unwrap_or(block.len())];
+        let idle = self.options.limits.idle(self.idle_bytes, read, has_row);
+        self.idle_bytes = idle.map_err(|what| Error::at(&self.name, self.lines, what))?;
         if self.values.saturating_add(values) > self.options.limits.values {
             let what = format!(
                 "holds more than {} disk values; read fewer kinds of objects or cut the file",

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, io::Write, path::PathBuf};
 use counters::Recording;
 
 use crate::{
-    CopyReport, Error, Input, Limits, ReadOptions, Stamps,
+    CopyReport, Error, Input, Limits, Progress, ReadOptions, Stamps,
     copy::{Rewrite, Row, copy},
     header::Header,
     merge::is_same_host,
@@ -50,7 +50,11 @@ impl Sequence {
     /// # Errors
     /// A file that cannot be read or is no capture, that comes from a stream, that holds several
     /// hosts, or of which the times are not those of esxtop.
-    pub fn of(paths: &[PathBuf], limits: &Limits) -> Result<Vec<Self>, Error> {
+    pub fn of(
+        paths: &[PathBuf],
+        limits: &Limits,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Self>, Error> {
         let mut hosts: Vec<Vec<Part>> = Vec::new();
         for path in paths {
             let name = path.display().to_string();
@@ -61,7 +65,9 @@ impl Sequence {
                 ));
             }
             for (index, input) in Input::open(path)?.into_iter().enumerate() {
-                let Some(part) = Part::of(path.clone(), index, input, limits)? else { continue };
+                let Some(part) = Part::of(path.clone(), index, input, limits, progress)? else {
+                    continue;
+                };
                 let is_same = |other: &Part| {
                     other.host.host == part.host.host && is_same_host(&other.host, &part.host)
                 };
@@ -99,13 +105,14 @@ impl Sequence {
         &self,
         limits: &Limits,
         out: &mut dyn Write,
+        progress: Progress<'_>,
     ) -> Result<Vec<SequenceReport>, Error> {
         let mut one = One { columns: &self.columns, last_ms: None, next: None };
         let mut reports = Vec::new();
         for file in &self.files {
             let gone = || Error::new(&file.path.display().to_string(), "has changed meanwhile");
             let input = Input::open(&file.path)?.into_iter().nth(file.index).ok_or_else(gone)?;
-            let copied = copy(input, limits, &mut one, out)?;
+            let copied = copy(input, limits, &mut one, out, progress)?;
             let part = one.next.take().ok_or_else(gone)?;
             one.last_ms = one.last_ms.max(part.last_ms);
             let missing_columns = part.positions.iter().filter(|place| place.is_none()).count();
@@ -123,10 +130,11 @@ impl Part {
         index: usize,
         input: Input,
         limits: &Limits,
+        progress: Progress<'_>,
     ) -> Result<Option<Self>, Error> {
         let name = input.name().to_owned();
         let mut span = Span::default();
-        copy(input, limits, &mut span, &mut std::io::sink())?;
+        copy(input, limits, &mut span, &mut std::io::sink(), progress)?;
         let refuse = |what: &str| Err(Error::new(&name, what));
         if span.stamps != Stamps::Seconds {
             return refuse(

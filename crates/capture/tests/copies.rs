@@ -145,7 +145,8 @@ fn without_names(text: &str) -> (String, capture::AnonymizeReport) {
     let mut out = Vec::new();
     let input = Input::from_bytes("esx01.csv", text.as_bytes().to_vec());
     let mut names = Substitutes::default();
-    let report = anonymize(input, &mut names, &Limits::default(), &mut out).expect("a capture");
+    let report = anonymize(input, &mut names, &Limits::default(), &mut out, &mut |_, _| ())
+        .expect("a capture");
     (String::from_utf8(out).expect("ASCII"), report)
 }
 
@@ -189,7 +190,8 @@ fn a_name_becomes_the_same_in_every_file() {
         let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\",{cells}\n");
         let mut out = Vec::new();
         let input = Input::from_bytes("esx01.csv", text.into_bytes());
-        anonymize(input, &mut names, &Limits::default(), &mut out).expect("a capture");
+        anonymize(input, &mut names, &Limits::default(), &mut out, &mut |_, _| ())
+            .expect("a capture");
         String::from_utf8(out).expect("ASCII")
     };
     header(r#""\\a\Virtual Disk(x)\Reads/sec","\\a\Virtual Disk(y)\Reads/sec""#);
@@ -224,7 +226,7 @@ fn a_capture_without_names_reads_like_the_one_with_them() {
 fn objects_of(part: &Cut) -> Vec<String> {
     let mut out = Vec::new();
     let input = Input::from_bytes("esx01.csv", small_file().into_bytes());
-    cut(input, part, &Limits::default(), &mut out).expect("a part");
+    cut(input, part, &Limits::default(), &mut out, &mut |_, _| ()).expect("a part");
     let text = String::from_utf8(out).expect("ASCII");
     let header = text.lines().next().expect("a header").to_owned();
     let mut objects: Vec<String> = header
@@ -270,7 +272,7 @@ fn nfs_volumes_go_with_a_vm() {
     let part = Cut { vms: vec!["web".into()], ..Cut::default() };
     let mut out = Vec::new();
     let input = Input::from_bytes("esx01.csv", text.clone().into_bytes());
-    cut(input, &part, &Limits::default(), &mut out).expect("a part");
+    cut(input, &part, &Limits::default(), &mut out, &mut |_, _| ()).expect("a part");
     assert_eq!(String::from_utf8(out).expect("ASCII"), text);
 }
 
@@ -318,13 +320,14 @@ fn a_header_in_the_middle_is_left_out_and_one_of_other_columns_refused() {
     let twice = [small_file().as_bytes(), b"a message ", &second].concat();
     let mut out = Vec::new();
     let input = Input::from_bytes("esx01.csv", twice);
-    let report = cut(input, &Cut::default(), &Limits::default(), &mut out).expect("a capture");
+    let report = cut(input, &Cut::default(), &Limits::default(), &mut out, &mut |_, _| ())
+        .expect("a capture");
     assert_eq!((report.rows, report.further_headers, report.damaged_rows), (6, 1, 0));
     let read = read_bytes(out).expect("a capture");
     assert_eq!((read.recordings[0].len(), read.report.files[0].further_headers), (5, 0));
     let other = small_file().replace("naa.603", "naa.604");
     let input = Input::from_bytes("esx01.csv", (small_file() + &other).into_bytes());
-    let error = cut(input, &Cut::default(), &Limits::default(), &mut Vec::new());
+    let error = cut(input, &Cut::default(), &Limits::default(), &mut Vec::new(), &mut |_, _| ());
     let error = error.expect_err("two captures").to_string();
     assert!(error.starts_with("esx01.csv:6: another capture begins here"), "{error}");
 }
@@ -347,10 +350,11 @@ impl Files {
 
     fn merged(&self, names: &[&str]) -> (Vec<u8>, Vec<capture::SequenceReport>) {
         let limits = Limits::default();
-        let mut hosts = Sequence::of(&self.paths(names), &limits).expect("captures");
+        let mut hosts =
+            Sequence::of(&self.paths(names), &limits, &mut |_, _| ()).expect("captures");
         assert_eq!(hosts.len(), 1);
         let mut out = Vec::new();
-        let reports = hosts.remove(0).write(&limits, &mut out).expect("memory");
+        let reports = hosts.remove(0).write(&limits, &mut out, &mut |_, _| ()).expect("memory");
         (out, reports)
     }
 }
@@ -406,7 +410,7 @@ fn what_cannot_be_merged_is_refused() {
     ]);
     let limits = Limits::default();
     let refused = |name: &str| {
-        Sequence::of(&files.paths(&[name]), &limits)
+        Sequence::of(&files.paths(&[name]), &limits, &mut |_, _| ())
             .err()
             .map(|error| error.what)
             .unwrap_or_default()
@@ -414,8 +418,9 @@ fn what_cannot_be_merged_is_refused() {
     assert!(refused("minutes.csv").starts_with("has times without a date or without seconds"));
     assert!(refused("other.txt").starts_with("this is no esxtop capture"));
     assert!(refused("-").is_empty() || refused("nothing").contains("cannot be read"));
-    let error = Sequence::of(&["-".into()], &limits).err().expect("no file");
+    let error = Sequence::of(&["-".into()], &limits, &mut |_, _| ()).err().expect("no file");
     assert!(error.to_string().starts_with("-: is read twice"), "{error}");
-    let hosts = Sequence::of(&files.paths(&["esx02.csv", "esx01.csv"]), &limits).expect("two");
+    let hosts = Sequence::of(&files.paths(&["esx02.csv", "esx01.csv"]), &limits, &mut |_, _| ())
+        .expect("two");
     assert_eq!(hosts.iter().map(Sequence::host).collect::<Vec<_>>(), ["esx02", "esx01"]);
 }

@@ -118,7 +118,12 @@ proptest! {
 
 #[test]
 fn what_asks_for_too_much_is_refused() {
-    let limits = Limits { line_bytes: 1 << 20, inflated_bytes: 32 << 20, values: 2_000 };
+    let limits = Limits {
+        line_bytes: 1 << 20,
+        inflated_bytes: 32 << 20,
+        values: 2_000,
+        ..Limits::default()
+    };
     let options = ReadOptions { limits, ..ReadOptions::default() };
     let gzip = |piece: &[u8], times: usize| {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

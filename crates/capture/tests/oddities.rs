@@ -5,7 +5,7 @@ mod common;
 
 use std::io::Write;
 
-use capture::{Capture, Damage, Input, ReadOptions, Stamps, read_inputs};
+use capture::{Capture, Cut, Damage, Input, Limits, ReadOptions, Stamps, cut, read_inputs};
 use common::{START_MS, differences, read_bytes, small_file, small_host, written};
 use counters::{Counter, Entity, Kind, Recording};
 
@@ -390,5 +390,38 @@ fn what_is_no_capture_is_refused_with_a_reason() {
         let error = read_bytes(bytes).expect_err(what).to_string();
         assert!(error.starts_with(expected), "{what}: {error}");
         assert!(!error.contains('\n'), "{what}: {error}");
+    }
+}
+
+#[test]
+fn lines_without_a_row_have_a_bound_wherever_they_stand() {
+    let limits = Limits { idle_bytes: 1 << 20, ..Limits::default() };
+    let options = ReadOptions { limits, ..ReadOptions::default() };
+    let input = |bytes: &str| Input::stream("idle.csv", std::io::Cursor::new(bytes.to_owned()));
+    let text = small_file();
+    let (header, rows) = text.split_at(text.find('\n').expect("a header") + 1);
+    for line in ["\n", "1\n"] {
+        let fit = line.repeat((1 << 20) / line.len());
+        let fits = input(&format!("{header}{fit}{rows}{fit}")).expect("a stream");
+        let capture = read_inputs(vec![fits], &options, &mut |_, _| ()).expect("it fits");
+        assert_eq!(capture.report.files[0].rows, 4, "{line:?}");
+        // Blocks of a stream have four MiB.
+        let endless = line.repeat((12 << 20) / line.len());
+        for text in [format!("{header}{endless}"), format!("{text}{endless}{rows}")] {
+            let read = read_inputs(vec![input(&text).expect("a stream")], &options, &mut |_, _| ());
+            let mut out = Vec::new();
+            let cut = cut(
+                input(&text).expect("a stream"),
+                &Cut::default(),
+                &limits,
+                &mut out,
+                &mut |_, _| (),
+            );
+            for error in [read.err(), cut.err()] {
+                let error = error.expect("refused");
+                assert_eq!(error.what, "1 MiB without a whole row; an esxtop capture has none");
+                assert!(error.line.is_some_and(|line| line > 1_000));
+            }
+        }
     }
 }

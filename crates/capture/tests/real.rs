@@ -76,7 +76,8 @@ fn a_real_capture_without_names_has_none_and_keeps_every_column() {
         let first = first.expect("readable").recordings.remove(0);
         let (mut names, mut out) = (Substitutes::default(), Vec::new());
         let input = Input::open(&path).expect("readable").remove(0);
-        let report = anonymize(input, &mut names, &Limits::default(), &mut out).expect("readable");
+        let report = anonymize(input, &mut names, &Limits::default(), &mut out, &mut |_, _| ())
+            .expect("readable");
         assert_eq!((report.copy.columns, report.copy.rows), (columns, 3), "{name}");
         assert!(report.dropped.is_empty() && report.emptied_cells == 0, "{name}: {report:?}");
         let text = String::from_utf8(out).expect("ASCII");

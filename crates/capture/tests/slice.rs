@@ -76,8 +76,8 @@ fn everything_is_kept_by_default_and_strangers_are_named() {
 fn cut_text(text: &str, part: &Cut) -> Result<(CopyReport, String), String> {
     let input = Input::from_bytes("esx01.csv", text.as_bytes().to_vec());
     let mut out = Vec::new();
-    let report =
-        cut(input, part, &Limits::default(), &mut out).map_err(|error| error.to_string())?;
+    let report = cut(input, part, &Limits::default(), &mut out, &mut |_, _| ())
+        .map_err(|error| error.to_string())?;
     Ok((report, String::from_utf8(out).expect("ASCII")))
 }
 

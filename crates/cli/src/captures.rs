@@ -2,12 +2,13 @@
 //! told.
 
 use std::{
+    collections::BTreeSet,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use capture::{Capture, FileReport, ReadOptions, ReadReport, Stamps, write_esxtop};
+use capture::{Capture, FileReport, Progress, ReadOptions, ReadReport, Stamps, write_esxtop};
 use counters::Recording;
 
 use crate::{
@@ -45,24 +46,45 @@ fn require_samples(capture: &Capture) -> Result<()> {
     Err(format!("{}: {what}; record some minutes: {line}", file.file).into())
 }
 
-/// Reads captures; a terminal is told how far it is when it takes long.
+/// Reads captures.
 pub(crate) fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Capture> {
+    Ok(told(|progress| capture::read(files, options, progress))?)
+}
+
+/// Reads files; a terminal is told how far that is when it takes long.
+pub(crate) fn told<T>(read: impl FnOnce(Progress<'_>) -> T) -> T {
+    let mut told = Told { last: Instant::now(), any: false };
+    read(&mut |done, total| told.tell(done, total))
+}
+
+/// What a terminal was told.
+struct Told {
+    last: Instant,
+    any: bool,
+}
+
+impl Told {
+    /// Nothing is told earlier than this, nor more often.
     const INTERVAL: Duration = Duration::from_millis(500);
-    const MIB: f64 = 1_048_576.0;
-    let is_terminal = io::stderr().is_terminal();
-    let (mut last, mut any) = (Instant::now(), false);
-    let capture = capture::read(files, options, &mut |done, total| {
-        if is_terminal && last.elapsed() >= INTERVAL {
-            (last, any) = (Instant::now(), true);
-            let of =
-                if total > 0 { format!(" of {}", whole(total as f64 / MIB)) } else { "".into() };
-            anstream::eprint!("\r{}{of} MiB read\x1b[K", whole(done as f64 / MIB));
+
+    fn tell(&mut self, done: u64, total: u64) {
+        const MIB: f64 = 1_048_576.0;
+        if self.last.elapsed() < Self::INTERVAL || !io::stderr().is_terminal() {
+            return;
         }
-    })?;
-    if any {
-        anstream::eprint!("\r\x1b[K");
+        (self.last, self.any) = (Instant::now(), true);
+        let of = if total > 0 { format!(" of {}", whole(total as f64 / MIB)) } else { "".into() };
+        anstream::eprint!("\r{}{of} MiB read\x1b[K", whole(done as f64 / MIB));
     }
-    Ok(capture)
+}
+
+impl Drop for Told {
+    /// Leaves the line clean.
+    fn drop(&mut self) {
+        if self.any {
+            anstream::eprint!("\r\x1b[K");
+        }
+    }
 }
 
 /// Tells what was left out or damaged.
@@ -125,7 +147,22 @@ pub(crate) fn claim<'a>(
     if hosts.len() == 1 {
         return Ok(vec![outputs.claim(path)?]);
     }
-    hosts.map(|host| outputs.claim(&with_host(path, host))).collect()
+    with_hosts(path, hosts).iter().map(|path| outputs.claim(path)).collect()
+}
+
+/// A path for each host. Where one is taken, also if only by case or dots at its end, which Windows
+/// does not tell apart, a number is added.
+fn with_hosts<'a>(path: &Path, hosts: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    let mut taken = BTreeSet::new();
+    let mut free = |path: &Path| {
+        let alike = path.to_string_lossy().to_lowercase();
+        taken.insert(alike.trim_end_matches(['.', ' ']).to_owned())
+    };
+    let numbered = |host: &str| {
+        let names = (2_u64..).map(|number| with_host(path, &format!("{host}-{number}")));
+        [with_host(path, host)].into_iter().chain(names).find(|path| free(path))
+    };
+    hosts.filter_map(numbered).collect()
 }
 
 /// Writes recordings in the format of `esxtop -b`, each into its file; one that is called Parquet gets
@@ -147,7 +184,7 @@ pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()
 /// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere
 /// writes it in names, so that two hosts never have one file.
 pub(crate) fn with_host(path: &Path, host: &str) -> PathBuf {
-    let plain = |c: char| !matches!(c, '/' | '\\' | '%') && !c.is_control();
+    let plain = |c: char| !r#"/\%:*?"<>|"#.contains(c) && !c.is_control();
     let escaped = |c: char| match plain(c) {
         true => c.to_string(),
         false => format!("%{:02x}", u32::from(c)),
@@ -170,9 +207,16 @@ mod tests {
             ("out/lab", "esx01.site.example", "out/lab.esx01.site.example"),
             ("lab.csv", "../esx", "lab...%2fesx.csv"),
             ("lab.csv", "a%2fb", "lab.a%252fb.csv"),
+            ("lab.csv", "a:b", "lab.a%3ab.csv"),
         ];
         for (path, host, expected) in cases {
             assert_eq!(with_host(Path::new(path), host), Path::new(expected));
         }
+        let hosts = ["esx", "ESX", "esx-2", "b", "esx"];
+        let expected =
+            ["lab.esx.csv", "lab.ESX-2.csv", "lab.esx-2-2.csv", "lab.b.csv", "lab.esx-3.csv"];
+        let paths = with_hosts(Path::new("lab.csv"), hosts.into_iter());
+        assert_eq!(paths, expected.map(PathBuf::from));
+        assert_eq!(with_hosts(Path::new("lab"), ["a", "a."].into_iter())[1], Path::new("lab.a.-2"));
     }
 }

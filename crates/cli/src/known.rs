@@ -274,9 +274,9 @@ fn users(host: &Host, recording: &Recording) -> Vec<(usize, ArrayUser)> {
         let flow = Flow::of(recording, id);
         let vm = Party {
             name: levels::owner(recording, world).into(),
-            iops: flow.rate(0),
+            iops: flow.rate(0)?,
             gavg_ms: flow.gavg(0),
-            slots: flow.in_flight(0),
+            slots: flow.in_flight(0)?,
             waiting: flow.waiting(0),
         };
         let (host, size_kib) = (host.config.name.clone(), flow.size_kib(&[0]));

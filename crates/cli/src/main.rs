@@ -49,12 +49,29 @@ type Result<T = ExitCode> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let arguments = command::Arguments::parse();
-    let mut out = anstream::AutoStream::auto(io::stdout()).lock();
+    let mut out = Named(anstream::AutoStream::auto(io::stdout()).lock());
     let result = arguments.command.run(&mut out).and_then(|code| {
         out.flush()?;
         Ok(code)
     });
     result.unwrap_or_else(|error| refuse(error.as_ref()))
+}
+
+/// Standard output, which says that it is it when it cannot be written.
+struct Named<W>(W);
+
+impl<W: Write> Write for Named<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(named)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(named)
+    }
+}
+
+fn named(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// Says what is wrong. A reader that has seen enough (`kavg run … | head`) is nothing wrong.

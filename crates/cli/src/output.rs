@@ -16,6 +16,10 @@ use tempfile::NamedTempFile;
 
 use crate::Result;
 
+/// Names of temporaries begin and end with these.
+const PREFIX: &str = ".kavg-";
+const SUFFIX: &str = ".part";
+
 /// What a command reads and writes, so that no file is both.
 pub(crate) struct Outputs {
     inputs: Vec<PathBuf>,
@@ -73,6 +77,22 @@ impl Outputs {
             self.outputs.push(path.to_owned());
         }
         Ok(Output { name: path.to_owned(), place })
+    }
+}
+
+/// Removes what killed runs left in a folder. Who still writes holds a lock, which ends with the
+/// process however that ends.
+fn remove_left_over(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_str().unwrap_or_default();
+        let is_ours = name.starts_with(PREFIX) && name.ends_with(SUFFIX);
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let Ok(file) = File::options().write(true).open(entry.path()) else { continue };
+            if file.try_lock().is_ok() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 }
 
@@ -147,7 +167,7 @@ impl Output {
     /// A file beside its place, as readable as the one that it replaces.
     fn temporary(&self) -> io::Result<NamedTempFile> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".kavg-").suffix(".part");
+        builder.prefix(PREFIX).suffix(SUFFIX);
         let replaced = fs::metadata(&self.place).ok().map(|file| file.permissions());
         #[cfg(unix)]
         if replaced.is_none() {
@@ -156,7 +176,16 @@ impl Output {
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let folder = self.place.parent().unwrap_or(Path::new("."));
-        let file = builder.tempfile_in(folder)?;
+        remove_left_over(folder);
+        let file = loop {
+            let file = builder.tempfile_in(folder)?;
+            // Where a file system has no locks, nothing is ever removed.
+            let _ = file.as_file().lock();
+            // Another run may have been faster, and have taken it for left over.
+            if file.path().exists() {
+                break file;
+            }
+        };
         if let Some(permissions) = replaced {
             file.as_file().set_permissions(permissions)?;
         }
@@ -207,14 +236,14 @@ impl Write for Pending {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Temporary(file) => file.write(bytes),
+            Self::Temporary(file) => file.as_file_mut().write(bytes),
             Self::Special(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Temporary(file) => file.flush(),
+            Self::Temporary(file) => file.as_file_mut().flush(),
             Self::Special(file) => file.flush(),
         }
     }
@@ -250,6 +279,24 @@ mod tests {
         assert_eq!((text(&path).as_str(), names(folder.path())), ("old", vec!["x.csv".into()]));
         claim().write(|file| Ok(file.write_all(b"new")?)).unwrap();
         assert_eq!((text(&path).as_str(), names(folder.path())), ("new", vec!["x.csv".into()]));
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_what_is_being_written_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(".kavg-killed.part"), "half").unwrap();
+        fs::write(folder.path().join(".kavg-empty.part"), "").unwrap();
+        fs::write(folder.path().join("kavg-own.part"), "unrelated").unwrap();
+        let write = |name: &str| {
+            let path = folder.path().join(name);
+            let mut file = Outputs::beside::<&Path>([]).claim(&path).unwrap().open().unwrap();
+            file.write_all(b"whole").and_then(|()| file.flush()).unwrap();
+            file
+        };
+        let first = write("first");
+        write("second").finish().unwrap();
+        first.finish().unwrap();
+        assert_eq!(names(folder.path()), ["first", "kavg-own.part", "second"]);
     }
 
     #[test]

@@ -68,7 +68,9 @@ impl Drive {
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
         step.map(Step::finish).transpose()?;
         if let Some(journal) = journal {
-            journal.finish(&outcome)?.finish()?;
+            let name = self.journal.iter().map(|path| path.display().to_string());
+            let failed = |error| format!("{}: {error}", name.collect::<String>());
+            journal.finish(&outcome).map_err(failed)?.finish()?;
         }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })

@@ -143,14 +143,17 @@ impl<'a> Rows<'a> {
             };
             let (depth, ring) = self.view.limits.vdisks[index];
             let (flow, ms) = (self.flow(id), self.value(id, Counter::GuestWait));
+            let (Some(iops), Some(mib_per_s)) = (flow.rate(0), flow.mib_per_s(0)) else {
+                continue;
+            };
             let gavg = self.value(id, Counter::TotalLatency).zip(ms).map(|(all, ms)| all - ms);
             let controller = config.vscsi[disk.vscsi.index()].controller.name();
             let name = format!("{vm} {}", disk.name);
-            let guest = Queue { name, ms, iops: flow.rate(0), ..Queue::default() };
+            let guest = Queue { name, ms, iops, ..Queue::default() };
             let place = Queue {
                 name: format!("{} {controller}", guest.name),
                 limit: Some(f64::from(depth)),
-                in_use: gavg.map(|gavg| little(guest.iops, gavg)),
+                in_use: gavg.map(|gavg| little(iops, gavg)),
                 ms: gavg,
                 ..guest.clone()
             };
@@ -162,7 +165,7 @@ impl<'a> Rows<'a> {
             parts.disks.push(place);
             let waiting = self.value(id, Counter::MeanGuestQueued);
             parts.guests.push(Queue { waiting, ..guest });
-            parts.mib_per_s += flow.mib_per_s(0);
+            parts.mib_per_s += mib_per_s;
         }
         for disks in rings.into_values().filter(|disks| disks.len() > 1) {
             parts.rings.push(Queue::one_limit(&disks));
@@ -186,11 +189,12 @@ impl<'a> Rows<'a> {
             if device.kind == DeviceKind::Nfs {
                 let Some(id) = self.id(Kind::NfsVolume, &device.name) else { continue };
                 let flow = self.flow(id);
-                self.below(parts, index, flow.rate(0), (flow.gavg(0), flow.gavg(0)));
+                self.below(parts, index, flow.rate(0), [flow.gavg(0); 2]);
                 continue;
             }
             let Some(id) = self.id(Kind::Device, &device.name) else { continue };
             let flow = self.flow(id);
+            let Some(iops) = flow.rate(0) else { continue };
             let paths = paths.remove(&id).unwrap_or_default();
             let limits = &self.view.limits.devices[index];
             let mut queue = Queue {
@@ -198,20 +202,20 @@ impl<'a> Rows<'a> {
                 limit: Some(f64::from(limits.dqlen)),
                 in_use: self.value(id, Counter::MeanActive),
                 waiting: self.value(id, Counter::MeanQueued),
-                ms: Some(slot_wait_ms(&flow, paths.iter(), 0)),
-                iops: flow.rate(0),
+                ms: slot_wait_ms(&flow, paths.iter(), 0),
+                iops,
             };
             if !queue.is_full() && self.has_iops_limit(index) {
                 queue.name.push_str(" (IOPS limit)");
             } else if limits.is_competing && limits.dqlen < limits.max_queue_depth {
                 queue.name.push_str(" (DSNRO)");
             }
-            let held_ms = (flow.kavg(0) - flow.qavg(0)).max(0.0);
-            let (iops, waiting) = (queue.iops, Some(little(queue.iops, held_ms)));
-            parts.held.push(Queue { name, waiting, ms: Some(held_ms), iops, ..Queue::default() });
+            let held_ms = flow.kavg(0).zip(flow.qavg(0)).map(|(kavg, qavg)| (kavg - qavg).max(0.0));
+            let waiting = held_ms.map(|held_ms| little(iops, held_ms));
+            parts.held.push(Queue { name, waiting, ms: held_ms, iops, ..Queue::default() });
             parts.devices.push(queue);
-            let array_ms = self.value(id, Counter::ArrayLatency).unwrap_or(flow.davg(0));
-            self.below(parts, index, iops, (flow.davg(0), array_ms));
+            let array_ms = self.value(id, Counter::ArrayLatency).or(flow.davg(0));
+            self.below(parts, index, Some(iops), [flow.davg(0), array_ms]);
         }
     }
 
@@ -223,7 +227,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds a device's time below the host to its array: all of it, and what the array reports.
-    fn below(&self, parts: &mut Parts, device: usize, iops: f64, (davg, array_ms): (f64, f64)) {
+    fn below(&self, parts: &mut Parts, device: usize, iops: Option<f64>, ms: [Option<f64>; 2]) {
+        let (Some(iops), [Some(davg), Some(array_ms)]) = (iops, ms) else { return };
         let vdisks = &self.host.config.vdisks;
         let on_device = vdisks.iter().position(|disk| disk.device.index() == device);
         let Some(target) = on_device.and_then(|disk| self.host.targets.get(disk)) else { return };
@@ -252,13 +257,14 @@ impl<'a> Rows<'a> {
         for (adapter, gate) in self.host.config.adapters.iter().zip(limits) {
             let Some(id) = self.id(Kind::Adapter, &adapter.name) else { continue };
             let flow = self.flow(id);
+            let Some(iops) = flow.rate(0) else { continue };
             parts.adapters.push(Queue {
                 name: format!("{}{} {}", self.prefix, adapter.name, adapter.driver.module),
                 limit: Some(f64::from(gate.depth)),
-                in_use: Some(flow.in_flight(0)),
-                waiting: Some(flow.own_waiting(0)),
-                ms: Some(flow.own_wait_ms(0)),
-                iops: flow.rate(0),
+                in_use: flow.in_flight(0),
+                waiting: flow.own_waiting(0),
+                ms: flow.own_wait_ms(0),
+                iops,
             });
         }
     }

@@ -132,3 +132,50 @@ fn a_new_file_in_a_folder_below_is_written_there() {
     assert!(status.success());
     assert_eq!(folder.read("below/new.csv"), folder.read("a.csv"));
 }
+
+/// What a disk is that has room for 4 KiB.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_that_gets_full_leaves_what_was_there_and_nothing_else() {
+    let folder = Folder::new();
+    for name in ["old.csv", "old.kj", "old.html", "old.toml", "map.csv"] {
+        fs::write(folder.0.path().join(name), "precious").unwrap();
+    }
+    let before = folder.files();
+    for line in [
+        "run a.toml -q --csv old.csv",
+        "run a.toml -q --journal old.kj",
+        "diagnose a.csv --no-simulate --html old.html",
+        "capture cut a.csv -o old.csv",
+        "capture merge a.csv -o old.csv",
+        "capture anonymize a.csv -o old.csv --mapping map.csv",
+        "capture convert a.csv -o old.csv",
+    ] {
+        let limited =
+            format!("trap '' XFSZ; ulimit -f 4; exec {} {line}", env!("CARGO_BIN_EXE_kavg"));
+        let said = std::process::Command::new("sh")
+            .args(["-c", &limited])
+            .current_dir(folder.0.path())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(2), "{line}: {err}");
+        assert!(err.lines().last().unwrap().contains("File too large"), "{line}: {err}");
+        assert!(folder.files() == before, "{line} changed a file");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_written_is_named() {
+    let folder = Folder::new();
+    let said = folder.kavg("run a.toml -q --journal /dev/full");
+    assert!(said.err.contains("/dev/full: the journal: No space left"), "{said:?}");
+    let said = std::process::Command::new(env!("CARGO_BIN_EXE_kavg"))
+        .arg("new")
+        .stdout(fs::File::options().write(true).open("/dev/full").unwrap())
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&said.stderr);
+    assert!(err.contains("standard output: No space left"), "{err}");
+}

@@ -106,7 +106,10 @@ impl Occupancy {
         area as f64 / (to - from).max(1) as f64
     }
 
-    const fn integral(&self, at: Time) -> u64 {
+    /// The integral of the number inside over time, up to `at`: the nanoseconds that those who
+    /// left and those who are inside spent here.
+    #[must_use]
+    pub const fn integral(&self, at: Time) -> u64 {
         self.area.wrapping_add((self.now as u64).wrapping_mul(at.0))
     }
 }
@@ -234,9 +237,9 @@ pub struct GateCounters {
     /// The limit: AQLEN, or the driver's depth.
     pub depth: u32,
     /// Commands that passed this gate and have not completed.
-    pub active: u32,
+    pub active: Occupancy,
     /// Commands waiting at this gate.
-    pub queued: u32,
+    pub queued: Occupancy,
     /// Completed I/Os, by [`Direction`](crate::Direction); `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
     pub io: [IoTotals; 3],

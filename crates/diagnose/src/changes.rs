@@ -418,7 +418,7 @@ impl Change {
 /// Holds a VM a little below its rate with an IOPS limit on its virtual disks, so that what it wants
 /// beyond what the array allows waits in its own queue. Its commands have `size_kib` in the mean. The
 /// limit that its disks have stands in no counter: where it is not known it is to be noted first.
-pub(crate) fn limit_iops(vm: &Party, size_kib: f64, facts: &Facts) -> Change {
+pub(crate) fn limit_iops(vm: &Party, size_kib: Option<f64>, facts: &Facts) -> Change {
     const BELOW: f64 = 0.9;
     let iops = in_cost_units(vm.iops, size_kib);
     let limit = ((iops * BELOW) as u32).max(1);
@@ -444,9 +444,10 @@ pub(crate) fn limit_iops(vm: &Party, size_kib: f64, facts: &Facts) -> Change {
     change
 }
 
-/// A rate of commands as an IOPS limit counts it: by the default of `Disk.SchedCostUnit`.
-pub(crate) fn in_cost_units(iops: f64, size_kib: f64) -> f64 {
-    iops * (size_kib / cost_unit_kib()).ceil().max(1.0)
+/// A rate of commands as an IOPS limit counts it: by the default of `Disk.SchedCostUnit`, and each
+/// once where their size is not known.
+pub(crate) fn in_cost_units(iops: f64, size_kib: Option<f64>) -> f64 {
+    iops * size_kib.map_or(1.0, |size_kib| (size_kib / cost_unit_kib()).ceil().max(1.0))
 }
 
 pub(crate) fn cost_unit_kib() -> f64 {

@@ -73,7 +73,7 @@ pub struct ArrayUser {
     /// The VM; its slots are its mean commands at the array.
     pub vm: Party,
     /// The mean size of its commands, in KiB.
-    pub size_kib: f64,
+    pub size_kib: Option<f64>,
 }
 
 impl ArrayFacts {

@@ -113,12 +113,12 @@ pub struct Party {
     pub name: String,
     /// Commands per second in the window.
     pub iops: f64,
-    /// GAVG in the window.
-    pub gavg_ms: f64,
+    /// GAVG in the window, where it was measured.
+    pub gavg_ms: Option<f64>,
     /// Mean slots of the device that it holds.
     pub slots: f64,
-    /// Mean commands that it has waiting in the VMkernel.
-    pub waiting: f64,
+    /// Mean commands that it has waiting in the VMkernel, where that was measured.
+    pub waiting: Option<f64>,
 }
 
 /// A setting, and what takes it back; in JSON both are lines that [`knobs::Line`] reads back.

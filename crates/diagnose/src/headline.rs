@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use knobs::Effect;
+use levels::weighted_mean;
 
 use crate::{Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Verdict, number};
 
@@ -79,8 +80,8 @@ fn of_finding(finding: &Finding) -> String {
             finding.cause.title()
         );
     }
-    let cost = finding.sufferers.first().filter(|party| party.gavg_ms > 0.0);
-    let cost = cost.map(|party| format!(", {} ms a command", number(party.gavg_ms)));
+    let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
+    let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
     let sure = match finding.confidence {
         sure if sure < SURE => format!(" ({:.0} % sure)", 100.0 * sure),
         _ => String::new(),
@@ -123,14 +124,15 @@ impl Verdict {
 fn per_command<'a>(
     host: &Host<'a>,
     is_nfs: bool,
-    latency: fn(&Flow<'a>, usize) -> f64,
+    latency: fn(&Flow<'a>, usize) -> Option<f64>,
 ) -> Option<f64> {
-    let devices = || host.busy_devices().filter(|device| device.is_nfs == is_nfs);
+    let devices = host.busy_devices().filter(|device| device.is_nfs == is_nfs);
     let commands =
-        |device: &Device<'a>| device.flow.mean_rate(&device.busy) * device.busy.len() as f64;
-    let all: f64 = devices().map(commands).sum();
-    let time = devices().map(|d| commands(d) * d.flow.per_command(&d.busy, latency));
-    (all > 0.0).then(|| time.sum::<f64>() / all)
+        |device: &Device<'a>| Some(device.flow.mean_rate(&device.busy)? * device.busy.len() as f64);
+    let time = |device: &Device<'a>| {
+        Some((device.flow.per_command(&device.busy, latency)?, commands(device)?))
+    };
+    weighted_mean(devices.map(time))
 }
 
 /// The datastores on devices of this host.

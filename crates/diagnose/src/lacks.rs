@@ -33,10 +33,10 @@ pub(crate) fn of(recording: &Recording, host: &Host<'_>) -> Vec<Lack> {
 /// The median share of a whole that parts have, so that rows of garbage do not count.
 fn share(
     samples: &[usize],
-    parts: impl Fn(usize) -> f64,
-    whole: impl Fn(usize) -> f64,
+    parts: impl Fn(usize) -> Option<f64>,
+    whole: impl Fn(usize) -> Option<f64>,
 ) -> Option<f64> {
-    quantile(samples.iter().map(|&sample| parts(sample) / whole(sample)), 0.5)
+    quantile(samples.iter().map(|&sample| Some(parts(sample)? / whole(sample)?)), 0.5)
 }
 
 /// Devices that must be there, because adapters or virtual disks have their commands.
@@ -51,18 +51,18 @@ fn devices(host: &Host<'_>) -> Option<Lack> {
 
 fn beyond_devices(host: &Host<'_>) -> Option<String> {
     let rate_of = |is_nfs: bool| {
-        move |sample| -> f64 {
+        move |sample| -> Option<f64> {
             let devices = host.devices.iter().filter(|device| is_nfs || !device.is_nfs);
             devices.map(|device| device.flow.rate(sample)).sum()
         }
     };
-    let adapters =
-        |sample| -> f64 { host.adapters.iter().map(|adapter| adapter.flow.rate(sample)).sum() };
-    let disks = |sample| -> f64 { host.vdisks.iter().map(|disk| disk.rate(sample)).sum() };
-    let told = |what: &str, whole: &dyn Fn(usize) -> f64, parts: &dyn Fn(usize) -> f64| {
+    type Sum<'a> = &'a dyn Fn(usize) -> Option<f64>;
+    let adapters = |sample| host.adapters.iter().map(|adapter| adapter.flow.rate(sample)).sum();
+    let disks = |sample| host.vdisks.iter().map(|disk| disk.rate(sample)).sum();
+    let told = |what: &str, whole: Sum<'_>, parts: Sum<'_>| {
         let least = host.limits.get(Threshold::BusyIops);
         let all = 0..host.times_ms.len();
-        let samples: Vec<usize> = all.filter(|sample| whole(*sample) >= least).collect();
+        let samples: Vec<usize> = all.filter(|sample| whole(*sample) >= Some(least)).collect();
         let share = share(&samples, parts, whole).filter(|share| *share < ALL)?;
         Some(format!(
             "{what} do more than the devices in this file, which have {} % of it: the others are \
@@ -94,7 +94,7 @@ fn without(recording: &Recording, kind: Kind, counter: Counter) -> Option<Lack> 
 /// Devices with load of which the worlds are missing, or some of them: the first, and how many.
 fn worlds(host: &Host<'_>) -> Vec<Lack> {
     let scsi = || host.busy_devices().filter(|device| !device.is_nfs);
-    let none: Vec<_> = scsi().filter(|device| device.worlds.is_empty()).collect();
+    let none: Vec<_> = scsi().filter(|d| d.hidden_share(&d.busy).is_none()).collect();
     let some: Vec<_> = scsi().filter(|device| device.hides_worlds(&device.busy)).collect();
     let more = |devices: &[&Device<'_>]| match devices.len() {
         0 | 1 => String::new(),
@@ -102,7 +102,8 @@ fn worlds(host: &Host<'_>) -> Vec<Lack> {
     };
     let none_at_all = none.first().map(|device| {
         format!(
-            "There are no worlds of {}{}: which VMs share a device is not known.",
+            "There are no {} {}{}: which VMs share a device is not known.",
+            if device.worlds.is_empty() { "worlds of" } else { "credible rates of the worlds of" },
             device.flow.name,
             more(&none)
         )
@@ -131,8 +132,8 @@ fn latencies(recording: &Recording, host: &Host<'_>) -> Option<Lack> {
             .copied()
             .filter(|&s| gavg.at(s).is_some_and(|gavg| gavg * (1.0 - ALL) >= ROUNDED))
             .collect();
-        let parts = |sample| device.flow.davg(sample) + device.flow.kavg(sample);
-        share(&known, parts, |sample| gavg.at(sample).unwrap_or_default()).is_some_and(is_off)
+        let parts = |sample| Some(device.flow.davg(sample)? + device.flow.kavg(sample)?);
+        share(&known, parts, |sample| gavg.at(sample)).is_some_and(is_off)
     };
     let more = |device: &&Device<'_>| {
         device.hidden_share(&device.busy).is_some_and(|share| share < 1.0 - 1.0 / ALL)

@@ -55,5 +55,5 @@ pub use verdict::{RECORD_LINE, diagnose};
 pub(crate) use observe::{
     Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, ROUNDED, Spell,
     Vdisk, World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
-    unrest_percent,
+    reaches, unrest_percent,
 };

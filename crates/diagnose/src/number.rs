@@ -22,6 +22,11 @@ pub fn number(value: f64) -> String {
     grouped + rest
 }
 
+/// A number that may not have been measured.
+pub(crate) fn known(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::number;

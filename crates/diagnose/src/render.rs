@@ -189,13 +189,15 @@ fn party(party: &Party) -> String {
     if party.iops == 0.0 {
         return format!("{} (none completes)", party.name);
     }
+    let latency = party.gavg_ms.map(|ms| format!(" at {} ms", number(ms)));
+    let waiting = party.waiting.map(|waiting| format!(", {} waiting", number(waiting)));
     format!(
-        "{} ({}/s at {} ms, {} slots, {} waiting)",
+        "{} ({}/s{}, {} slots{})",
         party.name,
         number(party.iops),
-        number(party.gavg_ms),
+        latency.unwrap_or_default(),
         number(party.slots),
-        number(party.waiting)
+        waiting.unwrap_or_default()
     )
 }
 

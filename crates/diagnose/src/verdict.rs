@@ -74,9 +74,9 @@ fn window(host: &Host<'_>) -> Window {
 /// The numbers that prove health: the load, and the worst of everything that would be a finding.
 fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
     // For NFS esxtop has GAVG alone [ELA].
-    let highest = |label, is_nfs: bool, latency: fn(&Flow<'a>, usize) -> f64| {
+    let highest = |label, is_nfs: bool, latency: fn(&Flow<'a>, usize) -> Option<f64>| {
         let devices = host.busy_devices().filter(|device| device.is_nfs == is_nfs);
-        let values: Vec<f64> = devices.map(|d| d.flow.per_command(&d.busy, latency)).collect();
+        let values = devices.map(|d| d.flow.per_command(&d.busy, latency));
         Some(Evidence::new(label, largest(values)?, "ms"))
     };
     let latencies = [
@@ -84,12 +84,12 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
         highest("highest KAVG", false, Flow::kavg),
         highest("highest GAVG of NFS", true, Flow::gavg),
     ];
-    let total: f64 = host.busy_devices().map(|device| device.flow.mean_rate(&device.busy)).sum();
+    let rates = host.busy_devices().filter_map(|device| device.flow.mean_rate(&device.busy));
     let devices = host.devices.len() as f64;
     let mut evidence = vec![
         Evidence::new("devices", devices, ""),
         Evidence::new("devices with load", host.busy_devices().count() as f64, ""),
-        Evidence::new("their commands per second", total, "1/s"),
+        Evidence::new("their commands per second", rates.sum(), "1/s"),
     ];
     evidence.extend(latencies.into_iter().flatten());
     let highest_use = largest(host.busy_devices().filter_map(use_of));
@@ -103,10 +103,8 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
 
 /// The share of a device's slots in use, by Little's law.
 fn use_of(device: &Device<'_>) -> Option<f64> {
-    let used = |sample: &usize| {
-        device.queue.depth_at(*sample).map(|depth| device.in_slots(*sample) / depth)
-    };
-    crate::mean(device.busy.iter().filter_map(used))
+    let used = |s: &usize| Some(device.in_slots(*s)? / device.queue.depth_at(*s)?);
+    crate::mean(device.busy.iter().map(used))
 }
 
 fn choice(device: &Device<'_>, thresholds: &Thresholds) -> ProfileChoice {

@@ -10,7 +10,7 @@ use crate::{
     device::Device,
     engine::Engine,
     path::Path,
-    slab::{Extra, Io, NONE},
+    slab::{Extra, Io, NONE, State, Times},
     vscsi::{Vdisk, Vscsi},
 };
 
@@ -24,15 +24,6 @@ pub(crate) struct Lane<'a> {
     pub(crate) device: &'a mut Device,
     pub(crate) path: &'a mut Path,
     pub(crate) adapter: &'a mut Adapter,
-}
-
-/// Where the time of one I/O went, in nanoseconds.
-struct Times {
-    guest: u64,
-    kernel: u64,
-    queue: u64,
-    gate: u64,
-    device: u64,
 }
 
 impl Engine {
@@ -55,6 +46,25 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Where the time of an I/O went up to now, whatever its state.
+    pub(crate) fn times_of(&self, io: u32) -> Times {
+        let record = &self.ios[io];
+        if record.state == State::Guest {
+            return Times { guest: self.now - record.submitted, ..Times::default() };
+        }
+        let none = Extra::default();
+        let extra = if record.extra == NONE { &none } else { &self.extras[record.extra] };
+        let lasting = |is_it: bool| if is_it { self.now - record.since } else { 0 };
+        let device = extra.device_ns + lasting(record.state == State::Active);
+        let hold = extra.hold_ns + lasting(record.state == State::Held);
+        let gate = extra.gate_ns + lasting(record.is_at_gate());
+        let kernel = (self.now - record.entered) - device;
+        let guest = record.entered - record.submitted;
+        Times { guest, kernel, queue: kernel - hold, gate, device }
+    }
+}
+
 impl Lane<'_> {
     /// Which they are.
     #[inline]
@@ -67,8 +77,10 @@ impl Lane<'_> {
     pub(crate) fn leave_slot(&mut self) {
         self.vdisk.counters.slots.leave(self.now);
         self.device.active -= 1;
-        self.path.counters.active -= 1;
-        self.adapter.counters.active -= 1;
+        self.path.counters.active.leave(self.now);
+        self.adapter.counters.active.leave(self.now);
+        self.path.stays.left += 1;
+        self.path.stays.driver_ns += self.now - self.io.since;
     }
 
     /// Gives up its slot of the virtual disk and of the virtual adapter.

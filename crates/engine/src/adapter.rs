@@ -1,7 +1,7 @@
 //! The host adapter: one limit (AQLEN) over all devices behind it. A command that holds a slot
 //! of its device waits here, in the order of arrival, for the adapter [S0, KB-AQ].
 
-use counters::GateCounters;
+use counters::{GateCounters, Time};
 
 use knobs::Driver;
 
@@ -35,15 +35,15 @@ impl Adapter {
     }
 
     /// A command that holds a slot of its path waits here.
-    pub(crate) fn line_up(&mut self, ios: &mut Pool<Io>, io: u32) {
+    pub(crate) fn line_up(&mut self, ios: &mut Pool<Io>, io: u32, now: Time) {
         ios[io].state = State::AtAdapter;
-        self.counters.queued += 1;
+        self.counters.queued.enter(now);
         self.queue.push(ios, io);
     }
 
     #[inline]
     pub(crate) const fn has_room(&self) -> bool {
-        self.counters.active < self.counters.depth
+        self.counters.active.now() < self.counters.depth
     }
 
     /// Whether a command may pass without waiting behind others.

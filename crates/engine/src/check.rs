@@ -1,26 +1,51 @@
 //! Every invariant of the stack, checked from the records of the I/Os themselves.
 //!
 //! Cheap enough for each step of a simulation with few I/Os, and for now and then in a large one.
+//!
+//! Little's law is held as an identity of whole numbers: the integral of an occupancy is the time
+//! of those who left plus that of those inside. The integrals are added up where an I/O passes a
+//! level; the times are those that latencies are made of, and those inside are counted here.
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use counters::DeviceKind;
+use counters::{DeviceKind, Time};
 
-use crate::{engine::Engine, slab::State};
+use crate::{
+    device::Device,
+    engine::Engine,
+    path::Stays,
+    slab::{State, Times},
+    vscsi::Vdisk,
+};
 
-/// How many I/Os each object holds in each state, counted from the records.
+/// The I/Os of a virtual disk, counted from the records.
+#[derive(Clone, Copy, Default)]
+struct OfVdisk {
+    guest: u32,
+    kernel: u32,
+    queued: u32,
+    slots: u32,
+    held: u32,
+    times: Times,
+    /// The waits at paths and adapters that go on.
+    gate_ns: u64,
+}
+
+/// The commands on a path, counted from the records.
+#[derive(Clone, Copy, Default)]
+struct OnPath {
+    waiting: u32,
+    at_adapter: u32,
+    active: u32,
+    /// How long what goes on has gone on.
+    waiting_ns: u64,
+    at_adapter_ns: u64,
+    active_ns: u64,
+}
+
 struct Census {
-    guest: Vec<u32>,
-    active: Vec<u32>,
-    queued: Vec<u32>,
-    slots: Vec<u32>,
-    device_queued: Vec<u32>,
-    device_held: Vec<u32>,
-    device_slots: Vec<u32>,
-    adapter_active: Vec<u32>,
-    adapter_queued: Vec<u32>,
-    path_active: Vec<u32>,
-    path_queued: Vec<u32>,
+    vdisks: Vec<OfVdisk>,
+    paths: Vec<OnPath>,
 }
 
 impl Engine {
@@ -31,113 +56,164 @@ impl Engine {
     /// engine.
     pub fn check(&self) -> Result<(), String> {
         let census = self.census();
-        self.check_vdisks(&census)?;
-        self.check_devices(&census)?;
+        for (id, vdisk) in self.vdisks.iter().enumerate() {
+            self.check_vdisk(id, vdisk, &census.vdisks[id])?;
+        }
+        self.check_rings(&census)?;
+        for (id, device) in self.devices.iter().enumerate() {
+            self.check_device(id, device, &census)?;
+            self.check_queue(id, device)?;
+        }
         self.check_paths(&census)?;
         self.check_adapters(&census)
     }
 
     fn census(&self) -> Census {
-        let (disks, devices) = (self.vdisks.len(), self.devices.len());
         let mut census = Census {
-            guest: vec![0; disks],
-            active: vec![0; disks],
-            queued: vec![0; disks],
-            slots: vec![0; disks],
-            device_queued: vec![0; devices],
-            device_held: vec![0; devices],
-            device_slots: vec![0; devices],
-            adapter_active: vec![0; self.adapters.len()],
-            adapter_queued: vec![0; self.adapters.len()],
-            path_active: vec![0; self.paths.len()],
-            path_queued: vec![0; self.paths.len()],
+            vdisks: vec![OfVdisk::default(); self.vdisks.len()],
+            paths: vec![OnPath::default(); self.paths.len()],
         };
         for io in self.ios.indices() {
             let record = &self.ios[io];
-            let vdisk = usize::from(record.vdisk);
-            let device = self.vdisks[vdisk].device.index();
-            let in_kernel = !matches!(record.state, State::Free | State::Guest | State::Orphan);
-            let in_slot = matches!(record.state, State::AtPath | State::AtAdapter | State::Active);
-            census.guest[vdisk] += u32::from(record.state == State::Guest);
-            census.active[vdisk] += u32::from(in_kernel);
-            census.queued[vdisk] += u32::from(record.state == State::Queued);
-            census.slots[vdisk] += u32::from(in_slot);
-            census.device_queued[device] += u32::from(record.state == State::Queued);
-            census.device_held[device] += u32::from(record.state == State::Held);
-            census.device_slots[device] += u32::from(in_slot);
-            if in_slot {
-                let adapter = self.paths[usize::from(record.path)].adapter.index();
-                census.adapter_active[adapter] += u32::from(record.state == State::Active);
-                census.adapter_queued[adapter] += u32::from(record.state == State::AtAdapter);
-                let path = usize::from(record.path);
-                census.path_active[path] += u32::from(record.state != State::AtPath);
-                census.path_queued[path] += u32::from(record.state == State::AtPath);
+            if matches!(record.state, State::Free | State::Orphan) {
+                continue;
             }
+            let disk = &mut census.vdisks[usize::from(record.vdisk)];
+            let path = &mut census.paths[usize::from(record.path)];
+            let lasts = self.now - record.since;
+            disk.times.add(&self.times_of(io));
+            disk.kernel += u32::from(record.state != State::Guest);
+            match record.state {
+                State::Guest => disk.guest += 1,
+                State::Queued => disk.queued += 1,
+                State::Held => disk.held += 1,
+                State::AtPath => {
+                    path.waiting += 1;
+                    path.waiting_ns += lasts;
+                }
+                State::AtAdapter => {
+                    path.at_adapter += 1;
+                    path.at_adapter_ns += lasts;
+                }
+                State::Active => {
+                    path.active += 1;
+                    path.active_ns += lasts;
+                }
+                State::Free | State::Orphan => {}
+            }
+            disk.slots += u32::from(record.is_at_gate() || record.state == State::Active);
+            disk.gate_ns += if record.is_at_gate() { lasts } else { 0 };
         }
         census
     }
 
-    fn check_vdisks(&self, census: &Census) -> Result<(), String> {
-        for (id, vdisk) in self.vdisks.iter().enumerate() {
-            let counters = &vdisk.counters;
-            equal(
-                "guest queue of virtual disk",
-                id,
-                counters.guest_queued.now(),
-                census.guest[id],
-            )?;
-            equal("ACTV of virtual disk", id, vdisk.active, census.active[id])?;
-            equal("QUED of virtual disk", id, counters.queued.now(), census.queued[id])?;
-            equal("slots of virtual disk", id, counters.slots.now(), census.slots[id])?;
-            equal(
-                "guest FIFO of disk",
-                id,
-                vdisk.guest.iter(&self.ios).count() as u32,
-                census.guest[id],
-            )?;
-            let vscsi = &self.vscsi[vdisk.vscsi.index()];
-            let has_room = vdisk.active < vdisk.depth && vscsi.has_room();
-            if has_room && census.guest[id] > 0 {
-                return Err(format!("virtual disk {id} has a free slot and I/Os waiting for it"));
-            }
+    fn check_vdisk(&self, id: usize, vdisk: &Vdisk, found: &OfVdisk) -> Result<(), String> {
+        let counters = &vdisk.counters;
+        let waiting = vdisk.guest.iter(&self.ios).count() as u32;
+        equal("guest queue of virtual disk", id, counters.guest_queued.now(), found.guest)?;
+        equal("guest FIFO of virtual disk", id, waiting, found.guest)?;
+        equal("ACTV of virtual disk", id, vdisk.active, found.kernel)?;
+        equal("QUED of virtual disk", id, counters.queued.now(), found.queued)?;
+        equal("slots of virtual disk", id, counters.slots.now(), found.slots)?;
+        let completed: u64 = counters.io.iter().map(|io| io.commands).sum();
+        let inside = u64::from(found.guest + found.kernel);
+        let ended = completed + counters.aborts;
+        equal("I/Os submitted to virtual disk", id, counters.offered, ended + inside)?;
+        let has_room = vdisk.has_slot() && self.vscsi[vdisk.vscsi.index()].has_room();
+        if has_room && found.guest > 0 {
+            return Err(format!("virtual disk {id} has a free slot and I/Os waiting for it"));
         }
+        if counters.io.iter().any(|io| io.queue_ns > io.kernel_ns) {
+            return Err(format!("QAVG of virtual disk {id} is above its KAVG"));
+        }
+        let times = times_at(vdisk, found);
+        let gate_ns = vdisk.gate_ns + found.gate_ns;
+        let integral = |level: &counters::Occupancy| level.integral(self.now);
+        let guest_ns = times.guest - vdisk.waited_ns;
+        equal("time in the guest queue of disk", id, integral(&counters.guest_queued), guest_ns)?;
+        equal("time queued of disk", id, integral(&counters.queued), times.queue - gate_ns)?;
+        equal("time in slots of disk", id, integral(&counters.slots), times.device + gate_ns)
+    }
+
+    fn check_rings(&self, census: &Census) -> Result<(), String> {
         for (id, vscsi) in self.vscsi.iter().enumerate() {
-            let disks = self.vdisks.iter().enumerate().filter(|(_, d)| d.vscsi.index() == id);
-            let active = disks.map(|(disk, _)| census.active[disk]).sum();
+            let disks = self.vdisks.iter().zip(&census.vdisks);
+            let mine = disks.filter(|(disk, _)| disk.vscsi.index() == id);
+            let active = mine.map(|(_, found)| found.kernel).sum();
             equal("commands of virtual adapter", id, vscsi.active, active)?;
         }
         Ok(())
     }
 
-    fn check_devices(&self, census: &Census) -> Result<(), String> {
-        for (id, device) in self.devices.iter().enumerate() {
-            let counters = &device.counters;
-            equal("ACTV of device", id, device.active, census.device_slots[id])?;
-            equal("QUED of device", id, device.queued, census.device_queued[id])?;
-            equal("held commands of device", id, counters.held.now(), census.device_held[id])?;
-            equal("DQLEN of device", id, counters.depth, device.effective_depth())?;
-            equal("DQLEN over time of device", id, counters.depth_over_time.now(), counters.depth)?;
-            if counters.depth > device.base && device.kind != DeviceKind::Nfs {
-                return Err(format!(
-                    "DQLEN {} of device {id} is above its Device Max Queue Depth {}",
-                    counters.depth, device.base
-                ));
-            }
-            let is_held = !device.selector.has_path() || self.now < device.full_until;
-            let has_slot = device.active < counters.depth && !is_held;
-            if has_slot && device.sched.is_ready(&self.worlds, self.now) {
-                return Err(format!("device {id} has a free slot and I/Os that may go"));
-            }
+    fn check_device(&self, id: usize, device: &Device, census: &Census) -> Result<(), String> {
+        let disks = self.vdisks.iter().zip(&census.vdisks);
+        let (mut all, mut held_ns, mut slots_ns) = (OfVdisk::default(), 0, 0);
+        for (disk, found) in disks.filter(|(disk, _)| disk.device.index() == id) {
+            let times = times_at(disk, found);
+            held_ns += times.kernel - times.queue;
+            slots_ns += times.device + disk.gate_ns + found.gate_ns;
+            all.queued += found.queued;
+            all.slots += found.slots;
+            all.held += found.held;
+        }
+        equal("ACTV of device", id, device.active, all.slots)?;
+        equal("QUED of device", id, device.queued, all.queued)?;
+        equal("held commands of device", id, device.counters.held.now(), all.held)?;
+        let integral = device.counters.held.integral(self.now);
+        equal("time held of device", id, integral, held_ns)?;
+        let mine = |path: &counters::PathId| path.index();
+        let paths: Vec<usize> = device.selector.paths().iter().map(mine).collect();
+        let taken = paths.iter().map(|path| self.paths[*path].stays.taken).sum();
+        equal("slots given of device", id, device.taken, taken)?;
+        let of_path = |path: &usize| {
+            let (stays, found) = (&self.paths[*path].stays, &census.paths[*path]);
+            stays.path_ns + found.waiting_ns + passed_ns(stays, found)
+        };
+        equal("time on the paths of device", id, paths.iter().map(of_path).sum(), slots_ns)
+    }
+
+    /// The limit of a device, and that nothing waits for it in vain.
+    fn check_queue(&self, id: usize, device: &Device) -> Result<(), String> {
+        let counters = &device.counters;
+        equal("DQLEN of device", id, counters.depth, device.effective_depth())?;
+        equal("DQLEN over time of device", id, counters.depth_over_time.now(), counters.depth)?;
+        if counters.depth > device.base && device.kind != DeviceKind::Nfs {
+            return Err(format!(
+                "DQLEN {} of device {id} is above its Device Max Queue Depth {}",
+                counters.depth, device.base
+            ));
+        }
+        if device.active > counters.depth && device.taken != device.taken_at_cut {
+            return Err(format!(
+                "ACTV {} of device {id} is above its DQLEN {}, and slots were given since the cut",
+                device.active, counters.depth
+            ));
+        }
+        if device.active >= counters.depth || device.queued == 0 || !device.selector.has_path() {
+            return Ok(());
+        }
+        if self.now >= device.full_until && device.sched.is_ready(&self.worlds, self.now) {
+            return Err(format!("device {id} has a free slot and I/Os that may go"));
+        }
+        if device.wake_at == Time::NEVER {
+            return Err(format!("device {id} has I/Os waiting for a moment that nobody waits for"));
         }
         Ok(())
     }
 
     fn check_paths(&self, census: &Census) -> Result<(), String> {
-        for (id, path) in self.paths.iter().enumerate() {
-            let counters = &path.counters;
-            equal("ACTV of path", id, counters.active, census.path_active[id])?;
-            equal("QUED of path", id, counters.queued, census.path_queued[id])?;
-            if counters.active > counters.depth {
+        for (id, (path, found)) in self.paths.iter().zip(&census.paths).enumerate() {
+            let (counters, stays) = (&path.counters, &path.stays);
+            let active = found.at_adapter + found.active;
+            equal("ACTV of path", id, counters.active.now(), active)?;
+            equal("QUED of path", id, counters.queued.now(), found.waiting)?;
+            let inside = u64::from(found.waiting + active);
+            equal("commands sent to path", id, stays.taken, stays.left + inside)?;
+            let queued_ns = counters.queued.integral(self.now);
+            equal("time queued of path", id, queued_ns, stays.path_ns + found.waiting_ns)?;
+            let active_ns = counters.active.integral(self.now);
+            equal("time active of path", id, active_ns, passed_ns(stays, found))?;
+            if active > counters.depth {
                 return Err(format!("path {id} is above its limit {}", counters.depth));
             }
             if path.has_room() && !path.queue.is_empty() {
@@ -149,13 +225,23 @@ impl Engine {
 
     fn check_adapters(&self, census: &Census) -> Result<(), String> {
         for (id, adapter) in self.adapters.iter().enumerate() {
-            let counters = &adapter.counters;
-            equal("ACTV of adapter", id, counters.active, census.adapter_active[id])?;
-            equal("QUED of adapter", id, counters.queued, census.adapter_queued[id])?;
-            if counters.active > adapter.counters.depth {
-                return Err(format!("adapter {id} is above its limit {}", adapter.counters.depth));
+            let (mut queued, mut active, mut queued_ns, mut active_ns) = (0, 0, 0, 0);
+            let paths = self.paths.iter().zip(&census.paths);
+            for (path, found) in paths.filter(|(path, _)| path.adapter.index() == id) {
+                queued += found.at_adapter;
+                active += found.active;
+                queued_ns += path.stays.adapter_ns + found.at_adapter_ns;
+                active_ns += path.stays.driver_ns + found.active_ns;
             }
-            if counters.active < adapter.counters.depth && !adapter.queue.is_empty() {
+            let counters = &adapter.counters;
+            equal("ACTV of adapter", id, counters.active.now(), active)?;
+            equal("QUED of adapter", id, counters.queued.now(), queued)?;
+            equal("time active of adapter", id, counters.active.integral(self.now), active_ns)?;
+            equal("time queued of adapter", id, counters.queued.integral(self.now), queued_ns)?;
+            if active > counters.depth {
+                return Err(format!("adapter {id} is above its limit {}", counters.depth));
+            }
+            if active < counters.depth && !adapter.queue.is_empty() {
                 return Err(format!("adapter {id} has room and I/Os waiting for it"));
             }
         }
@@ -163,7 +249,31 @@ impl Engine {
     }
 }
 
-fn equal(what: &str, id: usize, counted: u32, found: u32) -> Result<(), String> {
+/// Where the time of every I/O of a virtual disk went: of those that completed, those that were
+/// aborted, and those inside.
+fn times_at(vdisk: &Vdisk, found: &OfVdisk) -> Times {
+    let mut times = found.times;
+    times.add(&vdisk.aborted);
+    for io in &vdisk.counters.io {
+        times.guest += io.guest_ns;
+        times.kernel += io.kernel_ns;
+        times.queue += io.queue_ns;
+        times.device += io.device_ns;
+    }
+    times
+}
+
+/// The time of commands past the gate of a path: at the adapter and with the driver.
+const fn passed_ns(stays: &Stays, found: &OnPath) -> u64 {
+    stays.adapter_ns + found.at_adapter_ns + stays.driver_ns + found.active_ns
+}
+
+fn equal<T: Eq + core::fmt::Display>(
+    what: &str,
+    id: usize,
+    counted: T,
+    found: T,
+) -> Result<(), String> {
     if counted == found {
         return Ok(());
     }

@@ -23,6 +23,9 @@ pub(crate) struct Device {
     pub(crate) counters: DeviceCounters,
     /// Commands holding a slot (ACTV).
     pub(crate) active: u32,
+    /// Slots given so far, and how many were when DQLEN was last cut below ACTV.
+    pub(crate) taken: u64,
+    pub(crate) taken_at_cut: u64,
     /// Commands waiting for one (QUED).
     pub(crate) queued: u32,
     pub(crate) kind: DeviceKind,
@@ -62,6 +65,9 @@ impl Device {
         let engaged = self.competition.is_competing && depth < self.counters.depth;
         self.counters.engagements += u64::from(engaged);
         self.counters.depth = depth;
+        if self.active > depth {
+            self.taken_at_cut = self.taken;
+        }
         self.counters.depth_over_time.set(depth, now);
         outputs.push(Output::Event(Event::DepthChanged { device: id, depth }));
     }

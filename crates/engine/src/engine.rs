@@ -140,6 +140,8 @@ impl Engine {
             self.devices.push(Device {
                 counters: DeviceCounters::default(),
                 active: 0,
+                taken: 0,
+                taken_at_cut: 0,
                 queued: 0,
                 kind: device.kind,
                 max_depth_set: None,

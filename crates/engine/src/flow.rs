@@ -70,6 +70,8 @@ impl Engine {
         let io = self.ios.insert(|| Io::new(now, &request, extra));
         let id = request.vdisk;
         let vdisk = &mut self.vdisks[id.index()];
+        vdisk.counters.offered += 1;
+        vdisk.waited_ns += now - self.ios[io].submitted;
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
         if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
             vdisk.enter(ring);
@@ -132,6 +134,7 @@ impl Engine {
         let device = &mut self.devices[id.index()];
         device.queued -= 1;
         device.active += 1;
+        device.taken += 1;
         let path = device.selector.choose(&mut self.paths, now, record.bytes);
         record.path = path.expect("a device without a path gives no slots").0;
         if device.competition.count(vdisk.contender) {
@@ -139,20 +142,21 @@ impl Engine {
         }
         record.since = now;
         let path = &mut self.paths[usize::from(record.path)];
+        path.stays.taken += 1;
         let adapter = &mut self.adapters[path.adapter.index()];
         if !path.is_open() {
             record.state = State::AtPath;
-            path.counters.queued += 1;
+            path.counters.queued.enter(now);
             path.queue.push(&mut self.ios, io);
             return;
         }
-        path.counters.active += 1;
+        path.counters.active.enter(now);
         if adapter.is_open() {
             record.hand_over(adapter, now);
             let piece = self.split.piece(adapter.driver.transport);
             self.send(io, piece);
         } else {
-            adapter.line_up(&mut self.ios, io);
+            adapter.line_up(&mut self.ios, io, now);
         }
     }
 
@@ -278,7 +282,8 @@ impl Engine {
                 return;
             }
             let Some(io) = adapter.queue.pop(&self.ios) else { return };
-            adapter.counters.queued -= 1;
+            adapter.counters.queued.leave(self.now);
+            self.end_wait(io);
             self.pass_adapter(io);
         }
     }
@@ -291,23 +296,38 @@ impl Engine {
                 return;
             }
             let Some(io) = path.queue.pop(&self.ios) else { return };
-            path.counters.queued -= 1;
-            path.counters.active += 1;
-            let adapter = &mut self.adapters[path.adapter.index()];
+            path.counters.queued.leave(self.now);
+            path.counters.active.enter(self.now);
+            let adapter = path.adapter;
+            self.end_wait(io);
+            let adapter = &mut self.adapters[adapter.index()];
             if adapter.is_open() {
                 self.pass_adapter(io);
             } else {
-                adapter.line_up(&mut self.ios, io);
+                adapter.line_up(&mut self.ios, io, self.now);
             }
         }
     }
 
-    /// To the driver after a wait at its path or at the adapter, which is counted apart.
-    fn pass_adapter(&mut self, io: u32) {
-        let waited = self.now - self.ios[io].since;
+    /// A wait at its path or at the adapter is over; it is counted apart.
+    pub(crate) fn end_wait(&mut self, io: u32) {
+        let record = &mut self.ios[io];
+        let waited = self.now - record.since;
+        record.since = self.now;
+        let (state, vdisk) = (record.state, usize::from(record.vdisk));
+        let stays = &mut self.paths[usize::from(record.path)].stays;
+        match state {
+            State::AtPath => stays.path_ns += waited,
+            _ => stays.adapter_ns += waited,
+        }
         if waited > 0 {
+            self.vdisks[vdisk].gate_ns += waited;
             self.extra_of(io).gate_ns += waited;
         }
+    }
+
+    /// To the driver after a wait.
+    fn pass_adapter(&mut self, io: u32) {
         let record = &mut self.ios[io];
         let adapter = self.paths[usize::from(record.path)].adapter;
         let adapter = &mut self.adapters[adapter.index()];

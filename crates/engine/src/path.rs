@@ -23,6 +23,7 @@ use crate::{
 pub(crate) struct Path {
     /// Its `active` commands hold a slot of the path, with the driver or at the adapter.
     pub(crate) counters: GateCounters,
+    pub(crate) stays: Stays,
     /// What waits for a slot of it.
     pub(crate) queue: Queue,
     pub(crate) device: DeviceId,
@@ -36,10 +37,25 @@ pub(crate) struct Path {
     sampled_ns: u64,
 }
 
+/// The commands that a path was chosen for, and where those that left it again spent their time.
+/// Its adapter's are the sums over its paths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stays {
+    pub(crate) taken: u64,
+    pub(crate) left: u64,
+    /// Waiting for the path.
+    pub(crate) path_ns: u64,
+    /// Waiting at its adapter.
+    pub(crate) adapter_ns: u64,
+    /// With the driver.
+    pub(crate) driver_ns: u64,
+}
+
 impl Path {
     pub(crate) fn new(config: &PathConfig) -> Self {
         Self {
             counters: GateCounters::default(),
+            stays: Stays::default(),
             queue: Queue::default(),
             device: config.device,
             adapter: config.adapter,
@@ -53,7 +69,7 @@ impl Path {
 
     #[inline]
     pub(crate) const fn has_room(&self) -> bool {
-        self.counters.active < self.counters.depth
+        self.counters.active.now() < self.counters.depth
     }
 
     /// Whether a command may pass without waiting behind others.

@@ -111,8 +111,10 @@ impl Engine {
 
     fn abort_one(&mut self, io: u32) {
         let (state, vdisk) = (self.ios[io].state, VdiskId(self.ios[io].vdisk));
+        let times = self.times_of(io);
         let disk = &mut self.vdisks[vdisk.index()];
         disk.counters.aborts += 1;
+        disk.aborted.add(&times);
         match state {
             State::Guest => {
                 disk.guest.remove(&mut self.ios, io);
@@ -142,18 +144,21 @@ impl Engine {
 
     /// Gives up its slot of the device while it waits for its path or at the adapter.
     fn leave_gate(&mut self, io: u32) {
+        let now = self.now;
         let (vdisk, device, path, adapter) = self.lane(io).ids();
+        self.end_wait(io);
         let path = &mut self.paths[path.index()];
+        path.stays.left += 1;
         if self.ios[io].state == State::AtPath {
-            path.counters.queued -= 1;
+            path.counters.queued.leave(now);
             path.queue.remove(&mut self.ios, io);
         } else {
-            path.counters.active -= 1;
+            path.counters.active.leave(now);
             let adapter = &mut self.adapters[adapter.index()];
-            adapter.counters.queued -= 1;
+            adapter.counters.queued.leave(now);
             adapter.queue.remove(&mut self.ios, io);
         }
-        self.vdisks[vdisk.index()].counters.slots.leave(self.now);
+        self.vdisks[vdisk.index()].counters.slots.leave(now);
         self.devices[device.index()].active -= 1;
     }
 
@@ -161,11 +166,9 @@ impl Engine {
     fn leave_path(&mut self, id: PathId) {
         for io in self.ios.indices() {
             let record = &self.ios[io];
-            let waits = matches!(record.state, State::AtPath | State::AtAdapter);
-            if waits && record.path == id.0 {
-                let (vdisk, waited) = (VdiskId(record.vdisk), self.now - record.since);
+            if record.is_at_gate() && record.path == id.0 {
+                let vdisk = VdiskId(record.vdisk);
                 self.leave_gate(io);
-                self.extra_of(io).gate_ns += waited;
                 self.queue(io, vdisk, true);
             }
         }

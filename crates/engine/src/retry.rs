@@ -112,18 +112,25 @@ impl Engine {
             }
             self.timers.pop();
             match timer {
-                Timer::Device(id) => {
-                    let device = &mut self.devices[id.index()];
-                    device.wake_at = Time::NEVER;
-                    let full_until = device.full_until;
-                    if self.now < full_until {
-                        self.wake(full_until, id);
-                    } else {
-                        self.pump(id);
-                    }
-                }
+                Timer::Device(id) => self.device_due(id, at),
                 Timer::Again(io) => self.hold_ended(io.0, at),
             }
+        }
+    }
+
+    /// A timer that an earlier one took the place of means nothing: it would only set another,
+    /// and the two would go on beside each other.
+    fn device_due(&mut self, id: DeviceId, at: Time) {
+        let device = &mut self.devices[id.index()];
+        if device.wake_at != at {
+            return;
+        }
+        device.wake_at = Time::NEVER;
+        let full_until = device.full_until;
+        if self.now < full_until {
+            self.wake(full_until, id);
+        } else {
+            self.pump(id);
         }
     }
 

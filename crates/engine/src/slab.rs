@@ -85,7 +85,7 @@ impl Io {
         self.state = State::Active;
         self.since = now;
         self.pieces = 1;
-        adapter.counters.active += 1;
+        adapter.counters.active.enter(now);
     }
 
     /// What the driver gets; `io` is its own number.
@@ -99,6 +99,11 @@ impl Io {
             offset: 0,
             bytes: self.bytes,
         }
+    }
+
+    /// Whether it holds a slot of its device and waits for its path or the adapter.
+    pub(crate) const fn is_at_gate(&self) -> bool {
+        matches!(self.state, State::AtPath | State::AtAdapter)
     }
 
     /// Whether an answer of the driver is still to come.
@@ -141,6 +146,28 @@ impl Default for Extra {
             parent: NONE,
             status: Status::Good,
         }
+    }
+}
+
+/// Where the time of one I/O went, or that of many, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) guest: u64,
+    pub(crate) kernel: u64,
+    /// The part of `kernel` in queues.
+    pub(crate) queue: u64,
+    /// The part of `queue` at paths and adapters.
+    pub(crate) gate: u64,
+    pub(crate) device: u64,
+}
+
+impl Times {
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.guest += other.guest;
+        self.kernel += other.kernel;
+        self.queue += other.queue;
+        self.gate += other.gate;
+        self.device += other.device;
     }
 }
 

@@ -15,7 +15,7 @@ use knobs::Allocation;
 
 use crate::{
     VdiskConfig, VscsiConfig,
-    slab::{Io, Pool, Queue},
+    slab::{Io, Pool, Queue, Times},
 };
 
 /// A virtual adapter.
@@ -77,6 +77,12 @@ pub(crate) struct Vdisk {
     pub(crate) max_transfer: u32,
     /// What waits in the guest.
     pub(crate) guest: Queue,
+    /// Nanoseconds that its I/Os had waited in the application before they were submitted.
+    pub(crate) waited_ns: u64,
+    /// The waits at paths and adapters that are over, in nanoseconds.
+    pub(crate) gate_ns: u64,
+    /// Where the time of aborted I/Os went.
+    pub(crate) aborted: Times,
 }
 
 impl Vdisk {
@@ -102,14 +108,14 @@ impl Vdisk {
             is_on,
             max_transfer: vscsi.max_transfer,
             guest: Queue::default(),
+            waited_ns: 0,
+            gate_ns: 0,
+            aborted: Times::default(),
         }
     }
 
     /// Adds to its counters what is worked out only when they are read.
     pub(crate) fn complete(&self, counters: &mut VdiskCounters) {
-        let completed: u64 = counters.io.iter().map(|io| io.commands).sum();
-        let inside = counters.guest_queued.now() + self.active;
-        counters.offered = completed + counters.aborts + u64::from(inside);
         counters.shares = if self.is_on { self.allocation.shares } else { 0 };
     }
 

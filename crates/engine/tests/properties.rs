@@ -101,13 +101,13 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
     // DQLEN is 2 x 32, but the fixed policy sends everything down the first path.
     let counters = counters_of(&bench.engine);
     assert_eq!((counters.devices[0].depth, counters.devices[0].active.now()), (64, 40));
-    assert_eq!((counters.paths[0].active, counters.paths[0].queued), (32, 8));
+    assert_eq!((counters.paths[0].active.now(), counters.paths[0].queued.now()), (32, 8));
     assert_eq!(bench.out.len(), 32);
 
     // What waits for a path that goes down takes the other one.
     bench.input(Input::Path { path: PathId(0), up: false });
     let counters = counters_of(&bench.engine);
-    assert_eq!((counters.paths[0].active, counters.paths[0].queued), (32, 0));
+    assert_eq!((counters.paths[0].active.now(), counters.paths[0].queued.now()), (32, 0));
     assert_eq!(counters.devices[0].depth, 32);
     while let Some(io) = bench.out.pop() {
         bench.answer(io, Status::Good);

@@ -10,19 +10,21 @@ use counters::{Counter, EntityId, Kind, Recording};
 
 use crate::{
     Column, Flow, Level, LevelKind, Queue, Tenant, Vdisk, little,
-    series::{mean, usual},
+    series::{mean, usual, weighted_mean},
     tenants,
 };
 
-/// The mean wait of a command in the queues of paths and adapters, in milliseconds: QAVG of these
-/// paths, over their commands. `None` where they have none.
+/// The mean wait of a command in the queues of paths and adapters, in milliseconds: QAVG of those
+/// of these paths that were measured, over their commands. Paths without that counter are seen to
+/// wait no more than those that have no commands.
 pub fn path_wait_ms<'a: 'b, 'b>(
     paths: impl Iterator<Item = &'b Flow<'a>>,
     sample: usize,
 ) -> Option<f64> {
-    crate::series::weighted_mean(
-        paths.map(|path| Some((path.own_wait_ms(sample), path.rate(sample)))),
-    )
+    let row = |path: &Flow<'_>| Some((path.own_wait_ms(sample)?, path.rate(sample)?));
+    let rows: Vec<_> = paths.filter(|path| path.has_own_wait()).map(row).collect();
+    let all_measured = rows.iter().all(Option::is_some);
+    weighted_mean(rows).or(all_measured.then_some(0.0))
 }
 
 /// The mean wait of a command for a slot of the device alone, in milliseconds: QAVG of the device
@@ -31,8 +33,8 @@ pub fn slot_wait_ms<'a: 'b, 'b>(
     device: &Flow<'a>,
     paths: impl Iterator<Item = &'b Flow<'a>>,
     sample: usize,
-) -> f64 {
-    (device.qavg(sample) - path_wait_ms(paths, sample).unwrap_or_default()).max(0.0)
+) -> Option<f64> {
+    Some((device.qavg(sample)? - path_wait_ms(paths, sample)?).max(0.0))
 }
 
 /// A device over some samples, which are to be such with commands.
@@ -42,20 +44,23 @@ pub struct DeviceView<'a> {
     flow: Flow<'a>,
     paths: Vec<Flow<'a>>,
     samples: Vec<usize>,
+    /// Commands a second; 0 where no sample has any.
+    iops: f64,
 }
 
 /// A number of a row in a sample.
-type Figure<'a> = fn(&Flow<'a>, usize) -> f64;
+type Figure<'a> = fn(&Flow<'a>, usize) -> Option<f64>;
 
 impl<'a> DeviceView<'a> {
     /// A device over those of `samples` in which it has commands.
     #[must_use]
     pub fn new(recording: &'a Recording, device: EntityId, mut samples: Vec<usize>) -> Self {
         let flow = Flow::of(recording, device);
-        samples.retain(|&sample| flow.rate(sample) > 0.0);
+        samples.retain(|&sample| flow.rate(sample) > Some(0.0));
+        let iops = flow.mean_rate(&samples).unwrap_or_default();
         let paths = recording.of_kind(Kind::Path).filter(|(_, path)| path.device == Some(device));
         let paths = paths.map(|(id, _)| Flow::of(recording, id)).collect();
-        Self { recording, device, flow, paths, samples }
+        Self { recording, device, flow, paths, samples, iops }
     }
 
     /// The samples with commands.
@@ -82,24 +87,28 @@ impl<'a> DeviceView<'a> {
     /// adapter, with the `limit` of that level where it is known.
     #[must_use]
     pub fn above(&self, disks: &[Vdisk<'a>], kind: LevelKind, limit: Option<f64>) -> [Level; 2] {
-        let sum = |of: &dyn Fn(&Vdisk<'a>, usize) -> Option<f64>| {
-            self.mean(|sample| disks.iter().filter_map(|disk| of(disk, sample)).sum())
+        type Value<'b, 'a> = &'b dyn Fn(&Vdisk<'a>, usize) -> Option<f64>;
+        let sum = |of: Value<'_, 'a>, disks: &[&Vdisk<'a>]| {
+            self.mean(|sample| disks.iter().map(|disk| of(disk, sample)).sum())
         };
-        let known = disks.iter().any(|disk| disk.guest_queued.is_there());
-        let waited = |disk: &Vdisk<'a>, s| Some(disk.rate(s) * disk.guest_wait.at(s)?);
-        let rate = sum(&|disk, sample| Some(disk.rate(sample))).unwrap_or_default();
+        let all: Vec<&Vdisk<'a>> = disks.iter().collect();
+        let mut known = all.clone();
+        known.retain(|disk| disk.guest_queued.is_there());
+        let is_known = !known.is_empty();
+        let rate = sum(&|disk, sample| disk.rate(sample), &all).unwrap_or_default();
+        let waited = |disk: &Vdisk<'a>, s| Some(disk.rate(s)? * disk.guest_wait.at(s)?);
         let names: Vec<&str> = disks.iter().map(|disk| disk.name).collect();
         let guest = Queue {
-            name: if known { "in the VMs" } else { "not seen by esxtop" }.into(),
-            waiting: sum(&|disk, sample| disk.guest_queued.at(sample)).filter(|_| known),
-            ms: sum(&waited).filter(|_| known && rate > 0.0).map(|waited| waited / rate),
+            name: if is_known { "in the VMs" } else { "not seen by esxtop" }.into(),
+            waiting: sum(&|disk, s| disk.guest_queued.at(s), &known).filter(|_| is_known),
+            ms: sum(&waited, &known).filter(|_| is_known && rate > 0.0).map(|time| time / rate),
             iops: rate,
             ..Queue::default()
         };
         let disk = Queue {
             name: some_of(&names, "virtual disk"),
             limit,
-            in_use: sum(&|disk, s| Some(disk.outstanding(s))).filter(|_| rate > 0.0),
+            in_use: sum(&|disk, s| disk.outstanding(s), &all).filter(|_| rate > 0.0),
             iops: rate,
             ..Queue::default()
         };
@@ -110,37 +119,38 @@ impl<'a> DeviceView<'a> {
     fn world(&self) -> Option<Level> {
         let tenants = tenants(self.recording, self.device);
         let slots = |tenant: &Tenant<'a>| tenant.mean(&self.samples, Flow::in_flight);
-        let of = |tenant: &Tenant<'a>| slots(tenant).unwrap_or_default();
-        let most = tenants.iter().max_by(|a, b| of(a).total_cmp(&of(b)))?;
+        let held = tenants.iter().filter_map(|tenant| Some((tenant, slots(tenant)?)));
+        let (most, in_use) = held.max_by(|a, b| a.1.total_cmp(&b.1))?;
         let name = match tenants.len() {
             1 => most.name.to_owned(),
             count => format!("{}, with most slots of {count}", most.name),
         };
-        let beyond = |sample| self.flow.kavg(sample) - self.flow.qavg(sample);
+        let beyond = |sample| Some(self.flow.kavg(sample)? - self.flow.qavg(sample)?);
         let queue = Queue {
-            in_use: slots(most),
+            in_use: Some(in_use),
             waiting: most.mean(&self.samples, Flow::waiting),
-            ms: Some(self.per_command(beyond).max(0.0)),
+            ms: self.per_command(beyond).map(|ms| ms.max(0.0)),
             ..self.queue(name)
         };
         Some(Level::one(LevelKind::World, queue))
     }
 
-    fn device_queue(&self, wait_below: f64) -> Level {
+    fn device_queue(&self, wait_below: Option<f64>) -> Level {
         let depth = Column::of(self.recording, self.device, Counter::DeviceQDepth);
-        let wait_ms = (self.per_command(|sample| self.flow.qavg(sample)) - wait_below).max(0.0);
+        let qavg = self.per_command(|sample| self.flow.qavg(sample));
+        let wait_ms = qavg.zip(wait_below).map(|(qavg, below)| (qavg - below).max(0.0));
         let queue = Queue {
             limit: usual(depth, &self.samples),
             in_use: self.mean(|sample| self.flow.in_flight(sample)),
-            waiting: Some(little(self.flow.mean_rate(&self.samples), wait_ms)),
-            ms: Some(wait_ms),
+            waiting: wait_ms.map(|ms| little(self.iops, ms)),
+            ms: wait_ms,
             ..self.queue(self.flow.name)
         };
         Level::one(LevelKind::Device, queue)
     }
 
     /// The device's paths and the adapters that they lead through. The wait is that of both.
-    fn ways(&self, wait_ms: f64) -> Vec<Level> {
+    fn ways(&self, wait_ms: Option<f64>) -> Vec<Level> {
         let recording = self.recording;
         let mut adapters = Vec::new();
         for (_, path) in recording.of_kind(Kind::Path) {
@@ -150,7 +160,7 @@ impl<'a> DeviceView<'a> {
         }
         let mut levels = Vec::new();
         if !self.paths.is_empty() {
-            let ms = adapters.is_empty().then_some(wait_ms);
+            let ms = wait_ms.filter(|_| adapters.is_empty());
             let queue = Queue { ms, ..self.passing(&self.paths, "path") };
             levels.push(Level::one(LevelKind::Path, queue));
         }
@@ -159,8 +169,8 @@ impl<'a> DeviceView<'a> {
             .iter()
             .map(|&id| usual(Column::of(recording, id, Counter::AdapterQDepth), &self.samples));
         if !flows.is_empty() {
-            let (limit, ms) = (limits.sum(), Some(wait_ms));
-            let queue = Queue { limit, ms, ..self.passing(&flows, "adapter") };
+            let limit = limits.sum();
+            let queue = Queue { limit, ms: wait_ms, ..self.passing(&flows, "adapter") };
             levels.push(Level::one(LevelKind::Adapter, queue));
         }
         levels
@@ -176,16 +186,15 @@ impl<'a> DeviceView<'a> {
         }
     }
 
-    fn path_wait_ms(&self) -> f64 {
-        let rate = self.sum(&self.paths, Flow::rate).unwrap_or_default();
-        let waiting = self.sum(&self.paths, Flow::own_waiting).unwrap_or_default();
-        if rate > 0.0 { 1000.0 * waiting / rate } else { 0.0 }
+    /// The wait at the paths, over the commands of all samples.
+    fn path_wait_ms(&self) -> Option<f64> {
+        self.per_command(|sample| path_wait_ms(self.paths.iter(), sample))
     }
 
     fn array(&self) -> Level {
         let queue = Queue {
             in_use: self.mean(|sample| self.flow.in_flight(sample)),
-            ms: Some(self.per_command(|sample| self.flow.davg(sample))),
+            ms: self.per_command(|sample| self.flow.davg(sample)),
             ..self.queue("below the host: DAVG")
         };
         Level::one(LevelKind::Array, queue)
@@ -195,7 +204,7 @@ impl<'a> DeviceView<'a> {
     fn volume(&self) -> Level {
         let queue = Queue {
             in_use: self.mean(|sample| self.flow.outstanding(sample)),
-            ms: Some(self.per_command(|sample| self.flow.gavg(sample))),
+            ms: self.per_command(|sample| self.flow.gavg(sample)),
             ..self.queue(format!("{}, NFS: GAVG alone", self.flow.name))
         };
         Level::one(LevelKind::Array, queue)
@@ -203,15 +212,14 @@ impl<'a> DeviceView<'a> {
 
     /// A queue that all commands of the device pass.
     fn queue(&self, name: impl Into<String>) -> Queue {
-        let iops = self.flow.mean_rate(&self.samples);
-        Queue { name: name.into(), iops, ..Queue::default() }
+        Queue { name: name.into(), iops: self.iops, ..Queue::default() }
     }
 
-    fn mean(&self, of: impl Fn(usize) -> f64) -> Option<f64> {
+    fn mean(&self, of: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         mean(self.samples.iter().map(|&sample| of(sample)))
     }
 
-    fn per_command(&self, latency: impl Fn(usize) -> f64) -> f64 {
+    fn per_command(&self, latency: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         self.flow.per_command(&self.samples, |_, sample| latency(sample))
     }
 

@@ -6,7 +6,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use crate::series::{Column, mean};
+use crate::series::{Column, mean, weighted_mean};
 
 /// The columns that devices, worlds, paths and adapters have in common, by sample.
 #[derive(Clone, Debug)]
@@ -49,10 +49,10 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Commands per second; 0 where there is no number.
+    /// Commands per second.
     #[must_use]
-    pub fn rate(&self, sample: usize) -> f64 {
-        self.commands.at(sample).unwrap_or_default()
+    pub fn rate(&self, sample: usize) -> Option<f64> {
+        self.commands.at(sample)
     }
 
     /// Whether the sample has a rate, and a latency where the row has any. What it lacks makes it
@@ -60,11 +60,12 @@ impl<'a> Flow<'a> {
     #[must_use]
     pub fn is_measured(&self, sample: usize) -> bool {
         let has_latency = self.davg.is_there() || self.gavg.is_there();
-        self.commands.at(sample).is_some() && (!has_latency || self.measured_davg(sample).is_some())
+        self.rate(sample).is_some() && (!has_latency || self.davg(sample).is_some())
     }
 
-    /// DAVG, or GAVG less KAVG; where there is neither (NFS [ELA]), GAVG.
-    fn measured_davg(&self, sample: usize) -> Option<f64> {
+    /// DAVG, or GAVG less KAVG; of a row without KAVG (NFS [ELA]), GAVG.
+    #[must_use]
+    pub fn davg(&self, sample: usize) -> Option<f64> {
         let less_kavg = || {
             let kavg = if self.kavg.is_there() { self.kavg.at(sample)? } else { 0.0 };
             Some((self.gavg.at(sample)? - kavg).max(0.0))
@@ -72,114 +73,131 @@ impl<'a> Flow<'a> {
         self.davg.at(sample).or_else(less_kavg)
     }
 
-    /// DAVG; where there is none (NFS [ELA]), GAVG.
+    /// KAVG, or GAVG less DAVG.
     #[must_use]
-    pub fn davg(&self, sample: usize) -> f64 {
-        self.measured_davg(sample).unwrap_or(0.0)
-    }
-
-    /// KAVG; 0 where there is none.
-    #[must_use]
-    pub fn kavg(&self, sample: usize) -> f64 {
-        self.kavg.at(sample).unwrap_or_default()
+    pub fn kavg(&self, sample: usize) -> Option<f64> {
+        let less_davg = || Some((self.gavg.at(sample)? - self.davg.at(sample)?).max(0.0));
+        self.kavg.at(sample).or_else(less_davg)
     }
 
     /// GAVG, or what it is the sum of.
     #[must_use]
-    pub fn gavg(&self, sample: usize) -> f64 {
-        self.gavg.at(sample).unwrap_or_else(|| self.davg(sample) + self.kavg(sample))
+    pub fn gavg(&self, sample: usize) -> Option<f64> {
+        let sum = || Some(self.davg.at(sample)? + self.kavg.at(sample)?);
+        self.gavg.at(sample).or_else(sum)
     }
 
     /// QAVG; where there is none, KAVG, which is next to always the same [QAVG].
     #[must_use]
-    pub fn qavg(&self, sample: usize) -> f64 {
-        self.credible_qavg(sample).unwrap_or_else(|| self.kavg(sample))
+    pub fn qavg(&self, sample: usize) -> Option<f64> {
+        self.own_wait_ms(sample).or_else(|| self.kavg(sample))
     }
 
-    /// QAVG alone: at a path or an adapter, KAVG holds the device queue's wait too [CAP-A].
+    /// QAVG alone, for at a path or an adapter KAVG holds the device queue's wait too [CAP-A]. More
+    /// than the KAVG that it is a part of is none: each is rounded on its own [CAP-A].
     #[must_use]
-    pub fn own_wait_ms(&self, sample: usize) -> f64 {
-        self.credible_qavg(sample).unwrap_or(0.0)
-    }
-
-    /// Whether [`Flow::own_wait_ms`] is what the row says, and not 0 for want of a number.
-    #[must_use]
-    pub fn is_wait_measured(&self, sample: usize) -> bool {
-        [self.commands, self.qavg].iter().all(|of| !of.is_there() || of.at(sample).is_some())
-    }
-
-    /// QAVG, unless it is more than the KAVG that it is a part of: each is rounded on its own
-    /// [CAP-A].
-    fn credible_qavg(&self, sample: usize) -> Option<f64> {
+    pub fn own_wait_ms(&self, sample: usize) -> Option<f64> {
         const ROUNDED_MS: f64 = 0.011;
-        let most = self.kavg.at(sample).map_or(f64::INFINITY, |kavg| kavg + ROUNDED_MS);
+        let most = self.kavg(sample).map_or(f64::INFINITY, |kavg| kavg + ROUNDED_MS);
         self.qavg.at(sample).filter(|qavg| *qavg <= most)
+    }
+
+    /// Whether the row has a QAVG of its own.
+    #[must_use]
+    pub const fn has_own_wait(&self) -> bool {
+        self.qavg.is_there()
     }
 
     /// Mean commands in the queue of a path or adapter itself.
     #[must_use]
-    pub fn own_waiting(&self, sample: usize) -> f64 {
-        little(self.rate(sample), self.own_wait_ms(sample))
+    pub fn own_waiting(&self, sample: usize) -> Option<f64> {
+        self.inside(sample, Self::own_wait_ms)
     }
 
-    /// Mean commands outstanding over the first so many samples; 0 over none, which is no load.
+    /// Mean commands outstanding over the first so many samples.
     #[must_use]
-    pub fn load(&self, samples: usize) -> f64 {
-        mean((0..samples).map(|sample| self.outstanding(sample))).unwrap_or_default()
+    pub fn load(&self, samples: usize) -> Option<f64> {
+        mean((0..samples).map(|sample| self.outstanding(sample)))
     }
 
     /// Mean commands between the virtual adapter and the completion: what ACTV + QUED samples.
     #[must_use]
-    pub fn outstanding(&self, sample: usize) -> f64 {
-        little(self.rate(sample), self.gavg(sample))
+    pub fn outstanding(&self, sample: usize) -> Option<f64> {
+        self.inside(sample, Self::gavg)
     }
 
     /// Mean commands at the driver and beyond: what ACTV samples.
     #[must_use]
-    pub fn in_flight(&self, sample: usize) -> f64 {
-        little(self.rate(sample), self.davg(sample))
+    pub fn in_flight(&self, sample: usize) -> Option<f64> {
+        self.inside(sample, Self::davg)
     }
 
     /// Mean commands waiting in the VMkernel: what QUED samples.
     #[must_use]
-    pub fn waiting(&self, sample: usize) -> f64 {
-        little(self.rate(sample), self.qavg(sample))
+    pub fn waiting(&self, sample: usize) -> Option<f64> {
+        self.inside(sample, Self::qavg)
+    }
+
+    /// Mean commands that are inside for a latency.
+    fn inside(&self, sample: usize, ms: fn(&Self, usize) -> Option<f64>) -> Option<f64> {
+        inside(self.rate(sample), || ms(self, sample))
     }
 
     /// Mebibytes per second, read and written.
     #[must_use]
-    pub fn mib_per_s(&self, sample: usize) -> f64 {
-        self.megabytes.iter().filter_map(|column| column.at(sample)).sum()
+    pub fn mib_per_s(&self, sample: usize) -> Option<f64> {
+        sum_of(self.megabytes, sample)
     }
 
-    /// Mean size of a command in KiB; 0 when unknown.
+    /// Mean size of a command in KiB.
     #[must_use]
-    pub fn size_kib(&self, samples: &[usize]) -> f64 {
-        let sum = |of: fn(&Self, usize) -> f64| samples.iter().map(|&s| of(self, s)).sum::<f64>();
-        let commands = sum(Self::rate);
-        if commands > 0.0 { sum(Self::mib_per_s) * 1024.0 / commands } else { 0.0 }
+    pub fn size_kib(&self, samples: &[usize]) -> Option<f64> {
+        let kib = |flow: &Self, s| Some(1024.0 * flow.mib_per_s(s)? / flow.rate(s)?);
+        self.per_command(samples, kib)
     }
 
-    /// What the size of its commands alone may cost: the time to move one at `mib_per_s`.
+    /// What the size of its commands alone may cost: the time to move one at `mib_per_s`; nothing
+    /// of a row that has no sizes.
     #[must_use]
-    pub fn transfer_ms(&self, sample: usize, mib_per_s: f64) -> f64 {
-        let transfer_ms = 1000.0 * self.mib_per_s(sample) / self.rate(sample) / mib_per_s;
-        if transfer_ms.is_finite() { transfer_ms } else { 0.0 }
+    pub fn transfer_ms(&self, sample: usize, mib_per_s: f64) -> Option<f64> {
+        if !self.megabytes.iter().any(|column| column.is_there()) {
+            return Some(0.0);
+        }
+        let transfer_ms = 1000.0 * self.mib_per_s(sample)? / self.rate(sample)? / mib_per_s;
+        Some(if transfer_ms.is_finite() { transfer_ms } else { 0.0 })
     }
 
-    /// The mean of commands per second over some samples; 0 over none.
+    /// The mean of commands per second over some samples.
     #[must_use]
-    pub fn mean_rate(&self, samples: &[usize]) -> f64 {
-        mean(samples.iter().map(|&sample| self.rate(sample))).unwrap_or_default()
+    pub fn mean_rate(&self, samples: &[usize]) -> Option<f64> {
+        mean(samples.iter().map(|&sample| self.rate(sample)))
     }
 
-    /// The mean over commands of a latency; 0 without commands.
+    /// The mean over commands of a latency; `None` without commands.
     #[must_use]
-    pub fn per_command(&self, samples: &[usize], latency: impl Fn(&Self, usize) -> f64) -> f64 {
-        let commands: f64 = samples.iter().map(|&sample| self.rate(sample)).sum();
-        let time: f64 = samples.iter().map(|&s| self.rate(s) * latency(self, s)).sum();
-        if commands > 0.0 { time / commands } else { 0.0 }
+    pub fn per_command(
+        &self,
+        samples: &[usize],
+        latency: impl Fn(&Self, usize) -> Option<f64>,
+    ) -> Option<f64> {
+        let commands =
+            samples.iter().map(|&s| (s, self.rate(s))).filter(|(_, rate)| *rate > Some(0.0));
+        weighted_mean(commands.map(|(s, rate)| Some((latency(self, s)?, rate?))))
     }
+}
+
+/// What the columns that the source has add up to; `None` where it has none of them, or one of
+/// those was not measured.
+pub(crate) fn sum_of<'a>(columns: [Column<'a>; 2], sample: usize) -> Option<f64> {
+    let there = || columns.iter().filter(|column| column.is_there());
+    there().next()?;
+    there().map(|column| column.at(sample)).sum()
+}
+
+/// Little's law for what was measured: where nothing passes, nothing is inside.
+pub(crate) fn inside(rate: Option<f64>, latency_ms: impl FnOnce() -> Option<f64>) -> Option<f64> {
+    let rate = rate?;
+    if rate > 0.0 { Some(little(rate, latency_ms()?)) } else { Some(0.0) }
 }
 
 /// Little's law: the mean number inside at `rate` commands a second that stay `latency_ms` each.

@@ -81,10 +81,17 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The mean; `None` of nothing.
+/// The numbers of a series that were measured: the others are left out of whatever is made of it.
+fn measured<V: Into<Option<f64>>>(
+    values: impl IntoIterator<Item = V>,
+) -> impl Iterator<Item = f64> {
+    values.into_iter().filter_map(Into::into)
+}
+
+/// The mean of what was measured; `None` of nothing.
 #[must_use]
-pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
+pub fn mean<V: Into<Option<f64>>>(values: impl IntoIterator<Item = V>) -> Option<f64> {
+    let (sum, count) = measured(values).fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
     (count > 0.0).then(|| sum / count)
 }
 
@@ -103,16 +110,19 @@ pub fn usual(limit: Column<'_>, samples: &[usize]) -> Option<f64> {
     quantile(limit.over(samples), 0.5)
 }
 
-/// The largest; `None` of nothing.
+/// The largest of what was measured; `None` of nothing.
 #[must_use]
-pub fn largest(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    values.into_iter().reduce(f64::max)
+pub fn largest<V: Into<Option<f64>>>(values: impl IntoIterator<Item = V>) -> Option<f64> {
+    measured(values).reduce(f64::max)
 }
 
-/// The value below which a share of the others lies; `None` of nothing.
+/// The value below which a share of the other measured ones lies; `None` of nothing.
 #[must_use]
-pub fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
-    let mut sorted: Vec<f64> = values.into_iter().collect();
+pub fn quantile<V: Into<Option<f64>>>(
+    values: impl IntoIterator<Item = V>,
+    share: f64,
+) -> Option<f64> {
+    let mut sorted: Vec<f64> = measured(values).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
     sorted.get((last as f64 * share).round() as usize).copied()
@@ -167,10 +177,18 @@ mod tests {
 
     #[test]
     fn statistics_of_nothing_are_nothing() {
-        assert_eq!((mean([]), largest([])), (None, None));
-        assert_eq!(quantile([], 0.5), None);
+        let nothing: [Option<f64>; 2] = [None; 2];
+        assert_eq!((mean(nothing), largest(nothing)), (None, None));
+        assert_eq!(quantile(nothing, 0.5), None);
         assert_eq!(most_frequent([]), None);
         assert_eq!(unrest_percent(&[1.0]), None);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_left_out() {
+        let values = [Some(1.0), None, Some(3.0)];
+        assert_eq!((mean(values), largest(values)), (Some(2.0), Some(3.0)));
+        assert_eq!(quantile(values, 0.0), Some(1.0));
     }
 
     #[test]

@@ -31,9 +31,10 @@ pub fn tenants(recording: &Recording, device: EntityId) -> Vec<Tenant<'_>> {
     for (id, world) in recording.of_kind(Kind::World) {
         if world.device == Some(device) {
             let (name, flow) = (owner(recording, world), Flow::of(recording, id));
+            let Some(load) = flow.load(recording.len()) else { continue };
             let new = || Tenant { name, worlds: Vec::new(), load: 0.0 };
             let tenant = tenants.entry(name).or_insert_with(new);
-            tenant.load += flow.load(recording.len());
+            tenant.load += load;
             tenant.worlds.push(flow);
         }
     }
@@ -45,20 +46,20 @@ pub fn tenants(recording: &Recording, device: EntityId) -> Vec<Tenant<'_>> {
 impl<'a> Tenant<'a> {
     /// Commands per second of all its worlds.
     #[must_use]
-    pub fn rate(&self, sample: usize) -> f64 {
+    pub fn rate(&self, sample: usize) -> Option<f64> {
         self.worlds.iter().map(|world| world.rate(sample)).sum()
     }
 
     /// GAVG over all its worlds; none without commands.
     #[must_use]
     pub fn gavg(&self, sample: usize) -> Option<f64> {
-        weighted_mean(self.worlds.iter().map(|w| Some((w.gavg(sample), w.rate(sample)))))
+        weighted_mean(self.worlds.iter().map(|w| Some((w.gavg(sample)?, w.rate(sample)?))))
     }
 
     /// The mean over some samples of a number that its worlds add up to; `None` over none.
     #[must_use]
-    pub fn mean(&self, samples: &[usize], of: fn(&Flow<'a>, usize) -> f64) -> Option<f64> {
-        let at = |sample: usize| self.worlds.iter().map(|world| of(world, sample)).sum::<f64>();
+    pub fn mean(&self, samples: &[usize], of: fn(&Flow<'a>, usize) -> Option<f64>) -> Option<f64> {
+        let at = |sample| self.worlds.iter().map(|world| of(world, sample)).sum::<Option<f64>>();
         mean(samples.iter().map(|&sample| at(sample)))
     }
 }

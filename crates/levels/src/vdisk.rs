@@ -6,7 +6,7 @@
 use counters::{Controller, Counter, EntityId, Recording};
 
 use crate::{
-    flow::little,
+    flow::{inside, little, sum_of},
     series::{Column, weighted_mean},
 };
 
@@ -70,39 +70,38 @@ impl<'a> Vdisk<'a> {
 
     /// Commands per second; reads and writes where they alone were recorded.
     #[must_use]
-    pub fn rate(&self, sample: usize) -> f64 {
-        let both = || self.directions.iter().filter_map(|(rate, _)| rate.at(sample)).sum();
-        self.commands.at(sample).unwrap_or_else(both)
+    pub fn rate(&self, sample: usize) -> Option<f64> {
+        let both = || sum_of(self.directions.map(|(rate, _)| rate), sample);
+        self.commands.at(sample).or_else(both)
     }
 
     /// Mean commands between the virtual adapter and the completion.
     #[must_use]
-    pub fn outstanding(&self, sample: usize) -> f64 {
-        let of = |(rate, latency): &(Column<'_>, Column<'_>)| {
-            Some(little(rate.at(sample)?, latency.at(sample)?))
-        };
-        self.directions.iter().filter_map(of).sum()
+    pub fn outstanding(&self, sample: usize) -> Option<f64> {
+        let there = || self.directions.iter().filter(|(rate, _)| rate.is_there());
+        there().next()?;
+        there().map(|(rate, latency)| inside(rate.at(sample), || latency.at(sample))).sum()
     }
 
     /// The least that [`Vdisk::outstanding`] may be: esxtop rounds latencies to hundredths of a
     /// millisecond [CAP-A], and the virtual adapter takes about as much itself; of many quick
     /// commands that makes a few.
     #[must_use]
-    pub fn least_outstanding(&self, sample: usize) -> f64 {
+    pub fn least_outstanding(&self, sample: usize) -> Option<f64> {
         const INEXACT_MS: f64 = 0.015;
-        self.outstanding(sample) - little(self.rate(sample), INEXACT_MS)
+        Some(self.outstanding(sample)? - little(self.rate(sample)?, INEXACT_MS))
     }
 
     /// Mean latency at the virtual adapter in one sample; `None` without commands.
     #[must_use]
     pub fn latency_at(&self, sample: usize) -> Option<f64> {
-        let rate = self.rate(sample);
-        (rate > 0.0).then(|| self.outstanding(sample) * 1000.0 / rate)
+        let rate = self.rate(sample).filter(|rate| *rate > 0.0)?;
+        Some(self.outstanding(sample)? * 1000.0 / rate)
     }
 
     /// Mean latency at the virtual adapter; `None` without commands.
     #[must_use]
     pub fn latency_ms(&self, samples: &[usize]) -> Option<f64> {
-        weighted_mean(samples.iter().map(|&s| Some((self.latency_at(s)?, self.rate(s)))))
+        weighted_mean(samples.iter().map(|&s| Some((self.latency_at(s)?, self.rate(s)?))))
     }
 }

@@ -33,8 +33,13 @@ impl File<'_> {
     /// The file as a TOML document.
     pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'_>>, Error> {
         DeTable::parse(self.text).map_err(|error| {
-            let byte = error.span().map_or(0, |span| span.start);
-            self.error(byte, error.message())
+            let span = error.span().unwrap_or_default();
+            match (error.message(), self.text.get(span.clone())) {
+                (what @ "duplicate key", Some(key)) => {
+                    self.error(span.start, &format!("{what} `{key}`"))
+                }
+                (what, _) => self.error(span.start, what),
+            }
         })
     }
 }
@@ -166,9 +171,9 @@ impl<'a> Node<'a> {
         self.error(&format!("{} is not allowed here; {allowed}", kind(self.value)))
     }
 
-    /// `file:line`, to name what stands inside this value.
+    /// File, line and key, to name what stands inside this value, which has lines of its own.
     pub(crate) fn place(&self) -> String {
-        format!("{}:{}", self.file.name, self.line())
+        format!("{}:{}: text of `{}`", self.file.name, self.line(), self.key)
     }
 
     /// The value of a key when it is a table that has it; which keys it may have is not checked.

@@ -11,7 +11,10 @@
 //! The seed makes a chain of the blocks: none can be left out, doubled or moved. What is read is
 //! checked before it is looked at, so whoever reads numbers out of it meets damage once, here.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    ops::Range,
+};
 
 use twox_hash::XxHash3_64;
 
@@ -21,6 +24,8 @@ const PAYLOAD_MAX: usize = 1 << 16;
 const HEAD: usize = 12;
 /// A text longer than this was written by no run.
 const TEXT_MAX: u64 = 1 << 28;
+/// More parameter files or settings than this were given to no run.
+const LIST_MAX: u64 = 1 << 16;
 
 /// Appends a number: seven bits a byte, lowest first, the eighth set while more follow.
 pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u64) {
@@ -148,6 +153,14 @@ impl<R: Read> Reader<R> {
         }
         let bytes = (0..length).map(|_| self.byte()).collect::<Result<_, _>>()?;
         String::from_utf8(bytes).map_err(|_| self.damaged("a text that is not UTF-8"))
+    }
+
+    /// A place for each entry of a list, whose number is read.
+    pub(crate) fn list(&mut self) -> Result<Range<u64>, Error> {
+        match self.number()? {
+            entries @ 0..=LIST_MAX => Ok(0..entries),
+            _ => Err(self.damaged("a list longer than any")),
+        }
     }
 
     /// That nothing follows.

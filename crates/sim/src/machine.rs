@@ -255,17 +255,23 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
     }
 
-    /// What is rarer than an answer.
+    /// What is rarer than an answer. A wake-up that an earlier one took the place of means nothing.
     fn turn(&mut self, at: Time, key: Key) {
         match key.class() {
             Class::Done => {}
             Class::Arrival => {
-                self.players[key.index()].armed = Time::NEVER;
-                self.play(key.index(), at);
+                let armed = &mut self.players[key.index()].armed;
+                if *armed == at {
+                    *armed = Time::NEVER;
+                    self.play(key.index(), at);
+                }
             }
             Class::Wake => {
-                self.hosts[key.host()].armed = Time::NEVER;
-                self.input(key.host(), at, Input::Tick);
+                let armed = &mut self.hosts[key.host()].armed;
+                if *armed == at {
+                    *armed = Time::NEVER;
+                    self.input(key.host(), at, Input::Tick);
+                }
             }
             Class::Event => self.event(at, key.host(), key.index()),
             Class::Boot => self.boot(at, key.host()),
@@ -346,11 +352,10 @@ impl<'a, W: Watch> Machine<'a, W> {
             self.drain(host, at);
         }
         let host = &mut self.hosts[index];
-        if let Some(wakeup) = host.engine.next_wakeup()
-            && wakeup.at < host.armed
-        {
-            host.armed = wakeup.at;
-            self.push(wakeup.at.max(at), Key::new(Class::Wake, index, 0));
+        let due = host.engine.next_wakeup().map_or(Time::NEVER, |wakeup| wakeup.at.max(at));
+        if due < host.armed {
+            host.armed = due;
+            self.push(due, Key::new(Class::Wake, index, 0));
         }
     }
 

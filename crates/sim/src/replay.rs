@@ -110,11 +110,9 @@ pub fn replay(mut journal: impl Read) -> Result<ReplayReport, Error> {
 
 fn source<R: Read>(reader: &mut Reader<R>) -> Result<Source, Error> {
     let (file, text) = (reader.text()?, reader.text()?);
-    let includes: u64 = reader.number()?;
-    let includes = (0..includes).map(|_| Ok((reader.text()?, reader.text()?)));
+    let includes = reader.list()?.map(|_| Ok((reader.text()?, reader.text()?)));
     let includes = includes.collect::<Result<_, Error>>()?;
-    let settings: u64 = reader.number()?;
-    let settings = (0..settings).map(|_| reader.text()).collect::<Result<_, Error>>()?;
+    let settings = reader.list()?.map(|_| reader.text()).collect::<Result<_, Error>>()?;
     Ok(Source { file, text, includes, settings })
 }
 

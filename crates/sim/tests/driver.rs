@@ -125,3 +125,47 @@ fn littles_law_holds_at_every_level() {
     close(mean(&device.queued), per_second(sum.queue_ns), 0.005);
     close(mean(&device.active), per_second(sum.device_ns), 0.005);
 }
+
+/// Two IOPS limits behind a protocol endpoint on an array that holds two commands.
+const REFUSED: &str = r#"
+title = "Limits and refusals"
+duration = "60s"
+
+[array.small]
+servers = 2
+service = "1ms"
+queue_limit = 2
+
+[host.esx.adapter.vmhba1]
+driver = "fnic"
+
+[datastore.vvols]
+kind = "vvol"
+
+[vm.a.disk."scsi0:0"]
+datastore = "vvols"
+limit = 100
+
+[vm.a.workload]
+threads = 32
+
+[vm.b.disk."scsi0:0"]
+datastore = "vvols"
+limit = 107
+
+[vm.b.workload]
+threads = 32
+"#;
+
+/// A timer of the device and a wake-up of the driver that an earlier one had taken the place of
+/// used to set the next one all the same, so that they grew in number.
+#[test]
+fn an_io_takes_a_bounded_number_of_inputs() {
+    let scenario = common::scenario(REFUSED);
+    let (outcome, inputs) = run_watched(&scenario, Inputs::default());
+    let ticks = inputs.0.iter().filter(|(_, _, input)| *input == Input::Tick).count() as u64;
+    let all = inputs.0.len() as u64;
+    assert!(outcome.ios > 12_000, "{} I/Os", outcome.ios);
+    assert!(ticks <= 2 * outcome.ios, "{ticks} wake-ups for {} I/Os", outcome.ios);
+    assert!(all <= 6 * outcome.ios, "{all} inputs for {} I/Os", outcome.ios);
+}

@@ -37,7 +37,9 @@ pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 impl Flow {
     pub(crate) fn of(recording: &Recording, id: EntityId) -> Self {
         let row = levels::Flow::of(recording, id);
-        let every = |value: &dyn Fn(usize) -> f64| (0..recording.len()).map(value).collect();
+        let every = |value: &dyn Fn(usize) -> Option<f64>| {
+            (0..recording.len()).map(|sample| value(sample).unwrap_or_default()).collect()
+        };
         let mut flow = Self {
             rate: every(&|sample| row.rate(sample)),
             davg: every(&|sample| row.davg(sample)),
@@ -49,7 +51,7 @@ impl Flow {
         if recording.entity(id).kind == Kind::VirtualDisk {
             let disk = Vdisk::of(recording, id);
             flow.rate = every(&|sample| disk.rate(sample));
-            flow.gavg = every(&|sample| disk.latency_at(sample).unwrap_or_default());
+            flow.gavg = every(&|sample| disk.latency_at(sample));
         }
         flow
     }

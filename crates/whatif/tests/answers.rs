@@ -200,6 +200,27 @@ fn a_limit_that_throttling_never_comes_to_gains_nothing() {
 }
 
 #[test]
+fn two_arrays_that_give_one_recording_differ_fourfold_at_another_depth() {
+    let arrays = ["512ms", "2ms"].map(|end| {
+        let curve = format!("curve = [[1, \"2ms\"], [16, \"2ms\"], [4096, \"{end}\"]]");
+        host(16, STEADY).replace("servers = 64\nservice = \"2ms\"", &curve)
+    });
+    let [one, other] = arrays.each_ref().map(|text| {
+        let recording = recorded(text);
+        let device = recording.find(Kind::Device, DEVICE).unwrap();
+        recording.series(device, Counter::Commands).unwrap().to_vec()
+    });
+    assert_eq!(one, other);
+    let [few, many] = arrays.each_ref().map(|text| truth(text, &deeper(64)));
+    assert!(many > 3.5 * few, "{few} and {many}");
+    let answer = ask(&arrays[0], &deeper(64)).unwrap();
+    assert_eq!(answer.verdict, Verdict::CannotTell);
+    for rate in [few, many] {
+        holds(range(&answer, DEVICE), rate);
+    }
+}
+
+#[test]
 fn it_can_be_said_that_a_device_has_its_array_alone() {
     let recording = recorded(&neighbours());
     let line = format!("storage core device set -d {DEVICE} -m 4");

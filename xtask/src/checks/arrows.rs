@@ -27,8 +27,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "xtask",
         &[
-            "counters", "knobs", "model", "scenario", "capture", "diagnose", "sim", "whatif",
-            "testing",
+            "counters", "knobs", "engine", "model", "scenario", "capture", "diagnose", "sim",
+            "whatif", "testing",
         ],
     ),
 ];

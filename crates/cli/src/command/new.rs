@@ -1,10 +1,14 @@
 //! `kavg new`: a commented scenario to start from.
 
-use std::{fs::OpenOptions, io::Write, path::PathBuf, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 
-use crate::Result;
+use crate::{Result, output::Outputs};
 
 /// The scenario that is handed out.
 const TEMPLATE: &str = include_str!("new.toml");
@@ -24,12 +28,11 @@ impl New {
             return Ok(ExitCode::SUCCESS);
         };
         let name = path.display();
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|error| format!("{name}: {error}"))?;
-        file.write_all(TEMPLATE.as_bytes()).map_err(|error| format!("{name}: {error}"))?;
+        if path.symlink_metadata().is_ok() {
+            return Err(format!("{name}: is there already; name a new file").into());
+        }
+        let output = Outputs::beside::<&Path>([]).claim(path)?;
+        output.write(|file| Ok(file.write_all(TEMPLATE.as_bytes())?))?;
         writeln!(out, "{name} is written; `kavg run {name}` runs it")?;
         Ok(ExitCode::SUCCESS)
     }

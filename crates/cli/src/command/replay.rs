@@ -1,11 +1,17 @@
 //! `kavg replay`: a recorded run again in virtual time, compared bit for bit.
 
-use std::{fs::File, io::BufReader, io::Write, path::PathBuf, process::ExitCode};
+use std::{
+    fs::File,
+    io::{self, BufReader, Read, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
+use capture::Progress;
 use clap::Args;
 
 use crate::{
-    Result,
+    Result, captures,
     text::{seconds, whole},
 };
 
@@ -23,7 +29,14 @@ impl Replay {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", self.journal.display());
         let file = File::open(&self.journal).map_err(|error| named(&error))?;
-        let report = sim::replay(BufReader::new(file)).map_err(|error| named(&error))?;
+        let total = file.metadata().map_err(|error| named(&error))?.len();
+        let report = captures::told(|progress| {
+            sim::replay(BufReader::with_capacity(
+                1 << 20,
+                Counted { file, done: 0, total, progress },
+            ))
+        });
+        let report = report.map_err(|error| named(&error))?;
         writeln!(
             out,
             "{}: {} inputs fed up to {}, {} outputs compared",
@@ -38,5 +51,22 @@ impl Replay {
         };
         writeln!(out, "different: {difference}")?;
         Ok(ExitCode::from(1))
+    }
+}
+
+/// A file that tells how far it is read.
+struct Counted<'a> {
+    file: File,
+    done: u64,
+    total: u64,
+    progress: Progress<'a>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.done += read as u64;
+        (self.progress)(self.done, self.total);
+        Ok(read)
     }
 }

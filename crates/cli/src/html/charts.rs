@@ -289,13 +289,7 @@ impl<'a> Drawing<'a> {
         let layers: &[_] = if is_nfs { &LAYERS[..1] } else { &LAYERS };
         let mut charts = vec![self.latency(&flow, layers), self.queue(), self.load(&flow)];
         if !tenants.is_empty() {
-            charts.push(self.vms(
-                "Commands per second by VM",
-                "1/s",
-                &tenants,
-                true,
-                |vm, sample| Some(vm.rate(sample)),
-            ));
+            charts.push(self.vms("Commands per second by VM", "1/s", &tenants, true, Tenant::rate));
             charts.push(self.vms("Latency by VM (GAVG)", "ms", &tenants, false, Tenant::gavg));
         }
         charts
@@ -321,7 +315,7 @@ impl<'a> Drawing<'a> {
             latencies.push(self.series("wait in the guest", "qavg", |s| disk.guest_wait.at(s)));
         }
         let outstanding =
-            self.series("outstanding, by Little's law", "actv", |s| Some(disk.outstanding(s)));
+            self.series("outstanding, by Little's law", "actv", |s| disk.outstanding(s));
         let flow = Flow::of(self.recording, self.id);
         vec![
             Chart { title: "Latency at the virtual adapter", unit: "ms", series: latencies },
@@ -333,7 +327,9 @@ impl<'a> Drawing<'a> {
     /// Latencies where there were commands.
     fn latency(&self, flow: &Flow<'_>, layers: &[Layer]) -> Chart {
         let one = |(name, role, of): &Layer| {
-            self.series(name, role, |sample| (flow.rate(sample) > 0.0).then(|| of(flow, sample)))
+            self.series(name, role, |sample| {
+                of(flow, sample).filter(|_| flow.rate(sample) > Some(0.0))
+            })
         };
         Chart { title: "Latency by layer", unit: "ms", series: layers.iter().map(one).collect() }
     }
@@ -355,7 +351,7 @@ impl<'a> Drawing<'a> {
 
     fn load(&self, flow: &Flow<'_>) -> Chart {
         let commands = self.series("commands", "commands", |sample| flow.commands.at(sample));
-        let bytes = self.series("MiB/s", "bytes", |sample| Some(flow.mib_per_s(sample)));
+        let bytes = self.series("MiB/s", "bytes", |sample| flow.mib_per_s(sample));
         let bytes = Series { right: "MiB/s", ..bytes };
         Chart {
             title: "Load",
@@ -405,7 +401,7 @@ impl<'a> Drawing<'a> {
 }
 
 /// A latency: its name, its colour, and how a row has it.
-type Layer = (&'static str, &'static str, fn(&Flow<'_>, usize) -> f64);
+type Layer = (&'static str, &'static str, fn(&Flow<'_>, usize) -> Option<f64>);
 
 /// GAVG first: it is all that an NFS volume has [ELA].
 const LAYERS: [Layer; 4] = [

@@ -132,12 +132,12 @@ fn parties(finding: &Finding) -> Markup {
 }
 
 fn party(party: &Party, role: &str) -> Markup {
-    let values = [party.iops, party.gavg_ms, party.slots, party.waiting];
+    let values = [Some(party.iops), party.gavg_ms, Some(party.slots), party.waiting];
     html! {
         tr {
             th.name scope="row" { (party.name) }
             td { (role) }
-            @for value in values { td.n { (number(Some(value))) } }
+            @for value in values { td.n { (number(value)) } }
         }
     }
 }

@@ -6,17 +6,19 @@ use diagnose::Verdict;
 use levels::Flow;
 
 /// A number of a row in a sample.
-pub(super) type Figure<'a> = fn(&Flow<'a>, usize) -> f64;
+pub(super) type Figure<'a> = fn(&Flow<'a>, usize) -> Option<f64>;
 
 /// Devices and NFS volumes that completed a command: those that were judged, then those with a
 /// load that is not worth it (a CD-ROM); of each the one with most commands outstanding first.
 pub(super) fn devices(recording: &Recording, verdict: &Verdict) -> Vec<EntityId> {
     let is_judged = |name: &str| verdict.profiles.iter().any(|profile| profile.device == name);
     let rank = |(id, entity): (EntityId, &Entity)| {
-        (id, is_judged(&entity.name), Flow::of(recording, id).load(recording.len()))
+        let load = Flow::of(recording, id).load(recording.len())?;
+        Some((id, is_judged(&entity.name), load))
     };
     let of = |kind| recording.of_kind(kind);
-    let mut devices: Vec<_> = of(Kind::Device).chain(of(Kind::NfsVolume)).map(rank).collect();
+    let mut devices: Vec<_> =
+        of(Kind::Device).chain(of(Kind::NfsVolume)).filter_map(rank).collect();
     devices.retain(|(_, _, load)| *load > 0.0);
     devices.sort_by(|a, b| b.1.cmp(&a.1).then(b.2.total_cmp(&a.2)));
     devices.into_iter().map(|(id, ..)| id).collect()
@@ -60,7 +62,7 @@ pub(super) fn is_named(entity: &Entity, name: &str) -> bool {
             && slot().is_some_and(|slot| slot.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The mean of a number over samples; `None` over none.
-pub(super) fn mean(samples: &[usize], value: impl Fn(usize) -> f64) -> Option<f64> {
+/// The mean of a number over those samples that have it; `None` over none.
+pub(super) fn mean(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     levels::mean(samples.iter().map(|&sample| value(sample)))
 }

@@ -124,7 +124,7 @@ fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
             let values = vec![
                 rate,
                 time.zip(rate).map(|(time, rate)| time / rate),
-                p95(&samples, |sample| vm.gavg(sample).unwrap_or(0.0)),
+                p95(&samples, |sample| vm.gavg(sample)),
                 slots,
                 waiting,
             ];
@@ -137,8 +137,9 @@ fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
 }
 
 /// Milliseconds that commands spend, per second.
-fn time_of(flow: &Flow<'_>, sample: usize) -> f64 {
-    flow.rate(sample) * flow.gavg(sample)
+fn time_of(flow: &Flow<'_>, sample: usize) -> Option<f64> {
+    let rate = flow.rate(sample)?;
+    if rate > 0.0 { Some(rate * flow.gavg(sample)?) } else { Some(0.0) }
 }
 
 const DISK_HEADS: [&str; 4] = ["reads + writes/s", "ms", "outstanding", "wait in guest ms"];
@@ -147,9 +148,11 @@ fn disks<'a>(recording: &'a Recording) -> Vec<Row> {
     let row = |(id, entity): (EntityId, &'a Entity)| {
         let disk = Vdisk::of(recording, id);
         let samples = with_commands(recording, |sample| disk.rate(sample));
-        let [rate, inside] = [Vdisk::rate, Vdisk::outstanding]
-            .map(|of: fn(&Vdisk<'a>, usize) -> f64| mean(&samples, |sample| of(&disk, sample)));
-        let waited = |&s: &usize| Some((disk.guest_wait.at(s)?, disk.rate(s)));
+        let [rate, inside] =
+            [Vdisk::rate, Vdisk::outstanding].map(|of: fn(&Vdisk<'a>, usize) -> Option<f64>| {
+                mean(&samples, |sample| of(&disk, sample))
+            });
+        let waited = |&s: &usize| Some((disk.guest_wait.at(s)?, disk.rate(s)?));
         let values = vec![
             rate,
             disk.latency_ms(&samples),
@@ -190,15 +193,15 @@ fn adapters<'a>(recording: &'a Recording) -> Vec<Row> {
 /// DAVG, KAVG, QAVG and GAVG over the commands of some samples.
 fn latencies<'a>(flow: &Flow<'a>, samples: &[usize]) -> [Option<f64>; 4] {
     let of: [Figure<'a>; 4] = [Flow::davg, Flow::kavg, Flow::qavg, Flow::gavg];
-    of.map(|of| (!samples.is_empty()).then(|| flow.per_command(samples, of)))
+    of.map(|of| flow.per_command(samples, of))
 }
 
-fn with_commands(recording: &Recording, rate: impl Fn(usize) -> f64) -> Vec<usize> {
-    (0..recording.len()).filter(|&sample| rate(sample) > 0.0).collect()
+fn with_commands(recording: &Recording, rate: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
+    (0..recording.len()).filter(|&sample| rate(sample) > Some(0.0)).collect()
 }
 
-fn p95(samples: &[usize], value: impl Fn(usize) -> f64) -> Option<f64> {
-    let values: Vec<f64> = samples.iter().map(|&sample| value(sample)).collect();
+fn p95(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = samples.iter().filter_map(|&sample| value(sample)).collect();
     percentiles(&values).map(|[_, p95, ..]| p95)
 }
 

@@ -112,9 +112,9 @@ fn verdict() -> Verdict {
     let party = |name: &str| Party {
         name: name.into(),
         iops: 32_000.0,
-        gavg_ms: 1.0,
+        gavg_ms: Some(1.0),
         slots: 16.0,
-        waiting: 16.0,
+        waiting: Some(16.0),
     };
     Verdict {
         host: "esx01".into(),

@@ -78,7 +78,8 @@ fn numbers(sheet: &mut Sheet, evidence: &[crate::Evidence]) {
 
 fn parties(sheet: &mut Sheet, role: &str, parties: &[Party]) {
     let row = |party: &Party| {
-        let figures = [party.iops, party.gavg_ms, party.slots, party.waiting].map(number);
+        let figures = [Some(party.iops), party.gavg_ms, Some(party.slots), party.waiting]
+            .map(crate::number::known);
         std::iter::once(party.name.clone()).chain(figures).collect()
     };
     let mut rows: Vec<Vec<String>> = parties.iter().take(MOST).map(row).collect();

@@ -231,27 +231,27 @@ impl<'a> Device<'a> {
     fn quickest(&self) -> f64 {
         const QUICK: f64 = 0.1;
         let own = quantile(self.busy.iter().map(|&sample| self.flow.davg(sample)), QUICK);
-        let worlds = self.worlds.iter().filter(|world| world.flow.mean_rate(&self.busy) > 0.0);
+        let worlds = self.worlds.iter();
         worlds
-            .map(|world| world.flow.per_command(&self.busy, Flow::davg))
+            .filter_map(|world| world.flow.per_command(&self.busy, Flow::davg))
             .chain(own)
             .fold(f64::INFINITY, f64::min)
     }
 
     /// DAVG from which the device is slow: far slower than it is itself, between two steps. Large
     /// commands may take the time to move them. What is surely flash is in no step below that.
-    pub(crate) fn slow_ms(&self, sample: usize) -> f64 {
+    pub(crate) fn slow_ms(&self, sample: usize) -> Option<f64> {
         const FAR: f64 = 9.0;
         let (mut least, most) = self.slow_steps();
         if !self.limits.is_set(Threshold::DavgMs) && self.is_flash() {
             least = self.limits.get(Threshold::FlashMs);
         }
-        (FAR * self.quickest_ms).max(least).min(most) + self.transfer_ms(sample)
+        Some((FAR * self.quickest_ms).max(least).min(most) + self.transfer_ms(sample)?)
     }
 
     /// DAVG that is slow however quick the device is at times.
-    pub(crate) fn surely_slow_ms(&self, sample: usize) -> f64 {
-        self.slow_steps().1 + self.transfer_ms(sample)
+    pub(crate) fn surely_slow_ms(&self, sample: usize) -> Option<f64> {
+        Some(self.slow_steps().1 + self.transfer_ms(sample)?)
     }
 
     /// The published threshold and the step beside it, of 5, 10, 20 ms [DRILL]: the next one for
@@ -276,15 +276,15 @@ impl<'a> Device<'a> {
     }
 
     /// What the size of its commands may cost each of them.
-    fn transfer_ms(&self, sample: usize) -> f64 {
+    fn transfer_ms(&self, sample: usize) -> Option<f64> {
         self.flow.transfer_ms(sample, self.limits.get(Threshold::TransferMib))
     }
 
     /// What each VM does on the device over some samples, the one with most slots first.
     pub(crate) fn tenants(&self, samples: &[usize]) -> Vec<Party> {
         let mut tenants: Vec<Party> = Vec::new();
-        for world in self.worlds.iter().filter(|world| !world.is_system) {
-            let party = world.party(samples);
+        let worlds = self.worlds.iter().filter(|world| !world.is_system);
+        for party in worlds.filter_map(|world| world.party(samples)) {
             match tenants.iter_mut().find(|tenant| tenant.name == party.name) {
                 Some(tenant) => tenant.add(&party),
                 None => tenants.push(party),
@@ -296,6 +296,11 @@ impl<'a> Device<'a> {
     }
 }
 
+/// Whether a number reaches another, where both were measured.
+pub(crate) fn reaches(value: Option<f64>, least: Option<f64>) -> bool {
+    least.is_some() && value >= least
+}
+
 /// Part of the recording in which a device must have a command outstanding to have load, where it
 /// does not even complete one a second.
 const MOSTLY: f64 = 0.5;
@@ -305,10 +310,10 @@ const MOSTLY: f64 = 0.5;
 /// only comes in clusters [CAP-A].
 fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
-    let stands = flow.outstanding(sample) >= limits.get(Threshold::BusyOutstanding);
+    let stands = flow.outstanding(sample) >= Some(limits.get(Threshold::BusyOutstanding));
     flow.is_measured(sample)
-        && rate > 0.0
-        && (rate >= limits.get(Threshold::BusyIops) || stands && !trickles)
+        && rate > Some(0.0)
+        && (rate >= Some(limits.get(Threshold::BusyIops)) || stands && !trickles)
 }
 
 impl<'a> World<'a> {
@@ -321,30 +326,33 @@ impl<'a> World<'a> {
         }
     }
 
-    fn party(&self, samples: &[usize]) -> Party {
+    /// What it does over some samples, if its commands and slots were measured in any.
+    fn party(&self, samples: &[usize]) -> Option<Party> {
         let flow = &self.flow;
-        let mean = |value: fn(&Flow<'a>, usize) -> f64| {
-            mean(samples.iter().map(|s| value(flow, *s))).unwrap_or_default()
-        };
-        Party {
+        Some(Party {
             name: self.owner.into(),
-            iops: flow.mean_rate(samples),
+            iops: flow.mean_rate(samples)?,
             gavg_ms: flow.per_command(samples, Flow::gavg),
-            slots: mean(Flow::in_flight),
-            waiting: mean(Flow::waiting),
-        }
+            slots: mean(samples.iter().map(|s| flow.in_flight(*s)))?,
+            waiting: mean(samples.iter().map(|s| flow.waiting(*s))),
+        })
     }
 }
 
 impl Party {
     fn add(&mut self, other: &Self) {
-        let iops = self.iops + other.iops;
-        if iops > 0.0 {
-            self.gavg_ms = (self.iops * self.gavg_ms + other.iops * other.gavg_ms) / iops;
-        }
-        self.iops = iops;
+        let both = [&*self, other].map(|party| Some((party.gavg_ms?, party.iops)));
+        self.gavg_ms = levels::weighted_mean(both);
+        self.iops += other.iops;
         self.slots += other.slots;
-        self.waiting += other.waiting;
+        self.waiting = self.waiting.zip(other.waiting).map(|(a, b)| a + b);
+    }
+}
+
+impl Faults<'_> {
+    /// Reservation conflicts; none are seen where the source has no such counter.
+    pub(crate) fn conflicts_at(&self, sample: usize) -> Option<f64> {
+        if self.conflicts.is_there() { self.conflicts.at(sample) } else { Some(0.0) }
     }
 }
 

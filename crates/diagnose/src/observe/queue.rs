@@ -3,7 +3,9 @@
 use counters::{Controller, Counter, EntityId, Recording};
 use knobs::{Advanced, GuestOs, limits_of};
 
-use super::{Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile};
+use super::{
+    Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile, reaches,
+};
 use crate::Threshold;
 
 /// The columns of a queue, of a device or of a world on it.
@@ -100,58 +102,66 @@ const FULL: f64 = 0.7;
 impl Device<'_> {
     /// The wait for a slot of the device alone. A path's QAVG covers only the queues of path and
     /// adapter [CAP-A], and that part is not the device queue's.
-    pub(crate) fn slot_wait_ms(&self, sample: usize) -> f64 {
+    pub(crate) fn slot_wait_ms(&self, sample: usize) -> Option<f64> {
         levels::slot_wait_ms(&self.flow, self.paths.iter().map(|path| &path.flow), sample)
     }
 
     /// The wait at paths and adapters.
-    pub(crate) fn path_wait_ms(&self, sample: usize) -> f64 {
-        levels::path_wait_ms(self.paths.iter().map(|path| &path.flow), sample).unwrap_or_default()
+    pub(crate) fn path_wait_ms(&self, sample: usize) -> Option<f64> {
+        levels::path_wait_ms(self.paths.iter().map(|path| &path.flow), sample)
     }
 
     /// Commands in the slots, by Little's law: the wait at path and adapter happens in a slot.
-    pub(crate) fn in_slots(&self, sample: usize) -> f64 {
-        let behind = self.flow.davg(sample) + self.path_wait_ms(sample);
-        little(self.flow.rate(sample), behind)
+    pub(crate) fn in_slots(&self, sample: usize) -> Option<f64> {
+        let behind = self.flow.davg(sample)? + self.path_wait_ms(sample)?;
+        Some(little(self.flow.rate(sample)?, behind))
     }
 
-    /// Whether every slot was taken, as caught by the sample or by Little's law.
-    pub(crate) fn is_full(&self, sample: usize) -> bool {
-        let in_use = |depth| self.in_slots(sample) >= FULL * depth;
-        self.queue.is_caught_full(sample) || self.queue.depth_at(sample).is_some_and(in_use)
+    /// Whether every slot was taken, as caught by the sample or by Little's law; `None` where
+    /// nothing tells.
+    pub(crate) fn is_full(&self, sample: usize) -> Option<bool> {
+        if self.queue.is_caught_full(sample) {
+            return Some(true);
+        }
+        Some(self.in_slots(sample)? >= FULL * self.queue.depth_at(sample)?)
     }
 
     /// The same by the lowest limit that DQLEN showed at any time: between two samples it may have
     /// been in force.
-    pub(crate) fn may_be_full(&self, sample: usize) -> bool {
-        let lowest = || self.queue.dqlen.every().filter(|depth| *depth > 0.0).reduce(f64::min);
-        let is_at = |depth: f64| self.in_slots(sample) >= FULL * depth;
-        self.is_full(sample) || lowest().is_some_and(is_at)
+    pub(crate) fn may_be_full(&self, sample: usize) -> Option<bool> {
+        if self.is_full(sample) == Some(true) {
+            return Some(true);
+        }
+        let lowest = self.queue.dqlen.every().filter(|depth| *depth > 0.0).reduce(f64::min)?;
+        Some(self.in_slots(sample)? >= FULL * lowest)
     }
 
     /// Time in the VMkernel that is no wait at path or adapter.
-    pub(crate) fn held_ms(&self, sample: usize) -> f64 {
-        self.flow.kavg(sample) - self.path_wait_ms(sample)
+    pub(crate) fn held_ms(&self, sample: usize) -> Option<f64> {
+        Some(self.flow.kavg(sample)? - self.path_wait_ms(sample)?)
     }
 
     /// Whether commands are held in the VMkernel though slots are free.
     pub(crate) fn is_held(&self, sample: usize) -> bool {
-        let (flow, held_ms) = (&self.flow, self.held_ms(sample));
         let part = self.limits.get(Threshold::WaitPercent) / 100.0;
-        held_ms >= self.limits.get(Threshold::HeldMs).max(part * flow.davg(sample))
-            && little(flow.rate(sample), held_ms) >= self.limits.get(Threshold::Waiting)
-            && !self.is_full(sample)
-            && self.paths.iter().all(|path| path.flow.is_wait_measured(sample))
+        let is_long = || {
+            let held_ms = self.held_ms(sample)?;
+            let waiting = little(self.flow.rate(sample)?, held_ms);
+            let counts = self.limits.get(Threshold::HeldMs).max(part * self.flow.davg(sample)?);
+            Some(held_ms >= counts && waiting >= self.limits.get(Threshold::Waiting))
+        };
+        is_long() == Some(true) && self.is_full(sample) == Some(false)
     }
 
     /// The spell in which commands wait for a slot of this device because all are taken.
     pub(super) fn find_full_queue(&self) -> Option<FullQueue> {
         let limit = |threshold| self.limits.get(threshold);
-        let waiting = |s| little(self.flow.rate(s), self.slot_wait_ms(s));
+        let waiting = |s| Some(little(self.flow.rate(s)?, self.slot_wait_ms(s)?));
         let part = limit(Threshold::WaitPercent) / 100.0;
         let spell = Spell::find(&self.busy, |sample| {
-            let counts = limit(Threshold::KavgMs).min(part * self.flow.davg(sample));
-            self.slot_wait_ms(sample) >= counts && waiting(sample) >= limit(Threshold::Waiting)
+            let counts = |davg: f64| limit(Threshold::KavgMs).min(part * davg);
+            reaches(self.slot_wait_ms(sample), self.flow.davg(sample).map(counts))
+                && waiting(sample) >= Some(limit(Threshold::Waiting))
         })?;
         let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
@@ -164,8 +174,8 @@ impl Device<'_> {
         }
         Some(FullQueue {
             depth: self.limit_when_full(&spell)?,
-            waiting: spell.mean(waiting),
-            wait_ms: self.flow.per_command(&spell.samples, |_, sample| self.slot_wait_ms(sample)),
+            waiting: spell.mean(waiting)?,
+            wait_ms: self.flow.per_command(&spell.samples, |_, s| self.slot_wait_ms(s))?,
             tenants: self.tenants(&spell.samples).len() + hidden,
             competitors,
             in_bursts,
@@ -188,7 +198,8 @@ impl Device<'_> {
     /// The limit in force in most of the samples in which it is reached.
     fn limit_when_full(&self, spell: &Spell) -> Option<f64> {
         let dqlen = self.queue.dqlen;
-        let full: Vec<usize> = spell.samples.iter().copied().filter(|s| self.is_full(*s)).collect();
+        let is_full = |sample: &usize| self.is_full(*sample) == Some(true);
+        let full: Vec<usize> = spell.samples.iter().copied().filter(is_full).collect();
         most_frequent(dqlen.over(&full)).or_else(|| most_frequent(dqlen.over(&spell.samples)))
     }
 
@@ -198,11 +209,14 @@ impl Device<'_> {
     /// wait beside free slots.
     fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
         let driver_depth = limits_of(Controller::Pvscsi, GuestOs::Windows).disk_depth;
-        let Some(depth) = mean(self.queue.dqlen.over(&spell.samples)) else { return false };
         let wait = spell.mean(|sample| self.flow.waiting(sample));
         let service = spell.mean(|sample| self.in_slots(sample));
+        let depth = mean(self.queue.dqlen.over(&spell.samples));
+        let (Some(wait), Some(service), Some(depth)) = (wait, service, depth) else {
+            return false;
+        };
         let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
-        let limited = is_round(self.flow.mean_rate(&spell.samples));
+        let limited = self.flow.mean_rate(&spell.samples).is_some_and(is_round);
         burst <= f64::from(driver_depth) * competitors.max(1) as f64
             && !limited
             && !self.waits_beside_free_slots(spell)
@@ -230,9 +244,9 @@ impl Device<'_> {
         }
         let rounding = ROUNDED * (self.worlds.len() + 1) as f64;
         let hidden = |&sample: &usize| {
-            let whole = self.flow.rate(sample);
-            let parts: f64 = self.worlds.iter().map(|world| world.flow.rate(sample)).sum();
-            (whole - parts - rounding) / whole
+            let whole = self.flow.rate(sample)?;
+            let parts: Option<f64> = self.worlds.iter().map(|world| world.flow.rate(sample)).sum();
+            Some((whole - parts? - rounding) / whole)
         };
         quantile(samples.iter().map(hidden), MOST_SAMPLES)
     }
@@ -244,7 +258,7 @@ impl Device<'_> {
 
     /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.
     pub(crate) fn competitors(&self, samples: &[usize]) -> usize {
-        let all = self.flow.mean_rate(samples);
+        let Some(all) = self.flow.mean_rate(samples) else { return 0 };
         let rates = self.tenants(samples);
         rates.iter().filter(|tenant| tenant.iops > 0.0 && tenant.iops * RUN >= all).count()
     }

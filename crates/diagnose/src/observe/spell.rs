@@ -33,14 +33,15 @@ impl Spell {
         (!samples.is_empty()).then_some(Self { samples, of: among.len() })
     }
 
-    /// The mean over the spell, which has a sample.
-    pub(crate) fn mean(&self, value: impl Fn(usize) -> f64) -> f64 {
-        mean(self.samples.iter().map(|&sample| value(sample))).unwrap_or_default()
+    /// The mean over those of its samples that have the value.
+    pub(crate) fn mean<V: Into<Option<f64>>>(&self, value: impl Fn(usize) -> V) -> Option<f64> {
+        mean(self.samples.iter().map(|&sample| value(sample)))
     }
 
-    /// The share of its samples in which something else holds too.
-    pub(crate) fn share(&self, holds: impl Fn(usize) -> bool) -> f64 {
-        self.mean(|sample| f64::from(u8::from(holds(sample))))
+    /// The share of its samples in which something else holds too, of those that tell.
+    pub(crate) fn share<B: Into<Option<bool>>>(&self, holds: impl Fn(usize) -> B) -> f64 {
+        let told = || self.samples.iter().filter_map(|&sample| holds(sample).into());
+        told().filter(|holds| *holds).count() as f64 / told().count().max(1) as f64
     }
 
     /// What few samples are worth: a factor for a confidence.

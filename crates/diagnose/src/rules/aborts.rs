@@ -30,11 +30,12 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// Whether the load ended with the aborts, as when a VM is switched off.
-fn is_farewell(device: &Device<'_>, sample: usize) -> bool {
+fn is_farewell(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     const GONE: f64 = 0.1;
-    let rate = |sample: usize| device.flow.commands.at(sample);
-    let before = sample.checked_sub(1).and_then(rate).unwrap_or(0.0);
-    rate(sample + 1).is_some_and(|after| after < GONE * before)
+    let rate = |sample: usize| device.flow.rate(sample);
+    let before = (0..sample).rev().find_map(rate);
+    let after = (sample + 1..case.host.times_ms.len()).find_map(rate);
+    before.zip(after).is_some_and(|(before, after)| after < GONE * before)
 }
 
 /// Whether commands were cut off rather than waited for: in this sample alone the load breaks off,
@@ -49,12 +50,16 @@ fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bo
     let is_calm = |sample| aborts(sample).is_none_or(|rate| rate < limit);
     let alone = is_calm(before) && is_calm(sample + 1);
     let flow = &device.flow;
-    let waited = flow.gavg(before).max(flow.gavg(sample)) >= PATIENCE_MS;
-    let (rate, usual) = (flow.rate(sample), flow.rate(before));
-    let broken = usual > 0.0 && rate <= BROKEN * usual;
+    let waited = [before, sample].iter().any(|s| flow.gavg(*s) >= Some(PATIENCE_MS));
+    let broken = flow
+        .rate(sample)
+        .zip(flow.rate(before))
+        .is_some_and(|(rate, usual)| usual > 0.0 && rate <= BROKEN * usual);
     let aborted = aborts(sample).map(|rate| rate * case.host.interval_s(sample));
-    let are_all = |aborted| ALL.contains(&(aborted / flow.outstanding(before)));
-    alone && !waited && (broken || aborted.is_some_and(are_all))
+    let outstanding = flow.outstanding(before);
+    let are_all =
+        aborted.zip(outstanding).is_some_and(|(aborted, all)| ALL.contains(&(aborted / all)));
+    alone && !waited && (broken || are_all)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding> {
@@ -62,7 +67,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let limit = device.limits.get(Threshold::AbortsPerSecond);
     let spell = Spell::any(all, |sample| {
         let happens = |rates: Column<'_>| rates.at(sample).is_some_and(|rate| rate >= limit);
-        (happens(faults.aborts) || happens(faults.resets)) && !is_farewell(device, sample)
+        (happens(faults.aborts) || happens(faults.resets)) && !is_farewell(case, device, sample)
     })?;
     let name = device.flow.name;
     let (aborts, resets) =
@@ -83,7 +88,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     finding.evidence = Evidence::of([
         ("aborts per second, at most", aborts, "1/s"),
         ("resets per second, at most", resets, "1/s"),
-        ("GAVG", Some(gavg), "ms"),
+        ("GAVG", gavg, "ms"),
     ])
     .collect();
     finding.confidence = match (is_cut, spell.samples.len()) {

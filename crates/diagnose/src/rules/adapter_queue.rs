@@ -6,10 +6,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{
-    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean,
-    observe::little,
-};
+use crate::{Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
@@ -39,16 +36,15 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let mut busy: Vec<usize> = devices.iter().flat_map(|d| d.busy.iter().copied()).collect();
     busy.sort_unstable();
     busy.dedup();
-    let waiting = |sample| little(flow.rate(sample), flow.own_wait_ms(sample));
     let spell = Spell::find(&busy, |sample| {
-        flow.own_wait_ms(sample) >= limits.get(Threshold::QavgMs)
-            && waiting(sample) >= limits.get(Threshold::Waiting)
+        flow.own_wait_ms(sample) >= Some(limits.get(Threshold::QavgMs))
+            && flow.own_waiting(sample) >= Some(limits.get(Threshold::Waiting))
     })?;
     let depth = mean(adapter.aqlen.over(&spell.samples)).filter(|depth| *depth > 0.0);
     let in_flight = spell.mean(|sample| flow.in_flight(sample));
-    let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms);
+    let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms)?;
     let mut finding = case.finding(Cause::AdapterQueue, flow.name, &spell);
-    finding.standing = spell.mean(waiting);
+    finding.standing = spell.mean(|sample| flow.own_waiting(sample))?;
     finding.limit = depth;
     let slots = |depth| format!("{} slots (AQLEN)", number(depth));
     let limit = depth.map_or_else(|| "queue".into(), slots);
@@ -59,20 +55,18 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
         number(finding.standing),
         number(wait_ms)
     );
-    finding.evidence = vec![
-        Evidence::new("commands per second", flow.mean_rate(&spell.samples), "1/s"),
-        Evidence::new("QAVG of the adapter", wait_ms, "ms"),
-        Evidence::new("in flight, by Little's law", in_flight, ""),
-        Evidence::new("devices with load behind it", devices.len() as f64, ""),
-    ];
-    let confirmed = depth.is_some_and(|depth| in_flight >= FULL * depth);
+    finding.evidence = Evidence::of([
+        ("commands per second", flow.mean_rate(&spell.samples), "1/s"),
+        ("QAVG of the adapter", Some(wait_ms), "ms"),
+        ("AQLEN", depth, ""),
+        ("in flight, by Little's law", in_flight, ""),
+        ("devices with load behind it", Some(devices.len() as f64), ""),
+    ])
+    .collect();
+    let confirmed = depth.is_some_and(|depth| in_flight >= Some(FULL * depth));
     finding.confidence = if confirmed { 0.95 } else { 0.75 } * spell.weight();
-    match depth {
-        Some(depth) => finding.evidence.insert(2, Evidence::new("AQLEN", depth, "")),
-        None => {
-            let lacks = "AQLEN, which only `esxtop -b -a` records";
-            finding.raise_confidence = vec![lacks.into()];
-        }
+    if depth.is_none() {
+        finding.raise_confidence = vec!["AQLEN, which only `esxtop -b -a` records".into()];
     }
     finding.sufferers = senders(&devices, &spell);
     finding.causers = super::causers(&finding.sufferers);

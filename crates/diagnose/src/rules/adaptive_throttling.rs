@@ -42,11 +42,12 @@ pub(super) fn is_congested(device: &Device<'_>) -> bool {
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
     let davg = |samples: &[usize]| device.flow.per_command(samples, Flow::davg);
     let threshold = if halves_and_climbs(&depths) {
-        davg(&full).max(Threshold::CongestionMs.info().classic)
+        let least = Threshold::CongestionMs.info().classic;
+        davg(&full).map_or(least, |full| full.max(least))
     } else {
         device.limits.get(Threshold::CongestionMs)
     };
-    davg(&lower) >= threshold
+    davg(&lower) >= Some(threshold)
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -58,11 +59,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let base = known.map(f64::from).or_else(|| device.deepest())?;
         let is_lower = |s| device.queue.dqlen.at(s).is_some_and(|depth| depth < base);
         let spell = Spell::any(&device.busy, is_lower)?;
-        Some(judge(case, device, base, &spell))
+        judge(case, device, base, &spell)
     })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
@@ -74,7 +75,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         number(base),
         number(lowest)
     );
-    finding.standing = spell.mean(|sample| device.flow.waiting(sample));
+    finding.standing = spell.mean(|sample| device.flow.waiting(sample))?;
     finding.evidence = queue_evidence(device, spell);
     finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
     finding.evidence.extend(Evidence::of([("failed commands per second", failed, "1/s")]));
@@ -106,7 +107,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
          with it."
             .into(),
     ];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, number};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
     observe::{is_round_within, little},
-    quantile, unrest_percent,
+    quantile, reaches, unrest_percent,
 };
 
 use levels::array_of;
@@ -62,7 +62,7 @@ struct Held<'a> {
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.each_device(|device| Some(judge(case, device, &held(case, device)?)))
+    case.each_device(|device| judge(case, device, &held(case, device)?))
 }
 
 /// Whether this rule has a finding on a device.
@@ -121,8 +121,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             is_slow(device, &world.flow, &spell) || is_steady(&rates(&world.flow, &spell));
         let others = vms().filter(|other| other.owner != world.owner);
         let faster = others
-            .filter(|other| other.flow.mean_rate(&spell.samples) > 0.0)
-            .map(|other| (other.owner, other.flow.per_command(&spell.samples, Flow::davg)))
+            .filter_map(|o| Some((o.owner, o.flow.per_command(&spell.samples, Flow::davg)?)))
             .filter(|(_, other)| *other > 0.0 && other * CONTRAST <= davg)
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
         let (flow, vm) = (&world.flow, Some(world.owner));
@@ -146,7 +145,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
     let moved = spread(&spell, |sample| device.flow.rate(sample))?;
     let stays = moved <= LEVEL;
-    let rate = device.flow.mean_rate(&spell.samples);
+    let rate = device.flow.mean_rate(&spell.samples)?;
     let stalls = davg >= device.limits.get(Threshold::StallMs);
     let at_rest_ms = at_rest_ms(case, device);
     let itself = || ("the same device under less load".into(), at_rest_ms);
@@ -154,7 +153,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_slow = is_slow(device, &device.flow, &spell);
     let is_still = is_steady(&rates(&device.flow, &spell));
     let is_narrow = (is_slow || is_still) && own.is_some() && is_narrow(device, rate, at_rest_ms);
-    let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= CROWD;
+    let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= Some(CROWD);
     let peer = || stands.then(|| faster_peer(case, device, &spell, davg)).flatten();
     let follows = || (inside >= FOLLOWS && moved <= EXACT && !stalls).then(itself);
     let faster = own.or_else(peer).or_else(follows)?;
@@ -179,11 +178,11 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
 fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
     let spell = Spell::find(&device.busy, |sample| {
-        flow.davg(sample) >= limit(Threshold::QosMs)
-            && flow.in_flight(sample) >= 2.0 * CROWD
-            && flow.waiting(sample) < limit(Threshold::Waiting)
+        flow.davg(sample) >= Some(limit(Threshold::QosMs))
+            && flow.in_flight(sample) >= Some(2.0 * CROWD)
+            && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
     })?;
-    let is_set = is_round_within(flow.mean_rate(&spell.samples), EXACTLY)
+    let is_set = is_round_within(flow.mean_rate(&spell.samples)?, EXACTLY)
         && is_regulated(case, device, &spell);
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
@@ -202,7 +201,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
 /// miss a cache, and be paced by its application.
 fn is_slow(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> bool {
     const MOSTLY: f64 = 0.5;
-    spell.share(|sample| flow.davg(sample) >= device.surely_slow_ms(sample)) > MOSTLY
+    spell.share(|sample| reaches(flow.davg(sample), device.surely_slow_ms(sample))) > MOSTLY
 }
 
 /// Whether other devices of the same array are slow at the same time: then it is no volume that is
@@ -211,15 +210,16 @@ fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     let array = array_of(device.flow.name);
     let is_slow = |other: &Device<'_>| {
         let davg = other.flow.per_command(&spell.samples, Flow::davg);
-        let loaded = spell.mean(|sample| other.flow.in_flight(sample)) >= HELD;
-        loaded && davg >= CONTRAST * other.quickest_ms.max(device.limits.get(Threshold::QosMs))
+        let loaded = spell.mean(|sample| other.flow.in_flight(sample)) >= Some(HELD);
+        let slow_ms = CONTRAST * other.quickest_ms.max(device.limits.get(Threshold::QosMs));
+        loaded && davg >= Some(slow_ms)
     };
     let mut others = case.host.busy_devices().filter(|other| other.id != device.id);
     array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_slow(other))
 }
 
 /// How many times the high values of a spell are the low ones.
-fn spread(spell: &Spell, value: impl Fn(usize) -> f64) -> Option<f64> {
+fn spread(spell: &Spell, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     let end = |share| quantile(spell.samples.iter().map(|sample| value(*sample)), share);
     Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
 }
@@ -233,12 +233,13 @@ fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
 /// that have commands enough. A load that fills the recording but for its first rows leaves no more.
 fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
     let flow = &device.flow;
-    let answers = |s: &usize| flow.is_measured(*s) && flow.rate(*s) > 0.0;
+    let answers = |s: &usize| flow.is_measured(*s) && flow.rate(*s) > Some(0.0);
     let answered: Vec<usize> = (0..case.host.times_ms.len()).filter(answers).collect();
-    let commands =
-        |pair: &&[usize]| pair.iter().map(|&s| flow.rate(s) * case.host.interval_s(s)).sum::<f64>();
-    let pairs = answered.windows(2).filter(|pair| commands(pair) >= ENOUGH_COMMANDS);
-    pairs.map(|pair| flow.per_command(pair, Flow::davg)).fold(device.quickest_ms, f64::min)
+    let commands = |pair: &[usize]| -> Option<f64> {
+        pair.iter().map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
+    };
+    let pairs = answered.windows(2).filter(|pair| commands(pair) >= Some(ENOUGH_COMMANDS));
+    pairs.filter_map(|pair| flow.per_command(pair, Flow::davg)).fold(device.quickest_ms, f64::min)
 }
 
 /// Whether a rate is steadier than completions that nobody regulates: their number in an interval
@@ -248,10 +249,11 @@ fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     const STEADY: f64 = 0.25;
     const SETTLED_PERCENT: f64 = 10.0;
     let rates = rates(&device.flow, spell);
-    let commands = spell.mean(|sample| device.flow.rate(sample) * case.host.interval_s(sample));
+    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
+    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
     let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
     let inside: Vec<f64> = inside.collect();
-    unrest_percent(&rates).is_some_and(|unrest| unrest <= STEADY * 100.0 / commands.sqrt())
+    reaches(steady, unrest_percent(&rates))
         && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
 }
 
@@ -276,17 +278,17 @@ fn faster_peer(
             && !is_local(device.flow.name)
             && !is_local(peer.flow.name)
             && case.host.share_an_adapter(device, peer)
-            && peer.flow.mean_rate(&spell.samples) * seconds >= ENOUGH_COMMANDS
+            && peer.flow.mean_rate(&spell.samples) >= Some(ENOUGH_COMMANDS / seconds)
     });
-    let latencies = peers
-        .map(|peer| (peer.flow.name.to_owned(), peer.flow.per_command(&spell.samples, Flow::davg)));
+    let davg_of = |peer: &Device<'_>| peer.flow.per_command(&spell.samples, Flow::davg);
+    let latencies = peers.filter_map(|peer| Some((peer.flow.name.to_owned(), davg_of(peer)?)));
     latencies
         .filter(|(_, peer)| *peer > 0.0 && peer * CONTRAST <= davg)
         .min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
-    spell.samples.iter().map(|&sample| flow.rate(sample)).collect()
+    spell.samples.iter().filter_map(|&sample| flow.rate(sample)).collect()
 }
 
 /// Whether a rate moves as little as a setting does.
@@ -300,44 +302,46 @@ fn is_steady(rates: &[f64]) -> bool {
 fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
     let limit = |threshold| device.limits.get(threshold);
     let excess_ms = |flow: &Flow<'_>, sample| {
-        flow.davg(sample) - flow.transfer_ms(sample, limit(Threshold::TransferMib))
+        Some(flow.davg(sample)? - flow.transfer_ms(sample, limit(Threshold::TransferMib))?)
     };
     let spell = Spell::find(&device.busy, |sample| {
-        excess_ms(flow, sample) >= limit(Threshold::QosMs) && flow.in_flight(sample) >= HELD
+        excess_ms(flow, sample) >= Some(limit(Threshold::QosMs))
+            && flow.in_flight(sample) >= Some(HELD)
     })?;
     let rates = rates(flow, &spell);
-    let commands = spell.mean(|sample| flow.rate(sample) * case.host.interval_s(sample));
+    let commands = spell.mean(|s| Some(flow.rate(s)? * case.host.interval_s(s)))?;
     let grain = 100.0 * 2.0 / commands.max(1.0);
     let allowed = limit(Threshold::FlatPercent).max(grain);
-    let davg = flow.per_command(&spell.samples, excess_ms);
+    let davg = flow.per_command(&spell.samples, excess_ms)?;
     let is_flat = unrest_percent(&rates).is_none_or(|unrest| unrest <= allowed);
     is_flat.then_some((spell, davg))
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &held.spell.samples);
-    let rate = held.flow.mean_rate(samples);
-    let davg = held.flow.per_command(samples, Flow::davg);
+    let rate = held.flow.mean_rate(samples)?;
+    let davg = held.flow.per_command(samples, Flow::davg)?;
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
     let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
-    let (rate_text, size) = (number(rate), number(held.flow.size_kib(samples)));
+    let size = held.flow.size_kib(samples).map(|kib| format!(" of {} KiB", number(kib)));
+    let (rate_text, size) = (number(rate), size.unwrap_or_default());
     let davg_text = number(davg);
     let faster_ms = held.faster.as_ref().map_or(0.0, |faster| faster.1);
     finding.sentence = match (&held.policy, &held.faster) {
         (Some(array), _) => format!(
-            "The QoS policy of array {array} holds {who} to {rate_text} commands a second of {size} \
-             KiB: each takes {davg_text} ms (DAVG) where one that waits for nobody takes {} ms.",
+            "The QoS policy of array {array} holds {who} to {rate_text} commands a second{size}: \
+             each takes {davg_text} ms (DAVG) where one that waits for nobody takes {} ms.",
             number(faster_ms)
         ),
         (None, Some((what, _))) => format!(
-            "The array holds {who} to {rate_text} commands a second of {size} KiB: the rate stays \
+            "The array holds {who} to {rate_text} commands a second{size}: the rate stays \
              flat while each takes {davg_text} ms (DAVG), and {what} is answered in {} ms.",
             number(faster_ms)
         ),
         (None, None) => format!(
-            "The array seems to hold {who} to {rate_text} commands a second of {size} KiB: the rate \
+            "The array seems to hold {who} to {rate_text} commands a second{size}: the rate \
              stays at exactly that while {} are outstanding, so each takes {davg_text} ms (DAVG).",
-            number(held.spell.mean(|sample| held.flow.in_flight(sample)))
+            number(held.spell.mean(|sample| held.flow.in_flight(sample))?)
         ),
     };
     finding.standing = little(rate, davg - faster_ms);
@@ -369,7 +373,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Finding {
         "Do not raise queue depths for this VM's sake: its rate stays, only its latency grows."
             .into(),
     ];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use counters::Counter;
 use super::{Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number};
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
-    Vdisk, mean, quantile,
+    Vdisk, mean, quantile, reaches,
 };
 use levels::array_of;
 
@@ -34,7 +34,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             None => slow.extend(Slow::find(case, device)),
         }
     }
-    slow.sort_by(|a: &Slow<'_>, b| b.standing().total_cmp(&a.standing()));
+    slow.sort_by(|a: &Slow<'_>, b| b.standing.total_cmp(&a.standing));
     while !slow.is_empty() {
         let worst = slow.remove(0);
         let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(case, other));
@@ -50,30 +50,41 @@ struct Slow<'a> {
     spell: Spell,
     /// DAVG before, where it got slower though nothing was asked of it that was not before.
     before_ms: Option<f64>,
+    /// Mean commands at the array.
+    standing: f64,
+    davg_ms: f64,
 }
 
 impl<'a> Slow<'a> {
+    fn new(device: &'a Device<'a>, spell: Spell, before_ms: Option<f64>) -> Option<Self> {
+        let standing = spell.mean(|sample| device.flow.in_flight(sample))?;
+        let davg_ms = device.flow.per_command(&spell.samples, Flow::davg)?;
+        Some(Self { device, spell, before_ms, standing, davg_ms })
+    }
+
     /// Slow is a device for as long as its latency is, or in the mean of all commands; a stall
     /// counts in one sample.
     fn find(case: &Case<'_>, device: &'a Device<'a>) -> Option<Self> {
         let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
-        let stands = |sample| flow.in_flight(sample) >= limit(Threshold::BusyOutstanding);
+        let stands = |sample| flow.in_flight(sample) >= Some(limit(Threshold::BusyOutstanding));
         let are_many = |sample| {
-            flow.rate(sample) * case.host.interval_s(sample) >= limit(Threshold::MinCommands)
+            let commands = flow.rate(sample).map(|rate| rate * case.host.interval_s(sample));
+            commands >= Some(limit(Threshold::MinCommands))
         };
         let is_full = case.is_array_full(device, &device.busy);
         let is_slow = |sample| {
             let davg = flow.davg(sample);
-            (is_full || davg >= device.slow_ms(sample)) && stands(sample)
-                || davg >= device.surely_slow_ms(sample) && are_many(sample)
+            (is_full || reaches(davg, device.slow_ms(sample))) && stands(sample)
+                || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample)
         };
-        let stalls = |sample| flow.davg(sample) >= limit(Threshold::StallMs) && stands(sample);
-        let excess_ms = |flow: &Flow<'_>, s| flow.davg(s) - device.surely_slow_ms(s);
-        let is_slow_in_the_mean = flow.per_command(&device.busy, excess_ms) >= 0.0;
+        let stalls =
+            |sample| flow.davg(sample) >= Some(limit(Threshold::StallMs)) && stands(sample);
+        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - device.surely_slow_ms(s)?);
+        let is_slow_in_the_mean = flow.per_command(&device.busy, excess_ms) >= Some(0.0);
         let spell = Spell::find(&device.busy, is_slow)
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
-        let plain = spell.map(|spell| Self { device, spell, before_ms: None });
+        let plain = spell.and_then(|spell| Self::new(device, spell, None));
         plain.or_else(|| Self::slowed(device))
     }
 
@@ -86,27 +97,22 @@ impl<'a> Slow<'a> {
         let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
         let far_ms = (TIMES * device.quickest_ms).max(limit(Threshold::FlashMs));
         let spell = Spell::find(&device.busy, |sample| {
-            flow.davg(sample) >= far_ms
-                && flow.in_flight(sample) >= limit(Threshold::BusyOutstanding)
+            flow.davg(sample) >= Some(far_ms)
+                && flow.in_flight(sample) >= Some(limit(Threshold::BusyOutstanding))
         })?;
         let first = *spell.samples.first()?;
         let before: Vec<usize> = device.busy.iter().copied().filter(|s| *s < first).collect();
-        let grown = |value: &dyn Fn(&[usize]) -> f64| value(&spell.samples) / value(&before);
+        let grown = |value: &dyn Fn(&[usize]) -> Option<f64>| {
+            Some(value(&spell.samples)? / value(&before)?)
+        };
         let lasts = before.len().min(spell.samples.len()) >= LASTING;
-        let falls = grown(&|samples| flow.mean_rate(samples)) * TIMES <= ALIKE;
-        let inside =
-            |samples: &[usize]| flow.mean_rate(samples) * flow.per_command(samples, Flow::davg);
-        let is_alike = grown(&inside) <= ALIKE && grown(&|s| flow.size_kib(s)) <= ALIKE;
-        let before_ms = Some(flow.per_command(&before, Flow::davg));
-        (lasts && falls && is_alike).then_some(Self { device, spell, before_ms })
-    }
-
-    fn standing(&self) -> f64 {
-        self.spell.mean(|sample| self.device.flow.in_flight(sample))
-    }
-
-    fn davg(&self) -> f64 {
-        self.device.flow.per_command(&self.spell.samples, Flow::davg)
+        let falls = grown(&|samples| flow.mean_rate(samples))? * TIMES <= ALIKE;
+        let inside = |samples: &[usize]| {
+            Some(flow.mean_rate(samples)? * flow.per_command(samples, Flow::davg)?)
+        };
+        let is_alike = grown(&inside)? <= ALIKE && grown(&|s| flow.size_kib(s))? <= ALIKE;
+        let before_ms = Some(flow.per_command(&before, Flow::davg)?);
+        if lasts && falls && is_alike { Self::new(device, spell, before_ms) } else { None }
     }
 
     /// Whether both are of one array and slow at one time: it is the array then, not a volume.
@@ -126,7 +132,7 @@ impl<'a> Slow<'a> {
 fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let (device, spell) = (worst.device, &worst.spell);
     let (flow, samples) = (&device.flow, &spell.samples);
-    let davg = flow.per_command(samples, Flow::davg);
+    let davg = worst.davg_ms;
     let kavg = flow.per_command(samples, Flow::kavg);
     let knee = growth(device, spell).filter(|growth| *growth < 0.3);
     let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
@@ -143,7 +149,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         ),
         None => sentence(device, davg, kavg, array, knee.is_some(), alike.len()),
     };
-    finding.standing = worst.standing() + alike.iter().map(Slow::standing).sum::<f64>();
+    finding.standing = worst.standing + alike.iter().map(|slow| slow.standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
     if let Some(growth) = knee {
         let label = "growth of the rate with the outstanding (1 = in step)";
@@ -151,7 +157,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     }
     let others = alike.iter();
     finding.evidence.extend(others.map(|slow| {
-        Evidence::new(format!("DAVG of {}, same array", slow.device.flow.name), slow.davg(), "ms")
+        Evidence::new(format!("DAVG of {}, same array", slow.device.flow.name), slow.davg_ms, "ms")
     }));
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
@@ -227,7 +233,7 @@ fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
 fn sentence(
     device: &Device<'_>,
     davg: f64,
-    kavg: f64,
+    kavg: Option<f64>,
     array: Option<&ArrayFacts>,
     knee: bool,
     alike: usize,
@@ -238,15 +244,16 @@ fn sentence(
         1 => ", and so is another device of the same array".into(),
         more => format!(", and so are {more} other devices of the same array"),
     };
+    let in_host = kavg.map(|kavg| format!(", {} ms in it (KAVG)", number(kavg)));
+    let in_host = in_host.unwrap_or_default();
     let known = array.and_then(|array| known_rest(array, davg));
     if let (Some(rest), true) = (&known, device.is_nfs) {
         return format!("The NFS volume {name} answers in {} ms (GAVG): {rest}.", number(davg));
     }
     if let Some(rest) = known {
         return format!(
-            "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG){others}: {rest}.",
-            number(davg),
-            number(kavg)
+            "{name} takes {} ms below the host (DAVG){in_host}{others}: {rest}.",
+            number(davg)
         );
     }
     if device.is_nfs {
@@ -256,7 +263,7 @@ fn sentence(
             number(davg)
         );
     }
-    let rest = match (knee, kavg >= HOST_PART * davg) {
+    let rest = match (knee, kavg >= Some(HOST_PART * davg)) {
         (true, _) => {
             "and its rate no longer grows with the commands sent: the array is at its knee"
         }
@@ -265,11 +272,7 @@ fn sentence(
         }
         (false, false) => "so the time is spent in the fabric or the array",
     };
-    format!(
-        "{name} takes {} ms below the host (DAVG), {} ms in it (KAVG), {rest}{others}.",
-        number(davg),
-        number(kavg)
-    )
+    format!("{name} takes {} ms below the host (DAVG){in_host}, {rest}{others}.", number(davg))
 }
 
 /// What would tell the array from what is before it. For NFS esxtop has GAVG alone [ELA].
@@ -288,14 +291,16 @@ fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> 
     if !device.is_nfs {
         return device.tenants(&spell.samples);
     }
-    let party = |disk: &Vdisk<'_>| Party {
-        name: disk.name.into(),
-        iops: spell.mean(|sample| disk.rate(sample)),
-        gavg_ms: disk.latency_ms(&spell.samples).unwrap_or_default(),
-        slots: spell.mean(|sample| disk.outstanding(sample)),
-        waiting: 0.0,
+    let party = |disk: &Vdisk<'_>| {
+        Some(Party {
+            name: disk.name.into(),
+            iops: spell.mean(|sample| disk.rate(sample))?,
+            gavg_ms: disk.latency_ms(&spell.samples),
+            slots: spell.mean(|sample| disk.outstanding(sample))?,
+            waiting: None,
+        })
     };
-    let mut parties: Vec<Party> = case.host.vdisks_on(device).map(party).collect();
+    let mut parties: Vec<Party> = case.host.vdisks_on(device).filter_map(party).collect();
     parties.sort_by(|a, b| b.slots.total_cmp(&a.slots));
     parties
 }
@@ -306,9 +311,10 @@ fn growth(device: &Device<'_>, spell: &Spell) -> Option<f64> {
     const SPREAD: f64 = 1.5;
     let inside = |sample: &usize| device.flow.in_flight(*sample);
     let middle = quantile(spell.samples.iter().map(inside), 0.5)?;
+    let known = spell.samples.iter().filter(|sample| inside(sample).is_some());
     let (few, many): (Vec<usize>, Vec<usize>) =
-        spell.samples.iter().partition(|sample| inside(sample) < middle);
-    let ratio = |value: &dyn Fn(&usize) -> f64| {
+        known.partition(|sample| inside(sample) < Some(middle));
+    let ratio = |value: &dyn Fn(&usize) -> Option<f64>| {
         Some(mean(many.iter().map(value))? / mean(few.iter().map(value))?.max(f64::MIN_POSITIVE))
     };
     let load = ratio(&inside)?;
@@ -316,9 +322,10 @@ fn growth(device: &Device<'_>, spell: &Spell) -> Option<f64> {
     (load >= SPREAD && rate > 0.0).then(|| rate.ln() / load.ln())
 }
 
-fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: f64) -> f64 {
-    let host_part = kavg / (davg + kavg).max(f64::MIN_POSITIVE);
-    let large = device.flow.size_kib(&spell.samples) >= LARGE_KIB;
+fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: Option<f64>) -> f64 {
+    let part = |kavg: f64| kavg / (davg + kavg).max(f64::MIN_POSITIVE);
+    let host_part = kavg.map_or(0.0, part);
+    let large = device.flow.size_kib(&spell.samples) >= Some(LARGE_KIB);
     let base = if device.is_nfs { 0.6 } else { 0.9 - 0.4 * host_part };
     base * if large { 0.8 } else { 1.0 } * spell.weight()
 }
@@ -327,7 +334,7 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
     let name = device.flow.name;
     let davg = device.flow.per_command(samples, Flow::davg);
     let array = case.facts.device(name).array;
-    if array.is_some_and(|array| array.is_crowded(davg)) {
+    if array.zip(davg).is_some_and(|(array, davg)| array.is_crowded(davg)) {
         let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
                     what it lacks (disks, controllers, links).";
         let less = changes::look(what, Vec::new());

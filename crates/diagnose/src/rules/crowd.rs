@@ -2,6 +2,8 @@
 //! there, and what is on others, of this host or of another, waits behind it. No queue of a host is
 //! short then: whatever one is given more of, the others wait for.
 
+use std::cmp::Ordering;
+
 use super::{Case, changes, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold,
@@ -31,7 +33,7 @@ impl Crowd {
         let alone_ms = array.service_ms?;
         let slow_ms = alone_ms + device.limits.get(Threshold::QosMs);
         let waits = |davg_ms: f64| array.is_crowded(davg_ms) && davg_ms >= slow_ms;
-        if !waits(device.flow.per_command(&device.busy, Flow::davg)) {
+        if !waits(device.flow.per_command(&device.busy, Flow::davg)?) {
             return None;
         }
         let same = |a: &ArrayUser, b: &ArrayUser| a.host == b.host && a.device == b.device;
@@ -48,7 +50,10 @@ impl Crowd {
             return None;
         }
         holders.sort_by(|a, b| b.vm.slots.total_cmp(&a.vm.slots));
-        waiting.sort_by(|a, b| b.vm.gavg_ms.total_cmp(&a.vm.gavg_ms));
+        waiting.sort_by(|a, b| {
+            let [longer, other] = [b, a].map(|user| user.vm.gavg_ms);
+            longer.partial_cmp(&other).unwrap_or(Ordering::Equal)
+        });
         Some(Self { array, outstanding, holders, waiting })
     }
 
@@ -78,8 +83,8 @@ impl Crowd {
             if holders.len() > 1 { " and others on its device" } else { "" },
             number(100.0 * array.work())
         );
-        finding.standing = device.flow.mean_rate(&device.busy)
-            * (device.flow.per_command(&device.busy, Flow::davg) - alone_ms)
+        finding.standing = device.flow.mean_rate(&device.busy)?
+            * (device.flow.per_command(&device.busy, Flow::davg)? - alone_ms)
             / 1000.0;
         finding.evidence = vec![
             Evidence::new(format!("commands at array {}", array.name), *outstanding, ""),

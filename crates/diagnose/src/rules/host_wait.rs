@@ -25,40 +25,37 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
     case.each_device(|device| {
         let spell = spell(device).filter(|_| unexplained(device))?;
-        Some(judge(case, device, &spell))
+        judge(case, device, &spell)
     })
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
 /// recording they count however they are spread. Where most of those that are held meet conflicts, a
-/// sample that met none is no riddle, and neither is one of which the conflicts are not known though
-/// the capture has them.
+/// sample that met none is no riddle.
 fn spell(device: &Device<'_>) -> Option<Spell> {
-    let (flow, conflicts) = (&device.flow, device.faults.conflicts);
+    let flow = &device.flow;
     let held = Spell::any(&device.busy, |sample| device.is_held(sample))?;
-    if held.share(|sample| reservations::collide(device, sample)) >= MOSTLY {
+    if held.share(|sample| reservations::collide(device, sample) == Some(true)) >= MOSTLY {
         return None;
     }
-    let is_known = |sample: usize| !conflicts.is_there() || conflicts.at(sample).is_some();
-    let is_unexplained = |sample: usize| {
-        device.is_held(sample) && is_known(sample) && !reservations::collide(device, sample)
-    };
+    let is_unexplained =
+        |s: usize| device.is_held(s) && reservations::collide(device, s) == Some(false);
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
-    let is_long_in_the_mean = mean_ms >= device.limits.get(Threshold::HeldMs);
+    let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
     Spell::find(&device.busy, is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (flow, name) = (&device.flow, device.flow.name);
-    let kavg = flow.per_command(&spell.samples, Flow::kavg);
+    let kavg = flow.per_command(&spell.samples, Flow::kavg)?;
     let mut finding = case.finding(Cause::HostWait, name, spell);
     finding.sentence = format!(
         "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
          capture shows: slots are free.",
         number(kavg)
     );
-    finding.standing = spell.mean(|sample| little(flow.rate(sample), flow.kavg(sample)));
+    finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
     finding.confidence = 0.7 * spell.weight();
     finding.raise_confidence = vec![
@@ -73,7 +70,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Finding {
     )];
     finding.do_not =
         vec!["Do not raise queue depths: the device has slots to spare already.".into()];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

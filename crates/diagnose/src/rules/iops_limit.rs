@@ -11,8 +11,9 @@ use counters::Counter;
 use super::{Case, Rank, Rule, changes, number, reservations::RETRY_MS};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
-    is_round, little, mean, unrest_percent,
+    is_round, little, mean, reaches, unrest_percent,
 };
+use levels::weighted_mean;
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::World,
@@ -46,71 +47,74 @@ impl<'a> Suspect<'a> {
         self.disk.map_or(self.world.owner, |disk| disk.name)
     }
 
-    fn rate(&self, sample: usize) -> f64 {
+    fn rate(&self, sample: usize) -> Option<f64> {
         self.disk.map_or_else(|| self.world.flow.rate(sample), |disk| disk.rate(sample))
     }
 
-    /// Nobody's commands take no time.
-    fn latency_ms(&self, sample: usize) -> f64 {
-        let of_disk = |disk: &Vdisk<'_>| disk.latency_at(sample).unwrap_or_default();
+    fn latency_ms(&self, sample: usize) -> Option<f64> {
+        let of_disk = |disk: &Vdisk<'_>| disk.latency_at(sample);
         self.disk.map_or_else(|| self.world.flow.gavg(sample), of_disk)
     }
 
     /// What the device's queue costs a command in the mean while all slots are taken: a slot must
     /// come free for it and for each that waits before it. Who holds most of the slots itself waits
     /// for its own commands, however long that takes.
-    fn turn_ms(&self, sample: usize) -> f64 {
-        if !self.device.may_be_full(sample) {
-            return 0.0;
+    fn turn_ms(&self, sample: usize) -> Option<f64> {
+        if !self.device.may_be_full(sample)? {
+            return Some(0.0);
         }
         let flow = &self.device.flow;
-        if self.world.flow.in_flight(sample) > 0.5 * flow.in_flight(sample) {
-            return f64::INFINITY;
+        if self.world.flow.in_flight(sample)? > 0.5 * flow.in_flight(sample)? {
+            return Some(f64::INFINITY);
         }
-        1_000.0 * (flow.waiting(sample) + 1.0) / flow.rate(sample).max(f64::MIN_POSITIVE)
+        Some(1_000.0 * (flow.waiting(sample)? + 1.0) / flow.rate(sample)?.max(f64::MIN_POSITIVE))
     }
 
     /// Whether conflicts with other hosts' reservations explain half of what waits.
-    fn is_refused(&self, sample: usize) -> bool {
-        let waiting = little(self.rate(sample), self.wait_ms(sample));
-        self.device.faults.conflicts.at(sample).is_some_and(|conflicts| {
-            conflicts >= self.device.limits.get(Threshold::ConflictsPerSecond)
-                || little(conflicts, RETRY_MS) >= 0.5 * waiting
-        })
+    fn is_refused(&self, sample: usize) -> Option<bool> {
+        let conflicts = self.device.faults.conflicts_at(sample)?;
+        let many = self.device.limits.get(Threshold::ConflictsPerSecond);
+        Some(conflicts >= many || little(conflicts, RETRY_MS) >= 0.5 * self.waiting(sample)?)
+    }
+
+    /// Mean commands that wait.
+    fn waiting(&self, sample: usize) -> Option<f64> {
+        Some(little(self.rate(sample)?, self.wait_ms(sample)?))
     }
 
     /// Time in the VMkernel that is no queue belongs to the host, not to a limit: those of the
     /// VMkernel show in QAVG, and a policy's filter is above KAVG.
-    fn wait_ms(&self, sample: usize) -> f64 {
+    fn wait_ms(&self, sample: usize) -> Option<f64> {
         let flow = &self.world.flow;
-        let elsewhere = flow.davg(sample) + (flow.kavg(sample) - flow.qavg(sample)).max(0.0);
-        let above = |_: &Vdisk<'_>| (self.latency_ms(sample) - elsewhere).max(0.0);
-        self.disk.map_or_else(|| flow.qavg(sample), above)
+        if self.disk.is_none() {
+            return flow.qavg(sample);
+        }
+        let held = (flow.kavg(sample)? - flow.qavg(sample)?).max(0.0);
+        Some((self.latency_ms(sample)? - flow.davg(sample)? - held).max(0.0))
     }
 
     /// The mean over commands of a time.
-    fn per_command(&self, spell: &Spell, millis: impl Fn(usize) -> f64) -> f64 {
-        let rate = spell.mean(|sample| self.rate(sample));
-        let time = spell.mean(|sample| self.rate(sample) * millis(sample));
-        if rate > 0.0 { time / rate } else { 0.0 }
+    fn per_command(&self, spell: &Spell, millis: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        weighted_mean(spell.samples.iter().map(|&s| Some((millis(s)?, self.rate(s)?))))
     }
 
     /// Commands a second, each counted as often as the unit of limits fits into it.
-    fn in_units(&self, spell: &Spell) -> f64 {
+    fn in_units(&self, spell: &Spell) -> Option<f64> {
         let size = self.world.flow.size_kib(&spell.samples);
-        changes::in_cost_units(spell.mean(|sample| self.rate(sample)), size)
+        Some(changes::in_cost_units(spell.mean(|sample| self.rate(sample))?, size))
     }
 
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
         let qavg_ms = self.world.flow.per_command(&spell.samples, Flow::qavg);
-        qavg_ms >= UNSEEN_PART * self.per_command(spell, |sample| self.wait_ms(sample))
+        let wait_ms = self.per_command(spell, |sample| self.wait_ms(sample));
+        reaches(qavg_ms, wait_ms.map(|wait_ms| UNSEEN_PART * wait_ms))
     }
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let suspects = case.host.busy_devices().flat_map(|device| suspects(case, device));
-    suspects.filter_map(|suspect| Some(judge(case, &suspect, &held(case, &suspect)?))).collect()
+    suspects.filter_map(|suspect| judge(case, &suspect, &held(case, &suspect)?)).collect()
 }
 
 /// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
@@ -118,7 +122,7 @@ pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> f64 {
     let known = suspects(case, device).into_iter().filter(|s| known_limit(case, s).is_some());
     let waiting = |suspect: Suspect<'_>| {
         let spell = held(case, &suspect)?;
-        Some(spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample))))
+        spell.mean(|sample| suspect.waiting(sample))
     };
     known.filter_map(waiting).sum()
 }
@@ -160,35 +164,37 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return None;
     }
     let limit = |threshold| device.limits.get(threshold);
-    let spell = Spell::find(&device.busy, |sample| {
-        let wait_ms = suspect.wait_ms(sample);
-        wait_ms >= limit(Threshold::KavgMs)
-            && wait_ms >= WAIT_PART * suspect.latency_ms(sample)
-            && little(suspect.rate(sample), wait_ms) >= limit(Threshold::Waiting)
-            && device.path_wait_ms(sample) < PATH_PART * wait_ms
-            && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)
-            && !suspect.is_refused(sample)
-    })?;
+    let is_held = |sample| {
+        let wait_ms = suspect.wait_ms(sample)?;
+        let holds = wait_ms >= limit(Threshold::KavgMs)
+            && wait_ms >= WAIT_PART * suspect.latency_ms(sample)?
+            && suspect.waiting(sample)? >= limit(Threshold::Waiting)
+            && device.path_wait_ms(sample)? < PATH_PART * wait_ms
+            && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)?
+            && !suspect.is_refused(sample)?;
+        Some(holds)
+    };
+    let spell = Spell::find(&device.busy, |sample| is_held(sample) == Some(true))?;
     if let Some(Some(limit)) = known {
-        return (suspect.in_units(&spell) >= NEAR * f64::from(limit)).then_some(spell);
+        return (suspect.in_units(&spell) >= Some(NEAR * f64::from(limit))).then_some(spell);
     }
-    let rates: Vec<f64> = spell.samples.iter().map(|&sample| suspect.rate(sample)).collect();
+    let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
     let unrest = unrest_percent(&rates);
-    let commands = spell.mean(|sample| suspect.rate(sample) * case.host.interval_s(sample));
+    let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
     let allowed = limit(Threshold::FlatPercent).max(200.0 / commands.max(1.0));
     let is_flat = unrest.is_none_or(|unrest| unrest <= allowed);
-    let wait_ms = suspect.per_command(&spell, |sample| suspect.wait_ms(sample));
-    let latency_ms = suspect.per_command(&spell, |sample| suspect.latency_ms(sample));
+    let wait_ms = suspect.per_command(&spell, |sample| suspect.wait_ms(sample))?;
+    let latency_ms = suspect.per_command(&spell, |sample| suspect.latency_ms(sample))?;
     let is_plain = wait_ms >= UNSEEN_MS.max(UNSEEN_PART * latency_ms)
         && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
     (is_flat && (is_plain || suspect.is_seen(&spell))).then_some(spell)
 }
 
-fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Finding> {
     let (device, flow) = (suspect.device, &suspect.world.flow);
     let (samples, vm, name) = (&spell.samples, suspect.world.owner, suspect.name());
-    let rate = spell.mean(|sample| suspect.rate(sample));
-    let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample));
+    let rate = spell.mean(|sample| suspect.rate(sample))?;
+    let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample))?;
     let is_seen = suspect.is_seen(spell);
     let mut finding = case.finding(Cause::IopsLimit, name, spell);
     let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
@@ -207,27 +213,24 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
             if device.full.is_some() { "serves others sooner" } else { "has slots free" },
         ),
     };
-    finding.standing = spell.mean(|sample| little(suspect.rate(sample), suspect.wait_ms(sample)));
+    finding.standing = spell.mean(|sample| suspect.waiting(sample))?;
     let size = flow.size_kib(samples);
     let normalised = changes::in_cost_units(rate, size);
+    let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
+    let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
     finding.evidence = vec![
         Evidence::new("commands per second", rate, "1/s"),
-        Evidence::new(
-            format!("the same in units of {} KiB", changes::cost_unit_kib()),
-            normalised,
-            "1/s",
-        ),
-        Evidence::new("mean size", size, "KiB"),
-        Evidence::new("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
-        Evidence::new("DAVG", flow.per_command(samples, Flow::davg), "ms"),
-        Evidence::new("waiting, by Little's law", finding.standing, ""),
+        Evidence::new(in_units, normalised, "1/s"),
     ];
     finding.evidence.extend(Evidence::of([
+        ("mean size", size, "KiB"),
+        ("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
+        ("DAVG", flow.per_command(samples, Flow::davg), "ms"),
+        ("waiting, by Little's law", Some(finding.standing), ""),
         ("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
         ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
+        ("latency at the virtual adapter", latency, "ms"),
     ]));
-    let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
-    finding.evidence.extend(Evidence::of([("latency at the virtual adapter", latency, "ms")]));
     let certainty = match (is_round(rate) || is_round(normalised), is_seen) {
         _ if known.is_some() => 0.98,
         (true, true) => 0.9,
@@ -245,7 +248,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Finding {
     finding.causers = finding.sufferers.clone();
     finding.changes = vec![changes::lift_limit(vm, name, known)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

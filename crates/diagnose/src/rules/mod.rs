@@ -126,7 +126,7 @@ impl Case<'_> {
     fn is_array_full(&self, device: &Device<'_>, samples: &[usize]) -> bool {
         let davg_ms = device.flow.per_command(samples, Flow::davg);
         let array = self.facts.device(device.flow.name).array;
-        array.is_some_and(|array| array.is_full(davg_ms))
+        array.zip(davg_ms).is_some_and(|(array, davg_ms)| array.is_full(davg_ms))
     }
 
     /// Whether more commands are known to gain nothing at the array behind a device, or to take it
@@ -182,12 +182,12 @@ impl Case<'_> {
     /// Whether an array of which nothing else is known takes far longer than is slow for every VM.
     fn is_far_too_slow(&self, device: &Device<'_>, samples: &[usize]) -> bool {
         const FAR: f64 = 1.25;
-        let excess_ms = |flow: &Flow<'_>, s| flow.davg(s) - FAR * device.surely_slow_ms(s);
-        let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= 0.0;
+        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - FAR * device.surely_slow_ms(s)?);
+        let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= Some(0.0);
         let mut worlds = device.worlds.iter().map(|world| &world.flow);
         self.facts.device(device.flow.name).array.is_none()
             && is_slow(&device.flow)
-            && worlds.all(|flow| flow.mean_rate(samples) == 0.0 || is_slow(flow))
+            && worlds.all(|flow| flow.mean_rate(samples) == Some(0.0) || is_slow(flow))
     }
 
     /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.
@@ -211,7 +211,7 @@ fn rank_of_queue(finding: &Finding) -> Rank {
 fn waiting(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
     let all = device.tenants(samples);
     let least_ms = device.limits.get(Threshold::KavgMs);
-    let waits = |party: &&Party| party.waiting * 1000.0 >= least_ms * party.iops;
+    let waits = |party: &&Party| party.waiting >= Some(least_ms * party.iops / 1000.0);
     let waiting: Vec<Party> = all.iter().filter(waits).cloned().collect();
     if waiting.is_empty() { all } else { waiting }
 }
@@ -232,15 +232,15 @@ fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let (flow, queue) = (&device.flow, &device.queue);
     let samples = &spell.samples;
     Evidence::of([
-        ("commands per second", Some(flow.mean_rate(samples)), "1/s"),
+        ("commands per second", flow.mean_rate(samples), "1/s"),
         ("DQLEN", mean(queue.dqlen.over(samples)), ""),
         ("ACTV, sampled", mean(queue.actv.over(samples)), ""),
         ("QUED, sampled", mean(queue.qued.over(samples)), ""),
-        ("in the slots, by Little's law", Some(spell.mean(|s| device.in_slots(s))), ""),
-        ("waiting, by Little's law", Some(spell.mean(|s| flow.waiting(s))), ""),
-        ("DAVG", Some(flow.per_command(samples, Flow::davg)), "ms"),
-        ("KAVG", Some(flow.per_command(samples, Flow::kavg)), "ms"),
-        ("QAVG", Some(flow.per_command(samples, Flow::qavg)), "ms"),
+        ("in the slots, by Little's law", spell.mean(|s| device.in_slots(s)), ""),
+        ("waiting, by Little's law", spell.mean(|s| flow.waiting(s)), ""),
+        ("DAVG", flow.per_command(samples, Flow::davg), "ms"),
+        ("KAVG", flow.per_command(samples, Flow::kavg), "ms"),
+        ("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
     ])
     .collect()
 }
@@ -249,16 +249,14 @@ fn queue_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
 fn latency_evidence(device: &Device<'_>, spell: &Spell) -> Vec<Evidence> {
     let (flow, samples) = (&device.flow, &spell.samples);
     let latency = if device.is_nfs { "GAVG" } else { "DAVG" };
-    let mut evidence = vec![
-        Evidence::new("commands per second", flow.mean_rate(samples), "1/s"),
-        Evidence::new("mean size", flow.size_kib(samples), "KiB"),
-        Evidence::new("outstanding, by Little's law", spell.mean(|s| flow.outstanding(s)), ""),
-        Evidence::new(latency, flow.per_command(samples, crate::Flow::davg), "ms"),
-    ];
-    if !device.is_nfs {
-        let kavg = flow.per_command(samples, crate::Flow::kavg);
-        evidence.push(Evidence::new("KAVG", kavg, "ms"));
-    }
+    let mut evidence: Vec<Evidence> = Evidence::of([
+        ("commands per second", flow.mean_rate(samples), "1/s"),
+        ("mean size", flow.size_kib(samples), "KiB"),
+        ("outstanding, by Little's law", spell.mean(|s| flow.outstanding(s)), ""),
+        (latency, flow.per_command(samples, Flow::davg), "ms"),
+        ("KAVG", flow.per_command(samples, Flow::kavg), "ms"),
+    ])
+    .collect();
     let quickest = format!("quickest {latency} of the device");
     evidence.push(Evidence::new(quickest, device.quickest_ms, "ms"));
     evidence
@@ -275,9 +273,9 @@ mod tests {
             let party = |slots: &f64| Party {
                 name: "vm".into(),
                 iops: 1_459.0,
-                gavg_ms: 20.0,
+                gavg_ms: Some(20.0),
                 slots: *slots,
-                waiting: 0.0,
+                waiting: Some(0.0),
             };
             slots.iter().map(party).collect()
         };

@@ -37,8 +37,9 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         }
         let suffers = |tenant: &&Party| suffers(case, device, full, tenant, slots);
         let sufferers: Vec<Party> = others.iter().filter(suffers).cloned().collect();
-        let worst = sufferers.iter().max_by(|a, b| a.gavg_ms.total_cmp(&b.gavg_ms))?.clone();
-        Some(judge(case, device, full, holder, worst, sufferers))
+        let timed = sufferers.iter().filter_map(|party| Some((party, party.gavg_ms?)));
+        let (worst, gavg_ms) = timed.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(judge(case, device, full, holder, (worst.clone(), gavg_ms), sufferers))
     })
 }
 
@@ -50,9 +51,12 @@ fn suffers(
     slots: f64,
 ) -> bool {
     let seconds: f64 = full.spell.samples.iter().map(|s| case.host.interval_s(*s)).sum();
-    let (wait, service) = (tenant.waiting, tenant.slots);
+    let rate = device.flow.mean_rate(&full.spell.samples);
+    let (Some(wait), service, Some(rate)) = (tenant.waiting, tenant.slots, rate) else {
+        return false;
+    };
     // A slot comes free with every command of the others, for those of them that wait first.
-    let others = device.flow.mean_rate(&full.spell.samples) - tenant.iops;
+    let others = rate - tenant.iops;
     let turn_s = ((full.waiting - wait).max(0.0) + 1.0) / others.max(f64::MIN_POSITIVE);
     tenant.slots <= MODEST_SHARE * slots
         && wait >= UNFAIR * service
@@ -66,7 +70,7 @@ fn judge(
     device: &Device<'_>,
     full: &FullQueue,
     holder: &Party,
-    worst: Party,
+    (worst, gavg_ms): (Party, f64),
     sufferers: Vec<Party>,
 ) -> Finding {
     let name = device.flow.name;
@@ -81,14 +85,14 @@ fn judge(
         sufferers.len(),
         if sufferers.len() == 1 { " waits" } else { "s wait" },
         worst.name,
-        number(worst.gavg_ms),
+        number(gavg_ms),
         number(service_ms)
     );
     finding.standing = holder.slots + full.waiting;
     finding.evidence = queue_evidence(device, &full.spell);
     finding.evidence.extend([
         Evidence::new(format!("slots held by {}", holder.name), holder.slots, ""),
-        Evidence::new(format!("GAVG of {}", worst.name), worst.gavg_ms, "ms"),
+        Evidence::new(format!("GAVG of {}", worst.name), gavg_ms, "ms"),
         Evidence::new(format!("DAVG of {}", worst.name), service_ms, "ms"),
     ]);
     finding.confidence = 0.95 * full.weight();
@@ -121,7 +125,7 @@ fn fix(
     let from = full.depth as u32;
     let reachable = known.map_or(to, |depth| to.min(depth));
     let world = device.worlds.iter().find(|world| world.owner == holder.name);
-    let size_kib = world.map_or(0.0, |world| world.flow.size_kib(&full.spell.samples));
+    let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
     let mut changes = vec![changes::limit_iops(holder, size_kib, case.facts)];
     if reachable > from {
         let depths = (from, reachable);
@@ -160,7 +164,7 @@ mod tests {
         let finding = bench.first(Cause::NoisyNeighbour, &Facts::default());
         assert_eq!(finding.causers[0].name, "bad");
         assert_eq!(finding.sufferers[0].name, "good");
-        assert!(finding.sufferers[0].gavg_ms > 300.0);
+        assert!(finding.sufferers[0].gavg_ms > Some(300.0));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, Spell};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, Spell, reaches};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Path,
@@ -36,7 +36,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let thrash = thrash(case, device);
         let paths = device.paths.iter().filter(|_| thrash.is_none());
         let lost =
-            paths.filter_map(|path| Some(judge(case, device, path, &silence(case, device, path)?)));
+            paths.filter_map(|path| judge(case, device, path, &silence(case, device, path)?));
         lost.chain(thrash.iter().cloned()).collect::<Vec<_>>()
     };
     case.host.busy_devices().flat_map(of_device).collect()
@@ -47,9 +47,10 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[String]) -> Option<Finding
     let (name, all) = (device.flow.name, device.paths.len());
     let path =
         device.paths.iter().find(|path| Some(path.flow.name) == dead.first().map(|d| &**d))?;
-    let silent = Spell::any(&device.busy, |sample| path.flow.rate(sample) == 0.0);
+    let silent = Spell::any(&device.busy, |sample| path.flow.rate(sample) == Some(0.0));
     let spell = silent.or_else(|| Spell::any(&device.busy, |_| true))?;
     let mut finding = case.finding(Cause::PathDown, path.flow.name, &spell);
+    let rate = device.flow.mean_rate(&spell.samples)?;
     let left = all.saturating_sub(dead.len());
     finding.sentence = format!(
         "{} {} down: {} of the {all} paths of {name} {} left for its {} commands a second.",
@@ -57,28 +58,28 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[String]) -> Option<Finding
         if dead.len() == 1 { "is" } else { "are" },
         if left == 0 { "none".into() } else { left.to_string() },
         if left == 1 { "is" } else { "are" },
-        number(device.flow.mean_rate(&spell.samples))
+        number(rate)
     );
     finding.evidence = vec![
         Evidence::new("paths of the device", all as f64, ""),
         Evidence::new("of them down", dead.len() as f64, ""),
-        Evidence::new("commands per second", device.flow.mean_rate(&spell.samples), "1/s"),
+        Evidence::new("commands per second", rate, "1/s"),
     ];
     finding.confidence = 0.99;
     advise(case, &mut finding, device, &spell);
     Some(finding)
 }
 
-/// Commands of a flow over some samples.
+/// Commands of a flow over some samples, as far as they were measured.
 fn commands(case: &Case<'_>, flow: &Flow<'_>, samples: &[usize]) -> f64 {
-    samples.iter().map(|&sample| flow.rate(sample) * case.host.interval_s(sample)).sum()
+    samples.iter().filter_map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
 }
 
 /// The longest time without a command on the path, where it is longer than a turn of the others.
 fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spell> {
     let is_known = |sample: &usize| path.flow.commands.at(*sample).is_some();
     let busy: Vec<usize> = device.busy.iter().copied().filter(is_known).collect();
-    let carries = |sample: usize| path.flow.rate(sample) > 0.0;
+    let carries = |sample: usize| path.flow.rate(sample) > Some(0.0);
     let runs = busy.chunk_by(|a, b| carries(*a) == carries(*b));
     let silent = runs.filter(|run| !carries(run[0])).max_by_key(|run| run.len())?;
     let before: Vec<usize> = busy.iter().copied().take_while(|s| *s < silent[0]).collect();
@@ -100,7 +101,7 @@ fn longest_turn(
     before: &[usize],
 ) -> Option<f64> {
     const MOSTLY: f64 = 0.75;
-    let carries = |path: &Path<'_>, sample: usize| path.flow.rate(sample) > 0.0;
+    let carries = |path: &Path<'_>, sample: usize| path.flow.rate(sample) > Some(0.0);
     let shares = |sample: &&usize| {
         let carrying = device.paths.iter().filter(|path| carries(path, **sample));
         carries(path, **sample) && carrying.count() > 1
@@ -120,8 +121,8 @@ fn thrash(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     const ALL: f64 = 0.95;
     const JUMPS: usize = 3;
     let alone = |sample: usize| {
-        let rate = device.flow.rate(sample);
-        device.paths.iter().position(|path| path.flow.rate(sample) >= ALL * rate)
+        let all = device.flow.rate(sample).map(|rate| ALL * rate);
+        device.paths.iter().position(|path| reaches(path.flow.rate(sample), all))
     };
     let turns: Vec<&[usize]> = device.busy.chunk_by(|a, b| alone(*a) == alone(*b)).collect();
     let jumps = turns.windows(2).filter(|pair| {
@@ -131,13 +132,19 @@ fn thrash(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let jumps = jumps.count();
     let spell = Spell::any(&device.busy, |sample| alone(sample).is_some())?;
     let turn = commands(case, &device.flow, &spell.samples) / turns.len() as f64;
-    let is_slow = spell.share(|s| device.flow.davg(s) >= device.slow_ms(s)) >= 0.5;
-    (jumps >= JUMPS && (turn >= MANY || is_slow)).then(|| judge_thrash(case, device, &spell, jumps))
+    let is_slow = spell.share(|s| reaches(device.flow.davg(s), device.slow_ms(s))) >= 0.5;
+    let is_thrash = jumps >= JUMPS && (turn >= MANY || is_slow);
+    is_thrash.then(|| judge_thrash(case, device, &spell, jumps))?
 }
 
-fn judge_thrash(case: &Case<'_>, device: &Device<'_>, spell: &Spell, jumps: usize) -> Finding {
+fn judge_thrash(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    spell: &Spell,
+    jumps: usize,
+) -> Option<Finding> {
     let name = device.flow.name;
-    let davg = device.flow.per_command(&spell.samples, Flow::davg);
+    let davg = device.flow.per_command(&spell.samples, Flow::davg)?;
     let mut finding = case.finding(Cause::PathDown, name, spell);
     finding.sentence = format!(
         "All I/O of {name} jumped from one path to another {jumps} times and takes {} ms (DAVG), \
@@ -146,7 +153,7 @@ fn judge_thrash(case: &Case<'_>, device: &Device<'_>, spell: &Spell, jumps: usiz
     );
     finding.evidence = vec![
         Evidence::new("times that all I/O changed its path", jumps as f64, ""),
-        Evidence::new("commands per second", device.flow.mean_rate(&spell.samples), "1/s"),
+        Evidence::new("commands per second", device.flow.mean_rate(&spell.samples)?, "1/s"),
         Evidence::new("DAVG", davg, "ms"),
         Evidence::new("paths of the device", device.paths.len() as f64, ""),
     ];
@@ -165,26 +172,28 @@ fn judge_thrash(case: &Case<'_>, device: &Device<'_>, spell: &Spell, jumps: usiz
     finding.do_not = vec![
         "Do not raise queue depths: each change of the controller stops every command.".into(),
     ];
-    finding
+    Some(finding)
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -> Option<Finding> {
     let name = device.flow.name;
     let before: Vec<usize> =
         device.busy.iter().copied().take_while(|sample| !spell.samples.contains(sample)).collect();
-    let rate = path.flow.mean_rate(&before);
+    let rate = path.flow.mean_rate(&before)?;
+    let rates = [&before, &spell.samples].map(|samples| device.flow.mean_rate(samples));
+    let (rate_before, rate_since) = (rates[0]?, rates[1]?);
     let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
     finding.sentence = format!(
         "Path {} of {name} stopped carrying I/O ({} commands a second before) while others went \
          on with {}.",
         path.flow.name,
         number(rate),
-        number(device.flow.mean_rate(&spell.samples))
+        number(rate_since)
     );
     finding.evidence = vec![
         Evidence::new("commands per second on the path, before", rate, "1/s"),
-        Evidence::new("on the device, before", device.flow.mean_rate(&before), "1/s"),
-        Evidence::new("on the device, since", device.flow.mean_rate(&spell.samples), "1/s"),
+        Evidence::new("on the device, before", rate_before, "1/s"),
+        Evidence::new("on the device, since", rate_since, "1/s"),
         Evidence::new("paths of the device", device.paths.len() as f64, ""),
     ];
     let faults = [device.faults.failed, device.faults.aborts];
@@ -195,7 +204,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -
         changes::shell(name)
     )];
     advise(case, &mut finding, device, spell);
-    finding
+    Some(finding)
 }
 
 /// The VMs that are slower than they were before a path was lost; where there is no before, slower
@@ -208,8 +217,11 @@ fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     let was = device.tenants(&before);
     let alone_ms = case.facts.device(device.flow.name).array.and_then(|array| array.service_ms);
     let is_slower = |party: &Party| match was.iter().find(|was| was.name == party.name) {
-        Some(was) => party.gavg_ms > CHANGED * was.gavg_ms || party.iops * CHANGED < was.iops,
-        None => alone_ms.is_none_or(|alone_ms| party.gavg_ms > WAITS * alone_ms),
+        Some(was) => {
+            let longer = party.gavg_ms.zip(was.gavg_ms).is_some_and(|(ms, was)| ms > CHANGED * was);
+            longer || party.iops * CHANGED < was.iops
+        }
+        None => alone_ms.is_none_or(|alone_ms| party.gavg_ms > Some(WAITS * alone_ms)),
     };
     device.tenants(&spell.samples).into_iter().filter(is_slower).collect()
 }

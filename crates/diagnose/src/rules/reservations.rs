@@ -19,37 +19,36 @@ pub(super) const RETRY_MS: f64 = (CONFLICT_RETRY_NS / MILLISECOND) as f64;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let spell = Spell::find(&device.busy, |sample| collide(device, sample))?;
+        let spell = Spell::find(&device.busy, |sample| collide(device, sample) == Some(true))?;
         judge(case, device, &spell)
     })
 }
 
-/// Whether conflicts count in a sample. The lowest step [DRILL] is enough where the host holds
+/// Whether conflicts count in a sample, where they were measured. The lowest step [DRILL] is enough where the host holds
 /// commands with slots free, for that is how conflicts show besides [ELA 2012-08].
-pub(super) fn collide(device: &Device<'_>, sample: usize) -> bool {
+pub(super) fn collide(device: &Device<'_>, sample: usize) -> Option<bool> {
     const KEY: Threshold = Threshold::ConflictsPerSecond;
-    device.faults.conflicts.at(sample).is_some_and(|conflicts| {
-        let is_noticed = !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
-        conflicts >= device.limits.get(KEY) || is_noticed && device.is_held(sample)
-    })
+    let conflicts = device.faults.conflicts_at(sample)?;
+    let is_noticed = !device.limits.is_set(KEY) && conflicts >= KEY.info().flash;
+    Some(conflicts >= device.limits.get(KEY) || is_noticed && device.is_held(sample))
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let conflicts = mean(device.faults.conflicts.over(samples))?;
-    let rate = device.flow.mean_rate(samples);
     let mut finding = case.finding(Cause::ReservationConflicts, name, spell);
     finding.sentence = format!(
         "{} commands a second on {name} meet a SCSI reservation of another host and are retried.",
         number(conflicts)
     );
     finding.standing = crate::little(conflicts, RETRY_MS);
-    finding.evidence = vec![
-        Evidence::new("CONS/s", conflicts, "1/s"),
-        Evidence::new("commands per second", rate, "1/s"),
-        Evidence::new("DAVG", device.flow.per_command(samples, Flow::davg), "ms"),
-        Evidence::new("KAVG", device.flow.per_command(samples, Flow::kavg), "ms"),
-    ];
+    finding.evidence = Evidence::of([
+        ("CONS/s", Some(conflicts), "1/s"),
+        ("commands per second", device.flow.mean_rate(samples), "1/s"),
+        ("DAVG", device.flow.per_command(samples, Flow::davg), "ms"),
+        ("KAVG", device.flow.per_command(samples, Flow::kavg), "ms"),
+    ])
+    .collect();
     finding.confidence = 0.95 * spell.weight();
     finding.raise_confidence = vec![format!(
         "`esxcli storage core device vaai status get -d {}`: ATS",

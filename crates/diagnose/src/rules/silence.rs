@@ -102,11 +102,11 @@ fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
         let inside = mean(samples.iter().filter_map(|&sample| world.queue.sampled(sample)));
         let slots = inside.unwrap_or_default();
         if slots > 0.0 && stopped.iter().all(|party| party.name != world.owner) {
-            let (name, waiting) = (world.owner.into(), 0.0);
-            stopped.push(Party { name, iops: 0.0, gavg_ms: 0.0, slots, waiting });
+            let name = world.owner.into();
+            stopped.push(Party { name, iops: 0.0, gavg_ms: None, slots, waiting: Some(0.0) });
         }
     }
-    stopped.into_iter().map(|party| Party { iops: 0.0, gavg_ms: 0.0, ..party }).collect()
+    stopped.into_iter().map(|party| Party { iops: 0.0, gavg_ms: None, ..party }).collect()
 }
 
 #[cfg(test)]

@@ -28,17 +28,17 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         }
         let base = device.deepest()?;
         let is_congested =
-            |sample| device.flow.davg(sample) >= device.limits.get(Threshold::CongestionMs);
+            |s: usize| device.flow.davg(s) >= Some(device.limits.get(Threshold::CongestionMs));
         let is_lower = |sample: &usize| device.queue.dqlen.at(*sample) < Some(base);
         let spell = Spell::find(&device.busy, is_congested)?;
         spell.samples.iter().any(is_lower).then_some(())?;
-        Some(judge(case, device, base, &spell))
+        judge(case, device, base, &spell)
     })
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Finding {
+fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
-    let davg = device.flow.per_command(samples, Flow::davg);
+    let davg = device.flow.per_command(samples, Flow::davg)?;
     let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
     let mut finding = case.finding(Cause::Sioc, name, spell);
     finding.sentence = format!(
@@ -48,7 +48,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
         number(base),
         number(davg)
     );
-    finding.standing = spell.mean(|sample| device.flow.waiting(sample));
+    finding.standing = spell.mean(|sample| device.flow.waiting(sample))?;
     finding.evidence = queue_evidence(device, spell);
     finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
     finding.confidence = 0.7 * spell.weight();
@@ -68,7 +68,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Find
          and no throughput."
             .into(),
     ];
-    finding
+    Some(finding)
 }
 
 #[cfg(test)]

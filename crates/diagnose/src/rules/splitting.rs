@@ -24,17 +24,14 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
         .host
         .busy_devices()
         .filter(|device| device.paths.iter().any(|path| path.adapter == Some(adapter.id)));
-    let device = behind.max_by(|a, b| {
-        let size = |flow: &Flow<'_>, busy: &[usize]| flow.size_kib(busy);
-        size(&a.flow, &a.busy).total_cmp(&size(&b.flow, &b.busy))
-    })?;
+    let sized = behind.filter_map(|device| Some((device, device.flow.size_kib(&device.busy)?)));
+    let (device, _) = sized.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let limit = |threshold| device.limits.get(threshold);
     let spell = Spell::find(&device.busy, |sample| {
         let split = adapter.split_commands.at(sample).filter(|split| *split > 0.0);
-        split.is_some_and(|split| {
-            100.0 * split >= limit(Threshold::SplitPercent) * device.flow.rate(sample)
-                && device.flow.gavg(sample) >= limit(Threshold::DavgMs)
-        })
+        let is_part = |(split, rate)| 100.0 * split >= limit(Threshold::SplitPercent) * rate;
+        split.zip(device.flow.rate(sample)).is_some_and(is_part)
+            && device.flow.gavg(sample) >= Some(limit(Threshold::DavgMs))
     })?;
     let commands = mean(adapter.split_commands.over(&spell.samples))?;
     let pieces = mean(adapter.split_copies.over(&spell.samples)).map(|copies| copies / commands);
@@ -44,16 +41,16 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
          last piece, and the array sees more commands than esxtop counts.",
         flow.name,
         number(commands),
-        number(flow.mean_rate(&spell.samples)),
+        number(flow.mean_rate(&spell.samples)?),
         pieces.map_or_else(String::new, |pieces| format!(" ({} each)", number(pieces)))
     );
-    finding.evidence = vec![
-        Evidence::new("commands split per second", commands, "1/s"),
-        Evidence::new("mean size", flow.size_kib(&spell.samples), "KiB"),
-        Evidence::new("GAVG", flow.per_command(&spell.samples, Flow::gavg), "ms"),
-    ];
-    let pieces = pieces.map(|pieces| Evidence::new("pieces per split command", pieces, ""));
-    finding.evidence.splice(1..1, pieces);
+    finding.evidence = Evidence::of([
+        ("commands split per second", Some(commands), "1/s"),
+        ("pieces per split command", pieces, ""),
+        ("mean size", flow.size_kib(&spell.samples), "KiB"),
+        ("GAVG", flow.per_command(&spell.samples, Flow::gavg), "ms"),
+    ])
+    .collect();
     finding.confidence = 0.8 * spell.weight();
     finding.raise_confidence = vec!["The array's own count and size of commands".into()];
     finding.sufferers = device.tenants(&spell.samples);

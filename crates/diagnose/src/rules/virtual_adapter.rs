@@ -45,7 +45,8 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
     let mut disks: Vec<&'a Vdisk<'a>> = case.host.vdisks.iter().collect();
     disks.retain(|disk| disk.adapter() == name);
     let first = *disks.first().filter(|_| disks.len() > 1)?;
-    let sum = |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<f64>();
+    let sum =
+        |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<Option<f64>>();
     let all: Vec<usize> = (0..case.host.times_ms.len()).collect();
     let known = case.facts.vdisks.get(first.name).and_then(|facts| facts.adapter_depth);
     let depths = known.map_or_else(|| depths(first.controller), |depth| vec![depth]);
@@ -62,7 +63,7 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
             at: first.adapter(),
             disk: first,
             limit,
-            outstanding: spell.mean(sum),
+            outstanding: spell.mean(sum)?,
             certainty: if wait.is_some() { 0.95 } else { 0.6 },
             wait,
             spell,

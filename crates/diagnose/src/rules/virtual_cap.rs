@@ -9,6 +9,7 @@ use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{Case, changes, number};
 use crate::{Cause, Evidence, Finding, Spell, Vdisk, largest, unrest_percent};
+use levels::weighted_mean;
 
 /// How near to a cap the mean may stay below it: commands on their way in or out [S0: 61 of 64].
 const BELOW: f64 = 0.93;
@@ -51,12 +52,12 @@ impl Cap<'_> {
 
 /// Whether virtual disks are together at a cap in a sample, as far as rounded latencies can tell.
 pub(super) fn are_at(disks: &[&Vdisk<'_>], sample: usize, cap: u32) -> bool {
-    let sum = |value: fn(&Vdisk<'_>, usize) -> f64| -> f64 {
+    let sum = |value: fn(&Vdisk<'_>, usize) -> Option<f64>| -> Option<f64> {
         disks.iter().map(|disk| value(disk, sample)).sum()
     };
     let cap = f64::from(cap);
-    sum(|disk, s| disk.outstanding(s)) >= BELOW * cap
-        && sum(|disk, s| disk.least_outstanding(s)) <= ABOVE * cap
+    sum(|disk, s| disk.outstanding(s)) >= Some(BELOW * cap)
+        && sum(|disk, s| disk.least_outstanding(s)).is_some_and(|least| least <= ABOVE * cap)
 }
 
 /// Whether a number outstanding is that of a cap.
@@ -67,10 +68,11 @@ pub(super) fn is_at(outstanding: f64, cap: u32) -> bool {
 
 /// Whether a number outstanding stays where it is, as far as rounded latencies can tell.
 pub(super) fn is_still(disks: &[&Vdisk<'_>], spell: &Spell) -> bool {
-    let sum = |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<f64>();
-    let least = |sample| disks.iter().map(|disk| disk.least_outstanding(sample)).sum::<f64>();
-    let values: Vec<f64> = spell.samples.iter().map(|&sample| sum(sample)).collect();
-    let rounding = 100.0 * (1.0 - spell.mean(least) / spell.mean(sum).max(f64::MIN_POSITIVE));
+    let sum = |s: usize| disks.iter().map(|disk| disk.outstanding(s)).sum::<Option<f64>>();
+    let least = |s| disks.iter().map(|disk| disk.least_outstanding(s)).sum::<Option<f64>>();
+    let values: Vec<f64> = spell.samples.iter().filter_map(|&sample| sum(sample)).collect();
+    let (Some(least), Some(mean)) = (spell.mean(least), spell.mean(sum)) else { return false };
+    let rounding = 100.0 * (1.0 - least / mean.max(f64::MIN_POSITIVE));
     unrest_percent(&values).is_none_or(|unrest| unrest <= STILL_PERCENT.max(2.0 * rounding))
 }
 
@@ -78,11 +80,11 @@ pub(super) fn is_still(disks: &[&Vdisk<'_>], spell: &Spell) -> bool {
 /// change while its guest runs. Commands that began before the interval count in it as a whole.
 pub(super) fn is_kept(case: &Case<'_>, disks: &[&Vdisk<'_>], cap: u32) -> bool {
     let exceeds = |sample: usize| {
-        let least: f64 = disks.iter().map(|disk| disk.least_outstanding(sample)).sum();
+        let least: Option<f64> = disks.iter().map(|disk| disk.least_outstanding(sample)).sum();
         let begun_before = largest(disks.iter().filter_map(|disk| disk.latency_at(sample)))
             .unwrap_or_default()
             / (1_000.0 * case.host.interval_s(sample)).max(1.0);
-        least > ABOVE * f64::from(cap) * (1.0 + begun_before)
+        least > Some(ABOVE * f64::from(cap) * (1.0 + begun_before))
     };
     !(0..case.host.times_ms.len()).any(exceeds)
 }
@@ -93,13 +95,13 @@ pub(super) fn wait_of(disks: &[&Vdisk<'_>], spell: &Spell) -> Option<Wait> {
         return None;
     }
     let sum = |value: &dyn Fn(&Vdisk<'_>, usize) -> Option<f64>| {
-        spell.mean(|sample| disks.iter().filter_map(|disk| value(disk, sample)).sum())
+        spell.mean(|sample| disks.iter().map(|disk| value(disk, sample)).sum::<Option<f64>>())
     };
-    let rate = sum(&|disk, sample| Some(disk.rate(sample)));
-    let time = sum(&|disk, s| Some(disk.rate(s) * disk.guest_wait.at(s)?));
+    let waits = |disk: &Vdisk<'_>, s| Some((disk.guest_wait.at(s)?, disk.rate(s)?));
+    let each = |&s: &usize| disks.iter().map(move |disk| waits(disk, s));
     Some(Wait {
-        commands: sum(&|disk, sample| disk.guest_queued.at(sample)),
-        millis: if rate > 0.0 { time / rate } else { 0.0 },
+        commands: sum(&|disk, sample| disk.guest_queued.at(sample))?,
+        millis: weighted_mean(spell.samples.iter().flat_map(each))?,
     })
 }
 

@@ -76,8 +76,8 @@ fn depths(disk: &Vdisk<'_>) -> Vec<u32> {
 fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
     let limit = |threshold| case.host.limits.get(threshold);
     let is_busy = |sample: &usize| {
-        disk.rate(*sample) >= limit(Threshold::BusyIops)
-            && disk.outstanding(*sample) >= limit(Threshold::BusyOutstanding)
+        disk.rate(*sample) >= Some(limit(Threshold::BusyIops))
+            && disk.outstanding(*sample) >= Some(limit(Threshold::BusyOutstanding))
     };
     (0..case.host.times_ms.len()).filter(is_busy).collect()
 }
@@ -86,7 +86,7 @@ fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
 fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Option<Cap<'a>> {
     let waiting = case.host.limits.get(Threshold::Waiting);
     let spell = Spell::find(busy, |s| disk.guest_queued.at(s).is_some_and(|n| n >= waiting))?;
-    let outstanding = spell.mean(|sample| disk.outstanding(sample));
+    let outstanding = spell.mean(|sample| disk.outstanding(sample))?;
     let depth = depths_of(case, disk).into_iter().find(|&depth| is_at(outstanding, depth));
     if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
         return None;
@@ -125,12 +125,13 @@ fn plateau<'a>(
     limit: u32,
 ) -> Option<Cap<'a>> {
     let spell = Spell::find(busy, |sample| are_at(&[disk], sample, limit))?;
-    let near = busy.iter().filter(|s| disk.outstanding(**s) >= NEAR * f64::from(limit)).count();
+    let is_near = |s: &&usize| disk.outstanding(**s) >= Some(NEAR * f64::from(limit));
+    let near = busy.iter().filter(is_near).count();
     if (spell.samples.len() as f64) < CROWDED * near as f64 {
         return None;
     }
     let caught = sampled(case, disk, &spell.samples);
-    let inside: Vec<f64> = spell.samples.iter().map(|&s| disk.outstanding(s)).collect();
+    let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| disk.outstanding(s)).collect();
     let stays = quantile(caught.iter().copied(), 0.5).is_some_and(|middle| is_at(middle, limit));
     let reached = stays && is_reached(&caught, limit) || is_reached(&inside, limit);
     let lasts = spell.samples.len() >= LASTING && is_filled(disk, &spell, limit);
@@ -151,7 +152,7 @@ fn plateau<'a>(
         at: disk.name,
         disk,
         limit,
-        outstanding: spell.mean(|sample| disk.outstanding(sample)),
+        outstanding: spell.mean(|sample| disk.outstanding(sample))?,
         wait: None,
         spell,
         certainty,
@@ -163,8 +164,8 @@ fn plateau<'a>(
 fn is_filled(disk: &Vdisk<'_>, spell: &Spell, limit: u32) -> bool {
     const TURNAROUND_MS: f64 = 0.045;
     const MEASURED: f64 = 0.99;
-    let taken = |s| disk.outstanding(s) + little(disk.rate(s), TURNAROUND_MS);
-    spell.mean(taken) >= MEASURED * f64::from(limit)
+    let taken = |s| Some(disk.outstanding(s)? + little(disk.rate(s)?, TURNAROUND_MS));
+    spell.mean(taken) >= Some(MEASURED * f64::from(limit))
 }
 
 /// Whether some numbers outstanding, sampled or means, come up to the cap.

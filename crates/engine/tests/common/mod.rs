@@ -391,7 +391,7 @@ impl Bench {
             assert!(totals.queue_ns <= totals.kernel_ns, "QAVG above KAVG");
         }
         for (gate, adapter) in counters.adapters.iter().zip(&self.config.adapters) {
-            assert!(gate.active <= adapter.depth, "ACTV of an adapter above AQLEN");
+            assert!(gate.active.now() <= adapter.depth, "ACTV of an adapter above AQLEN");
         }
     }
 

@@ -12,7 +12,7 @@ use capture::{
 
 use crate::{
     Result,
-    captures::{self, with_host},
+    captures::{self, told, with_host},
     output::Outputs,
     text::{clean, counted, whole},
 };
@@ -30,7 +30,7 @@ pub(crate) fn cut(
     let timed = part.from_ms.is_some() || part.to_ms.is_some();
     let mut kept = false;
     each(files, output, Outputs::beside(files), out, &mut |input, out| {
-        let report = capture::cut(input, part, &Limits::default(), out)?;
+        let report = told(|progress| capture::cut(input, part, &Limits::default(), out, progress))?;
         tell(&report);
         let keep = !timed || report.rows > 0;
         kept |= keep;
@@ -53,7 +53,9 @@ pub(crate) fn anonymize(
     let mut outputs = Outputs::beside(files);
     let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
     each(files, output, outputs, out, &mut |input, out| {
-        let report = capture::anonymize(input, &mut substitutes, &Limits::default(), out)?;
+        let limits = Limits::default();
+        let names = &mut substitutes;
+        let report = told(|progress| capture::anonymize(input, names, &limits, out, progress))?;
         tell(&report.copy);
         tell_lost(&report);
         Ok(true)
@@ -75,19 +77,19 @@ pub(crate) fn anonymize(
 /// Copies the files of each host as one.
 pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>, out: &mut dyn Write) -> Result<()> {
     let limits = Limits::default();
-    let hosts = Sequence::of(files, &limits)?;
+    let hosts = told(|progress| Sequence::of(files, &limits, progress))?;
     let Some(output) = output else {
         let [host] = hosts.as_slice() else {
             return Err("several hosts do not fit into one capture; name a file with -o".into());
         };
-        host.write(&limits, out)?.iter().for_each(tell_part);
+        told(|progress| host.write(&limits, out, progress))?.iter().for_each(tell_part);
         return Ok(());
     };
     let outputs =
         captures::claim(output, hosts.iter().map(Sequence::host), &mut Outputs::beside(files))?;
     for (host, output) in hosts.iter().zip(outputs) {
         output.write(|out| {
-            host.write(&limits, out)?.iter().for_each(tell_part);
+            told(|progress| host.write(&limits, out, progress))?.iter().for_each(tell_part);
             Ok(())
         })?;
     }

@@ -1,0 +1,340 @@
+//! One episode: some hosts on one array, from one thing that happens to the next.
+
+use std::collections::BTreeMap;
+
+use counters::{IoId, Op, PathId, Status, Time, VdiskId, VmId};
+use engine::{Engine, HostConfig, Input, Output, Request};
+use model::{Array, Command};
+
+use super::{Counts, host, ledger::Ledger};
+use crate::corpus::draw::Draw;
+
+/// Steps from one check of a large host to the next; small ones are checked after each.
+const LARGE_CHECKED_EVERY: u64 = 1_000;
+/// I/Os of an episode.
+const IOS: u64 = 4_000;
+/// One episode of so many has one large host.
+const LARGE_ONE_OF: u64 = 50;
+
+struct Host {
+    config: HostConfig,
+    engine: Engine,
+    ledger: Ledger,
+    /// Whether each VM is on.
+    is_on: Vec<bool>,
+}
+
+/// An answer on its way: to which host and command, what it says, and what the array had said.
+type Answer = (usize, IoId, Status, Status);
+
+pub(crate) struct Episode {
+    draw: Draw,
+    hosts: Vec<Host>,
+    array: Array,
+    /// By the moment, and at one moment in the order of sending.
+    answers: BTreeMap<(Time, u64), Answer>,
+    now: Time,
+    /// I/Os that a host may have under way.
+    outstanding: usize,
+    checked_every: u64,
+    next_tag: u32,
+    pub(crate) steps: u64,
+    pub(crate) counts: Counts,
+}
+
+impl Episode {
+    pub(crate) fn new(mut draw: Draw) -> Self {
+        let is_large = draw.whole(1, LARGE_ONE_OF) == 1;
+        let (hosts, vms) = if is_large { (1, 400) } else { (draw.whole(1, 3), 6) };
+        let devices = draw.whole(1, if is_large { 32 } else { 4 }) as usize;
+        let array = host::array(&mut draw, devices);
+        let seed = draw.whole(0, u64::from(u32::MAX));
+        let hosts = (0..hosts).map(|_| Host::new(host::host(&mut draw, devices, vms)));
+        let hosts = hosts.collect();
+        Self {
+            hosts,
+            array: Array::new(&array, seed),
+            answers: BTreeMap::new(),
+            now: Time::ZERO,
+            outstanding: draw.whole(1, if is_large { 2_000 } else { 200 }) as usize,
+            checked_every: if is_large { LARGE_CHECKED_EVERY } else { 1 },
+            next_tag: 0,
+            steps: 0,
+            counts: Counts::from([("large hosts", u64::from(is_large))]),
+            draw,
+        }
+    }
+
+    /// Runs it to the end: every I/O that was taken completes.
+    pub(crate) fn run(&mut self) -> Result<(), String> {
+        for _ in 0..IOS * 10 {
+            if self.counts.get("I/Os").is_some_and(|ios| *ios >= IOS) {
+                break;
+            }
+            self.step()?;
+        }
+        self.drain()
+    }
+
+    /// That an I/O took at most so many inputs.
+    pub(crate) fn check_inputs(&self, most: u64) -> Result<(), String> {
+        let of = |what: &str| self.counts.get(what).copied().unwrap_or(0);
+        let refused = of("TASK SET FULL") + of("BUSY");
+        if of("inputs") <= most * of("I/Os").max(IOS / 4) + refused * 2 {
+            return Ok(());
+        }
+        Err(format!("{} inputs for {} I/Os: {:?}", of("inputs"), of("I/Os"), self.counts))
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        let host = self.draw.whole(0, self.hosts.len() as u64 - 1) as usize;
+        let has_room = self.hosts[host].ledger.under_way() < self.outstanding;
+        match self.draw.whole(0, 99) {
+            0..50 if has_room => self.submit(host),
+            98 => self.turn(host),
+            99 => {
+                self.now = self.now + self.draw.whole(0, 1_000_000);
+                Ok(())
+            }
+            _ => self.next_event().map(|_| ()),
+        }
+    }
+
+    fn submit(&mut self, host: usize) -> Result<(), String> {
+        self.catch_up()?;
+        let disks = self.hosts[host].config.vdisks.len() as u64;
+        let op = match self.draw.whole(0, 199) {
+            0 => Op::Reserve,
+            1 => Op::Ats,
+            2..80 => Op::Write,
+            _ => Op::Read,
+        };
+        let request = Request {
+            vdisk: VdiskId::new(self.draw.whole(0, disks - 1) as usize),
+            op,
+            lba: self.draw.whole(0, 1 << 24) * 8,
+            bytes: *self.draw.one(&[512, 4096, 4096, 8192, 65_536, 262_144, 1_048_576]),
+            waited_ns: *self.draw.one(&[0, 0, 1_000]),
+            tag: self.next_tag,
+        };
+        let vm = self.hosts[host].config.vdisks[request.vdisk.index()].vm;
+        if !self.hosts[host].is_on[vm.index()] {
+            return Ok(());
+        }
+        self.next_tag += 1;
+        self.count("I/Os");
+        let Host { config, ledger, .. } = &mut self.hosts[host];
+        ledger.submitted(config, &request, self.now);
+        self.input(host, Input::Submit(request)).map(|_| ())
+    }
+
+    /// What an administrator, a fault or a guest that gives up does.
+    fn turn(&mut self, host: usize) -> Result<(), String> {
+        self.catch_up()?;
+        let Host { config, .. } = &self.hosts[host];
+        let (vms, paths) = (config.vms.len() as u64, config.paths.len() as u64);
+        let vm = VmId::new(self.draw.whole(0, vms - 1) as usize);
+        match self.draw.whole(0, 99) {
+            0..40 => {
+                let knob = host::knob(&mut self.draw, &self.hosts[host].config);
+                let is_taken = self.input(host, Input::Set(knob))?;
+                self.count(if is_taken { "settings taken" } else { "settings refused" });
+            }
+            40..60 => {
+                let path = PathId::new(self.draw.whole(0, paths - 1) as usize);
+                let up = self.draw.whole(0, 2) > 0;
+                self.count(if up { "paths up" } else { "paths down" });
+                self.input(host, Input::Path { path, up })?;
+            }
+            60..80 => self.abort(host)?,
+            80..84 => self.power(host, vm, false)?,
+            84..92 => self.power(host, vm, true)?,
+            92..95 => {
+                self.count("guests rebooted");
+                self.input(host, Input::RebootGuest(vm))?;
+            }
+            95 => {
+                self.count("hosts rebooted");
+                self.input(host, Input::Reboot)?;
+            }
+            _ => self.wild_answer(host)?,
+        }
+        Ok(())
+    }
+
+    fn power(&mut self, host: usize, vm: VmId, on: bool) -> Result<(), String> {
+        self.count(if on { "powered on" } else { "powered off" });
+        self.hosts[host].is_on[vm.index()] = on;
+        self.input(host, Input::Power { vm, on }).map(|_| ())
+    }
+
+    fn abort(&mut self, host: usize) -> Result<(), String> {
+        let back = self.draw.whole(0, 100) as u32;
+        let Some((tag, vdisk)) = self.hosts[host].ledger.nth(self.next_tag.saturating_sub(back))
+        else {
+            return Ok(());
+        };
+        self.count("aborts");
+        self.input(host, Input::Abort { vdisk, tag }).map(|_| ())
+    }
+
+    /// An answer that nobody waits for is refused.
+    fn wild_answer(&mut self, host: usize) -> Result<(), String> {
+        let io = IoId(self.draw.whole(0, 400) as u32);
+        if self.hosts[host].ledger.is_out(io) {
+            return Ok(());
+        }
+        self.count("wild answers");
+        match self.input(host, Input::Done { io, status: Status::Good, array_ns: 0 })? {
+            false => Ok(()),
+            true => Err(format!("an answer to {io:?}, which is not out, was taken")),
+        }
+    }
+
+    /// What is due by now happens, as it would before anything else does.
+    fn catch_up(&mut self) -> Result<(), String> {
+        while self.next_at().is_some_and(|at| at <= self.now) {
+            self.next_event()?;
+        }
+        Ok(())
+    }
+
+    fn next_wakeup(&self) -> Option<(Time, usize)> {
+        let wakeups = self.hosts.iter().enumerate();
+        wakeups.filter_map(|(host, h)| Some((h.engine.next_wakeup()?.at, host))).min()
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        let answer = self.answers.keys().next().map(|(at, _)| *at);
+        let wakeup = self.next_wakeup().map(|(at, _)| at);
+        [answer, wakeup].into_iter().flatten().min()
+    }
+
+    /// The next answer or wake-up; `false` when there is none.
+    fn next_event(&mut self) -> Result<bool, String> {
+        let answer = self.answers.keys().next().map(|(at, _)| *at);
+        if let Some((at, host)) = self.next_wakeup()
+            && answer.is_none_or(|answer| at < answer)
+        {
+            self.now = self.now.max(at);
+            self.count("wake-ups");
+            self.input(host, Input::Tick)?;
+            return Ok(true);
+        }
+        let Some(((at, _), (host, io, status, of_array))) = self.answers.pop_first() else {
+            return Ok(false);
+        };
+        self.now = self.now.max(at);
+        self.array.done(of_array);
+        self.count(name_of(status));
+        self.hosts[host].ledger.answered(io, self.now);
+        if !self.input(host, Input::Done { io, status, array_ns: 1 })? {
+            return Err(format!("the answer to {io:?} was refused"));
+        }
+        Ok(true)
+    }
+
+    /// Hands an input over, books what comes out, and checks. `true` when it was taken.
+    fn input(&mut self, host: usize, input: Input) -> Result<bool, String> {
+        self.count("inputs");
+        self.steps += 1;
+        let is_taken = self.hosts[host].engine.handle_input(self.now, input).is_ok();
+        while let Some(output) = self.hosts[host].engine.poll_output() {
+            self.output(host, output)?;
+        }
+        if self.steps.is_multiple_of(self.checked_every) {
+            let Host { config, engine, ledger, .. } = &mut self.hosts[host];
+            let checked = engine.check().and_then(|()| ledger.check(config, engine, self.now));
+            checked.map_err(|broken| format!("{broken}\nafter {input:?} at {:?}", self.now))?;
+        }
+        Ok(is_taken)
+    }
+
+    fn output(&mut self, host: usize, output: Output) -> Result<(), String> {
+        let Host { config, ledger, .. } = &mut self.hosts[host];
+        match output {
+            Output::Dispatch(sent) => {
+                ledger.dispatched(config, sent.io, sent.path, self.now);
+                let volume = u32::from(config.vdisks[sent.vdisk.index()].device.0);
+                let command = Command { volume, host: host as u32, op: sent.op, bytes: sent.bytes };
+                let answer = self.array.dispatch(self.now, command);
+                let status = self.status(answer.status);
+                let order = *self.counts.entry("commands sent").or_default();
+                self.count("commands sent");
+                let key = (answer.at, order);
+                self.answers.insert(key, (host, sent.io, status, answer.status));
+                Ok(())
+            }
+            Output::Complete { vdisk, tag, .. } => {
+                ledger.completed(config, vdisk, tag, self.now)?;
+                self.count("completions");
+                Ok(())
+            }
+            Output::Cancel { io, .. } => {
+                self.count("recalls");
+                self.hosts[host].ledger.recalled(io, self.now)
+            }
+            Output::Event(_) => {
+                self.count("events");
+                Ok(())
+            }
+        }
+    }
+
+    /// What the array said, or now and then something worse.
+    fn status(&mut self, status: Status) -> Status {
+        match self.draw.whole(0, 499) {
+            0 => Status::Busy,
+            1 => Status::TaskSetFull,
+            2 => Status::ReservationConflict,
+            3 => Status::CheckCondition,
+            4 => Status::PathLost,
+            5 => Status::Aborted,
+            _ => status,
+        }
+    }
+
+    /// Every path is up and nothing more is submitted: everything ends.
+    fn drain(&mut self) -> Result<(), String> {
+        self.catch_up()?;
+        for host in 0..self.hosts.len() {
+            for path in 0..self.hosts[host].config.paths.len() {
+                self.input(host, Input::Path { path: PathId::new(path), up: true })?;
+            }
+        }
+        while self.hosts.iter().any(|host| host.ledger.under_way() > 0) {
+            if !self.next_event()? {
+                return Err("I/Os wait, and nobody wakes them".into());
+            }
+        }
+        let is_done = self.counts.get("completions") == self.counts.get("I/Os");
+        is_done.then_some(()).ok_or_else(|| "an I/O got lost".into())
+    }
+}
+
+impl Host {
+    fn new(config: HostConfig) -> Self {
+        Self {
+            engine: Engine::new(&config),
+            ledger: Ledger::new(&config),
+            is_on: config.vms.iter().map(|vm| vm.powered_on).collect(),
+            config,
+        }
+    }
+}
+
+const fn name_of(status: Status) -> &'static str {
+    match status {
+        Status::Good => "GOOD",
+        Status::Busy => "BUSY",
+        Status::TaskSetFull => "TASK SET FULL",
+        Status::ReservationConflict => "RESERVATION CONFLICT",
+        Status::CheckCondition => "CHECK CONDITION",
+        Status::PathLost => "paths lost",
+        Status::Aborted => "ABORTED",
+    }
+}

@@ -1,0 +1,168 @@
+//! Random hosts, the array behind them, and random settings.
+
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, VdiskId, VmId, VscsiId};
+use engine::{
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
+    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+};
+use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
+use model::{ArrayConfig, Service, Spread, VolumeConfig, WriteProtocol};
+
+use crate::corpus::draw::Draw;
+
+/// A number that is small as often as it is not.
+fn number(draw: &mut Draw, most: u64) -> u32 {
+    let small = draw.whole(0, 1) == 0;
+    draw.whole(1, if small { most.min(8) } else { most }) as u32
+}
+
+fn yes(draw: &mut Draw) -> bool {
+    draw.whole(0, 1) == 0
+}
+
+/// The array of an episode, with so many volumes.
+pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
+    let spread = *draw.one(&[Spread::Constant, Spread::Exponential]);
+    let service = Service::Servers {
+        servers: number(draw, 64),
+        mean_ns: draw.whole(1_000, 5 * MILLISECOND),
+        spread,
+    };
+    ArrayConfig {
+        service,
+        round_trip_ns: *draw.one(&[0, 20_000, MILLISECOND]),
+        link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
+        write_protocol: WriteProtocol::TransferReady,
+        queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
+        volumes: vec![VolumeConfig::default(); volumes],
+    }
+}
+
+/// A host on so many devices with at most so many VMs.
+pub(crate) fn host(draw: &mut Draw, devices: usize, vms: u64) -> HostConfig {
+    let mut config = HostConfig {
+        name: "esx".into(),
+        version: *draw.one(&Version::ALL),
+        competition_unit: *draw.one(&[CompetitionUnit::Vm, CompetitionUnit::File]),
+        depth_mode: *draw.one(&[DepthMode::PathValue, DepthMode::SumOfActivePaths]),
+        throttle_mode: *draw.one(&[ThrottleMode::Kernel, ThrottleMode::Kb]),
+        adapters: Vec::new(),
+        devices: Vec::new(),
+        paths: Vec::new(),
+        vms: Vec::new(),
+        vscsi: Vec::new(),
+        vdisks: Vec::new(),
+    };
+    for _ in 0..draw.whole(1, 3) {
+        let driver = &Driver::ALL[draw.whole(0, Driver::ALL.len() as u64 - 1) as usize];
+        let (lun_depth, depth) = (number(draw, 64), number(draw, 256));
+        config.adapters.push(AdapterConfig { name: String::new(), driver, lun_depth, depth });
+    }
+    (0..devices).for_each(|_| add_device(draw, &mut config));
+    (0..draw.whole(1, vms)).for_each(|_| add_vm(draw, &mut config));
+    config
+}
+
+fn add_device(draw: &mut Draw, config: &mut HostConfig) {
+    let device = DeviceId::new(config.devices.len());
+    let kinds = [DeviceKind::Scsi, DeviceKind::ProtocolEndpoint, DeviceKind::Nfs];
+    let (fifo, sfq, mclock) = (SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock);
+    config.devices.push(DeviceConfig {
+        name: String::new(),
+        kind: *draw.one(&kinds),
+        dsnro: if yes(draw) { Some(number(draw, 64)) } else { None },
+        policy: *draw.one(&[None, Some(fifo), Some(sfq), Some(mclock)]),
+        path_policy: path_policy(draw),
+    });
+    for _ in 0..draw.whole(1, 3) {
+        let adapter = AdapterId::new(draw.whole(0, config.adapters.len() as u64 - 1) as usize);
+        let optimized = yes(draw);
+        config.paths.push(PathConfig { name: String::new(), device, adapter, optimized });
+    }
+}
+
+fn add_vm(draw: &mut Draw, config: &mut HostConfig) {
+    let vm = VmId::new(config.vms.len());
+    let world = 1_000 + u32::from(vm.0);
+    let powered_on = draw.whole(0, 9) > 0;
+    config.vms.push(VmConfig { name: String::new(), world, system: false, powered_on });
+    let controllers = [
+        Controller::Pvscsi,
+        Controller::LsiSas,
+        Controller::LsiParallel,
+        Controller::BusLogic,
+        Controller::Ahci,
+        Controller::Nvme,
+        Controller::Ide,
+    ];
+    let shares_ring = yes(draw);
+    for disk in 0..draw.whole(1, 3) {
+        if disk == 0 || !shares_ring {
+            let controller = *draw.one(&controllers);
+            let depth = number(draw, 254);
+            let max_transfer = *draw.one(&[65_536, 524_288, 33_554_432]);
+            config.vscsi.push(VscsiConfig { vm, controller, depth, max_transfer });
+        }
+        config.vdisks.push(VdiskConfig {
+            name: String::new(),
+            vm,
+            vscsi: VscsiId::new(config.vscsi.len() - 1),
+            device: DeviceId::new(draw.whole(0, config.devices.len() as u64 - 1) as usize),
+            depth: number(draw, 64),
+            allocation: allocation(draw),
+        });
+    }
+}
+
+fn allocation(draw: &mut Draw) -> Allocation {
+    let limit = draw.whole(16, 20_000) as u32;
+    Allocation {
+        shares: *draw.one(&[500, 1_000, 2_000, 10_000]),
+        limit_iops: *draw.one(&[None, None, Some(limit)]),
+        reservation_iops: *draw.one(&[0, 0, 100, 1_000]),
+    }
+}
+
+fn path_policy(draw: &mut Draw) -> PathPolicy {
+    *draw.one(&[
+        PathPolicy::Fixed,
+        PathPolicy::MostRecentlyUsed,
+        PathPolicy::ROUND_ROBIN,
+        PathPolicy::RoundRobin { iops: 1, bytes: 10_485_760 },
+        PathPolicy::Latency { sampling_ios: 16, eval_ns: 180_000 * MILLISECOND },
+    ])
+}
+
+/// A setting of any kind, of something that the host may not have, at a value that it may refuse.
+pub(crate) fn knob(draw: &mut Draw, config: &HostConfig) -> Knob {
+    let device = DeviceId::new(draw.whole(0, config.devices.len() as u64) as usize);
+    let value = number(draw, 300);
+    match draw.whole(0, 7) {
+        0 => Knob::SchedNumReqOutstanding { device, value },
+        1 => Knob::MaxQueueDepth { device, value },
+        2 => {
+            let (sample_size, threshold) = (draw.whole(0, 64) as u32, number(draw, 16));
+            Knob::QueueFull { device, sample_size, threshold }
+        }
+        3 => {
+            let info = &Advanced::TABLE[draw.whole(0, Advanced::TABLE.len() as u64 - 1) as usize];
+            let (from, to) = (*info.range().start(), *info.range().end());
+            let near = from.saturating_add(value).min(to);
+            Knob::Advanced { option: info.option, value: *draw.one(&[from, near, to]) }
+        }
+        4 => {
+            let driver = &Driver::ALL[draw.whole(0, Driver::ALL.len() as u64 - 1) as usize];
+            let driver = if yes(draw) { driver } else { config.adapters[0].driver };
+            Knob::ModuleDepth { driver, value }
+        }
+        5 => {
+            let vm = VmId::new(draw.whole(0, config.vms.len() as u64) as usize);
+            Knob::Pvscsi { vm, depth: number(draw, 254), ring_pages: number(draw, 32) }
+        }
+        6 => Knob::PathPolicy { device, policy: path_policy(draw) },
+        _ => {
+            let vdisk = VdiskId::new(draw.whole(0, config.vdisks.len() as u64) as usize);
+            Knob::Allocation { vdisk, allocation: allocation(draw) }
+        }
+    }
+}
