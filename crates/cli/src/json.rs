@@ -1,15 +1,18 @@
-//! A run as JSON: every figure of every window, verdicts, expectations, log.
+//! A run as JSON: every figure of every window and of every sample, verdicts, expectations, log.
 
 use std::io::Write;
 
-use counters::{Recording, SECOND, Time};
+use counters::{Counter, EntityId, Recording, SECOND, Time};
 use diagnose::steers;
 use scenario::{Bound, Window};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sim::Checked;
+use sim::{Checked, EPOCH_MS, WindowView};
 
-use crate::{Result, log, notes, report::Report};
+use crate::{Result, log, notes, percentiles, report::Report};
+
+/// The version of the shape that `docs/reference/json.md` describes.
+const VERSION: u32 = 1;
 
 /// Writes a value as JSON. What would steer a terminal is spelled as `\u202e`: only strings can hold
 /// it, so a program reads the same names.
@@ -35,6 +38,7 @@ pub(crate) fn render(report: &Report) -> Value {
         json!({ "at_s": seconds(line.at), "host": host, "line": log::text(report, line) })
     });
     json!({
+        "version": VERSION,
         "scenario": scenario.name,
         "title": scenario.title,
         "source": scenario.source,
@@ -43,6 +47,7 @@ pub(crate) fn render(report: &Report) -> Value {
         "ios": report.outcome.ios,
         "windows": windows.map(|(index, window)| of_window(report, index, window))
             .collect::<Vec<_>>(),
+        "series": report.samples().iter().map(series).collect::<Vec<_>>(),
         "expectations": report.checked().iter().map(|one| expectation(report, one))
             .collect::<Vec<_>>(),
         "log": log.collect::<Vec<_>>(),
@@ -50,24 +55,45 @@ pub(crate) fn render(report: &Report) -> Value {
 }
 
 fn of_window(report: &Report, index: usize, window: &Window) -> Value {
-    let views = &report.outcome.windows[index];
+    let hosts = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
+    let host = |(host, view): (_, &WindowView)| {
+        let mut value = own_counters(&view.recording);
+        let mut percentiles = percentiles::of(host, view);
+        let objects = value["objects"].as_array_mut().into_iter().flatten();
+        for (object, entity) in objects.zip(view.recording.entities()) {
+            object["percentiles"] = json!(percentiles.remove(&(entity.kind, entity.name.clone())));
+        }
+        value
+    };
     json!({
         "name": window.name,
         "from_s": seconds(window.from),
         "to_s": seconds(window.to),
         "notes": notes::of(report, index),
         "stack": report.stacks[index],
-        "hosts": views.iter().map(|view| counters(&view.recording)).collect::<Vec<_>>(),
+        "hosts": hosts.map(host).collect::<Vec<_>>(),
         "verdicts": report.verdicts(index),
     })
 }
 
-/// Every counter of every object of a host, by its key.
-fn counters(recording: &Recording) -> Value {
+fn own_counters(recording: &Recording) -> Value {
+    counters(recording, |entity, counter| json!(recording.value(entity, counter, 0)))
+}
+
+/// Every sample: the instants, and of every counter as many values. What is missing is null.
+fn series(recording: &Recording) -> Value {
+    let mut value = counters(recording, |entity, counter| json!(recording.series(entity, counter)));
+    let at = recording.times_ms.iter().map(|ms| (ms - EPOCH_MS) as f64 / 1e3);
+    value["at_s"] = at.collect();
+    value
+}
+
+/// Every counter of every object of a host, by its key, with the figure that there is of it.
+fn counters(recording: &Recording, figure: impl Fn(EntityId, Counter) -> Value) -> Value {
     let mut objects: Vec<Map<String, Value>> = vec![Map::new(); recording.entities().len()];
-    for (entity, counter, values) in recording.columns() {
+    for (entity, counter, _) in recording.columns() {
         if let Some(object) = objects.get_mut(entity.0 as usize) {
-            object.insert(counter.info().key.into(), json!(values.first()));
+            object.insert(counter.info().key.into(), figure(entity, counter));
         }
     }
     let objects = recording.entities().iter().zip(objects).map(|(entity, counters)| {

@@ -31,6 +31,7 @@ mod layers;
 mod log;
 mod notes;
 mod output;
+mod percentiles;
 mod picture;
 mod process;
 mod report;

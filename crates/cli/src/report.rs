@@ -1,6 +1,7 @@
 //! A scenario that was run, and what follows from it: the stack over each window, the verdicts, the
 //! expectations. Who shows them stands above.
 
+use counters::Recording;
 use diagnose::Verdict;
 use scenario::Scenario;
 use sim::{Checked, Outcome};
@@ -70,6 +71,13 @@ impl Report {
             (window, is_wrong, longest_ms(&self.stacks[window]))
         });
         costs.reduce(worse).map_or(0, |worst| worst.0)
+    }
+
+    /// The samples after the warm-up, of each host.
+    pub(crate) fn samples(&self) -> Vec<Recording> {
+        let run = &self.scenario.windows[0];
+        let hosts = self.outcome.recordings.iter().zip(&self.outcome.windows[0]);
+        hosts.map(|(all, view)| verdict::samples(&self.scenario, run, all, view)).collect()
     }
 
     /// The verdict on each host over a window.

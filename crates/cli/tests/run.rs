@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{data, json, kavg, kavg_with};
+use common::{data, every_key, json, kavg, kavg_with};
+use serde_json::Value;
 
 /// The report without the text of the verdict, which belongs to the tests of `diagnose`.
 fn without_verdict(report: &str) -> String {
@@ -188,6 +189,63 @@ fn json_holds_windows_counters_verdicts_and_expectations() {
     assert_eq!(value["expectations"][1]["expected"]["min"], serde_json::Value::Null);
     let value = json(&["run", "two-hosts.toml", "--json"]);
     assert!(value["log"][0]["line"].as_str().unwrap().starts_with("DQLEN of naa."));
+}
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    let page = include_str!("../../../docs/reference/json.md");
+    let (_, page) = page.split_once("# The JSON of a run").unwrap();
+    for arguments in [["two-queues.toml", "--pace=1000x"], ["two-hosts.toml", "--pace=virtual"]] {
+        let value = json(&[&["run", "--json"], arguments.as_slice()].concat());
+        assert_eq!(value["version"], 1);
+        // A verdict has a section of its own, and a test with `diagnose`.
+        every_key(&value, &["counters", "verdicts"], &mut |key| {
+            assert!(page.contains(&format!("`{key}`")), "docs/reference/json.md lacks `{key}`");
+        });
+    }
+}
+
+/// The object of a kind on the first host.
+fn object<'a>(hosts: &'a Value, kind: &str) -> &'a Value {
+    let objects = hosts[0]["objects"].as_array().unwrap();
+    objects.iter().find(|object| object["kind"] == kind).unwrap()
+}
+
+#[test]
+fn json_has_a_series_of_every_counter_with_the_times_of_its_samples() {
+    let value = json(&["run", "two-queues.toml", "--json", "--every", "40ms"]);
+    let times: Vec<_> = [0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.32, 0.36, 0.4].into();
+    assert_eq!(value["series"][0]["at_s"], Value::from(times));
+    assert_eq!(value["series"][0]["host"], "esx01");
+    for kind in ["device", "virtual disk", "adapter"] {
+        let counters = &object(&value["series"], kind)["counters"];
+        for (key, values) in counters.as_object().unwrap() {
+            assert_eq!(values.as_array().unwrap().len(), 9, "{kind} {key}");
+        }
+    }
+    let dqlen = &object(&value["series"], "device")["counters"]["dqlen"];
+    assert_eq!(*dqlen, Value::from(vec![32.0; 9]));
+}
+
+/// What a disk's percentiles are is its counters' own; a device's parts are no more than the whole.
+#[test]
+fn json_has_percentiles_of_every_window() {
+    let value = json(&["run", "two-queues.toml", "--json"]);
+    for window in value["windows"].as_array().unwrap() {
+        let of = |kind| object(&window["hosts"], kind);
+        let (disk, device) = (of("virtual disk"), &of("device")["percentiles"]);
+        let total = &disk["percentiles"]["total_ms"];
+        assert_eq!(*total, of("vm")["percentiles"]["total_ms"]);
+        let number = |value: &Value| value.as_f64().unwrap();
+        for key in ["p50", "p95", "p99"] {
+            assert_eq!(total[key], disk["counters"][key], "{key}");
+            for part in ["guest_ms", "kernel_ms", "device_ms"] {
+                assert!(number(&device[part][key]) <= number(&total[key]), "{part} {key}");
+            }
+        }
+        assert!(number(&total["p50"]) < number(&total["p99"]));
+        assert!(of("adapter")["percentiles"].is_null());
+    }
 }
 
 #[test]

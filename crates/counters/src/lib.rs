@@ -27,7 +27,8 @@ pub use io::{Direction, Op, Status};
 pub use kind::Kind;
 pub use recording::{Controller, Entity, EntityId, Recording};
 pub use sampler::{
-    AdapterInfo, DeviceInfo, DeviceKind, Inventory, PathInfo, Sampler, VdiskInfo, VmInfo,
+    AdapterInfo, DeviceInfo, DeviceKind, Inventory, PERCENTILES, PathInfo, Sampler, VdiskInfo,
+    VmInfo,
 };
 pub use table::{Counter, CounterInfo, Format};
 pub use totals::{

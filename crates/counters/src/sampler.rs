@@ -11,6 +11,10 @@ use crate::{
     GateCounters, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND, VdiskCounters, VmId,
 };
 
+/// The percentiles that are told of a latency, each with the share of commands that took no longer.
+pub const PERCENTILES: [(Counter, f64); 3] =
+    [(Counter::P50, 0.5), (Counter::P95, 0.95), (Counter::P99, 0.99)];
+
 /// What kind of device queue a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
@@ -418,9 +422,8 @@ impl Row<'_> {
         let waiting = now.guest_queued.mean_since(&then.guest_queued, from, to);
         self.put(entity, Counter::MeanGuestQueued, waiting);
         let latency = now.total.since(&then.total);
-        let quantiles = [(Counter::P50, 0.5), (Counter::P95, 0.95), (Counter::P99, 0.99)];
-        for (counter, quantile) in quantiles {
-            let nanos = latency.quantile(quantile).unwrap_or(0);
+        for (counter, share) in PERCENTILES {
+            let nanos = latency.quantile(share).unwrap_or(0);
             self.put(entity, counter, crate::nanos_to_millis(nanos as f64));
         }
     }

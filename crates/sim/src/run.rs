@@ -33,6 +33,8 @@ pub struct Outcome {
 pub struct WindowView {
     /// One sample that spans the window.
     pub recording: Recording,
+    /// The counters at its beginning.
+    pub counters_before: HostSnapshot,
     /// The counters at its end.
     pub counters: HostSnapshot,
     /// The limits at its beginning.
@@ -201,13 +203,18 @@ impl HostRows {
                 self.begins[index] = Some((now.clone(), Limits::of(engine)));
             }
             if window.to == at
-                && let Some((begin, limits_before)) = self.begins[index].take()
+                && let Some((counters_before, limits_before)) = self.begins[index].take()
             {
                 let mut recording = self.sampler.recording();
-                self.sampler.add_row(&begin, now, &mut recording);
+                self.sampler.add_row(&counters_before, now, &mut recording);
                 let (counters, limits) = (now.clone(), Limits::of(engine));
-                self.windows[index] =
-                    Some(WindowView { recording, counters, limits_before, limits });
+                self.windows[index] = Some(WindowView {
+                    recording,
+                    counters_before,
+                    counters,
+                    limits_before,
+                    limits,
+                });
             }
         }
     }

@@ -8,7 +8,6 @@ use std::{
 
 use capture::write_esxtop;
 use clap::Args;
-use counters::Recording;
 use scenario::Scenario;
 
 use crate::{
@@ -19,7 +18,6 @@ use crate::{
     screen, shipped,
     simulate::{Drive, Driven},
     text::{clean, seconds},
-    verdict,
 };
 
 /// Samples that a run has at most: they are kept in memory.
@@ -101,11 +99,11 @@ impl Run {
         let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
-            captures::write(&samples(&report), files)?;
+            captures::write(&report.samples(), files)?;
         }
         if is_piped {
-            let (samples, mut out) = (samples(&report), out);
-            samples.iter().try_for_each(|recording| write_esxtop(recording, &mut out))?;
+            let mut out = out;
+            report.samples().iter().try_for_each(|recording| write_esxtop(recording, &mut out))?;
         } else if self.json {
             let mut value = json::render(&report);
             value["lateness"] = serde_json::to_value(lateness.as_ref().map(lateness::quantiles))?;
@@ -188,13 +186,4 @@ impl Other {
     fn is_given(&self) -> bool {
         self.compare.is_some() || !self.compare_set.is_empty()
     }
-}
-
-/// The samples after the warm-up, of each host.
-fn samples(report: &Report) -> Vec<Recording> {
-    let run = &report.scenario.windows[0];
-    let hosts = report.outcome.recordings.iter().zip(&report.outcome.windows[0]);
-    hosts
-        .map(|(recording, view)| verdict::samples(&report.scenario, run, recording, view))
-        .collect()
 }

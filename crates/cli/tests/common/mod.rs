@@ -8,6 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use serde_json::Value;
+
 /// What a run of the binary said and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
@@ -48,6 +50,20 @@ pub(crate) fn data() -> PathBuf {
 }
 
 /// What the binary says as JSON.
-pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
+pub(crate) fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&kavg(arguments).out).expect("it is JSON")
+}
+
+/// Tells every key of a value but those below one of `names`, under which there are no keys of ours.
+pub(crate) fn every_key(value: &Value, names: &[&str], seen: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, value)| {
+            seen(key);
+            if !names.contains(&key.as_str()) {
+                every_key(value, names, seen);
+            }
+        }),
+        Value::Array(values) => values.iter().for_each(|value| every_key(value, names, seen)),
+        _ => {}
+    }
 }
