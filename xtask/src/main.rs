@@ -8,6 +8,7 @@
 
 mod checks;
 mod corpus;
+mod dist;
 mod house;
 mod rust;
 mod soak;
@@ -22,7 +23,8 @@ const USAGE: &str = "usage: cargo xtask check   the checks of the house
        cargo xtask test    every check there is, and every test
        cargo xtask soak    random hosts, every invariant checked: --ios N --seed S
        cargo xtask corpus  precision and recall of the diagnosis
-       cargo xtask whatif  answers of what-if held against the truth";
+       cargo xtask whatif  answers of what-if held against the truth
+       cargo xtask dist    static binaries in an archive, a .deb and a wheel";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         "test" => steps::test(),
         "soak" => soak::soak(&arguments[1..]),
         "corpus" => corpus::corpus(&arguments[1..]),
+        "dist" => dist::dist(),
         "whatif" => whatif::whatif(&arguments[1..]),
         _ => Err(USAGE.to_owned()),
     };

@@ -17,6 +17,8 @@ mod finding;
 #[cfg(test)]
 mod fixture;
 mod headline;
+#[cfg(test)]
+mod holes;
 mod lacks;
 mod markdown;
 mod needed;

@@ -39,6 +39,8 @@ pub(crate) struct Device<'a> {
     pub(crate) paths: Vec<Path<'a>>,
     /// The samples with load.
     pub(crate) busy: Vec<usize>,
+    /// Those with load, and those of which nothing tells whether they have any.
+    pub(crate) maybe_busy: Vec<usize>,
     /// The latency of its quick samples.
     pub(crate) quickest_ms: f64,
     pub(crate) limits: Limits<'a>,
@@ -195,6 +197,7 @@ impl<'a> Device<'a> {
             worlds: Vec::new(),
             paths: Vec::new(),
             busy: Vec::new(),
+            maybe_busy: Vec::new(),
             quickest_ms: f64::INFINITY,
             limits,
             full: None,
@@ -209,21 +212,28 @@ impl<'a> Device<'a> {
     /// Finds the samples with load, the profile that fits, and whether the queue is full.
     fn judge(&mut self, samples: usize, thresholds: &'a Thresholds) {
         let limits = self.limits;
-        let measured: Vec<usize> = (0..samples).filter(|s| self.flow.is_measured(*s)).collect();
+        let (measured, unknown): (Vec<usize>, Vec<usize>) =
+            (0..samples).partition(|sample| self.flow.is_measured(*sample));
         let outstanding = mean(measured.iter().map(|&sample| self.flow.outstanding(sample)));
         let stands = MOSTLY * limits.get(Threshold::BusyOutstanding);
         let trickles = mean(self.flow.commands.every())
             .is_some_and(|rate| rate < limits.get(Threshold::MinIops))
             && outstanding.is_some_and(|outstanding| outstanding < stands);
         let is_busy = |sample: &usize| is_busy(&self.flow, limits, trickles, *sample);
-        let busy: Vec<usize> = (0..samples).filter(is_busy).collect();
-        self.busy = busy;
+        self.busy = measured.into_iter().filter(is_busy).collect();
+        self.maybe_busy = [&self.busy[..], &unknown].concat();
+        self.maybe_busy.sort_unstable();
         if self.busy.is_empty() {
             return;
         }
         self.quickest_ms = self.quickest();
         self.limits = thresholds.for_device(self.quickest_ms);
         self.full = self.find_full_queue();
+    }
+
+    /// The spell of load in which something holds.
+    pub(crate) fn spell(&self, holds: impl Fn(usize) -> bool) -> Option<Spell> {
+        Spell::find(&self.maybe_busy, |sample| self.flow.is_measured(sample).then(|| holds(sample)))
     }
 
     /// The latency of the quick samples, of the device or of one of its worlds: a volume that the
@@ -311,9 +321,7 @@ const MOSTLY: f64 = 0.5;
 fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -> bool {
     let rate = flow.rate(sample);
     let stands = flow.outstanding(sample) >= Some(limits.get(Threshold::BusyOutstanding));
-    flow.is_measured(sample)
-        && rate > Some(0.0)
-        && (rate >= Some(limits.get(Threshold::BusyIops)) || stands && !trickles)
+    rate > Some(0.0) && (rate >= Some(limits.get(Threshold::BusyIops)) || stands && !trickles)
 }
 
 impl<'a> World<'a> {

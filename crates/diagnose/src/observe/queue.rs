@@ -158,7 +158,7 @@ impl Device<'_> {
         let limit = |threshold| self.limits.get(threshold);
         let waiting = |s| Some(little(self.flow.rate(s)?, self.slot_wait_ms(s)?));
         let part = limit(Threshold::WaitPercent) / 100.0;
-        let spell = Spell::find(&self.busy, |sample| {
+        let spell = self.spell(|sample| {
             let counts = |davg: f64| limit(Threshold::KavgMs).min(part * davg);
             reaches(self.slot_wait_ms(sample), self.flow.davg(sample).map(counts))
                 && waiting(sample) >= Some(limit(Threshold::Waiting))

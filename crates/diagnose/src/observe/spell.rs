@@ -20,11 +20,16 @@ const CHANCE: f64 = 0.01;
 
 impl Spell {
     /// The samples of `among` in which `holds`; `None` unless it holds in two of them in a row,
-    /// more than chance makes of scattered ones, or there is only one to judge.
-    pub(crate) fn find(among: &[usize], holds: impl Fn(usize) -> bool) -> Option<Self> {
-        let held: Vec<bool> = among.iter().map(|&sample| holds(sample)).collect();
-        let samples = among.iter().zip(&held).filter(|(_, held)| **held).map(|(s, _)| *s);
-        is_lasting(&held).then(|| Self { samples: samples.collect(), of: among.len() })
+    /// more than chance makes of scattered ones, or there is only one to judge. One that does not
+    /// tell is not judged, and ends a row: it may be the one in which it did not hold.
+    pub(crate) fn find<B: Into<Option<bool>>>(
+        among: &[usize],
+        holds: impl Fn(usize) -> B,
+    ) -> Option<Self> {
+        let held: Vec<Option<bool>> = among.iter().map(|&sample| holds(sample).into()).collect();
+        let samples = among.iter().zip(&held).filter(|(_, held)| **held == Some(true));
+        let of = held.iter().flatten().count();
+        is_lasting(&held).then(|| Self { samples: samples.map(|(s, _)| *s).collect(), of })
     }
 
     /// The samples of `among` in which `holds`, be it one alone; `None` when it never does.
@@ -54,14 +59,17 @@ impl Spell {
     }
 }
 
-/// Whether what holds in some samples lasts: in one run, often, or for longer than chance makes. Of `n` samples each held with the chance `p`, about
-/// `n * p^k` begin a run of `k`.
-fn is_lasting(held: &[bool]) -> bool {
-    let longest = held.split(|held| !held).map(<[bool]>::len).max().unwrap_or(0);
-    let (n, held_in) = (held.len() as f64, held.iter().filter(|held| **held).count() as f64);
+/// Whether what holds in some samples lasts: in one run, often, or for longer than chance makes. Of
+/// `n` samples each held with the chance `p`, about `n * p^k` begin a run of `k`.
+fn is_lasting(held: &[Option<bool>]) -> bool {
+    let runs = held.split(|held| *held != Some(true)).map(<[_]>::len);
+    let longest = runs.max().unwrap_or(0);
+    let told = || held.iter().flatten();
+    let (n, held_in) = (told().count() as f64, told().filter(|held| **held).count() as f64);
     let by_chance = n * (held_in / n).powi(i32::try_from(longest).unwrap_or(i32::MAX));
     let is_one_run = longest as f64 == held_in;
-    held == [true] || longest >= 2 && (held_in >= OFTEN * n || is_one_run || by_chance <= CHANCE)
+    held == [Some(true)]
+        || longest >= 2 && (held_in >= OFTEN * n || is_one_run || by_chance <= CHANCE)
 }
 
 #[cfg(test)]
@@ -73,6 +81,14 @@ mod tests {
         assert!(Spell::find(&[0, 1, 2, 3], |sample| sample % 2 == 0).is_none());
         assert!(Spell::find(&[], |_| true).is_none());
         assert!(Spell::find(&[0, 1], |sample| sample == 1).is_none());
+    }
+
+    #[test]
+    fn what_does_not_tell_ends_a_run() {
+        let bad = |sample: usize| (sample != 6).then_some([5, 7].contains(&sample));
+        assert!(Spell::find(&[4, 5, 6, 7, 8], bad).is_none());
+        assert!(Spell::find(&[4, 5, 7, 8], bad).is_some());
+        assert_eq!(Spell::find(&[4, 5, 6, 7, 8], |s| (s != 6).then_some(s < 8)).unwrap().of, 4);
     }
 
     #[test]

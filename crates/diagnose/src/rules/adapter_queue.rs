@@ -33,12 +33,12 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let flow = &adapter.flow;
     let devices = behind(case, adapter);
     let limits = devices.iter().min_by(|a, b| a.quickest_ms.total_cmp(&b.quickest_ms))?.limits;
-    let mut busy: Vec<usize> = devices.iter().flat_map(|d| d.busy.iter().copied()).collect();
+    let mut busy: Vec<usize> = devices.iter().flat_map(|d| d.maybe_busy.iter().copied()).collect();
     busy.sort_unstable();
     busy.dedup();
     let spell = Spell::find(&busy, |sample| {
-        flow.own_wait_ms(sample) >= Some(limits.get(Threshold::QavgMs))
-            && flow.own_waiting(sample) >= Some(limits.get(Threshold::Waiting))
+        let (wait_ms, waiting) = (flow.own_wait_ms(sample)?, flow.own_waiting(sample)?);
+        Some(wait_ms >= limits.get(Threshold::QavgMs) && waiting >= limits.get(Threshold::Waiting))
     })?;
     let depth = mean(adapter.aqlen.over(&spell.samples)).filter(|depth| *depth > 0.0);
     let in_flight = spell.mean(|sample| flow.in_flight(sample));

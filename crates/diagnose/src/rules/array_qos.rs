@@ -177,7 +177,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
 /// well be an array at its limit.
 fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
-    let spell = Spell::find(&device.busy, |sample| {
+    let spell = device.spell(|sample| {
         flow.davg(sample) >= Some(limit(Threshold::QosMs))
             && flow.in_flight(sample) >= Some(2.0 * CROWD)
             && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
@@ -304,7 +304,7 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
     let excess_ms = |flow: &Flow<'_>, sample| {
         Some(flow.davg(sample)? - flow.transfer_ms(sample, limit(Threshold::TransferMib))?)
     };
-    let spell = Spell::find(&device.busy, |sample| {
+    let spell = device.spell(|sample| {
         excess_ms(flow, sample) >= Some(limit(Threshold::QosMs))
             && flow.in_flight(sample) >= Some(HELD)
     })?;

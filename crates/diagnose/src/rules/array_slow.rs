@@ -81,7 +81,8 @@ impl<'a> Slow<'a> {
             |sample| flow.davg(sample) >= Some(limit(Threshold::StallMs)) && stands(sample);
         let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - device.surely_slow_ms(s)?);
         let is_slow_in_the_mean = flow.per_command(&device.busy, excess_ms) >= Some(0.0);
-        let spell = Spell::find(&device.busy, is_slow)
+        let spell = device
+            .spell(is_slow)
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
         let plain = spell.and_then(|spell| Self::new(device, spell, None));
@@ -96,7 +97,7 @@ impl<'a> Slow<'a> {
         const LASTING: usize = 3;
         let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
         let far_ms = (TIMES * device.quickest_ms).max(limit(Threshold::FlashMs));
-        let spell = Spell::find(&device.busy, |sample| {
+        let spell = device.spell(|sample| {
             flow.davg(sample) >= Some(far_ms)
                 && flow.in_flight(sample) >= Some(limit(Threshold::BusyOutstanding))
         })?;

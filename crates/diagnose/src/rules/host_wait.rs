@@ -42,7 +42,8 @@ fn spell(device: &Device<'_>) -> Option<Spell> {
         |s: usize| device.is_held(s) && reservations::collide(device, s) == Some(false);
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
-    Spell::find(&device.busy, is_unexplained)
+    device
+        .spell(is_unexplained)
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
 }
 

@@ -174,7 +174,7 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && !suspect.is_refused(sample)?;
         Some(holds)
     };
-    let spell = Spell::find(&device.busy, |sample| is_held(sample) == Some(true))?;
+    let spell = device.spell(|sample| is_held(sample) == Some(true))?;
     if let Some(Some(limit)) = known {
         return (suspect.in_units(&spell) >= Some(NEAR * f64::from(limit))).then_some(spell);
     }

@@ -19,7 +19,7 @@ pub(super) const RETRY_MS: f64 = (CONFLICT_RETRY_NS / MILLISECOND) as f64;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let spell = Spell::find(&device.busy, |sample| collide(device, sample) == Some(true))?;
+        let spell = device.spell(|sample| collide(device, sample) == Some(true))?;
         judge(case, device, &spell)
     })
 }

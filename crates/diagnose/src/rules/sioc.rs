@@ -30,7 +30,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let is_congested =
             |s: usize| device.flow.davg(s) >= Some(device.limits.get(Threshold::CongestionMs));
         let is_lower = |sample: &usize| device.queue.dqlen.at(*sample) < Some(base);
-        let spell = Spell::find(&device.busy, is_congested)?;
+        let spell = device.spell(is_congested)?;
         spell.samples.iter().any(is_lower).then_some(())?;
         judge(case, device, base, &spell)
     })

@@ -5,7 +5,7 @@ use counters::Counter;
 use knobs::{Advanced, Driver, Transport};
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
+use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
@@ -27,7 +27,7 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     let sized = behind.filter_map(|device| Some((device, device.flow.size_kib(&device.busy)?)));
     let (device, _) = sized.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let limit = |threshold| device.limits.get(threshold);
-    let spell = Spell::find(&device.busy, |sample| {
+    let spell = device.spell(|sample| {
         let split = adapter.split_commands.at(sample).filter(|split| *split > 0.0);
         let is_part = |(split, rate)| 100.0 * split >= limit(Threshold::SplitPercent) * rate;
         split.zip(device.flow.rate(sample)).is_some_and(is_part)

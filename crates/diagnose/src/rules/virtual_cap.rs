@@ -50,14 +50,15 @@ impl Cap<'_> {
     }
 }
 
-/// Whether virtual disks are together at a cap in a sample, as far as rounded latencies can tell.
-pub(super) fn are_at(disks: &[&Vdisk<'_>], sample: usize, cap: u32) -> bool {
+/// Whether virtual disks are together at a cap in a sample, as far as rounded latencies can tell;
+/// `None` where they were not measured.
+pub(super) fn are_at(disks: &[&Vdisk<'_>], sample: usize, cap: u32) -> Option<bool> {
     let sum = |value: fn(&Vdisk<'_>, usize) -> Option<f64>| -> Option<f64> {
         disks.iter().map(|disk| value(disk, sample)).sum()
     };
     let cap = f64::from(cap);
-    sum(|disk, s| disk.outstanding(s)) >= Some(BELOW * cap)
-        && sum(|disk, s| disk.least_outstanding(s)).is_some_and(|least| least <= ABOVE * cap)
+    let (inside, least) = (sum(|d, s| d.outstanding(s))?, sum(|d, s| d.least_outstanding(s))?);
+    Some(inside >= BELOW * cap && least <= ABOVE * cap)
 }
 
 /// Whether a number outstanding is that of a cap.

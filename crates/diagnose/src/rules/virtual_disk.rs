@@ -72,12 +72,16 @@ fn depths(disk: &Vdisk<'_>) -> Vec<u32> {
     }
 }
 
-/// The samples in which a disk has load.
+/// The samples in which a disk has load, as far as they tell.
 fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
     let limit = |threshold| case.host.limits.get(threshold);
     let is_busy = |sample: &usize| {
-        disk.rate(*sample) >= Some(limit(Threshold::BusyIops))
-            && disk.outstanding(*sample) >= Some(limit(Threshold::BusyOutstanding))
+        let has_load = || {
+            let (rate, inside) = (disk.rate(*sample)?, disk.outstanding(*sample)?);
+            let stands = inside >= limit(Threshold::BusyOutstanding);
+            Some(rate >= limit(Threshold::BusyIops) && stands)
+        };
+        has_load() != Some(false)
     };
     (0..case.host.times_ms.len()).filter(is_busy).collect()
 }
@@ -85,7 +89,7 @@ fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
 /// The wait in the guest, where the source knows it, unless it is the adapter's.
 fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Option<Cap<'a>> {
     let waiting = case.host.limits.get(Threshold::Waiting);
-    let spell = Spell::find(busy, |s| disk.guest_queued.at(s).is_some_and(|n| n >= waiting))?;
+    let spell = Spell::find(busy, |s| disk.guest_queued.at(s).map(|n| n >= waiting))?;
     let outstanding = spell.mean(|sample| disk.outstanding(sample))?;
     let depth = depths_of(case, disk).into_iter().find(|&depth| is_at(outstanding, depth));
     if depth.is_none() && virtual_adapter::cap(case, disk.adapter()).is_some() {
