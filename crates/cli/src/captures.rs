@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -169,7 +170,7 @@ fn with_hosts<'a>(path: &Path, hosts: impl Iterator<Item = &'a str>) -> Vec<Path
 /// the table of `kavg capture convert`.
 pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
     for (recording, output) in recordings.iter().zip(outputs) {
-        match output.extension() {
+        match output.extension().as_deref() {
             #[cfg(feature = "parquet")]
             Some("parquet") => output
                 .write(|file| Ok(capture::write_parquet(std::slice::from_ref(recording), file)?)),
@@ -179,6 +180,19 @@ pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()
         }?;
     }
     Ok(())
+}
+
+/// Refuses a name of Parquet for what is written as CSV.
+pub(crate) fn require_csv(path: Option<&Path>) -> Result<()> {
+    let extension = |path: &&Path| path.extension().map(OsStr::to_ascii_lowercase);
+    match path.filter(|path| extension(path).is_some_and(|extension| extension == "parquet")) {
+        Some(path) => Err(format!(
+            "{}: this is written as CSV; name a .csv, of which `kavg capture convert` makes Parquet",
+            path.display()
+        )
+        .into()),
+        None => Ok(()),
+    }
 }
 
 /// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere

@@ -32,12 +32,20 @@ pub(crate) fn failed(scenario: &Scenario, checked: &[Checked<'_>]) -> String {
 }
 
 fn lines<'a>(scenario: &Scenario, checked: impl Iterator<Item = &'a Checked<'a>>) -> String {
+    table(scenario, checked).render()
+}
+
+/// A line for each expectation.
+pub(crate) fn table<'a>(
+    scenario: &Scenario,
+    checked: impl IntoIterator<Item = &'a Checked<'a>>,
+) -> Table {
     let head = ["", "window", "whose", "counter", "expected", "ours", "off by", "source"];
     let mut table = Table::new(&head).left(&[0, 1, 2, 3, 7]);
     for one in checked {
         table.row(row(scenario, one));
     }
-    table.render()
+    table
 }
 
 fn row(scenario: &Scenario, one: &Checked<'_>) -> Vec<String> {

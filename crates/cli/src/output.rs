@@ -136,9 +136,9 @@ fn are_linked(_: &Path, _: &Path) -> bool {
 }
 
 impl Output {
-    /// What its name ends in.
-    pub(crate) fn extension(&self) -> Option<&str> {
-        self.name.extension()?.to_str()
+    /// What its name ends in, in lower case.
+    pub(crate) fn extension(&self) -> Option<String> {
+        Some(self.name.extension()?.to_str()?.to_ascii_lowercase())
     }
 
     /// Writes the file; what was there is replaced only when `write` has succeeded.

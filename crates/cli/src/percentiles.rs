@@ -11,7 +11,7 @@ use sim::WindowView;
 /// The objects of a host that have histograms, by kind and name, each with its percentiles over a
 /// window: of virtual disks and VMs those of the whole time, of devices and NFS volumes those of
 /// its parts.
-pub(crate) fn of<'a>(host: &'a Host, view: &WindowView) -> BTreeMap<(Kind, String), Value> {
+pub(crate) fn of(host: &Host, view: &WindowView) -> BTreeMap<(Kind, String), Value> {
     let parts = devices(host, view).into_iter();
     parts
         .chain(

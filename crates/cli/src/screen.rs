@@ -22,7 +22,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     let verdicts = report.verdicts(window);
     let mut parts = vec![summary(report)];
     if report.named().len() > 1 {
-        parts.push(windows::render(report, layout));
+        parts.push(windows::table(report, window).render_within(width, 2));
     }
     parts.push(notes::render(report));
     parts.push(heading(report, window));

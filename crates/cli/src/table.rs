@@ -9,9 +9,10 @@ const GAP: &str = "  ";
 
 /// A table under construction.
 pub(crate) struct Table {
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
-    left: Vec<usize>,
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// Columns of words.
+    pub(crate) left: Vec<usize>,
 }
 
 impl Table {

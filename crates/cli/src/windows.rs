@@ -3,7 +3,7 @@
 use levels::{Level, LevelKind, Stack};
 
 use crate::{
-    report::{Layout, Report},
+    report::Report,
     table::Table,
     text::{clean, count, millis, rate, seconds, shown, whole},
     verdict,
@@ -13,14 +13,14 @@ const HEAD: [&str; 11] = [
     "", "window", "time", "IOPS", "total ms", "in guest", "KAVG", "DAVG", "ACTV", "QUED", "verdict",
 ];
 
-/// A line for each window; the one that is shown below is marked.
-pub(crate) fn render(report: &Report, layout: Layout) -> String {
+/// A line for each window; the one that is told below is marked.
+pub(crate) fn table(report: &Report, told: usize) -> Table {
     let mut table = Table::new(&HEAD).left(&[0, 1, 2, 10]);
     for index in report.named() {
         let window = &report.scenario.windows[index];
         let stack = &report.stacks[index];
         let mut row = vec![
-            if index == layout.window { "▶" } else { "" }.into(),
+            if index == told { "▶" } else { "" }.into(),
             clean(&window.name),
             format!("{} to {}", seconds(window.from), seconds(window.to)),
         ];
@@ -28,7 +28,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
         row.push(verdict::short(&report.verdicts(index)).into());
         table.row(row);
     }
-    table.render_within(layout.width, 2)
+    table
 }
 
 /// IOPS, the times, the queue.

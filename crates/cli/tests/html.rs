@@ -1,4 +1,4 @@
-//! `kavg diagnose --html`: the file that it writes, and what a browser makes of it.
+//! `kavg diagnose --html` and `kavg run --html`: the file that they write, and what a browser makes of it.
 
 mod common;
 
@@ -98,6 +98,54 @@ fn the_charts_are_drawn_without_an_error() {
         assert_eq!(left(&document, "charts"), Some(charts), "{captures:?}");
         assert_eq!(document.matches("<canvas").count().to_string(), charts);
     }
+}
+
+#[test]
+fn a_run_is_a_page_with_its_windows_and_expectations() {
+    let pages = Pages::new();
+    for (scenario, charts) in [("two-queues.toml", "5"), ("two-hosts.toml", "10")] {
+        let said = kavg(&["run", scenario, "-q", "--html", &pages.path("page.html")]);
+        assert_eq!((said.code, said.out.as_str()), (0, ""), "{}", said.err);
+        let file = std::fs::read_to_string(pages.path("page.html")).unwrap();
+        for part in ["<h1 id=\"run\">", "<h2>Windows</h2>"] {
+            assert!(file.contains(part), "{scenario}: {part}");
+        }
+        let has_expectations = scenario == "two-queues.toml";
+        assert_eq!(file.contains("<h2>Expectations</h2>"), has_expectations, "{scenario}");
+        assert_eq!(unbalanced(&file), None);
+        assert!(!file.contains('\x1b'));
+        let Some(document) = pages.browsed() else { continue };
+        assert_eq!(left(&document, "error"), None, "{scenario}");
+        assert_eq!(left(&document, "charts"), Some(charts), "{scenario}");
+    }
+}
+
+#[test]
+fn the_page_of_a_run_judges_the_window_that_was_asked_for() {
+    let pages = Pages::new();
+    let page = pages.path("page.html");
+    let of = |window| {
+        let said = kavg(&["run", "two-queues.toml", "-q", "--html", &page, "--window", window]);
+        assert_eq!(said.code, 0, "{said:?}");
+        std::fs::read_to_string(&page).unwrap()
+    };
+    for window in ["64", "96"] {
+        assert!(of(window).contains(&format!("those over window <b>{window}</b>")));
+    }
+}
+
+#[test]
+fn a_title_from_a_scenario_is_only_shown() {
+    let pages = Pages::new();
+    let text = std::fs::read_to_string(common::data().join("two-queues.toml")).unwrap();
+    let text = text.replacen("title = \"", "title = \"</h1><img src=x onerror=alert(1)>\\u202e", 1);
+    std::fs::write(pages.path("hostile.toml"), text).unwrap();
+    let page = pages.path("page.html");
+    let said = kavg(&["run", &pages.path("hostile.toml"), "-q", "--html", &page]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let file = std::fs::read_to_string(&page).unwrap();
+    assert!(file.contains("&lt;img src=x") && !file.contains("<img"));
+    assert!(!file.contains('\u{202e}'));
 }
 
 #[test]

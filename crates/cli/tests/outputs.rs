@@ -57,6 +57,8 @@ fn an_output_that_is_an_input_or_another_output_is_refused_and_changes_nothing()
         ("run a.toml --csv a.toml", "is read from"),
         ("run a.toml --journal a.toml", "is read from"),
         ("run a.toml --csv new.csv --journal new.csv", "is written already"),
+        ("run a.toml --html a.toml", "is read from"),
+        ("run a.toml --csv new.csv --html new.csv", "is written already"),
         ("diagnose a.csv --html a.csv", "is read from"),
         ("whatif a.csv --scenario link.csv", "is read from"),
         ("capture cut a.csv -o link.csv", "is read from"),
@@ -70,6 +72,23 @@ fn an_output_that_is_an_input_or_another_output_is_refused_and_changes_nothing()
         assert!(said.err.contains(why), "{line}: {}", said.err);
         assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
         assert!(folder.files() == before, "{line} changed a file");
+    }
+}
+
+#[test]
+fn what_is_written_as_csv_is_not_called_parquet() {
+    let folder = Folder::new();
+    let before = folder.files();
+    for line in [
+        "capture cut a.csv -o new.parquet",
+        "capture merge a.csv -o new.PARQUET",
+        "capture anonymize a.csv -o new.parquet",
+        "capture anonymize a.csv -o new.csv --mapping names.parquet",
+    ] {
+        let said = folder.kavg(line);
+        assert_eq!(said.code, 2, "{line}: {said:?}");
+        assert!(said.err.contains("this is written as CSV; name a .csv"), "{line}: {}", said.err);
+        assert!(folder.files() == before, "{line} wrote a file");
     }
 }
 

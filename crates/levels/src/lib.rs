@@ -20,8 +20,8 @@ pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, little};
 pub use level::LevelKind;
 pub use series::{
-    Column, is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
-    usual, weighted_mean,
+    Column, DEFAULT_INTERVAL_S, interval_s, is_round, is_round_within, largest, mean,
+    most_frequent, quantile, unrest_percent, usual, weighted_mean,
 };
 pub use stack::{Level, Queue, Stack};
 pub use tenant::{Tenant, owner, tenants};

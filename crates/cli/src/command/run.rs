@@ -13,7 +13,7 @@ use scenario::Scenario;
 use crate::{
     Result, captures,
     compare::{self, Pairs, Side},
-    expectations, json, lateness,
+    expectations, html, json, lateness,
     report::{self, Layout, Report},
     screen, shipped,
     simulate::{Drive, Driven},
@@ -57,6 +57,9 @@ pub(crate) struct Run {
     /// table of `kavg capture convert`; `-` is standard output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
+    /// Write the report as a page as well: one file with charts, to be opened in a browser
+    #[arg(long, value_name = "FILE", conflicts_with = "other")]
+    html: Option<PathBuf>,
     /// Say nothing but what is not as expected
     #[arg(long, short, conflicts_with = "other")]
     quiet: bool,
@@ -96,10 +99,18 @@ impl Run {
         }
         let csv = self.csv.as_deref().filter(|_| !is_piped);
         let csv = csv.map(|path| captures::claim(path, hosts, &mut outputs)).transpose()?;
+        let page = self.html.as_deref().map(|page| outputs.claim(page)).transpose()?;
         let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
             captures::write(&report.samples(), files)?;
+        }
+        let window = || window.unwrap_or_else(|| report.worst());
+        if let Some(output) = page {
+            let window = window();
+            let (samples, verdicts) = (report.samples(), report.verdicts(window));
+            let page = html::Page::of_run(&report, window, &samples, &verdicts);
+            output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if is_piped {
             let mut out = out;
@@ -111,7 +122,7 @@ impl Run {
         } else if self.quiet {
             out.write_all(expectations::failed(&report.scenario, &report.checked()).as_bytes())?;
         } else {
-            let layout = self.layout(window.unwrap_or_else(|| report.worst()));
+            let layout = self.layout(window());
             out.write_all(screen::render(&report, layout).as_bytes())?;
             if let Some(lateness) = &lateness {
                 write!(out, "\n{}", lateness::render(lateness))?;

@@ -21,6 +21,7 @@ mod overview;
 mod picture;
 mod reduce;
 mod rows;
+mod run;
 mod simulated;
 pub(crate) mod stack;
 mod tables;
@@ -32,7 +33,7 @@ use counters::{EntityId, Recording};
 use diagnose::{Comparison, Outcome, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{captures, diagnosis::Side};
+use crate::{captures, diagnosis::Side, report::Report};
 use charts::Charts;
 use words::{safe, span};
 
@@ -47,6 +48,8 @@ pub(crate) struct Page<'a> {
     comparison: Option<&'a Comparison>,
     /// What the reader left out or found damaged, a line each.
     remarks: Vec<String>,
+    /// The run that the recordings are of, and the window that was judged.
+    run: Option<(&'a Report, usize)>,
 }
 
 impl<'a> Page<'a> {
@@ -56,12 +59,24 @@ impl<'a> Page<'a> {
         after: Option<&'a Side>,
         comparison: Option<&'a Comparison>,
     ) -> Self {
-        let mut page = Self { hosts: Vec::new(), comparison, remarks: Vec::new() };
+        let mut page = Self { hosts: Vec::new(), comparison, remarks: Vec::new(), run: None };
         if let Some(after) = after {
             page.add(after, "after");
         }
         page.add(before, if after.is_some() { "before" } else { "" });
         page
+    }
+
+    /// A run, with the `verdicts` over one of its windows; `samples` has as many hosts.
+    pub(crate) fn of_run(
+        report: &'a Report,
+        window: usize,
+        samples: &'a [Recording],
+        verdicts: &'a [Verdict],
+    ) -> Self {
+        let hosts = samples.iter().zip(verdicts);
+        let hosts = hosts.map(|(recording, verdict)| Host::new(recording, verdict, "")).collect();
+        Self { hosts, comparison: None, remarks: Vec::new(), run: Some((report, window)) }
     }
 
     fn add(&mut self, side: &'a Side, name: &'static str) {
@@ -141,6 +156,7 @@ fn body(page: &Page<'_>, charts: &Charts) -> Markup {
             button #theme .quiet type="button" hidden { "Theme: auto" }
         }
         main #main {
+            @if let Some((report, window)) = page.run { (run::render(report, window)) }
             @if let Some(comparison) = page.comparison.filter(|c| !c.hosts.is_empty()) {
                 (comparison::before_after(comparison))
             }

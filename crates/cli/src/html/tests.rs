@@ -70,6 +70,7 @@ fn page<'a>(recording: &'a Recording, verdict: &'a Verdict) -> Page<'a> {
         hosts: vec![Host::new(recording, verdict, "")],
         comparison: None,
         remarks: vec!["esx01.csv:7: 3 of 9 cells; 1 row left out in all".into()],
+        run: None,
     }
 }
 

@@ -12,7 +12,7 @@ use capture::{
 
 use crate::{
     Result,
-    captures::{self, told, with_host},
+    captures::{self, require_csv, told, with_host},
     output::Outputs,
     text::{clean, counted, whole},
 };
@@ -27,6 +27,7 @@ pub(crate) fn cut(
     output: Option<&Path>,
     out: &mut dyn Write,
 ) -> Result<()> {
+    require_csv(output)?;
     let timed = part.from_ms.is_some() || part.to_ms.is_some();
     let mut kept = false;
     each(files, output, Outputs::beside(files), out, &mut |input, out| {
@@ -49,6 +50,8 @@ pub(crate) fn anonymize(
     output: Option<&Path>,
     out: &mut dyn Write,
 ) -> Result<()> {
+    require_csv(output)?;
+    require_csv(mapping)?;
     let mut substitutes = Substitutes::default();
     let mut outputs = Outputs::beside(files);
     let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
@@ -76,6 +79,7 @@ pub(crate) fn anonymize(
 
 /// Copies the files of each host as one.
 pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>, out: &mut dyn Write) -> Result<()> {
+    require_csv(output)?;
     let limits = Limits::default();
     let hosts = told(|progress| Sequence::of(files, &limits, progress))?;
     let Some(output) = output else {
