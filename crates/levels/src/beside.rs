@@ -7,7 +7,7 @@
 
 use counters::{Counter, EntityId, Recording};
 
-use crate::series::interval_s;
+use crate::interval::interval_s;
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
