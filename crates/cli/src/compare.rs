@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// A figure of a stack: its name, its value, how it is printed.
-type Figure = (&'static str, fn(&Stack) -> Option<f64>, fn(f64) -> String);
+pub(crate) type Figure = (&'static str, fn(&Stack) -> Option<f64>, fn(f64) -> String);
 
-const FIGURES: [Figure; 12] = [
+pub(crate) const FIGURES: [Figure; 12] = [
     ("IOPS", |stack| Some(stack.iops), rate),
     ("MiB/s", |stack| Some(stack.mib_per_s), rate),
     ("total ms, as the guest sees it", |stack| stack.total_ms, millis),

@@ -1,54 +1,90 @@
-//! What was expected of a run and what came of it: the published figure, ours, the deviation.
+//! What was expected of a run and what came of it: the published figure, what was derived from it,
+//! ours, and whether that is a calibration, a prediction or a miss.
 
-use scenario::{Bound, Scenario};
+use scenario::{Bound, Role, Scenario};
 use sim::Checked;
 
 use crate::{
     table::Table,
-    text::{BAD, BOLD, GOOD, clean, styled, whole},
+    text::{BAD, BOLD, GOOD, clean, counted, styled, whole},
 };
 
-/// Every expectation in a line, and how many are met.
-pub(crate) fn render(scenario: &Scenario, checked: &[Checked<'_>]) -> String {
+/// What several seeds say of an expectation whose figure is their mean.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverSeeds {
+    /// Half of the confidence interval of the mean.
+    pub(crate) half: Option<f64>,
+    /// Seeds of which the own figure is as expected.
+    pub(crate) met: usize,
+    /// Seeds in all.
+    pub(crate) of: usize,
+}
+
+/// Columns of the table; one in which nothing stands is left out.
+const HEAD: [&str; 12] = [
+    "",
+    "window",
+    "whose",
+    "counter",
+    "published",
+    "expected",
+    "ours",
+    "± 95 %",
+    "off by",
+    "seeds",
+    "is",
+    "source",
+];
+/// Those of them that hold words.
+const WORDS: [usize; 6] = [0, 1, 2, 3, 10, 11];
+
+/// Every expectation in a line, and how many are met; with `seeds`, one for each, what those say.
+pub(crate) fn render(scenario: &Scenario, checked: &[Checked<'_>], seeds: &[OverSeeds]) -> String {
     if checked.is_empty() {
         return String::new();
     }
     let failed = checked.iter().filter(|one| !one.holds).count();
-    let summary = match failed {
+    let missed = checked.iter().filter(|one| one.expectation.is_missed(one.figure)).count();
+    let mut summary = match failed {
         0 => format!("Expectations: all {} met", checked.len()),
         _ => format!("Expectations: {failed} of {} not met", checked.len()),
     };
-    let (met, not_met): (Vec<_>, Vec<_>) = checked.iter().partition(|one| one.holds);
-    let all = not_met.into_iter().chain(met);
-    format!("{}\n{}", styled(BOLD, &summary), lines(scenario, all))
+    if missed > 0 {
+        summary = format!("{summary}; {} missed", counted(missed, "published figure"));
+    }
+    let order = |met: bool| (0..checked.len()).filter(move |&index| checked[index].holds == met);
+    let all = order(false).chain(order(true));
+    format!("{}\n{}", styled(BOLD, &summary), table(scenario, checked, seeds, all).render())
 }
 
 /// The expectations that are not met; nothing when there are none.
-pub(crate) fn failed(scenario: &Scenario, checked: &[Checked<'_>]) -> String {
-    if checked.iter().all(|one| one.holds) {
-        return String::new();
-    }
-    lines(scenario, checked.iter().filter(|one| !one.holds))
+pub(crate) fn failed(scenario: &Scenario, checked: &[Checked<'_>], seeds: &[OverSeeds]) -> String {
+    let failed: Vec<_> = (0..checked.len()).filter(|&index| !checked[index].holds).collect();
+    if failed.is_empty() { String::new() } else { table(scenario, checked, seeds, failed).render() }
 }
 
-fn lines<'a>(scenario: &Scenario, checked: impl Iterator<Item = &'a Checked<'a>>) -> String {
-    table(scenario, checked).render()
-}
-
-/// A line for each expectation.
-pub(crate) fn table<'a>(
+/// A line for each expectation in `order`.
+pub(crate) fn table(
     scenario: &Scenario,
-    checked: impl IntoIterator<Item = &'a Checked<'a>>,
+    checked: &[Checked<'_>],
+    seeds: &[OverSeeds],
+    order: impl IntoIterator<Item = usize>,
 ) -> Table {
-    let head = ["", "window", "whose", "counter", "expected", "ours", "off by", "source"];
-    let mut table = Table::new(&head).left(&[0, 1, 2, 3, 7]);
-    for one in checked {
-        table.row(row(scenario, one));
+    let row = |index: usize| row(scenario, &checked[index], seeds.get(index));
+    let rows: Vec<_> = order.into_iter().map(row).collect();
+    let is_used = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
+    let columns: Vec<_> = (0..HEAD.len()).filter(is_used).collect();
+    let head: Vec<_> = columns.iter().map(|&column| HEAD[column]).collect();
+    let words: Vec<_> =
+        (0..columns.len()).filter(|place| WORDS.contains(&columns[*place])).collect();
+    let mut table = Table::new(&head).left(&words);
+    for row in &rows {
+        table.row(columns.iter().map(|&column| row[column].clone()).collect());
     }
     table
 }
 
-fn row(scenario: &Scenario, one: &Checked<'_>) -> Vec<String> {
+fn row(scenario: &Scenario, one: &Checked<'_>, seeds: Option<&OverSeeds>) -> [String; 12] {
     let expectation = one.expectation;
     let window = |index: usize| clean(&scenario.windows[index].name);
     let info = expectation.counter.info();
@@ -56,21 +92,33 @@ fn row(scenario: &Scenario, one: &Checked<'_>) -> Vec<String> {
         Some(other) => (format!("{} / {}", window(expectation.window), window(other)), ""),
         None => (window(expectation.window), info.unit),
     };
-    vec![
-        if one.holds { styled(GOOD, "met") } else { styled(BAD, "NOT") },
+    let is_missed = expectation.is_missed(one.figure);
+    let tested = Some(expectation.bound).filter(|bound| Some(*bound) != expectation.published);
+    let text = |bound: Option<Bound>| bound.map_or(String::new(), |bound| text(bound, unit));
+    [
+        match (one.holds, is_missed) {
+            (false, _) => styled(BAD, "NOT"),
+            (true, true) => styled(BOLD, "miss"),
+            (true, false) => styled(GOOD, "met"),
+        },
         over,
         clean(&expectation.subject_name),
         info.column.to_string(),
-        expected(expectation.bound, unit),
+        text(expectation.published),
+        text(tested),
         figure(one.figure),
-        deviation(expectation.bound, one.figure),
+        seeds.and_then(|seeds| seeds.half).map_or(String::new(), figure),
+        deviation(expectation.published.unwrap_or(expectation.bound), one.figure),
+        seeds.map_or(String::new(), |seeds| format!("{}/{}", seeds.met, seeds.of)),
+        expectation.role.map_or("", Role::name).into(),
         clean(&expectation.source),
     ]
 }
 
-fn expected(bound: Bound, unit: &str) -> String {
+fn text(bound: Bound, unit: &str) -> String {
     let with_unit = |text: String| if unit.is_empty() { text } else { format!("{text} {unit}") };
     with_unit(match bound {
+        Bound::Near { value, tolerance: 0.0 } => figure(value),
         Bound::Near { value, tolerance } => format!("{} ± {}", figure(value), figure(tolerance)),
         Bound::Between { min, max } if min == f64::NEG_INFINITY => format!("<= {}", figure(max)),
         Bound::Between { min, max } if max == f64::INFINITY => format!(">= {}", figure(min)),
@@ -78,7 +126,7 @@ fn expected(bound: Bound, unit: &str) -> String {
     })
 }
 
-/// How far a figure is from the published one, in per cent of it; from a range, how far outside.
+/// How far a figure is from the one expected, in per cent of it; from a range, how far outside.
 fn deviation(bound: Bound, figure: f64) -> String {
     let from = match bound {
         Bound::Near { value, .. } => value,

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use counters::{Counter, EntityId, Recording, SECOND, Time};
 use diagnose::steers;
-use scenario::{Bound, Window};
+use scenario::{Bound, Role, Window};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sim::{Checked, EPOCH_MS, WindowView};
@@ -12,7 +12,7 @@ use sim::{Checked, EPOCH_MS, WindowView};
 use crate::{Result, log, notes, percentiles, report::Report};
 
 /// The version of the shape that `docs/reference/json.md` describes.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// Writes a value as JSON. What would steer a terminal is spelled as `\u202e`: only strings can hold
 /// it, so a program reads the same names.
@@ -89,7 +89,10 @@ fn series(recording: &Recording) -> Value {
 }
 
 /// Every counter of every object of a host, by its key, with the figure that there is of it.
-fn counters(recording: &Recording, figure: impl Fn(EntityId, Counter) -> Value) -> Value {
+pub(crate) fn counters(
+    recording: &Recording,
+    figure: impl Fn(EntityId, Counter) -> Value,
+) -> Value {
     let mut objects: Vec<Map<String, Value>> = vec![Map::new(); recording.entities().len()];
     for (entity, counter, _) in recording.columns() {
         if let Some(object) = objects.get_mut(entity.0 as usize) {
@@ -102,10 +105,10 @@ fn counters(recording: &Recording, figure: impl Fn(EntityId, Counter) -> Value) 
     json!({ "host": recording.host, "objects": objects.collect::<Vec<_>>() })
 }
 
-fn expectation(report: &Report, one: &Checked<'_>) -> Value {
+pub(crate) fn expectation(report: &Report, one: &Checked<'_>) -> Value {
     let expectation = one.expectation;
     let name = |index: usize| report.scenario.windows[index].name.as_str();
-    let bound = match expectation.bound {
+    let bound = |bound: Bound| match bound {
         Bound::Near { value, tolerance } => json!({ "value": value, "within": tolerance }),
         Bound::Between { min, max } => json!({ "min": min, "max": max }),
     };
@@ -114,15 +117,18 @@ fn expectation(report: &Report, one: &Checked<'_>) -> Value {
         "relative_to": expectation.relative_to.map(name),
         "whose": expectation.subject_name,
         "counter": expectation.counter.info().key,
-        "expected": bound,
+        "expected": bound(expectation.bound),
+        "published": expectation.published.map(bound),
+        "role": expectation.role.map(Role::name),
         "figure": one.figure,
         "holds": one.holds,
+        "missed": expectation.is_missed(one.figure),
         "source": expectation.source,
         "line": expectation.line,
     })
 }
 
-fn seconds(at: Time) -> f64 {
+pub(crate) fn seconds(at: Time) -> f64 {
     at.0 as f64 / SECOND as f64
 }
 

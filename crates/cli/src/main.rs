@@ -36,6 +36,7 @@ mod picture;
 mod process;
 mod report;
 mod screen;
+mod seeds;
 mod shipped;
 mod simulate;
 mod stack;

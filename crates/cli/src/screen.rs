@@ -31,7 +31,7 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     parts.push(esxtop::render(&report.outcome.windows[window], rows, width));
     parts.push(format!("{}\n{}", styled(BOLD, "Verdict"), verdict::render(&verdicts)));
     parts.push(log::render(report));
-    parts.push(expectations::render(&report.scenario, &report.checked()));
+    parts.push(expectations::render(&report.scenario, &report.checked(), &[]));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }

@@ -2,10 +2,14 @@
 //! without; and what is said on the way.
 
 use std::{
+    collections::BTreeMap,
     io::{self, IsTerminal, Write},
     num::NonZeroUsize,
     path::PathBuf,
-    sync::Mutex,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -18,6 +22,7 @@ use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watc
 use crate::{
     Result,
     output::{Outputs, Pending},
+    report::Report,
     text::{seconds, whole},
 };
 
@@ -76,10 +81,39 @@ impl Drive {
         Ok(Driven { outcome, lateness })
     }
 
+    fn threads(&self) -> usize {
+        let threads = self.threads.or(thread::available_parallelism().ok());
+        threads.map_or(1, NonZeroUsize::get)
+    }
+
+    /// Runs a scenario with each of the seeds from 1, in their order; a run has one thread. Of the
+    /// samples nothing is kept.
+    pub(crate) fn run_seeds(&self, scenario: &Scenario, seeds: u64) -> Vec<Report> {
+        let next = AtomicU64::new(1);
+        let runs = Mutex::new(BTreeMap::new());
+        let work = || loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed > seeds {
+                return;
+            }
+            let scenario = Scenario { seed, ..scenario.clone() };
+            let mut outcome = sim::run(&scenario, 1, &());
+            outcome.recordings.clear();
+            let report = Report::new(scenario, outcome);
+            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.insert(seed, report);
+            if io::stderr().is_terminal() {
+                let end = if runs.len() as u64 == seeds { "\r" } else { "" };
+                anstream::eprint!("\r{} of {seeds} seeds simulated{end}\x1b[K", runs.len());
+            }
+        };
+        thread::scope(|scope| (0..self.threads()).for_each(|_| drop(scope.spawn(work))));
+        runs.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    }
+
     /// Runs a scenario as fast as the machine allows.
     pub(crate) fn run_fast(&self, scenario: &Scenario) -> Outcome {
-        let threads = self.threads.or(thread::available_parallelism().ok());
-        let threads = threads.map_or(1, NonZeroUsize::get);
+        let threads = self.threads();
         match Ticker::new(scenario) {
             Some(ticker) => sim::run(scenario, threads, &ticker),
             None => sim::run(scenario, threads, &()),

@@ -71,6 +71,33 @@ fn one_seed_gives_one_result_whatever_the_threads() {
 }
 
 #[test]
+fn seeds_give_means_and_judge_expectations_on_them() {
+    let of =
+        |seeds, more: &[&str]| kavg(&[&["run", "two-hosts.toml", "--seeds", seeds], more].concat());
+    let iops = |value: &serde_json::Value| value["windows"][0]["stack"]["iops"].clone();
+    let seed = |seed| {
+        let value = json(&["run", "two-hosts.toml", "--json", "--seed", seed]);
+        iops(&value).as_f64().unwrap()
+    };
+    let (one, two) = (seed("1"), seed("2"));
+    let spread = iops(&json(&["run", "two-hosts.toml", "--json", "--seeds", "2"]));
+    assert!((spread["mean"].as_f64().unwrap() - (one + two) / 2.0).abs() < 1e-6);
+    // Of two figures the standard error of the mean is half of what is between them.
+    let half = 12.706 * (one - two).abs() / 2.0;
+    assert!((spread["ci95"].as_f64().unwrap() - half).abs() < 1e-3, "{spread}");
+    assert!(iops(&json(&["run", "two-hosts.toml", "--json", "--seeds", "1"]))["ci95"].is_null());
+    assert_eq!(of("4", &["--json", "--threads", "1"]).out, of("4", &["--json"]).out);
+    let said = kavg(&["run", "not-met.toml", "--seeds", "3"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    insta::assert_snapshot!(said.out);
+    assert!(kavg(&["run", "not-met.toml", "--seeds", "3", "-q"]).out.contains("0/3"));
+    for refused in [&["--seeds", "0"][..], &["--seeds", "2", "--seed", "1"]] {
+        let said = kavg(&[&["run", "two-hosts.toml"], refused].concat());
+        assert_eq!((said.code, said.out.as_str()), (2, ""));
+    }
+}
+
+#[test]
 fn every_sets_the_samples_of_the_csv() {
     let directory = tempfile::tempdir().unwrap();
     let samples = |every: &[&str]| {

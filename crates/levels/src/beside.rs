@@ -8,6 +8,8 @@
 
 use counters::{Counter, EntityId, Recording};
 
+use crate::interval::interval_s;
+
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside<'a> {
@@ -80,7 +82,7 @@ impl<'a> Beside<'a> {
 
     /// Whether a value may be true beside the others of its sample.
     pub(crate) fn allows(&self, sample: usize, value: f64) -> bool {
-        let Some(seconds) = self.seconds(sample) else { return true };
+        let Some(seconds) = interval_s(self.times_ms, sample) else { return true };
         let rate = at(self.commands, sample);
         match self.bound {
             Bound::Commands => self.has_as_many(sample, value),
@@ -119,12 +121,6 @@ impl<'a> Beside<'a> {
             self.parts.map(|part| at(part, sample).unwrap_or_default());
         let moves = mb_read + mb_written > ROUNDED;
         (commands > 0.0 || !moves) && commands + ROUNDED >= HALF * (reads + writes)
-    }
-
-    fn seconds(&self, sample: usize) -> Option<f64> {
-        let end = sample.max(1);
-        let from = *self.times_ms.get(end - 1)?;
-        Some(self.times_ms.get(end)?.saturating_sub(from).max(0) as f64 / 1000.0)
     }
 
     /// ACTV + QUED at the end of a sample.

@@ -10,6 +10,7 @@ pub struct Column<'a> {
     values: &'a [f64],
     /// What its counter never comes to.
     absurd: f64,
+    is_time: bool,
     /// What it comes to beside the others of its row.
     beside: Option<Beside<'a>>,
 }
@@ -46,15 +47,19 @@ impl<'a> Column<'a> {
     #[must_use]
     pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
         let values = recording.series(entity, counter).unwrap_or_default();
-        Self { values, absurd: absurd(counter), beside: Beside::of(recording, entity, counter) }
+        let is_time = counter.info().unit == "ms";
+        let beside = Beside::of(recording, entity, counter);
+        Self { values, absurd: absurd(counter), is_time, beside }
     }
 
     /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
-    /// its counter never comes to, and what cannot be beside the others of the row.
+    /// its counter never comes to, a time of all 16 bits, and what cannot be beside the others of the
+    /// row.
     #[must_use]
     pub fn at(self, sample: usize) -> Option<f64> {
         let value = self.values.get(sample).copied()?;
         let is_possible = (0.0..self.absurd).contains(&value)
+            && !(self.is_time && value == f64::from(u16::MAX))
             && self.beside.is_none_or(|beside| beside.allows(sample, value));
         is_possible.then_some(value)
     }
@@ -211,7 +216,8 @@ mod tests {
     }
 
     fn column(values: &[f64], counter: Counter) -> Column<'_> {
-        Column { values, absurd: absurd(counter), beside: None }
+        let is_time = counter.info().unit == "ms";
+        Column { values, absurd: absurd(counter), is_time, beside: None }
     }
 
     /// A device of 2,000 commands a second at 1 ms with the values of one sample replaced.
@@ -315,6 +321,8 @@ mod tests {
             assert_eq!(most, [], "{counter:?}");
         }
         assert_eq!(column(&[4_096.0], Counter::DeviceQDepth).at(0), Some(4_096.0));
+        assert_eq!(column(&[65_535.0, 65_534.0], Counter::VdiskReadLatency).at(0), None);
+        assert_eq!(column(&[65_535.0], Counter::Commands).at(0), Some(65_535.0));
         assert_eq!(column(&[22_263.0], Counter::QueueLatency).at(0), Some(22_263.0));
         assert_eq!(column(&[2_000_000.0], Counter::Commands).at(0), Some(2_000_000.0));
     }

@@ -7,7 +7,7 @@ use counters::{AdapterId, Counter, DeviceId, DeviceKind, Kind, PathId, Time};
 use engine::PathConfig;
 
 use crate::{
-    Bound, Error, Expectation, Host, Subject, Window,
+    Bound, Error, Expectation, Host, Role, Subject, Window,
     datastore::is_network,
     names,
     nouns::Names,
@@ -36,8 +36,15 @@ const KEYS: &[&str] = &[
     "within",
     "min",
     "max",
+    "published",
+    "rounded_to",
+    "role",
     "source",
 ];
+
+/// The keys that say what is tested.
+const BOUNDS: [&str; 4] = ["value", "within", "min", "max"];
+const ROLES: [Role; 3] = [Role::Calibration, Role::Prediction, Role::Derived];
 
 /// The windows by name.
 pub(crate) struct Windows {
@@ -90,13 +97,21 @@ fn expectation(node: &Node<'_>, windows: &Windows, site: &Site) -> Result<Expect
     if let (true, Some(node)) = (relative_to == Some(window), table.get("relative_to")) {
         return Err(node.error("it is another window than `window`"));
     }
+    let published = published(&table)?;
+    let bound = match published {
+        Some(published) if BOUNDS.iter().all(|key| table.get(key).is_none()) => published,
+        _ => bound(&table)?,
+    };
+    let roles = ROLES.map(|role| (role.name(), role));
     Ok(Expectation {
         window,
         subjects,
         subject_name,
         counter: counter(&table.need("counter")?, kind)?,
         relative_to,
-        bound: bound(&table)?,
+        bound,
+        published,
+        role: table.read("role", |node| node.choice(&roles))?,
         source: table.read("source", Node::string)?.unwrap_or("").to_string(),
         line: node.line(),
     })
@@ -137,9 +152,35 @@ fn noun(kind: Kind) -> &'static str {
     }
 }
 
+fn figure(node: &Node<'_>) -> Result<f64, Error> {
+    node.number(-1e15..=1e15)
+}
+
+/// `published`: a figure, exact or `rounded_to` steps of so much, or the two ends of a range.
+fn published(table: &Table<'_>) -> Result<Option<Bound>, Error> {
+    let rounded_to = table.get("rounded_to");
+    let Some(node) = table.get("published") else {
+        return rounded_to.map_or(Ok(None), |node| Err(node.error("it goes with `published`")));
+    };
+    match (node.list().as_slice(), rounded_to) {
+        ([one], step) => {
+            let step = step.map_or(Ok(0.0), |node| node.number(0.0..=1e15))?;
+            Ok(Some(Bound::Near { value: figure(one)?, tolerance: step / 2.0 }))
+        }
+        ([min, max], None) => {
+            let (low, high) = (figure(min)?, figure(max)?);
+            if low > high {
+                return Err(max.error("a range ends above its beginning"));
+            }
+            Ok(Some(Bound::Between { min: low, max: high }))
+        }
+        ([_, _], Some(step)) => Err(step.error("it goes with one published figure, not a range")),
+        _ => Err(node.error("it is a figure or the two ends of a range, as [29, 32]")),
+    }
+}
+
 /// `value` with `within`, or `min`, `max` or both.
 fn bound(table: &Table<'_>) -> Result<Bound, Error> {
-    let figure = |node: &Node<'_>| node.number(-1e15..=1e15);
     let min = table.read("min", figure)?;
     let max = table.read("max", figure)?;
     let Some(node) = table.get("value") else {
@@ -148,7 +189,9 @@ fn bound(table: &Table<'_>) -> Result<Bound, Error> {
         }
         let (low, high) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
         if min.is_none() && max.is_none() {
-            return Err(table.node().error("`value` with `within`, `min` or `max` is missing"));
+            return Err(table
+                .node()
+                .error("`value` with `within`, `min`, `max` or `published` is missing"));
         }
         if low > high {
             return Err(table.need("max")?.error("it must not be below `min`"));

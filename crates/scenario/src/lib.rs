@@ -29,7 +29,7 @@ mod workload;
 pub use error::Error;
 pub use scenario::parse_knob;
 pub use types::{
-    Action, Array, Bound, Expectation, Host, Scenario, Subject, Target, TimedEvent, Window,
+    Action, Array, Bound, Expectation, Host, Role, Scenario, Subject, Target, TimedEvent, Window,
     Workload,
 };
 pub use units::duration as parse_duration;

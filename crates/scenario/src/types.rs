@@ -180,10 +180,46 @@ pub struct Expectation {
     pub relative_to: Option<usize>,
     /// What it must be.
     pub bound: Bound,
+    /// The published figure, as far as its own rounding goes. Where `bound` is another, what is
+    /// published is known to be missed: it is shown, and does not decide.
+    pub published: Option<Bound>,
+    /// What it says of the model, where the file says so.
+    pub role: Option<Role>,
     /// Where the figure comes from; may be empty.
     pub source: String,
     /// The line of the file, from 1.
     pub line: usize,
+}
+
+/// What an expectation says of the model that meets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing: the model was fitted to the figure.
+    Calibration,
+    /// The figure is published, and the model was not fitted to it.
+    Prediction,
+    /// Nobody published the figure; it follows from what is published.
+    Derived,
+}
+
+impl Role {
+    /// As files and tables name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Calibration => "calibration",
+            Self::Prediction => "prediction",
+            Self::Derived => "derived",
+        }
+    }
+}
+
+impl Expectation {
+    /// Whether there is a published figure and `figure` is not the same within its rounding.
+    #[must_use]
+    pub fn is_missed(&self, figure: f64) -> bool {
+        self.published.is_some_and(|published| !published.holds(figure))
+    }
 }
 
 /// Whose figure. `host` is an index into [`Scenario::hosts`].
@@ -209,7 +245,7 @@ pub enum Subject {
 pub enum Bound {
     /// At most `tolerance` (same unit) away from `value`.
     Near {
-        /// The published figure.
+        /// The figure.
         value: f64,
         /// How far from it is allowed, 0 or more.
         tolerance: f64,

@@ -3,6 +3,7 @@
 use counters::{Counter, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
+use levels::{DEFAULT_INTERVAL_S, quantile};
 use serde::Serialize;
 
 use crate::{
@@ -537,12 +538,10 @@ fn samples_in(recording: &Recording, (from, to): (i64, i64)) -> Result<Vec<usize
     Ok(samples)
 }
 
-/// Seconds of an interval: the median, 5 when there is only one sample (esxtop's default).
+/// Seconds of an interval: the median.
 fn interval_s(recording: &Recording) -> f64 {
-    let steps = recording.times_ms.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
-    let mut steps: Vec<i64> = steps.filter(|step| *step > 0).collect();
-    steps.sort_unstable();
-    steps.get(steps.len() / 2).map_or(5.0, |step| *step as f64 / 1000.0)
+    let each = (1..recording.len()).map(|s| levels::interval_s(&recording.times_ms, s));
+    quantile(each, 0.5).unwrap_or(DEFAULT_INTERVAL_S)
 }
 
 /// The devices in question.

@@ -23,7 +23,7 @@ use diagnose::{Facts, Thresholds, Verdict, diagnose, render_text};
 use scenario::Scenario;
 
 use case::{Case, HOST};
-use independent::Planted;
+use independent::{Garbage, Planted};
 use score::{Score, Truth};
 use truth::truth;
 
@@ -35,7 +35,7 @@ const HELD_OUT: u64 = 4_000_001;
 const EACH: u64 = 20;
 
 const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|development] \
-                     [--each N] [--keep DIR] | NAME";
+                     [--each N] [--keep DIR] [--garbage none|some|each] | NAME";
 
 /// `cargo xtask corpus`: the table; of one case, how it was made, the truth and the verdict.
 ///
@@ -43,6 +43,7 @@ const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|d
 /// One line when the arguments are not these.
 pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
     let (mut first, mut each, mut keep) = (HELD_OUT, EACH, None);
+    let mut garbage = Garbage::Some;
     let mut words = arguments.iter().map(String::as_str).peekable();
     let by_others = words.next_if_eq(&"independent").is_some();
     while let Some(word) = words.next() {
@@ -51,14 +52,19 @@ pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
             ("--seeds", Some("development")) => first = DEVELOPMENT,
             ("--each", Some(number)) => each = number.parse().map_err(|_| USAGE)?,
             ("--keep", Some(directory)) if by_others => keep = Some(PathBuf::from(directory)),
-            (name, None) if by_others => return show_planted(name),
+            ("--garbage", Some("none")) if by_others => garbage = Garbage::None,
+            ("--garbage", Some("some")) if by_others => garbage = Garbage::Some,
+            ("--garbage", Some("each")) if by_others => garbage = Garbage::Each,
+            (name, None) if by_others => return show_planted(name, garbage),
             (name, None) => return Ok(show(&Case::named(name).ok_or(USAGE)?)),
             _ => return Err(USAGE.into()),
         }
     }
     let seeds = first..first.saturating_add(each);
-    let score =
-        if by_others { score_planted(seeds, keep.as_deref())? } else { score(&Case::all(seeds)) };
+    let score = match by_others {
+        true => score_planted(seeds, garbage, keep.as_deref())?,
+        false => score(&Case::all(seeds)),
+    };
     Ok(format!("{}\n{}", score.table(), score.lines.join("\n")))
 }
 
@@ -69,8 +75,8 @@ fn show(case: &Case) -> String {
 }
 
 /// One planted capture: what is so in it, and the verdict.
-fn show_planted(name: &str) -> Result<String, String> {
-    let planted = Planted::named(name).ok_or(USAGE)?;
+fn show_planted(name: &str, garbage: Garbage) -> Result<String, String> {
+    let planted = Planted::named(name, garbage).ok_or(USAGE)?;
     let verdict = diagnosed(planted.csv.into_bytes());
     Ok(format!("{}\n{}", listed(&planted.truths), render_text(&verdict)))
 }
@@ -90,10 +96,14 @@ fn score(cases: &[Case]) -> Score {
 
 /// Scores the planted captures of these seeds; those that are judged wrong are kept, each with its
 /// truth.
-fn score_planted(seeds: Range<u64>, keep: Option<&Path>) -> Result<Score, String> {
+fn score_planted(
+    seeds: Range<u64>,
+    garbage: Garbage,
+    keep: Option<&Path>,
+) -> Result<Score, String> {
     let names = independent::names(seeds);
     let judge = |name: &String| {
-        let planted = Planted::named(name).expect("it has that name");
+        let planted = Planted::named(name, garbage).expect("it has that name");
         let verdict = diagnosed(planted.csv.into_bytes());
         (planted.truths, verdict)
     };
@@ -101,15 +111,20 @@ fn score_planted(seeds: Range<u64>, keep: Option<&Path>) -> Result<Score, String
     for (name, (truths, verdict)) in names.iter().zip(on_every_processor(&names, judge)) {
         let right = score.count(name, &truths, &verdict);
         if let Some(directory) = keep.filter(|_| !right) {
-            keep_capture(directory, name, &truths).map_err(|error| error.to_string())?;
+            keep_capture(directory, name, garbage, &truths).map_err(|error| error.to_string())?;
         }
     }
     Ok(score)
 }
 
 /// Writes a capture and its truth, as `family-seed.csv` and `.json`.
-fn keep_capture(directory: &Path, name: &str, truths: &[Truth]) -> std::io::Result<()> {
-    let Some(planted) = Planted::named(name) else { return Ok(()) };
+fn keep_capture(
+    directory: &Path,
+    name: &str,
+    garbage: Garbage,
+    truths: &[Truth],
+) -> std::io::Result<()> {
+    let Some(planted) = Planted::named(name, garbage) else { return Ok(()) };
     std::fs::create_dir_all(directory)?;
     let file = directory.join(name.replace('/', "-"));
     std::fs::write(file.with_extension("csv"), planted.csv)?;
@@ -180,7 +195,7 @@ fn read_esxtop(text: Vec<u8>) -> Recording {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEVELOPMENT, HELD_OUT, case::Case, score, score_planted};
+    use super::{DEVELOPMENT, Garbage, HELD_OUT, case::Case, score, score_planted};
 
     #[test]
     fn every_cause_reaches_the_bar_on_held_out_seeds() {
@@ -190,20 +205,25 @@ mod tests {
 
     #[test]
     fn every_cause_reaches_the_bar_on_independent_captures() {
-        let score = score_planted(DEVELOPMENT..DEVELOPMENT + 4, None).unwrap();
-        assert!(score.below_the_bar().is_empty(), "{}\n{}", score.table(), score.lines.join("\n"));
-        assert_eq!(score.healthy[0], score.healthy[1], "{}", score.lines.join("\n"));
+        for garbage in [Garbage::Some, Garbage::Each] {
+            let score = score_planted(DEVELOPMENT..DEVELOPMENT + 4, garbage, None).unwrap();
+            let lines = score.lines.join("\n");
+            assert!(score.below_the_bar().is_empty(), "{garbage:?}\n{}\n{lines}", score.table());
+            assert_eq!(score.healthy[0], score.healthy[1], "{garbage:?}\n{lines}");
+        }
     }
 
     #[test]
     fn unknown_arguments_are_refused() {
-        let refused: [&[&str]; 6] = [
+        let refused: [&[&str]; 8] = [
             &["--seeds", "all"],
             &["--each", "x"],
             &["dsnro/both/1"],
             &["--each"],
             &["--keep", "there"],
             &["independent", "dsnro/x"],
+            &["independent", "--garbage", "all"],
+            &["--garbage", "each"],
         ];
         for words in refused {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();

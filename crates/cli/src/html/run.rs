@@ -18,6 +18,8 @@ use crate::{
 /// The run; the verdicts on the page are those over one of its windows.
 pub(super) fn render(report: &Report, window: usize) -> Markup {
     let scenario = &report.scenario;
+    let checked = report.checked();
+    let expectations = expectations::table(scenario, &checked, &[], 0..checked.len());
     let notes = notes::render(report);
     html! {
         section.overview aria-labelledby="run" {
@@ -36,7 +38,7 @@ pub(super) fn render(report: &Report, window: usize) -> Markup {
                 b { (scenario.windows[window].name) } "; charts and numbers those of the whole run "
                 "after its warm-up. Its clock begins at " (format_stamp(EPOCH_MS)) "."
             }
-            (table("Expectations", &expectations::table(scenario, &report.checked())))
+            (table("Expectations", &expectations))
         }
     }
 }

@@ -113,7 +113,8 @@ fn read(recording: &Recording, id: EntityId) -> Vec<Moment> {
         let directions = [(reads, at_adapter[0]), (writes, at_adapter[1])];
         let ms = directions.map(|(rate, ms)| Some((rate.at(sample)?, ms.at(sample)?)));
         Moment {
-            seconds: seconds(&recording.times_ms, sample),
+            seconds: levels::interval_s(&recording.times_ms, sample)
+                .unwrap_or(levels::DEFAULT_INTERVAL_S),
             rate: commands.at(sample).unwrap_or_default(),
             reads: reads.at(sample),
             mib: mib.iter().flatten().copied().reduce(|a, b| a + b),
@@ -133,15 +134,6 @@ fn mean_of(directions: [Option<(f64, f64)>; 2]) -> Option<f64> {
     let rate: f64 = known().map(|(rate, _)| rate).sum();
     let time: f64 = known().map(|(rate, ms)| rate * ms).sum();
     known().next().map(|_| if rate > 0.0 { time / rate } else { 0.0 })
-}
-
-/// The length of the interval of a sample; that of the first is taken from the second.
-pub(super) fn seconds(times_ms: &[i64], sample: usize) -> f64 {
-    let end = sample.max(1);
-    match (times_ms.get(end - 1), times_ms.get(end)) {
-        (Some(from), Some(to)) => to.saturating_sub(*from).max(1) as f64 / 1000.0,
-        _ => 1.0,
-    }
 }
 
 /// How a figure is made of moments.

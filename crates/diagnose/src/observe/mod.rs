@@ -167,15 +167,9 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The length of a sample's interval in seconds; the first one's is taken from the second,
-    /// and that of a single one is esxtop's default.
+    /// The length of a sample's interval in seconds.
     pub(crate) fn interval_s(&self, sample: usize) -> f64 {
-        const DEFAULT_S: f64 = 5.0;
-        let end = sample.max(1);
-        match (self.times_ms.get(end - 1), self.times_ms.get(end)) {
-            (Some(from), Some(to)) => to.saturating_sub(*from).max(0) as f64 / 1000.0,
-            _ => DEFAULT_S,
-        }
+        levels::interval_s(self.times_ms, sample).unwrap_or(levels::DEFAULT_INTERVAL_S)
     }
 
     pub(crate) fn begin_ms(&self, sample: usize) -> i64 {

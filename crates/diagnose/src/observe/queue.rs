@@ -309,12 +309,17 @@ fn are_apart(levels: &[f64]) -> bool {
 }
 
 /// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as
-/// adaptive throttling does [KB-QF].
+/// adaptive throttling does [KB-QF]: one that is regulated goes down by small steps as well, and comes
+/// to half at once by chance alone.
 pub(crate) fn halves_and_climbs(depths: &[f64]) -> bool {
-    depths.windows(3).any(|three| match *three {
-        [before, low, after] => low <= 0.55 * before && low < after && after < before,
+    const BY_CHANCE: f64 = 0.25;
+    let falls = depths.windows(2).filter(|pair| pair.last() < pair.first()).count();
+    let halved = depths.windows(3).filter(|three| match three {
+        [before, low, after] => *low <= 0.55 * before && low < after && after < before,
         _ => false,
-    })
+    });
+    let halved = halved.count() as f64;
+    halved > 0.0 && halved >= BY_CHANCE * falls as f64
 }
 
 #[cfg(test)]
@@ -335,5 +340,7 @@ mod tests {
         assert!(halves_and_climbs(&[64.0, 32.0, 40.0, 48.0, 64.0]));
         assert!(!halves_and_climbs(&[128.0, 32.0, 128.0]));
         assert!(!halves_and_climbs(&[64.0, 56.0, 50.0, 56.0]));
+        let regulated = [60.0, 54.0, 50.0, 47.0, 42.0, 20.0, 31.0, 30.0];
+        assert!(!halves_and_climbs(&regulated), "one fall of six is to half");
     }
 }

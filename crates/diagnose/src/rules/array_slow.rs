@@ -426,7 +426,12 @@ mod tests {
     fn a_full_queue_before_an_array_of_35_ms_is_not_to_be_deepened() {
         let mut bench = Bench::new(9);
         bench.device("naa.1", 32).vm("a").iops(920.0).davg(34.8).kavg(34.0);
-        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        let findings = bench.findings();
+        let causes: Vec<_> = findings.iter().map(|finding| finding.cause).collect();
+        assert_eq!(causes, [Cause::ArraySlow, Cause::DeviceDepth]);
+        let queue = &findings[1];
+        assert!(queue.changes.is_empty() && queue.do_not[0].contains("raise the depth"));
+        let finding = &findings[0];
         assert!(finding.do_not[0].contains("Do not raise queue depths"), "{:?}", finding.do_not);
     }
 

@@ -7,12 +7,12 @@
 
 use knobs::DSNRO;
 
-use super::{Case, Rank, Rule, changes, number, queue_evidence, virtual_disk};
+use super::{Case, Rule, changes, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
-    rank: |_| Rank::Wait,
+    rank: super::rank_of_queue,
     reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
@@ -106,6 +106,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     ];
     finding.do_not.extend(case.little_room(device));
     finding.caution = Some(changes::CAUTION);
+    case.spare_the_array(device, full, &mut finding);
     finding
 }
 

@@ -3,12 +3,12 @@
 //! As soon as several VMs compete on a device, its limit falls to DSNRO, 32 unless somebody
 //! changed it. DQLEN then moves between two values, or sits at 32 for as long as they compete.
 
-use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence, virtual_disk};
+use super::{Case, Rule, changes, device_depth, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
-    rank: |_| Rank::Wait,
+    rank: super::rank_of_queue,
     reads: &[Flow::COUNTERS, Queue::COUNTERS, Vdisk::COUNTERS],
     find,
 };
@@ -89,6 +89,7 @@ fn judge(
     ];
     finding.do_not.extend(case.little_room(device));
     finding.caution = Some(changes::CAUTION);
+    case.spare_the_array(device, full, &mut finding);
     finding
 }
 

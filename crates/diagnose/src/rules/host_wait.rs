@@ -17,6 +17,9 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// Part of the samples that says what the others are.
+const MOSTLY: f64 = 0.5;
+
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let unexplained =
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
@@ -27,9 +30,14 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
-/// recording they count however they are spread.
+/// recording they count however they are spread. Where most of those that are held meet conflicts, a
+/// sample that met none is no riddle.
 fn spell(device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
+    let held = Spell::any(&device.busy, |sample| device.is_held(sample))?;
+    if held.share(|sample| reservations::collide(device, sample) == Some(true)) >= MOSTLY {
+        return None;
+    }
     let is_unexplained =
         |s: usize| device.is_held(s) && reservations::collide(device, s) == Some(false);
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
@@ -79,6 +87,16 @@ mod tests {
         let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
         vm.davg(1.0).kavg(137.0).sampled(|_| 9);
         bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn what_conflicts_hold_is_no_riddle_in_the_samples_that_do_not_show_them() {
+        let mut bench = Bench::new(20);
+        let device = bench.device("naa.1", 256);
+        device.counter(Counter::Conflicts, |s| [4.0, f64::NAN, 3.0, 0.0, 5.0][s % 5]);
+        device.counter(Counter::QueueLatency, |_| 0.0);
+        device.vm("a").iops(350.0).davg(0.5).kavg(9.0).sampled(|_| 1);
+        bench.only(Cause::ReservationConflicts, &Facts::default());
     }
 
     #[test]

@@ -161,14 +161,24 @@ impl Case<'_> {
         (others >= device.limits.get(Threshold::Waiting)).then_some(full)
     }
 
-    /// The full queue of a device that a deeper one would help: not before an array that is known to
-    /// do all it can or to be crowded, nor before one of which nothing is known but that it is slow for
-    /// every VM.
+    /// The full queue of a device, unless the array before it is known to do all it can or to be
+    /// crowded.
     fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
-        self.full_queue(device).filter(|full| {
-            let samples = &full.spell.samples;
-            !self.is_array_spent(device, samples) && !self.is_far_too_slow(device, samples)
-        })
+        self.full_queue(device).filter(|full| !self.is_array_spent(device, &full.spell.samples))
+    }
+
+    /// The advice of a finding about a full queue, where a deeper one would not help: before an array
+    /// of which nothing is known but that it is slow for every VM, more commands only wait there [S0].
+    fn spare_the_array(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
+        if self.is_far_too_slow(device, &full.spell.samples) {
+            finding.changes.clear();
+            finding.caution = None;
+            finding.do_not = vec![
+                "Do not raise the depth before the array answers in time: more commands only wait \
+                 there."
+                    .into(),
+            ];
+        }
     }
 
     /// Whether an array of which nothing else is known takes far longer than is slow for every VM.
@@ -192,6 +202,11 @@ impl Case<'_> {
     fn each_device(&self, judge: impl Fn(&Device<'_>) -> Option<Finding>) -> Vec<Finding> {
         self.host.busy_devices().filter_map(judge).collect()
     }
+}
+
+/// Where a full queue stands: one that is not to be deepened is what comes after the array.
+fn rank_of_queue(finding: &Finding) -> Rank {
+    if finding.changes.is_empty() { Rank::Next } else { Rank::Wait }
 }
 
 /// Those on a device whose wait for its slots counts; all of them where it counts for nobody alone.

@@ -11,9 +11,9 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Depths that it must have had, or another in each of fewer samples: Storage I/O Control sets a new
-/// one every few seconds [ELA 2012-07], a person does not.
-const LEVELS: usize = 4;
+/// How often the depth must have changed, or from each to the next of fewer samples: Storage I/O
+/// Control sets a new one every few seconds [ELA 2012-07], a person does not.
+const CHANGES: usize = 3;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
@@ -21,16 +21,17 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let mut depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
-        depths.sort_unstable_by(f64::total_cmp);
+        let samples = depths.len();
         depths.dedup();
-        if depths.len() < LEVELS.min(device.busy.len()) {
+        if depths.len() <= CHANGES.min(samples.saturating_sub(1)) {
             return None;
         }
         let base = device.deepest()?;
-        let spell = device.spell(|sample| {
-            device.queue.dqlen.at(sample).is_some_and(|depth| depth < base)
-                && device.flow.davg(sample) >= Some(device.limits.get(Threshold::CongestionMs))
-        })?;
+        let is_congested =
+            |s: usize| device.flow.davg(s) >= Some(device.limits.get(Threshold::CongestionMs));
+        let is_lower = |sample: &usize| device.queue.dqlen.at(*sample) < Some(base);
+        let spell = device.spell(is_congested)?;
+        spell.samples.iter().any(is_lower).then_some(())?;
         judge(case, device, base, &spell)
     })
 }

@@ -8,7 +8,8 @@ use super::{
     virtual_cap::{Cap, SAMPLED_ABOVE, are_at, is_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{
-    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, largest, quantile,
+    Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, largest, little,
+    quantile,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -26,6 +27,8 @@ const NEAR: f64 = 0.88;
 const CROWDED: f64 = 0.75;
 /// What is few.
 const FEW: usize = 2;
+/// Samples in which a number must be the same to be said to stay.
+const LASTING: usize = 2;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
@@ -135,9 +138,11 @@ fn plateau<'a>(
     let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| disk.outstanding(s)).collect();
     let stays = quantile(caught.iter().copied(), 0.5).is_some_and(|middle| is_at(middle, limit));
     let reached = stays && is_reached(&caught, limit) || is_reached(&inside, limit);
+    let lasts = spell.samples.len() >= LASTING && is_filled(disk, &spell, limit);
     let most = SAMPLED_ABOVE * f64::from(limit);
     let exceeded = sampled(case, disk, busy).iter().any(|inside| *inside > most);
-    if !reached || exceeded || !is_still(&[disk], &spell) || !is_kept(case, &[disk], limit) {
+    let is_still = is_still(&[disk], &spell) && is_kept(case, &[disk], limit);
+    if !(reached && lasts && is_still) || exceeded {
         return None;
     }
     let certainty = match (disk.controller, caught.is_empty()) {
@@ -156,6 +161,15 @@ fn plateau<'a>(
         spell,
         certainty,
     })
+}
+
+/// Whether no place stays empty for longer than a guest takes to send the next command: that is what
+/// 65,000 a second at 0.94 ms lack of 64 [S0], so the slower the commands, the less is missing.
+fn is_filled(disk: &Vdisk<'_>, spell: &Spell, limit: u32) -> bool {
+    const TURNAROUND_MS: f64 = 0.045;
+    const MEASURED: f64 = 0.99;
+    let taken = |s| Some(disk.outstanding(s)? + little(disk.rate(s)?, TURNAROUND_MS));
+    spell.mean(taken) >= Some(MEASURED * f64::from(limit))
 }
 
 /// Whether some numbers outstanding, sampled or means, come up to the cap.
@@ -227,6 +241,19 @@ mod tests {
         let vm = bench.device("naa.1", 254).vm("a").iops_when(move |s| inside[s] * 500.0);
         vm.davg(2.0);
         assert!(bench.findings().is_empty());
+    }
+
+    #[test]
+    fn slow_commands_leave_no_place_of_a_cap_empty() {
+        let inside = |s: usize| [62.4, 63.4, 62.6, 62.7][s];
+        for (davg, finds) in [(0.9, true), (88.0, false)] {
+            let mut bench = Bench::new(4);
+            let rate = move |s| inside(s) / davg * 1_000.0;
+            bench.device("naa.1", 254).vm("a").iops_when(rate).davg(davg);
+            let findings = bench.findings();
+            let is_cap = |finding: &crate::Finding| finding.cause == Cause::VirtualDiskCap;
+            assert_eq!(findings.iter().any(is_cap), finds, "{davg} ms");
+        }
     }
 
     #[test]

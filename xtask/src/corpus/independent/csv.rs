@@ -62,7 +62,7 @@ pub(super) fn write(host: &Host, rows: &[Row], random: &mut Random) -> String {
         for column in &columns {
             let cell = cell(host, row, column, index == 0);
             let bad = spoilt && column.group.contains("Disk") && random.chance(0.5);
-            let cell = if bad { random.pick(&WRAPPED).to_owned() } else { cell };
+            let cell = if bad { random.pick(garbage(&column.counter)).to_owned() } else { cell };
             let _ = write!(text, ",\"{cell}\"");
         }
         text.push_str(end);
@@ -71,9 +71,20 @@ pub(super) fn write(host: &Host, rows: &[Row], random: &mut Random) -> String {
     text
 }
 
-/// Counters that ran backwards or were never measured.
-const WRAPPED: [&str; 5] =
-    ["4294967295", "18446744073709551615", "-1", "4294967295.00", "18446744073709551615.00"];
+/// What counters print that ran backwards or were never measured. 65,535 of a time is all bits of 16;
+/// of a rate it may be a rate.
+fn garbage(counter: &str) -> &'static [&'static str] {
+    const OF_TIMES: [&str; 7] = [
+        "65535.00",
+        "",
+        "4294967295",
+        "18446744073709551615",
+        "-1",
+        "4294967295.00",
+        "18446744073709551615.00",
+    ];
+    if counter.contains("MilliSec") { &OF_TIMES } else { &OF_TIMES[1..] }
+}
 
 /// `MM/DD/YYYY HH:MM:SS` of a day in May.
 fn stamp(seconds: usize) -> String {

@@ -20,6 +20,17 @@ use super::score::Truth;
 use families::FAMILIES;
 use plan::Plan;
 
+/// Which captures have garbage in a twentieth of their rows; fewer than twenty rows have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Garbage {
+    /// None.
+    None,
+    /// Some, drawn by the seed.
+    Some,
+    /// Each.
+    Each,
+}
+
 /// A capture and what is so in it.
 pub(crate) struct Planted {
     pub(crate) csv: String,
@@ -36,12 +47,15 @@ pub(crate) fn names(seeds: Range<u64>) -> Vec<String> {
 
 impl Planted {
     /// The capture of a family and a seed, `dsnro/17`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str, garbage: Garbage) -> Option<Self> {
         let (family, seed) = name.split_once('/')?;
         let seed: u64 = seed.parse().ok()?;
         let index = FAMILIES.iter().position(|(name, _)| *name == family)?;
         let mut plan = Plan::draw(seed * FAMILIES.len() as u64 + index as u64);
         FAMILIES[index].1(&mut plan);
+        if garbage != Garbage::Some {
+            plan.host.garbage = garbage == Garbage::Each && plan.host.rows >= plan::MANY_ROWS;
+        }
         let rows = recording::record(&plan.host, &plan.effects, &mut plan.random);
         let csv = csv::write(&plan.host, &rows, &mut plan.random);
         Some(Self { csv, truths: truth::state(&plan.host, &rows, plan.claims) })
@@ -54,12 +68,13 @@ mod tests {
 
     use diagnose::Cause;
 
-    use super::{FAMILIES, Planted, names};
+    use super::{FAMILIES, Garbage, Planted, names};
     use crate::corpus::score::Sure;
 
     #[test]
     fn every_cause_is_planted_for_certain() {
-        let planted = names(1..7).into_iter().map(|name| Planted::named(&name).unwrap());
+        let planted =
+            names(1..7).into_iter().map(|name| Planted::named(&name, Garbage::Some).unwrap());
         let truths = planted.flat_map(|planted| planted.truths);
         let certain: BTreeSet<_> = truths
             .filter(|truth| truth.sure == Sure::Certain)
@@ -70,15 +85,33 @@ mod tests {
     }
 
     #[test]
+    fn garbage_is_in_as_many_rows_of_the_same_columns() {
+        let mut garbled = 0;
+        for name in names(1..3) {
+            let [clean, spoilt] = [Garbage::None, Garbage::Each]
+                .map(|garbage| Planted::named(&name, garbage).unwrap());
+            let rows = |of: &Planted| of.csv.lines().map(str::to_owned).collect::<Vec<_>>();
+            let (clean, spoilt) = (rows(&clean), rows(&spoilt));
+            assert_eq!((clean.len(), &clean[0]), (spoilt.len(), &spoilt[0]), "{name}");
+            garbled += spoilt.iter().filter(|row| row.contains("18446744073709551615")).count();
+            assert!(clean.iter().all(|row| !row.contains("18446744073709551615")), "{name}");
+        }
+        assert!(garbled > 100, "{garbled}");
+    }
+
+    #[test]
     fn a_capture_is_a_function_of_its_name() {
         for (family, _) in FAMILIES {
-            let [one, again] = [(), ()].map(|()| Planted::named(&format!("{family}/7")).unwrap());
+            let name = format!("{family}/7");
+            let [one, again] = [(), ()].map(|()| Planted::named(&name, Garbage::Some).unwrap());
             assert_eq!(one.csv, again.csv, "{family}");
             let cells = |line: &str| line.matches("\",\"").count();
             let mut lines = one.csv.lines().map(cells);
             let header = lines.next().unwrap();
             assert!(header > 20 && lines.all(|cells| cells <= header), "{family}");
         }
-        assert!(["dsnro", "dsnro/x", "x/7"].iter().all(|name| Planted::named(name).is_none()));
+        assert!(
+            ["dsnro", "dsnro/x", "x/7"].iter().all(|n| Planted::named(n, Garbage::Some).is_none())
+        );
     }
 }

@@ -40,6 +40,9 @@ const VM_NAMES: [&str; 12] = [
     "test:scsi",
 ];
 
+/// Rows of which a twentieth is one.
+pub(super) const MANY_ROWS: usize = 20;
+
 impl Plan {
     /// A host with some healthy load.
     pub(super) fn draw(seed: u64) -> Self {
@@ -54,7 +57,7 @@ impl Plan {
             trailing_comma: random.chance(0.5),
             interval_s: random.pick(&[2, 4, 5, 5, 5, 10, 20]),
             rows,
-            garbage: random.chance(0.15) && rows >= 20,
+            garbage: random.chance(0.15) && rows >= MANY_ROWS,
             adapters: Vec::new(),
             devices: Vec::new(),
             vms: Vec::new(),
