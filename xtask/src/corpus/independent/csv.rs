@@ -306,6 +306,7 @@ fn counter(io: &Io, queue: f64, name: &str) -> f64 {
         "Conflicts/sec" => io.conflicts,
         "Aborts/sec" => io.aborts,
         "Resets/sec" => io.resets,
+        "Failed Commands/sec" => io.failed,
         "Split Commands/sec" => io.split,
         "Split Copies/sec" => io.split * 2.0,
         _ if name.starts_with("Average Driver") => mean(io.driver, of),

@@ -110,6 +110,8 @@ pub(super) struct DeviceNow {
     pub(super) conflicts: f64,
     pub(super) aborts: f64,
     pub(super) resets: f64,
+    /// The part of the commands that fails.
+    pub(super) failed: f64,
     /// The part of the commands that is split.
     pub(super) split: f64,
     /// The part of the traffic of each path.
@@ -188,6 +190,7 @@ impl Device {
             conflicts: 0.0,
             aborts: 0.0,
             resets: 0.0,
+            failed: 0.0,
             split: 0.0,
             shares,
         }

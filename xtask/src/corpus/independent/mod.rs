@@ -17,7 +17,7 @@ mod truth;
 use std::ops::Range;
 
 use super::score::Truth;
-use families::FAMILIES;
+use families::{FAMILIES, FIRST};
 use plan::Plan;
 
 /// Which captures have garbage in a twentieth of their rows; fewer than twenty rows have none.
@@ -51,7 +51,7 @@ impl Planted {
         let (family, seed) = name.split_once('/')?;
         let seed: u64 = seed.parse().ok()?;
         let index = FAMILIES.iter().position(|(name, _)| *name == family)?;
-        let mut plan = Plan::draw(seed * FAMILIES.len() as u64 + index as u64);
+        let mut plan = Plan::draw(drawn(index as u64, seed));
         FAMILIES[index].1(&mut plan);
         if garbage != Garbage::Some {
             plan.host.garbage = garbage == Garbage::Each && plan.host.rows >= plan::MANY_ROWS;
@@ -60,6 +60,11 @@ impl Planted {
         let csv = csv::write(&plan.host, &rows, &mut plan.random);
         Some(Self { csv, truths: truth::state(&plan.host, &rows, plan.claims) })
     }
+}
+
+/// The seed of a family's capture: one that was added later redraws none of the first.
+fn drawn(index: u64, seed: u64) -> u64 {
+    ((index / FIRST) << 40) + seed * FIRST + index % FIRST
 }
 
 #[cfg(test)]

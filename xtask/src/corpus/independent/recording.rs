@@ -27,6 +27,7 @@ pub(super) struct Io {
     pub(super) conflicts: f64,
     pub(super) aborts: f64,
     pub(super) resets: f64,
+    pub(super) failed: f64,
     pub(super) split: f64,
     pub(super) active: f64,
     pub(super) queued: f64,
@@ -53,7 +54,7 @@ impl Io {
         }
     }
 
-    fn values(&mut self) -> [&mut f64; 15] {
+    fn values(&mut self) -> [&mut f64; 16] {
         [
             &mut self.reads,
             &mut self.writes,
@@ -67,6 +68,7 @@ impl Io {
             &mut self.conflicts,
             &mut self.aborts,
             &mut self.resets,
+            &mut self.failed,
             &mut self.split,
             &mut self.active,
             &mut self.queued,
@@ -304,6 +306,7 @@ fn sample_flow(
         kernel: rate * kernel_ms,
         device_queue: rate * wait_ms,
         adapter_queue: rate * now.adapter_ms,
+        failed: rate * now.failed,
         split: rate * now.split,
         ..Io::default()
     };

@@ -99,6 +99,25 @@ pub(super) fn aborts(plan: &mut Plan) {
     }
 }
 
+/// The device answers with errors: FCMDS/s (esxi-host-stack.md, table of esxtop's columns). No source
+/// gives a number; where two thirds or more of all commands fail nobody would call it well.
+pub(super) fn failed(plan: &mut Plan) {
+    plan.all_counters();
+    let device = used_device(plan);
+    let rows = plan.window(2);
+    let part = plan.random.between(0.2, 1.0);
+    plan.during(rows.clone(), move |_, moment| moment.devices[device].failed = part);
+    let places = plan.host.places(device);
+    let sure = if part > 0.66 { Sure::Certain } else { Sure::May };
+    plan.claim(Claim {
+        causes: vec!["failed-commands"],
+        places,
+        rows,
+        severity: format!("{:.0} % of the commands fail", 100.0 * part),
+        measure: Measure::Stated(sure),
+    });
+}
+
 /// Another host reserves the LUN: CONS/s above 20 (Yellow-Bricks) or 32 and 64 ([DRILL]), where 1 is
 /// noticed. Retries wait in the VMkernel (KAVG, [ELA 2012-08]); "a slow array with conflicts shows
 /// DAVG, not KAVG" (array-and-control.md 7.4), so both forms are planted.

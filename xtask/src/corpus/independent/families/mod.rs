@@ -42,9 +42,13 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("healthy-shared", healthy::shared),
     ("healthy-paths", healthy::paths),
     ("two", two),
+    ("failed-commands", failures::failed),
 ];
 
-/// The families of a cause: they come first.
+/// The families that the seeds were first drawn for: one that is added redraws none of them.
+pub(super) const FIRST: u64 = 25;
+
+/// The families of a cause that `two` draws from: they come first.
 const CAUSES: usize = 17;
 
 /// Two troubles at once, each on a device of its own.
