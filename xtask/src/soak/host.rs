@@ -33,7 +33,8 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         round_trip_ns: *draw.one(&[0, 20_000, MILLISECOND]),
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,
-        queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
+        // Not below the pieces of a command: one that never fits is sent again for ever.
+        queue_limit: *draw.one(&[None, None, None, Some(32), Some(50)]),
         volumes: vec![VolumeConfig::default(); volumes],
     }
 }
