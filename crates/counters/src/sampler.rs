@@ -8,12 +8,22 @@ use alloc::{format, string::String, vec::Vec};
 
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
-    GateCounters, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND, VdiskCounters, VmId,
+    GateCounters, Histogram, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND,
+    VdiskCounters, VmId,
 };
 
 /// The percentiles that are told of a latency, each with the share of commands that took no longer.
 pub const PERCENTILES: [(Counter, f64); 3] =
     [(Counter::P50, 0.5), (Counter::P95, 0.95), (Counter::P99, 0.99)];
+
+/// The [`PERCENTILES`] of a latency in milliseconds; none where there was no command.
+#[must_use]
+pub fn percentiles_ms(latency: &Histogram) -> [(Counter, Option<f64>); 3] {
+    PERCENTILES.map(|(counter, share)| {
+        let nanos = latency.quantile(share);
+        (counter, nanos.map(|nanos| crate::nanos_to_millis(nanos as f64)))
+    })
+}
 
 /// What kind of device queue a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -422,9 +432,8 @@ impl Row<'_> {
         let waiting = now.guest_queued.mean_since(&then.guest_queued, from, to);
         self.put(entity, Counter::MeanGuestQueued, waiting);
         let latency = now.total.since(&then.total);
-        for (counter, share) in PERCENTILES {
-            let nanos = latency.quantile(share).unwrap_or(0);
-            self.put(entity, counter, crate::nanos_to_millis(nanos as f64));
+        for (counter, ms) in percentiles_ms(&latency) {
+            self.put(entity, counter, ms.unwrap_or_default());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, slice};
 
-use counters::{Controller, SECOND, Time, VmId};
+use counters::{Controller, DEFAULT_INTERVAL_S, SECOND, Time, VmId};
 use engine::{HostConfig, VscsiConfig};
 use knobs::{Knob, PVSCSI_COMMANDS_PER_PAGE, Setting};
 
@@ -18,8 +18,8 @@ use crate::{
 
 /// Samples that a run has at least when the file does not say how often to sample.
 const SAMPLES_MIN: u64 = 10;
-/// esxtop's own delay: no sample is longer unless the file asks for it.
-const SAMPLE_DEFAULT_NS: u64 = 5 * SECOND;
+/// No sample is longer unless the file asks for it.
+const SAMPLE_DEFAULT_NS: u64 = (DEFAULT_INTERVAL_S * SECOND as f64) as u64;
 /// Samples that a run has at most: they are kept in memory.
 const SAMPLES_MAX: u64 = 1_000_000;
 
