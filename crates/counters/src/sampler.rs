@@ -106,6 +106,22 @@ pub struct Inventory {
     pub vdisks: Vec<VdiskInfo>,
 }
 
+impl Inventory {
+    /// No row of this host has more values: a world may be on a device for each virtual disk.
+    #[must_use]
+    pub fn values_max(&self) -> u64 {
+        let objects = [
+            (Kind::Adapter, self.adapters.len()),
+            (Kind::Path, self.paths.len()),
+            (Kind::Device, self.devices.len()),
+            (Kind::World, self.vdisks.len()),
+            (Kind::Vm, self.vms.len()),
+            (Kind::VirtualDisk, self.vdisks.len()),
+        ];
+        objects.map(|(kind, count)| count as u64 * kind.counters().count() as u64).iter().sum()
+    }
+}
+
 /// Turns snapshots of a host into rows. It keeps one snapshot, the last; the rows are the caller's.
 #[derive(Clone, Debug)]
 pub struct Sampler {
