@@ -69,6 +69,8 @@ pub(crate) struct Io {
     generation: u32,
     pub(crate) vdisk: u16,
     pub(crate) path: u16,
+    /// How often its path had gone down when it was handed over.
+    pub(crate) losses: u16,
     pub(crate) op: Op,
     pub(crate) state: State,
 }
@@ -91,6 +93,7 @@ impl Io {
             generation,
             vdisk: request.vdisk.0,
             path: 0,
+            losses: 0,
             op: request.op,
             state: State::Guest,
         }
@@ -98,9 +101,10 @@ impl Io {
 
     /// Goes to the driver.
     #[inline]
-    pub(crate) const fn hand_over(&mut self, adapter: &mut Adapter, now: Time) {
+    pub(crate) const fn hand_over(&mut self, losses: u16, adapter: &mut Adapter, now: Time) {
         self.state = State::Active;
         self.since = now;
+        self.losses = losses;
         adapter.counters.active.enter(now);
     }
 

@@ -114,3 +114,30 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
     // What was down the lost path is sent again, down the other one.
     assert_eq!(counters_of(&bench.engine).paths[1].io[0].commands, 40);
 }
+
+#[test]
+fn what_is_sent_at_the_instant_a_path_comes_back_is_not_lost() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    for up in [false, true] {
+        bench.input(Input::Path { path: PathId(0), up });
+    }
+    bench.answer(0, Status::Good);
+    assert_eq!(bench.alive.len(), 1, "what was lost is sent again");
+    bench.answer(0, Status::Good);
+    assert!(bench.alive.is_empty());
+}
+
+#[test]
+fn a_refusal_does_not_start_a_full_queue() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    for _ in 0..3 {
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+    }
+    assert_eq!(bench.out.len(), 3);
+    bench.answer(0, Status::TaskSetFull);
+    bench.answer(0, Status::Busy);
+    assert_eq!(bench.out.len(), 1, "nothing completed at the array");
+    bench.answer(0, Status::Good);
+    assert_eq!(bench.out.len(), 1, "the one that was refused first");
+}

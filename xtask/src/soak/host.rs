@@ -33,8 +33,7 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         round_trip_ns: *draw.one(&[0, 20_000, MILLISECOND]),
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,
-        // Not below the pieces of a command: one that never fits is sent again for ever.
-        queue_limit: *draw.one(&[None, None, None, Some(32), Some(50)]),
+        queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
         volumes: vec![VolumeConfig::default(); volumes],
     }
 }
@@ -87,19 +86,10 @@ fn add_vm(draw: &mut Draw, config: &mut HostConfig) {
     let world = 1_000 + u32::from(vm.0);
     let powered_on = draw.whole(0, 9) > 0;
     config.vms.push(VmConfig { name: String::new(), world, system: false, powered_on });
-    let controllers = [
-        Controller::Pvscsi,
-        Controller::LsiSas,
-        Controller::LsiParallel,
-        Controller::BusLogic,
-        Controller::Ahci,
-        Controller::Nvme,
-        Controller::Ide,
-    ];
     let shares_ring = yes(draw);
     for disk in 0..draw.whole(1, 3) {
         if disk == 0 || !shares_ring {
-            let controller = *draw.one(&controllers);
+            let controller = *draw.one(&Controller::ALL);
             let depth = number(draw, 254);
             let max_transfer = *draw.one(&[65_536, 524_288, 33_554_432]);
             config.vscsi.push(VscsiConfig { vm, controller, depth, max_transfer });
