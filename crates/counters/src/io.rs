@@ -25,6 +25,9 @@ pub enum Op {
 }
 
 impl Op {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Reserve, Self::Ats];
+
     /// The direction under which the I/O is counted.
     #[must_use]
     pub const fn direction(self) -> Direction {
@@ -50,4 +53,17 @@ pub enum Status {
     PathLost,
     /// The command was aborted, by the guest or because its VM or host went down.
     Aborted,
+}
+
+impl Status {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::Good,
+        Self::Busy,
+        Self::TaskSetFull,
+        Self::ReservationConflict,
+        Self::CheckCondition,
+        Self::PathLost,
+        Self::Aborted,
+    ];
 }
