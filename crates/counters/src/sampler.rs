@@ -375,8 +375,7 @@ impl Row<'_> {
             self.io(entity, &delta);
             self.latencies(entity, &delta);
             self.errors(entity, &delta);
-            let ats = self.ats(inventory, DeviceId::new(index));
-            self.put(entity, Counter::Ats, ats);
+            self.offloaded(inventory, DeviceId::new(index), entity);
             let array = mean_millis(delta.all().array_ns, delta.all().commands);
             self.put(entity, Counter::ArrayLatency, array);
             let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
@@ -475,9 +474,19 @@ impl Row<'_> {
         delta
     }
 
-    fn ats(&self, inventory: &Inventory, device: DeviceId) -> f64 {
-        let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
-        disks.filter(|(disk, _)| disk.device == device).map(|(_, c)| c.ats as f64).sum()
+    /// What the array does by itself, in totals since boot.
+    fn offloaded(&mut self, inventory: &Inventory, device: DeviceId, entity: EntityId) {
+        let totals: [(Counter, fn(&VdiskCounters) -> u64); 3] = [
+            (Counter::Ats, |disk| disk.ats),
+            (Counter::Zeros, |disk| disk.zeroes),
+            (Counter::Deletes, |disk| disk.discards),
+        ];
+        for (counter, of_disk) in totals {
+            let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
+            let mine = disks.filter(|(disk, _)| disk.device == device);
+            let total = mine.map(|(_, disk)| of_disk(disk) as f64).sum();
+            self.put(entity, counter, total);
+        }
     }
 
     fn queue(&mut self, entity: EntityId, (depth, active, queued): (u32, u32, u32)) {

@@ -165,6 +165,12 @@ pub struct VdiskCounters {
     pub conflicts: u64,
     /// Atomic test and set commands completed.
     pub ats: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Discards completed.
+    pub discards: u64,
+    /// Writes of zeroes completed.
+    pub zeroes: u64,
 }
 
 impl VdiskCounters {
@@ -172,7 +178,18 @@ impl VdiskCounters {
         let mut total = core::mem::take(&mut self.total);
         total.copy(&from.total);
         let Self { io, total: _, shares, offered, lost, guest_queued, queued, slots, .. } = *from;
-        let Self { failed, aborts, resets, reserves, conflicts, ats, .. } = *from;
+        let Self {
+            failed,
+            aborts,
+            resets,
+            reserves,
+            conflicts,
+            ats,
+            flushes,
+            discards,
+            zeroes,
+            ..
+        } = *from;
         *self = Self {
             io,
             total,
@@ -188,6 +205,9 @@ impl VdiskCounters {
             reserves,
             conflicts,
             ats,
+            flushes,
+            discards,
+            zeroes,
         };
     }
 
@@ -196,7 +216,10 @@ impl VdiskCounters {
         match (status, op) {
             (Status::Good, Op::Reserve) => self.reserves += 1,
             (Status::Good, Op::Ats) => self.ats += 1,
-            (Status::Good, Op::Read | Op::Write) => {}
+            (Status::Good, Op::Flush) => self.flushes += 1,
+            (Status::Good, Op::Discard) => self.discards += 1,
+            (Status::Good, Op::WriteZeroes) => self.zeroes += 1,
+            (Status::Good, Op::Read | Op::Write | Op::WriteFua | Op::Release) => {}
             _ => self.failed[op.direction() as usize] += 1,
         }
     }

@@ -96,7 +96,7 @@ impl Lane<'_> {
         let (op, direction) = (self.io.op, self.io.op.direction());
         let total = IoTotals {
             commands: 1,
-            bytes: u64::from(self.io.bytes),
+            bytes: u64::from(self.io.data()),
             guest_ns: times.guest,
             kernel_ns: times.kernel,
             queue_ns: times.queue,

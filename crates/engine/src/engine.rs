@@ -120,9 +120,9 @@ impl Engine {
                 CompetitionUnit::File => index as u16,
             };
             let vscsi = &config.vscsi[disk.vscsi.index()];
-            let is_on = config.vms[disk.vm.index()].powered_on;
+            let vm = &config.vms[disk.vm.index()];
             let world = WorldId::new(world);
-            self.vdisks.push(Vdisk::new(disk, vscsi, is_on, world, contender));
+            self.vdisks.push(Vdisk::new(disk, vscsi, vm, world, contender));
         }
     }
 

@@ -17,6 +17,7 @@ use crate::{
     engine::Engine,
     slab::{Extra, NONE, State},
     split,
+    vscsi::Vdisk,
 };
 
 impl Engine {
@@ -27,23 +28,29 @@ impl Engine {
         if !vdisk.is_on {
             return Err(Error::PoweredOff);
         }
-        if request.bytes == 0 {
+        if request.bytes == 0 && request.op.needs_bytes() {
             return Err(Error::Empty);
         }
-        let request = Request { op: self.lock_of(request.op), ..request };
-        if request.bytes <= vdisk.max_transfer {
+        let op = self.lock_of(vdisk, request.op);
+        let request = Request { op, ..request };
+        if request.bytes <= vdisk.max_transfer || !op.moves_data() {
             return Ok(self.admit(request, NONE));
         }
         let max = vdisk.max_transfer;
         Ok(self.submit_parts(request, max))
     }
 
-    /// A lock by ATS becomes a reservation of the device where the host is told not to use ATS
-    /// (reference `array-and-control.md` section 7.4).
+    /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
+    /// (reference `array-and-control.md` section 7.4). A guest's own commands stay what they are.
     #[inline]
-    const fn lock_of(&self, op: Op) -> Op {
+    const fn lock_of(&self, vdisk: &Vdisk, op: Op) -> Op {
         match op {
-            Op::Ats if self.options.get(Advanced::HardwareAcceleratedLocking) == 0 => Op::Reserve,
+            Op::Ats
+                if vdisk.is_system
+                    && self.options.get(Advanced::HardwareAcceleratedLocking) == 0 =>
+            {
+                Op::Reserve
+            }
             _ => op,
         }
     }
@@ -147,7 +154,7 @@ impl Engine {
         device.queued -= 1;
         device.active += 1;
         device.taken += 1;
-        let path = device.selector.choose(&mut self.paths, now, record.bytes);
+        let path = device.selector.choose(&mut self.paths, now, record.data());
         record.path = path.expect("a device without a path gives no slots").0;
         if device.competition.count(vdisk.contender) {
             device.refresh_depth(id, now, &mut self.outputs);
@@ -185,7 +192,7 @@ impl Engine {
 
     fn send_pieces(&mut self, io: u32, piece: u32) {
         let mut command = self.command(io);
-        if command.bytes <= piece {
+        if command.bytes <= piece || !command.op.moves_data() {
             self.outputs.push(Output::Dispatch(command));
             return;
         }

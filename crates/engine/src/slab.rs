@@ -124,6 +124,12 @@ impl Io {
         }
     }
 
+    /// Bytes that it moves.
+    #[inline]
+    pub(crate) const fn data(&self) -> u32 {
+        if self.op.moves_data() { self.bytes } else { 0 }
+    }
+
     /// Whether it holds a slot of its device and waits for its path or the adapter.
     pub(crate) const fn is_at_gate(&self) -> bool {
         matches!(self.state, State::AtPath | State::AtAdapter)

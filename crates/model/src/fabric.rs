@@ -52,7 +52,8 @@ impl Fabric {
     /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
     #[inline]
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
-        let writes = matches!(op, Op::Write | Op::Ats);
+        let bytes = if op.moves_data() { bytes } else { 0 };
+        let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
         let rounds = u64::from(writes) * self.further_rounds(bytes);
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
         let Some(links) = &mut self.links else {
@@ -131,6 +132,10 @@ mod tests {
             (COMSTAR, Op::Read, 512 * KIB, 0),
             (COMSTAR, Op::Ats, 512, 0),
             (WriteProtocol::TransferReady, Op::Reserve, 512, 0),
+            (COMSTAR, Op::WriteFua, 512 * KIB, 2),
+            (COMSTAR, Op::WriteZeroes, 512 * KIB, 0),
+            (COMSTAR, Op::Discard, 512 * KIB, 0),
+            (COMSTAR, Op::Flush, 0, 0),
         ] {
             let transfer = fabric(protocol, None).transfer(Time::ZERO, op, bytes);
             let ns = further * 100;

@@ -33,7 +33,7 @@ impl Key {
     const IO_SHIFT: u32 = 3;
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
-    /// By the number that an answer's status has in a key.
+    /// By the number that an answer's status has in a key. The arrays here give no sense.
     const STATUSES: [Status; 1 << Self::IO_SHIFT] = {
         let mut all = [Status::Aborted; 1 << Self::IO_SHIFT];
         all.split_at_mut(Status::ALL.len()).0.copy_from_slice(&Status::ALL);
@@ -48,7 +48,7 @@ impl Key {
     /// The answer to the command at that place of the engine's.
     #[inline]
     pub(crate) const fn done(host: usize, slot: u32, status: Status) -> Self {
-        Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status as u64)
+        Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status.code() as u64)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{IoId, Op, PathId, Status, Time, VdiskId, VmId};
+use counters::{IoId, Op, PathId, Sense, Status, Time, VdiskId, VmId};
 use engine::{Engine, HostConfig, Input, Output, Request};
 use model::{Array, Command};
 
@@ -127,9 +127,8 @@ impl Episode {
         self.catch_up()?;
         let disks = self.hosts[host].config.vdisks.len() as u64;
         let op = match self.draw.whole(0, 199) {
-            0 => Op::Reserve,
-            1 => Op::Ats,
-            2..80 => Op::Write,
+            0 => *self.draw.one(&Op::ALL),
+            1..80 => Op::Write,
             _ => Op::Read,
         };
         let request = Request {
@@ -358,7 +357,7 @@ impl Episode {
             0 => Status::Busy,
             1 => Status::TaskSetFull,
             2 => Status::ReservationConflict,
-            3 => Status::CheckCondition,
+            3 => Status::CheckCondition(Sense { key: 3, code: 0x11, qualifier: 0 }),
             4 => Status::PathLost,
             5 => Status::Aborted,
             _ => status,
@@ -400,7 +399,7 @@ const fn name_of(status: Status) -> &'static str {
         Status::Busy => "BUSY",
         Status::TaskSetFull => "TASK SET FULL",
         Status::ReservationConflict => "RESERVATION CONFLICT",
-        Status::CheckCondition => "CHECK CONDITION",
+        Status::CheckCondition(_) => "CHECK CONDITION",
         Status::PathLost => "paths lost",
         Status::Aborted => "ABORTED",
     }

@@ -87,7 +87,7 @@ impl Sched {
         let io = world.queue.pop(ios)?;
         if world.tags.reservation > now {
             // It went by its share, which does not use up the reservation.
-            let step = self.cost_of(ios[io].bytes) * world.reservation_ns;
+            let step = self.cost_of(ios[io].data()) * world.reservation_ns;
             world.tags.reservation = Time(world.tags.reservation.0.saturating_sub(step));
         }
         world.last_block = ios[io].block.wrapping_add(ios[io].bytes >> 12);
@@ -154,7 +154,7 @@ impl Sched {
     fn tag_head(&self, world: &mut World, ios: &Slab, floor: u64) {
         let Some(head) = world.queue.head() else { return };
         let arrival = ios[head].entered;
-        let cost = self.cost_of(ios[head].bytes);
+        let cost = self.cost_of(ios[head].data());
         if world.limit_ns != 0 {
             world.tags.limit = (world.tags.limit + cost * world.limit_ns).max(arrival);
         }
@@ -170,7 +170,8 @@ impl Sched {
         };
     }
 
-    /// I/Os that a command counts as: one for each begun `Disk.SchedCostUnit` [LAMW, API].
+    /// I/Os that a command counts as: one for each begun `Disk.SchedCostUnit` of its data [LAMW,
+    /// API], and one where it moves none (ruling).
     #[inline]
     fn cost_of(&self, bytes: u32) -> u64 {
         if bytes <= self.cost_unit { 1 } else { u64::from(bytes.div_ceil(self.cost_unit)) }

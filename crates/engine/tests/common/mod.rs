@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{
-    AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, IoId, Op, PathId, Status, Time,
-    VdiskId, VmId, VscsiId,
+    AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, IoId, Op, PathId, Sense, Status,
+    Time, VdiskId, VmId, VscsiId,
 };
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Dispatch, Engine, Event, HostConfig,
@@ -47,7 +47,9 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
         1 => Just(Status::Busy),
         1 => Just(Status::TaskSetFull),
         1 => Just(Status::ReservationConflict),
-        1 => Just(Status::CheckCondition),
+        1 => any::<(u8, u8, u8)>().prop_map(|(key, code, qualifier)| {
+            Status::CheckCondition(Sense { key, code, qualifier })
+        }),
         1 => Just(Status::PathLost),
         1 => Just(Status::Aborted),
     ]
@@ -437,7 +439,9 @@ impl Bench {
                 let request = self.alive.get(&sent.request).expect("its guest waits for it");
                 assert_eq!((request.vdisk, request.tag), (sent.vdisk, sent.tag));
                 let end = u64::from(sent.offset) + u64::from(sent.bytes);
-                assert!(sent.bytes > 0 && end <= u64::from(request.bytes), "beside the buffer");
+                assert!(end <= u64::from(request.bytes), "beside the buffer");
+                let is_whole = sent.bytes == request.bytes;
+                assert!(is_whole || sent.op.moves_data() && sent.bytes > 0, "a range is not cut");
                 let overlaps = |other: &Dispatch| {
                     let other_end = u64::from(other.offset) + u64::from(other.bytes);
                     u64::from(sent.offset) < other_end && u64::from(other.offset) < end
