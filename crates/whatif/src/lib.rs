@@ -17,6 +17,7 @@ mod array;
 mod build;
 mod demand;
 mod error;
+mod lacks;
 mod observe;
 mod question;
 mod rows;

@@ -267,14 +267,15 @@ fn made_of(calibration: &Calibration) -> String {
             let throttled = guest.throttled_at_iops.map_or(String::new(), |rate| {
                 format!(", held at {} IOPS by the array", whole(f64::from(rate)))
             });
+            let size = guest.size_kib.map_or(String::new(), |kib| format!(" of {kib:.0} KiB"));
+            let share = guest.read_share.map(|share| format!(", {:.0} % reads", 100.0 * share));
             let guest = format!(
-                "{} {}: {:.1} outstanding, {} CMDS/s of {:.0} KiB, {:.0} % reads; {does}{held}{throttled}.",
+                "{} {}: {:.1} outstanding, {} CMDS/s{size}{}; {does}{held}{throttled}.",
                 clean(&guest.vm),
                 guest.disk.as_deref().unwrap_or(""),
                 guest.outstanding,
                 whole(guest.iops),
-                guest.size_kib,
-                100.0 * guest.read_share
+                share.unwrap_or_default()
             );
             out.push_str(&wrapped(&guest, "- ", "  "));
         }
