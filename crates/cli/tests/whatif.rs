@@ -137,6 +137,44 @@ fn an_array_is_named_by_devices_that_the_capture_has() {
     assert!(said.err.contains("--array naa.1,naa.2: no device `naa.1`"), "{}", said.err);
 }
 
+/// A histogram of one disk that stayed at 30 outstanding, as `vscsiStats -p all -c` prints it.
+fn histogram(world: &str) -> String {
+    format!(
+        "Histogram: number of outstanding IOs when a new IO is issued,virtual machine \
+         worldGroupID,{world},virtual disk handleID,8194 (scsi0:0)\nmin,30\nmax,30\nmean,30\n\
+         count,90000\nFrequency,Histogram Bucket Limit\n0,28\n90000,32\n0,64\n0,64\n"
+    )
+}
+
+#[test]
+fn histograms_of_vscsistats_are_used_and_the_answer_says_how() {
+    let captured = Captured::new("s2-lun-depth");
+    let header = std::fs::read_to_string(captured.path("host.csv")).unwrap();
+    let world = header.split(&format!("({DEVICE}-")).nth(1).unwrap().split(')').next().unwrap();
+    let file = captured.path("v.csv");
+    std::fs::write(&file, histogram(world)).unwrap();
+    let said = captured.whatif(&["--set", DEEPER, "--to", BEFORE, "--vscsistats", &file]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert!(said.out.replace("\n  ", " ").contains("vscsiStats: "), "{}", said.out);
+    let json = captured.whatif(&["--set", DEEPER, "--vscsistats", &file, "--json"]);
+    let all: Value = serde_json::from_str(&json.out).unwrap();
+    let guest = &all[0]["calibration"]["devices"][0]["guests"][0];
+    assert!(guest["vscsistats"].as_str().unwrap().starts_with("vscsiStats: "), "{guest}");
+    for (text, expected) in [
+        (String::new(), "v.csv: holds no histogram"),
+        ("Histogram: heights of people\n".into(), "v.csv:1: 'Histogram: heights of people'"),
+        (histogram(world).replace("90000,32", "many,32"), "v.csv:8: 'many,32' is not understood"),
+        (histogram("7"), "vscsiStats counted for world 7"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let said = captured.whatif(&["--set", DEEPER, "--vscsistats", &file]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
+        assert!(said.err.contains(expected) && said.err.lines().count() == 1, "{}", said.err);
+    }
+    let said = captured.whatif(&["--set", DEEPER, "--vscsistats", &captured.path("none.csv")]);
+    assert_eq!((said.code, said.err.lines().count()), (2, 1), "{said:?}");
+}
+
 #[test]
 fn the_text_fits_80_columns_and_says_what_it_is_made_of() {
     let captured = Captured::new("s2-lun-depth");

@@ -476,9 +476,13 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
             doubts.push(format!(
                 "{unknown} of {} guests on {} may wait for their answers, or send at a rate of \
                  their own, or something between: the range covers all of it. A recording that \
-                 begins before this load, one change tried and recorded, or `vscsiStats` would tell.",
+                 begins before this load{} would tell.",
                 device.guests.len(),
-                device.device
+                device.device,
+                match device.guests.iter().any(|guest| guest.vscsistats.is_some()) {
+                    true => " or one change tried and recorded",
+                    false => ", one change tried and recorded, or `vscsiStats`",
+                }
             ));
         }
         for guest in &device.guests {

@@ -1,6 +1,8 @@
 //! What the recording lacks of the rows in question. Without some of it there is no answer, and the
 //! line that says so names the column; what else is missing is said with the answer.
 
+use diagnose::clean;
+
 use crate::{
     Error,
     observe::{Device, Tenant},
@@ -56,7 +58,8 @@ pub(crate) fn check(device: &Device<'_>, every: &[usize], window: &[usize]) -> R
 fn lost(column: &str, of: &str) -> Error {
     Error::new(format!(
         "{column} of {of} was not recorded, and nothing stands in for it: there is no prediction. \
-         `esxtop -b -a` records every column."
+         `esxtop -b -a` records every column.",
+        of = clean(of)
     ))
 }
 

@@ -23,6 +23,7 @@ mod question;
 mod rows;
 mod run;
 mod shared;
+mod vscsi;
 mod whatif;
 
 pub use answer::Verdict;

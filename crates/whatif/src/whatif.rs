@@ -13,11 +13,12 @@ use crate::{
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
     lacks,
-    observe::{Device, levels},
+    observe::{Device, Tenant, levels},
     question::iscsi_kib,
     rows::Row,
     run::{self, Figure, Key},
     shared::are_together,
+    vscsi::{self, Counted},
 };
 
 /// Virtual disks and their IOPS limit, if any.
@@ -40,6 +41,8 @@ pub struct Model<'a> {
     levels: Vec<Vec<usize>>,
     arrays: Vec<ArrayCalibration>,
     calibrated: Vec<DeviceCalibration>,
+    /// Virtual disks whose histograms say nothing of these guests.
+    unused: Vec<String>,
 }
 
 /// What was read out of the recording.
@@ -98,19 +101,26 @@ impl<'a> Model<'a> {
         let levels = levels(&devices, &busy);
         let interval_s = interval_s(recording);
         let groups = groups(&devices, &busy, &question.arrays);
+        let counted = vscsi::by_disk(recording, &question.vscsistats)?;
         let calibrated: Vec<DeviceCalibration> = devices
             .iter_mut()
             .enumerate()
             .map(|(index, device)| DeviceCalibration {
                 device: device.name.clone(),
                 array: groups.iter().position(|group| group.contains(&index)).unwrap_or(0),
-                guests: guests(device, &busy, &levels, (interval_s, &question.settings)),
+                guests: guests(device, &busy, &levels, (interval_s, &question.settings), &counted),
             })
             .collect();
+        let is_used = |counted: &&Counted<'_>| {
+            devices.iter().flat_map(|d| &d.tenants).any(|tenant| counted.is_of(tenant))
+        };
+        let unused = counted.iter().filter(|counted| !is_used(counted)).map(Counted::name);
+        let unused = unused.collect();
         let all = (recording.len(), busy.as_slice());
         let arrays =
             groups.iter().map(|group| array(group, &devices, &calibrated, all)).collect();
-        Ok(Self { recording, facts, question, devices, window: busy, levels, arrays, calibrated })
+        let window = busy;
+        Ok(Self { recording, facts, question, devices, window, levels, arrays, calibrated, unused })
     }
 
     /// The host as it is, as the text of a scenario.
@@ -304,9 +314,12 @@ impl<'a> Model<'a> {
 
     /// Whether commands of a device come in bursts most of the time.
     fn is_bursty(&self) -> bool {
-        let is_held = |of: &DeviceCalibration| of.guests.iter().any(|guest| guest.is_held_surely);
+        let is_other = |of: &DeviceCalibration| {
+            let never_rest = !of.guests.is_empty() && of.guests.iter().all(|g| g.never_rests);
+            never_rest || of.guests.iter().any(|guest| guest.is_held_surely)
+        };
         let mut devices = self.devices.iter().zip(&self.calibrated);
-        devices.any(|(device, of)| !is_held(of) && device.is_mostly_bursty(&self.window))
+        devices.any(|(device, of)| !is_other(of) && device.is_mostly_bursty(&self.window))
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
@@ -342,7 +355,13 @@ impl<'a> Model<'a> {
         };
         let scsi = self.devices.iter().filter(|device| !device.is_nfs);
         let lost = self.devices.iter().filter_map(|device| lacks::doubt(device, &self.window));
-        scsi.filter_map(doubt).chain(lost).collect()
+        let unused = self.unused.iter().map(|disk| {
+            format!(
+                "vscsiStats of {disk} is not used: it sends nothing to the devices in question, or \
+                 the capture does not tell it from other disks of its VM."
+            )
+        });
+        scsi.filter_map(doubt).chain(lost).chain(unused).collect()
     }
 }
 
@@ -412,6 +431,7 @@ fn guests(
     window: &[usize],
     levels: &[Vec<usize>],
     (interval_s, settings): (f64, &[Setting]),
+    counted: &[Counted<'_>],
 ) -> Vec<GuestCalibration> {
     let own = device.busy(window);
     let regimes = device.regimes(&own);
@@ -420,7 +440,7 @@ fn guests(
     let is_between = asked.map(f64::from).is_some_and(|asked| {
         seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
     });
-    let of = |tenant| {
+    let of = |tenant: &Tenant<'_>| {
         let place = Place {
             is_full: device.is_full(&own),
             others_wait_ms: device.of_others(tenant, &own, Row::qavg),
@@ -428,7 +448,11 @@ fn guests(
             interval_s,
             is_between,
         };
-        GuestCalibration::of(tenant, window, levels, &regimes, place)
+        let guest = GuestCalibration::of(tenant, window, levels, &regimes, place)?;
+        Some(match counted.iter().find(|counted| counted.is_of(tenant)) {
+            Some(counted) => guest.with(counted),
+            None => guest,
+        })
     };
     let guests: Vec<_> = device.tenants.iter().map(of).collect();
     let mut seen = guests.iter().map(Option::is_some);

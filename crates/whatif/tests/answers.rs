@@ -39,6 +39,7 @@ fn question(recording: &Recording, line: &str) -> Question {
         window,
         device: None,
         arrays: Vec::new(),
+        vscsistats: Vec::new(),
         commands: 50_000.0,
     }
 }

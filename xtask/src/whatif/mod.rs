@@ -96,6 +96,7 @@ fn ask(case: &Case) -> Result<Asked, whatif::Error> {
         window,
         device: None,
         arrays: Vec::new(),
+        vscsistats: Vec::new(),
         commands: COMMANDS,
     };
     let model = Model::calibrate(&recording, &facts, &question)?;

@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
-use capture::parse_stamp;
+use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
 use counters::{Kind, Recording};
 use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
@@ -55,6 +55,10 @@ pub(crate) struct Whatif {
     /// host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
+    /// What `vscsiStats -p all -c` counted on the same host under the load in question: it tells
+    /// guests that wait for their answers from those that send at a rate; can be given several times
+    #[arg(long, value_name = "FILE")]
+    vscsistats: Vec<PathBuf>,
     /// Write the host as it is modelled, as a scenario for `kavg run`; of several hosts each into
     /// a file of its own, with the host's name in it
     #[arg(long, value_name = "FILE")]
@@ -85,11 +89,12 @@ struct OfHost<'a> {
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let facts = facts::read(&self.esxcli)?;
+        let histograms = self.histograms()?;
         let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
         let mut outputs = self.claim(&capture.recordings)?.into_iter();
         let asked =
-            capture.recordings.iter().map(|recording| self.ask(recording, &facts, outputs.next()));
+            capture.recordings.iter().map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
@@ -104,18 +109,26 @@ impl Whatif {
         Ok(ExitCode::SUCCESS)
     }
 
+    fn histograms(&self) -> Result<Vec<VscsiHistogram>> {
+        let mut all = Vec::new();
+        for file in &self.vscsistats {
+            all.extend(parse_vscsistats(&file.display().to_string(), &read_output(file)?)?);
+        }
+        Ok(all)
+    }
+
     /// Where the model of each host goes.
     fn claim(&self, recordings: &[Recording]) -> Result<Vec<Output>> {
         let Some(path) = &self.scenario else { return Ok(Vec::new()) };
         let hosts = recordings.iter().map(|recording| recording.host.as_str());
-        let mut outputs = Outputs::beside(self.files.iter().chain(&self.esxcli));
+        let mut outputs = Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
         captures::claim(path, hosts, &mut outputs)
     }
 
     fn ask<'a>(
         &'a self,
         recording: &'a Recording,
-        facts: &Facts,
+        (facts, histograms): (&Facts, &[VscsiHistogram]),
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
         let settings = self.settings(&recording.host)?;
@@ -125,6 +138,7 @@ impl Whatif {
             settings,
             device: self.device.clone(),
             arrays: self.arrays(recording)?,
+            vscsistats: histograms.to_vec(),
             commands: f64::from(self.commands),
         };
         let model = Model::calibrate(recording, facts, &question)?;
@@ -255,7 +269,8 @@ fn made_of(calibration: &Calibration) -> String {
     for device in &calibration.devices {
         let mut guests: Vec<_> = device.guests.iter().collect();
         guests.sort_by(|a, b| b.outstanding.total_cmp(&a.outstanding));
-        for guest in guests.iter().take(GUESTS) {
+        for guest_of in guests.iter().take(GUESTS) {
+            let guest = guest_of;
             let does = match guest.habit {
                 Habit::Closed => "keeps its commands outstanding (closed)",
                 Habit::Open => "sends at a rate of its own (open)",
@@ -277,7 +292,8 @@ fn made_of(calibration: &Calibration) -> String {
                 whole(guest.iops),
                 share.unwrap_or_default()
             );
-            out.push_str(&wrapped(&guest, "- ", "  "));
+            let counted = guest_of.vscsistats.as_deref().unwrap_or_default();
+            out.push_str(&wrapped(&format!("{guest} {counted}"), "- ", "  "));
         }
         if guests.len() > GUESTS {
             out.push_str(&format!("- and {} more guests\n", guests.len() - GUESTS));
