@@ -128,6 +128,33 @@ fn s4_the_published_after_lies_in_the_range() {
 }
 
 #[test]
+fn a_change_that_was_tried_and_recorded_in_a_file_of_its_own_narrows_the_answer() {
+    let captured = Captured::new("s2-lun-depth");
+    let text = std::fs::read_to_string(captured.path("host.csv")).unwrap();
+    let is_early = |line: &&str| *line < "\"01/01/2020 00:01:01\"";
+    let (header, rows) = text.split_once('\n').unwrap();
+    let (early, late): (Vec<&str>, Vec<&str>) = rows.lines().partition(is_early);
+    let [before, after] = [("before", early), ("after", late)].map(|(name, rows)| {
+        assert!(rows.len() > 5, "{name}");
+        let path = captured.path(&format!("{name}.csv"));
+        std::fs::write(&path, format!("{header}\n{}\n", rows.join("\n"))).unwrap();
+        path
+    });
+    let line = "system module parameters set -m qla2300_707 -p ql2xmaxqdepth=48";
+    let widths = [vec![&before], vec![&before, &after]].map(|files| {
+        let files: Vec<&str> = files.into_iter().map(String::as_str).collect();
+        let asked = [&["whatif"], &files[..], &["--set", line, "--to", BEFORE, "--json"]].concat();
+        let said = kavg(&asked);
+        assert_eq!(said.code, 0, "{said:?}");
+        let answers: Value = serde_json::from_str(&said.out).unwrap();
+        let row = &answers[0]["simulated"]["rows"][0];
+        assert_eq!(row["counter"], "CMDS/s");
+        row["high"].as_f64().unwrap() / row["low"].as_f64().unwrap()
+    });
+    assert!(widths[1] < 0.8 * widths[0] && widths[1] < 1.3, "{widths:?}");
+}
+
+#[test]
 fn an_array_is_named_by_devices_that_the_capture_has() {
     let captured = Captured::new("s2-lun-depth");
     let said = captured.whatif(&["--set", DEEPER, "--array", DEVICE, "--to", BEFORE]);

@@ -109,14 +109,22 @@ pub(crate) fn answer(
     (Simulated { sentence, identified, doubts, rows }, verdict, miss)
 }
 
-/// The answer where nothing comes to what is asked for: all stays as it was recorded, and a depth
-/// between the two that it moves between.
-pub(crate) fn unmoved(keys: &[Key], moves: [f64; 2], doubt: String) -> (Simulated, Verdict) {
+/// The answer where all stays as it was recorded, and the depth of a device that `moves` between
+/// the two that it moves between; `why` is said behind it.
+pub(crate) fn unmoved(
+    keys: &[Key],
+    moves: Option<(&str, [f64; 2])>,
+    why: &str,
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
     let row = |key: &Key| {
         let captured = key.captured.unwrap_or(0.0);
-        let [low, high] = match key.is(Counter::DeviceQDepth) {
-            true => moves,
-            false => [1.0 - key.chance - RUN, 1.0 + key.chance + RUN].map(|part| captured * part),
+        let [low, high] = match moves {
+            _ if !key.is(Counter::DeviceQDepth) => {
+                [1.0 - key.chance - RUN, 1.0 + key.chance + RUN].map(|part| captured * part)
+            }
+            Some((device, between)) if key.object == device => between,
+            _ => [captured; 2],
         };
         SimulatedRow {
             object: key.object.clone(),
@@ -130,9 +138,8 @@ pub(crate) fn unmoved(keys: &[Key], moves: [f64; 2], doubt: String) -> (Simulate
     };
     let rows: Vec<SimulatedRow> = keys.iter().map(row).collect();
     let verdict = Verdict::GainsNothing;
-    let mut sentence = sentence(&main_rows(keys, &rows), verdict);
-    sentence.push_str(&losses(keys, &rows));
-    (Simulated { sentence, identified: true, doubts: vec![doubt], rows }, verdict)
+    let sentence = sentence(&main_rows(keys, &rows), verdict) + why;
+    (Simulated { sentence, identified: true, doubts, rows }, verdict)
 }
 
 fn none(sentence: &str, doubts: Vec<String>) -> Simulated {

@@ -779,8 +779,7 @@ fn store(index: usize) -> String {
 /// Whole sectors, up to what an adapter passes.
 fn bytes_of(size_kib: Option<f64>) -> u64 {
     const SECTOR: f64 = 512.0;
-    let size_kib = size_kib.filter(|kib| *kib > 0.0).unwrap_or(SIZE_KIB);
-    ((size_kib * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
+    ((size_kib.unwrap_or(SIZE_KIB) * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
 }
 
 /// The line that lets PVSCSI of a guest send all that it can.

@@ -106,9 +106,9 @@ impl<'a> Row<'a> {
         weighted_mean(busy.map(|(sample, rate)| Some((of(self, sample)?, rate?))))
     }
 
-    /// Mean KiB of a command.
+    /// Mean KiB of a command; none of so few that esxtop rounds their bytes to nothing.
     pub(crate) fn size_kib(&self, samples: &[usize]) -> Option<f64> {
-        self.per_command(samples, Self::kib)
+        self.per_command(samples, Self::kib).filter(|kib| *kib > 0.0)
     }
 
     /// The share of reads, 0 to 1.

@@ -13,8 +13,8 @@ use crate::{Error, build, observe::Device, rows::Row};
 const FILE: &str = "model.toml";
 /// VMs that are shown, the busiest first.
 const VMS_MAX: usize = 12;
-/// Part of all commands from which a VM is shown.
-const PART: f64 = 0.02;
+/// Part of all commands from which a VM is shown: who sends few may lose most.
+const PART: f64 = 0.001;
 
 /// Counters of a device, with the names and units of their rows.
 const OF_DEVICE: [(Counter, &str, &str); 7] = [

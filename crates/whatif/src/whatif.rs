@@ -145,12 +145,14 @@ impl<'a> Model<'a> {
                 false => self.no_model(device),
             });
         }
-        run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
-            match self.doubts() {
-                doubts if doubts.is_empty() => refusal,
-                doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
-            }
+        let with_change = run::parse(&changed.scenario(BEST, &[]), &settings);
+        let with_change = with_change.map_err(|refusal| match self.doubts() {
+            doubts if doubts.is_empty() => refusal,
+            doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
         })?;
+        if with_change == run::parse(&plan.scenario(BEST, &[]), &[])? {
+            return Ok(self.is_so(&keys));
+        }
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
         let readings = self.readings(guests_change);
         let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[Setting]| {
@@ -252,7 +254,15 @@ impl<'a> Model<'a> {
         );
         let depths = || self.window.iter().filter_map(|&s| device.depth(s));
         let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
-        let (simulated, verdict) = answer::unmoved(keys, moves, doubt);
+        let moves = Some((device.name.as_str(), moves));
+        let (simulated, verdict) = answer::unmoved(keys, moves, "", vec![doubt]);
+        Answer { verdict, simulated, calibration: self.calibration(0.0) }
+    }
+
+    /// The answer where the change sets what is set.
+    fn is_so(&self, keys: &[Key]) -> Answer {
+        const WHY: &str = " It is set so already, as far as the recording tells.";
+        let (simulated, verdict) = answer::unmoved(keys, None, WHY, self.doubts());
         Answer { verdict, simulated, calibration: self.calibration(0.0) }
     }
 
