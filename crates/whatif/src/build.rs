@@ -188,8 +188,9 @@ impl Plan<'_> {
             let stands: f64 = rows().filter_map(|row| row.largest(&all, Row::outstanding)).sum();
             let open: f64 = rows().filter_map(|row| row.largest(&all, Row::rate)).sum();
             // What the array holds to a rate is no more than that, however much is outstanding.
-            let is_held =
-                |(_, own): (&Device<'_>, &DeviceCalibration)| own.array == index && own.is_throttled();
+            let is_held = |(_, own): (&Device<'_>, &DeviceCalibration)| {
+                own.array == index && own.is_throttled()
+            };
             let most = if self.devices.iter().zip(self.calibrated).any(is_held) {
                 1.0
             } else {
@@ -313,8 +314,9 @@ impl Plan<'_> {
 
     /// How many commands of the array one of the host is [S4].
     fn pieces(&self, device: &Device<'_>, (size_kib, cut_kib): (Option<f64>, u32)) -> u32 {
-        let is_iscsi =
-            |(name, _): &(String, Option<f64>)| matches!(self.driver(name).0.transport, Transport::Iscsi);
+        let is_iscsi = |(name, _): &(String, Option<f64>)| {
+            matches!(self.driver(name).0.transport, Transport::Iscsi)
+        };
         match adapters_of(device).iter().any(is_iscsi) {
             true => (size_kib.unwrap_or(SIZE_KIB) / f64::from(cut_kib)).ceil().max(1.0) as u32,
             false => 1,

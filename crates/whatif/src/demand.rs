@@ -171,7 +171,10 @@ impl GuestCalibration {
                 says += " So it keeps its commands outstanding (closed), which the capture alone \
                          does not tell.";
             } else if most_ms < known_ms {
-                let _ = write!(says, " So they pause {most_ms:.2} ms at most, and send at no rate of their own.");
+                let _ = write!(
+                    says,
+                    " So they pause {most_ms:.2} ms at most, and send at no rate of their own."
+                );
             }
         }
         self.size_kib = self.size_kib.or_else(|| counted.size_kib());
@@ -319,7 +322,8 @@ fn cap(tenant: &Tenant<'_>, levels: &[Vec<usize>]) -> Option<u32> {
         }
     };
     let held = |depth: u32, level: &Vec<usize>| {
-        let at = |&s: &usize| Some(f64::from(u8::from(stands_at(depth, tenant.row.outstanding(s)?))));
+        let at =
+            |&s: &usize| Some(f64::from(u8::from(stands_at(depth, tenant.row.outstanding(s)?))));
         mean(level.iter().map(at)) >= Some(0.5)
     };
     depths.into_iter().find(|&depth| levels.iter().any(|level| held(depth, level)))

@@ -81,6 +81,5 @@ pub(crate) fn doubt(device: &Device<'_>, window: &[usize]) -> Option<String> {
         let worlds = tenant.world.iter().filter(|world| world.mean_rate(window) > Some(0.0));
         lost.extend(worlds.flat_map(|world| of(world, &OF_WORLD, &tenant.vm)));
     }
-    (!lost.is_empty())
-        .then(|| format!("Not recorded, and taken for unknown: {}.", lost.join("; ")))
+    (!lost.is_empty()).then(|| format!("Not recorded, and taken for unknown: {}.", lost.join("; ")))
 }

@@ -117,8 +117,7 @@ impl<'a> Model<'a> {
         let unused = counted.iter().filter(|counted| !is_used(counted)).map(Counted::name);
         let unused = unused.collect();
         let all = (recording.len(), busy.as_slice());
-        let arrays =
-            groups.iter().map(|group| array(group, &devices, &calibrated, all)).collect();
+        let arrays = groups.iter().map(|group| array(group, &devices, &calibrated, all)).collect();
         let window = busy;
         Ok(Self { recording, facts, question, devices, window, levels, arrays, calibrated, unused })
     }
@@ -414,8 +413,7 @@ fn groups(devices: &[Device<'_>], window: &[usize], said: &[Vec<String>]) -> Vec
     /// By how much the latencies of one array's devices differ at most, as a factor, unless it is
     /// said that they share it: beyond that they are of different tiers or held to rates.
     const ALIKE: f64 = 1.5;
-    let davg =
-        |i: usize| devices[i].row.per_command(window, Row::davg).unwrap_or(f64::INFINITY);
+    let davg = |i: usize| devices[i].row.per_command(window, Row::davg).unwrap_or(f64::INFINITY);
     let is_said = |a: &str, b: &str| {
         said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
     };
@@ -563,11 +561,7 @@ fn settled(points: Vec<Point>) -> Vec<Point> {
 }
 
 /// Rate and number in flight of the commands that the array does not hold to a rate.
-fn free(
-    device: &Device<'_>,
-    calibrated: &DeviceCalibration,
-    sample: usize,
-) -> Option<(f64, f64)> {
+fn free(device: &Device<'_>, calibrated: &DeviceCalibration, sample: usize) -> Option<(f64, f64)> {
     let (mut rate, mut inside) = (device.row.rate(sample)?, device.row.in_flight(sample)?);
     for (tenant, guest) in device.tenants.iter().zip(&calibrated.guests) {
         if let (Some(_), Some(world)) = (guest.throttled_at_iops, &tenant.world) {

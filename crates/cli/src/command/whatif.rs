@@ -93,8 +93,10 @@ impl Whatif {
         let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
         let mut outputs = self.claim(&capture.recordings)?.into_iter();
-        let asked =
-            capture.recordings.iter().map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
+        let asked = capture
+            .recordings
+            .iter()
+            .map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
@@ -121,7 +123,8 @@ impl Whatif {
     fn claim(&self, recordings: &[Recording]) -> Result<Vec<Output>> {
         let Some(path) = &self.scenario else { return Ok(Vec::new()) };
         let hosts = recordings.iter().map(|recording| recording.host.as_str());
-        let mut outputs = Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
+        let mut outputs =
+            Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
         captures::claim(path, hosts, &mut outputs)
     }
 
