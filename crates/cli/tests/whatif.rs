@@ -59,7 +59,7 @@ fn asked(captured: &Captured, lines: &[&str]) -> Value {
     let said = captured.whatif(&[&sets[..], &whole].concat());
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     let answers: Value = serde_json::from_str(&said.out).unwrap();
-    answers[0].clone()
+    answers["answers"][0].clone()
 }
 
 #[track_caller]
@@ -147,11 +147,35 @@ fn a_change_that_was_tried_and_recorded_in_a_file_of_its_own_narrows_the_answer(
         let said = kavg(&asked);
         assert_eq!(said.code, 0, "{said:?}");
         let answers: Value = serde_json::from_str(&said.out).unwrap();
-        let row = &answers[0]["simulated"]["rows"][0];
+        let row = &answers["answers"][0]["simulated"]["rows"][0];
         assert_eq!(row["counter"], "CMDS/s");
         row["high"].as_f64().unwrap() / row["low"].as_f64().unwrap()
     });
     assert!(widths[1] < 0.8 * widths[0] && widths[1] < 1.3, "{widths:?}");
+}
+
+/// Every key of a value and of what it holds.
+fn keys(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(map) => {
+            map.iter().flat_map(|(key, value)| [vec![key.clone()], keys(value)].concat()).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(keys).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    let captured = Captured::new("s2-lun-depth");
+    let said = captured.whatif(&["--set", DEEPER, "--to", BEFORE, "--json"]);
+    let answers: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(answers["version"], 1);
+    let page = include_str!("../../../docs/reference/json.md");
+    let part = page.split("# The JSON of a what-if").nth(1).unwrap();
+    for key in keys(&answers) {
+        assert!(part.contains(&format!("`{key}`")), "`{key}` is not documented");
+    }
 }
 
 #[test]
@@ -185,7 +209,7 @@ fn histograms_of_vscsistats_are_used_and_the_answer_says_how() {
     assert!(said.out.replace("\n  ", " ").contains("vscsiStats: "), "{}", said.out);
     let json = captured.whatif(&["--set", DEEPER, "--vscsistats", &file, "--json"]);
     let all: Value = serde_json::from_str(&json.out).unwrap();
-    let guest = &all[0]["calibration"]["devices"][0]["guests"][0];
+    let guest = &all["answers"][0]["calibration"]["devices"][0]["guests"][0];
     assert!(guest["vscsistats"].as_str().unwrap().starts_with("vscsiStats: "), "{guest}");
     for (text, expected) in [
         (String::new(), "v.csv: holds no histogram"),

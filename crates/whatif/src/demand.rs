@@ -10,14 +10,12 @@
 //! A rate that stands still says nothing where a full queue or a limit holds it: there it is that
 //! of the queue, not of the guest.
 
-use std::fmt::Write;
-
 use counters::Controller;
 use knobs::{Advanced, disk_depths};
 use levels::{mean, quantile};
 use serde::Serialize;
 
-use crate::{observe::Tenant, rows::Row, vscsi::Counted};
+use crate::{observe::Tenant, rows::Row};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -157,37 +155,11 @@ impl GuestCalibration {
             never_rests: false,
         })
     }
-
-    /// The same with what was counted of its disk.
-    pub(crate) fn with(mut self, counted: &Counted<'_>) -> Self {
-        let (most_ms, mut says) = counted.tell(&self);
-        let gavg_ms = 1000.0 * self.outstanding / self.iops.max(1e-9);
-        let before = self.habit;
-        if let Some(most_ms) = most_ms.filter(|most_ms| *most_ms >= self.pause_ms.0) {
-            let known_ms = self.pause_ms.1.unwrap_or(f64::INFINITY);
-            self.pause_ms.1 = Some(known_ms.min(most_ms));
-            self.habit = Habit::of(self.pause_ms, gavg_ms);
-            if self.habit != before {
-                says += " So it keeps its commands outstanding (closed), which the capture alone \
-                         does not tell.";
-            } else if most_ms < known_ms {
-                let _ = write!(
-                    says,
-                    " So they pause {most_ms:.2} ms at most, and send at no rate of their own."
-                );
-            }
-        }
-        self.size_kib = self.size_kib.or_else(|| counted.size_kib());
-        self.read_share = self.read_share.or_else(|| counted.read_share());
-        self.never_rests = counted.never_rests();
-        self.vscsistats = Some(says);
-        self
-    }
 }
 
 impl Habit {
     /// What pauses of so many milliseconds, at least and at most, are beside a latency.
-    fn of(pause_ms: (f64, Option<f64>), gavg_ms: f64) -> Self {
+    pub(crate) fn of(pause_ms: (f64, Option<f64>), gavg_ms: f64) -> Self {
         match pause_ms {
             (least, _) if least >= LONG * gavg_ms => Self::Open,
             (_, Some(most)) if most <= SHORT * gavg_ms => Self::Closed,

@@ -23,6 +23,7 @@ mod question;
 mod rows;
 mod run;
 mod shared;
+mod slot;
 mod vscsi;
 mod whatif;
 

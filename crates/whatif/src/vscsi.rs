@@ -10,10 +10,12 @@
 //! nothing is bound from below. How long it is between commands tells next to nothing of that (a
 //! full queue sends its completions at random), but that a load never rests.
 
+use std::fmt::Write;
+
 use capture::{Metric, VscsiHistogram};
 use counters::{Direction, EntityId, Kind, Recording};
 
-use crate::{Error, GuestCalibration, observe::Tenant};
+use crate::{Error, GuestCalibration, Habit, observe::Tenant};
 
 /// Commands that are enough to tell.
 const COMMANDS: u64 = 1_000;
@@ -80,23 +82,52 @@ impl<'a> Counted<'a> {
 
     fn find(&self, metric: Metric, direction: Option<Direction>) -> Option<&'a VscsiHistogram> {
         let mut found = self.of.iter().filter(|one| one.metric == metric);
-        found.find(|one| one.direction == direction).copied().filter(|one| one.count > 0)
+        found.find(|one| one.direction == direction).copied()
+    }
+
+    /// The same guest with what was counted of its disk.
+    pub(crate) fn add_to(&self, mut guest: GuestCalibration) -> GuestCalibration {
+        let (most_ms, mut says) = self.tell(&guest);
+        let gavg_ms = 1000.0 * guest.outstanding / guest.iops.max(1e-9);
+        let before = guest.habit;
+        if most_ms.is_some_and(|most_ms| most_ms < guest.pause_ms.0) {
+            says += " The capture shows longer pauses, so that is not used.";
+        } else if let Some(most_ms) = most_ms {
+            let known_ms = guest.pause_ms.1.unwrap_or(f64::INFINITY);
+            guest.pause_ms.1 = Some(known_ms.min(most_ms));
+            guest.habit = Habit::of(guest.pause_ms, gavg_ms);
+            if guest.habit != before {
+                says += " So it keeps its commands outstanding (closed), which the capture alone \
+                         does not tell.";
+            } else if most_ms < known_ms {
+                let _ = write!(
+                    says,
+                    " So they pause {most_ms:.2} ms at most, and send at no rate of their own."
+                );
+            }
+        }
+        guest.size_kib = guest.size_kib.or_else(|| self.size_kib());
+        guest.read_share = guest.read_share.or_else(|| self.read_share());
+        guest.never_rests = self.never_rests();
+        guest.vscsistats = Some(says);
+        guest
     }
 
     /// Mean KiB of a command.
-    pub(crate) fn size_kib(&self) -> Option<f64> {
-        Some(self.find(Metric::IoLength, None)?.mean as f64 / 1024.0)
+    fn size_kib(&self) -> Option<f64> {
+        let sizes = self.find(Metric::IoLength, None).filter(|sizes| sizes.count > 0)?;
+        Some(sizes.mean.max(0) as f64 / 1024.0)
     }
 
     /// The share of reads.
-    pub(crate) fn read_share(&self) -> Option<f64> {
-        let all = self.find(Metric::IoLength, None)?.count;
-        let reads = self.find(Metric::IoLength, Some(Direction::Read));
-        Some(reads.map_or(0.0, |reads| reads.count as f64 / all as f64).min(1.0))
+    fn read_share(&self) -> Option<f64> {
+        let [all, reads] = [None, Some(Direction::Read)].map(|of| self.find(Metric::IoLength, of));
+        let (all, reads) = (all?.count, reads?.count);
+        (all > 0).then(|| (reads as f64 / all as f64).min(1.0))
     }
 
     /// Whether the guest never rests: bursts leave gaps, in which most of the time passes.
-    pub(crate) fn never_rests(&self) -> bool {
+    fn never_rests(&self) -> bool {
         /// How much longer than the mean a gap is that chance makes of no steady load.
         const LONG: i64 = 10;
         /// Part of the time in such gaps that is next to none.
@@ -108,7 +139,7 @@ impl<'a> Counted<'a> {
         gaps.count >= COMMANDS && time <= NONE * gaps.count as f64 * gaps.mean.max(1) as f64
     }
 
-    /// The least that [`Counted::tell`] needs, and the load that was recorded, or why it is not that.
+    /// What was outstanding, where that tells of the load that was recorded, or why it does not.
     fn outstanding(&self, guest: &GuestCalibration) -> Result<&'a VscsiHistogram, String> {
         /// Part by which two means of one load differ.
         const LIKE: f64 = 0.2;
@@ -132,7 +163,7 @@ impl<'a> Counted<'a> {
 
     /// The most that a guest's threads pause, in milliseconds, and what it is known by, in a
     /// sentence.
-    pub(crate) fn tell(&self, guest: &GuestCalibration) -> (Option<f64>, String) {
+    fn tell(&self, guest: &GuestCalibration) -> (Option<f64>, String) {
         let counted = match self.outstanding(guest) {
             Ok(counted) => counted,
             Err(why) => return (None, format!("vscsiStats: {why}.")),

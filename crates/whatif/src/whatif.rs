@@ -149,7 +149,8 @@ impl<'a> Model<'a> {
             doubts if doubts.is_empty() => refusal,
             doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
         })?;
-        if with_change == run::parse(&plan.scenario(BEST, &[]), &[])? {
+        // Whether a VM has an IOPS limit is no sure reading, so of that it is not said.
+        if limits.is_empty() && with_change == run::parse(&plan.scenario(BEST, &[]), &[])? {
             return Ok(self.is_so(&keys));
         }
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
@@ -458,7 +459,7 @@ fn guests(
         };
         let guest = GuestCalibration::of(tenant, window, levels, &regimes, place)?;
         Some(match counted.iter().find(|counted| counted.is_of(tenant)) {
-            Some(counted) => guest.with(counted),
+            Some(counted) => counted.add_to(guest),
             None => guest,
         })
     };

@@ -264,15 +264,8 @@ fn a_limit_that_is_lifted_lets_a_guest_have_what_it_keeps_outstanding() {
 
 #[test]
 fn what_is_set_already_changes_nothing_and_the_answer_says_so() {
-    let limited = host(32, "[vm.sql.workload]\nthreads = 16\n")
-        .replace("adapter = \"pvscsi\"", "adapter = \"pvscsi\"\nlimit = 1000");
-    for (text, line) in [
-        (host(32, STEADY), deeper(32)),
-        (host(32, STEADY), "sql: DiskLimitIOPerSecond -1".into()),
-        (host(32, VARIED), "system settings advanced set -o /Disk/SchedQuantum -i 8".into()),
-        (limited, "sql: DiskLimitIOPerSecond 1000".into()),
-    ] {
-        let answer = ask(&text, &line).unwrap();
+    for line in [deeper(32), format!("storage core device set -d {DEVICE} -O 32")] {
+        let answer = ask(&host(32, STEADY), &line).unwrap();
         assert_eq!(answer.verdict, Verdict::GainsNothing, "{line}: {answer:?}");
         assert!(answer.simulated.sentence.contains("It is set so already"), "{line}: {answer:?}");
         let rate = answer.simulated.rows[0].captured.unwrap();

@@ -17,6 +17,9 @@ use crate::{
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
+/// The version of the JSON that `docs/reference/json.md` describes.
+const VERSION: u32 = 1;
+
 /// Columns of the screen that the report fits.
 const WIDTH: usize = 78;
 
@@ -77,6 +80,13 @@ fn instant(text: &str) -> std::result::Result<i64, String> {
     stamp.map(|(ms, _)| ms).ok_or_else(|| "expected MM/DD/YYYY HH:MM:SS".into())
 }
 
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Answers<'a> {
+    version: u32,
+    answers: &'a [OfHost<'a>],
+}
+
 /// The answer for one host.
 #[derive(Serialize)]
 struct OfHost<'a> {
@@ -103,7 +113,7 @@ impl Whatif {
             return Err(refusal);
         }
         if self.json {
-            json::write(&answers, out)?;
+            json::write(&Answers { version: VERSION, answers: &answers }, out)?;
         } else {
             let texts: Vec<String> = answers.iter().map(render).collect();
             out.write_all(texts.join("\n").as_bytes())?;
