@@ -87,6 +87,12 @@ pub(crate) fn answer(
     if miss > MATCHES {
         return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
     }
+    if asked.is_of_depth && runs.iter().all(|run| run.today == run.after) {
+        const WHY: &str = " No simulated command notices the change: it is set so already, or it \
+                           never comes to bear.";
+        let (simulated, verdict) = unmoved(keys, None, WHY, doubts);
+        return (simulated, verdict, miss);
+    }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     let mut rows: Vec<SimulatedRow> = keys

@@ -144,15 +144,12 @@ impl<'a> Model<'a> {
                 false => self.no_model(device),
             });
         }
-        let with_change = run::parse(&changed.scenario(BEST, &[]), &settings);
-        let with_change = with_change.map_err(|refusal| match self.doubts() {
-            doubts if doubts.is_empty() => refusal,
-            doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
+        run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
+            match self.doubts() {
+                doubts if doubts.is_empty() => refusal,
+                doubts => Error::new(format!("{refusal}. {}", doubts.join(" "))),
+            }
         })?;
-        // Whether a VM has an IOPS limit is no sure reading, so of that it is not said.
-        if limits.is_empty() && with_change == run::parse(&plan.scenario(BEST, &[]), &[])? {
-            return Ok(self.is_so(&keys));
-        }
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
         let readings = self.readings(guests_change);
         let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[Setting]| {
@@ -256,13 +253,6 @@ impl<'a> Model<'a> {
         let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
         let moves = Some((device.name.as_str(), moves));
         let (simulated, verdict) = answer::unmoved(keys, moves, "", vec![doubt]);
-        Answer { verdict, simulated, calibration: self.calibration(0.0) }
-    }
-
-    /// The answer where the change sets what is set.
-    fn is_so(&self, keys: &[Key]) -> Answer {
-        const WHY: &str = " It is set so already, as far as the recording tells.";
-        let (simulated, verdict) = answer::unmoved(keys, None, WHY, self.doubts());
         Answer { verdict, simulated, calibration: self.calibration(0.0) }
     }
 

@@ -264,10 +264,15 @@ fn a_limit_that_is_lifted_lets_a_guest_have_what_it_keeps_outstanding() {
 
 #[test]
 fn what_is_set_already_changes_nothing_and_the_answer_says_so() {
-    for line in [deeper(32), format!("storage core device set -d {DEVICE} -O 32")] {
-        let answer = ask(&host(32, STEADY), &line).unwrap();
+    for line in [
+        deeper(32),
+        format!("storage core device set -d {DEVICE} -O 32"),
+        format!("storage core device set -d {DEVICE} -m 32"),
+        "system settings advanced set -o /Disk/SchedQuantum -i 8".into(),
+    ] {
+        let answer = ask(&host(32, VARIED), &line).unwrap();
         assert_eq!(answer.verdict, Verdict::GainsNothing, "{line}: {answer:?}");
-        assert!(answer.simulated.sentence.contains("It is set so already"), "{line}: {answer:?}");
+        assert!(answer.simulated.sentence.contains("it is set so already"), "{line}: {answer:?}");
         let rate = answer.simulated.rows[0].captured.unwrap();
         holds(range(&answer, DEVICE), rate);
     }
