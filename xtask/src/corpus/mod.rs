@@ -195,7 +195,12 @@ fn read_esxtop(text: Vec<u8>) -> Recording {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEVELOPMENT, Garbage, HELD_OUT, case::Case, score, score_planted};
+    use diagnose::TICKET_LINE;
+
+    use super::{
+        DEVELOPMENT, Garbage, HELD_OUT, Planted, case::Case, diagnosed, independent, score,
+        score_planted,
+    };
 
     #[test]
     fn every_cause_reaches_the_bar_on_held_out_seeds() {
@@ -210,6 +215,17 @@ mod tests {
             let lines = score.lines.join("\n");
             assert!(score.below_the_bar().is_empty(), "{garbage:?}\n{}\n{lines}", score.table());
             assert_eq!(score.healthy[0], score.healthy[1], "{garbage:?}\n{lines}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_an_independent_capture_fits_a_ticket() {
+        for name in independent::names(DEVELOPMENT..DEVELOPMENT + 1) {
+            let planted = Planted::named(&name, Garbage::None).expect("it has that name");
+            let verdict = diagnosed(planted.csv.into_bytes());
+            for line in [Some(verdict.headline), verdict.advice].into_iter().flatten() {
+                assert!(line.chars().count() <= TICKET_LINE, "{name}: {line}");
+            }
         }
     }
 
