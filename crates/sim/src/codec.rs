@@ -31,17 +31,6 @@ use crate::{
     blocks::{Reader, put, put_text},
 };
 
-const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Reserve, Op::Ats];
-const STATUSES: [Status; 7] = [
-    Status::Good,
-    Status::Busy,
-    Status::TaskSetFull,
-    Status::ReservationConflict,
-    Status::CheckCondition,
-    Status::PathLost,
-    Status::Aborted,
-];
-
 fn put_all<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
     numbers.into_iter().for_each(|number| put(bytes, number));
 }
@@ -77,7 +66,7 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
     Ok(Some(match code {
         1 | 10 => Input::Submit(Request {
             vdisk: VdiskId(from.number()?),
-            op: choice(from, &OPS)?,
+            op: choice(from, &Op::ALL)?,
             lba: from.number()?,
             bytes: from.number()?,
             tag: from.number()?,
@@ -85,7 +74,7 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
         }),
         2 => Input::Done {
             io: IoId(from.number()?),
-            status: choice(from, &STATUSES)?,
+            status: choice(from, &Status::ALL)?,
             array_ns: from.number()?,
         },
         3 => Input::Abort { vdisk: VdiskId(from.number()?), tag: from.number()? },
@@ -206,7 +195,7 @@ mod tests {
     fn every_input_comes_back() {
         for number in [0, 1, 127, 128, 65_536, u32::MAX] {
             knobs(number).for_each(|knob| round_trip(Input::Set(knob)));
-            for status in STATUSES {
+            for status in Status::ALL {
                 let array_ns = u64::from(number) << 20;
                 round_trip(Input::Done { io: IoId(number), status, array_ns });
             }
@@ -224,7 +213,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_submission_comes_back(
-            (vdisk, op, lba) in (any::<u16>(), select(OPS.to_vec()), any::<u64>()),
+            (vdisk, op, lba) in (any::<u16>(), select(&Op::ALL[..]), any::<u64>()),
             (bytes, waited_ns, tag) in any::<(u32, u64, u32)>(),
         ) {
             let vdisk = VdiskId(vdisk);

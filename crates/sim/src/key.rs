@@ -35,16 +35,11 @@ impl Key {
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
     /// By the number that an answer's status has in a key.
-    const STATUSES: [Status; 1 << Self::PIECE_SHIFT] = [
-        Status::Good,
-        Status::Busy,
-        Status::TaskSetFull,
-        Status::ReservationConflict,
-        Status::CheckCondition,
-        Status::PathLost,
-        Status::Aborted,
-        Status::Aborted,
-    ];
+    const STATUSES: [Status; 1 << Self::PIECE_SHIFT] = {
+        let mut all = [Status::Aborted; 1 << Self::PIECE_SHIFT];
+        all.split_at_mut(Status::ALL.len()).0.copy_from_slice(&Status::ALL);
+        all
+    };
 
     pub(crate) const fn new(class: Class, host: usize, index: u64) -> Self {
         let class = (class as u64) << Self::CLASS_SHIFT;

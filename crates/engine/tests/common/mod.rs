@@ -48,7 +48,7 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    select(vec![Op::Read, Op::Write, Op::Reserve, Op::Ats])
+    select(&Op::ALL[..])
 }
 
 fn bytes() -> impl Strategy<Value = u32> {
