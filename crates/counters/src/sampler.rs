@@ -476,16 +476,16 @@ impl Row<'_> {
 
     /// What the array does by itself, in totals since boot.
     fn offloaded(&mut self, inventory: &Inventory, device: DeviceId, entity: EntityId) {
-        let totals: [(Counter, fn(&VdiskCounters) -> u64); 3] = [
-            (Counter::Ats, |disk| disk.ats),
-            (Counter::Zeros, |disk| disk.zeroes),
-            (Counter::Deletes, |disk| disk.discards),
-        ];
-        for (counter, of_disk) in totals {
-            let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
-            let mine = disks.filter(|(disk, _)| disk.device == device);
-            let total = mine.map(|(_, disk)| of_disk(disk) as f64).sum();
-            self.put(entity, counter, total);
+        let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
+        let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
+        for (_, disk) in disks.filter(|(disk, _)| disk.device == device) {
+            ats += disk.ats;
+            zeroes += disk.zeroes;
+            discards += disk.discards;
+        }
+        let totals = [(Counter::Ats, ats), (Counter::Zeros, zeroes), (Counter::Deletes, discards)];
+        for (counter, total) in totals {
+            self.put(entity, counter, total as f64);
         }
     }
 
