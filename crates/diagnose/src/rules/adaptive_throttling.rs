@@ -166,7 +166,11 @@ mod tests {
         device.depth(depth);
         let rate = move |s: usize| if s == 0 { 158_000.0 } else { f64::from(depth(s)) * 2_700.0 };
         let wait = move |s: usize| if s == 0 { 0.0 } else { 170.0 / rate(s) * 1_000.0 };
-        device.vm("a").iops_when(rate).davg_when(|s| if s == 0 { 1.1 } else { 0.37 }).kavg_when(wait);
+        device
+            .vm("a")
+            .iops_when(rate)
+            .davg_when(|s| if s == 0 { 1.1 } else { 0.37 })
+            .kavg_when(wait);
         let findings = bench.findings();
         assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
         assert!(findings.iter().all(|finding| finding.cause != Cause::DeviceDepth));

@@ -38,6 +38,8 @@ const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
 const HELD: f64 = 3.0;
 
+/// Samples below which chance makes a flat rate, and one late sample a number that moves.
+const ENOUGH_SAMPLES: usize = 5;
 /// Commands that a peer must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
@@ -144,13 +146,11 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 /// A whole device, slower than it was itself or than its peers are.
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (spell, davg) = flat_and_slow(case, device, &device.flow)?;
-    if is_array_slow(case, device, &spell) || iops_limit::applies(case, device) {
+    let few = spell.samples.len() < ENOUGH_SAMPLES;
+    if few || is_array_slow(case, device, &spell) || iops_limit::applies(case, device) {
         return None;
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
-    if inside < MOVES && is_paced(device, &spell) {
-        return None;
-    }
     let moved = spread(&spell, |sample| device.flow.rate(sample))?;
     let stays = moved <= LEVEL;
     let rate = device.flow.mean_rate(&spell.samples)?;
@@ -158,7 +158,8 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let at_rest_ms = at_rest_ms(case, device);
     let itself = || ("the same device under less load".into(), at_rest_ms);
     let is_slow = is_slow(device, &device.flow, &spell);
-    let is_still = is_steady(&rates(&device.flow, &spell));
+    let is_still =
+        is_steady(&rates(&device.flow, &spell)) && !(inside < MOVES && is_paced(device, &spell));
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= Some(CROWD);
     let contrast = if moved <= EXACT && inside >= MOVES { STILL_CONTRAST } else { CONTRAST };
     let own = (at_rest_ms * contrast <= davg && !stalls).then(itself);
@@ -257,17 +258,16 @@ fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
 
 /// Whether a rate is steadier than completions that nobody regulates: their number in an interval
 /// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
-/// outstanding is not. Of a few samples chance makes the same.
+/// outstanding is not.
 fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     const STEADY: f64 = 0.25;
     const SETTLED_PERCENT: f64 = 10.0;
-    const ENOUGH: usize = 5;
     let rates = rates(&device.flow, spell);
     let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
     let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
     let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
     let inside: Vec<f64> = inside.collect();
-    rates.len() >= ENOUGH
+    rates.len() >= ENOUGH_SAMPLES
         && reaches(steady, unrest_percent(&rates))
         && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
 }
@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn a_paced_load_whose_number_outstanding_scatters_is_not_held_back() {
-        for rate in [500.0, 1_500.0] {
+        for rate in [1_500.0, 2_500.0] {
             let mut bench = Bench::new(40);
             let vm = bench.device("naa.1", 128).vm("paced").iops(rate);
             let davg = move |s: usize| if s < 4 { 0.4 } else { 10_000.0 / rate };

@@ -17,8 +17,10 @@ const BELOW: f64 = 0.93;
 const ABOVE: f64 = 1.008;
 /// How far above it ACTV + QUED may be, which are not read at one instant.
 pub(super) const SAMPLED_ABOVE: f64 = 1.03;
-/// How far a number at its cap moves. A load that has the cap as its mean by chance moves more.
-const STILL_PERCENT: f64 = 2.0;
+/// How far a number at its cap moves. A load that has the cap as its mean by chance moves more, but
+/// two samples of it may be alike.
+const STILL_PERCENT: [f64; 2] = [0.5, 2.0];
+const FEW: usize = 2;
 
 /// Virtual disks that are together at a cap: one at its own, or those of a virtual adapter.
 pub(super) struct Cap<'a> {
@@ -89,7 +91,8 @@ pub(super) fn is_still(disks: &[&Vdisk<'_>], spell: &Spell) -> bool {
     let values: Vec<f64> = spell.samples.iter().filter_map(|&sample| sum(sample)).collect();
     let (Some(lost), Some(mean)) = (spell.mean(lost), spell.mean(sum)) else { return false };
     let rounding = 100.0 * lost / mean.max(f64::MIN_POSITIVE);
-    unrest_percent(&values).is_none_or(|unrest| unrest <= STILL_PERCENT.max(rounding))
+    let still = STILL_PERCENT[usize::from(values.len() > FEW)].max(rounding);
+    unrest_percent(&values).is_none_or(|unrest| unrest <= still)
 }
 
 /// Whether no sample of the recording has more outstanding than the cap: a driver's depth does not

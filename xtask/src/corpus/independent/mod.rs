@@ -100,8 +100,9 @@ mod tests {
 
     #[test]
     fn every_cause_is_planted_for_certain() {
-        let planted =
-            names(1..7, Size::SMALL).into_iter().map(|name| Planted::named(&name, Garbage::Some).unwrap());
+        let planted = names(1..20, Size::SMALL)
+            .into_iter()
+            .map(|name| Planted::named(&name, Garbage::Some).unwrap());
         let truths = planted.flat_map(|planted| planted.truths);
         let certain: BTreeSet<_> = truths
             .filter(|truth| truth.sure == Sure::Certain)
