@@ -236,11 +236,10 @@ pub fn parameter_file(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as what stands in the blocks of a journal, whose lengths and checksums are sound.
+/// Any bytes as what stands in the blocks of a journal, whose lengths and checksums are sound. A
+/// refusal names the file that the journal names, which is cleaned where it is shown.
 pub fn journal(bytes: &[u8]) {
-    if let Err(error) = sim::replay(framed(bytes).as_slice()) {
-        assert!(!error.to_string().contains('\n'), "{error}");
-    }
+    let _ = sim::replay(framed(bytes).as_slice());
 }
 
 /// Bytes of a block of a journal, besides those that it carries: length and checksum.

@@ -1,7 +1,7 @@
 //! What can go wrong with a file from outside: one line that names the file and the line, what
 //! is wrong there and what is expected.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Why a file was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,11 @@ pub struct Error {
 impl Error {
     pub(crate) fn new(file: &str, what: impl Into<String>) -> Self {
         Self { file: file.into(), line: None, what: what.into() }
+    }
+
+    /// A file or stream that the system does not let be read.
+    pub(crate) fn unreadable(file: &str, error: &io::Error) -> Self {
+        Self::new(file, format!("cannot be read: {error}"))
     }
 
     pub(crate) fn at(file: &str, line: u64, what: impl Into<String>) -> Self {

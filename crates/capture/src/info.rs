@@ -81,8 +81,6 @@ pub struct HostInfo {
     pub samples: usize,
     /// The first and last instant, in milliseconds since 1970-01-01 UTC.
     pub span_ms: Option<(i64, i64)>,
-    /// The median interval between samples, in milliseconds.
-    pub interval_ms: Option<i64>,
     /// Objects of each kind.
     pub objects: Vec<(Kind, usize)>,
     /// Columns of disk counters.
@@ -101,15 +99,12 @@ pub fn info(capture: &Capture) -> Vec<HostInfo> {
 
 fn host_info(recording: &Recording) -> HostInfo {
     let times = &recording.times_ms;
-    let mut intervals: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    intervals.sort_unstable();
     let count = |kind| (kind, recording.of_kind(kind).count());
     let objects = crate::ReadOptions::default().kinds.into_iter().map(count);
     HostInfo {
         host: recording.host.clone(),
         samples: recording.len(),
         span_ms: times.first().copied().zip(times.last().copied()),
-        interval_ms: intervals.get(intervals.len() / 2).copied(),
         objects: objects.filter(|(_, count)| *count > 0).collect(),
         columns: recording.columns().count(),
         vm_worlds: recording.of_kind(Kind::World).filter(|(_, world)| world.vm.is_some()).count(),
@@ -181,7 +176,6 @@ mod tests {
             host: "esx01".into(),
             samples: 4,
             span_ms: Some((0, 16_000)),
-            interval_ms: Some(5_000),
             objects: vec![(Kind::Device, 1)],
             columns: 1,
             vm_worlds: 0,

@@ -32,6 +32,9 @@ const BLOCK: usize = 16 << 20;
 /// Bytes read from a stream at a time: small enough to be inflated and parsed side by side.
 const PIECE: usize = 4 << 20;
 
+/// What Windows puts in front of text to say how it is encoded.
+pub(crate) const MARK: &str = "\u{feff}";
+
 /// Captures in one archive.
 const MOST_ENTRIES: usize = 1_000;
 
@@ -113,7 +116,7 @@ impl Input {
         if name == "-" {
             return Self::stream("standard input", io::stdin()).map(|input| vec![input]);
         }
-        let failed = |error: io::Error| Error::new(&name, format!("cannot be read: {error}"));
+        let failed = |error: io::Error| Error::unreadable(&name, &error);
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
@@ -147,7 +150,7 @@ impl Input {
         (&mut stream)
             .take(4)
             .read_to_end(&mut head)
-            .map_err(|error| Error::new(name, format!("cannot be read: {error}")))?;
+            .map_err(|error| Error::unreadable(name, &error))?;
         let format = Format::of(&head);
         if format == Format::Zip {
             return Err(Error::new(name, "a zip archive cannot come from a stream; save it first"));
@@ -177,7 +180,7 @@ impl Input {
     }
 
     fn open_file(name: &str, mut file: File, total: u64) -> Result<Vec<Self>, Error> {
-        let failed = |error: io::Error| Error::new(name, format!("cannot be read: {error}"));
+        let failed = |error: io::Error| Error::unreadable(name, &error);
         let mut head = Vec::with_capacity(4);
         (&mut file).take(4).read_to_end(&mut head).map_err(failed)?;
         file.rewind().map_err(failed)?;
@@ -518,7 +521,7 @@ fn stream_blocks(
                 }
                 Err(Stop::Refused(what)) => return Err(Error::new(name, what)),
                 Err(Stop::Failed(error)) if empty => {
-                    return Err(Error::new(name, format!("cannot be read: {error}")));
+                    return Err(Error::unreadable(name, &error));
                 }
                 Err(Stop::Failed(error)) => return Ok(Some(error.to_string())),
             }

@@ -18,7 +18,7 @@ const PREFIXES: [&str; 5] = ["naa.", "eui.", "t10.", "mpx.", "vml."];
 /// A line without a device in front or without a name behind it, or a device with two names.
 pub fn parse_names(file: &str, text: &str) -> Result<BTreeMap<String, String>, Error> {
     let mut names = BTreeMap::new();
-    let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
+    let lines = (1..).zip(text.lines());
     let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     for (place, (number, line)) in lines.enumerate() {
         let refused = |what: &str| Err(Error::at(file, number, what));
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn lists_as_people_keep_them() {
-        let text = "\u{feff}\"CanonicalName\",\"Name\"\r\n# the gold tier\n\n\
+        let text = "\"CanonicalName\",\"Name\"\r\n# the gold tier\n\n\
                     \"naa.1\",\"gold, 03\"\r\nnaa.2\tsilver 1\nmpx.vmhba0:C0:T0:L0, local\nnaa.1,gold, 03\n";
         let names = parse_names("names.csv", text).unwrap();
         let names: Vec<_> = names.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();

@@ -14,7 +14,7 @@ use crate::{
     cells::{Damage, Layout, Rows},
     columns::Columns,
     header::{Header, HeaderLine, holds_header},
-    input::{Block, lines},
+    input::{Block, MARK, lines},
     joins::describe,
     merge::merge_counted,
     report::ROWS_NAMED,
@@ -230,7 +230,7 @@ impl Reader<'_> {
     fn start_body(&mut self, head: &[u8], line: &HeaderLine) {
         let before = &head[..line.cells.start];
         let text = String::from_utf8_lossy(before);
-        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let text = text.trim().trim_start_matches(MARK).trim();
         if !text.is_empty() {
             self.report.text_before_header = Some(text.to_owned());
         }

@@ -5,7 +5,7 @@ use std::{fs::File, io::Read, path::Path};
 
 use crate::{
     Error,
-    input::{Format, Utf16},
+    input::{Format, MARK, Utf16},
 };
 
 /// The most bytes of such a file. esxcli tells of a thousand devices in one MiB.
@@ -40,13 +40,13 @@ fn bytes(path: &Path) -> Result<(String, Vec<u8>), Error> {
         Some("-") => ("standard input".to_owned(), Box::new(std::io::stdin())),
         _ => {
             let name = path.display().to_string();
-            let file = File::open(path).map_err(|error| failed(&name, &error))?;
+            let file = File::open(path).map_err(|error| Error::unreadable(&name, &error))?;
             (name, Box::new(file))
         }
     };
     let mut bytes = Vec::new();
     let read = (&mut reader).take(BYTES_MAX + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|error| failed(&name, &error))?;
+    let read = read.map_err(|error| Error::unreadable(&name, &error))?;
     if read as u64 > BYTES_MAX {
         let what = format!("is larger than {} MiB: no file of this kind is", BYTES_MAX >> 20);
         return Err(Error::new(&name, what));
@@ -55,18 +55,14 @@ fn bytes(path: &Path) -> Result<(String, Vec<u8>), Error> {
     if matches!(format, Format::Utf16Le | Format::Utf16Be) {
         let mut text = Vec::new();
         let read = Utf16::new(bytes.as_slice(), format).read_to_end(&mut text);
-        read.map_err(|error| failed(&name, &error))?;
+        read.map_err(|error| Error::unreadable(&name, &error))?;
         bytes = text;
     }
     // The mark of an editor on Windows.
-    if let Some(rest) = bytes.strip_prefix("\u{feff}".as_bytes()) {
-        bytes = rest.to_vec();
+    if bytes.starts_with(MARK.as_bytes()) {
+        bytes.drain(..MARK.len());
     }
     Ok((name, bytes))
-}
-
-fn failed(name: &str, error: &std::io::Error) -> Error {
-    Error::new(name, format!("cannot be read: {error}"))
 }
 
 #[cfg(test)]

@@ -7,15 +7,14 @@
 
 use std::io::{self, Write};
 
-use counters::{Controller, Counter, Entity, EntityId, Format, Kind, Recording};
+use counters::{
+    Controller, Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Format, Kind, Recording, interval_s,
+};
 
 use crate::{
     bus::{Bus, split_virtual_disk},
     format_stamp,
 };
-
-/// The interval that `esxtop -b` takes when none is given [ELA].
-const DEFAULT_INTERVAL_MS: i64 = 5_000;
 
 /// A column of the file.
 struct Column<'a> {
@@ -54,9 +53,9 @@ pub(crate) fn each_line(
     write(line.as_bytes())?;
     let mut row = Vec::with_capacity(line.len() / 8);
     if let Some(&first) = recording.times_ms.first() {
-        let second = recording.times_ms.get(1).copied();
-        let interval = second.map_or(DEFAULT_INTERVAL_MS, |second| (second - first).max(1));
-        write_row(&mut row, first.saturating_sub(interval), &columns, None);
+        let interval_s = interval_s(&recording.times_ms, 0).unwrap_or(DEFAULT_INTERVAL_S);
+        let before = first.saturating_sub((1000.0 * interval_s) as i64);
+        write_row(&mut row, before, &columns, None);
         write(&row)?;
     }
     for (sample, &time_ms) in recording.times_ms.iter().enumerate() {

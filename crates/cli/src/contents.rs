@@ -7,6 +7,7 @@ use capture::{
     VscsiHistogram, format_stamp,
 };
 use counters::{Direction, Recording};
+use levels::usual_interval_s;
 
 use crate::{
     captures,
@@ -27,7 +28,7 @@ pub(crate) fn info(capture: &Capture) -> String {
     for ((host, report), recording) in
         hosts.iter().zip(&capture.report.hosts).zip(&capture.recordings)
     {
-        out.push_str(&of_host(host));
+        out.push_str(&of_host(host, recording));
         out.push_str(&joins(report, recording));
         out.push_str(&checks(report));
         out.push_str(&lacks(host));
@@ -68,12 +69,11 @@ fn file(report: &FileReport) -> String {
     out
 }
 
-fn of_host(host: &HostInfo) -> String {
+fn of_host(host: &HostInfo, recording: &Recording) -> String {
     let mut out = format!("{}\n", styled(BOLD, &format!("host {}", clean(&host.host))));
     if let Some((from, to)) = host.span_ms {
-        let interval = host.interval_ms.map_or(String::new(), |interval| {
-            format!(", every {} s", figure(interval as f64 / 1000.0))
-        });
+        let interval = usual_interval_s(&recording.times_ms)
+            .map_or(String::new(), |seconds| format!(", every {} s", figure(seconds)));
         let _ = writeln!(
             out,
             "  {} from {} to {} UTC{interval}",
@@ -166,7 +166,7 @@ pub(crate) fn columns(recordings: &[Recording]) -> String {
         for (id, counter, values) in recording.columns() {
             let entity = recording.entity(id);
             let known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            let mean = levels::mean(known.iter().copied()).unwrap_or(f64::NAN);
             table.row(vec![
                 clean(&recording.host),
                 entity.kind.name().into(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{DeviceKind, Histogram, Kind, Levels, PERCENTILES, nanos_to_millis};
+use counters::{DeviceKind, Histogram, Kind, Levels, percentiles_ms};
 use scenario::Host;
 use serde_json::{Map, Value, json};
 use sim::WindowView;
@@ -62,9 +62,6 @@ fn devices(host: &Host, view: &WindowView) -> BTreeMap<(Kind, String), Value> {
 
 /// Null where there was no I/O.
 fn percentiles(latency: &Histogram) -> Map<String, Value> {
-    let of = |(counter, share): (counters::Counter, f64)| {
-        let ms = latency.quantile(share).map(|nanos| nanos_to_millis(nanos as f64));
-        (counter.info().key.into(), json!(ms))
-    };
-    PERCENTILES.map(of).into_iter().collect()
+    let named = |(counter, ms): (counters::Counter, _)| (counter.info().key.into(), json!(ms));
+    percentiles_ms(latency).map(named).into_iter().collect()
 }

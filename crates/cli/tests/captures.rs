@@ -54,7 +54,7 @@ fn a_diagnosis_names_the_queue_and_ends_with_1() {
     let device = "naa.60000000000000000000000000000001";
     for expected in [
         format!("sql on {device}: Device queue full, limited by the\nHBA's depth"),
-        "Raise the depth that the driver of vmhba1 gives each device from 32".into(),
+        "Raise the driver's depth per device (vmhba1) from 32".into(),
         "1. Device queue full, limited by the HBA's depth".into(),
         "host> esxcli system module parameters set -m ".into(),
     ] {

@@ -157,7 +157,10 @@ fn drivers_of_other_adapters_are_not_proposed() {
     let captures = Captures::get();
     let file = captures.path("s4-solidfire");
     kavg(&["run", "s4-solidfire", "-q", "--csv", &file]);
-    let said = diagnose(&[&file]).out;
+    let depth = captures.path("depth.txt");
+    let text = "naa.6f47acc100000000736f6c6964000001\n   Device Max Queue Depth: 32\n";
+    std::fs::write(&depth, text).unwrap();
+    let said = diagnose(&[&file, "--esxcli", &depth]).out;
     assert!(said.contains("esxcli system module parameters set -m iscsi_vmk"), "{said}");
     for other in ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe", "qlnativefc"] {
         assert!(!said.contains(other), "{other}: {said}");

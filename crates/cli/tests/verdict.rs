@@ -176,7 +176,7 @@ fn settings(change: &Value, key: &str) -> Vec<String> {
     let sets = |line: &&str| match key {
         "esxcli" => line.contains(" set "),
         "powercli" => ["$esxcli.", "Get-VM "].iter().any(|with| line.starts_with(with)),
-        _ => ["reg ", "echo "].iter().any(|with| line.starts_with(with)),
+        _ => ["reg add ", "echo "].iter().any(|with| line.starts_with(with)),
     };
     lines.filter(sets).map(String::from).collect()
 }

@@ -55,22 +55,22 @@ impl Histogram {
         self.buckets.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The duration in nanoseconds below which a share `quantile` (0 to 1) of the entries lies;
-    /// `None` when there are none.
+    /// The least duration in nanoseconds that a share (0 to 1) of the entries do not exceed, as near
+    /// as their bucket tells; `None` when there are none.
     #[must_use]
-    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+    pub fn quantile(&self, share: f64) -> Option<u64> {
         let total = self.count();
         if total == 0 {
             return None;
         }
-        let wanted = (quantile.clamp(0.0, 1.0) * total as f64).max(1.0);
+        let wanted = (share.clamp(0.0, 1.0) * total as f64).max(1.0);
         let mut below = 0.0;
         for (index, &n) in self.buckets.iter().enumerate().filter(|(_, n)| **n > 0) {
             let here = f64::from(n);
             if below + here >= wanted {
                 let (low, high) = bounds_of(index);
-                let share = (wanted - below) / here;
-                return Some(low + ((high - low) as f64 * share) as u64);
+                let inside = (wanted - below) / here;
+                return Some(low + ((high - low) as f64 * inside) as u64);
             }
             below += here;
         }
@@ -161,6 +161,19 @@ mod tests {
         let mut only = Histogram::default();
         only.record(2_000_000);
         assert_eq!(after.since(&before), only);
+    }
+
+    #[test]
+    fn a_percentile_is_the_least_duration_that_so_many_do_not_exceed() {
+        let mut histogram = Histogram::default();
+        (1..=1_000_u64).rev().for_each(|micros| histogram.record(1_000 * micros));
+        for (share, exact) in [(0.0, 1), (0.5, 500), (0.95, 950), (0.99, 990), (1.0, 1_000)] {
+            let found = histogram.quantile(share).unwrap();
+            let (low, high) = bounds_of(bucket_of(1_000 * exact));
+            assert!((low..=high).contains(&found), "{found} for {share}");
+        }
+        // Spread evenly over its bucket, it is met closely.
+        assert!(histogram.quantile(0.95).unwrap().abs_diff(950_000) < 2_000);
     }
 
     proptest! {

@@ -51,3 +51,13 @@ pub enum Status {
     /// The command was aborted, by the guest or because its VM or host went down.
     Aborted,
 }
+
+impl Status {
+    /// Whether the array is done with the command: it goes back to the guest, and what it took at
+    /// the array is free. After any other answer the VMkernel sends it again.
+    #[inline]
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Good | Self::CheckCondition | Self::Aborted)
+    }
+}

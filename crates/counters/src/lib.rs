@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod histogram;
 mod ids;
+mod interval;
 mod io;
 mod kind;
 mod recording;
@@ -23,12 +24,13 @@ mod units;
 
 pub use histogram::Histogram;
 pub use ids::{AdapterId, DeviceId, IoId, PathId, VdiskId, VmId, VscsiId, WorldId};
+pub use interval::{DEFAULT_INTERVAL_S, interval_s};
 pub use io::{Direction, Op, Status};
 pub use kind::Kind;
 pub use recording::{Controller, Entity, EntityId, Recording};
 pub use sampler::{
     AdapterInfo, DeviceInfo, DeviceKind, Inventory, PERCENTILES, PathInfo, Sampler, VdiskInfo,
-    VmInfo,
+    VmInfo, percentiles_ms,
 };
 pub use table::{Counter, CounterInfo, Format};
 pub use totals::{

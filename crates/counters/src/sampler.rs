@@ -8,12 +8,22 @@ use alloc::{format, string::String, vec::Vec};
 
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
-    GateCounters, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND, VdiskCounters, VmId,
+    GateCounters, Histogram, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND,
+    VdiskCounters, VmId,
 };
 
 /// The percentiles that are told of a latency, each with the share of commands that took no longer.
 pub const PERCENTILES: [(Counter, f64); 3] =
     [(Counter::P50, 0.5), (Counter::P95, 0.95), (Counter::P99, 0.99)];
+
+/// The [`PERCENTILES`] of a latency in milliseconds; none where there was no command.
+#[must_use]
+pub fn percentiles_ms(latency: &Histogram) -> [(Counter, Option<f64>); 3] {
+    PERCENTILES.map(|(counter, share)| {
+        let nanos = latency.quantile(share);
+        (counter, nanos.map(|nanos| crate::nanos_to_millis(nanos as f64)))
+    })
+}
 
 /// What kind of device queue a device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +104,22 @@ pub struct Inventory {
     pub vms: Vec<VmInfo>,
     /// Virtual disks.
     pub vdisks: Vec<VdiskInfo>,
+}
+
+impl Inventory {
+    /// No row of this host has more values: a world may be on a device for each virtual disk.
+    #[must_use]
+    pub fn values_max(&self) -> u64 {
+        let objects = [
+            (Kind::Adapter, self.adapters.len()),
+            (Kind::Path, self.paths.len()),
+            (Kind::Device, self.devices.len()),
+            (Kind::World, self.vdisks.len()),
+            (Kind::Vm, self.vms.len()),
+            (Kind::VirtualDisk, self.vdisks.len()),
+        ];
+        objects.map(|(kind, count)| count as u64 * kind.counters().count() as u64).iter().sum()
+    }
 }
 
 /// Turns snapshots of a host into rows. It keeps one snapshot, the last; the rows are the caller's.
@@ -422,9 +448,8 @@ impl Row<'_> {
         let waiting = now.guest_queued.mean_since(&then.guest_queued, from, to);
         self.put(entity, Counter::MeanGuestQueued, waiting);
         let latency = now.total.since(&then.total);
-        for (counter, share) in PERCENTILES {
-            let nanos = latency.quantile(share).unwrap_or(0);
-            self.put(entity, counter, crate::nanos_to_millis(nanos as f64));
+        for (counter, ms) in percentiles_ms(&latency) {
+            self.put(entity, counter, ms.unwrap_or_default());
         }
     }
 

@@ -4,11 +4,11 @@
 pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Seen, Setting, Version,
-    get_esxcli, powershell_name,
+    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange,
+    Seen, Setting, Version, get_esxcli, powershell_name,
 };
 
-use crate::{Adapter, Change, Device, Facts, Host, Party, Step, largest};
+use crate::{Adapter, Change, Device, Facts, Host, Party, Step, VdiskFacts, largest};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -18,11 +18,8 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
     alike, and think of IOPS limits for the noisy ones. More virtual disks, more virtual adapters \
     or more datastores often do the same without any knob.";
 
-/// The premise of a deeper driver where the depth above DSNRO is not known.
-pub(crate) const IF_NOT_DEEPER: &str = "If Device Max Queue Depth is no more than DSNRO, first: ";
-
 /// How a limit that no source tells is restored.
-const UNDO_AS_SHOWN: &str = "The same line with the limit that the first one shows (-1 is none).";
+const UNDO_AS_SHOWN: &str = "Set the limit again that the first line shows (-1 is none).";
 
 /// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
 pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
@@ -80,10 +77,17 @@ pub(crate) fn raise_dsnro(
     }
     let (what, steps) = set_dsnro(name, (from, to), facts);
     let mut change = setting(what, Some(host), steps);
-    change.risk = "VMs on this device may take more slots from each other and from other hosts. \
-        A value above Device Max Queue Depth is refused from 6.5 on and has no effect before."
-        .into();
+    change.risk = format!(
+        "VMs on this device may take more slots from each other and from other hosts. A value above \
+         Device Max Queue Depth is refused from 6.5 on and has no effect before.{}",
+        if facts.esxi_version.is_none() { of_old_hosts() } else { String::new() }
+    );
     change
+}
+
+/// What to type instead on a host that is older than one of which nothing is known is taken for.
+fn of_old_hosts() -> String {
+    format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path)
 }
 
 /// As much of a DSNRO as the host takes: up to 6.0 its range, later the depth of the device [S1].
@@ -96,7 +100,7 @@ fn dsnro_within(to: u32, facts: &Facts) -> u32 {
 /// own.
 fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
     let known = facts.device(name);
-    if known.is_protocol_endpoint && !known.has_own_dsnro {
+    if known.is_protocol_endpoint && known.has_own_dsnro == Some(false) {
         return advanced(Advanced::VvolPesnro.info(), (from, to));
     }
     if facts.has_global_dsnro() {
@@ -125,6 +129,18 @@ fn raise_dsnro_if_deeper(name: &str, from: u32) -> Change {
         ),
         vec![list_device(name)],
     )
+}
+
+/// What else is left there: a driver's depth of the same number as DSNRO. No line is told before it is
+/// known which of both holds the device, for it could lower a depth that is more already.
+pub(crate) fn raise_driver_if_not_deeper(device: &Device<'_>, (from, to): (u32, u32)) -> Change {
+    let name = device.flow.name;
+    let what = format!(
+        "If Device Max Queue Depth of {name} is no more than DSNRO, it is the depth of the HBA's \
+         driver that holds it at {from}, and that is to be raised first, to {to} where the driver \
+         takes as much: with the output of the line as --esxcli FILE the lines to type are told."
+    );
+    look(what, vec![list_device(name)])
 }
 
 /// Sets an advanced option to more, within its range.
@@ -159,7 +175,8 @@ pub(crate) fn raise_driver_depth(
     }
     let step = |driver: &&'static Driver| {
         let set = |value| Setting::ModuleDepth { driver, value };
-        Step { set: set(to.min(driver.depth_max)), undo: Some(set(from)) }
+        let was = driver.parameter.and_then(|parameter| facts.depth_set(parameter));
+        Step { set: set(to.min(driver.depth_max)), undo: Some(set(was.unwrap_or(from))) }
     };
     let mut steps: Vec<Step> = candidates.iter().map(step).collect();
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
@@ -172,8 +189,7 @@ pub(crate) fn raise_driver_depth(
         format!(", and after the reboot DSNRO of {name} from {dsnro} to {with}")
     });
     let what = format!(
-        "Raise the depth that the driver of {adapters} gives each device from {from} to \
-         {}{follows}.{}",
+        "Raise the driver's depth per device ({adapters}) from {from} to {}{follows}.{}",
         to.min(most),
         which_line(&candidates, to.min(most), module.is_some(), facts)
     );
@@ -204,14 +220,18 @@ fn seen(adapters: &[&Adapter<'_>], facts: &Facts) -> Seen {
 }
 
 /// The drivers that a device of this depth may have and that can give it more: the one of that
-/// module, one whose parameter is known to be set, or those that the depth and the adapter suggest.
+/// module, one whose parameter is known to be set to it, or those that the depth and the adapter
+/// suggest.
 fn candidates(
     depth: u32,
     module: Option<&str>,
     seen: &Seen,
     facts: &Facts,
 ) -> Vec<&'static Driver> {
-    let is_set = |driver: &&Driver| driver.parameter.is_some_and(|p| facts.depth_set(p).is_some());
+    let is_set = |driver: &&Driver| {
+        let set = driver.parameter.and_then(|parameter| facts.depth_set(parameter));
+        set == Some(depth) && seen.allows(driver)
+    };
     let known = |module| Driver::from_module(module).filter(|driver| driver.parameter.is_some());
     let mut drivers: Vec<&'static Driver> = match module {
         Some(module) => known(module).into_iter().collect(),
@@ -248,14 +268,8 @@ fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) ->
         let parameter = driver.parameter?;
         Some(format!(" {parameter} is set to {} now.", facts.depth_set(parameter)?))
     });
-    if is_known || set.is_some() {
+    if is_known {
         return set.unwrap_or_default();
-    }
-    if let [driver] = candidates {
-        return format!(
-            " By what the capture shows that is {} ({}); `esxcli storage core adapter list` tells.",
-            driver.module, driver.what
-        );
     }
     let name = |driver: &&Driver| {
         let most = driver.depth_max;
@@ -265,8 +279,9 @@ fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) ->
     let names: Vec<_> = candidates.iter().map(name).collect();
     format!(
         " Type one line only, that of the driver which `esxcli storage core adapter list` shows: \
-         {}.",
-        names.join(", ")
+         {}; another has a parameter of its own.{}",
+        names.join(", "),
+        set.unwrap_or_default()
     )
 }
 
@@ -348,27 +363,41 @@ pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts)
 }
 
 /// Raises the depth of PVSCSI disks inside the guest from what it is, in the words of its system
-/// where that is known [KB-PV].
-pub(crate) fn raise_pvscsi(vm: &str, from: u32, system: Option<GuestSystem>) -> Change {
+/// where that is known [KB-PV]; `None` where both are the most already. What is set stands in no
+/// counter: where it is not known it is to be noted first.
+pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Change> {
+    let system = known.map(|facts| facts.guest.system());
     let set = |depth, ring_pages| {
         let vm = GuestName { vm: Some(vm.into()), system };
-        Setting::Pvscsi { vm, depth: Some(depth), ring_pages }
+        Setting::Pvscsi { vm, depth: Some(depth), ring_pages: Some(ring_pages) }
     };
-    let most = set(PVSCSI_DEPTH_MAX, Some(PVSCSI_RING_PAGES_MAX));
     let which = match system {
         Some(GuestSystem::Windows) => "",
-        Some(GuestSystem::Linux) => "; rebuild its initramfs before the reboot",
+        Some(GuestSystem::Linux) => " Rebuild its initramfs before the reboot.",
         None => {
-            ": the first line in a Windows guest; the second in a Linux guest, and rebuild its \
-             initramfs"
+            " The lines with reg are for a Windows guest, the others for a Linux guest, of which the \
+             initramfs is to be rebuilt."
         }
     };
     let what = format!(
-        "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk{which}."
+        "Let the PVSCSI driver of {vm} send up to {PVSCSI_DEPTH_MAX} commands a disk.{which}"
     );
-    let mut change = setting(what, None, vec![Step { set: most, undo: Some(set(from, None)) }]);
+    let undo =
+        known.and_then(|is| Some(set(is.depth?, is.adapter_depth? / PVSCSI_COMMANDS_PER_PAGE)));
+    let is_known = undo.is_some();
+    let most = set(PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX);
+    if undo.as_ref() == Some(&most) {
+        return None;
+    }
+    let mut change = setting(what, None, vec![Step { set: most, undo }]);
+    if !is_known {
+        let systems = [GuestSystem::Windows, GuestSystem::Linux];
+        let own = systems.into_iter().filter(|other| system.is_none_or(|own| own == *other));
+        change.guest.splice(0..0, own.map(GuestSystem::show));
+        change.undo = "The same line with the values that are shown, if any, and a reboot".into();
+    }
     change.risk = "One VM can then fill a device queue alone.".into();
-    change
+    Some(change)
 }
 
 /// Spreads a VM over more virtual disks or adapters, without any knob.
@@ -454,18 +483,18 @@ pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
-/// Shows the IOPS limits of a VM and takes that of `at` off, its disk or the VM; `known` is that
-/// limit, where a source tells it.
+/// Takes the limit of `at` off, a disk of a VM, where a source tells it; else shows those of the VM,
+/// for it may be of another of its disks, or there is none.
 pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
     let what = format!(
         "See what limits {vm} has and raise or remove them (-1 is none), if they are not meant. A \
          limit of its storage policy is changed there."
     );
-    let mut change = setting(what, None, vec![limits(at, None, known.map(Some))]);
+    let mut change = match known {
+        Some(limit) => setting(what, None, vec![limits(at, None, Some(Some(limit)))]),
+        None => look(what, Vec::new()).risking("", UNDO_AS_SHOWN),
+    };
     change.powercli.insert(0, show_limits(vm));
-    if known.is_none() {
-        change.undo = UNDO_AS_SHOWN.into();
-    }
     change.risk = "The VM takes more of the device from the others.".into();
     change
 }
@@ -491,24 +520,33 @@ fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
 pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Change {
     let by_scsi2 = facts.device(device).locks_by_scsi2;
     let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
-    if by_scsi2 == Some(true) {
-        let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS. This one \
-                    is locked by SCSI-2 reservations itself, as one that was upgraded may be, and no \
-                    setting of the hosts changes that.";
-        return look(what, vec![vaai])
-            .risking("Moving disks loads both devices.", "Move them back");
-    }
     let info = Advanced::HardwareAcceleratedLocking.info();
+    let shown = format!("esxcli system settings advanced list -o {}", info.path);
+    match by_scsi2 {
+        Some(false) => {}
+        Some(true) => {
+            let what = "Move the VMs to a new datastore that is ATS-only, on an array with ATS. This \
+                        one is locked by SCSI-2 reservations itself, as one that was upgraded may \
+                        be, and no setting of the hosts changes that.";
+            return look(what, vec![vaai])
+                .risking("Moving disks loads both devices.", "Move them back");
+        }
+        None => {
+            let what = format!(
+                "See whether metadata is locked by ATS. Where the array has it and {} is 0, set it \
+                 to 1 on every host of the datastore; where it is 1, the datastore itself is locked \
+                 by reservations, and a new one that is ATS-only is not.",
+                info.path
+            );
+            return look(what, vec![vaai, shown]);
+        }
+    }
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = "Let metadata be locked by ATS instead of reservations, where the array has it and \
                 it is switched off.";
     let mut change =
         setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
-    let shown = format!("esxcli system settings advanced list -o {}", info.path);
     change.esxcli.splice(0..0, [vaai, shown]);
-    if by_scsi2.is_none() {
-        change.undo = format!("Nothing, if 1 was listed; else {}", change.undo);
-    }
     change.risk = "All hosts of the datastore must be set alike.".into();
     change
 }

@@ -43,7 +43,7 @@ fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
         Motion::Moving => return None,
     };
     let is_throttled = known.queue_full_sample_size.is_some_and(|size| size > 0);
-    let has_other_limit = known.is_protocol_endpoint && !known.has_own_dsnro;
+    let has_other_limit = known.is_protocol_endpoint && known.has_own_dsnro != Some(true);
     let dsnro = f64::from(known.dsnro.filter(|_| !is_throttled && !has_other_limit)?);
     [lowest, deepest].into_iter().find(|depth| ![dsnro, most].contains(depth))
 }
@@ -90,10 +90,9 @@ pub(crate) fn tell(disagreements: &[Disagreement], finding: &mut Finding) {
         finding.confidence = finding.confidence.min(UNSURE);
     }
     let list = changes::list_device(&finding.at);
-    finding.raise_confidence.insert(
-        0,
-        format!("`{list}` of the capture's own time: the one given disagrees with its DQLEN"),
-    );
+    finding
+        .raise_confidence
+        .insert(0, format!("`{list}` of the same time: the one given disagrees with DQLEN"));
 }
 
 #[cfg(test)]
@@ -122,7 +121,7 @@ mod tests {
             assert_eq!(finding.cause, Cause::DeviceDepth, "{depth}");
             assert!(finding.changes.iter().all(|change| change.steps.is_empty()), "{depth}");
             let advice = verdict.advice.unwrap();
-            assert!(advice.contains("disagrees with its DQLEN"), "{advice}");
+            assert!(advice.contains("disagrees with DQLEN"), "{advice}");
             assert_eq!(verdict.disagreements.len(), 1);
             assert!(verdict.disagreements[0].contains("\"Device Max Queue Depth: "));
         }

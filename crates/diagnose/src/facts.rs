@@ -17,9 +17,9 @@ pub struct DeviceFacts {
     pub max_queue_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).
     pub dsnro: Option<u32>,
-    /// Whether DSNRO was set for this device: the host's option for protocol endpoints has no say in
-    /// it then.
-    pub has_own_dsnro: bool,
+    /// Whether DSNRO was set for this device, which no output of esxcli tells: the host's option for
+    /// protocol endpoints has no say in it then.
+    pub has_own_dsnro: Option<bool>,
     /// `Is VVOL PE`.
     pub is_protocol_endpoint: bool,
     /// `Is SSD`: whether the host holds it for flash.

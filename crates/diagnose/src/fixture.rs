@@ -3,7 +3,7 @@
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
 
-use crate::{Cause, Facts, Finding, Host, Thresholds, Verdict, diagnose, rules::Case};
+use crate::{Cause, Facts, Finding, Host, TICKET_LINE, Thresholds, Verdict, diagnose, rules::Case};
 
 /// A value for each sample.
 type Series<T> = Box<dyn Fn(usize) -> T>;
@@ -118,7 +118,11 @@ impl Bench {
         for &cause in Cause::ALL {
             self.check_what_is_read(cause, facts);
         }
-        diagnose(&self.recording(), thresholds, facts)
+        let verdict = diagnose(&self.recording(), thresholds, facts);
+        for line in [Some(&verdict.headline), verdict.advice.as_ref()].into_iter().flatten() {
+            assert!(line.chars().count() <= TICKET_LINE && !line.contains('\n'), "{line}");
+        }
+        verdict
     }
 
     pub(crate) fn findings(&self) -> Vec<Finding> {

@@ -15,6 +15,9 @@ use crate::{
 const CANNOT_TELL: &str = "This capture cannot tell whether there is a storage problem: it is not \
     whole. Nothing is wrong in what there is of it.";
 
+/// The most characters of either line: two of a terminal.
+pub const TICKET_LINE: usize = 2 * crate::page::WIDTH;
+
 /// How sure a finding must be for its change to be the advice, rather than to look first.
 const SURE_ENOUGH: f64 = 0.7;
 
@@ -28,7 +31,7 @@ pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) 
         (Outcome::CannotTell, _) => CANNOT_TELL.into(),
         (Outcome::Idle, _) => too_little(host),
         _ => format!(
-            "Nothing is wrong: there is no storage problem in this capture. No queue is full; {}.",
+            "Nothing is wrong: no storage problem in this capture. No queue is full; {}.",
             latencies(host)
         ),
     }
@@ -41,8 +44,8 @@ fn too_little(host: &Host<'_>) -> String {
     match largest(latencies.flatten()) {
         None => "There is nothing to judge in this capture: no device completes a command.".into(),
         Some(slowest_ms) => format!(
-            "There is too little load in this capture to judge: no device completes {} commands a \
-             second or has one outstanding nearly all the time. The slowest takes {} ms a command.",
+            "There is too little load to judge: no device completes {} commands a second or has one \
+             outstanding all the time. The slowest takes {} ms a command.",
             number(host.limits.get(Threshold::BusyIops)),
             number(slowest_ms),
         ),
@@ -54,10 +57,10 @@ fn latencies(host: &Host<'_>) -> String {
     let [davg, kavg] = [Flow::davg, Flow::kavg].map(|latency| per_command(host, false, latency));
     let nfs = per_command(host, true, Flow::gavg).map(number);
     let scsi = davg.zip(kavg).map(|(davg, kavg)| {
-        format!("{} ms below the host (DAVG) and {} ms in it (KAVG)", number(davg), number(kavg))
+        format!("{} ms below the host (DAVG), {} in it (KAVG)", number(davg), number(kavg))
     });
     let nfs = nfs.map(|gavg| format!("{gavg} ms on NFS (GAVG)"));
-    format!("a command takes {}", Vec::from_iter(scsi.into_iter().chain(nfs)).join(", "))
+    format!("commands take {}", Vec::from_iter(scsi.into_iter().chain(nfs)).join(", "))
 }
 
 /// The second line: the first change of the worst finding, or what to look at while it is not sure.
@@ -74,6 +77,7 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
     };
     let when = match change.effect {
         Effect::AtOnce => "",
+        _ if what.contains("reboot") => "",
         effect => &format!(" ({})", effect.text()),
     };
     Some(format!("{what}{when}."))

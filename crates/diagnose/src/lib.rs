@@ -44,6 +44,7 @@ pub use finding::{
     Cause, Change, Evidence, Finding, Lack, Lacking, Outcome, Party, ProfileChoice, Step, Verdict,
     Window,
 };
+pub use headline::TICKET_LINE;
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
 pub use number::number;

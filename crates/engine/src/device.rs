@@ -81,11 +81,14 @@ impl Device {
             && now >= self.full_until
     }
 
-    /// Counts a result for adaptive throttling, and starts the queue again. `true` when the limit
-    /// is to be worked out anew.
+    /// Counts a result for adaptive throttling, and starts the queue again where a command
+    /// completed: a refusal makes no room at the array. `true` when the limit is to be worked out
+    /// anew.
     #[inline]
     pub(crate) fn count_result(&mut self, status: Status) -> bool {
-        self.full_until = Time::ZERO;
+        if status.is_final() {
+            self.full_until = Time::ZERO;
+        }
         let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
         self.counters.queue_full += u64::from(!is_good);
         self.throttle.count(is_good, self.base)

@@ -152,7 +152,7 @@ impl Engine {
         }
         path.counters.active.enter(now);
         if adapter.is_open() {
-            record.hand_over(adapter, now);
+            record.hand_over(path.losses, adapter, now);
             let piece = self.split.piece(adapter.driver.transport);
             self.send(io, piece);
         } else {
@@ -222,7 +222,7 @@ impl Engine {
         let adapter_waits = !lane.adapter.queue.is_empty();
         let path_waits = !lane.path.queue.is_empty();
         let (vdisk, device, path, adapter) = lane.ids();
-        if matches!(status, Status::Good | Status::CheckCondition | Status::Aborted) {
+        if status.is_final() {
             lane.account(status, array_ns);
             lane.leave_kernel();
             self.end(io, status);
@@ -329,9 +329,9 @@ impl Engine {
     /// To the driver after a wait.
     fn pass_adapter(&mut self, io: u32) {
         let record = &mut self.ios[io];
-        let adapter = self.paths[usize::from(record.path)].adapter;
-        let adapter = &mut self.adapters[adapter.index()];
-        record.hand_over(adapter, self.now);
+        let path = &self.paths[usize::from(record.path)];
+        let adapter = &mut self.adapters[path.adapter.index()];
+        record.hand_over(path.losses, adapter, self.now);
         let piece = self.split.piece(adapter.driver.transport);
         self.send(io, piece);
     }

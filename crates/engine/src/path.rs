@@ -29,8 +29,9 @@ pub(crate) struct Path {
     pub(crate) device: DeviceId,
     pub(crate) adapter: AdapterId,
     pub(crate) up: bool,
-    /// When it last went down: what was sent before that is lost.
-    pub(crate) lost_at: Option<Time>,
+    /// How often it went down, modulo 65,536: what was sent before the last time is lost. An
+    /// instant would not tell what was sent before from what is sent after it.
+    pub(crate) losses: u16,
     optimized: bool,
     /// What the latency policy measured in its present evaluation.
     sampled: u32,
@@ -60,7 +61,7 @@ impl Path {
             device: config.device,
             adapter: config.adapter,
             up: true,
-            lost_at: None,
+            losses: 0,
             optimized: config.optimized,
             sampled: 0,
             sampled_ns: 0,
@@ -80,11 +81,8 @@ impl Path {
 
     /// What came back over a path that went down after the command was sent did not come back.
     #[inline]
-    pub(crate) fn status_of(&self, io: &Io, status: Status) -> Status {
-        match self.lost_at {
-            Some(lost) if lost >= io.since => Status::PathLost,
-            _ => status,
-        }
+    pub(crate) const fn status_of(&self, io: &Io, status: Status) -> Status {
+        if io.losses == self.losses { status } else { Status::PathLost }
     }
 }
 

@@ -65,11 +65,10 @@ impl Engine {
     /// A path goes up or down. What was sent down it and has not come back is sent again when its
     /// answer would have come.
     pub(crate) fn set_path(&mut self, id: PathId, up: bool) -> Result<(), Error> {
-        let now = self.now;
         let path = self.paths.get_mut(id.index()).ok_or(Error::Unknown("path", id.index()))?;
         path.up = up;
         if !up {
-            path.lost_at = Some(now);
+            path.losses = path.losses.wrapping_add(1);
         }
         let device = path.device;
         let state = &mut self.devices[device.index()];

@@ -25,9 +25,11 @@ pub(crate) enum Timer {
 }
 
 impl Extra {
-    /// Adds the answer to a piece; the worst result and the longest latency count.
+    /// Adds the answer to a piece. The longest latency counts, and the worst result: one that
+    /// sending again does not mend before one that it does, the last of several.
     pub(crate) fn collect(&mut self, status: Status, array_ns: u64) -> (Status, u64) {
-        if status != Status::Good {
+        let has_failed = self.status != Status::Good && self.status.is_final();
+        if status != Status::Good && (status.is_final() || !has_failed) {
             self.status = status;
         }
         self.array_ns = self.array_ns.max(array_ns);

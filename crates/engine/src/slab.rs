@@ -54,6 +54,8 @@ pub(crate) struct Io {
     pub(crate) path: u16,
     /// Pieces that the driver still has.
     pub(crate) pieces: u16,
+    /// How often its path had gone down when it was handed over.
+    pub(crate) losses: u16,
     pub(crate) op: Op,
     pub(crate) state: State,
 }
@@ -74,6 +76,7 @@ impl Io {
             vdisk: request.vdisk.0,
             path: 0,
             pieces: 0,
+            losses: 0,
             op: request.op,
             state: State::Guest,
         }
@@ -81,10 +84,11 @@ impl Io {
 
     /// Goes to the driver, whole.
     #[inline]
-    pub(crate) const fn hand_over(&mut self, adapter: &mut Adapter, now: Time) {
+    pub(crate) const fn hand_over(&mut self, losses: u16, adapter: &mut Adapter, now: Time) {
         self.state = State::Active;
         self.since = now;
         self.pieces = 1;
+        self.losses = losses;
         adapter.counters.active.enter(now);
     }
 

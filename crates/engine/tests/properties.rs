@@ -115,3 +115,32 @@ fn a_path_takes_its_own_depth_when_the_device_has_that_of_all_its_paths() {
     // What was down the lost path is sent again, down the other one.
     assert_eq!(counters_of(&bench.engine).paths[1].io[0].commands, 40);
 }
+
+#[test]
+fn what_is_sent_at_the_instant_a_path_comes_back_is_not_lost() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    for up in [false, true] {
+        bench.input(Input::Path { path: PathId(0), up });
+    }
+    let lost = bench.out.pop().expect("it was sent");
+    bench.answer(lost, Status::Good);
+    let again = bench.out.pop().expect("it was sent again");
+    bench.answer(again, Status::Good);
+    assert!(bench.alive.is_empty());
+}
+
+#[test]
+fn a_refusal_does_not_start_a_full_queue() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    for _ in 0..3 {
+        bench.submit(VdiskId(0), Op::Read, 0, 512);
+    }
+    let [first, second, third] = bench.out[..] else { panic!("{:?}", bench.out) };
+    bench.out.clear();
+    bench.answer(first, Status::TaskSetFull);
+    bench.answer(second, Status::Busy);
+    assert_eq!(bench.out, [], "nothing completed at the array");
+    bench.answer(third, Status::Good);
+    assert_eq!(bench.out, [first]);
+}

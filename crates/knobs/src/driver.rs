@@ -157,8 +157,9 @@ impl Seen {
     /// `vmhba64` [S4]; that those in slots have lower ones is from memory.
     const FIRST_OF_SOFTWARE: u32 = 32;
 
-    /// Whether the host may have the driver; the oldest version is not thought of unless it is told.
-    fn allows(&self, driver: &Driver) -> bool {
+    /// Whether the host may have the driver. The oldest version is not thought of unless it is told.
+    #[must_use]
+    pub fn allows(&self, driver: &Driver) -> bool {
         match self.version {
             Some(version) => driver.versions.contains(&version),
             None => *driver.versions.end() > Version::OLDEST,

@@ -15,6 +15,7 @@ const VALUE: &str = "DriverParameter";
 const MODPROBE: &str = "options vmw_pvscsi";
 const MODPROBE_FILE: &str = "/etc/modprobe.d/pvscsi.conf";
 const KERNEL: &str = "vmw_pvscsi.";
+const PARAMETERS: &str = "/sys/module/vmw_pvscsi/parameters";
 
 /// What a line sets in a guest's driver. `None` is the driver's default, to which it returns what
 /// it leaves out.
@@ -35,6 +36,16 @@ impl GuestSystem {
         match self {
             Self::Windows => ["MaxQueueDepth", "RequestRingPages"],
             Self::Linux => ["cmd_per_lun", "ring_pages"],
+        }
+    }
+
+    /// The line that shows what is set in a guest.
+    #[must_use]
+    pub fn show(self) -> String {
+        let [depth, ring] = self.names();
+        match self {
+            Self::Windows => format!("reg query {KEY} /v {VALUE}"),
+            Self::Linux => format!("cat {PARAMETERS}/{depth} {PARAMETERS}/{ring}"),
         }
     }
 

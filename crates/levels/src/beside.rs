@@ -6,9 +6,7 @@
 //! long: its few commands were outstanding before. A QAVG of 0 beside commands that are queued was
 //! not measured.
 
-use counters::{Counter, EntityId, Recording};
-
-use crate::interval::interval_s;
+use counters::{Counter, EntityId, Recording, interval_s};
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]

@@ -233,8 +233,9 @@ pub(crate) fn sum_of<'a>(columns: [Column<'a>; 2], sample: usize) -> Option<f64>
     there().map(|column| column.at(sample)).sum()
 }
 
-/// Little's law for what was measured: where nothing passes, nothing is inside.
-pub(crate) fn inside(rate: Option<f64>, latency_ms: impl FnOnce() -> Option<f64>) -> Option<f64> {
+/// Little's law for what was measured: the mean number inside; where nothing passes, none.
+#[must_use]
+pub fn inside(rate: Option<f64>, latency_ms: impl FnOnce() -> Option<f64>) -> Option<f64> {
     let rate = rate?;
     if rate > 0.0 { Some(little(rate, latency_ms()?)) } else { Some(0.0) }
 }

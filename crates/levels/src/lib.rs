@@ -9,7 +9,6 @@ mod array;
 mod beside;
 mod device;
 mod flow;
-mod interval;
 mod level;
 mod series;
 mod stack;
@@ -18,12 +17,11 @@ mod vdisk;
 
 pub use array::array_of;
 pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
-pub use flow::{Flow, little};
-pub use interval::{DEFAULT_INTERVAL_S, interval_s};
+pub use flow::{Flow, inside, little};
 pub use level::LevelKind;
 pub use series::{
     Column, is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
-    usual, weighted_mean,
+    usual, usual_interval_s, weighted_mean, weighted_quantiles,
 };
 pub use stack::{Level, Queue, Stack};
 pub use tenant::{Tenant, owner, tenants};

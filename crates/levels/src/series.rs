@@ -1,6 +1,6 @@
 //! Columns of a recording, and the few statistics that the rules need of them.
 
-use counters::{Counter, EntityId, Recording};
+use counters::{Counter, EntityId, Recording, interval_s};
 
 use crate::beside::Beside;
 
@@ -110,22 +110,51 @@ pub fn usual(limit: Column<'_>, samples: &[usize]) -> Option<f64> {
     quantile(limit.over(samples), 0.5)
 }
 
+/// The median length of the intervals between samples, in seconds; `None` of a single one.
+#[must_use]
+pub fn usual_interval_s(times_ms: &[i64]) -> Option<f64> {
+    quantile((1..times_ms.len()).map(|sample| interval_s(times_ms, sample)), 0.5)
+}
+
 /// The largest of what was measured; `None` of nothing.
 #[must_use]
 pub fn largest<V: Into<Option<f64>>>(values: impl IntoIterator<Item = V>) -> Option<f64> {
     measured(values).reduce(f64::max)
 }
 
-/// The value below which a share of the other measured ones lies; `None` of nothing.
+/// The least of the measured values that a share (0 to 1) of all do not exceed; `None` of nothing.
+/// A histogram's is [`counters::Histogram::quantile`].
 #[must_use]
 pub fn quantile<V: Into<Option<f64>>>(
     values: impl IntoIterator<Item = V>,
     share: f64,
 ) -> Option<f64> {
-    let mut sorted: Vec<f64> = measured(values).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    sorted.get((last as f64 * share).round() as usize).copied()
+    let alike = measured(values).map(|value| Some((value, 1.0)));
+    weighted_quantiles(alike, [share]).map(|[value]| value)
+}
+
+/// The least of the values that those with so much of all weight do not exceed, for each of the
+/// shares (0 to 1); `None` where nothing weighs anything. What is none is left out.
+#[must_use]
+pub fn weighted_quantiles<const N: usize>(
+    values: impl IntoIterator<Item = Option<(f64, f64)>>,
+    shares: [f64; N],
+) -> Option<[f64; N]> {
+    /// A sum of weights may miss by its rounding what the same share of all comes to.
+    const ROUNDED: f64 = 1.0 - 1e-9;
+    let mut sorted: Vec<(f64, f64)> = values.into_iter().flatten().collect();
+    sorted.retain(|(_, weight)| *weight > 0.0);
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let &(last, _) = sorted.last()?;
+    let all: f64 = sorted.iter().map(|(_, weight)| weight).sum();
+    Some(shares.map(|share| {
+        let (wanted, mut below) = (share * all * ROUNDED, 0.0);
+        let reached = sorted.iter().find(|(_, weight)| {
+            below += weight;
+            below >= wanted
+        });
+        reached.map_or(last, |(value, _)| *value)
+    }))
 }
 
 /// The value that occurs most often; the first of them when there are several.
@@ -142,14 +171,15 @@ pub fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// How far a series moves from one value to the next, in percent: the median of the relative
-/// steps, so that a level that changes once is still flat. `None` for fewer than two values.
+/// steps, so that a level that changes once is still flat. Of two in the middle it is the larger: two
+/// steps are too few to call one of them the exception. `None` for fewer than two values.
 #[must_use]
 pub fn unrest_percent(values: &[f64]) -> Option<f64> {
     let steps = values.windows(2).filter_map(|pair| match *pair {
-        [a, b] if a.max(b) > 0.0 => Some(100.0 * (a - b).abs() / a.max(b)),
+        [a, b] if a.max(b) > 0.0 => Some(-100.0 * (a - b).abs() / a.max(b)),
         _ => None,
     });
-    quantile(steps, 0.5)
+    quantile(steps, 0.5).map(f64::abs)
 }
 
 /// Whether a rate looks like a setting: two significant digits and the rest nothing, to 1 %.
@@ -192,9 +222,35 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_is_the_least_value_that_so_many_do_not_exceed() {
+        let to = |last: u32| (1..=last).rev().map(f64::from);
+        let of = |last| [0.0, 0.5, 0.95, 0.99, 1.0].map(|share| quantile(to(last), share));
+        assert_eq!(of(100), [1.0, 50.0, 95.0, 99.0, 100.0].map(Some));
+        assert_eq!(of(20), [1.0, 10.0, 19.0, 20.0, 20.0].map(Some));
+        assert_eq!(of(3), [1.0, 2.0, 3.0, 3.0, 3.0].map(Some));
+        assert_eq!(quantile(to(100), 0.07), Some(7.0));
+    }
+
+    #[test]
+    fn a_hole_is_no_usual_interval() {
+        assert_eq!(usual_interval_s(&[0, 5_000, 10_000, 310_000, 315_000]), Some(5.0));
+        assert_eq!(usual_interval_s(&[0]), None);
+    }
+
+    #[test]
+    fn a_percentile_by_weight_is_that_of_what_the_values_stand_for() {
+        let values =
+            [Some((9.0, 5.0)), Some((1.0, 90.0)), None, Some((4.0, 5.0)), Some((99.0, 0.0))];
+        let shares = [0.5, 0.9, 0.95, 0.96, 1.0];
+        assert_eq!(weighted_quantiles(values, shares), Some([1.0, 1.0, 4.0, 9.0, 9.0]));
+        assert_eq!(weighted_quantiles([Some((1.0, 0.0)), None], shares), None);
+    }
+
+    #[test]
     fn a_level_that_changes_once_is_flat() {
         assert_eq!(unrest_percent(&[52.0, 52.0, 52.0, 26.0, 26.0]), Some(0.0));
         assert_eq!(unrest_percent(&[50.0, 100.0, 50.0]), Some(50.0));
+        assert_eq!(unrest_percent(&[50.0, 100.0, 100.0]), Some(50.0));
     }
 
     #[test]

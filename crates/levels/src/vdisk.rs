@@ -23,6 +23,7 @@ pub struct Vdisk<'a> {
     pub controller: Option<Controller>,
     commands: Column<'a>,
     directions: [(Column<'a>, Column<'a>); 2],
+    megabytes: [Column<'a>; 2],
     /// kavg's own: the wait in the guest, where the source knows it.
     pub guest_wait: Column<'a>,
     /// kavg's own: commands waiting in the guest, where the source knows them.
@@ -37,6 +38,8 @@ impl<'a> Vdisk<'a> {
         Counter::Writes,
         Counter::VdiskReadLatency,
         Counter::VdiskWriteLatency,
+        Counter::MbRead,
+        Counter::MbWritten,
         Counter::GuestWait,
         Counter::MeanGuestQueued,
     ];
@@ -57,6 +60,7 @@ impl<'a> Vdisk<'a> {
                 (column(Counter::Reads), column(Counter::VdiskReadLatency)),
                 (column(Counter::Writes), column(Counter::VdiskWriteLatency)),
             ],
+            megabytes: [column(Counter::MbRead), column(Counter::MbWritten)],
             guest_wait: column(Counter::GuestWait),
             guest_queued: column(Counter::MeanGuestQueued),
         }
@@ -73,6 +77,13 @@ impl<'a> Vdisk<'a> {
     pub fn rate(&self, sample: usize) -> Option<f64> {
         let both = || sum_of(self.directions.map(|(rate, _)| rate), sample);
         self.commands.at(sample).or_else(both)
+    }
+
+    /// Mean size of a command in KiB.
+    #[must_use]
+    pub fn size_kib(&self, sample: usize) -> Option<f64> {
+        let rate = self.rate(sample).filter(|rate| *rate > 0.0)?;
+        Some(1024.0 * sum_of(self.megabytes, sample)? / rate)
     }
 
     /// Mean commands between the virtual adapter and the completion.

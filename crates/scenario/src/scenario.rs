@@ -2,7 +2,7 @@
 
 use std::{path::Path, slice};
 
-use counters::{Controller, SECOND, Time, VmId};
+use counters::{Controller, DEFAULT_INTERVAL_S, SECOND, Time, VmId};
 use engine::{HostConfig, VscsiConfig};
 use knobs::{Knob, PVSCSI_COMMANDS_PER_PAGE, Setting};
 
@@ -18,10 +18,10 @@ use crate::{
 
 /// Samples that a run has at least when the file does not say how often to sample.
 const SAMPLES_MIN: u64 = 10;
-/// esxtop's own delay: no sample is longer unless the file asks for it.
-const SAMPLE_DEFAULT_NS: u64 = 5 * SECOND;
-/// Samples that a run has at most: they are kept in memory.
-const SAMPLES_MAX: u64 = 1_000_000;
+/// No sample is longer unless the file asks for it.
+const SAMPLE_DEFAULT_NS: u64 = (DEFAULT_INTERVAL_S * SECOND as f64) as u64;
+/// Values that the samples of a run have at most: they are kept in memory, where these take a GiB.
+const VALUES_MAX: u64 = 1 << 27;
 
 const KEYS: &[&str] = &[
     "title",
@@ -60,6 +60,16 @@ impl Scenario {
         let root = reader::root(source, &document, KEYS)?;
         let name = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         build(name.unwrap_or_default(), &root, include)
+    }
+
+    /// Samples every so many nanoseconds instead.
+    ///
+    /// # Errors
+    /// No sample in the run, or more than are kept: how many are allowed.
+    pub fn set_sample(&mut self, sample_ns: u64) -> Result<(), String> {
+        check_sample(sample_ns, self.duration_ns, &self.hosts)?;
+        self.sample_ns = sample_ns;
+        Ok(())
     }
 
     /// Puts a setting in force before the run begins, module and guest parameters included, as if
@@ -119,7 +129,7 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
         seed: root.read("seed", |node| node.integer(0..=u64::MAX))?.unwrap_or(1),
         duration_ns,
         warmup_ns,
-        sample_ns: sample(root, duration_ns)?,
+        sample_ns: sample(root, duration_ns, &site.hosts.hosts)?,
         hosts: site.hosts.hosts,
         arrays: site.arrays.arrays,
         workloads: workloads.workloads,
@@ -130,17 +140,30 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
     })
 }
 
-fn sample(root: &Table<'_>, duration_ns: u64) -> Result<u64, Error> {
+fn sample(root: &Table<'_>, duration_ns: u64, hosts: &[Host]) -> Result<u64, Error> {
     let Some(node) = root.get("sample") else {
-        return Ok((duration_ns / SAMPLES_MIN).clamp(1, SAMPLE_DEFAULT_NS));
+        let usual = (duration_ns / SAMPLES_MIN).clamp(1, SAMPLE_DEFAULT_NS);
+        let fits = duration_ns.div_ceil(samples_max(hosts));
+        let longer = || fits.next_multiple_of(SAMPLE_DEFAULT_NS).min(duration_ns);
+        return Ok(if fits <= usual { usual } else { longer() });
     };
     let sample_ns = node.positive_duration()?;
-    if sample_ns > duration_ns || duration_ns / sample_ns > SAMPLES_MAX {
-        return Err(node.error(&format!(
-            "it must give 1 to {SAMPLES_MAX} samples in the `duration` of the run"
-        )));
-    }
+    check_sample(sample_ns, duration_ns, hosts).map_err(|what| node.error(&what))?;
     Ok(sample_ns)
+}
+
+fn check_sample(sample_ns: u64, duration_ns: u64, hosts: &[Host]) -> Result<(), String> {
+    let most = samples_max(hosts);
+    match duration_ns.checked_div(sample_ns) {
+        Some(samples) if (1..=most).contains(&samples) => Ok(()),
+        _ => Err(format!("it must give 1 to {most} samples in the `duration` of the run")),
+    }
+}
+
+/// Samples of which the values of all hosts are no more than a run may have.
+fn samples_max(hosts: &[Host]) -> u64 {
+    let values: u64 = hosts.iter().map(|host| host.config.inventory().values_max()).sum();
+    (VALUES_MAX / values.max(1)).max(1)
 }
 
 /// Puts a setting in force on hosts that have not started yet. Nothing is changed when it is

@@ -1,5 +1,7 @@
 //! Real command lines become knobs, and wrong ones are refused with what is allowed.
 
+mod common;
+
 use std::fmt::Write;
 
 use scenario::{Scenario, parse_knob};
@@ -54,7 +56,7 @@ datastore = "vvols"
 "#;
 
 fn site() -> Scenario {
-    Scenario::parse("site.toml", SITE, &mut |_| Err("no files".into())).unwrap()
+    common::parse("site.toml", SITE).unwrap()
 }
 
 /// A line for each command, and what `answer` makes of it.

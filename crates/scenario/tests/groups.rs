@@ -1,5 +1,7 @@
 //! Groups: what the file says once becomes so many things, each with its own name and time.
 
+mod common;
+
 use model::Access;
 use scenario::Scenario;
 
@@ -31,8 +33,7 @@ threads = 4
 
 fn parse(datastore: &str, workload: &str) -> Scenario {
     let text = format!("{HEAD}{datastore}\n{VMS}{workload}\n");
-    Scenario::parse("groups.toml", &text, &mut |_| Err("there are no files".into()))
-        .unwrap_or_else(|error| panic!("{error}"))
+    common::parse("groups.toml", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -63,4 +64,22 @@ fn access_is_a_word_or_the_share_that_is_random() {
     assert_eq!(access("sequential"), Access::Sequential);
     assert_eq!(access("0%"), Access::Sequential);
     assert_eq!(access("30%"), Access::Mixed(0.3));
+}
+
+/// A week of 2,000 virtual disks: samples of 5 s would be 150 GB.
+#[test]
+fn a_run_keeps_no_more_values_than_memory_has_room_for() {
+    let week = |sample: &str| {
+        let head = HEAD.replace("60s\"", &format!("7d\"{sample}"));
+        let vms = VMS.replace("count = 3", "count = 2_000");
+        common::parse("week.toml", &format!("{head}{vms}"))
+    };
+    let scenario = week("").unwrap_or_else(|error| panic!("{error}"));
+    let samples = scenario.duration_ns / scenario.sample_ns;
+    let values = samples * scenario.hosts[0].config.inventory().values_max();
+    assert!((100_000_000..=1 << 27).contains(&values), "{samples} samples");
+    assert!(scenario.sample_ns.is_multiple_of(5_000_000_000));
+    let refusal = week("\nsample = \"5s\"").unwrap_err().to_string();
+    let allowed = "4:1: key `sample`: it must give 1 to ";
+    assert!(refusal.starts_with(&format!("week.toml:{allowed}")), "{refusal}");
 }

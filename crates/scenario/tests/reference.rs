@@ -1,9 +1,9 @@
 //! The documents of the scenario file are true: the reference names every key that the parser
 //! takes and no other, and the scenario of the guide is one.
 
-use std::collections::BTreeSet;
+mod common;
 
-use scenario::Scenario;
+use std::collections::BTreeSet;
 
 const REFERENCE: &str = include_str!("../../../docs/reference/scenario.md");
 
@@ -51,8 +51,7 @@ fn the_scenario_of_the_guide_is_one() {
     let guide = include_str!("../../../docs/guides/first-scenario.md");
     let text = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     let text = text.expect("the guide has a scenario");
-    let nothing = &mut |_: &str| Err("no files".to_string());
-    Scenario::parse("two-vms.toml", text, nothing).expect("the scenario of the guide");
+    common::parse("two-vms.toml", text).expect("the scenario of the guide");
 }
 
 /// The keys in the first column of a section's tables.
@@ -69,8 +68,7 @@ fn documented(title: &str) -> BTreeSet<String> {
 fn taken(table: &str) -> BTreeSet<String> {
     let head = "title = \"t\"\nduration = \"1s\"\n";
     let text = format!("{head}{table}\n{REST}");
-    let nothing = &mut |_: &str| Err("no files".to_string());
-    let error = Scenario::parse("x.toml", &text, nothing).expect_err("`x` is no key").to_string();
+    let error = common::parse("x.toml", &text).expect_err("`x` is no key").to_string();
     let (_, keys) = error.split_once("it is one of ").unwrap_or_else(|| panic!("{table}: {error}"));
     in_backticks(keys, 1).collect()
 }

@@ -1,8 +1,8 @@
 //! Every shipped scenario parses.
 
-use std::{fs, path::Path};
+mod common;
 
-use scenario::Scenario;
+use std::{fs, path::Path};
 
 #[test]
 fn shipped_scenarios_parse_without_warnings() {
@@ -13,8 +13,7 @@ fn shipped_scenarios_parse_without_warnings() {
     assert!(!files.is_empty());
     for file in files.iter().filter(|file| file.extension().is_some_and(|ext| ext == "toml")) {
         let text = fs::read_to_string(file).unwrap();
-        let none = &mut |_: &str| Err("a shipped scenario is one file".to_string());
-        let scenario = Scenario::parse(&file.display().to_string(), &text, none)
+        let scenario = common::parse(&file.display().to_string(), &text)
             .unwrap_or_else(|error| panic!("{error}"));
         assert!(!scenario.expectations.is_empty(), "{}", file.display());
         assert_eq!(scenario.warnings, Vec::<String>::new(), "{}", file.display());

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::close;
 use counters::{Counter, Kind, SECOND, Time};
 use sim::{Outcome, Span, run};
 
@@ -41,14 +42,7 @@ fn outcome(text: &str) -> Outcome {
 /// A figure over a window.
 #[track_caller]
 fn figure(outcome: &Outcome, window: usize, kind: Kind, name: &str, counter: Counter) -> f64 {
-    let recording = &outcome.windows[window][0].recording;
-    let entity = recording.find(kind, name).unwrap_or_else(|| panic!("no {name}"));
-    recording.value(entity, counter, 0).unwrap_or_else(|| panic!("no {counter:?} of {name}"))
-}
-
-#[track_caller]
-fn close(found: f64, expected: f64, tolerance: f64) {
-    assert!((found / expected - 1.0).abs() <= tolerance, "{found} is not {expected}");
+    common::figure(&outcome.windows[window][0].recording, kind, name, counter)
 }
 
 /// 4,000 a second are offered and 1,941 served: the others wait, and the wait counts.

@@ -2,7 +2,8 @@
 
 mod common;
 
-use counters::{Counter, HostSnapshot, Kind, Recording, Time};
+use common::{close, figure};
+use counters::{Counter, HostSnapshot, Kind, Time};
 use engine::{Engine, Input};
 use sim::{Outcome, Watch, WindowView, run, run_watched};
 
@@ -71,18 +72,12 @@ fn every_invariant_holds_through_every_event() {
         engine.snapshot(view.counters.at, &mut counters);
         assert_eq!(counters, view.counters);
     }
+    for (host, recording) in scenario.hosts.iter().zip(&outcome.recordings) {
+        let columns = recording.columns().count() as u64;
+        assert!((1..=host.config.inventory().values_max()).contains(&columns), "{columns}");
+    }
     let refused = outcome.log.iter().filter(|line| matches!(line.what, sim::Logged::Refused(_)));
     assert_eq!(refused.count(), 0);
-}
-
-fn figure(recording: &Recording, kind: Kind, name: &str, counter: Counter) -> f64 {
-    let entity = recording.find(kind, name).unwrap_or_else(|| panic!("no {name}"));
-    recording.value(entity, counter, 0).unwrap_or_else(|| panic!("no {counter:?} of {name}"))
-}
-
-#[track_caller]
-fn close(found: f64, expected: f64, tolerance: f64) {
-    assert!((found / expected - 1.0).abs() <= tolerance, "{found} is not {expected}");
 }
 
 /// With 32 of 32 servers chosen at random, n commands at the array take S (1 + (n - 1) / N) each

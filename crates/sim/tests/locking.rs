@@ -1,6 +1,7 @@
 //! The switch between locking by ATS and by reservations acts while the run goes on.
 
-use scenario::Scenario;
+mod common;
+
 use sim::{check, run};
 
 const SCENARIO: &str = r#"
@@ -86,8 +87,7 @@ source = "array-and-control 7.4"
 #[test]
 fn conflicts_come_and_go_with_the_switch() {
     for seed in 1..=20 {
-        let mut scenario =
-            Scenario::parse("locks.toml", SCENARIO, &mut |_| Err("no files".into())).unwrap();
+        let mut scenario = common::scenario(SCENARIO);
         scenario.seed = seed;
         let outcome = run(&scenario, 1, &());
         let missed: Vec<_> =

@@ -1,9 +1,9 @@
 //! From a recording and a question to an answer.
 
-use counters::{Counter, EntityId, Kind, Recording};
+use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
-use levels::{DEFAULT_INTERVAL_S, quantile};
+use levels::usual_interval_s;
 use serde::Serialize;
 
 use crate::{
@@ -540,8 +540,7 @@ fn samples_in(recording: &Recording, (from, to): (i64, i64)) -> Result<Vec<usize
 
 /// Seconds of an interval: the median.
 fn interval_s(recording: &Recording) -> f64 {
-    let each = (1..recording.len()).map(|s| levels::interval_s(&recording.times_ms, s));
-    quantile(each, 0.5).unwrap_or(DEFAULT_INTERVAL_S)
+    usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S)
 }
 
 /// The devices in question.

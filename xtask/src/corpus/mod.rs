@@ -232,7 +232,12 @@ fn read_esxtop(text: Vec<u8>) -> Recording {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEVELOPMENT, Garbage, Score, Size, case::Case, independent, score, score_planted};
+    use diagnose::TICKET_LINE;
+
+    use super::{
+        DEVELOPMENT, Garbage, Planted, Score, Size, case::Case, diagnosed, independent, score,
+        score_planted,
+    };
 
     /// Places at which a cause must be certain for its share of right answers to be one.
     const PLACES: u32 = 100;
@@ -255,6 +260,17 @@ mod tests {
         assert_bar(&score);
         let few = score.causes.iter().find(|(_, tally)| tally.found + tally.missed < PLACES);
         assert!(few.is_none(), "{few:?}");
+    }
+
+    #[test]
+    fn the_answer_to_an_independent_capture_fits_a_ticket() {
+        for name in independent::names(DEVELOPMENT..DEVELOPMENT + 1, Size::ANY) {
+            let planted = Planted::named(&name, Garbage::None).expect("it has that name");
+            let verdict = diagnosed(planted.csv.into_bytes());
+            for line in [Some(verdict.headline), verdict.advice].into_iter().flatten() {
+                assert!(line.chars().count() <= TICKET_LINE, "{name}: {line}");
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,14 @@ use crate::corpus::draw::Draw;
 
 /// Steps from one check of a large host to the next; small ones are checked after each.
 const LARGE_CHECKED_EVERY: u64 = 1_000;
+/// Inputs that an I/O may take beside refusals: submission, answers to its pieces and to what was
+/// sent again, wake-ups, and what happens to the host beside it.
+const INPUTS_PER_IO_MAX: u64 = 40;
+/// Those of them that may be wake-ups.
+const WAKEUPS_PER_IO_MAX: u64 = 10;
+/// Refusals at one instant: for each command that the fullest array holds, all slots of a device
+/// may be tried again, with all the pieces of their commands.
+const REFUSED_AT_ONCE_MAX: u64 = 24 * 64 * 16;
 /// I/Os of an episode.
 const IOS: u64 = 4_000;
 /// One episode of so many has one large host.
@@ -38,6 +46,8 @@ pub(crate) struct Episode {
     outstanding: usize,
     checked_every: u64,
     next_tag: u32,
+    /// TASK SET FULL since the clock last moved.
+    refused_now: u64,
     pub(crate) steps: u64,
     pub(crate) counts: Counts,
 }
@@ -59,6 +69,7 @@ impl Episode {
             outstanding: draw.whole(1, if is_large { 2_000 } else { 200 }) as usize,
             checked_every: if is_large { LARGE_CHECKED_EVERY } else { 1 },
             next_tag: 0,
+            refused_now: 0,
             steps: 0,
             counts: Counts::from([("large hosts", u64::from(is_large))]),
             draw,
@@ -76,14 +87,20 @@ impl Episode {
         self.drain()
     }
 
-    /// That an I/O took at most so many inputs.
-    pub(crate) fn check_inputs(&self, most: u64) -> Result<(), String> {
+    /// That the I/Os so far took no more inputs than they may.
+    fn check_inputs(&self) -> Result<(), String> {
         let of = |what: &str| self.counts.get(what).copied().unwrap_or(0);
-        let refused = of("TASK SET FULL") + of("BUSY");
-        if of("inputs") <= most * of("I/Os").max(IOS / 4) + refused * 2 {
+        let (ios, refused) = (of("I/Os").max(IOS / 4), of("TASK SET FULL"));
+        if of("inputs") - refused <= INPUTS_PER_IO_MAX * ios
+            && of("wake-ups") <= WAKEUPS_PER_IO_MAX * ios
+            && self.refused_now <= REFUSED_AT_ONCE_MAX
+        {
             return Ok(());
         }
-        Err(format!("{} inputs for {} I/Os: {:?}", of("inputs"), of("I/Os"), self.counts))
+        Err(format!(
+            "too many inputs, {} refused at {:?}: {:?}",
+            self.refused_now, self.now, self.counts
+        ))
     }
 
     fn count(&mut self, what: &'static str) {
@@ -228,7 +245,10 @@ impl Episode {
         let Some(((at, _), (host, io, status, of_array))) = self.answers.pop_first() else {
             return Ok(false);
         };
-        self.now = self.now.max(at);
+        if at > self.now {
+            (self.now, self.refused_now) = (at, 0);
+        }
+        self.refused_now += u64::from(status == Status::TaskSetFull);
         self.array.done(of_array);
         self.count(name_of(status));
         self.hosts[host].ledger.answered(io, self.now);
@@ -242,6 +262,7 @@ impl Episode {
     fn input(&mut self, host: usize, input: Input) -> Result<bool, String> {
         self.count("inputs");
         self.steps += 1;
+        self.check_inputs()?;
         let is_taken = self.hosts[host].engine.handle_input(self.now, input).is_ok();
         while let Some(output) = self.hosts[host].engine.poll_output() {
             self.output(host, output)?;

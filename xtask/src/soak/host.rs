@@ -86,19 +86,10 @@ fn add_vm(draw: &mut Draw, config: &mut HostConfig) {
     let world = 1_000 + u32::from(vm.0);
     let powered_on = draw.whole(0, 9) > 0;
     config.vms.push(VmConfig { name: String::new(), world, system: false, powered_on });
-    let controllers = [
-        Controller::Pvscsi,
-        Controller::LsiSas,
-        Controller::LsiParallel,
-        Controller::BusLogic,
-        Controller::Ahci,
-        Controller::Nvme,
-        Controller::Ide,
-    ];
     let shares_ring = yes(draw);
     for disk in 0..draw.whole(1, 3) {
         if disk == 0 || !shares_ring {
-            let controller = *draw.one(&controllers);
+            let controller = *draw.one(&Controller::ALL);
             let depth = number(draw, 254);
             let max_transfer = *draw.one(&[65_536, 524_288, 33_554_432]);
             config.vscsi.push(VscsiConfig { vm, controller, depth, max_transfer });

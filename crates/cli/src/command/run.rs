@@ -20,11 +20,8 @@ use crate::{
     seeds::{SEEDS_MAX, Seeds},
     shipped,
     simulate::{Drive, Driven},
-    text::{clean, seconds},
+    text::clean,
 };
-
-/// Samples that a run has at most: they are kept in memory.
-const SAMPLES_MAX: u64 = 1_000_000;
 
 /// Simulate a scenario and show where the time goes
 ///
@@ -158,15 +155,7 @@ impl Run {
     fn override_in(&self, scenario: &mut Scenario) -> Result<()> {
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         if let Some(every) = self.every {
-            let duration = scenario.duration_ns;
-            if every == 0 || every > duration || duration / every > SAMPLES_MAX {
-                return Err(format!(
-                    "--every: a run of {} has 1 to {SAMPLES_MAX} samples",
-                    seconds(counters::Time(duration))
-                )
-                .into());
-            }
-            scenario.sample_ns = every;
+            scenario.set_sample(every).map_err(|what| format!("--every: {what}"))?;
         }
         for warning in &scenario.warnings {
             anstream::eprintln!("{}", clean(warning));

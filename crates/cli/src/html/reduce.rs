@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use counters::PERCENTILES;
+
 /// Samples that go into a bucket so that at most `points` are left; 1 when nothing is reduced.
 pub(super) fn bucket(samples: usize, points: usize) -> usize {
     if samples <= points { 1 } else { samples.div_ceil(points / 2) }
@@ -46,17 +48,11 @@ fn extremes(values: &[f64]) -> [f64; 2] {
     }
 }
 
-/// P50, P95, P99 and the maximum of the values that there are: each is the least value that so
-/// many percent of all do not exceed.
+/// P50, P95, P99 and the maximum of the values that there are.
 pub(super) fn percentiles(values: &[f64]) -> Option<[f64; 4]> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let last = *sorted.last()?;
-    let at = |percent: usize| {
-        let rank = (sorted.len() * percent).div_ceil(100);
-        sorted.get(rank.saturating_sub(1)).copied().unwrap_or(last)
-    };
-    Some([at(50), at(95), at(99), last])
+    let [p50, p95, p99] = PERCENTILES.map(|(_, share)| share);
+    let there = values.iter().map(|value| (!value.is_nan()).then_some((*value, 1.0)));
+    levels::weighted_quantiles(there, [p50, p95, p99, 1.0])
 }
 
 /// Values as a JSON array; none is null.

@@ -1,9 +1,10 @@
 //! The figures of an object on one side, and what became of them on the other.
 
-use counters::{Counter, EntityId, Kind, Recording};
+use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, PERCENTILES, Recording, interval_s};
+use levels::{inside, weighted_mean, weighted_quantiles};
 
 use super::noise::{self, Term};
-use crate::{Column, Figure, little, most_frequent};
+use crate::{Column, Figure, Flow, Vdisk, little, most_frequent};
 
 /// What an object did in one sample. What a recording does not have is nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +12,7 @@ pub(super) struct Moment {
     /// The length of the sample's interval.
     pub(super) seconds: f64,
     /// Commands per second.
-    pub(super) rate: f64,
+    pub(super) rate: Option<f64>,
     reads: Option<f64>,
     pub(super) mib: Option<f64>,
     pub(super) gavg: Option<f64>,
@@ -22,26 +23,32 @@ pub(super) struct Moment {
 }
 
 impl Moment {
+    /// Those that were measured.
     pub(super) fn commands(&self) -> f64 {
-        self.rate * self.seconds
+        self.rate.unwrap_or_default() * self.seconds
     }
 
     fn size_kib(&self) -> Option<f64> {
-        self.mib.filter(|_| self.rate > 0.0).map(|mib| mib * 1024.0 / self.rate)
+        Some(self.mib? * 1024.0 / self.rate.filter(|rate| *rate > 0.0)?)
     }
 
     fn reads_percent(&self) -> Option<f64> {
-        self.reads.filter(|_| self.rate > 0.0).map(|reads| 100.0 * reads / self.rate)
+        Some(100.0 * self.reads? / self.rate.filter(|rate| *rate > 0.0)?)
+    }
+
+    /// DAVG; for an NFS volume and a virtual disk all that the host sees.
+    pub(super) fn below_ms(&self) -> Option<f64> {
+        self.davg.or(self.gavg)
     }
 
     /// What ACTV samples; for an NFS volume and a virtual disk all that is outstanding.
     pub(super) fn active(&self) -> Option<f64> {
-        self.davg.or(self.gavg).map(|ms| little(self.rate, ms))
+        inside(self.rate, || self.below_ms())
     }
 
     /// What QUED samples.
     fn queued(&self) -> Option<f64> {
-        self.qavg.map(|ms| little(self.rate, ms))
+        inside(self.rate, || self.qavg)
     }
 
     /// The limit on what is active, where there is one.
@@ -59,18 +66,16 @@ impl Moment {
 
     /// Two objects as one: rates add up, latencies are weighted by commands.
     fn add(&self, other: &Self) -> Self {
-        let rate = self.rate + other.rate;
         let sum = |value: fn(&Self) -> Option<f64>| match (value(self), value(other)) {
             (Some(a), Some(b)) => Some(a + b),
             (a, b) => a.or(b),
         };
-        let mean = |value: fn(&Self) -> Option<f64>| match (value(self), value(other)) {
-            (Some(a), Some(b)) if rate > 0.0 => Some((a * self.rate + b * other.rate) / rate),
-            (a, b) => a.or(b),
+        let mean = |value: fn(&Self) -> Option<f64>| {
+            weighted_mean([self, other].map(|one| Some((value(one)?, one.rate?))))
         };
         Self {
             seconds: self.seconds,
-            rate,
+            rate: sum(|m| m.rate),
             reads: sum(|m| m.reads),
             mib: sum(|m| m.mib),
             gavg: mean(|m| m.gavg),
@@ -100,40 +105,24 @@ pub(super) fn moments(recording: &Recording, id: EntityId) -> Vec<Moment> {
 }
 
 fn read(recording: &Recording, id: EntityId) -> Vec<Moment> {
+    let (flow, disk) = (Flow::of(recording, id), Vdisk::of(recording, id));
+    let kind = recording.entity(id).kind;
+    let is_disk = matches!(kind, Kind::Vm | Kind::VirtualDisk);
     let column = |counter| Column::of(recording, id, counter);
-    let commands = column(Counter::Commands);
-    let [reads, writes] = [Counter::Reads, Counter::Writes].map(column);
-    let megabytes = [Counter::MbRead, Counter::MbWritten].map(column);
-    let [gavg, kavg, davg] =
-        [Counter::GuestLatency, Counter::KernelLatency, Counter::DriverLatency].map(column);
-    let [qavg, depth] = [Counter::QueueLatency, Counter::DeviceQDepth].map(column);
-    let at_adapter = [Counter::VdiskReadLatency, Counter::VdiskWriteLatency].map(column);
-    let moment = |sample| {
-        let mib = megabytes.map(|column| column.at(sample));
-        let directions = [(reads, at_adapter[0]), (writes, at_adapter[1])];
-        let ms = directions.map(|(rate, ms)| Some((rate.at(sample)?, ms.at(sample)?)));
-        Moment {
-            seconds: levels::interval_s(&recording.times_ms, sample)
-                .unwrap_or(levels::DEFAULT_INTERVAL_S),
-            rate: commands.at(sample).unwrap_or_default(),
-            reads: reads.at(sample),
-            mib: mib.iter().flatten().copied().reduce(|a, b| a + b),
-            gavg: gavg.at(sample).or_else(|| mean_of(ms)),
-            kavg: kavg.at(sample),
-            davg: davg.at(sample),
-            qavg: qavg.at(sample),
-            depth: depth.at(sample),
-        }
+    let [reads, depth] = [Counter::Reads, Counter::DeviceQDepth].map(column);
+    let moment = |sample| Moment {
+        seconds: interval_s(&recording.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S),
+        rate: if is_disk { disk.rate(sample) } else { flow.rate(sample) },
+        reads: reads.at(sample),
+        mib: flow.mib_per_s(sample),
+        gavg: if is_disk { disk.latency_at(sample) } else { flow.gavg(sample) },
+        kavg: flow.kavg(sample),
+        // Of an NFS volume esxtop has GAVG alone [ELA].
+        davg: flow.davg(sample).filter(|_| kind != Kind::NfsVolume),
+        qavg: flow.own_wait_ms(sample),
+        depth: depth.at(sample),
     };
     (0..recording.len()).map(moment).collect()
-}
-
-/// The mean latency of reads and writes, by their rates.
-fn mean_of(directions: [Option<(f64, f64)>; 2]) -> Option<f64> {
-    let known = || directions.iter().flatten();
-    let rate: f64 = known().map(|(rate, _)| rate).sum();
-    let time: f64 = known().map(|(rate, ms)| rate * ms).sum();
-    known().next().map(|_| if rate > 0.0 { time / rate } else { 0.0 })
 }
 
 /// How a figure is made of moments.
@@ -153,14 +142,12 @@ pub(super) const GAVG: &str = "GAVG/cmd";
 pub(super) const KAVG: &str = "KAVG/cmd";
 pub(super) const DAVG: &str = "DAVG/cmd";
 const GRAIN: f64 = 0.01;
-const PERCENTILES: [(&str, f64); 3] =
-    [("P50 of GAVG", 0.5), ("P95 of GAVG", 0.95), ("P99 of GAVG", 0.99)];
 
 const fn latency(name: &'static str, value: fn(&Moment) -> Option<f64>) -> Recipe {
     Recipe { name, unit: "ms", value, weight: Moment::commands, grain: |_| GRAIN }
 }
 
-const fn inside(
+const fn over_time(
     name: &'static str,
     unit: &'static str,
     value: fn(&Moment) -> Option<f64>,
@@ -171,44 +158,49 @@ const fn inside(
 
 /// Commands that come and go with the last decimal of a latency.
 fn grain_inside(moment: &Moment) -> f64 {
-    little(moment.rate, GRAIN)
+    little(moment.rate.unwrap_or_default(), GRAIN)
+}
+
+fn at_least_one(value: Option<f64>) -> f64 {
+    value.unwrap_or_default().max(1.0)
 }
 
 const RECIPES: [Recipe; 12] = [
-    inside(RATE, "1/s", |m| Some(m.rate), |_| GRAIN),
-    inside("MB/s", "MiB/s", |m| m.mib, |_| GRAIN),
+    over_time(RATE, "1/s", |m| m.rate, |_| GRAIN),
+    over_time("MB/s", "MiB/s", |m| m.mib, |_| GRAIN),
     Recipe {
         name: SIZE,
         unit: "KiB",
         value: Moment::size_kib,
         weight: Moment::commands,
-        grain: |m| GRAIN * 1024.0 / m.rate.max(1.0),
+        grain: |m| GRAIN * 1024.0 / at_least_one(m.rate),
     },
     Recipe {
         name: READS,
         unit: "%",
         value: Moment::reads_percent,
         weight: Moment::commands,
-        grain: |m| 100.0 * GRAIN / m.rate.max(1.0),
+        grain: |m| 100.0 * GRAIN / at_least_one(m.rate),
     },
     latency(GAVG, |m| m.gavg),
     latency(KAVG, |m| m.kavg),
     latency(DAVG, |m| m.davg),
     latency("QAVG/cmd", |m| m.qavg),
-    inside("ACTV", "", Moment::active, grain_inside),
-    inside("QUED", "", Moment::queued, grain_inside),
-    inside("%USD", "%", Moment::used_percent, |m| {
-        100.0 * grain_inside(m) / m.depth.unwrap_or(1.0).max(1.0)
+    over_time("ACTV", "", Moment::active, grain_inside),
+    over_time("QUED", "", Moment::queued, grain_inside),
+    over_time("%USD", "%", Moment::used_percent, |m| {
+        100.0 * grain_inside(m) / at_least_one(m.depth)
     }),
-    inside("LOAD", "", Moment::load, |m| grain_inside(m) / m.depth.unwrap_or(1.0).max(1.0)),
+    over_time("LOAD", "", Moment::load, |m| grain_inside(m) / at_least_one(m.depth)),
 ];
 
 /// Every figure that either side has.
 pub(super) fn figures(before: &[Moment], after: &[Moment]) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         RECIPES.iter().filter_map(|recipe| recipe.figure(before, after)).collect();
-    for (name, share) in PERCENTILES {
-        let [was, is] = [before, after].map(|moments| percentile(moments, share));
+    let names = ["P50 of GAVG", "P95 of GAVG", "P99 of GAVG"];
+    let [was, is] = [before, after].map(percentiles);
+    for ((name, was), is) in names.into_iter().zip(was).zip(is) {
         figures.extend(Figure::new(name, "ms", was, is));
     }
     let [was, is] = [before, after].map(|moments| depth_in_force(moments.iter()));
@@ -263,23 +255,16 @@ impl Figure {
     }
 }
 
-/// The limit in force in most of the samples with commands; without any, in most of them.
-pub(super) fn depth_in_force<'a>(moments: impl Iterator<Item = &'a Moment> + Clone) -> Option<f64> {
-    let with_commands = moments.clone().filter(|moment| moment.rate > 0.0);
-    most_frequent(with_commands.filter_map(Moment::limit))
-        .or_else(|| most_frequent(moments.filter_map(Moment::limit)))
+/// What GAVG is of so many of the commands at most, each taken for the mean of its sample.
+fn percentiles(moments: &[Moment]) -> [Option<f64>; 3] {
+    let known = moments.iter().map(|moment| Some((moment.gavg?, moment.commands())));
+    let found = weighted_quantiles(known, PERCENTILES.map(|(_, share)| share));
+    found.map_or([None; 3], |found| found.map(Some))
 }
 
-/// The GAVG that a share of the commands stayed below, each with the mean of its sample.
-fn percentile(moments: &[Moment], share: f64) -> Option<f64> {
-    let known = moments.iter().filter_map(|moment| Some((moment.gavg?, moment.commands())));
-    let mut known: Vec<(f64, f64)> = known.filter(|(_, commands)| *commands > 0.0).collect();
-    known.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let wanted = share * known.iter().map(|(_, commands)| commands).sum::<f64>();
-    let mut below = 0.0;
-    let reached = known.iter().find(|(_, commands)| {
-        below += commands;
-        below >= wanted
-    });
-    reached.or(known.last()).map(|(gavg, _)| *gavg)
+/// The limit in force in most of the samples with commands; without any, in most of them.
+pub(super) fn depth_in_force<'a>(moments: impl Iterator<Item = &'a Moment> + Clone) -> Option<f64> {
+    let with_commands = moments.clone().filter(|moment| moment.rate > Some(0.0));
+    most_frequent(with_commands.filter_map(Moment::limit))
+        .or_else(|| most_frequent(moments.filter_map(Moment::limit)))
 }

@@ -32,8 +32,7 @@ const T99: [f64; 18] = [
 
 /// The mean of the values by their weights; `None` without any weight.
 pub(super) fn mean(terms: &[Term]) -> Option<f64> {
-    let (sum, weight) = sums(terms);
-    (weight > 0.0).then(|| sum / weight)
+    levels::weighted_mean(terms.iter().map(|term| Some((term.value, term.weight))))
 }
 
 /// How far two figures are apart by chance at most; `None` when there are too few samples.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use counters::{EntityId, Kind};
+use levels::weighted_mean;
 
 use super::{
     Judged, MIN_IOPS,
@@ -118,25 +119,21 @@ impl Guest {
 
     fn share(&self) -> HostShare {
         let moments = || self.samples.iter().map(|(_, moment)| moment);
-        let commands: f64 = moments().map(Moment::commands).sum();
-        let seconds: f64 = moments().map(|moment| moment.seconds).sum();
-        let over_time = |value: &dyn Fn(&Moment) -> Option<f64>| {
-            let sum: f64 = moments().map(|m| value(m).unwrap_or(0.0) * m.seconds).sum();
-            sum / seconds.max(f64::MIN_POSITIVE)
+        let over_time = |value: fn(&Moment) -> Option<f64>| {
+            weighted_mean(moments().map(|m| Some((value(m)?, m.seconds)))).unwrap_or_default()
         };
-        let per_command = |ms: &dyn Fn(&Moment) -> Option<f64>| {
-            let sum: f64 = moments().map(|m| ms(m).unwrap_or(0.0) * m.commands()).sum();
-            if commands > 0.0 { sum / commands } else { 0.0 }
+        let per_command = |ms: fn(&Moment) -> Option<f64>| {
+            weighted_mean(moments().map(|m| Some((ms(m)?, m.commands())))).unwrap_or_default()
         };
         let depths = moments().filter_map(Moment::limit);
         HostShare {
             host: self.name.clone(),
-            iops: over_time(&|moment| Some(moment.rate)),
+            iops: over_time(|moment| moment.rate),
             share_percent: 0.0,
-            mib_per_s: over_time(&|moment| moment.mib),
-            slots: over_time(&Moment::active),
-            davg_ms: per_command(&|moment| moment.davg.or(moment.gavg)),
-            kavg_ms: per_command(&|moment| moment.kavg),
+            mib_per_s: over_time(|moment| moment.mib),
+            slots: over_time(Moment::active),
+            davg_ms: per_command(Moment::below_ms),
+            kavg_ms: per_command(|moment| moment.kavg),
             dqlen: depth_in_force(moments()),
             dqlen_max: depths.reduce(f64::max),
             dsnro: self.dsnro,
@@ -252,15 +249,10 @@ fn aligned(victim: &Guest, other: &Guest) -> Vec<Row> {
         let until = rest.partition_point(|(other, _)| other <= at);
         let inside = rest.get(before..until).unwrap_or_default();
         rest = rest.get(until..).unwrap_or_default();
-        if moment.rate < MIN_IOPS {
-            continue;
+        let row = |others| Some(Row { davg_ms: moment.below_ms()?, own: moment.mib?, others });
+        if moment.rate >= Some(MIN_IOPS) {
+            rows.extend(mean(inside.iter().map(|(_, moment)| moment.mib)).and_then(row));
         }
-        let others = mean(inside.iter().map(|(_, moment)| moment.mib.unwrap_or(0.0)));
-        rows.extend(others.map(|others| Row {
-            davg_ms: moment.davg.or(moment.gavg).unwrap_or(0.0),
-            own: moment.mib.unwrap_or(0.0),
-            others,
-        }));
     }
     rows
 }

@@ -4,7 +4,7 @@
 mod queue;
 mod spell;
 
-use counters::{Counter, Entity, EntityId, Kind, Recording};
+use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, Recording, interval_s};
 
 pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
@@ -169,7 +169,7 @@ impl<'a> Host<'a> {
 
     /// The length of a sample's interval in seconds.
     pub(crate) fn interval_s(&self, sample: usize) -> f64 {
-        levels::interval_s(self.times_ms, sample).unwrap_or(levels::DEFAULT_INTERVAL_S)
+        interval_s(self.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S)
     }
 
     pub(crate) fn begin_ms(&self, sample: usize) -> i64 {

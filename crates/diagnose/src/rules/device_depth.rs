@@ -54,15 +54,15 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String> {
     let facts = case.facts.device(name);
     let lines = [
-        ("\"Device Max Queue Depth\"", facts.max_queue_depth.is_none()),
-        ("\"No of outstanding IOs with competing worlds\"", compete && facts.dsnro.is_none()),
+        ("Device Max Queue Depth", facts.max_queue_depth.is_none()),
+        ("DSNRO", compete && facts.dsnro.is_none()),
     ];
     let lacking: Vec<_> = lines.iter().filter(|line| line.1).map(|line| line.0).collect();
     if lacking.is_empty() {
         return Vec::new();
     }
     let list = changes::list_device(name);
-    vec![format!("{} in `{list}`, given as --esxcli FILE", lacking.join(" and "))]
+    vec![format!("`{list}` as --esxcli FILE: {}", lacking.join(" and "))]
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
@@ -94,8 +94,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     let dsnro = facts.dsnro.unwrap_or(depths.0);
     let holds = full.competitors > 1 && dsnro < depths.1;
     let known = facts.max_queue_depth.filter(|_| holds).map(|_| dsnro);
-    finding.changes =
-        vec![changes::raise_driver_depth(case.host, device, depths, known, case.facts)];
+    finding.changes = vec![match facts.max_queue_depth {
+        None if full.competitors > 1 => changes::raise_driver_if_not_deeper(device, depths),
+        _ => changes::raise_driver_depth(case.host, device, depths, known, case.facts),
+    }];
     if holds && known.is_none() {
         let raised = (dsnro, depths.1);
         finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts));

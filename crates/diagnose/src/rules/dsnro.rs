@@ -142,14 +142,13 @@ fn fix(
     let from = full.depth as u32;
     let reachable = above.map_or(wanted, |above| wanted.min(above as u32));
     let mut fix = vec![changes::raise_dsnro(case.host, device, (from, reachable), case.facts)];
-    if above.is_none() || reachable < wanted {
-        let depths = (above.map_or(from, |above| above as u32), wanted);
-        let dsnro = above.map(|_| from);
-        let mut deeper = changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts);
-        if above.is_none() {
-            deeper.what.insert_str(0, changes::IF_NOT_DEEPER);
+    match above.map(|above| above as u32) {
+        None => fix.push(changes::raise_driver_if_not_deeper(device, (from, wanted))),
+        Some(above) if reachable < wanted => {
+            let (depths, dsnro) = ((above, wanted), Some(from));
+            fix.push(changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts));
         }
-        fix.push(deeper);
+        Some(_) => {}
     }
     fix
 }

@@ -60,8 +60,9 @@ impl<'a> Suspect<'a> {
     }
 
     /// What the device's queue costs a command in the mean while all slots are taken: a slot must
-    /// come free for it and for each that waits before it. Who holds most of the slots itself waits
-    /// for its own commands, however long that takes.
+    /// come free for it and for each that waits before it, and a large command waits as often as the
+    /// unit of shares fits into it [LAMW]. Who holds most of the slots itself waits for its own
+    /// commands, however long that takes.
     fn turn_ms(&self, sample: usize) -> Option<f64> {
         if !self.device.may_be_full(sample)? {
             return Some(0.0);
@@ -70,7 +71,12 @@ impl<'a> Suspect<'a> {
         if self.world.flow.in_flight(sample)? > 0.5 * flow.in_flight(sample)? {
             return Some(f64::INFINITY);
         }
-        Some(1_000.0 * (flow.waiting(sample)? + 1.0) / flow.rate(sample)?.max(f64::MIN_POSITIVE))
+        let of_disk = self.disk.and_then(|disk| disk.size_kib(sample));
+        let own = of_disk.or_else(|| self.world.flow.size_kib(&[sample]));
+        let [own, all] =
+            [own, flow.size_kib(&[sample])].map(|size_kib| changes::in_cost_units(1.0, size_kib));
+        let turn_s = (flow.waiting(sample)? + 1.0) / flow.rate(sample)?.max(f64::MIN_POSITIVE);
+        Some(1_000.0 * turn_s * (own / all).max(1.0))
     }
 
     /// Whether conflicts with other hosts' reservations count, or explain half of what waits.

@@ -120,7 +120,8 @@ fn fix(
     holder: &Party,
 ) -> Vec<crate::Change> {
     let to = changes::depth_for(full.depth, full.depth + full.waiting);
-    let known = case.facts.device(device.flow.name).max_queue_depth;
+    let facts = case.facts.device(device.flow.name);
+    let known = facts.max_queue_depth;
     let deepest = case.driver_depth(device).unwrap_or(full.depth) as u32;
     let from = full.depth as u32;
     let reachable = known.map_or(to, |depth| to.min(depth));
@@ -131,13 +132,13 @@ fn fix(
         let depths = (from, reachable);
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
     }
-    if to > deepest {
-        let (depths, dsnro) = ((deepest, to), known.map(|_| from));
+    if to > deepest && known.is_none() && deepest == from {
+        changes.push(changes::raise_driver_if_not_deeper(device, (from, to)));
+    } else if to > deepest {
+        let (depths, dsnro) = ((deepest, to), known.map(|_| facts.dsnro.unwrap_or(from)));
         let mut deeper = changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts);
-        match known {
-            Some(_) => {}
-            None if deepest == from => deeper.what.insert_str(0, changes::IF_NOT_DEEPER),
-            None => deeper.what.insert_str(0, "Before DSNRO can go there: "),
+        if known.is_none() {
+            deeper.what.insert_str(0, "Before DSNRO can go there: ");
         }
         changes.push(deeper);
     }

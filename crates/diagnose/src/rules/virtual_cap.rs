@@ -194,11 +194,11 @@ fn parties(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Party> {
 
 fn fix(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Change> {
     let vm = cap.disk.vm;
-    let system = case.facts.vdisks.get(cap.disk.name).map(|facts| facts.guest.system());
+    let known = case.facts.vdisks.get(cap.disk.name);
     let mut fix = Vec::new();
     match cap.disk.controller {
         Some(Controller::Pvscsi) | None if cap.limit < PVSCSI_DEPTH_MAX => {
-            fix.push(changes::raise_pvscsi(vm, cap.limit, system));
+            fix.extend(changes::raise_pvscsi(vm, known));
         }
         Some(Controller::Pvscsi) | None => {}
         Some(_) if cap.limit >= PVSCSI_DEPTH_MAX => {}

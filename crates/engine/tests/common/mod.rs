@@ -164,15 +164,6 @@ fn device() -> impl Strategy<Value = (DeviceConfig, Vec<(usize, bool)>)> {
 type Vm = (bool, bool, Vec<(Controller, u32, u32, usize, u32, Allocation)>);
 
 fn vm() -> impl Strategy<Value = Vm> {
-    let controllers = vec![
-        Controller::Pvscsi,
-        Controller::LsiSas,
-        Controller::LsiParallel,
-        Controller::BusLogic,
-        Controller::Ahci,
-        Controller::Nvme,
-        Controller::Ide,
-    ];
     let limit = option::of(1..=100_000_u32);
     let allocation = (100..=10_000_u32, limit, 0..=1_000_u32).prop_map(
         |(shares, limit_iops, reservation_iops)| Allocation {
@@ -182,7 +173,8 @@ fn vm() -> impl Strategy<Value = Vm> {
         },
     );
     let transfer = select(vec![4096_u32, 65_536, 524_288, 33_554_432]);
-    let disk = (select(controllers), 1..=8_u32, transfer, 0..4_usize, 1..=6_u32, allocation);
+    let disk =
+        (select(&Controller::ALL[..]), 1..=8_u32, transfer, 0..4_usize, 1..=6_u32, allocation);
     (prop::bool::weighted(0.9), any::<bool>(), vec(disk, 1..=3))
 }
 

@@ -1,6 +1,6 @@
 //! How long a sample's interval is, by the instants at which the samples end.
 
-/// Seconds of an interval that does not tell: esxtop's default.
+/// Seconds of an interval that does not tell: what `esxtop -b` takes when none is given [ELA].
 pub const DEFAULT_INTERVAL_S: f64 = 5.0;
 
 /// The length of a sample's interval in seconds, by the instants at which the samples end; that of
