@@ -4,6 +4,8 @@
 //! the seconds (ten equal stamps in a row), the date, or the date and the hour, when its cells
 //! were shown as `mm:ss.0` [CAP].
 
+use counters::date;
+
 const SECOND_MS: i64 = 1_000;
 const MINUTE_MS: i64 = 60 * SECOND_MS;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -100,19 +102,6 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let month = (month + 9) % 12;
     let of_year = (153 * month + 2) / 5 + day - 1;
     Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
-}
-
-/// Year, month and day of a day counted from 1970-01-01.
-fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// Gives every sample of one file an instant of its own, as far as the stamps allow.

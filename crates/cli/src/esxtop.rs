@@ -12,18 +12,6 @@ use crate::{
     text::{BOLD, clean, fit, styled, whole},
 };
 
-const QUEUE: [C; 6] = [
-    C::DeviceQDepth,
-    C::WorldQDepth,
-    C::ActiveCommands,
-    C::QueuedCommands,
-    C::PercentUsed,
-    C::Load,
-];
-const IO: [C; 5] = [C::Commands, C::Reads, C::Writes, C::MbRead, C::MbWritten];
-const LATENCY: [C; 4] = [C::DriverLatency, C::KernelLatency, C::GuestLatency, C::QueueLatency];
-const VM_LATENCY: [C; 2] = [C::VdiskReadLatency, C::VdiskWriteLatency];
-
 /// One of esxtop's screens.
 struct Screen {
     title: &'static str,
@@ -57,21 +45,21 @@ fn screens() -> [Screen; 3] {
             names: ["ADAPTER", "NPATHS"],
             kinds: &[Kind::Adapter],
             under: None,
-            counters: [&[C::AdapterQDepth], &IO[..], &LATENCY].concat(),
+            counters: [&[C::AdapterQDepth], &C::IO[..], &C::LATENCY].concat(),
         },
         Screen {
             title: "esxtop u, devices and the worlds on them",
             names: ["DEVICE", "PATH/WORLD/PARTITION"],
             kinds: &[Kind::Device, Kind::NfsVolume],
             under: Some(Kind::World),
-            counters: [&QUEUE[..], &IO, &LATENCY].concat(),
+            counters: [&C::QUEUE[..], &C::IO, &C::LATENCY].concat(),
         },
         Screen {
             title: "esxtop v, virtual machines and their disks",
             names: ["VMNAME", "VDEVNAME"],
             kinds: &[Kind::Vm],
             under: Some(Kind::VirtualDisk),
-            counters: [&IO[..], &VM_LATENCY].concat(),
+            counters: [&C::IO[..], &C::VDISK_LATENCY].concat(),
         },
     ]
 }

@@ -54,6 +54,7 @@ fn ask(
         window: (window.from_ms, window.to_ms),
         device: None,
         arrays: Vec::new(),
+        vscsistats: Vec::new(),
         commands: COMMANDS,
     };
     let answer = Model::calibrate(recording, facts, &question).ok()?.answer().ok()?;

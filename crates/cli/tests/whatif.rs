@@ -59,7 +59,7 @@ fn asked(captured: &Captured, lines: &[&str]) -> Value {
     let said = captured.whatif(&[&sets[..], &whole].concat());
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     let answers: Value = serde_json::from_str(&said.out).unwrap();
-    answers[0].clone()
+    answers["answers"][0].clone()
 }
 
 #[track_caller]
@@ -127,6 +127,88 @@ fn s4_the_published_after_lies_in_the_range() {
     assert!(!sentence.contains("nothing"), "{sentence}");
 }
 
+/// A guest with pauses behind a depth of 16, of 32 after 30 s.
+const TRIED: &str = r#"
+title = "a change that is tried"
+duration = "60s"
+sample = "2s"
+esxcli = "storage core device set -d naa.600a098038303053743f4b5251444c41 -m 16"
+[array.flash]
+servers = 64
+service = "2ms"
+[host.esx.adapter.vmhba1]
+driver = "nfnic"
+lun_depth = 64
+[datastore.ds]
+device = "naa.600a098038303053743f4b5251444c41"
+[vm.sql]
+guest_driver = "RequestRingPages=32,MaxQueueDepth=254"
+[vm.sql.disk."scsi0:0"]
+datastore = "ds"
+adapter = "pvscsi"
+[vm.sql.workload]
+threads = 80
+think = "3ms"
+[[event]]
+at = "30s"
+esxcli = "storage core device set -d naa.600a098038303053743f4b5251444c41 -m 32"
+"#;
+
+#[test]
+fn a_change_that_was_tried_and_recorded_in_a_file_of_its_own_narrows_the_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("tried.toml"), TRIED).unwrap();
+    let said = kavg(&["run", &path("tried.toml"), "-q", "--csv", &path("esx.csv")]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let text = std::fs::read_to_string(path("esx.csv")).unwrap();
+    let end = "01/01/2020 00:00:29";
+    let (header, rows) = text.split_once('\n').unwrap();
+    let (early, late): (Vec<&str>, Vec<&str>) =
+        rows.lines().partition(|row| row.trim_start_matches('"') < end);
+    for (name, rows) in [("before.csv", early), ("after.csv", late)] {
+        assert!(rows.len() > 10, "{name}");
+        std::fs::write(path(name), format!("{header}\n{}\n", rows.join("\n"))).unwrap();
+    }
+    let line = "storage core device set -d naa.600a098038303053743f4b5251444c41 -m 24";
+    let widths = [&["before.csv"][..], &["before.csv", "after.csv"]].map(|names| {
+        let files: Vec<String> = names.iter().map(|name| path(name)).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let said =
+            kavg(&[&["whatif"], &files[..], &["--set", line, "--to", end, "--json"]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        let said: Value = serde_json::from_str(&said.out).unwrap();
+        let row = &said["answers"][0]["simulated"]["rows"][0];
+        assert_eq!(row["counter"], "CMDS/s");
+        row["high"].as_f64().unwrap() / row["low"].as_f64().unwrap()
+    });
+    assert!(widths[1] < 0.9 * widths[0] && widths[1] < 1.25, "{widths:?}");
+}
+
+/// Every key of a value and of what it holds.
+fn keys(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(map) => {
+            map.iter().flat_map(|(key, value)| [vec![key.clone()], keys(value)].concat()).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(keys).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    let captured = Captured::new("s2-lun-depth");
+    let said = captured.whatif(&["--set", DEEPER, "--to", BEFORE, "--json"]);
+    let answers: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(answers["version"], 1);
+    let page = include_str!("../../../docs/reference/json.md");
+    let part = page.split("# The JSON of a what-if").nth(1).unwrap();
+    for key in keys(&answers) {
+        assert!(part.contains(&format!("`{key}`")), "`{key}` is not documented");
+    }
+}
+
 #[test]
 fn an_array_is_named_by_devices_that_the_capture_has() {
     let captured = Captured::new("s2-lun-depth");
@@ -135,6 +217,44 @@ fn an_array_is_named_by_devices_that_the_capture_has() {
     let said = captured.whatif(&["--set", DEEPER, "--array", "naa.1,naa.2"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert!(said.err.contains("--array naa.1,naa.2: no device `naa.1`"), "{}", said.err);
+}
+
+/// A histogram of one disk that stayed at 30 outstanding, as `vscsiStats -p all -c` prints it.
+fn histogram(world: &str) -> String {
+    format!(
+        "Histogram: number of outstanding IOs when a new IO is issued,virtual machine \
+         worldGroupID,{world},virtual disk handleID,8194 (scsi0:0)\nmin,30\nmax,30\nmean,30\n\
+         count,90000\nFrequency,Histogram Bucket Limit\n0,28\n90000,32\n0,64\n0,64\n"
+    )
+}
+
+#[test]
+fn histograms_of_vscsistats_are_used_and_the_answer_says_how() {
+    let captured = Captured::new("s2-lun-depth");
+    let header = std::fs::read_to_string(captured.path("host.csv")).unwrap();
+    let world = header.split(&format!("({DEVICE}-")).nth(1).unwrap().split(')').next().unwrap();
+    let file = captured.path("v.csv");
+    std::fs::write(&file, histogram(world)).unwrap();
+    let said = captured.whatif(&["--set", DEEPER, "--to", BEFORE, "--vscsistats", &file]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert!(said.out.replace("\n  ", " ").contains("vscsiStats: "), "{}", said.out);
+    let json = captured.whatif(&["--set", DEEPER, "--vscsistats", &file, "--json"]);
+    let all: Value = serde_json::from_str(&json.out).unwrap();
+    let guest = &all["answers"][0]["calibration"]["devices"][0]["guests"][0];
+    assert!(guest["vscsistats"].as_str().unwrap().starts_with("vscsiStats: "), "{guest}");
+    for (text, expected) in [
+        (String::new(), "v.csv: holds no histogram"),
+        ("Histogram: heights of people\n".into(), "v.csv:1: 'Histogram: heights of people'"),
+        (histogram(world).replace("90000,32", "many,32"), "v.csv:8: 'many,32' is not understood"),
+        (histogram("7"), "vscsiStats counted for world 7"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let said = captured.whatif(&["--set", DEEPER, "--vscsistats", &file]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
+        assert!(said.err.contains(expected) && said.err.lines().count() == 1, "{}", said.err);
+    }
+    let said = captured.whatif(&["--set", DEEPER, "--vscsistats", &captured.path("none.csv")]);
+    assert_eq!((said.code, said.err.lines().count()), (2, 1), "{said:?}");
 }
 
 #[test]

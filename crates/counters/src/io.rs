@@ -25,6 +25,9 @@ pub enum Op {
 }
 
 impl Op {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Reserve, Self::Ats];
+
     /// The direction under which the I/O is counted.
     #[must_use]
     pub const fn direction(self) -> Direction {
@@ -53,6 +56,17 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::Good,
+        Self::Busy,
+        Self::TaskSetFull,
+        Self::ReservationConflict,
+        Self::CheckCondition,
+        Self::PathLost,
+        Self::Aborted,
+    ];
+
     /// Whether the array is done with the command: it goes back to the guest, and what it took at
     /// the array is free. After any other answer the VMkernel sends it again.
     #[inline]

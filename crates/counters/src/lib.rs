@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod date;
 mod histogram;
 mod ids;
 mod interval;
@@ -22,6 +23,7 @@ mod table;
 mod totals;
 mod units;
 
+pub use date::date;
 pub use histogram::Histogram;
 pub use ids::{AdapterId, DeviceId, IoId, PathId, VdiskId, VmId, VscsiId, WorldId};
 pub use interval::{DEFAULT_INTERVAL_S, interval_s};

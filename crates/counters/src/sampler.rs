@@ -273,6 +273,7 @@ struct Delta {
     io: [IoTotals; 3],
     failed: [u64; 3],
     aborts: u64,
+    resets: u64,
     reserves: u64,
     conflicts: u64,
     offered: u64,
@@ -286,6 +287,7 @@ impl Delta {
             self.failed[direction] += after.failed[direction] - before.failed[direction];
         }
         self.aborts += after.aborts - before.aborts;
+        self.resets += after.resets - before.resets;
         self.reserves += after.reserves - before.reserves;
         self.conflicts += after.conflicts - before.conflicts;
         self.offered += after.offered - before.offered;
@@ -542,6 +544,7 @@ impl Row<'_> {
             (Counter::FailedReads, delta.failed[0]),
             (Counter::FailedWrites, delta.failed[1]),
             (Counter::Aborts, delta.aborts),
+            (Counter::Resets, delta.resets),
         ];
         for (counter, count) in rates {
             let rate = self.per_second(count);

@@ -162,19 +162,27 @@ impl Counter {
     }
 }
 
+impl Counter {
+    /// How full the queue of a device or world is.
+    pub const QUEUE: [Self; 6] = [
+        C::DeviceQDepth,
+        C::WorldQDepth,
+        C::ActiveCommands,
+        C::QueuedCommands,
+        C::PercentUsed,
+        C::Load,
+    ];
+    /// What passes an object.
+    pub const IO: [Self; 5] = [C::Commands, C::Reads, C::Writes, C::MbRead, C::MbWritten];
+    /// How long a command takes, and where.
+    pub const LATENCY: [Self; 4] =
+        [C::DriverLatency, C::KernelLatency, C::GuestLatency, C::QueueLatency];
+    /// How long a command takes at the virtual adapter.
+    pub const VDISK_LATENCY: [Self; 2] = [C::VdiskReadLatency, C::VdiskWriteLatency];
+}
+
 use Counter as C;
 
-const QUEUE: [Counter; 6] = [
-    C::DeviceQDepth,
-    C::WorldQDepth,
-    C::ActiveCommands,
-    C::QueuedCommands,
-    C::PercentUsed,
-    C::Load,
-];
-const IO: [Counter; 5] = [C::Commands, C::Reads, C::Writes, C::MbRead, C::MbWritten];
-const PER_COMMAND: [Counter; 4] =
-    [C::DriverLatency, C::KernelLatency, C::GuestLatency, C::QueueLatency];
 const RESERVATION: [Counter; 2] = [C::Reserves, C::Conflicts];
 const PER_DIRECTION: [Counter; 8] = [
     C::DriverLatencyRead,
@@ -235,7 +243,6 @@ const NFS_REST: [Counter; 10] = [
     C::Resets,
 ];
 const VDISK_TOTALS: [Counter; 3] = [C::VdiskFailedIos, C::VdiskTotalIos, C::VdiskLatency];
-const VDISK_LATENCY: [Counter; 2] = [C::VdiskReadLatency, C::VdiskWriteLatency];
 const OWN_DEMAND: [Counter; 2] = [C::Offered, C::Lost];
 const OWN_VDISK: [Counter; 6] =
     [C::GuestWait, C::TotalLatency, C::MeanGuestQueued, C::P50, C::P95, C::P99];
@@ -247,27 +254,35 @@ impl Kind {
     /// of real files [CAP-A, ELA], and after them kavg's own.
     fn groups(self) -> &'static [&'static [Counter]] {
         match self {
-            Self::Adapter => {
-                &[&ADAPTER_DEPTH, &IO, &RESERVATION, &PER_COMMAND, &PER_DIRECTION, &ERRORS, &SPLIT]
-            }
-            Self::Path => &[&IO, &RESERVATION, &PER_COMMAND, &PER_DIRECTION, &ERRORS, &SPLIT],
-            Self::Device => &[
-                &QUEUE,
-                &IO,
+            Self::Adapter => &[
+                &ADAPTER_DEPTH,
+                &C::IO,
                 &RESERVATION,
-                &PER_COMMAND,
+                &C::LATENCY,
+                &PER_DIRECTION,
+                &ERRORS,
+                &SPLIT,
+            ],
+            Self::Path => &[&C::IO, &RESERVATION, &C::LATENCY, &PER_DIRECTION, &ERRORS, &SPLIT],
+            Self::Device => &[
+                &C::QUEUE,
+                &C::IO,
+                &RESERVATION,
+                &C::LATENCY,
                 &PER_DIRECTION,
                 &ERRORS,
                 &VAAI,
                 &OWN_DEVICE,
             ],
             Self::World => {
-                &[&SHARES, &QUEUE, &IO, &RESERVATION, &PER_COMMAND, &PER_DIRECTION, &ERRORS]
+                &[&SHARES, &C::QUEUE, &C::IO, &RESERVATION, &C::LATENCY, &PER_DIRECTION, &ERRORS]
             }
-            Self::Partition => &[&IO, &PER_COMMAND, &PER_DIRECTION],
+            Self::Partition => &[&C::IO, &C::LATENCY, &PER_DIRECTION],
             Self::NfsVolume => &[&NFS, &NFS_REST],
-            Self::VirtualDisk => &[&VDISK_TOTALS, &IO, &VDISK_LATENCY, &OWN_DEMAND, &OWN_VDISK],
-            Self::Vm => &[&VDISK_TOTALS, &IO, &VDISK_LATENCY, &OWN_DEMAND],
+            Self::VirtualDisk => {
+                &[&VDISK_TOTALS, &C::IO, &C::VDISK_LATENCY, &OWN_DEMAND, &OWN_VDISK]
+            }
+            Self::Vm => &[&VDISK_TOTALS, &C::IO, &C::VDISK_LATENCY, &OWN_DEMAND],
         }
     }
 

@@ -155,8 +155,10 @@ pub struct VdiskCounters {
     pub slots: Occupancy,
     /// Commands that failed, by [`Direction`](crate::Direction).
     pub failed: [u64; 3],
-    /// Commands aborted.
+    /// Commands aborted: from the abort on, also while the driver still has them.
     pub aborts: u64,
+    /// Resets that its guest issued.
+    pub resets: u64,
     /// SCSI reservations taken.
     pub reserves: u64,
     /// Results RESERVATION CONFLICT, each retried.
@@ -170,7 +172,7 @@ impl VdiskCounters {
         let mut total = core::mem::take(&mut self.total);
         total.copy(&from.total);
         let Self { io, total: _, shares, offered, lost, guest_queued, queued, slots, .. } = *from;
-        let Self { failed, aborts, reserves, conflicts, ats, .. } = *from;
+        let Self { failed, aborts, resets, reserves, conflicts, ats, .. } = *from;
         *self = Self {
             io,
             total,
@@ -182,6 +184,7 @@ impl VdiskCounters {
             slots,
             failed,
             aborts,
+            resets,
             reserves,
             conflicts,
             ats,

@@ -1,5 +1,7 @@
 //! A verdict as plain English for a terminal of 80 columns. The lines to type are never wrapped.
 
+use counters::date;
+
 use crate::{
     Change, Evidence, Finding, Party, Profile, Simulated, SimulatedRow, Verdict, Window, number,
     page::{BAD, BOLD, PLAIN, Page, fit},
@@ -257,18 +259,9 @@ pub fn span(from_ms: i64, to_ms: i64) -> String {
 fn instant(ms: i64) -> (String, String) {
     let seconds = ms.div_euclid(1000);
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days are counted from 0000-03-01 in eras of 400 years, so that a leap day ends its year.
-    let shifted = day + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    let date = of_year - (153 * march_month + 2) / 5 + 1;
+    let (year, month, day) = date(day);
     let time = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
-    (format!("{year:04}-{month:02}-{date:02}"), time)
+    (format!("{year:04}-{month:02}-{day:02}"), time)
 }
 
 #[cfg(test)]

@@ -53,10 +53,10 @@ impl Engine {
         if record.state == State::Guest {
             return Times { guest: self.now - record.submitted, ..Times::default() };
         }
-        let none = Extra::default();
+        let none = Extra::new(self.ios.id_of(io));
         let extra = if record.extra == NONE { &none } else { &self.extras[record.extra] };
         let lasting = |is_it: bool| if is_it { self.now - record.since } else { 0 };
-        let device = extra.device_ns + lasting(record.state == State::Active);
+        let device = extra.device_ns + lasting(record.is_with_driver());
         let hold = extra.hold_ns + lasting(record.state == State::Held);
         let gate = extra.gate_ns + lasting(record.is_at_gate());
         let kernel = (self.now - record.entered) - device;

@@ -7,7 +7,7 @@ use knobs::Driver;
 
 use crate::{
     AdapterConfig,
-    slab::{Io, Pool, Queue, State},
+    slab::{Queue, Slab, State},
 };
 
 /// A host adapter.
@@ -35,7 +35,7 @@ impl Adapter {
     }
 
     /// A command that holds a slot of its path waits here.
-    pub(crate) fn line_up(&mut self, ios: &mut Pool<Io>, io: u32, now: Time) {
+    pub(crate) fn line_up(&mut self, ios: &mut Slab, io: u32, now: Time) {
         ios[io].state = State::AtAdapter;
         self.counters.queued.enter(now);
         self.queue.push(ios, io);

@@ -26,6 +26,7 @@ struct OfVdisk {
     queued: u32,
     slots: u32,
     held: u32,
+    recalled: u32,
     times: Times,
     /// The waits at paths and adapters that go on.
     gate_ns: u64,
@@ -37,6 +38,8 @@ struct OnPath {
     waiting: u32,
     at_adapter: u32,
     active: u32,
+    /// Of the active, those asked back.
+    recalled: u32,
     /// How long what goes on has gone on.
     waiting_ns: u64,
     at_adapter_ns: u64,
@@ -75,7 +78,7 @@ impl Engine {
         };
         for io in self.ios.indices() {
             let record = &self.ios[io];
-            if matches!(record.state, State::Free | State::Orphan) {
+            if matches!(record.state, State::Free | State::Piece | State::Whole) {
                 continue;
             }
             let disk = &mut census.vdisks[usize::from(record.vdisk)];
@@ -95,13 +98,16 @@ impl Engine {
                     path.at_adapter += 1;
                     path.at_adapter_ns += lasts;
                 }
-                State::Active => {
+                State::Active | State::InPieces | State::Recalled => {
                     path.active += 1;
                     path.active_ns += lasts;
                 }
-                State::Free | State::Orphan => {}
+                State::Free | State::Piece | State::Whole => {}
             }
-            disk.slots += u32::from(record.is_at_gate() || record.state == State::Active);
+            let is_recalled = u32::from(record.state == State::Recalled);
+            disk.recalled += is_recalled;
+            path.recalled += is_recalled;
+            disk.slots += u32::from(record.is_at_gate() || record.is_with_driver());
             disk.gate_ns += if record.is_at_gate() { lasts } else { 0 };
         }
         census
@@ -117,7 +123,7 @@ impl Engine {
         equal("slots of virtual disk", id, counters.slots.now(), found.slots)?;
         let completed: u64 = counters.io.iter().map(|io| io.commands).sum();
         let inside = u64::from(found.guest + found.kernel);
-        let ended = completed + counters.aborts;
+        let ended = completed + counters.aborts - u64::from(found.recalled);
         equal("I/Os submitted to virtual disk", id, counters.offered, ended + inside)?;
         let has_room = vdisk.has_slot() && self.vscsi[vdisk.vscsi.index()].has_room();
         if has_room && found.guest > 0 {
@@ -213,7 +219,8 @@ impl Engine {
             equal("time queued of path", id, queued_ns, stays.path_ns + found.waiting_ns)?;
             let active_ns = counters.active.integral(self.now);
             equal("time active of path", id, active_ns, passed_ns(stays, found))?;
-            if active > counters.depth {
+            // A reboot may lower the limit under what it asks back.
+            if active - found.recalled > counters.depth {
                 return Err(format!("path {id} is above its limit {}", counters.depth));
             }
             if path.has_room() && !path.queue.is_empty() {

@@ -7,8 +7,7 @@ use alloc::{collections::BinaryHeap, vec::Vec};
 use core::cmp::Reverse;
 
 use counters::{
-    AdapterId, DeviceCounters, DeviceId, DeviceKind, HostSnapshot, PathId, Time, VdiskId, VmId,
-    WorldId,
+    DeviceCounters, DeviceId, DeviceKind, HostSnapshot, IoId, PathId, Time, VdiskId, VmId, WorldId,
 };
 
 use knobs::{Advanced, Version};
@@ -22,7 +21,7 @@ use crate::{
     path::{Path, Selector},
     retry::Timer,
     sched::Sched,
-    slab::{Extra, Io, Parent, Pool},
+    slab::{Extras, Slab},
     split::SplitSizes,
     throttle::Throttle,
     vscsi::{Vdisk, Vscsi},
@@ -45,9 +44,8 @@ pub struct Engine {
     pub(crate) devices: Vec<Device>,
     pub(crate) paths: Vec<Path>,
     pub(crate) adapters: Vec<Adapter>,
-    pub(crate) ios: Pool<Io>,
-    pub(crate) extras: Pool<Extra>,
-    pub(crate) parents: Pool<Parent>,
+    pub(crate) ios: Slab,
+    pub(crate) extras: Extras,
     pub(crate) timers: BinaryHeap<Reverse<(Time, Timer)>>,
     pub(crate) outputs: Outputs,
 }
@@ -86,9 +84,8 @@ impl Engine {
             devices: Vec::with_capacity(config.devices.len()),
             paths: config.paths.iter().map(Path::new).collect(),
             adapters: config.adapters.iter().map(Adapter::new).collect(),
-            ios: Pool::default(),
-            extras: Pool::default(),
-            parents: Pool::default(),
+            ios: Slab::default(),
+            extras: Extras::default(),
             timers: BinaryHeap::new(),
             outputs: Outputs::default(),
         };
@@ -165,14 +162,15 @@ impl Engine {
         self.refresh_affinity();
     }
 
-    /// Takes one input at `now`; what follows from it is in [`Engine::poll_output`].
+    /// Takes one input at `now`; what follows from it is in [`Engine::poll_output`]. A submission
+    /// gives the id under which the request is dispatched and completed.
     ///
     /// # Errors
     /// [`Error`], and nothing but the passing of time took place: an id that the host does not
     /// have, a time before the last one, an I/O of nothing or of a VM that is off, a setting that
     /// is refused.
     #[inline(always)]
-    pub fn handle_input(&mut self, now: Time, input: Input) -> Result<(), Error> {
+    pub fn handle_input(&mut self, now: Time, input: Input) -> Result<Option<IoId>, Error> {
         if now < self.now {
             return Err(Error::TimeWentBack { last: self.now, now });
         }
@@ -181,19 +179,19 @@ impl Engine {
             self.run_timers();
         }
         match input {
-            Input::Submit(request) => self.submit(request),
-            Input::Done { io, status, array_ns } => self.done(io, status, array_ns),
-            Input::Abort { vdisk, tag } => self.abort(vdisk, tag),
-            Input::Set(knob) => self.set(knob),
-            Input::Path { path, up } => self.set_path(path, up),
-            Input::Power { vm, on } => self.power(vm, on),
-            Input::RebootGuest(vm) => self.reboot_guest(vm),
-            Input::Reboot => {
-                self.reboot();
-                Ok(())
-            }
-            Input::Tick => Ok(()),
+            Input::Submit(request) => return self.submit(request).map(Some),
+            Input::Done { io, status, array_ns } => self.done(io, status, array_ns)?,
+            Input::Cancelled { io } => self.cancelled(io)?,
+            Input::Abort { vdisk, tag } => self.abort(vdisk, tag)?,
+            Input::Reset(vdisk) => self.reset(vdisk)?,
+            Input::Set(knob) => self.set(knob)?,
+            Input::Path { path, up } => self.set_path(path, up)?,
+            Input::Power { vm, on } => self.power(vm, on)?,
+            Input::RebootGuest(vm) => self.reboot_guest(vm)?,
+            Input::Reboot => self.reboot(),
+            Input::Tick => {}
         }
+        Ok(None)
     }
 
     /// The next thing to do, in the order in which it was decided.
@@ -209,7 +207,7 @@ impl Engine {
         let &Reverse((at, timer)) = self.timers.peek()?;
         let device = match timer {
             Timer::Device(id) => id,
-            Timer::Again(io) => self.vdisks[usize::from(self.ios[io.0].vdisk)].device,
+            Timer::Again(io) => self.vdisks[usize::from(self.ios[io.slot()].vdisk)].device,
         };
         Some(Wakeup { at, device })
     }
@@ -333,9 +331,4 @@ pub(crate) fn split_sizes(options: &Options) -> SplitSizes {
         disk_max: options.get(Advanced::DiskMaxIoSize) << 10,
         iscsi_max: options.get(Advanced::IscsiMaxIoSizeKb) << 10,
     }
-}
-
-/// Every adapter of the host.
-pub(crate) fn adapter_ids(engine: &Engine) -> impl Iterator<Item = AdapterId> + use<> {
-    (0..engine.adapters.len()).map(AdapterId::new)
 }

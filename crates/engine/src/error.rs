@@ -10,8 +10,10 @@ use counters::{IoId, Time};
 pub enum Error {
     /// An id that the host does not have; the noun and the number.
     Unknown(&'static str, usize),
-    /// An answer to a command that is not outstanding.
+    /// An answer to a command that the driver does not have: it was answered before, or never sent.
     NotOutstanding(IoId),
+    /// The driver let go of a command that it has and was not asked to cancel.
+    NotCancelled(IoId),
     /// A time before the last one.
     TimeWentBack {
         /// The time of the last input.
@@ -31,7 +33,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(noun, id) => write!(f, "this host has no {noun} {id}"),
-            Self::NotOutstanding(io) => write!(f, "I/O {} is not outstanding", io.0),
+            Self::NotOutstanding(io) => write!(f, "I/O {io} is not outstanding"),
+            Self::NotCancelled(io) => write!(f, "I/O {io} was not asked back"),
             Self::TimeWentBack { last, now } => {
                 write!(f, "time went back from {} ns to {} ns", last.0, now.0)
             }

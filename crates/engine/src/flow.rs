@@ -15,14 +15,14 @@ use knobs::Advanced;
 use crate::{
     Dispatch, Error, Output, Request,
     engine::Engine,
-    slab::{Extra, Io, NONE, Parent, State},
+    slab::{Extra, NONE, State},
     split,
 };
 
 impl Engine {
     /// A guest issues an I/O; its driver cuts what is larger than the adapter takes [VMB14].
     #[inline]
-    pub(crate) fn submit(&mut self, request: Request) -> Result<(), Error> {
+    pub(crate) fn submit(&mut self, request: Request) -> Result<IoId, Error> {
         let vdisk = self.known_vdisk(request.vdisk)?;
         if !vdisk.is_on {
             return Err(Error::PoweredOff);
@@ -32,12 +32,10 @@ impl Engine {
         }
         let request = Request { op: self.lock_of(request.op), ..request };
         if request.bytes <= vdisk.max_transfer {
-            self.admit(request, NONE);
-        } else {
-            let max = vdisk.max_transfer;
-            self.submit_parts(request, max);
+            return Ok(self.admit(request, NONE));
         }
-        Ok(())
+        let max = vdisk.max_transfer;
+        Ok(self.submit_parts(request, max))
     }
 
     /// A lock by ATS becomes a reservation of the device where the host is told not to use ATS
@@ -50,44 +48,62 @@ impl Engine {
         }
     }
 
-    fn submit_parts(&mut self, request: Request, max: u32) {
-        let children = request.bytes.div_ceil(max);
-        let (tag, status) = (request.tag, Status::Good);
-        let parent = self.parents.insert(|| Parent { tag, children, status });
-        let mut lba = request.lba;
+    fn submit_parts(&mut self, request: Request, max: u32) -> IoId {
+        let whole = self.ios.insert(self.now, &request, NONE);
+        self.ios[whole].state = State::Whole;
+        self.extra_of(whole).parts = request.bytes.div_ceil(max);
+        let id = self.ios.id_of(whole);
+        let mut part = request;
         for bytes in split::pieces(request.bytes, max) {
-            let extra = self.extras.insert(|| Extra { parent, ..Extra::default() });
-            self.admit(Request { lba, bytes, ..request }, extra);
-            lba = lba.wrapping_add(u64::from(bytes) / 512);
+            let offset = request.bytes - part.bytes;
+            let extra = self.extras.insert(Extra { offset, ..Extra::new(id) });
+            self.extras[extra].io = self.admit(Request { bytes, ..part }, extra).slot();
+            part.lba = part.lba.wrapping_add(u64::from(bytes) / 512);
+            part.bytes -= bytes;
         }
+        id
     }
 
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
     /// queue.
     #[inline]
-    fn admit(&mut self, request: Request, extra: u32) {
+    fn admit(&mut self, request: Request, extra: u32) -> IoId {
         let now = self.now;
-        let io = self.ios.insert(|| Io::new(now, &request, extra));
+        let io = self.ios.insert(now, &request, extra);
+        let name = self.ios.id_of(io);
         let id = request.vdisk;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.offered += 1;
-        vdisk.waited_ns += now - self.ios[io].submitted;
+        let record = &mut self.ios[io];
+        record.seat = vdisk.inside.take(io);
+        vdisk.waited_ns += now - record.submitted;
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
         if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
             vdisk.enter(ring);
             self.queue(io, id, false);
-            return;
+            return name;
         }
         vdisk.counters.guest_queued.enter(now);
         vdisk.guest.push(&mut self.ios, io);
         if vdisk.has_slot() {
             vdisk.wait_for_ring(id, ring);
         }
+        name
     }
 
-    /// Into the queue of its world; `again` puts it at the front.
+    /// Into the queue of its world, and on if the device has a slot; `again` puts it at the front.
     #[inline]
     pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool) {
+        self.line_up(io, id, again);
+        let device = self.vdisks[id.index()].device;
+        if self.devices[device.index()].has_free_slot(self.now) {
+            self.pump(device);
+        }
+    }
+
+    /// Into the queue of its world.
+    #[inline]
+    pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) {
         let now = self.now;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.queued.enter(now);
@@ -102,10 +118,6 @@ impl Engine {
             record.entered = now;
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         }
-        if device.has_free_slot(now) {
-            let device = vdisk.device;
-            self.pump(device);
-        }
     }
 
     /// Gives free slots of a device to what waits for them.
@@ -115,7 +127,7 @@ impl Engine {
             if !device.has_free_slot(self.now) {
                 return;
             }
-            let Some(io) = device.sched.pop(&mut self.worlds, &self.ios, self.now) else {
+            let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, self.now) else {
                 self.wake_for_limit(id);
                 return;
             };
@@ -164,7 +176,7 @@ impl Engine {
     #[inline]
     fn send(&mut self, io: u32, piece: u32) {
         let record = &self.ios[io];
-        if record.bytes <= piece {
+        if record.extra == NONE && record.bytes <= piece {
             self.outputs.push(Output::Dispatch(record.command(io)));
         } else {
             self.send_pieces(io, piece);
@@ -172,44 +184,81 @@ impl Engine {
     }
 
     fn send_pieces(&mut self, io: u32, piece: u32) {
-        self.extra_of(io);
-        let command = self.ios[io].command(io);
+        let mut command = self.command(io);
+        if command.bytes <= piece {
+            self.outputs.push(Output::Dispatch(command));
+            return;
+        }
+        let bytes_of = split::pieces(command.bytes, piece);
         let pieces = command.bytes.div_ceil(piece);
-        self.ios[io].pieces = pieces as u16;
         let path = &mut self.paths[command.path.index()];
         path.counters.count_split(pieces);
         self.adapters[path.adapter.index()].counters.count_split(pieces);
-        let mut offset = 0;
-        for bytes in split::pieces(command.bytes, piece) {
-            self.outputs.push(Output::Dispatch(Dispatch { offset, bytes, ..command }));
-            offset += bytes;
+        self.extra_of(io).array_ns = 0;
+        self.ios[io].state = State::InPieces;
+        for bytes in bytes_of {
+            let piece = self.ios.insert_piece(io);
+            let extra = &mut self.extras[self.ios[io].extra];
+            extra.pieces.push(&mut self.ios, piece);
+            command = Dispatch { io: self.ios.id_of(piece), bytes, ..command };
+            self.outputs.push(Output::Dispatch(command));
+            command.offset += bytes;
         }
     }
 
-    /// The driver answered a command or a piece of one.
+    /// What the driver gets of an I/O that may be a part of a request, or sent again.
+    fn command(&self, io: u32) -> Dispatch {
+        let (command, extra) = (self.ios[io].command(io), self.ios[io].extra);
+        if extra == NONE {
+            return command;
+        }
+        let Extra { request, offset, .. } = self.extras[extra];
+        Dispatch { request, offset, ..command }
+    }
+
+    /// The driver answered a command.
     #[inline]
-    pub(crate) fn done(
-        &mut self,
-        id: IoId,
-        mut status: Status,
-        mut array_ns: u64,
-    ) -> Result<(), Error> {
-        let record = self.ios.get_mut(id.0).filter(|io| io.is_with_driver());
-        let record = record.ok_or(Error::NotOutstanding(id))?;
-        record.pieces -= 1;
-        let (left, is_orphan) = (record.pieces, record.state == State::Orphan);
-        if record.extra != NONE {
-            (status, array_ns) = self.extras[record.extra].collect(status, array_ns);
-        }
-        if left > 0 {
-            return Ok(());
-        }
-        if is_orphan {
-            self.free(id.0);
-        } else {
-            self.answered(id.0, status, array_ns);
+    pub(crate) fn done(&mut self, id: IoId, status: Status, array_ns: u64) -> Result<(), Error> {
+        match self.ios.state_of(id) {
+            Some(State::Active) => self.answered(id.slot(), status, array_ns),
+            Some(State::Piece) => self.piece_done(id.slot(), status, array_ns),
+            Some(State::Recalled) if !self.is_in_pieces(id.slot()) => {
+                self.answered(id.slot(), status, array_ns);
+            }
+            _ => return Err(Error::NotOutstanding(id)),
         }
         Ok(())
+    }
+
+    /// The driver let go of a command that it was asked to cancel.
+    pub(crate) fn cancelled(&mut self, id: IoId) -> Result<(), Error> {
+        let io = match self.ios.state_of(id) {
+            Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
+            Some(State::Active | State::Recalled) => id.slot(),
+            _ => return Err(Error::NotOutstanding(id)),
+        };
+        if self.ios[io].state != State::Recalled {
+            return Err(Error::NotCancelled(id));
+        }
+        self.done(id, Status::Aborted, 0)
+    }
+
+    /// The worst result of a piece counts, and the longest latency.
+    fn piece_done(&mut self, piece: u32, status: Status, array_ns: u64) {
+        let extra = &mut self.extras[self.ios[piece].extra];
+        extra.pieces.remove(&mut self.ios, piece);
+        self.ios.free(piece);
+        let (status, array_ns) = extra.collect(status, array_ns);
+        if !extra.pieces.is_empty() {
+            return;
+        }
+        let io = extra.io;
+        self.answered(io, status, array_ns);
+    }
+
+    pub(crate) fn is_in_pieces(&self, io: u32) -> bool {
+        let extra = self.ios[io].extra;
+        extra != NONE && !self.extras[extra].pieces.is_empty()
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
@@ -222,7 +271,9 @@ impl Engine {
         let adapter_waits = !lane.adapter.queue.is_empty();
         let path_waits = !lane.path.queue.is_empty();
         let (vdisk, device, path, adapter) = lane.ids();
-        if status.is_final() {
+        if lane.io.state == State::Recalled {
+            self.end_recalled(io);
+        } else if status.is_final() {
             lane.account(status, array_ns);
             lane.leave_kernel();
             self.end(io, status);
@@ -242,36 +293,41 @@ impl Engine {
         self.open_guest(vdisk);
     }
 
-    /// The I/O goes back to the guest, and its record is free.
+    /// The I/O goes back to the guest, and its record is free; the parts of a request that the
+    /// guest's driver cut go together.
     #[inline]
     pub(crate) fn end(&mut self, io: u32, status: Status) {
-        self.complete(io, status);
-        self.free(io);
-    }
-
-    /// Tells the guest; the parts of an I/O that the guest's driver cut go together.
-    #[inline]
-    pub(crate) fn complete(&mut self, io: u32, status: Status) {
         let record = &self.ios[io];
         let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
-        if extra == NONE || self.extras[extra].parent == NONE {
-            self.outputs.push(Output::Complete { vdisk, tag, status });
+        self.vdisks[vdisk.index()].inside.leave(record.seat);
+        let request = self.ios.id_of(io);
+        self.ios.free(io);
+        if extra == NONE {
+            self.outputs.push(Output::Complete { request, vdisk, tag, status });
+            return;
+        }
+        self.extras.remove(extra);
+        let request = self.extras[extra].request;
+        if request.slot() == io {
+            self.outputs.push(Output::Complete { request, vdisk, tag, status });
         } else {
-            self.complete_part(vdisk, self.extras[extra].parent, status);
+            self.end_part(request.slot(), status);
         }
     }
 
-    fn complete_part(&mut self, vdisk: VdiskId, parent: u32, status: Status) {
-        let whole = &mut self.parents[parent];
-        whole.children -= 1;
-        if status != Status::Good {
-            whole.status = status;
+    fn end_part(&mut self, whole: u32, status: Status) {
+        let extra = self.ios[whole].extra;
+        let request = &mut self.extras[extra];
+        request.parts -= 1;
+        let (status, _) = request.collect(status, 0);
+        if request.parts > 0 {
+            return;
         }
-        if whole.children == 0 {
-            let Parent { tag, status, .. } = *whole;
-            self.parents.remove(parent);
-            self.outputs.push(Output::Complete { vdisk, tag, status });
-        }
+        let (vdisk, tag) = (VdiskId(self.ios[whole].vdisk), self.ios[whole].tag);
+        let request = self.ios.id_of(whole);
+        self.extras.remove(extra);
+        self.ios.free(whole);
+        self.outputs.push(Output::Complete { request, vdisk, tag, status });
     }
 
     /// Lets what waits at an adapter pass, as far as it has room.
@@ -281,7 +337,7 @@ impl Engine {
             if !adapter.has_room() {
                 return;
             }
-            let Some(io) = adapter.queue.pop(&self.ios) else { return };
+            let Some(io) = adapter.queue.pop(&mut self.ios) else { return };
             adapter.counters.queued.leave(self.now);
             self.end_wait(io);
             self.pass_adapter(io);
@@ -295,7 +351,7 @@ impl Engine {
             if !path.has_room() {
                 return;
             }
-            let Some(io) = path.queue.pop(&self.ios) else { return };
+            let Some(io) = path.queue.pop(&mut self.ios) else { return };
             path.counters.queued.leave(self.now);
             path.counters.active.enter(self.now);
             let adapter = path.adapter;
@@ -347,7 +403,7 @@ impl Engine {
             if vdisk.guest.is_empty() {
                 return;
             }
-            entered = vdisk.enter_next(ring, &self.ios, self.now);
+            entered = vdisk.enter_next(ring, &mut self.ios, self.now);
         }
         if vdisk.has_slot() && !vdisk.guest.is_empty() {
             vdisk.wait_for_ring(freed, ring);
@@ -370,7 +426,7 @@ impl Engine {
             let Some(next) = ring.waiting.pop_front() else { return };
             let vdisk = &mut self.vdisks[next.index()];
             vdisk.waits_for_ring = false;
-            let entered = vdisk.enter_next(ring, &self.ios, self.now);
+            let entered = vdisk.enter_next(ring, &mut self.ios, self.now);
             if vdisk.has_slot() && !vdisk.guest.is_empty() {
                 vdisk.wait_for_ring(next, ring);
             }

@@ -26,7 +26,8 @@ pub struct Request {
 pub enum Input {
     /// A guest issues an I/O.
     Submit(Request),
-    /// The array answered a command, or a piece of one.
+    /// The array answered a command that was dispatched. Each is answered once; a second answer is
+    /// refused, whatever has taken its place meanwhile.
     Done {
         /// The command.
         io: IoId,
@@ -35,6 +36,13 @@ pub enum Input {
         /// What the array reports as its own latency, in nanoseconds; 0 when it does not say.
         array_ns: u64,
     },
+    /// The driver let go of a command that it was asked to cancel: it is recalled, or it will
+    /// never touch the guest's memory any more, because the driver has put a buffer of its own in
+    /// the place of the guest's. [`Input::Done`] answers a [`Output::Cancel`] as well.
+    Cancelled {
+        /// The command.
+        io: IoId,
+    },
     /// A guest gives up on the I/Os of that tag.
     Abort {
         /// The virtual disk.
@@ -42,6 +50,8 @@ pub enum Input {
         /// The tag they were submitted with.
         tag: u32,
     },
+    /// A guest resets a virtual disk: everything that is outstanding on it is aborted.
+    Reset(VdiskId),
     /// A setting is changed.
     Set(Knob),
     /// A path goes up or down.
@@ -75,6 +85,8 @@ pub enum Output {
     Dispatch(Dispatch),
     /// Tell the guest that its I/O ended.
     Complete {
+        /// The request, by the id that its submission gave.
+        request: IoId,
         /// The virtual disk.
         vdisk: VdiskId,
         /// The tag it was submitted with.
@@ -82,7 +94,8 @@ pub enum Output {
         /// How it ended.
         status: Status,
     },
-    /// Recall a command that was dispatched; its answer, if one comes, is not awaited.
+    /// Let go of a command that was dispatched, and say so by [`Input::Cancelled`] or
+    /// [`Input::Done`]: its guest hears nothing before that.
     Cancel {
         /// The command.
         io: IoId,
@@ -93,20 +106,25 @@ pub enum Output {
     Event(Event),
 }
 
-/// A command on its way to the array.
+/// A command on its way to the array: all that a driver needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
-    /// The command; every piece of it carries the same id, and each is answered.
+    /// What it is answered by. A request that was cut is several commands, each with an id of its
+    /// own.
     pub io: IoId,
+    /// The guest's request that it belongs to, by the id that its submission gave.
+    pub request: IoId,
     /// The virtual disk it came from: behind a protocol endpoint it tells the volume.
     pub vdisk: VdiskId,
+    /// The tag that the request was submitted with.
+    pub tag: u32,
     /// The path it takes.
     pub path: PathId,
     /// What it does.
     pub op: Op,
-    /// Where this piece begins, in bytes from the beginning of the I/O.
+    /// Where it begins, in bytes from the beginning of the guest's request.
     pub offset: u32,
-    /// Bytes of this piece.
+    /// Its bytes.
     pub bytes: u32,
 }
 

@@ -1,18 +1,29 @@
 //! Ends other than completion: aborts, power, reboots of guests and of the host, lost paths.
 
-use counters::{IoId, PathId, Status, VdiskId, VmId};
+use counters::{DeviceId, PathId, Status, VdiskId, VmId};
 
 use crate::{
     Error, Event, Output,
-    engine::{Engine, adapter_ids},
-    slab::State,
+    engine::Engine,
+    slab::{Queue, State},
+    vscsi::Vdisk,
 };
 
 impl Engine {
     /// Ends every I/O of that tag; none is no error, since it may have completed meanwhile.
-    pub(crate) fn abort(&mut self, vdisk: VdiskId, tag: u32) -> Result<(), Error> {
-        self.known_vdisk(vdisk)?;
-        self.abort_where(|engine, io| engine.ios[io].vdisk == vdisk.0 && engine.ios[io].tag == tag);
+    pub(crate) fn abort(&mut self, id: VdiskId, tag: u32) -> Result<(), Error> {
+        self.known_vdisk(id)?;
+        self.abort_disk(id, Some(tag));
+        self.restart(id);
+        Ok(())
+    }
+
+    /// Ends every I/O of a virtual disk.
+    pub(crate) fn reset(&mut self, id: VdiskId) -> Result<(), Error> {
+        self.known_vdisk(id)?;
+        self.vdisks[id.index()].counters.resets += 1;
+        self.abort_disk(id, None);
+        self.restart(id);
         Ok(())
     }
 
@@ -37,7 +48,7 @@ impl Engine {
 
     /// Staged settings of the host and of its guests come into force.
     pub(crate) fn reboot(&mut self) {
-        self.abort_where(|_, _| true);
+        self.abort_disks(|_| true);
         self.options.reboot();
         for adapter in &mut self.adapters {
             adapter.lun_depth = adapter.staged_lun_depth;
@@ -47,7 +58,7 @@ impl Engine {
         }
         for index in 0..self.devices.len() {
             self.devices[index].competition.reset();
-            self.refresh_base(counters::DeviceId::new(index));
+            self.refresh_base(DeviceId::new(index));
         }
         self.refresh_gates();
         self.apply_options();
@@ -85,60 +96,104 @@ impl Engine {
     }
 
     fn abort_vm(&mut self, vm: VmId) {
-        self.abort_where(|engine, io| engine.vdisks[usize::from(engine.ios[io].vdisk)].vm == vm);
+        self.abort_disks(|vdisk| vdisk.vm == vm);
     }
 
-    /// Ends every I/O that is wanted gone, wherever it is, then fills the slots that this freed.
-    fn abort_where(&mut self, is_wanted: impl Fn(&Self, u32) -> bool) {
-        for io in self.ios.indices() {
-            let is_alive = !matches!(self.ios[io].state, State::Free | State::Orphan);
-            if is_alive && is_wanted(self, io) {
-                self.abort_one(io);
+    /// Ends every I/O of the disks that are wanted quiet, then fills the slots that this freed.
+    fn abort_disks(&mut self, is_wanted: impl Fn(&Vdisk) -> bool) {
+        for step in [|engine: &mut Self, id| engine.abort_disk(id, None), Self::restart] {
+            for id in (0..self.vdisks.len()).map(VdiskId::new) {
+                if is_wanted(&self.vdisks[id.index()]) {
+                    step(self, id);
+                }
             }
         }
-        adapter_ids(self).for_each(|id| self.open_adapter(id));
-        for index in 0..self.paths.len() {
-            self.open_path(PathId::new(index));
-        }
-        for index in 0..self.devices.len() {
-            self.pump(counters::DeviceId::new(index));
-        }
-        for index in 0..self.vdisks.len() {
-            self.open_guest(VdiskId::new(index));
+    }
+
+    /// Ends the I/Os of a virtual disk, or those of one tag. What the driver has is asked back, and
+    /// its guest hears of it when the driver has answered: a late answer must not find the guest's
+    /// memory in another use.
+    fn abort_disk(&mut self, id: VdiskId, tag: Option<u32>) {
+        for seat in 0..self.vdisks[id.index()].inside.len() {
+            let io = self.vdisks[id.index()].inside.at(seat);
+            let Some(io) = io.filter(|io| tag.is_none_or(|tag| self.ios[*io].tag == tag)) else {
+                continue;
+            };
+            match self.ios[io].state {
+                State::Active | State::InPieces => self.recall(io),
+                State::Recalled => {}
+                _ => self.abort_here(io, id),
+            }
         }
     }
 
-    fn abort_one(&mut self, io: u32) {
-        let (state, vdisk) = (self.ios[io].state, VdiskId(self.ios[io].vdisk));
-        let times = self.times_of(io);
-        let disk = &mut self.vdisks[vdisk.index()];
+    /// Ends an I/O that is not with the driver.
+    fn abort_here(&mut self, io: u32, id: VdiskId) {
+        let (state, now) = (self.ios[io].state, self.now);
+        let disk = &mut self.vdisks[id.index()];
         disk.counters.aborts += 1;
-        disk.aborted.add(&times);
+        let device = &mut self.devices[disk.device.index()];
         match state {
             State::Guest => {
                 disk.guest.remove(&mut self.ios, io);
-                disk.counters.guest_queued.leave(self.now);
+                disk.counters.guest_queued.leave(now);
             }
             State::Queued => {
-                disk.counters.queued.leave(self.now);
-                let world = disk.world;
-                let device = &mut self.devices[disk.device.index()];
+                disk.counters.queued.leave(now);
                 device.queued -= 1;
-                device.sched.remove(&mut self.worlds, &mut self.ios, world, io);
+                device.sched.remove(&mut self.worlds, &mut self.ios, disk.world, io);
             }
-            State::AtPath | State::AtAdapter => self.leave_gate(io),
-            State::Active => return self.recall(io),
-            State::Held => {
-                let now = self.now;
-                self.device_of(vdisk).counters.held.leave(now);
-            }
-            State::Free | State::Orphan => {}
+            State::Held => device.counters.held.leave(now),
+            _ => {}
         }
+        let times = self.times_of(io);
+        let disk = &mut self.vdisks[id.index()];
+        disk.aborted.add(&times);
         if state != State::Guest {
-            let disk = &mut self.vdisks[vdisk.index()];
             disk.leave(&mut self.vscsi[disk.vscsi.index()]);
         }
+        if self.ios[io].is_at_gate() {
+            self.leave_gate(io);
+        }
         self.end(io, Status::Aborted);
+    }
+
+    /// Asks the driver for what it has. The slots are given back with its answer.
+    fn recall(&mut self, io: u32) {
+        let record = &mut self.ios[io];
+        record.state = State::Recalled;
+        let (vdisk, path, extra) = (usize::from(record.vdisk), PathId(record.path), record.extra);
+        self.vdisks[vdisk].counters.aborts += 1;
+        if !self.is_in_pieces(io) {
+            let io = self.ios.id_of(io);
+            self.outputs.push(Output::Cancel { io, path });
+            return;
+        }
+        for piece in self.extras[extra].pieces.iter(&self.ios) {
+            let io = self.ios.id_of(piece);
+            self.outputs.push(Output::Cancel { io, path });
+        }
+    }
+
+    /// The driver answered what it was asked for: the guest hears that it was aborted, whatever the
+    /// answer says.
+    pub(crate) fn end_recalled(&mut self, io: u32) {
+        let times = self.times_of(io);
+        let disk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
+        disk.aborted.add(&times);
+        disk.leave(&mut self.vscsi[disk.vscsi.index()]);
+        self.end(io, Status::Aborted);
+    }
+
+    /// Fills the slots that aborts on a virtual disk freed: of its device, of the paths there, and
+    /// its own.
+    fn restart(&mut self, id: VdiskId) {
+        let device = self.vdisks[id.index()].device;
+        for path in 0..self.devices[device.index()].selector.paths().len() {
+            self.open_path(self.devices[device.index()].selector.paths()[path]);
+        }
+        self.pump(device);
+        self.open_guest(id);
     }
 
     /// Gives up its slot of the device while it waits for its path or at the adapter.
@@ -161,26 +216,21 @@ impl Engine {
         self.devices[device.index()].active -= 1;
     }
 
-    /// What waits for a path that went down takes another one.
+    /// What waits for a path that went down takes another one, in the order in which it came: the
+    /// last one is put in front of the queue first.
     fn leave_path(&mut self, id: PathId) {
-        for io in self.ios.indices() {
-            let record = &self.ios[io];
-            if record.is_at_gate() && record.path == id.0 {
-                let vdisk = VdiskId(record.vdisk);
-                self.leave_gate(io);
-                self.queue(io, vdisk, true);
+        let path = &self.paths[id.index()];
+        let adapter = &self.adapters[path.adapter.index()];
+        for queue in [path.queue, adapter.queue] {
+            let mut next = queue.tail();
+            while let Some(io) = next {
+                next = Queue::before(&self.ios, io);
+                if self.ios[io].path == id.0 {
+                    let vdisk = VdiskId(self.ios[io].vdisk);
+                    self.leave_gate(io);
+                    self.line_up(io, vdisk, true);
+                }
             }
         }
-    }
-
-    /// What the driver has is recalled; its record stays until the answers have come.
-    fn recall(&mut self, io: u32) {
-        let mut lane = self.lane(io);
-        lane.leave_slot();
-        lane.leave_kernel();
-        let path = PathId(self.ios[io].path);
-        self.outputs.push(Output::Cancel { io: IoId(io), path });
-        self.complete(io, Status::Aborted);
-        self.ios[io].state = State::Orphan;
     }
 }

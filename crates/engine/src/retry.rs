@@ -47,6 +47,7 @@ impl Engine {
         extra.retries += 1;
         extra.status = Status::Good;
         let retries = extra.retries;
+        self.ios.renew(io);
         self.ios[io].since = self.now;
         match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
@@ -87,8 +88,8 @@ impl Engine {
         self.ios[io].since = self.now;
         let (vdisk, now) = (VdiskId(self.ios[io].vdisk), self.now);
         self.device_of(vdisk).counters.held.enter(now);
-        self.extra_of(io).held_until = until;
-        self.timers.push(core::cmp::Reverse((until, Timer::Again(IoId(io)))));
+        let timer = Timer::Again(self.ios.id_of(io));
+        self.timers.push(core::cmp::Reverse((until, timer)));
     }
 
     /// Asks for a wake-up when the first limit of a device lets something go.
@@ -115,7 +116,7 @@ impl Engine {
             self.timers.pop();
             match timer {
                 Timer::Device(id) => self.device_due(id, at),
-                Timer::Again(io) => self.hold_ended(io.0, at),
+                Timer::Again(io) => self.hold_ended(io),
             }
         }
     }
@@ -136,12 +137,12 @@ impl Engine {
         }
     }
 
-    /// When a held I/O was aborted meanwhile, its timer means nothing: its record is in another
-    /// state, or is held for another I/O until another moment.
-    fn hold_ended(&mut self, io: u32, at: Time) {
-        if self.ios[io].state != State::Held || self.extra_of(io).held_until != at {
+    /// When a held I/O was aborted meanwhile, its timer means nothing: its id has ended.
+    fn hold_ended(&mut self, id: IoId) {
+        if self.ios.state_of(id) != Some(State::Held) {
             return;
         }
+        let io = id.slot();
         let held = self.now - self.ios[io].since;
         self.extra_of(io).hold_ns += held;
         let vdisk = VdiskId(self.ios[io].vdisk);
@@ -157,19 +158,9 @@ impl Engine {
 
     /// The [`Extra`] of an I/O, made when it has none.
     pub(crate) fn extra_of(&mut self, io: u32) -> &mut Extra {
-        let record = &mut self.ios[io];
-        if record.extra == NONE {
-            record.extra = self.extras.insert(Extra::default);
+        if self.ios[io].extra == NONE {
+            self.ios[io].extra = self.extras.insert(Extra::new(self.ios.id_of(io)));
         }
-        &mut self.extras[record.extra]
-    }
-
-    pub(crate) fn free(&mut self, io: u32) {
-        let record = &mut self.ios[io];
-        record.state = State::Free;
-        if record.extra != NONE {
-            self.extras.remove(record.extra);
-        }
-        self.ios.remove(io);
+        &mut self.extras[self.ios[io].extra]
     }
 }

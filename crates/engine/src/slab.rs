@@ -1,7 +1,14 @@
-//! The I/Os inside the engine: fixed records in a pool, linked into the queues they wait in.
+//! The I/Os inside the engine: fixed records in a slab, linked into the queues they wait in.
 //!
-//! A record is 56 bytes. What few I/Os need (a retry, a wait at an adapter, pieces) lies in an
+//! A record is 64 bytes. What few I/Os need (a retry, a wait at an adapter, pieces) lies in an
 //! [`Extra`] beside it, so that the common I/O stays small and nothing is allocated once warm.
+//!
+//! Three things have a record, and with it an [`IoId`]: an I/O, a piece of one that was cut for the
+//! wire, and a guest's request that its driver cut into several I/Os.
+//!
+//! ```text
+//!   Whole (the request) <-- Extra::request -- I/O <-- Extra::io -- Piece (what the driver has)
+//! ```
 
 use alloc::vec::Vec;
 
@@ -27,10 +34,16 @@ pub(crate) enum State {
     AtAdapter,
     /// With the driver.
     Active,
+    /// With the driver in pieces.
+    InPieces,
+    /// With the driver, whole or in pieces, and asked back.
+    Recalled,
     /// Waits for the moment to be sent again.
     Held,
-    /// Given up while it was with the driver, whose answers are still to come.
-    Orphan,
+    /// No I/O: a piece of one, with the driver.
+    Piece,
+    /// No I/O: a request that is under way in parts.
+    Whole,
 }
 
 /// One I/O.
@@ -43,17 +56,19 @@ pub(crate) struct Io {
     /// When it came into its present state.
     pub(crate) since: Time,
     pub(crate) tag: u32,
-    /// The next one in the queue it waits in.
-    pub(crate) next: u32,
+    /// Its neighbours in the queue it waits in.
+    next: u32,
+    prev: u32,
+    /// Its place among those of its virtual disk.
+    pub(crate) seat: u32,
     pub(crate) bytes: u32,
     /// Its first sector in units of 4 KiB, modulo 16 TB: near enough for sequential affinity.
     pub(crate) block: u32,
-    /// Its [`Extra`], or [`NONE`].
+    /// Its [`Extra`], or [`NONE`]; of a piece that of its I/O.
     pub(crate) extra: u32,
+    generation: u32,
     pub(crate) vdisk: u16,
     pub(crate) path: u16,
-    /// Pieces that the driver still has.
-    pub(crate) pieces: u16,
     /// How often its path had gone down when it was handed over.
     pub(crate) losses: u16,
     pub(crate) op: Op,
@@ -63,41 +78,45 @@ pub(crate) struct Io {
 impl Io {
     /// An I/O as it comes from the guest.
     #[inline]
-    pub(crate) const fn new(now: Time, request: &Request, extra: u32) -> Self {
+    const fn new(now: Time, request: &Request, extra: u32, generation: u32) -> Self {
         Self {
             submitted: Time(now.0.saturating_sub(request.waited_ns)),
             entered: now,
             since: now,
             tag: request.tag,
             next: NONE,
+            prev: NONE,
+            seat: NONE,
             bytes: request.bytes,
             block: (request.lba / 8) as u32,
             extra,
+            generation,
             vdisk: request.vdisk.0,
             path: 0,
-            pieces: 0,
             losses: 0,
             op: request.op,
             state: State::Guest,
         }
     }
 
-    /// Goes to the driver, whole.
+    /// Goes to the driver.
     #[inline]
     pub(crate) const fn hand_over(&mut self, losses: u16, adapter: &mut Adapter, now: Time) {
         self.state = State::Active;
         self.since = now;
-        self.pieces = 1;
         self.losses = losses;
         adapter.counters.active.enter(now);
     }
 
-    /// What the driver gets; `io` is its own number.
+    /// What the driver gets of an I/O that is a request of its own; `io` is its own number.
     #[inline]
     pub(crate) const fn command(&self, io: u32) -> Dispatch {
+        let id = IoId::new(io, self.generation);
         Dispatch {
-            io: IoId(io),
+            io: id,
+            request: id,
             vdisk: VdiskId(self.vdisk),
+            tag: self.tag,
             path: PathId(self.path),
             op: self.op,
             offset: 0,
@@ -111,43 +130,52 @@ impl Io {
     }
 
     /// Whether an answer of the driver is still to come.
-    #[inline]
     pub(crate) const fn is_with_driver(&self) -> bool {
-        matches!(self.state, State::Active | State::Orphan)
+        matches!(self.state, State::Active | State::InPieces | State::Recalled)
     }
 }
 
 /// What only few I/Os need.
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
+    /// The I/O it belongs to.
+    pub(crate) io: u32,
     /// Time with the driver in earlier attempts.
     pub(crate) device_ns: u64,
     /// Wait at a path or an adapter.
     pub(crate) gate_ns: u64,
     /// Time held before being sent again.
     pub(crate) hold_ns: u64,
-    /// When the hold ends; an earlier timer was set for another I/O in the same record.
-    pub(crate) held_until: Time,
-    /// The longest latency that the array reported for a piece.
-    pub(crate) array_ns: u64,
     /// How often it was sent again.
     pub(crate) retries: u32,
-    /// The guest's I/O that this is a part of, or [`NONE`].
-    pub(crate) parent: u32,
-    /// The worst result of a piece so far.
+    /// The guest's request: the I/O itself, or what it is a part of.
+    pub(crate) request: IoId,
+    /// Where it begins in the request, in bytes.
+    pub(crate) offset: u32,
+    /// Of a request in parts: how many have not ended.
+    pub(crate) parts: u32,
+    /// Its pieces that the driver has.
+    pub(crate) pieces: Queue,
+    /// The longest latency that the array reported for a piece, and the worst result of a piece or
+    /// a part so far.
+    pub(crate) array_ns: u64,
     pub(crate) status: Status,
 }
 
-impl Default for Extra {
-    fn default() -> Self {
+impl Extra {
+    /// That of a part of a request, or of a request.
+    pub(crate) fn new(request: IoId) -> Self {
         Self {
+            io: request.slot(),
+            request,
             device_ns: 0,
             gate_ns: 0,
             hold_ns: 0,
-            held_until: Time::ZERO,
-            array_ns: 0,
             retries: 0,
-            parent: NONE,
+            offset: 0,
+            parts: 0,
+            pieces: Queue::default(),
+            array_ns: 0,
             status: Status::Good,
         }
     }
@@ -175,68 +203,182 @@ impl Times {
     }
 }
 
-/// A guest's I/O that its driver had to split.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parent {
-    pub(crate) tag: u32,
-    pub(crate) children: u32,
-    pub(crate) status: Status,
-}
-
-/// Records that are used again; allocates only to grow.
+/// The records of I/Os. A place is used again once its I/O has ended; allocates only to grow.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool<T> {
-    items: Vec<T>,
-    free: Vec<u32>,
+pub(crate) struct Slab {
+    items: Vec<Io>,
+    /// The places that are free, through [`Io::next`], the last one freed first.
+    free: u32,
 }
 
-impl<T> Default for Pool<T> {
+impl Default for Slab {
     fn default() -> Self {
-        Self { items: Vec::new(), free: Vec::new() }
+        Self { items: Vec::new(), free: NONE }
     }
 }
 
-impl<T> Pool<T> {
-    /// Puts in what `make` makes, in its place: records are too large to be made elsewhere and
-    /// copied.
+impl Slab {
+    /// A record for an I/O, written in its place: it is too large to be made elsewhere and copied.
     #[inline]
-    pub(crate) fn insert(&mut self, make: impl Fn() -> T) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.items[index as usize] = make();
-            return index;
+    pub(crate) fn insert(&mut self, now: Time, request: &Request, extra: u32) -> u32 {
+        if self.free == NONE {
+            self.items.push(Io::new(now, request, extra, 0));
+            return (self.items.len() - 1) as u32;
         }
-        self.items.push(make());
-        (self.items.len() - 1) as u32
+        let slot = self.free;
+        let record = &mut self.items[slot as usize];
+        self.free = record.next;
+        *record = Io::new(now, request, extra, record.generation);
+        slot
+    }
+
+    /// A record for a piece of an I/O with the driver.
+    pub(crate) fn insert_piece(&mut self, of: u32) -> u32 {
+        let Io { vdisk, tag, op, bytes, extra, .. } = self[of];
+        let (vdisk, lba, waited_ns) = (VdiskId(vdisk), 0, 0);
+        let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
+        let piece = self.insert(self[of].since, &request, extra);
+        self[piece].state = State::Piece;
+        self[piece].path = self[of].path;
+        piece
+    }
+
+    /// What the driver is given again has a new id: a late answer to the first time is none to the
+    /// second.
+    #[inline]
+    pub(crate) fn renew(&mut self, slot: u32) {
+        let generation = &mut self[slot].generation;
+        *generation = generation.wrapping_add(1);
+    }
+
+    /// Its id ends with it.
+    #[inline]
+    pub(crate) fn free(&mut self, slot: u32) {
+        let free = self.free;
+        self.renew(slot);
+        let record = &mut self[slot];
+        record.state = State::Free;
+        record.next = free;
+        self.free = slot;
+    }
+
+    /// The state of what has that id; `None` when it has ended, or never was.
+    #[inline]
+    pub(crate) fn state_of(&self, id: IoId) -> Option<State> {
+        let record = self.items.get(id.slot() as usize)?;
+        (record.generation == id.generation()).then_some(record.state)
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, index: u32) {
-        self.free.push(index);
+    pub(crate) fn id_of(&self, slot: u32) -> IoId {
+        IoId::new(slot, self[slot].generation)
     }
 
-    #[inline]
-    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.items.get_mut(index as usize)
-    }
-
+    /// Every record, used or not.
     pub(crate) fn indices(&self) -> core::ops::Range<u32> {
         0..self.items.len() as u32
     }
 }
 
-impl<T> core::ops::Index<u32> for Pool<T> {
-    type Output = T;
+impl core::ops::Index<u32> for Slab {
+    type Output = Io;
 
     #[inline]
-    fn index(&self, index: u32) -> &T {
+    fn index(&self, slot: u32) -> &Io {
+        &self.items[slot as usize]
+    }
+}
+
+impl core::ops::IndexMut<u32> for Slab {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Io {
+        &mut self.items[slot as usize]
+    }
+}
+
+/// What lies beside the records of a few I/Os; allocates only to grow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras {
+    items: Vec<Extra>,
+    free: Vec<u32>,
+}
+
+impl Extras {
+    pub(crate) fn insert(&mut self, extra: Extra) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.items[index as usize] = extra;
+            return index;
+        }
+        self.items.push(extra);
+        (self.items.len() - 1) as u32
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) {
+        self.free.push(index);
+    }
+}
+
+impl core::ops::Index<u32> for Extras {
+    type Output = Extra;
+
+    #[inline]
+    fn index(&self, index: u32) -> &Extra {
         &self.items[index as usize]
     }
 }
 
-impl<T> core::ops::IndexMut<u32> for Pool<T> {
+impl core::ops::IndexMut<u32> for Extras {
     #[inline]
-    fn index_mut(&mut self, index: u32) -> &mut T {
+    fn index_mut(&mut self, index: u32) -> &mut Extra {
         &mut self.items[index as usize]
+    }
+}
+
+/// The I/Os of a virtual disk, wherever they are, so that a disk is reset without a look at others.
+/// A seat is used again; none is ever taken away from who sits.
+#[derive(Clone, Debug)]
+pub(crate) struct Seats {
+    /// An I/O, or [`Seats::FREE`] and the next free seat.
+    seats: Vec<u32>,
+    free: u32,
+}
+
+impl Default for Seats {
+    fn default() -> Self {
+        Self { seats: Vec::new(), free: Self::END }
+    }
+}
+
+impl Seats {
+    const FREE: u32 = 1 << 31;
+    /// No seat is free.
+    const END: u32 = NONE;
+
+    /// Gives an I/O a seat.
+    #[inline]
+    pub(crate) fn take(&mut self, io: u32) -> u32 {
+        if self.free == Self::END {
+            self.seats.push(io);
+            return (self.seats.len() - 1) as u32;
+        }
+        let seat = self.free ^ Self::FREE;
+        self.free = core::mem::replace(&mut self.seats[seat as usize], io);
+        seat
+    }
+
+    #[inline]
+    pub(crate) fn leave(&mut self, seat: u32) {
+        self.seats[seat as usize] = core::mem::replace(&mut self.free, seat | Self::FREE);
+    }
+
+    /// How many there have ever been at one time.
+    pub(crate) const fn len(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Who sits there, if anybody.
+    pub(crate) fn at(&self, seat: usize) -> Option<u32> {
+        self.seats.get(seat).copied().filter(|io| io & Self::FREE == 0)
     }
 }
 
@@ -265,8 +407,9 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, ios: &mut Pool<Io>, io: u32) {
+    pub(crate) fn push(&mut self, ios: &mut Slab, io: u32) {
         ios[io].next = NONE;
+        ios[io].prev = self.tail;
         if self.head == NONE {
             self.head = io;
         } else {
@@ -276,38 +419,53 @@ impl Queue {
     }
 
     /// Puts back what was taken from the front.
-    pub(crate) fn push_front(&mut self, ios: &mut Pool<Io>, io: u32) {
+    pub(crate) fn push_front(&mut self, ios: &mut Slab, io: u32) {
         ios[io].next = self.head;
+        ios[io].prev = NONE;
         if self.head == NONE {
             self.tail = io;
+        } else {
+            ios[self.head].prev = io;
         }
         self.head = io;
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, ios: &Pool<Io>) -> Option<u32> {
+    pub(crate) fn pop(&mut self, ios: &mut Slab) -> Option<u32> {
         let io = self.head()?;
         self.head = ios[io].next;
+        if self.head == NONE {
+            self.tail = NONE;
+        } else {
+            ios[self.head].prev = NONE;
+        }
         Some(io)
     }
 
-    /// Takes one out of the middle; `false` when it is not in this queue.
-    pub(crate) fn remove(&mut self, ios: &mut Pool<Io>, io: u32) -> bool {
-        let mut kept = Self::default();
-        let mut found = false;
-        while let Some(next) = self.pop(ios) {
-            if next == io {
-                found = true;
-            } else {
-                kept.push(ios, next);
-            }
+    /// Takes one out that is in this queue.
+    pub(crate) fn remove(&mut self, ios: &mut Slab, io: u32) {
+        let Io { next, prev, .. } = ios[io];
+        match prev {
+            NONE => self.head = next,
+            prev => ios[prev].next = next,
         }
-        *self = kept;
-        found
+        match next {
+            NONE => self.tail = prev,
+            next => ios[next].prev = prev,
+        }
+    }
+
+    /// The one that came last, and the one before another: to walk from the back while some leave.
+    pub(crate) const fn tail(self) -> Option<u32> {
+        if self.tail == NONE { None } else { Some(self.tail) }
+    }
+
+    pub(crate) fn before(ios: &Slab, io: u32) -> Option<u32> {
+        Some(ios[io].prev).filter(|prev| *prev != NONE)
     }
 
     /// Everything in the queue, front first.
-    pub(crate) fn iter(self, ios: &Pool<Io>) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(self, ios: &Slab) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.head;
         core::iter::from_fn(move || {
             let io = next;
@@ -324,7 +482,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_stays_within_56_bytes() {
-        assert!(size_of::<Io>() <= 56, "{}", size_of::<Io>());
+    fn a_record_stays_within_64_bytes() {
+        assert!(size_of::<Io>() <= 64, "{}", size_of::<Io>());
     }
 }

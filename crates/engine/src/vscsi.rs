@@ -15,7 +15,7 @@ use knobs::Allocation;
 
 use crate::{
     VdiskConfig, VscsiConfig,
-    slab::{Io, Pool, Queue, Times},
+    slab::{Queue, Seats, Slab, Times},
 };
 
 /// A virtual adapter.
@@ -77,6 +77,8 @@ pub(crate) struct Vdisk {
     pub(crate) max_transfer: u32,
     /// What waits in the guest.
     pub(crate) guest: Queue,
+    /// All its I/Os.
+    pub(crate) inside: Seats,
     /// Nanoseconds that its I/Os had waited in the application before they were submitted.
     pub(crate) waited_ns: u64,
     /// The waits at paths and adapters that are over, in nanoseconds.
@@ -108,6 +110,7 @@ impl Vdisk {
             is_on,
             max_transfer: vscsi.max_transfer,
             guest: Queue::default(),
+            inside: Seats::default(),
             waited_ns: 0,
             gate_ns: 0,
             aborted: Times::default(),
@@ -143,7 +146,7 @@ impl Vdisk {
     pub(crate) fn enter_next(
         &mut self,
         ring: &mut Vscsi,
-        ios: &Pool<Io>,
+        ios: &mut Slab,
         now: Time,
     ) -> Option<u32> {
         if !self.has_slot() || !ring.has_room() {

@@ -143,7 +143,7 @@ impl<'a> Flow<'a> {
 
     /// Whether the row has a QAVG of its own.
     #[must_use]
-    pub const fn has_own_wait(&self) -> bool {
+    pub(crate) const fn has_own_wait(&self) -> bool {
         self.qavg.is_there()
     }
 

@@ -199,12 +199,6 @@ impl Stack {
         sum([self.kernel_ms(), self.device_ms()])
     }
 
-    /// What the times of the levels add up to.
-    #[must_use]
-    pub fn all_ms(&self) -> Option<f64> {
-        sum(self.levels.iter().map(|level| level.ms))
-    }
-
     /// The level on which an I/O spends most of its time.
     #[must_use]
     pub fn longest(&self) -> Option<LevelKind> {

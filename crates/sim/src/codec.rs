@@ -5,7 +5,7 @@
 //! | input | code | fields |
 //! |---|---|---|
 //! | Submit | 1 | virtual disk `n`, operation `b`, sector `n`, bytes `n`, tag `n` |
-//! | Done | 2 | I/O `n`, status `b`, latency at the array `n` |
+//! | Done | 2 | I/O `n` `n`, status `b`, latency at the array `n` |
 //! | Abort | 3 | virtual disk `n`, tag `n` |
 //! | Set | 4 | a knob |
 //! | Path | 5 | path `n`, up `b` |
@@ -14,8 +14,10 @@
 //! | Reboot | 8 | |
 //! | Tick | 9 | |
 //! | Submit after a wait in the application | 10 | as Submit, nanoseconds waited `n` |
+//! | Cancelled | 11 | I/O `n` `n` |
+//! | Reset | 12 | virtual disk `n` |
 //!
-//! The fields of a knob are those of [`Knob::write`], its numbers as `n` and its names as `t`.
+//! An I/O is its place and which use of it it is. The fields of a knob are those of [`Knob::write`], its numbers as `n` and its names as `t`.
 //!
 //! Operations and statuses are numbered from 0 in the order of their tables below.
 //! Outputs are never read back: they only go into a digest.
@@ -31,19 +33,16 @@ use crate::{
     blocks::{Reader, put, put_text},
 };
 
-const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Reserve, Op::Ats];
-const STATUSES: [Status; 7] = [
-    Status::Good,
-    Status::Busy,
-    Status::TaskSetFull,
-    Status::ReservationConflict,
-    Status::CheckCondition,
-    Status::PathLost,
-    Status::Aborted,
-];
-
 fn put_all<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
     numbers.into_iter().for_each(|number| put(bytes, number));
+}
+
+fn put_io(bytes: &mut Vec<u8>, io: IoId) {
+    put_all(bytes, [io.slot().into(), io.generation().into()]);
+}
+
+fn io<R: Read>(from: &mut Reader<R>) -> Result<IoId, Error> {
+    Ok(IoId::new(from.number()?, from.number()?))
 }
 
 /// Appends the code of an input and its fields.
@@ -57,7 +56,9 @@ pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
             }
         }
         Input::Done { io, status, array_ns } => {
-            put_all(bytes, [2, io.0.into(), status as u64, array_ns]);
+            put(bytes, 2);
+            put_io(bytes, io);
+            put_all(bytes, [status as u64, array_ns]);
         }
         Input::Abort { vdisk, tag } => put_all(bytes, [3, vdisk.0.into(), tag.into()]),
         Input::Set(knob) => {
@@ -68,6 +69,11 @@ pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
         Input::Power { vm, on } => put_all(bytes, [6, vm.0.into(), on.into()]),
         Input::RebootGuest(vm) => put_all(bytes, [7, vm.0.into()]),
         Input::Reboot => put(bytes, 8),
+        Input::Cancelled { io } => {
+            put(bytes, 11);
+            put_io(bytes, io);
+        }
+        Input::Reset(vdisk) => put_all(bytes, [12, vdisk.0.into()]),
         Input::Tick => put(bytes, 9),
     }
 }
@@ -77,15 +83,15 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
     Ok(Some(match code {
         1 | 10 => Input::Submit(Request {
             vdisk: VdiskId(from.number()?),
-            op: choice(from, &OPS)?,
+            op: choice(from, &Op::ALL)?,
             lba: from.number()?,
             bytes: from.number()?,
             tag: from.number()?,
             waited_ns: if code == 1 { 0 } else { from.number()? },
         }),
         2 => Input::Done {
-            io: IoId(from.number()?),
-            status: choice(from, &STATUSES)?,
+            io: io(from)?,
+            status: choice(from, &Status::ALL)?,
             array_ns: from.number()?,
         },
         3 => Input::Abort { vdisk: VdiskId(from.number()?), tag: from.number()? },
@@ -95,6 +101,8 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
         7 => Input::RebootGuest(VmId(from.number()?)),
         8 => Input::Reboot,
         9 => Input::Tick,
+        11 => Input::Cancelled { io: io(from)? },
+        12 => Input::Reset(VdiskId(from.number()?)),
         _ => return Ok(None),
     }))
 }
@@ -136,14 +144,23 @@ fn choice<R: Read, T: Copy>(from: &mut Reader<R>, table: &[T]) -> Result<T, Erro
 /// Appends an output, for its digest.
 pub(crate) fn put_output(bytes: &mut Vec<u8>, output: &Output) {
     match *output {
-        Output::Dispatch(Dispatch { io, vdisk, path, op, offset, bytes: size }) => {
-            put_all(bytes, [1, io.0.into(), vdisk.0.into(), path.0.into()]);
+        Output::Dispatch(Dispatch { io, request, vdisk, tag, path, op, offset, bytes: size }) => {
+            put(bytes, 1);
+            put_io(bytes, io);
+            put_io(bytes, request);
+            put_all(bytes, [vdisk.0.into(), tag.into(), path.0.into()]);
             put_all(bytes, [op as u64, offset.into(), size.into()]);
         }
-        Output::Complete { vdisk, tag, status } => {
-            put_all(bytes, [2, vdisk.0.into(), tag.into(), status as u64]);
+        Output::Complete { request, vdisk, tag, status } => {
+            put(bytes, 2);
+            put_io(bytes, request);
+            put_all(bytes, [vdisk.0.into(), tag.into(), status as u64]);
         }
-        Output::Cancel { io, path } => put_all(bytes, [3, io.0.into(), path.0.into()]),
+        Output::Cancel { io, path } => {
+            put(bytes, 3);
+            put_io(bytes, io);
+            put(bytes, path.0.into());
+        }
         Output::Event(Event::DepthChanged { device, depth }) => {
             put_all(bytes, [4, device.0.into(), depth.into()]);
         }
@@ -206,9 +223,11 @@ mod tests {
     fn every_input_comes_back() {
         for number in [0, 1, 127, 128, 65_536, u32::MAX] {
             knobs(number).for_each(|knob| round_trip(Input::Set(knob)));
-            for status in STATUSES {
+            for status in Status::ALL {
                 let array_ns = u64::from(number) << 20;
-                round_trip(Input::Done { io: IoId(number), status, array_ns });
+                let io = IoId::new(number, number / 3);
+                round_trip(Input::Done { io, status, array_ns });
+                round_trip(Input::Cancelled { io });
             }
             round_trip(Input::Abort { vdisk: VdiskId(1), tag: number });
         }
@@ -217,6 +236,7 @@ mod tests {
             round_trip(Input::Power { vm: VmId(4), on: flag });
         }
         round_trip(Input::RebootGuest(VmId(128)));
+        round_trip(Input::Reset(VdiskId(300)));
         round_trip(Input::Reboot);
         round_trip(Input::Tick);
     }
@@ -224,7 +244,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_submission_comes_back(
-            (vdisk, op, lba) in (any::<u16>(), select(OPS.to_vec()), any::<u64>()),
+            (vdisk, op, lba) in (any::<u16>(), select(&Op::ALL[..]), any::<u64>()),
             (bytes, waited_ns, tag) in any::<(u32, u64, u32)>(),
         ) {
             let vdisk = VdiskId(vdisk);

@@ -28,7 +28,9 @@ const REACH: u64 = 1 << (64 - PLACE_BITS);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub(crate) key: Key,
-    /// Of the answer to a command: the array that gives it, and the latency that it reports.
+    /// Of the answer to a command: which use of its place it is, the array that answers, and the
+    /// latency that it reports.
+    pub(crate) generation: u32,
     pub(crate) array: u32,
     pub(crate) array_ns: u64,
 }
@@ -36,7 +38,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// Anything but the answer to a command.
     pub(crate) const fn of(key: Key) -> Self {
-        Self { key, array: 0, array_ns: 0 }
+        Self { key, generation: 0, array: 0, array_ns: 0 }
     }
 }
 
@@ -73,7 +75,6 @@ impl EventList {
     /// Adds an event.
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, event: Pending) {
-        let Pending { key, array, array_ns } = event;
         let ahead = at - self.epoch;
         match self.hole {
             Some(Hole { place, least }) if ahead < REACH => {
@@ -81,7 +82,7 @@ impl EventList {
                 self.events[place as usize] = event;
                 self.sift_down(word(ahead, place), least);
             }
-            _ => self.add(at, key, array, array_ns),
+            _ => self.add(at, event),
         }
     }
 
@@ -128,15 +129,14 @@ impl EventList {
         let first = self.far.iter().map(|&(at, _)| at).min();
         let Some(first) = first.filter(|at| *at < limit) else { return };
         self.epoch = first;
-        for (at, Pending { key, array, array_ns }) in std::mem::take(&mut self.far) {
-            self.add(at, key, array, array_ns);
+        for (at, event) in std::mem::take(&mut self.far) {
+            self.add(at, event);
         }
     }
 
     /// Adds an event where it belongs: to those at the present instant, as the last word of the
     /// heap, or to what is out of reach.
-    fn add(&mut self, at: Time, key: Key, array: u32, array_ns: u64) {
-        let event = Pending { key, array, array_ns };
+    fn add(&mut self, at: Time, event: Pending) {
         if !self.tied.is_empty() && at == self.tied_at {
             let later = self.tied.partition_point(|other| other.key > event.key);
             self.tied.insert(later, event);
@@ -242,7 +242,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn pending(index: u64) -> Pending {
-        Pending { key: Key::new(Class::Arrival, 0, index), array: 0, array_ns: index }
+        Pending { array_ns: index, ..Pending::of(Key::new(Class::Arrival, 0, index)) }
     }
 
     proptest! {

@@ -9,15 +9,15 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `KAVGJRNL` |
-//! | 1 | version of the format: 1 |
+//! | 1 | version of the format: 2 |
 //! | rest | blocks (see `blocks.rs`) |
 //!
 //! In the blocks, with `n` and `t` as in `codec.rs`:
 //!
 //! * the scenario file's name `t` and text `t`; the number `n` of its parameter files, and of each
 //!   name `t` and text `t`; the number `n` of settings, and each as a line `t`;
-//! * records, each beginning with one more than the host's index `n` and a code `b`. Codes 1 to 9 are
-//!   inputs: fields as in `codec.rs`, then nanoseconds since the input before `n`. Code 10 stands
+//! * records, each beginning with one more than the host's index `n` and a code `b`. Codes from 1 on are
+//!   inputs: fields as in `codec.rs`, then nanoseconds since the input before `n`. Code 0 stands
 //!   for the outputs of the host that were polled since its last record: their number `n`, and of
 //!   each the two low bytes of the digest of all outputs up to it;
 //! * a 0 instead of a host, and then of each host the number `n` of outputs, their digest in 8 bytes, and for
@@ -38,11 +38,11 @@ use crate::{
 
 pub(crate) const MAGIC: &[u8; 8] = b"KAVGJRNL";
 /// The version of the format.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 /// What stands in the place of a host where the records end.
 pub(crate) const END: u64 = 0;
 /// The code of a record of outputs.
-pub(crate) const OUTPUTS: u8 = 10;
+pub(crate) const OUTPUTS: u8 = 0;
 
 /// Writes the journal of a run that it watches. Memory does not grow with the run.
 pub struct Journal<W> {

@@ -1,7 +1,6 @@
 //! Keys of events and tags of I/Os: small numbers packed into one word.
 
-use counters::{IoId, Status};
-use engine::Dispatch;
+use counters::Status;
 
 /// What an event is; earlier variants first at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,40 +23,32 @@ pub(crate) enum Class {
     Arrival = 7,
 }
 
-/// What an event is about, packed below its time: class, then host, then the I/O with its piece
-/// and status, or the index of an event or a workload. The order of the fields is the tie rule.
+/// What an event is about, packed below its time: class, then host, then the place of the command
+/// that is answered and the status, or the index of an event or a workload. The order of the fields
+/// is the tie rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);
 
 impl Key {
-    const PIECE_SHIFT: u32 = 3;
-    const IO_SHIFT: u32 = 13;
+    const IO_SHIFT: u32 = 3;
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
     /// By the number that an answer's status has in a key.
-    const STATUSES: [Status; 1 << Self::PIECE_SHIFT] = [
-        Status::Good,
-        Status::Busy,
-        Status::TaskSetFull,
-        Status::ReservationConflict,
-        Status::CheckCondition,
-        Status::PathLost,
-        Status::Aborted,
-        Status::Aborted,
-    ];
+    const STATUSES: [Status; 1 << Self::IO_SHIFT] = {
+        let mut all = [Status::Aborted; 1 << Self::IO_SHIFT];
+        all.split_at_mut(Status::ALL.len()).0.copy_from_slice(&Status::ALL);
+        all
+    };
 
     pub(crate) const fn new(class: Class, host: usize, index: u64) -> Self {
         let class = (class as u64) << Self::CLASS_SHIFT;
         Self(class | ((host as u64) << Self::HOST_SHIFT) | index)
     }
 
-    /// No piece is smaller than 32 KB (`Disk.DiskMaxIOSize`), so the offset in units of it
-    /// numbers them.
+    /// The answer to the command at that place of the engine's.
     #[inline]
-    pub(crate) const fn done(host: usize, dispatch: &Dispatch, status: Status) -> Self {
-        let io = (dispatch.io.0 as u64) << Self::IO_SHIFT;
-        let piece = ((dispatch.offset >> 15) as u64) << Self::PIECE_SHIFT;
-        Self::new(Class::Done, host, io | piece | status as u64)
+    pub(crate) const fn done(host: usize, slot: u32, status: Status) -> Self {
+        Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status as u64)
     }
 
     #[inline]
@@ -86,13 +77,13 @@ impl Key {
     }
 
     #[inline]
-    pub(crate) const fn io(self) -> IoId {
-        IoId(((self.0 & ((1 << Self::HOST_SHIFT) - 1)) >> Self::IO_SHIFT) as u32)
+    pub(crate) const fn slot(self) -> u32 {
+        ((self.0 & ((1 << Self::HOST_SHIFT) - 1)) >> Self::IO_SHIFT) as u32
     }
 
     #[inline]
     pub(crate) const fn status(self) -> Status {
-        Self::STATUSES[(self.0 & ((1 << Self::PIECE_SHIFT) - 1)) as usize]
+        Self::STATUSES[(self.0 & ((1 << Self::IO_SHIFT) - 1)) as usize]
     }
 }
 

@@ -9,7 +9,7 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{HostSnapshot, Time, VdiskId};
+use counters::{HostSnapshot, IoId, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
 use model::{Array, Aside, Command, CurveUse};
 use scenario::{Scenario, Workload};
@@ -284,14 +284,16 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// The array answered.
     #[inline]
     fn done(&mut self, at: Time, event: Pending) {
-        let Pending { key, array, array_ns } = event;
-        let (io, status) = (key.io(), key.status());
+        let Pending { key, generation, array, array_ns } = event;
+        let (io, status) = (IoId::new(key.slot(), generation), key.status());
         self.arrays[array as usize].done(status);
         let host = &mut self.hosts[key.host()];
         let input = Input::Done { io, status, array_ns };
         self.watch.input(host.index, at, &input);
-        host.engine.handle_input(at, input).expect("a dispatch is answered once for each piece");
-        self.drain(key.host(), at);
+        // A command that the host took back meanwhile is answered all the same, and not listened to.
+        if host.engine.handle_input(at, input).is_ok() {
+            self.drain(key.host(), at);
+        }
     }
 
     /// Fills in the counters of each host as of `now`, and in them what applications keep to
@@ -370,8 +372,9 @@ impl<'a, W: Watch> Machine<'a, W> {
                 Output::Dispatch(dispatch) => {
                     let (array, command) = host.command(&dispatch);
                     let answer = arrays[array as usize].dispatch(at, command);
-                    let key = Key::done(index, &dispatch, answer.status);
-                    events.push(answer.at, Pending { key, array, array_ns: answer.array_ns });
+                    let key = Key::done(index, dispatch.io.slot(), answer.status);
+                    let (generation, array_ns) = (dispatch.io.generation(), answer.array_ns);
+                    events.push(answer.at, Pending { key, generation, array, array_ns });
                 }
                 Output::Complete { vdisk, tag, .. } => {
                     self.ios += 1;
@@ -387,7 +390,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                         }
                     }
                 }
-                Output::Cancel { .. } => {}
+                Output::Cancel { io, .. } => host.let_go(at, io, watch),
                 Output::Event(event) if log.len() < LOG_MAX => {
                     log.push(LogLine { at, host: host.index, what: Logged::Event(event) });
                 }
@@ -405,6 +408,13 @@ impl Host {
         let (array, volume) = self.targets[dispatch.vdisk.index()];
         let host = self.index as u32;
         (array, Command { volume, host, op: dispatch.op, bytes: dispatch.bytes })
+    }
+
+    /// A command is taken back at once; the array goes on with it.
+    fn let_go<W: Watch>(&mut self, at: Time, io: IoId, watch: &mut W) {
+        let input = Input::Cancelled { io };
+        watch.input(self.index, at, &input);
+        self.engine.handle_input(at, input).expect("it was asked for what it has");
     }
 }
 

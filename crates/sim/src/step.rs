@@ -109,8 +109,10 @@ impl fmt::Display for InWords<'_, Input> {
                 )
             }
             Input::Done { io, status, array_ns } => {
-                write!(f, "done I/O {}: {status:?}, {array_ns} ns in the array", io.0)
+                write!(f, "done I/O {io}: {status:?}, {array_ns} ns in the array")
             }
+            Input::Cancelled { io } => write!(f, "cancelled I/O {io}"),
+            Input::Reset(vdisk) => write!(f, "reset {}", self.vdisk(vdisk)),
             Input::Abort { vdisk, tag } => write!(f, "abort {} tag {tag}", self.vdisk(vdisk)),
             Input::Set(knob) => write!(f, "set {knob:?}"),
             Input::Path { path, up } => {
@@ -131,14 +133,14 @@ impl fmt::Display for InWords<'_, Output> {
             Output::Dispatch(command) => {
                 let path = &self.config.paths[command.path.index()].name;
                 let (op, from) = (op_name(command.op), self.vdisk(command.vdisk));
-                write!(f, "dispatch I/O {} of {from} down {path}: {op} ", command.io.0)?;
+                write!(f, "dispatch I/O {} of {from} down {path}: {op} ", command.io)?;
                 write!(f, "{} bytes from byte {}", command.bytes, command.offset)
             }
-            Output::Complete { vdisk, tag, status } => {
+            Output::Complete { vdisk, tag, status, .. } => {
                 write!(f, "complete {} tag {tag}: {status:?}", self.vdisk(vdisk))
             }
             Output::Cancel { io, path } => {
-                write!(f, "cancel I/O {} down {}", io.0, self.config.paths[path.index()].name)
+                write!(f, "cancel I/O {io} down {}", self.config.paths[path.index()].name)
             }
             Output::Event(Event::DepthChanged { device, depth }) => {
                 write!(f, "DQLEN of {} is {depth}", self.config.devices[device.index()].name)

@@ -124,8 +124,10 @@ fn a_disk_at_rest_takes_less_than_2_kb() {
     assert!(stack < 2048 && with_report < 5000, "{stack}, with its report {with_report}");
 }
 
+/// A record of 64 bytes and a seat among those of its virtual disk, each in a table that grows by
+/// doubling.
 #[test]
-fn an_io_in_flight_takes_64_bytes_at_most() {
+fn an_io_in_flight_takes_76_bytes_at_most() {
     let most = |threads| {
         let mut scenario = model(2, 20 * MILLISECOND);
         for workload in &mut scenario.workloads {
@@ -136,5 +138,5 @@ fn an_io_in_flight_takes_64_bytes_at_most() {
         (memory.most - before) / disks(&scenario)
     };
     let bytes = (most(96) - most(8)) / (96 - 8);
-    assert!(bytes <= 64, "{bytes}");
+    assert!(bytes <= 76, "{bytes}");
 }

@@ -49,6 +49,9 @@ fn settings_and_parameter_files_are_in_the_journal() {
     let mut source = common::source(common::EVERYTHING);
     source.settings = vec!["esx1: storage core device set -d naa.1 -O 8".into()];
     source.text += "\n[[workload]]\nvm = \"log\"\nname = \"more\"\nfio = \"more.fio\"\n";
+    // Open arrivals wait in the application: what they submit says how long.
+    source.text +=
+        "[[workload]]\nvm = \"log\"\nname = \"open\"\narrival = \"poisson\"\nrate = 4000\n";
     source.includes = vec![("more.fio".into(), "[more]\nbs=4k\nrw=randread\niodepth=4\n".into())];
     let scenario = source.scenario().unwrap_or_else(|error| panic!("{error}"));
     let journal = journal_of(&source, &scenario, ());
@@ -88,13 +91,13 @@ fn a_cut_journal_is_refused_wherever_it_is_cut() {
 #[test]
 fn what_is_no_journal_is_refused_in_one_line() {
     let mut newer = SHORT.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     let longer = [SHORT.as_slice(), &[0]].concat();
     let doubled = [SHORT.as_slice(), &SHORT[9..]].concat();
     let cases: [(&[u8], &str); 5] = [
         (b"", "this is no journal of kavg"),
         (b"[array.fast]\nservers = 4\n", "this is no journal of kavg"),
-        (&newer, "the journal has version 2 of the format; allowed is 1"),
+        (&newer, "the journal has version 3 of the format; allowed is 2"),
         (&longer, "the journal is cut: it ends at byte "),
         (&doubled, "the journal is damaged in the block at byte "),
     ];
@@ -108,7 +111,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         prop_assert!(replay(&bytes[..]).is_err());
-        prop_assert!(replay(&[b"KAVGJRNL\x01", &bytes[..]].concat()[..]).is_err());
+        prop_assert!(replay(&[b"KAVGJRNL\x02", &bytes[..]].concat()[..]).is_err());
     }
 
     #[test]

@@ -87,6 +87,12 @@ pub(crate) fn answer(
     if miss > MATCHES {
         return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
     }
+    if asked.is_of_depth && runs.iter().all(|run| run.today == run.after) {
+        const WHY: &str = " No simulated command notices the change: it is set so already, or it \
+                           never comes to bear.";
+        let (simulated, verdict) = unmoved(keys, None, WHY, doubts);
+        return (simulated, verdict, miss);
+    }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     let mut rows: Vec<SimulatedRow> = keys
@@ -109,14 +115,22 @@ pub(crate) fn answer(
     (Simulated { sentence, identified, doubts, rows }, verdict, miss)
 }
 
-/// The answer where nothing comes to what is asked for: all stays as it was recorded, and a depth
-/// between the two that it moves between.
-pub(crate) fn unmoved(keys: &[Key], moves: [f64; 2], doubt: String) -> (Simulated, Verdict) {
+/// The answer where all stays as it was recorded, and the depth of a device that `moves` between
+/// the two that it moves between; `why` is said behind it.
+pub(crate) fn unmoved(
+    keys: &[Key],
+    moves: Option<(&str, [f64; 2])>,
+    why: &str,
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
     let row = |key: &Key| {
         let captured = key.captured.unwrap_or(0.0);
-        let [low, high] = match key.is(Counter::DeviceQDepth) {
-            true => moves,
-            false => [1.0 - key.chance - RUN, 1.0 + key.chance + RUN].map(|part| captured * part),
+        let [low, high] = match moves {
+            _ if !key.is(Counter::DeviceQDepth) => {
+                [1.0 - key.chance - RUN, 1.0 + key.chance + RUN].map(|part| captured * part)
+            }
+            Some((device, between)) if key.object == device => between,
+            _ => [captured; 2],
         };
         SimulatedRow {
             object: key.object.clone(),
@@ -130,9 +144,8 @@ pub(crate) fn unmoved(keys: &[Key], moves: [f64; 2], doubt: String) -> (Simulate
     };
     let rows: Vec<SimulatedRow> = keys.iter().map(row).collect();
     let verdict = Verdict::GainsNothing;
-    let mut sentence = sentence(&main_rows(keys, &rows), verdict);
-    sentence.push_str(&losses(keys, &rows));
-    (Simulated { sentence, identified: true, doubts: vec![doubt], rows }, verdict)
+    let sentence = sentence(&main_rows(keys, &rows), verdict) + why;
+    (Simulated { sentence, identified: true, doubts, rows }, verdict)
 }
 
 fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
@@ -476,9 +489,13 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
             doubts.push(format!(
                 "{unknown} of {} guests on {} may wait for their answers, or send at a rate of \
                  their own, or something between: the range covers all of it. A recording that \
-                 begins before this load, one change tried and recorded, or `vscsiStats` would tell.",
+                 begins before this load{} would tell.",
                 device.guests.len(),
-                device.device
+                device.device,
+                match device.guests.iter().any(|guest| guest.vscsistats.is_some()) {
+                    true => " or one change tried and recorded",
+                    false => ", one change tried and recorded, or `vscsiStats`",
+                }
             ));
         }
         for guest in &device.guests {

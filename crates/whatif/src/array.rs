@@ -19,8 +19,6 @@
 use levels::quantile;
 use serde::Serialize;
 
-use crate::rows::mean;
-
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
 /// Outstanding commands must vary by this factor between the groups for the slope to be known.
@@ -161,11 +159,14 @@ fn groups(points: &[Point]) -> Vec<Point> {
 /// The mean over the commands of several intervals.
 fn merged(points: &[Point]) -> Point {
     let rate: f64 = points.iter().map(|point| point.rate).sum();
+    let mean = |of: &dyn Fn(&Point) -> f64| {
+        points.iter().map(of).sum::<f64>() / points.len().max(1) as f64
+    };
     let ms = points.iter().map(|point| point.rate * point.ms).sum::<f64>() / rate.max(1e-9);
     Point {
-        outstanding: mean(points.iter().map(|point| point.outstanding)).max(1e-3),
+        outstanding: mean(&|point| point.outstanding).max(1e-3),
         ms: ms.max(LATENCY_MIN_MS),
-        rate: mean(points.iter().map(|point| point.rate)),
+        rate: mean(&|point| point.rate),
     }
 }
 

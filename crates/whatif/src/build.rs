@@ -15,7 +15,8 @@ use crate::{
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     observe::{Depths, Device},
     question::iscsi_kib,
-    rows::mean,
+    rows::{OUTSTANDING_MAX, Row},
+    slot::{fits, free_slot},
 };
 
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
@@ -23,6 +24,8 @@ use crate::{
 const PER_DISK: f64 = PVSCSI_DEPTH_MAX as f64 * 1.02;
 /// Part of what is outstanding on a device below which a guest is not what fills its queue.
 const MINOR: f64 = 0.2;
+/// KiB of a command of which the size is unknown.
+const SIZE_KIB: f64 = 4.0;
 /// The longest run, in seconds of virtual time.
 const RUN_MAX_S: f64 = 3600.0;
 
@@ -64,7 +67,7 @@ pub(crate) enum Knee {
 pub(crate) struct Plan<'a> {
     pub(crate) host: &'a str,
     pub(crate) facts: &'a Facts,
-    pub(crate) devices: &'a [Device],
+    pub(crate) devices: &'a [Device<'a>],
     pub(crate) calibrated: &'a [DeviceCalibration],
     pub(crate) arrays: &'a [ArrayCalibration],
     /// Samples of like load.
@@ -107,7 +110,7 @@ pub(crate) fn vm_names(calibrated: &[DeviceCalibration]) -> Vec<(String, String)
 }
 
 /// The names of devices in the scenario: an NFS volume is known by its datastore's.
-pub(crate) fn device_name(device: &Device) -> String {
+pub(crate) fn device_name(device: &Device<'_>) -> String {
     if device.is_nfs { plain(&device.name) } else { device.name.clone() }
 }
 
@@ -157,10 +160,10 @@ impl Plan<'_> {
         const MOST: f64 = 10.0;
         let samples: usize = self.levels.iter().map(Vec::len).sum();
         let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
-        let rate: f64 = self.devices.iter().map(|device| device.flow.mean_rate(&all)).sum();
+        let rate: f64 = self.devices.iter().filter_map(|device| device.row.mean_rate(&all)).sum();
         let first = self.levels.first().map_or(&[][..], Vec::as_slice);
-        let latency = |device: &Device| device.flow.per_command(first, &device.flow.gavg);
-        let slowest_s = self.devices.iter().map(latency).fold(0.0, f64::max) / 1000.0;
+        let latency = |device: &Device<'_>| device.row.per_command(first, Row::gavg);
+        let slowest_s = self.devices.iter().filter_map(latency).fold(0.0, f64::max) / 1000.0;
         let whole_s = (self.commands / rate.max(1e-3)).clamp(1e-3, RUN_MAX_S);
         let warmup_s = (10.0 * slowest_s).clamp(0.05 * whole_s, 600.0);
         let most_s = MOST * self.commands / self.rate_max(reading).max(1e-3);
@@ -181,15 +184,14 @@ impl Plan<'_> {
             let devices = self.devices.iter().zip(self.calibrated);
             let own = devices.filter(|(_, calibrated)| calibrated.array == index);
             let flows: Vec<_> = own.flat_map(|(device, _)| &device.tenants).collect();
-            let highest = |values: &dyn Fn(usize) -> f64| {
-                self.levels.iter().flatten().map(|&s| values(s)).fold(0.0, f64::max)
-            };
-            let stands: f64 =
-                flows.iter().map(|tenant| highest(&|s| tenant.flow.outstanding(s))).sum();
-            let open: f64 = flows.iter().map(|tenant| highest(&|s| tenant.flow.rate[s])).sum();
+            let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
+            let rows = || flows.iter().map(|tenant| &tenant.row);
+            let stands: f64 = rows().filter_map(|row| row.largest(&all, Row::outstanding)).sum();
+            let open: f64 = rows().filter_map(|row| row.largest(&all, Row::rate)).sum();
             // What the array holds to a rate is no more than that, however much is outstanding.
-            let is_held =
-                |(_, own): (&Device, &DeviceCalibration)| own.array == index && own.is_throttled();
+            let is_held = |(_, own): (&Device<'_>, &DeviceCalibration)| {
+                own.array == index && own.is_throttled()
+            };
             let most = if self.devices.iter().zip(self.calibrated).any(is_held) {
                 1.0
             } else {
@@ -283,8 +285,8 @@ impl Plan<'_> {
                     quoted(&plain(name)),
                     driver.module
                 );
-                if *aqlen >= 1.0 {
-                    let _ = writeln!(out, "depth = {:.0}", aqlen.min(65_536.0));
+                if let Some(aqlen) = aqlen.filter(|aqlen| *aqlen >= 1.0) {
+                    let _ = writeln!(out, "depth = {:.0}", aqlen.min(OUTSTANDING_MAX));
                 }
             }
         }
@@ -312,19 +314,20 @@ impl Plan<'_> {
     }
 
     /// How many commands of the array one of the host is [S4].
-    fn pieces(&self, device: &Device, (size_kib, cut_kib): (f64, u32)) -> u32 {
-        let is_iscsi =
-            |(name, _): &(String, f64)| matches!(self.driver(name).0.transport, Transport::Iscsi);
+    fn pieces(&self, device: &Device<'_>, (size_kib, cut_kib): (Option<f64>, u32)) -> u32 {
+        let is_iscsi = |(name, _): &(String, Option<f64>)| {
+            matches!(self.driver(name).0.transport, Transport::Iscsi)
+        };
         match adapters_of(device).iter().any(is_iscsi) {
-            true => (size_kib / f64::from(cut_kib)).ceil().max(1.0) as u32,
+            true => (size_kib.unwrap_or(SIZE_KIB) / f64::from(cut_kib)).ceil().max(1.0) as u32,
             false => 1,
         }
     }
 
     /// The deepest queue of the devices that share an adapter with this one.
-    fn adapter_depth(&self, device: &Device) -> u32 {
+    fn adapter_depth(&self, device: &Device<'_>) -> u32 {
         let own = adapters_of(device);
-        let shares = |other: &&Device| {
+        let shares = |other: &&Device<'_>| {
             let theirs = adapters_of(other);
             own.iter().any(|(name, _)| theirs.iter().any(|(other, _)| other == name))
         };
@@ -333,7 +336,7 @@ impl Plan<'_> {
     }
 
     /// The limits of a device's queue before the change.
-    pub(crate) fn queue(&self, device: &Device) -> QueueModel {
+    pub(crate) fn queue(&self, device: &Device<'_>) -> QueueModel {
         let facts = self.facts.devices.get(&device.name);
         let window: Vec<usize> = self.levels.iter().flatten().copied().collect();
         let shown = device.depths(&window);
@@ -353,7 +356,7 @@ impl Plan<'_> {
             assumed,
         };
         if let Some(Depths { restless: true, .. }) = shown {
-            let depth = mean(window.iter().map(|&s| device.depth[s]));
+            let depth = device.mean_depth(&window).unwrap_or_default();
             let depth = (depth.round() as u32).clamp(1, base);
             return model(depth, Some(depth), Assumed::Restless);
         }
@@ -380,12 +383,12 @@ impl Plan<'_> {
     }
 
     /// What a setting asks for a device.
-    fn asked(&self, device: &Device, depth: fn(&Setting) -> Option<u32>) -> Option<u32> {
+    fn asked(&self, device: &Device<'_>, depth: fn(&Setting) -> Option<u32>) -> Option<u32> {
         let own = |setting: &&Setting| setting.device() == Some(device.name.as_str());
         self.settings.iter().filter(own).find_map(depth)
     }
 
-    fn datastore(&self, index: usize, device: &Device, version: Version, out: &mut String) {
+    fn datastore(&self, index: usize, device: &Device<'_>, version: Version, out: &mut String) {
         let name = if device.is_nfs { device_name(device) } else { store(index) };
         let name = quoted(&name);
         let array = array_name(self.calibrated[index].array);
@@ -424,10 +427,8 @@ impl Plan<'_> {
             for (tenant, guest) in calibrated.guests.iter().enumerate() {
                 let vm = names.iter().find(|(vm, _)| *vm == guest.vm);
                 let vm = vm.map_or_else(|| plain(&guest.vm), |(_, name)| name.clone());
-                let flow = &self.devices[device].tenants[tenant].flow;
-                let of_level =
-                    |level: &Vec<usize>| mean(level.iter().map(|&s| flow.outstanding(s)));
-                let most = self.levels.iter().map(of_level).fold(0.0, f64::max);
+                let loads = self.levels.iter().map(|level| self.load(device, tenant, level));
+                let most = loads.map(|(_, outstanding)| outstanding).fold(0.0, f64::max);
                 let parts = (most / PER_DISK).ceil().clamp(1.0, 60.0);
                 for part in 0..parts as u32 {
                     let wanted = guest.disk.clone().filter(|slot| part == 0 && fits(slot, most));
@@ -519,17 +520,17 @@ impl Plan<'_> {
 
     /// One workload for each level of load.
     fn workloads(&self, disk: &Disk<'_>, times: &Times, reading: Reading, out: &mut String) {
-        let flow = &self.devices[disk.device].tenants[disk.tenant].flow;
+        let row = &self.devices[disk.device].tenants[disk.tenant].row;
         let mut from_s = 0.0;
         for (index, (level, span_s)) in self.levels.iter().zip(&times.spans_s).enumerate() {
             let to_s = from_s + span_s + if index == 0 { times.warmup_s } else { 0.0 };
-            let rate = flow.mean_rate(level) / disk.parts;
-            let outstanding = mean(level.iter().map(|&s| flow.outstanding(s))) / disk.parts;
+            let (rate, outstanding) = self.load(disk.device, disk.tenant, level);
+            let [rate, outstanding] = [rate, outstanding].map(|whole| whole / disk.parts);
             let cap = disk.guest.capped_at.filter(|&d| stands_at(d, outstanding * disk.parts));
             let duty = self.duty(disk.device, level);
             if rate >= 0.01 {
-                let read = 100.0 * flow.read_share(level);
-                let size = bytes_of(flow.size_kib(level));
+                let read = row.read_share(level).or(disk.guest.read_share).unwrap_or(1.0) * 100.0;
+                let size = bytes_of(row.size_kib(level).or(disk.guest.size_kib));
                 let guests = &self.calibrated[disk.device].guests;
                 let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
                 let is_minor = disk.guest.outstanding < MINOR * all;
@@ -552,6 +553,14 @@ impl Plan<'_> {
 }
 
 impl Plan<'_> {
+    /// Commands a second and outstanding of a guest in samples of like load; where it was not
+    /// measured in any of them they are those of the whole window.
+    fn load(&self, device: usize, tenant: usize, level: &[usize]) -> (f64, f64) {
+        let guest = &self.calibrated[device].guests[tenant];
+        let load = self.devices[device].tenants[tenant].row.load(level);
+        load.unwrap_or((guest.iops, guest.outstanding))
+    }
+
     /// The guest of unknown habit with most commands, by device and tenant.
     fn busiest(&self) -> Option<(usize, usize)> {
         let guests = self.calibrated.iter().enumerate().flat_map(|(device, calibrated)| {
@@ -565,10 +574,8 @@ impl Plan<'_> {
     /// The part of the time in which the queue of a device is full, where it is so in bursts.
     fn duty(&self, device: usize, level: &[usize]) -> Option<f64> {
         let device = &self.devices[device];
-        let is_bursty = level.iter().filter(|&&s| device.is_bursty(s)).count() * 2 > level.len();
-        let mean = |value: &dyn Fn(usize) -> f64| mean(level.iter().map(|&s| value(s)));
-        let duty = mean(&|s| device.flow.in_flight(s)) / mean(&|s| device.depth[s]).max(1.0);
-        is_bursty.then_some(duty.clamp(0.02, 1.0))
+        let duty = device.row.mean(level, Row::in_flight)? / device.mean_depth(level)?;
+        device.is_mostly_bursty(level).then_some(duty.clamp(0.02, 1.0))
     }
 }
 
@@ -707,45 +714,10 @@ fn load(
     )
 }
 
-/// A slot that the VM has not used yet: the one wanted, or the next one.
-fn free_slot(taken: &mut BTreeSet<(String, String)>, vm: &str, wanted: Option<String>) -> String {
-    let mut slot = wanted.filter(|slot| is_slot(slot)).unwrap_or_else(|| "scsi0:0".into());
-    let mut next = 0;
-    while !taken.insert((vm.to_owned(), slot.clone())) {
-        // 15 units on each of 4 adapters, without the adapter's own.
-        let (adapter, unit) = (next / 15 % 4, next % 15);
-        slot = format!("scsi{adapter}:{}", if unit >= 7 { unit + 1 } else { unit });
-        next += 1;
-        if next > 60 {
-            break;
-        }
-    }
-    slot
-}
-
 /// Whether a limit is for a guest's disk; one of which the place is not known is any.
 fn is_meant(name: &DiskName, guest: &GuestCalibration) -> bool {
     let is_it = |place: &str| name.disk.is_none_or(|disk| disk.to_string() == place);
     name.vm == guest.vm && guest.disk.as_deref().is_none_or(is_it)
-}
-
-/// Whether a disk of that slot has so many commands outstanding.
-fn fits(slot: &str, outstanding: f64) -> bool {
-    let sata = || disk_depths(Controller::Ahci).into_iter().all(|n| outstanding <= f64::from(n));
-    slot.starts_with("scsi") || slot.starts_with("sata") && sata()
-}
-
-fn is_slot(slot: &str) -> bool {
-    let Some(bus) = ["scsi", "sata", "nvme", "ide"].iter().find(|bus| slot.starts_with(**bus))
-    else {
-        return false;
-    };
-    let parts = slot[bus.len()..].split_once(':');
-    let number = |text: &str| text.parse::<u32>().ok().filter(|n| n.to_string() == text);
-    parts.is_some_and(|(adapter, unit)| {
-        number(adapter).is_some_and(|n| n < 4)
-            && number(unit).is_some_and(|n| n < 15 && (*bus != "scsi" || n != 7))
-    })
 }
 
 /// The adapter of a disk; one that takes fewer commands than were seen was not the one.
@@ -764,8 +736,8 @@ fn adapter_type(disk: &Disk<'_>) -> Option<&'static str> {
     }
 }
 
-fn adapters_of(device: &Device) -> Vec<(String, f64)> {
-    if device.adapters.is_empty() { vec![("vmhba0".into(), 0.0)] } else { device.adapters.clone() }
+fn adapters_of(device: &Device<'_>) -> Vec<(String, Option<f64>)> {
+    if device.adapters.is_empty() { vec![("vmhba0".into(), None)] } else { device.adapters.clone() }
 }
 
 fn store(index: usize) -> String {
@@ -773,10 +745,9 @@ fn store(index: usize) -> String {
 }
 
 /// Whole sectors, up to what an adapter passes.
-fn bytes_of(size_kib: f64) -> u64 {
+fn bytes_of(size_kib: Option<f64>) -> u64 {
     const SECTOR: f64 = 512.0;
-    let size_kib = if size_kib > 0.0 { size_kib } else { 4.0 };
-    ((size_kib * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
+    ((size_kib.unwrap_or(SIZE_KIB) * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
 }
 
 /// The line that lets PVSCSI of a guest send all that it can.

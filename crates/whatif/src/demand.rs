@@ -12,13 +12,10 @@
 
 use counters::Controller;
 use knobs::{Advanced, disk_depths};
-use levels::quantile;
+use levels::{mean, quantile};
 use serde::Serialize;
 
-use crate::{
-    observe::Tenant,
-    rows::{Flow, mean},
-};
+use crate::{observe::Tenant, rows::Row};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,10 +59,10 @@ pub struct GuestCalibration {
     pub outstanding: f64,
     /// Commands a second over the window.
     pub iops: f64,
-    /// KiB of a command; 0 when unknown.
-    pub size_kib: f64,
-    /// The share of reads, 0 to 1.
-    pub read_share: f64,
+    /// KiB of a command, where known.
+    pub size_kib: Option<f64>,
+    /// The share of reads, 0 to 1, where known.
+    pub read_share: Option<f64>,
     /// Whether a full queue or a limit makes its rate, which then tells nothing of what it wants.
     pub is_pinned: bool,
     /// The depth at which its driver stands: it may want more than is seen.
@@ -77,6 +74,11 @@ pub struct GuestCalibration {
     pub(crate) is_held_surely: bool,
     /// The rate at which the array holds its disk while it answers the others quickly.
     pub throttled_at_iops: Option<u32>,
+    /// What `vscsiStats` says of it, and what that narrows, in a sentence.
+    pub vscsistats: Option<String>,
+    /// Whether that shows no bursts.
+    #[serde(skip)]
+    pub(crate) never_rests: bool,
 }
 
 /// Pauses beyond so many times GAVG are those of a rate.
@@ -90,9 +92,9 @@ pub(crate) struct Place {
     /// Whether no slot is free most of the time.
     pub(crate) is_full: bool,
     /// What a command of the others waits in the VMkernel, in milliseconds.
-    pub(crate) others_wait_ms: f64,
-    /// What the array takes for a command of the others, in milliseconds; 0 without others.
-    pub(crate) others_davg_ms: f64,
+    pub(crate) others_wait_ms: Option<f64>,
+    /// What the array takes for a command of the others, in milliseconds; none without others.
+    pub(crate) others_davg_ms: Option<f64>,
     /// Seconds of an interval.
     pub(crate) interval_s: f64,
     /// Whether the depth asked for lies between depths under which it was seen.
@@ -101,81 +103,103 @@ pub(crate) struct Place {
 
 impl GuestCalibration {
     /// What a guest asks for over `window`, of which `levels` are samples of like load. `regimes`
-    /// are samples of the same load under another depth, if the recording has any.
+    /// are samples of the same load under another depth, if the recording has any. `None` where its
+    /// commands or their latency were not measured.
     pub(crate) fn of(
-        tenant: &Tenant,
+        tenant: &Tenant<'_>,
         window: &[usize],
         levels: &[Vec<usize>],
         regimes: &[usize],
         place: Place,
-    ) -> Self {
-        let flow = &tenant.flow;
+    ) -> Option<Self> {
+        let row = &tenant.row;
+        let (iops, outstanding) = row.load(window)?;
         let capped_at = cap(tenant, levels);
         let held = held(tenant, window, place);
         let held_at_iops = held.map(|(rate, _)| rate);
         let throttled_at_iops = throttled(tenant, window, place);
-        let is_pinned = place.is_full || held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
-        let gavg_ms = flow.per_command(window, &flow.gavg);
-        let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(flow, window, place)) {
+        let is_held = held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
+        // Whose wait was not measured may be held by anything.
+        let is_seen = tenant.world.as_ref().is_none_or(|world| {
+            [Row::waiting, Row::in_flight].iter().all(|of| world.mean(window, *of).is_some())
+        });
+        let is_pinned = place.is_full || is_held || !is_seen;
+        let gavg_ms = row.per_command(window, Row::gavg).unwrap_or_default();
+        let pause_ms = if tenant.is_system || (!is_pinned && keeps_its_rate(row, window, place)) {
             (LONG * gavg_ms, None)
         } else if let Some(depth) = capped_at {
             // As many as its driver lets through stand still, whatever it wants; between two depths
             // at which they do, that is all there is to know.
-            let is_known = place.is_between && stands_at(depth, stands(flow, regimes));
+            let stands = row.mean(regimes, Row::outstanding);
+            let is_known = place.is_between && stands.is_some_and(|n| stands_at(depth, n));
             (0.0, is_known.then_some(0.0))
         } else {
-            pause(flow, window, regimes)
+            pause(row, window, regimes)
         };
-        let habit = match pause_ms {
-            (least, _) if least >= LONG * gavg_ms => Habit::Open,
-            (_, Some(most)) if most <= SHORT * gavg_ms => Habit::Closed,
-            _ => Habit::Unknown,
-        };
-        Self {
+        Some(Self {
             vm: tenant.vm.clone(),
             disk: tenant.disk.clone(),
             controller: tenant.controller,
-            habit,
+            habit: Habit::of(pause_ms, gavg_ms),
             pause_ms,
-            outstanding: stands(flow, window),
-            iops: flow.mean_rate(window),
-            size_kib: flow.size_kib(window),
-            read_share: flow.read_share(window),
+            outstanding,
+            iops,
+            size_kib: row.size_kib(window),
+            read_share: row.read_share(window),
             is_pinned,
             capped_at,
             held_at_iops,
             is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
             throttled_at_iops,
+            vscsistats: None,
+            never_rests: false,
+        })
+    }
+}
+
+impl Habit {
+    /// What pauses of so many milliseconds, at least and at most, are beside a latency.
+    pub(crate) fn of(pause_ms: (f64, Option<f64>), gavg_ms: f64) -> Self {
+        match pause_ms {
+            (least, _) if least >= LONG * gavg_ms => Self::Open,
+            (_, Some(most)) if most <= SHORT * gavg_ms => Self::Closed,
+            _ => Self::Unknown,
         }
     }
 }
 
 /// Whether the rate differs no more than chance makes it, while latency does.
-fn keeps_its_rate(flow: &Flow, window: &[usize], place: Place) -> bool {
+fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
     /// How much more than chance the counts may differ, by their variance.
     const CHANCE: f64 = 2.0;
     /// How much more than the rate latency must differ.
     const MORE: f64 = 3.0;
     /// Samples that are enough to tell.
     const SAMPLES: usize = 6;
-    let busy: Vec<usize> = window.iter().copied().filter(|&s| flow.rate[s] > 0.0).collect();
-    let rate = unrest(&busy, |s| flow.rate[s].ln());
-    let latency = unrest(&busy, |s| flow.gavg[s].max(1e-6).ln());
-    let commands = flow.mean_rate(&busy) * place.interval_s;
+    let is_busy = |&&s: &&usize| row.rate(s) > Some(0.0) && row.gavg(s).is_some();
+    let busy: Vec<usize> = window.iter().filter(is_busy).copied().collect();
+    let rate = unrest(&busy, |s| Some(row.rate(s)?.ln()));
+    let latency = unrest(&busy, |s| Some(row.gavg(s)?.max(1e-6).ln()));
+    let (Some(rate), Some(latency), Some(mean)) = (rate, latency, row.mean_rate(&busy)) else {
+        return false;
+    };
+    let commands = mean * place.interval_s;
     busy.len() >= SAMPLES && rate * rate * commands <= CHANCE && latency >= MORE * rate
 }
 
 /// The deviation from sample to sample: levels and trends do not count.
-fn unrest(samples: &[usize], value: impl Fn(usize) -> f64) -> f64 {
-    let steps = samples.windows(2).map(|pair| (value(pair[1]) - value(pair[0])).powi(2) / 2.0);
-    mean(steps).sqrt()
+fn unrest(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+    let steps =
+        samples.windows(2).map(|pair| Some((value(pair[1])? - value(pair[0])?).powi(2) / 2.0));
+    mean(steps).map(f64::sqrt)
 }
 
 /// How long its threads pause: the line of the commands outstanding over the rate, from sample to
 /// sample. Samples of the same load under another depth make it longer.
-fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>) {
-    let within = steps(flow, window).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-    let across = is_same_load(flow, window, regimes).then(|| between(flow, window, regimes));
+fn pause(row: &Row<'_>, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>) {
+    let within = steps(row, window).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+    let is_same = is_same_load(row, window, regimes);
+    let across = if is_same { between(row, window, regimes) } else { None };
     let [low, high] = match across {
         Some([low, high]) if low <= within[1] && high >= within[0] => {
             [low.max(within[0]), high.min(within[1])]
@@ -190,17 +214,13 @@ fn pause(flow: &Flow, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>)
     }
 }
 
-/// Mean commands outstanding.
-fn stands(flow: &Flow, samples: &[usize]) -> f64 {
-    mean(samples.iter().map(|&s| flow.outstanding(s)))
-}
-
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.
-fn is_same_load(flow: &Flow, window: &[usize], regimes: &[usize]) -> bool {
+fn is_same_load(row: &Row<'_>, window: &[usize], regimes: &[usize]) -> bool {
     /// How much a change of depth moves it, as a factor.
     const MOVES: f64 = 2.0;
-    let (one, other) = (stands(flow, window), stands(flow, regimes));
-    regimes.len() >= 4 && one.max(other) <= MOVES * one.min(other)
+    let [one, other] = [window, regimes].map(|samples| row.mean(samples, Row::outstanding));
+    let is_like = |(one, other): (f64, f64)| one.max(other) <= MOVES * one.min(other);
+    regimes.len() >= 4 && one.zip(other).is_some_and(is_like)
 }
 
 /// Standard errors on each side of a pause.
@@ -209,7 +229,7 @@ const ERRORS: f64 = 3.0;
 const ROUNDING_S: f64 = 0.5e-5;
 
 /// Bounds of the pause from one sample to the next, in milliseconds; `None` of too few steps.
-fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
+fn steps(row: &Row<'_>, window: &[usize]) -> Option<[f64; 2]> {
     /// Steps that are enough to tell.
     const STEPS: usize = 6;
     /// The load changes where it is so much higher than before, as a factor.
@@ -220,7 +240,8 @@ fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
     const SHARED: f64 = 1.5;
     let (mut xx, mut xy, mut yy, mut count) = (0.0, 0.0, 0.0, 0_usize);
     for pair in window.windows(2).filter(|pair| pair[1] == pair[0] + 1) {
-        let [before, after] = [pair[0], pair[1]].map(|s| (flow.rate[s], flow.outstanding(s)));
+        let at = |s: usize| Some((row.rate(s)?, row.outstanding(s)?));
+        let (Some(before), Some(after)) = (at(pair[0]), at(pair[1])) else { continue };
         let (low, high) = (before.1.min(after.1), before.1.max(after.1));
         if low > 0.0 && high <= JUMPS * low {
             let (x, y) = (after.0 - before.0, after.1 - before.1);
@@ -233,28 +254,28 @@ fn steps(flow: &Flow, window: &[usize]) -> Option<[f64; 2]> {
     }
     let slope = xy / xx;
     let left_over = (yy - slope * xy).max(0.0) / (count - 1) as f64;
+    let (rate, stands) = row.load(window)?;
     // Who is driven from outside has more outstanding now and less then.
-    if left_over.sqrt() > STEADY * stands(flow, window) {
+    if left_over.sqrt() > STEADY * stands {
         return None;
     }
     let apart = (xx / count as f64).sqrt();
-    let error =
-        ERRORS * SHARED * (left_over / xx).sqrt() + ROUNDING_S * flow.mean_rate(window) / apart;
+    let error = ERRORS * SHARED * (left_over / xx).sqrt() + ROUNDING_S * rate / apart;
     Some([-slope - error, -slope + error].map(|seconds| 1000.0 * seconds))
 }
 
 /// Bounds of the pause between two depths, in milliseconds.
-fn between(flow: &Flow, window: &[usize], regimes: &[usize]) -> [f64; 2] {
+fn between(row: &Row<'_>, window: &[usize], regimes: &[usize]) -> Option<[f64; 2]> {
     let of = |samples: &[usize]| {
-        let middle = mean(samples.iter().map(|&s| flow.outstanding(s)));
-        let squares = samples.iter().map(|&s| (flow.outstanding(s) - middle).powi(2));
-        (flow.mean_rate(samples), middle, mean(squares) / samples.len().max(1) as f64)
+        let (rate, middle) = row.load(samples)?;
+        let squares = mean(samples.iter().map(|&s| Some((row.outstanding(s)? - middle).powi(2))));
+        Some((rate, middle, squares? / samples.len().max(1) as f64))
     };
-    let (one, other) = (of(window), of(regimes));
+    let (one, other) = (of(window)?, of(regimes)?);
     let apart = (one.0 - other.0).abs().max(1e-9);
     let slope = (one.1 - other.1) / (one.0 - other.0 + f64::MIN_POSITIVE);
     let error = ERRORS * (one.2 + other.2).sqrt() / apart + ROUNDING_S * (one.0 + other.0) / apart;
-    [-slope - error, -slope + error].map(|seconds| 1000.0 * seconds)
+    Some([-slope - error, -slope + error].map(|seconds| 1000.0 * seconds))
 }
 
 /// Whether a number of outstanding commands is that of a driver's depth.
@@ -264,7 +285,7 @@ pub(crate) fn stands_at(depth: u32, outstanding: f64) -> bool {
 }
 
 /// The depth at which it stands, when it does so in most of a level of load.
-fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
+fn cap(tenant: &Tenant<'_>, levels: &[Vec<usize>]) -> Option<u32> {
     let depths = match tenant.controller {
         Some(Controller::BusLogic | Controller::Ahci | Controller::Ide) => return None,
         Some(controller) => disk_depths(controller),
@@ -273,8 +294,9 @@ fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
         }
     };
     let held = |depth: u32, level: &Vec<usize>| {
-        let at = level.iter().filter(|&&s| stands_at(depth, tenant.flow.outstanding(s))).count();
-        at > 0 && at * 2 >= level.len()
+        let at =
+            |&s: &usize| Some(f64::from(u8::from(stands_at(depth, tenant.row.outstanding(s)?))));
+        mean(level.iter().map(at)) >= Some(0.5)
     };
     depths.into_iter().find(|&depth| levels.iter().any(|level| held(depth, level)))
 }
@@ -283,7 +305,7 @@ fn cap(tenant: &Tenant, levels: &[Vec<usize>]) -> Option<u32> {
 /// device has free slots, or much longer than others on a full one and at a rate that no chance
 /// touches. Only an IOPS limit does that [API: enforced even when uncongested]; where chance
 /// touches its rate, so do bursts.
-fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<(u32, bool)> {
+fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, bool)> {
     /// Mean commands that wait.
     const WAITING: f64 = 1.0;
     /// Part of its commands that wait.
@@ -292,40 +314,41 @@ fn held(tenant: &Tenant, window: &[usize], place: Place) -> Option<(u32, bool)> 
     const LONGER: f64 = 1.5;
     /// Commands by which its samples differ at most: less than chance does.
     const STEADY: f64 = 4.0;
-    let flow = tenant.world.as_ref()?;
-    let waiting = mean(window.iter().map(|&s| flow.waiting(s)));
-    let outstanding = mean(window.iter().map(|&s| flow.outstanding(s)));
-    let rate = tenant.flow.mean_rate(window);
+    let world = tenant.world.as_ref()?;
+    let waiting = world.mean(window, Row::waiting)?;
+    let outstanding = world.mean(window, Row::outstanding)?;
+    let rate = tenant.row.mean_rate(window)?;
     let waits = waiting >= WAITING && waiting >= PART * outstanding && rate >= 1.0;
-    let wait_ms = flow.per_command(window, &flow.qavg);
-    let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
-    let [low, high] = [0.1, 0.9].map(|share| quantile(rates(), share).unwrap_or_default());
-    let is_steady = (high - low) * place.interval_s <= STEADY;
-    let others_ms = place.others_wait_ms;
-    let alone = others_ms > 0.0 && wait_ms >= LONGER * others_ms && is_steady;
+    let wait_ms = world.per_command(window, Row::qavg)?;
+    let is_steady = spread(&tenant.row, window)? * place.interval_s <= STEADY;
+    let is_longer = |others_ms: f64| others_ms > 0.0 && wait_ms >= LONGER * others_ms;
+    let alone = place.others_wait_ms.is_some_and(is_longer) && is_steady;
     let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
-    let cost = (tenant.flow.size_kib(window) / unit_kib).ceil().max(1.0);
+    let cost = tenant.row.size_kib(window).map_or(1.0, |kib| (kib / unit_kib).ceil().max(1.0));
     let held = (rate * cost).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady))
+}
+
+/// How far its samples of the rate are apart, but for a tenth on each side.
+fn spread(row: &Row<'_>, window: &[usize]) -> Option<f64> {
+    let share = |share| quantile(window.iter().map(|&s| row.rate(s)), share);
+    Some(share(0.9)? - share(0.1)?)
 }
 
 /// The rate at which the array holds a disk: its commands take much longer there than those of the
 /// others, and come at a rate that no chance touches (QoS of a volume delays what comes too early,
 /// reference `array-and-control.md`, section 6.4).
-fn throttled(tenant: &Tenant, window: &[usize], place: Place) -> Option<u32> {
+fn throttled(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<u32> {
     /// How much longer they take.
     const LONGER: f64 = 3.0;
     /// Part by which the rate differs at most, beside a few commands.
     const STEADY: f64 = 0.03;
-    let flow = tenant.world.as_ref()?;
-    let davg_ms = flow.per_command(window, &flow.davg);
-    if place.others_davg_ms <= 0.0 || davg_ms < LONGER * place.others_davg_ms {
+    let davg_ms = tenant.world.as_ref()?.per_command(window, Row::davg)?;
+    let others_ms = place.others_davg_ms.filter(|ms| *ms > 0.0)?;
+    if davg_ms < LONGER * others_ms {
         return None;
     }
-    let rates = || window.iter().map(|&s| tenant.flow.rate[s]);
-    let [low, high] = [0.1, 0.9].map(|share| quantile(rates(), share).unwrap_or_default());
-    let spread = high - low;
-    let rate = tenant.flow.mean_rate(window);
-    let is_steady = spread <= STEADY * rate + 4.0 / place.interval_s;
+    let rate = tenant.row.mean_rate(window)?;
+    let is_steady = spread(&tenant.row, window)? <= STEADY * rate + 4.0 / place.interval_s;
     (is_steady && rate >= 1.0).then(|| rate.round().clamp(1.0, 1e9) as u32)
 }

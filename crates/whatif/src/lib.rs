@@ -17,11 +17,14 @@ mod array;
 mod build;
 mod demand;
 mod error;
+mod lacks;
 mod observe;
 mod question;
 mod rows;
 mod run;
 mod shared;
+mod slot;
+mod vscsi;
 mod whatif;
 
 pub use answer::Verdict;

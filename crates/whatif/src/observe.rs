@@ -2,9 +2,9 @@
 //! which adapters, and when the load was how high.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
-use levels::quantile;
+use levels::{Column, largest, mean, owner, quantile, weighted_mean};
 
-use crate::rows::{Flow, column, mean};
+use crate::rows::{Figure, Row};
 
 /// Rate below which nobody is looked at: latency below one I/O a second says nothing [CAP-A].
 pub(crate) const RATE_MIN: f64 = 1.0;
@@ -15,41 +15,43 @@ const LEVELS_MAX: usize = 4;
 
 /// A device or NFS volume.
 #[derive(Clone, Debug)]
-pub(crate) struct Device {
+pub(crate) struct Device<'a> {
     pub(crate) id: EntityId,
     pub(crate) name: String,
     pub(crate) is_nfs: bool,
-    pub(crate) flow: Flow,
-    /// DQLEN, 0 where unknown.
-    pub(crate) depth: Vec<f64>,
-    /// Names and AQLEN (0 where unknown) of the adapters that carry its commands.
-    pub(crate) adapters: Vec<(String, f64)>,
-    pub(crate) tenants: Vec<Tenant>,
+    pub(crate) row: Row<'a>,
+    dqlen: Column<'a>,
+    /// How many samples the recording has.
+    samples: usize,
+    /// Names and AQLEN of the adapters that carry its commands.
+    pub(crate) adapters: Vec<(String, Option<f64>)>,
+    pub(crate) tenants: Vec<Tenant<'a>>,
 }
 
 /// Who sends commands to a device: a virtual disk, or a world where its disks are not known.
 #[derive(Clone, Debug)]
-pub(crate) struct Tenant {
+pub(crate) struct Tenant<'a> {
     /// The VM, or the process of a system world.
     pub(crate) vm: String,
     /// Its place in the VM (`scsi0:1`); nothing for a world.
     pub(crate) disk: Option<String>,
     pub(crate) controller: Option<Controller>,
     pub(crate) is_system: bool,
-    pub(crate) flow: Flow,
+    pub(crate) row: Row<'a>,
     /// The world's row on the device, which has QAVG.
-    pub(crate) world: Option<Flow>,
+    pub(crate) world: Option<Row<'a>>,
 }
 
-impl Device {
-    pub(crate) fn of(recording: &Recording, id: EntityId) -> Self {
+impl<'a> Device<'a> {
+    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
         let entity = recording.entity(id);
         let mut device = Self {
             id,
             name: entity.name.clone(),
             is_nfs: entity.kind == Kind::NfsVolume,
-            flow: Flow::of(recording, id),
-            depth: column(recording, id, Counter::DeviceQDepth),
+            row: Row::of(recording, id),
+            dqlen: Column::of(recording, id, Counter::DeviceQDepth),
+            samples: recording.len(),
             adapters: adapters_of(recording, id),
             tenants: Vec::new(),
         };
@@ -57,13 +59,24 @@ impl Device {
         device
     }
 
-    /// Samples among these in which it has load.
+    /// DQLEN.
+    pub(crate) fn depth(&self, sample: usize) -> Option<f64> {
+        self.dqlen.at(sample).filter(|depth| *depth >= 1.0)
+    }
+
+    /// The mean of DQLEN.
+    pub(crate) fn mean_depth(&self, samples: &[usize]) -> Option<f64> {
+        mean(samples.iter().map(|&sample| self.depth(sample)))
+    }
+
+    /// Samples among these in which it is seen to have load.
     pub(crate) fn busy(&self, samples: &[usize]) -> Vec<usize> {
-        let is_busy = |s: &usize| self.flow.rate[*s] >= RATE_MIN && self.flow.davg[*s] > 0.0;
+        let is_busy =
+            |s: &usize| self.row.rate(*s) >= Some(RATE_MIN) && self.row.davg(*s) > Some(0.0);
         samples.iter().copied().filter(is_busy).collect()
     }
 
-    fn find_tenants(&self, recording: &Recording) -> Vec<Tenant> {
+    fn find_tenants(&self, recording: &'a Recording) -> Vec<Tenant<'a>> {
         let disks: Vec<(EntityId, &Entity)> = recording
             .of_kind(Kind::VirtualDisk)
             .filter(|(_, disk)| disk.device == Some(self.id))
@@ -78,14 +91,16 @@ impl Device {
         if tenants.is_empty() {
             tenants.extend(disks.iter().map(|&disk| of_disk(recording, disk, None)));
         }
-        tenants.retain(|tenant| mean(tenant.flow.rate.iter().copied()) > 0.0);
+        // Who was not measured stays, and so does what it lacks.
+        let every: Vec<usize> = (0..self.samples).collect();
+        tenants.retain(|tenant| tenant.row.mean_rate(&every) != Some(0.0));
         if tenants.is_empty() {
             tenants.push(Tenant {
                 vm: "guests".into(),
                 disk: None,
                 controller: None,
                 is_system: false,
-                flow: self.flow.clone(),
+                row: self.row.clone(),
                 world: None,
             });
         }
@@ -94,86 +109,99 @@ impl Device {
 }
 
 /// The virtual disks of a world when they account for its commands, else the world itself.
-fn of_world(
-    recording: &Recording,
-    (id, world): (EntityId, &Entity),
+fn of_world<'a>(
+    recording: &'a Recording,
+    (id, world): (EntityId, &'a Entity),
     disks: &[(EntityId, &Entity)],
-) -> Vec<Tenant> {
-    let flow = Flow::of(recording, id);
-    if let [(_, disk)] = disks {
-        return vec![Tenant { world: Some(flow.clone()), flow, ..named(recording, disk) }];
+) -> Vec<Tenant<'a>> {
+    let row = Row::of(recording, id);
+    let every: Vec<usize> = (0..recording.len()).collect();
+    let all = row.mean_rate(&every).map(|rate| ACCOUNTED * rate);
+    if let ([(_, disk)], Some(_)) = (disks, all) {
+        return vec![named(recording, disk, row.clone(), Some(row))];
     }
     let of_disks: Vec<_> =
-        disks.iter().map(|&disk| of_disk(recording, disk, Some(flow.clone()))).collect();
-    let total = |flow: &Flow| flow.rate.iter().sum::<f64>();
-    let sum: f64 = of_disks.iter().map(|tenant| total(&tenant.flow)).sum();
-    let has_latency = of_disks.iter().any(|tenant| tenant.flow.gavg.iter().any(|ms| *ms > 0.0));
-    if has_latency && sum >= ACCOUNTED * total(&flow) {
+        disks.iter().map(|&disk| of_disk(recording, disk, Some(row.clone()))).collect();
+    let sum = of_disks.iter().map(|tenant| tenant.row.mean_rate(&every)).sum::<Option<f64>>();
+    let has_latency =
+        of_disks.iter().any(|tenant| every.iter().any(|&s| tenant.row.gavg(s) > Some(0.0)));
+    if has_latency && sum.is_some() && sum >= all {
         return of_disks;
     }
-    let vm = world.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
-    let name = vm.map(|vm| &vm.name).or(world.process.as_ref()).unwrap_or(&world.name);
     vec![Tenant {
-        vm: name.clone(),
+        vm: owner(recording, world).into(),
         disk: None,
         controller: disks.iter().find_map(|(_, disk)| disk.controller),
-        is_system: vm.is_none() && world.process.is_some(),
-        world: Some(flow.clone()),
-        flow,
+        is_system: world.vm.is_none() && world.process.is_some(),
+        world: Some(row.clone()),
+        row,
     }]
 }
 
-fn of_disk(recording: &Recording, disk: (EntityId, &Entity), world: Option<Flow>) -> Tenant {
-    Tenant { flow: Flow::of(recording, disk.0), world, ..named(recording, disk.1) }
+fn of_disk<'a>(
+    recording: &'a Recording,
+    (id, disk): (EntityId, &Entity),
+    world: Option<Row<'a>>,
+) -> Tenant<'a> {
+    named(recording, disk, Row::of(recording, id), world)
 }
 
 /// A tenant with the names of a virtual disk.
-fn named(recording: &Recording, disk: &Entity) -> Tenant {
-    let vm = disk.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
-    let vm = vm.map_or(disk.name.as_str(), |vm| vm.name.as_str());
+fn named<'a>(
+    recording: &Recording,
+    disk: &Entity,
+    row: Row<'a>,
+    world: Option<Row<'a>>,
+) -> Tenant<'a> {
+    let vm = owner(recording, disk);
     let slot = disk.name.strip_prefix(vm).and_then(|rest| rest.strip_prefix(':'));
     Tenant {
         vm: vm.into(),
         disk: slot.map(Into::into),
         controller: disk.controller,
         is_system: false,
-        flow: Flow::default(),
-        world: None,
+        row,
+        world,
     }
 }
 
-/// The adapters over which a device has commands, or all that lead to it when none has.
-fn adapters_of(recording: &Recording, device: EntityId) -> Vec<(String, f64)> {
-    let mut found: Vec<(EntityId, f64)> = Vec::new();
+/// The adapters over which a device has commands, or all that lead to it when none has. One whose
+/// commands were not measured may have them.
+fn adapters_of(recording: &Recording, device: EntityId) -> Vec<(String, Option<f64>)> {
+    let mut found: Vec<(EntityId, Option<f64>)> = Vec::new();
     for (id, path) in recording.of_kind(Kind::Path).filter(|(_, path)| path.device == Some(device))
     {
         let Some(adapter) = path.adapter else { continue };
-        let commands: f64 = column(recording, id, Counter::Commands).iter().sum();
+        let commands = Column::of(recording, id, Counter::Commands).every().reduce(|a, b| a + b);
         match found.iter_mut().find(|(known, _)| *known == adapter) {
-            Some(known) => known.1 += commands,
+            Some((_, known)) => *known = known.zip(commands).map(|(a, b)| a + b),
             None => found.push((adapter, commands)),
         }
     }
-    let most = found.iter().map(|(_, commands)| *commands).fold(0.0, f64::max);
-    found.retain(|(_, commands)| *commands >= 0.01 * most);
-    let named = |(id, _): &(EntityId, f64)| {
+    let most = largest(found.iter().map(|(_, commands)| *commands)).unwrap_or_default();
+    found.retain(|(_, commands)| commands.is_none_or(|commands| commands >= 0.01 * most));
+    let named = |(id, _): &(EntityId, Option<f64>)| {
         let entity = recording.entities().get(id.0 as usize)?;
-        let depth = column(recording, *id, Counter::AdapterQDepth);
-        Some((entity.name.clone(), depth.into_iter().fold(0.0, f64::max)))
+        let depths = Column::of(recording, *id, Counter::AdapterQDepth).every();
+        Some((entity.name.clone(), largest(depths)))
     };
     found.iter().filter_map(named).collect()
 }
 
 /// Samples of like load, the lightest level first: each is simulated as a phase of its own,
 /// because latency does not follow the mean of the load.
-pub(crate) fn levels(devices: &[Device], samples: &[usize]) -> Vec<Vec<usize>> {
+pub(crate) fn levels(devices: &[Device<'_>], samples: &[usize]) -> Vec<Vec<usize>> {
     /// Levels differ at least by this factor in the commands outstanding.
     const APART: f64 = 1.3;
     /// A level has at least this part of the samples.
     const PART: usize = 12;
+    let tenants = || devices.iter().flat_map(|device| &device.tenants);
+    let usual: Vec<Option<f64>> =
+        tenants().map(|tenant| tenant.row.mean(samples, Row::outstanding)).collect();
+    // Who was not measured in a sample makes it neither lighter nor heavier.
     let load = |sample: usize| -> f64 {
-        let tenants = devices.iter().flat_map(|device| &device.tenants);
-        tenants.map(|tenant| tenant.flow.outstanding(sample)).sum::<f64>().max(1e-3)
+        let of = tenants().zip(&usual).map(|(t, usual)| t.row.outstanding(sample).or(*usual));
+        of.flatten().sum::<f64>().max(1e-3)
     };
     let mut ordered: Vec<(f64, usize)> = samples.iter().map(|&s| (load(s), s)).collect();
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -224,16 +252,16 @@ pub(crate) struct Depths {
     pub(crate) restless: bool,
 }
 
-impl Device {
+impl<'a> Device<'a> {
     /// What DQLEN shows; `None` when it was not recorded. Where VMs compete, the depth without
     /// competition is the deepest of the whole recording; a VM alone has it all the time.
     pub(crate) fn depths(&self, window: &[usize]) -> Option<Depths> {
-        let known = |depth: &f64| (*depth >= 1.0).then_some(*depth as u32);
-        let mut seen: Vec<u32> = window.iter().filter_map(|&s| known(&self.depth[s])).collect();
+        let known = |sample: usize| self.depth(sample).map(|depth| depth as u32);
+        let mut seen: Vec<u32> = window.iter().filter_map(|&s| known(s)).collect();
         seen.sort_unstable();
         let deepest = *seen.last()?;
         let competes = self.vms() > 1;
-        let elsewhere = self.depth.iter().filter_map(known).max().filter(|_| competes);
+        let elsewhere = (0..self.samples).filter_map(known).max().filter(|_| competes);
         let base = elsewhere.unwrap_or(deepest);
         let count = |depth: &u32| seen.iter().filter(|other| *other == depth).count();
         let mut levels = seen.clone();
@@ -242,39 +270,45 @@ impl Device {
         Some(Depths { base, lowered: levels.first().copied(), restless: levels.len() > 1 })
     }
 
-    /// The mean of a latency over the commands of other VMs, in milliseconds; 0 without others.
+    /// The mean of a latency over the commands of other VMs, in milliseconds; none without others.
     pub(crate) fn of_others(
         &self,
-        tenant: &Tenant,
+        tenant: &Tenant<'a>,
         samples: &[usize],
-        latency: impl Fn(&Flow) -> &Vec<f64>,
-    ) -> f64 {
-        let (mut commands, mut time) = (0.0, 0.0);
-        for other in self.tenants.iter().filter(|other| other.vm != tenant.vm) {
-            let Some(world) = &other.world else { continue };
-            let ms = latency(world);
-            commands += samples.iter().map(|&s| world.rate[s]).sum::<f64>();
-            time += samples.iter().map(|&s| world.rate[s] * ms[s]).sum::<f64>();
-        }
-        if commands > 0.0 { time / commands } else { 0.0 }
+        latency: Figure<'a>,
+    ) -> Option<f64> {
+        let others = self.tenants.iter().filter(|other| other.vm != tenant.vm);
+        let worlds = others.filter_map(|other| other.world.as_ref());
+        let each = worlds.flat_map(|world| samples.iter().map(move |&s| (world, s)));
+        weighted_mean(each.map(|(world, s)| Some((latency(world, s)?, world.rate(s)?))))
     }
 
     /// Commands at the array while there are any: where commands wait although the mean leaves
     /// slots free, they come in bursts that fill the queue.
-    pub(crate) fn concurrency(&self, sample: usize) -> f64 {
-        let (mean, depth) = (self.flow.in_flight(sample), self.depth[sample]);
-        if self.is_bursty(sample) { mean.max(depth) } else { mean }
+    pub(crate) fn concurrency(&self, sample: usize) -> Option<f64> {
+        let mean = self.row.in_flight(sample)?;
+        if self.is_nfs {
+            return Some(mean);
+        }
+        let is_bursty = self.is_bursty(sample)?;
+        Some(if is_bursty { mean.max(self.depth(sample)?) } else { mean })
     }
 
     /// Whether commands wait in the VMkernel while the mean leaves slots free.
-    pub(crate) fn is_bursty(&self, sample: usize) -> bool {
+    fn is_bursty(&self, sample: usize) -> Option<bool> {
         /// Part of the time that is spent waiting.
         const WAITS: f64 = 0.1;
         /// Part of the slots that is in use on average.
         const FULL: f64 = 0.9;
-        let (davg, gavg) = (self.flow.davg[sample], self.flow.gavg[sample]);
-        let mean = self.flow.in_flight(sample);
-        gavg - davg > WAITS * gavg && mean < FULL * self.depth[sample]
+        let (davg, gavg) = (self.row.davg(sample)?, self.row.gavg(sample)?);
+        let mean = self.row.in_flight(sample)?;
+        Some(gavg - davg > WAITS * gavg && mean < FULL * self.depth(sample)?)
+    }
+
+    /// Whether that is so in most of these samples.
+    pub(crate) fn is_mostly_bursty(&self, samples: &[usize]) -> bool {
+        let bursty = samples.iter().map(|&s| self.is_bursty(s).map(|is| f64::from(u8::from(is))));
+        mean(bursty) > Some(0.5)
     }
 
     /// Busy samples outside a window whose depth is another than the window's: the same load, if
@@ -282,12 +316,11 @@ impl Device {
     pub(crate) fn regimes(&self, window: &[usize]) -> Vec<usize> {
         /// The least factor between two depths.
         const OTHER: f64 = 1.25;
-        let depth = mean(window.iter().map(|&s| self.depth[s]));
+        let Some(usual) = self.mean_depth(window) else { return Vec::new() };
         let is_other = |s: &usize| {
-            let (low, high) = (self.depth[*s].min(depth), self.depth[*s].max(depth));
-            low > 0.0 && high >= OTHER * low
+            self.depth(*s).is_some_and(|depth| depth.max(usual) >= OTHER * depth.min(usual))
         };
-        let all: Vec<usize> = (0..self.flow.rate.len()).filter(|s| !window.contains(s)).collect();
+        let all: Vec<usize> = (0..self.samples).filter(|s| !window.contains(s)).collect();
         self.busy(&all).into_iter().filter(is_other).collect()
     }
 
@@ -302,10 +335,7 @@ impl Device {
     /// Whether its slots were next to all taken in most of these samples.
     pub(crate) fn is_full(&self, samples: &[usize]) -> bool {
         const FULL: f64 = 0.9;
-        let used = |&s: &usize| {
-            let depth = self.depth[s];
-            if depth > 0.0 { self.flow.in_flight(s) / depth } else { 0.0 }
-        };
+        let used = |&s: &usize| Some(self.row.in_flight(s)? / self.depth(s)?);
         quantile(samples.iter().map(used), 0.4) >= Some(FULL)
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
+use capture::VscsiHistogram;
 use knobs::{Advanced, Setting};
 
 /// A question to a recording.
@@ -16,6 +17,8 @@ pub struct Question {
     /// Devices that share an array, by name; they count more than what names tell. One alone in
     /// its group shares with nobody.
     pub arrays: Vec<Vec<String>>,
+    /// What `vscsiStats` counted under this load, if it did.
+    pub vscsistats: Vec<VscsiHistogram>,
     /// Commands that a run simulates, about: 100,000 answer in tens of milliseconds.
     pub commands: f64,
 }

@@ -1,98 +1,125 @@
-//! The numbers of one row over all samples, as `levels` reads them, at hand for the calibration.
+//! The row of a device, a world or a virtual disk over all samples, as `levels` reads it. What was
+//! not measured is none, and what is made of several samples leaves it out.
 
 use counters::{Counter, EntityId, Kind, Recording};
-use levels::{Column, Vdisk, little};
+use levels::{Column, Flow, Vdisk, largest, mean, weighted_mean};
 
 /// The most commands that anybody has outstanding, as a scenario allows.
 pub(crate) const OUTSTANDING_MAX: f64 = 65_536.0;
 
-/// Rates and latencies of a device, a world or a virtual disk, a value a sample.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Flow {
-    /// Commands a second.
-    pub(crate) rate: Vec<f64>,
-    /// Milliseconds at the driver and below; of a virtual disk unknown and 0.
-    pub(crate) davg: Vec<f64>,
-    /// Milliseconds from the virtual adapter on.
-    pub(crate) gavg: Vec<f64>,
-    /// Milliseconds in queues of the VMkernel; of a virtual disk unknown and 0.
-    pub(crate) qavg: Vec<f64>,
-    /// Mebibytes a second.
-    pub(crate) mib: Vec<f64>,
-    /// Reads a second.
-    pub(crate) reads: Vec<f64>,
+/// A row, whose virtual disk counts its commands and their latency in columns of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Row<'a> {
+    flow: Flow<'a>,
+    disk: Option<Vdisk<'a>>,
+    reads: Column<'a>,
 }
 
-/// A counter over all samples; 0 where there is none.
-pub(crate) fn column(recording: &Recording, id: EntityId, counter: Counter) -> Vec<f64> {
-    let column = Column::of(recording, id, counter);
-    (0..recording.len()).map(|sample| column.at(sample).unwrap_or_default()).collect()
-}
+/// A number of a row in a sample.
+pub(crate) type Figure<'a> = fn(&Row<'a>, usize) -> Option<f64>;
 
-/// The mean over samples; over none it is 0, for there is no load.
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    levels::mean(values).unwrap_or_default()
-}
-
-impl Flow {
-    pub(crate) fn of(recording: &Recording, id: EntityId) -> Self {
-        let row = levels::Flow::of(recording, id);
-        let every = |value: &dyn Fn(usize) -> Option<f64>| {
-            (0..recording.len()).map(|sample| value(sample).unwrap_or_default()).collect()
-        };
-        let mut flow = Self {
-            rate: every(&|sample| row.rate(sample)),
-            davg: every(&|sample| row.davg(sample)),
-            gavg: every(&|sample| row.gavg(sample)),
-            qavg: every(&|sample| row.qavg(sample)),
-            mib: every(&|sample| row.mib_per_s(sample)),
-            reads: column(recording, id, Counter::Reads),
-        };
-        if recording.entity(id).kind == Kind::VirtualDisk {
-            let disk = Vdisk::of(recording, id);
-            flow.rate = every(&|sample| disk.rate(sample));
-            flow.gavg = every(&|sample| disk.latency_at(sample));
+impl<'a> Row<'a> {
+    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+        let is_disk = recording.entity(id).kind == Kind::VirtualDisk;
+        Self {
+            flow: Flow::of(recording, id),
+            disk: is_disk.then(|| Vdisk::of(recording, id)),
+            reads: Column::of(recording, id, Counter::Reads),
         }
-        flow
     }
 
-    /// Mean commands between the virtual adapter and the completion, by Little's law.
-    pub(crate) fn outstanding(&self, sample: usize) -> f64 {
-        little(self.rate[sample], self.gavg[sample]).min(OUTSTANDING_MAX)
+    /// Commands a second.
+    pub(crate) fn rate(&self, sample: usize) -> Option<f64> {
+        self.disk.as_ref().map_or_else(|| self.flow.rate(sample), |disk| disk.rate(sample))
+    }
+
+    /// Mean commands between the virtual adapter and the completion.
+    pub(crate) fn outstanding(&self, sample: usize) -> Option<f64> {
+        let inside = match &self.disk {
+            Some(disk) => disk.outstanding(sample),
+            None => self.flow.outstanding(sample),
+        };
+        inside.map(|inside| inside.min(OUTSTANDING_MAX))
+    }
+
+    /// Milliseconds from the virtual adapter on; none without commands.
+    pub(crate) fn gavg(&self, sample: usize) -> Option<f64> {
+        match &self.disk {
+            Some(disk) => disk.latency_at(sample),
+            None => self.flow.gavg(sample),
+        }
+    }
+
+    /// Milliseconds at the driver and below; unknown of a virtual disk.
+    pub(crate) fn davg(&self, sample: usize) -> Option<f64> {
+        self.flow.davg(sample)
+    }
+
+    /// Milliseconds in the VMkernel.
+    pub(crate) fn kavg(&self, sample: usize) -> Option<f64> {
+        Some((self.gavg(sample)? - self.davg(sample)?).max(0.0))
+    }
+
+    /// Milliseconds in queues of the VMkernel.
+    pub(crate) fn qavg(&self, sample: usize) -> Option<f64> {
+        self.flow.qavg(sample)
     }
 
     /// Mean commands at the driver and below.
-    pub(crate) fn in_flight(&self, sample: usize) -> f64 {
-        little(self.rate[sample], self.davg[sample])
+    pub(crate) fn in_flight(&self, sample: usize) -> Option<f64> {
+        self.flow.in_flight(sample)
     }
 
     /// Mean commands waiting in the VMkernel.
-    pub(crate) fn waiting(&self, sample: usize) -> f64 {
-        little(self.rate[sample], self.qavg[sample])
+    pub(crate) fn waiting(&self, sample: usize) -> Option<f64> {
+        self.flow.waiting(sample)
     }
 
-    pub(crate) fn mean_rate(&self, samples: &[usize]) -> f64 {
-        mean(samples.iter().map(|&sample| self.rate[sample]))
+    /// KiB of a command.
+    fn kib(&self, sample: usize) -> Option<f64> {
+        Some(1024.0 * self.flow.mib_per_s(sample)? / self.rate(sample)?)
     }
 
-    /// The mean over commands of a latency; 0 without commands.
-    pub(crate) fn per_command(&self, samples: &[usize], latency: &[f64]) -> f64 {
-        let commands: f64 = samples.iter().map(|&sample| self.rate[sample]).sum();
-        let time: f64 = samples.iter().map(|&s| self.rate[s] * latency[s]).sum();
-        if commands > 0.0 { time / commands } else { 0.0 }
+    /// The share of reads.
+    fn read_part(&self, sample: usize) -> Option<f64> {
+        Some((self.reads.at(sample)? / self.rate(sample)?).min(1.0))
     }
 
-    /// Mean KiB of a command; 0 when unknown.
-    pub(crate) fn size_kib(&self, samples: &[usize]) -> f64 {
-        let rate = self.mean_rate(samples);
-        let mib = mean(samples.iter().map(|&sample| self.mib[sample]));
-        if rate > 0.0 { mib * 1024.0 / rate } else { 0.0 }
+    /// The mean over samples.
+    pub(crate) fn mean(&self, samples: &[usize], of: Figure<'a>) -> Option<f64> {
+        mean(samples.iter().map(|&sample| of(self, sample)))
     }
 
-    /// The share of reads; 1 when unknown.
-    pub(crate) fn read_share(&self, samples: &[usize]) -> f64 {
-        let reads = mean(samples.iter().map(|&sample| self.reads[sample]));
-        let rate = self.mean_rate(samples);
-        if rate > 0.0 { (reads / rate).min(1.0) } else { 1.0 }
+    /// The largest of samples.
+    pub(crate) fn largest(&self, samples: &[usize], of: Figure<'a>) -> Option<f64> {
+        largest(samples.iter().map(|&sample| of(self, sample)))
+    }
+
+    pub(crate) fn mean_rate(&self, samples: &[usize]) -> Option<f64> {
+        self.mean(samples, Self::rate)
+    }
+
+    /// The mean over commands; none without commands.
+    pub(crate) fn per_command(&self, samples: &[usize], of: Figure<'a>) -> Option<f64> {
+        let rates = samples.iter().map(|&sample| (sample, self.rate(sample)));
+        let busy = rates.filter(|(_, rate)| *rate > Some(0.0));
+        weighted_mean(busy.map(|(sample, rate)| Some((of(self, sample)?, rate?))))
+    }
+
+    /// Mean KiB of a command; none of so few that esxtop rounds their bytes to nothing.
+    pub(crate) fn size_kib(&self, samples: &[usize]) -> Option<f64> {
+        self.per_command(samples, Self::kib).filter(|kib| *kib > 0.0)
+    }
+
+    /// The share of reads, 0 to 1.
+    pub(crate) fn read_share(&self, samples: &[usize]) -> Option<f64> {
+        self.per_command(samples, Self::read_part)
+    }
+
+    /// Commands a second and commands outstanding, over the samples that have both.
+    pub(crate) fn load(&self, samples: &[usize]) -> Option<(f64, f64)> {
+        let has_both = |&&sample: &&usize| self.outstanding(sample).is_some();
+        let both: Vec<usize> = samples.iter().filter(has_both).copied().collect();
+        Some((self.mean_rate(&both)?, self.mean(&both, Self::outstanding)?))
     }
 }

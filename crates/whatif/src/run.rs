@@ -7,18 +7,14 @@ use knobs::Setting;
 use levels::Column;
 use scenario::Scenario;
 
-use crate::{
-    Error, build,
-    observe::Device,
-    rows::{Flow, mean},
-};
+use crate::{Error, build, observe::Device, rows::Row};
 
 /// The file that a refusal names.
 const FILE: &str = "model.toml";
 /// VMs that are shown, the busiest first.
 const VMS_MAX: usize = 12;
-/// Part of all commands from which a VM is shown.
-const PART: f64 = 0.02;
+/// Part of all commands from which a VM is shown: who sends few may lose most.
+const PART: f64 = 0.001;
 
 /// Counters of a device, with the names and units of their rows.
 const OF_DEVICE: [(Counter, &str, &str); 7] = [
@@ -58,7 +54,7 @@ impl Key {
     }
 
     /// Whether it is that counter of that device.
-    pub(crate) fn is_of(&self, device: &Device, counter: Counter) -> bool {
+    pub(crate) fn is_of(&self, device: &Device<'_>, counter: Counter) -> bool {
         self.is_device() && self.object == device.name && self.counter == counter
     }
 
@@ -71,7 +67,7 @@ impl Key {
 /// window.
 pub(crate) fn keys(
     recording: &Recording,
-    devices: &[Device],
+    devices: &[Device<'_>],
     names: &[(String, String)],
     window: &[usize],
 ) -> Vec<Key> {
@@ -86,23 +82,24 @@ pub(crate) fn keys(
             let (object, simulated) = (device.name.clone(), build::device_name(device));
             let chance = if counter == Counter::DeviceQDepth {
                 // The state of one instant: between two depths any mean may be seen.
-                let depths = || window.iter().map(|&s| device.depth[s]);
+                let depths = || window.iter().filter_map(|&s| device.depth(s));
                 let least = depths().fold(f64::INFINITY, f64::min);
-                (depths().fold(0.0, f64::max) - least) / mean(depths()).max(1.0)
+                let mean = device.mean_depth(window).unwrap_or(1.0);
+                (depths().fold(0.0, f64::max) - least).max(0.0) / mean
             } else {
-                chance(&[&device.flow], counter, window)
+                chance(&[&device.row], counter, window)
             };
             keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
         }
     }
     for (object, simulated, rate, ms) in vms(devices, names, window) {
         let tenants = devices.iter().flat_map(|device| &device.tenants);
-        let flows: Vec<&Flow> =
-            tenants.filter(|tenant| tenant.vm == object).map(|tenant| &tenant.flow).collect();
+        let rows: Vec<&Row<'_>> =
+            tenants.filter(|tenant| tenant.vm == object).map(|tenant| &tenant.row).collect();
         for ((counter, name, unit), captured) in OF_VM.into_iter().zip([rate, ms]) {
             let (object, simulated) = (object.clone(), simulated.clone());
             let (kind, captured) = (Kind::Vm, Some(captured));
-            let chance = chance(&flows, counter, window);
+            let chance = chance(&rows, counter, window);
             keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
         }
     }
@@ -110,47 +107,42 @@ pub(crate) fn keys(
 }
 
 /// What chance does to the mean of a rate or a latency, from how it differs from sample to sample:
-/// two standard errors, as a part of it.
-fn chance(flows: &[&Flow], counter: Counter, window: &[usize]) -> f64 {
-    let rate = |s: usize| flows.iter().map(|flow| flow.rate[s]).sum::<f64>();
-    let stands = |s: usize| flows.iter().map(|flow| flow.outstanding(s)).sum::<f64>();
-    match counter {
+/// two standard errors, as a part of it; the most of it where no steps were measured.
+fn chance(rows: &[&Row<'_>], counter: Counter, window: &[usize]) -> f64 {
+    const MOST: f64 = 0.25;
+    let rate = |s: usize| rows.iter().map(|row| row.rate(s)).sum::<Option<f64>>();
+    let stands = |s: usize| rows.iter().map(|row| row.outstanding(s)).sum::<Option<f64>>();
+    let deviation = match counter {
         Counter::Commands => deviation(window, rate),
-        _ => deviation(window, |s| stands(s) / rate(s).max(1e-9)),
-    }
-    .min(0.25)
+        _ => deviation(window, |s| Some(stands(s)? / rate(s)?.max(1e-9))),
+    };
+    deviation.unwrap_or(MOST).min(MOST)
 }
 
 /// Two standard errors of a mean, as a part of it: levels and trends do not count.
-fn deviation(window: &[usize], value: impl Fn(usize) -> f64) -> f64 {
-    let steps = window.windows(2).map(|pair| (value(pair[1]) - value(pair[0])).powi(2) / 2.0);
-    let middle = mean(window.iter().map(|&s| value(s)));
-    let error = (mean(steps) / window.len().max(1) as f64).sqrt();
-    if middle > 0.0 { 2.0 * error / middle } else { 0.0 }
+fn deviation(window: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+    let steps =
+        window.windows(2).map(|pair| Some((value(pair[1])? - value(pair[0])?).powi(2) / 2.0));
+    let middle = levels::mean(window.iter().map(|&s| value(s)))?;
+    let count = window.iter().filter(|&&s| value(s).is_some()).count();
+    let error = (levels::mean(steps)? / count as f64).sqrt();
+    Some(if middle > 0.0 { 2.0 * error / middle } else { 0.0 })
 }
 
 fn of_device(
     recording: &Recording,
-    device: &Device,
+    device: &Device<'_>,
     counter: Counter,
     window: &[usize],
 ) -> Option<f64> {
-    let flow = &device.flow;
+    let row = &device.row;
     let sampled = |counter| levels::mean(Column::of(recording, device.id, counter).over(window));
     match counter {
-        Counter::Commands => Some(flow.mean_rate(window)),
-        Counter::GuestLatency => Some(flow.per_command(window, &flow.gavg)),
+        Counter::Commands => row.mean_rate(window),
+        Counter::GuestLatency => row.per_command(window, Row::gavg),
         _ if device.is_nfs => None,
-        Counter::DriverLatency => Some(flow.per_command(window, &flow.davg)),
-        Counter::KernelLatency => {
-            let kavg: Vec<f64> = flow
-                .gavg
-                .iter()
-                .zip(&flow.davg)
-                .map(|(gavg, davg)| (gavg - davg).max(0.0))
-                .collect();
-            Some(flow.per_command(window, &kavg))
-        }
+        Counter::DriverLatency => row.per_command(window, Row::davg),
+        Counter::KernelLatency => row.per_command(window, Row::kavg),
         Counter::MeanActive => sampled(counter).or_else(|| sampled(Counter::ActiveCommands)),
         Counter::MeanQueued => sampled(counter).or_else(|| sampled(Counter::QueuedCommands)),
         _ => sampled(counter),
@@ -159,22 +151,18 @@ fn of_device(
 
 /// Name, name in the scenario, rate and latency of the VMs that matter, the busiest first.
 fn vms(
-    devices: &[Device],
+    devices: &[Device<'_>],
     names: &[(String, String)],
     window: &[usize],
 ) -> Vec<(String, String, f64, f64)> {
     let mut vms: Vec<(String, String, f64, f64)> = names
         .iter()
-        .map(|(vm, name)| {
+        .filter_map(|(vm, name)| {
             let tenants = devices.iter().flat_map(|device| &device.tenants);
-            let own: Vec<_> = tenants.filter(|tenant| tenant.vm == *vm).collect();
-            let rate: f64 = own.iter().map(|tenant| tenant.flow.mean_rate(window)).sum();
-            let stands: f64 = own
-                .iter()
-                .map(|tenant| mean(window.iter().map(|&s| tenant.flow.outstanding(s))))
-                .sum();
-            let ms = if rate > 0.0 { 1000.0 * stands / rate } else { 0.0 };
-            (vm.clone(), name.clone(), rate, ms)
+            let own = tenants.filter(|tenant| tenant.vm == *vm);
+            let loads = own.map(|tenant| tenant.row.load(window)).collect::<Option<Vec<_>>>()?;
+            let (rate, stands) = loads.into_iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+            Some((vm.clone(), name.clone(), rate, 1000.0 * stands / rate))
         })
         .collect();
     let all: f64 = vms.iter().map(|vm| vm.2).sum();

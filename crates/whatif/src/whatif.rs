@@ -3,7 +3,7 @@
 use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
-use levels::usual_interval_s;
+use levels::{usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
@@ -12,11 +12,13 @@ use crate::{
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
-    observe::{Device, levels},
+    lacks,
+    observe::{Device, Tenant, levels},
     question::iscsi_kib,
-    rows::mean,
+    rows::Row,
     run::{self, Figure, Key},
     shared::are_together,
+    vscsi::{self, Counted},
 };
 
 /// Virtual disks and their IOPS limit, if any.
@@ -33,12 +35,14 @@ pub struct Model<'a> {
     recording: &'a Recording,
     facts: &'a Facts,
     question: &'a Question,
-    devices: Vec<Device>,
+    devices: Vec<Device<'a>>,
     /// Samples of the window with load.
     window: Vec<usize>,
     levels: Vec<Vec<usize>>,
     arrays: Vec<ArrayCalibration>,
     calibrated: Vec<DeviceCalibration>,
+    /// Virtual disks whose histograms say nothing of these guests.
+    unused: Vec<String>,
 }
 
 /// What was read out of the recording.
@@ -81,7 +85,7 @@ impl<'a> Model<'a> {
     ) -> Result<Self, Error> {
         let window = samples_in(recording, question.window)?;
         let asked = chosen(recording, question)?;
-        let devices = devices(recording, question, &asked, &window);
+        let mut devices = devices(recording, question, &asked, &window)?;
         let Some(first) = devices.first() else {
             return Err(Error::new(match &question.device {
                 Some(name) => {
@@ -97,18 +101,25 @@ impl<'a> Model<'a> {
         let levels = levels(&devices, &busy);
         let interval_s = interval_s(recording);
         let groups = groups(&devices, &busy, &question.arrays);
+        let counted = vscsi::by_disk(recording, &question.vscsistats)?;
         let calibrated: Vec<DeviceCalibration> = devices
-            .iter()
+            .iter_mut()
             .enumerate()
             .map(|(index, device)| DeviceCalibration {
                 device: device.name.clone(),
                 array: groups.iter().position(|group| group.contains(&index)).unwrap_or(0),
-                guests: guests(device, &busy, &levels, (interval_s, &question.settings)),
+                guests: guests(device, &busy, &levels, (interval_s, &question.settings), &counted),
             })
             .collect();
-        let arrays =
-            groups.iter().map(|group| array(group, &devices, &calibrated, &busy)).collect();
-        Ok(Self { recording, facts, question, devices, window: busy, levels, arrays, calibrated })
+        let is_used = |counted: &&Counted<'_>| {
+            devices.iter().flat_map(|d| &d.tenants).any(|tenant| counted.is_of(tenant))
+        };
+        let unused = counted.iter().filter(|counted| !is_used(counted)).map(Counted::name);
+        let unused = unused.collect();
+        let all = (recording.len(), busy.as_slice());
+        let arrays = groups.iter().map(|group| array(group, &devices, &calibrated, all)).collect();
+        let window = busy;
+        Ok(Self { recording, facts, question, devices, window, levels, arrays, calibrated, unused })
     }
 
     /// The host as it is, as the text of a scenario.
@@ -187,8 +198,9 @@ impl<'a> Model<'a> {
                     if device.is_nfs { Counter::GuestLatency } else { Counter::DriverLatency };
                 let figures = keys.iter().zip(today);
                 for (key, figure) in figures.filter(|(key, _)| key.is_of(device, davg)) {
-                    let rate = device.flow.mean_rate(&self.window);
-                    time[0] += rate * key.captured.unwrap_or(0.0);
+                    let rate = device.row.mean_rate(&self.window);
+                    let (Some(rate), Some(captured)) = (rate, key.captured) else { continue };
+                    time[0] += rate * captured;
                     time[1] += rate * figure.mean;
                 }
             }
@@ -203,7 +215,7 @@ impl<'a> Model<'a> {
     }
 
     /// The answer where something moves a queue that is not modelled.
-    fn no_model(&self, device: &Device) -> Answer {
+    fn no_model(&self, device: &Device<'_>) -> Answer {
         let sentence = format!(
             "Something moves DQLEN of {} (adaptive throttling or Storage I/O Control), and no model \
              here follows it, so there is no prediction.",
@@ -219,10 +231,10 @@ impl<'a> Model<'a> {
 
     /// Whether nothing but higher limits is asked for, while what moves DQLEN keeps it below those
     /// that are: at its highest it does not stay.
-    fn is_out_of_reach(&self, device: &Device) -> bool {
+    fn is_out_of_reach(&self, device: &Device<'_>) -> bool {
         /// The part of the samples in which it is at its highest, at most.
         const STAYS: f64 = 0.25;
-        let depths = || self.window.iter().map(|&s| device.depth[s]);
+        let depths = || self.window.iter().filter_map(|&s| device.depth(s));
         let highest = depths().fold(0.0, f64::max);
         let at_highest = depths().filter(|depth| *depth >= highest).count() as f64;
         at_highest <= STAYS * self.window.len() as f64
@@ -231,19 +243,20 @@ impl<'a> Model<'a> {
     }
 
     /// The answer where what moves a queue keeps it below the limit that is asked for.
-    fn unreached(&self, device: &Device, keys: &[Key]) -> Answer {
+    fn unreached(&self, device: &Device<'_>, keys: &[Key]) -> Answer {
         let doubt = format!(
             "What moves DQLEN of {} (adaptive throttling or Storage I/O Control) never let it come \
              to the limit that is set: it is taken to do the same below a higher one.",
             device.name
         );
-        let depths = || self.window.iter().map(|&s| device.depth[s]);
+        let depths = || self.window.iter().filter_map(|&s| device.depth(s));
         let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
-        let (simulated, verdict) = answer::unmoved(keys, moves, doubt);
+        let moves = Some((device.name.as_str(), moves));
+        let (simulated, verdict) = answer::unmoved(keys, moves, "", vec![doubt]);
         Answer { verdict, simulated, calibration: self.calibration(0.0) }
     }
 
-    fn is_restless(&self, device: &Device) -> bool {
+    fn is_restless(&self, device: &Device<'_>) -> bool {
         !device.is_nfs && self.plan(&[]).queue(device).assumed == Assumed::Restless
     }
 
@@ -301,10 +314,12 @@ impl<'a> Model<'a> {
 
     /// Whether commands of a device come in bursts most of the time.
     fn is_bursty(&self) -> bool {
-        let bursty = |device: &Device| self.window.iter().filter(|&&s| device.is_bursty(s)).count();
-        let is_held = |of: &DeviceCalibration| of.guests.iter().any(|guest| guest.is_held_surely);
+        let is_other = |of: &DeviceCalibration| {
+            let never_rest = !of.guests.is_empty() && of.guests.iter().all(|g| g.never_rests);
+            never_rest || of.guests.iter().any(|guest| guest.is_held_surely)
+        };
         let mut devices = self.devices.iter().zip(&self.calibrated);
-        devices.any(|(device, of)| !is_held(of) && bursty(device) * 2 > self.window.len())
+        devices.any(|(device, of)| !is_other(of) && device.is_mostly_bursty(&self.window))
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
@@ -329,7 +344,7 @@ impl<'a> Model<'a> {
     /// What the answer rests on, beyond arrays and guests.
     fn doubts(&self) -> Vec<String> {
         let plan = self.plan(&[]);
-        let doubt = |device: &Device| match plan.queue(device).assumed {
+        let doubt = |device: &Device<'_>| match plan.queue(device).assumed {
             Assumed::Nothing => None,
             Assumed::Dsnro => Some(format!(
                 "DQLEN of {} stood still while VMs competed: it is taken for DSNRO, and the depth \
@@ -338,7 +353,15 @@ impl<'a> Model<'a> {
             )),
             Assumed::Restless => None,
         };
-        self.devices.iter().filter(|device| !device.is_nfs).filter_map(doubt).collect()
+        let scsi = self.devices.iter().filter(|device| !device.is_nfs);
+        let lost = self.devices.iter().filter_map(|device| lacks::doubt(device, &self.window));
+        let unused = self.unused.iter().map(|disk| {
+            format!(
+                "vscsiStats of {disk} is not used: it sends nothing to the devices in question, or \
+                 the capture does not tell it from other disks of its VM."
+            )
+        });
+        scsi.filter_map(doubt).chain(lost).chain(unused).collect()
     }
 }
 
@@ -346,40 +369,42 @@ impl<'a> Model<'a> {
 const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits };
 
 /// The devices in question, the busiest first, and then those that share an array with them.
-fn devices(
-    recording: &Recording,
+fn devices<'a>(
+    recording: &'a Recording,
     question: &Question,
     asked: &[EntityId],
     window: &[usize],
-) -> Vec<Device> {
+) -> Result<Vec<Device<'a>>, Error> {
     let name = |id: EntityId| recording.entity(id).name.as_str();
     let is_near = |id: &EntityId| {
         asked.iter().any(|own| are_together(&question.arrays, name(*own), name(*id)))
     };
     let all = recording.of_kind(Kind::Device).map(|(id, _)| id);
     let others: Vec<EntityId> = all.filter(|id| !asked.contains(id)).filter(is_near).collect();
-    let rate = |device: &Device| mean(window.iter().map(|&s| device.flow.rate[s]));
+    let rate = |device: &Device<'_>| device.row.mean_rate(window).unwrap_or_default();
+    let every: Vec<usize> = (0..recording.len()).collect();
     let busiest_first = |ids: &[EntityId]| {
-        let devices = ids.iter().map(|&id| Device::of(recording, id));
-        let mut devices: Vec<Device> =
-            devices.filter(|device| !device.busy(window).is_empty()).collect();
+        let all: Vec<Device<'a>> = ids.iter().map(|&id| Device::of(recording, id)).collect();
+        all.iter().try_for_each(|device| lacks::check(device, &every, window))?;
+        let is_busy = |device: &Device<'a>| !device.busy(window).is_empty();
+        let mut devices: Vec<Device<'a>> = all.into_iter().filter(is_busy).collect();
         devices.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        devices
+        Ok(devices)
     };
-    let mut devices = busiest_first(asked);
+    let mut devices = busiest_first(asked)?;
     if !devices.is_empty() {
-        devices.extend(busiest_first(&others));
+        devices.extend(busiest_first(&others)?);
     }
     devices.truncate(DEVICES_MAX);
-    devices
+    Ok(devices)
 }
 
 /// Devices that share an array, by their places: of one name, and about as quick.
-fn groups(devices: &[Device], window: &[usize], said: &[Vec<String>]) -> Vec<Vec<usize>> {
+fn groups(devices: &[Device<'_>], window: &[usize], said: &[Vec<String>]) -> Vec<Vec<usize>> {
     /// By how much the latencies of one array's devices differ at most, as a factor, unless it is
     /// said that they share it: beyond that they are of different tiers or held to rates.
     const ALIKE: f64 = 1.5;
-    let davg = |index: usize| devices[index].flow.per_command(window, &devices[index].flow.davg);
+    let davg = |i: usize| devices[i].row.per_command(window, Row::davg).unwrap_or(f64::INFINITY);
     let is_said = |a: &str, b: &str| {
         said.iter().any(|group| [a, b].iter().all(|name| group.iter().any(|known| known == name)))
     };
@@ -399,34 +424,43 @@ fn groups(devices: &[Device], window: &[usize], said: &[Vec<String>]) -> Vec<Vec
     groups
 }
 
+/// Its guests; those of whom nothing was measured in the window are not in it.
 fn guests(
-    device: &Device,
+    device: &mut Device<'_>,
     window: &[usize],
     levels: &[Vec<usize>],
     (interval_s, settings): (f64, &[Setting]),
+    counted: &[Counted<'_>],
 ) -> Vec<GuestCalibration> {
     let own = device.busy(window);
     let regimes = device.regimes(&own);
     let asked = depth_asked(settings, device);
-    let seen = || own.iter().chain(&regimes).map(|&s| device.depth[s]);
+    let seen = || own.iter().chain(&regimes).filter_map(|&s| device.depth(s));
     let is_between = asked.map(f64::from).is_some_and(|asked| {
         seen().any(|depth| depth <= asked) && seen().any(|depth| depth >= asked)
     });
-    let of = |tenant| {
+    let of = |tenant: &Tenant<'_>| {
         let place = Place {
             is_full: device.is_full(&own),
-            others_wait_ms: device.of_others(tenant, &own, |flow| &flow.qavg),
-            others_davg_ms: device.of_others(tenant, &own, |flow| &flow.davg),
+            others_wait_ms: device.of_others(tenant, &own, Row::qavg),
+            others_davg_ms: device.of_others(tenant, &own, Row::davg),
             interval_s,
             is_between,
         };
-        GuestCalibration::of(tenant, window, levels, &regimes, place)
+        let guest = GuestCalibration::of(tenant, window, levels, &regimes, place)?;
+        Some(match counted.iter().find(|counted| counted.is_of(tenant)) {
+            Some(counted) => counted.add_to(guest),
+            None => guest,
+        })
     };
-    device.tenants.iter().map(of).collect()
+    let guests: Vec<_> = device.tenants.iter().map(of).collect();
+    let mut seen = guests.iter().map(Option::is_some);
+    device.tenants.retain(|_| seen.next() == Some(true));
+    guests.into_iter().flatten().collect()
 }
 
 /// The depth that settings ask for a device, where they set nothing else.
-fn depth_asked(settings: &[Setting], device: &Device) -> Option<u32> {
+fn depth_asked(settings: &[Setting], device: &Device<'_>) -> Option<u32> {
     let depths = settings.iter().map(|setting| match setting {
         Setting::SchedNumReqOutstanding { device: name, value }
         | Setting::MaxQueueDepth { device: name, value } => {
@@ -447,41 +481,47 @@ const SIZES_APART: f64 = 1.3;
 /// with load of like commands.
 fn array(
     group: &[usize],
-    devices: &[Device],
+    devices: &[Device<'_>],
     calibrated: &[DeviceCalibration],
-    window: &[usize],
+    (samples, window): (usize, &[usize]),
 ) -> ArrayCalibration {
     let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
+    // An array of which something was not measured tells nothing.
     let point = |sample: usize| {
-        let (mut outstanding, mut rate, mut time) = (0.0, 0.0, 0.0);
+        let (mut outstanding, mut rate, mut inside) = (0.0, 0.0, 0.0);
         for (device, calibrated) in &own {
             let held =
                 |guest: &GuestCalibration| guest.held_at_iops.or(guest.throttled_at_iops).is_some();
             let is_held = calibrated.guests.iter().any(held);
-            let mean = device.flow.in_flight(sample);
-            outstanding += if is_held { mean } else { device.concurrency(sample) };
-            let (commands, ms) = free(device, calibrated, sample);
+            let seen =
+                if is_held { device.row.in_flight(sample) } else { device.concurrency(sample) };
+            outstanding += seen?;
+            let (commands, own) = free(device, calibrated, sample)?;
             rate += commands;
-            time += commands * ms;
+            inside += own;
         }
-        (rate > 0.0).then(|| Point { outstanding, ms: time / rate, rate })
+        (rate > 0.0).then(|| Point { outstanding, ms: 1000.0 * inside / rate, rate })
     };
     let is_busy = |s: &usize| own.iter().any(|(device, _)| !device.busy(&[*s]).is_empty());
     // Reads and writes, small and large commands are not answered alike.
     let mix = |s: &[usize]| {
-        let rate: f64 = own.iter().map(|(device, _)| device.flow.mean_rate(s)).sum();
-        let of = |value: &dyn Fn(&Device) -> f64| {
-            own.iter().map(|(d, _)| d.flow.mean_rate(s) * value(d)).sum::<f64>() / rate.max(1e-9)
+        let of = |value: &dyn Fn(&Row<'_>) -> Option<f64>| {
+            let each = own.iter().map(|(device, _)| &device.row);
+            weighted_mean(each.map(|row| Some((value(row)?, row.mean_rate(s)?))))
         };
-        (of(&|device| device.flow.read_share(s)), of(&|device| device.flow.size_kib(s)))
+        (of(&|row| row.read_share(s)), of(&|row| row.size_kib(s)))
     };
     let (reads, size_kib) = mix(window);
+    // What never was measured tells no sample from another.
+    let is_near = |usual: Option<f64>, own: Option<f64>, near: &dyn Fn(f64, f64) -> bool| {
+        usual.is_none_or(|usual| own.is_some_and(|own| near(usual, own)))
+    };
     let is_like = |s: &usize| {
         let (own_reads, own_size_kib) = mix(&[*s]);
-        (own_reads - reads).abs() <= READS_APART
-            && own_size_kib.max(size_kib) <= SIZES_APART * own_size_kib.min(size_kib)
+        is_near(reads, own_reads, &|a, b| (a - b).abs() <= READS_APART)
+            && is_near(size_kib, own_size_kib, &|a, b| a.max(b) <= SIZES_APART * a.min(b))
     };
-    let busy: Vec<usize> = (0..devices[group[0]].flow.rate.len()).filter(is_busy).collect();
+    let busy: Vec<usize> = (0..samples).filter(is_busy).collect();
     let like: Vec<usize> = busy.iter().copied().filter(is_like).collect();
     let samples = if like.is_empty() { busy } else { like };
     let points = samples.into_iter().filter_map(point).filter(|point| point.ms > 0.0);
@@ -511,16 +551,16 @@ fn settled(points: Vec<Point>) -> Vec<Point> {
     if 2 * kept.len() >= points.len() && !kept.is_empty() { kept } else { points }
 }
 
-/// Rate and DAVG of the commands that the array does not hold to a rate.
-fn free(device: &Device, calibrated: &DeviceCalibration, sample: usize) -> (f64, f64) {
-    let mut sums = (device.flow.rate[sample], device.flow.in_flight(sample));
+/// Rate and number in flight of the commands that the array does not hold to a rate.
+fn free(device: &Device<'_>, calibrated: &DeviceCalibration, sample: usize) -> Option<(f64, f64)> {
+    let (mut rate, mut inside) = (device.row.rate(sample)?, device.row.in_flight(sample)?);
     for (tenant, guest) in device.tenants.iter().zip(&calibrated.guests) {
         if let (Some(_), Some(world)) = (guest.throttled_at_iops, &tenant.world) {
-            sums.0 -= world.rate[sample];
-            sums.1 -= world.in_flight(sample);
+            rate -= world.rate(sample)?;
+            inside -= world.in_flight(sample)?;
         }
     }
-    if sums.0 > 1e-6 { (sums.0, 1000.0 * sums.1.max(0.0) / sums.0) } else { (0.0, 0.0) }
+    Some(if rate > 1e-6 { (rate, inside.max(0.0)) } else { (0.0, 0.0) })
 }
 
 /// The samples whose interval ends in the window.

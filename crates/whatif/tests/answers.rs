@@ -39,6 +39,7 @@ fn question(recording: &Recording, line: &str) -> Question {
         window,
         device: None,
         arrays: Vec::new(),
+        vscsistats: Vec::new(),
         commands: 50_000.0,
     }
 }
@@ -205,12 +206,14 @@ fn two_arrays_that_give_one_recording_differ_fourfold_at_another_depth() {
         let curve = format!("curve = [[1, \"2ms\"], [16, \"2ms\"], [4096, \"{end}\"]]");
         host(16, STEADY).replace("servers = 64\nservice = \"2ms\"", &curve)
     });
-    let [one, other] = arrays.each_ref().map(|text| {
-        let recording = recorded(text);
-        let device = recording.find(Kind::Device, DEVICE).unwrap();
-        recording.series(device, Counter::Commands).unwrap().to_vec()
-    });
-    assert_eq!(one, other);
+    let [one, other] = arrays.each_ref().map(|text| recorded(text));
+    assert_eq!(one.len(), other.len());
+    // Every counter of every object in every sample; NaN stands for a latency without commands.
+    let is_same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+    for ((id, counter, a), (other_id, other_counter, b)) in one.columns().zip(other.columns()) {
+        assert_eq!((id, counter), (other_id, other_counter));
+        assert!(a.iter().zip(b).all(is_same), "{counter:?} of {}", one.entity(id).name);
+    }
     let [few, many] = arrays.each_ref().map(|text| truth(text, &deeper(64)));
     assert!(many > 3.5 * few, "{few} and {many}");
     let answer = ask(&arrays[0], &deeper(64)).unwrap();
@@ -257,6 +260,22 @@ fn a_limit_that_is_lifted_lets_a_guest_have_what_it_keeps_outstanding() {
     holds(range(&answer, DEVICE), 6_480.0);
     let answer = ask(&limited, "sql: DiskLimitIOPerSecond 500").unwrap();
     holds(range(&answer, DEVICE), 500.0);
+}
+
+#[test]
+fn what_is_set_already_changes_nothing_and_the_answer_says_so() {
+    for line in [
+        deeper(32),
+        format!("storage core device set -d {DEVICE} -O 32"),
+        format!("storage core device set -d {DEVICE} -m 32"),
+        "system settings advanced set -o /Disk/SchedQuantum -i 8".into(),
+    ] {
+        let answer = ask(&host(32, VARIED), &line).unwrap();
+        assert_eq!(answer.verdict, Verdict::GainsNothing, "{line}: {answer:?}");
+        assert!(answer.simulated.sentence.contains("it is set so already"), "{line}: {answer:?}");
+        let rate = answer.simulated.rows[0].captured.unwrap();
+        holds(range(&answer, DEVICE), rate);
+    }
 }
 
 #[test]

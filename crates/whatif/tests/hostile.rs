@@ -95,6 +95,7 @@ proptest! {
             window,
             device: None,
             arrays: Vec::new(),
+            vscsistats: Vec::new(),
             commands: 500.0,
         };
         let facts = Facts::default();

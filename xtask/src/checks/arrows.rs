@@ -15,7 +15,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("diagnose", &["counters", "knobs", "levels"]),
     ("scenario", &["counters", "knobs", "engine", "model"]),
     ("sim", &["counters", "knobs", "engine", "model", "scenario", "capture"]),
-    ("whatif", &["counters", "knobs", "levels", "engine", "model", "scenario", "sim", "diagnose"]),
+    (
+        "whatif",
+        &[
+            "counters", "knobs", "levels", "capture", "engine", "model", "scenario", "sim",
+            "diagnose",
+        ],
+    ),
     (
         "kavg",
         &[

@@ -32,8 +32,10 @@ struct Host {
     is_on: Vec<bool>,
 }
 
-/// An answer on its way: to which host and command, what it says, and what the array had said.
-type Answer = (usize, IoId, Status, Status);
+/// An answer on its way: to which host, what it says, and what the array had said, if it was asked.
+type Answer = (usize, Input, Option<Status>);
+/// How late the driver lets go of what it was asked for, at most.
+const LET_GO_NS: u64 = 2_000_000;
 
 pub(crate) struct Episode {
     draw: Draw,
@@ -144,8 +146,6 @@ impl Episode {
         }
         self.next_tag += 1;
         self.count("I/Os");
-        let Host { config, ledger, .. } = &mut self.hosts[host];
-        ledger.submitted(config, &request, self.now);
         self.input(host, Input::Submit(request)).map(|_| ())
     }
 
@@ -167,7 +167,8 @@ impl Episode {
                 self.count(if up { "paths up" } else { "paths down" });
                 self.input(host, Input::Path { path, up })?;
             }
-            60..80 => self.abort(host)?,
+            60..75 => self.abort(host)?,
+            75..80 => self.reset(host)?,
             80..84 => self.power(host, vm, false)?,
             84..92 => self.power(host, vm, true)?,
             92..95 => {
@@ -190,25 +191,34 @@ impl Episode {
     }
 
     fn abort(&mut self, host: usize) -> Result<(), String> {
-        let back = self.draw.whole(0, 100) as u32;
-        let Some((tag, vdisk)) = self.hosts[host].ledger.nth(self.next_tag.saturating_sub(back))
-        else {
-            return Ok(());
-        };
+        let nth = self.draw.whole(0, 100) as usize;
+        let Some((vdisk, tag)) = self.hosts[host].ledger.nth(nth) else { return Ok(()) };
         self.count("aborts");
         self.input(host, Input::Abort { vdisk, tag }).map(|_| ())
     }
 
+    fn reset(&mut self, host: usize) -> Result<(), String> {
+        let disks = self.hosts[host].config.vdisks.len() as u64;
+        self.count("resets");
+        let vdisk = VdiskId::new(self.draw.whole(0, disks - 1) as usize);
+        self.input(host, Input::Reset(vdisk)).map(|_| ())
+    }
+
     /// An answer that nobody waits for is refused.
     fn wild_answer(&mut self, host: usize) -> Result<(), String> {
-        let io = IoId(self.draw.whole(0, 400) as u32);
+        let (slot, used) = (self.draw.whole(0, 400) as u32, self.draw.whole(0, 9) as u32);
+        let io = IoId::new(slot, used);
         if self.hosts[host].ledger.is_out(io) {
             return Ok(());
         }
         self.count("wild answers");
-        match self.input(host, Input::Done { io, status: Status::Good, array_ns: 0 })? {
+        self.refused(host, Input::Done { io, status: Status::Good, array_ns: 0 })
+    }
+
+    fn refused(&mut self, host: usize, input: Input) -> Result<(), String> {
+        match self.input(host, input)? {
             false => Ok(()),
-            true => Err(format!("an answer to {io:?}, which is not out, was taken")),
+            true => Err(format!("{input:?} was taken, which nobody waits for")),
         }
     }
 
@@ -242,20 +252,40 @@ impl Episode {
             self.input(host, Input::Tick)?;
             return Ok(true);
         }
-        let Some(((at, _), (host, io, status, of_array))) = self.answers.pop_first() else {
+        let Some(((at, _), (host, input, of_array))) = self.answers.pop_first() else {
             return Ok(false);
         };
         if at > self.now {
             (self.now, self.refused_now) = (at, 0);
         }
-        self.refused_now += u64::from(status == Status::TaskSetFull);
-        self.array.done(of_array);
-        self.count(name_of(status));
-        self.hosts[host].ledger.answered(io, self.now);
-        if !self.input(host, Input::Done { io, status, array_ns: 1 })? {
-            return Err(format!("the answer to {io:?} was refused"));
-        }
+        of_array.iter().for_each(|status| self.array.done(*status));
+        self.answer(host, input)?;
         Ok(true)
+    }
+
+    /// The driver says something of a command: it is taken once, and never again.
+    fn answer(&mut self, host: usize, input: Input) -> Result<(), String> {
+        let io = match input {
+            Input::Done { io, status, .. } => {
+                self.refused_now += u64::from(status == Status::TaskSetFull);
+                self.count(name_of(status));
+                io
+            }
+            Input::Cancelled { io } => io,
+            _ => return Ok(()),
+        };
+        if !self.hosts[host].ledger.answered(io, self.now) {
+            self.count("late answers");
+            return self.refused(host, input);
+        }
+        if !self.input(host, input)? {
+            return Err(format!("{input:?} was refused"));
+        }
+        if self.draw.whole(0, 99) == 0 {
+            self.count("second answers");
+            self.refused(host, input)?;
+        }
+        Ok(())
     }
 
     /// Hands an input over, books what comes out, and checks. `true` when it was taken.
@@ -263,7 +293,11 @@ impl Episode {
         self.count("inputs");
         self.steps += 1;
         self.check_inputs()?;
-        let is_taken = self.hosts[host].engine.handle_input(self.now, input).is_ok();
+        let Host { config, engine, ledger, .. } = &mut self.hosts[host];
+        let taken = engine.handle_input(self.now, input);
+        if let (Input::Submit(request), Ok(Some(id))) = (&input, &taken) {
+            ledger.submitted(config, request, *id, self.now);
+        }
         while let Some(output) = self.hosts[host].engine.poll_output() {
             self.output(host, output)?;
         }
@@ -272,38 +306,50 @@ impl Episode {
             let checked = engine.check().and_then(|()| ledger.check(config, engine, self.now));
             checked.map_err(|broken| format!("{broken}\nafter {input:?} at {:?}", self.now))?;
         }
-        Ok(is_taken)
+        Ok(taken.is_ok())
     }
 
     fn output(&mut self, host: usize, output: Output) -> Result<(), String> {
         let Host { config, ledger, .. } = &mut self.hosts[host];
         match output {
             Output::Dispatch(sent) => {
-                ledger.dispatched(config, sent.io, sent.path, self.now);
+                ledger.dispatched(config, &sent, self.now)?;
                 let volume = u32::from(config.vdisks[sent.vdisk.index()].device.0);
                 let command = Command { volume, host: host as u32, op: sent.op, bytes: sent.bytes };
                 let answer = self.array.dispatch(self.now, command);
                 let status = self.status(answer.status);
-                let order = *self.counts.entry("commands sent").or_default();
                 self.count("commands sent");
-                let key = (answer.at, order);
-                self.answers.insert(key, (host, sent.io, status, answer.status));
+                let done = Input::Done { io: sent.io, status, array_ns: 1 };
+                self.send(answer.at, (host, done, Some(answer.status)));
                 Ok(())
             }
-            Output::Complete { vdisk, tag, .. } => {
-                ledger.completed(config, vdisk, tag, self.now)?;
+            Output::Complete { request, tag, .. } => {
+                ledger.completed(config, request, tag, self.now)?;
                 self.count("completions");
                 Ok(())
             }
             Output::Cancel { io, .. } => {
+                if !ledger.is_out(io) {
+                    return Err(format!("{io} is asked for and is not with the driver"));
+                }
                 self.count("recalls");
-                self.hosts[host].ledger.recalled(io, self.now)
+                if self.draw.whole(0, 1) == 0 {
+                    let at = self.now + self.draw.whole(0, LET_GO_NS);
+                    self.send(at, (host, Input::Cancelled { io }, None));
+                }
+                Ok(())
             }
             Output::Event(_) => {
                 self.count("events");
                 Ok(())
             }
         }
+    }
+
+    fn send(&mut self, at: Time, answer: Answer) {
+        let order = self.counts.entry("answers sent").or_default();
+        self.answers.insert((at, *order), answer);
+        *order += 1;
     }
 
     /// What the array said, or now and then something worse.

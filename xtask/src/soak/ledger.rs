@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use counters::{HostSnapshot, IoId, PathId, Time, VdiskId};
-use engine::{Engine, HostConfig};
+use counters::{HostSnapshot, IoId, Time, VdiskId};
+use engine::{Dispatch, Engine, HostConfig};
 
 /// How many are somewhere, and the time that they and those who left have been there.
 #[derive(Clone, Copy, Default)]
@@ -31,21 +31,33 @@ impl Stay {
     }
 }
 
-/// A command with the driver.
-#[derive(Clone, Copy)]
-struct Command {
+/// An I/O with the driver: a guest's request, or the part of it that begins there in units of the
+/// largest transfer. It may be cut again, into pieces.
+type Io = (IoId, u32);
+
+/// Where it is, and how many pieces of it.
+struct WithDriver {
     adapter: usize,
     sent: Time,
     pieces: u32,
-    is_recalled: bool,
+}
+
+/// A request that a guest waits for.
+struct Request {
+    vdisk: VdiskId,
+    since: Time,
+    tag: u32,
+    /// Commands of it that the driver has.
+    out: u32,
 }
 
 /// The books of one host.
 pub(crate) struct Ledger {
-    /// I/Os under way by tag: virtual disk and time of submission.
-    alive: BTreeMap<u32, (VdiskId, Time)>,
-    /// By [`IoId`].
-    commands: Vec<Option<Command>>,
+    /// Requests under way, by id.
+    alive: BTreeMap<IoId, Request>,
+    /// The commands that the driver has, and what they belong to.
+    commands: BTreeMap<IoId, Io>,
+    ios: BTreeMap<Io, WithDriver>,
     adapters: Vec<Stay>,
     devices: Vec<Stay>,
     /// Devices of which some I/O was cut by its guest: it ends once and is several inside.
@@ -57,7 +69,8 @@ impl Ledger {
     pub(crate) fn new(config: &HostConfig) -> Self {
         Self {
             alive: BTreeMap::new(),
-            commands: Vec::new(),
+            commands: BTreeMap::new(),
+            ios: BTreeMap::new(),
             adapters: vec![Stay::default(); config.adapters.len()],
             devices: vec![Stay::default(); config.devices.len()],
             is_cut: vec![false; config.devices.len()],
@@ -69,73 +82,94 @@ impl Ledger {
         self.alive.len()
     }
 
-    /// One of those under way, from the `nth` place on.
-    pub(crate) fn nth(&self, tag: u32) -> Option<(u32, VdiskId)> {
-        self.alive.range(tag..).next().map(|(tag, (vdisk, _))| (*tag, *vdisk))
+    /// One of those under way, chosen by the number: its disk and its tag.
+    pub(crate) fn nth(&self, nth: usize) -> Option<(VdiskId, u32)> {
+        let chosen = self.alive.values().nth(nth % self.alive.len().max(1))?;
+        Some((chosen.vdisk, chosen.tag))
     }
 
     /// Whether an answer to it is awaited.
     pub(crate) fn is_out(&self, io: IoId) -> bool {
-        self.commands.get(io.0 as usize).is_some_and(Option::is_some)
+        self.commands.contains_key(&io)
     }
 
-    pub(crate) fn submitted(&mut self, config: &HostConfig, request: &engine::Request, at: Time) {
-        let disk = &config.vdisks[request.vdisk.index()];
+    pub(crate) fn submitted(
+        &mut self,
+        config: &HostConfig,
+        request: &engine::Request,
+        id: IoId,
+        at: Time,
+    ) {
+        let engine::Request { vdisk, tag, bytes, .. } = *request;
+        let disk = &config.vdisks[vdisk.index()];
         let device = disk.device.index();
-        self.alive.insert(request.tag, (request.vdisk, at));
+        self.alive.insert(id, Request { vdisk, since: at, tag, out: 0 });
         self.devices[device].enter(at);
-        self.is_cut[device] |= request.bytes > config.vscsi[disk.vscsi.index()].max_transfer;
+        self.is_cut[device] |= bytes > config.vscsi[disk.vscsi.index()].max_transfer;
     }
 
     pub(crate) fn completed(
         &mut self,
         config: &HostConfig,
-        vdisk: VdiskId,
+        id: IoId,
         tag: u32,
         at: Time,
     ) -> Result<(), String> {
-        let Some((disk, since)) = self.alive.remove(&tag) else {
-            return Err(format!("I/O {tag} completed twice, or was never submitted"));
+        let Some(request) = self.alive.remove(&id) else {
+            return Err(format!("request {id} completed twice, or was never submitted"));
         };
-        if disk != vdisk {
-            return Err(format!("I/O {tag} of {disk:?} completed on {vdisk:?}"));
+        if request.tag != tag {
+            return Err(format!("request {id} of tag {} completed as {tag}", request.tag));
         }
-        self.devices[config.vdisks[vdisk.index()].device.index()].leave(since, at);
+        if request.out > 0 {
+            return Err(format!("request {id} completed while its buffer is with the driver"));
+        }
+        let device = config.vdisks[request.vdisk.index()].device;
+        self.devices[device.index()].leave(request.since, at);
         Ok(())
     }
 
-    pub(crate) fn dispatched(&mut self, config: &HostConfig, io: IoId, path: PathId, at: Time) {
-        let index = io.0 as usize;
-        if self.commands.len() <= index {
-            self.commands.resize(index + 1, None);
+    pub(crate) fn dispatched(
+        &mut self,
+        config: &HostConfig,
+        sent: &Dispatch,
+        at: Time,
+    ) -> Result<(), String> {
+        let Some(request) = self.alive.get_mut(&sent.request) else {
+            return Err(format!(
+                "{} of request {} is sent, which has ended",
+                sent.io, sent.request
+            ));
+        };
+        request.out += 1;
+        let ring = config.vdisks[sent.vdisk.index()].vscsi;
+        let io = (sent.request, sent.offset / config.vscsi[ring.index()].max_transfer);
+        if self.commands.insert(sent.io, io).is_some() {
+            return Err(format!("{} is sent twice", sent.io));
         }
-        let adapter = config.paths[path.index()].adapter.index();
-        let command = self.commands[index].get_or_insert_with(|| {
+        let adapter = config.paths[sent.path.index()].adapter.index();
+        let with_driver = self.ios.entry(io).or_insert_with(|| {
             self.adapters[adapter].enter(at);
-            Command { adapter, sent: at, pieces: 0, is_recalled: false }
+            WithDriver { adapter, sent: at, pieces: 0 }
         });
-        command.pieces += 1;
-    }
-
-    pub(crate) fn answered(&mut self, io: IoId, at: Time) {
-        let slot = &mut self.commands[io.0 as usize];
-        let Some(command) = slot else { return };
-        command.pieces -= 1;
-        if command.pieces == 0 {
-            if !command.is_recalled {
-                self.adapters[command.adapter].leave(command.sent, at);
-            }
-            *slot = None;
-        }
-    }
-
-    pub(crate) fn recalled(&mut self, io: IoId, at: Time) -> Result<(), String> {
-        let Some(Some(command)) = self.commands.get_mut(io.0 as usize) else {
-            return Err(format!("{io:?} is recalled and is not with the driver"));
-        };
-        command.is_recalled = true;
-        self.adapters[command.adapter].leave(command.sent, at);
+        with_driver.pieces += 1;
         Ok(())
+    }
+
+    /// The driver has answered a command, or let it go; `true` when that was awaited.
+    pub(crate) fn answered(&mut self, id: IoId, at: Time) -> bool {
+        let Some(io) = self.commands.remove(&id) else { return false };
+        if let Some(request) = self.alive.get_mut(&io.0) {
+            request.out -= 1;
+        }
+        if let Some(with_driver) = self.ios.get_mut(&io) {
+            with_driver.pieces -= 1;
+            if with_driver.pieces == 0 {
+                self.adapters[with_driver.adapter].leave(with_driver.sent, at);
+                self.ios.remove(&io);
+            }
+        }
+        true
     }
 
     /// Holds the counters against the books.

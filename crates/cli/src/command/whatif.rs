@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
-use capture::parse_stamp;
+use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
 use counters::{Kind, Recording};
 use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
@@ -16,6 +16,9 @@ use crate::{
     table::Table,
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
+
+/// The version of the JSON that `docs/reference/json.md` describes.
+const VERSION: u32 = 1;
 
 /// Columns of the screen that the report fits.
 const WIDTH: usize = 78;
@@ -55,6 +58,10 @@ pub(crate) struct Whatif {
     /// host; can be given several times
     #[arg(long, value_name = "FILE")]
     esxcli: Vec<PathBuf>,
+    /// What `vscsiStats -p all -c` counted on the same host under the load in question: it tells
+    /// guests that wait for their answers from those that send at a rate; can be given several times
+    #[arg(long, value_name = "FILE")]
+    vscsistats: Vec<PathBuf>,
     /// Write the host as it is modelled, as a scenario for `kavg run`; of several hosts each into
     /// a file of its own, with the host's name in it
     #[arg(long, value_name = "FILE")]
@@ -73,6 +80,13 @@ fn instant(text: &str) -> std::result::Result<i64, String> {
     stamp.map(|(ms, _)| ms).ok_or_else(|| "expected MM/DD/YYYY HH:MM:SS".into())
 }
 
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Answers<'a> {
+    version: u32,
+    answers: &'a [OfHost<'a>],
+}
+
 /// The answer for one host.
 #[derive(Serialize)]
 struct OfHost<'a> {
@@ -85,18 +99,21 @@ struct OfHost<'a> {
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let facts = facts::read(&self.esxcli)?;
+        let histograms = self.histograms()?;
         let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
         let mut outputs = self.claim(&capture.recordings)?.into_iter();
-        let asked =
-            capture.recordings.iter().map(|recording| self.ask(recording, &facts, outputs.next()));
+        let asked = capture
+            .recordings
+            .iter()
+            .map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
             return Err(refusal);
         }
         if self.json {
-            json::write(&answers, out)?;
+            json::write(&Answers { version: VERSION, answers: &answers }, out)?;
         } else {
             let texts: Vec<String> = answers.iter().map(render).collect();
             out.write_all(texts.join("\n").as_bytes())?;
@@ -104,18 +121,27 @@ impl Whatif {
         Ok(ExitCode::SUCCESS)
     }
 
+    fn histograms(&self) -> Result<Vec<VscsiHistogram>> {
+        let mut all = Vec::new();
+        for file in &self.vscsistats {
+            all.extend(parse_vscsistats(&file.display().to_string(), &read_output(file)?)?);
+        }
+        Ok(all)
+    }
+
     /// Where the model of each host goes.
     fn claim(&self, recordings: &[Recording]) -> Result<Vec<Output>> {
         let Some(path) = &self.scenario else { return Ok(Vec::new()) };
         let hosts = recordings.iter().map(|recording| recording.host.as_str());
-        let mut outputs = Outputs::beside(self.files.iter().chain(&self.esxcli));
+        let mut outputs =
+            Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
         captures::claim(path, hosts, &mut outputs)
     }
 
     fn ask<'a>(
         &'a self,
         recording: &'a Recording,
-        facts: &Facts,
+        (facts, histograms): (&Facts, &[VscsiHistogram]),
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
         let settings = self.settings(&recording.host)?;
@@ -125,6 +151,7 @@ impl Whatif {
             settings,
             device: self.device.clone(),
             arrays: self.arrays(recording)?,
+            vscsistats: histograms.to_vec(),
             commands: f64::from(self.commands),
         };
         let model = Model::calibrate(recording, facts, &question)?;
@@ -255,7 +282,8 @@ fn made_of(calibration: &Calibration) -> String {
     for device in &calibration.devices {
         let mut guests: Vec<_> = device.guests.iter().collect();
         guests.sort_by(|a, b| b.outstanding.total_cmp(&a.outstanding));
-        for guest in guests.iter().take(GUESTS) {
+        for guest_of in guests.iter().take(GUESTS) {
+            let guest = guest_of;
             let does = match guest.habit {
                 Habit::Closed => "keeps its commands outstanding (closed)",
                 Habit::Open => "sends at a rate of its own (open)",
@@ -267,16 +295,18 @@ fn made_of(calibration: &Calibration) -> String {
             let throttled = guest.throttled_at_iops.map_or(String::new(), |rate| {
                 format!(", held at {} IOPS by the array", whole(f64::from(rate)))
             });
+            let size = guest.size_kib.map_or(String::new(), |kib| format!(" of {kib:.0} KiB"));
+            let share = guest.read_share.map(|share| format!(", {:.0} % reads", 100.0 * share));
             let guest = format!(
-                "{} {}: {:.1} outstanding, {} CMDS/s of {:.0} KiB, {:.0} % reads; {does}{held}{throttled}.",
+                "{} {}: {:.1} outstanding, {} CMDS/s{size}{}; {does}{held}{throttled}.",
                 clean(&guest.vm),
                 guest.disk.as_deref().unwrap_or(""),
                 guest.outstanding,
                 whole(guest.iops),
-                guest.size_kib,
-                100.0 * guest.read_share
+                share.unwrap_or_default()
             );
-            out.push_str(&wrapped(&guest, "- ", "  "));
+            let counted = guest_of.vscsistats.as_deref().unwrap_or_default();
+            out.push_str(&wrapped(&format!("{guest} {counted}"), "- ", "  "));
         }
         if guests.len() > GUESTS {
             out.push_str(&format!("- and {} more guests\n", guests.len() - GUESTS));

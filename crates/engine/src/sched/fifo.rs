@@ -2,15 +2,12 @@
 
 use counters::{Time, WorldId};
 
-use crate::{
-    slab::{Io, Pool},
-    world::World,
-};
+use crate::{slab::Slab, world::World};
 
 pub(super) fn choose(
     backlog: &[WorldId],
     worlds: &[World],
-    ios: &Pool<Io>,
+    ios: &Slab,
     now: Time,
 ) -> Option<WorldId> {
     let heads = backlog.iter().filter_map(|&id| {

@@ -12,11 +12,7 @@ use alloc::vec::Vec;
 
 use counters::{Time, WorldId};
 
-use crate::{
-    SchedPolicy,
-    slab::{Io, Pool},
-    world::World,
-};
+use crate::{SchedPolicy, slab::Slab, world::World};
 
 /// The worlds of one device that have something queued, and the state of the order among them.
 #[derive(Clone, Debug)]
@@ -50,7 +46,7 @@ impl Sched {
     pub(crate) fn push(
         &mut self,
         worlds: &mut [World],
-        ios: &mut Pool<Io>,
+        ios: &mut Slab,
         world: WorldId,
         io: u32,
         now: Time,
@@ -70,7 +66,7 @@ impl Sched {
     pub(crate) fn push_again(
         &mut self,
         worlds: &mut [World],
-        ios: &mut Pool<Io>,
+        ios: &mut Slab,
         world: WorldId,
         io: u32,
         now: Time,
@@ -85,7 +81,7 @@ impl Sched {
 
     /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it.
     #[inline]
-    pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &Pool<Io>, now: Time) -> Option<u32> {
+    pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &mut Slab, now: Time) -> Option<u32> {
         let chosen = self.choose(worlds, ios, now)?;
         let world = &mut worlds[chosen.index()];
         let io = world.queue.pop(ios)?;
@@ -105,13 +101,7 @@ impl Sched {
     }
 
     /// Takes a command out of the middle, because it was aborted.
-    pub(crate) fn remove(
-        &mut self,
-        worlds: &mut [World],
-        ios: &mut Pool<Io>,
-        world: WorldId,
-        io: u32,
-    ) {
+    pub(crate) fn remove(&mut self, worlds: &mut [World], ios: &mut Slab, world: WorldId, io: u32) {
         let queue = &mut worlds[world.index()].queue;
         queue.remove(ios, io);
         if queue.is_empty() {
@@ -137,7 +127,7 @@ impl Sched {
     }
 
     #[inline]
-    fn choose(&mut self, worlds: &[World], ios: &Pool<Io>, now: Time) -> Option<WorldId> {
+    fn choose(&mut self, worlds: &[World], ios: &Slab, now: Time) -> Option<WorldId> {
         if let [only] = *self.backlog.as_slice() {
             return worlds[only.index()].may_go(now).then_some(only);
         }
@@ -161,7 +151,7 @@ impl Sched {
     /// Gives the command at the head its tags: one step after those of the one before it, and
     /// never before its arrival.
     #[inline]
-    fn tag_head(&self, world: &mut World, ios: &Pool<Io>, floor: u64) {
+    fn tag_head(&self, world: &mut World, ios: &Slab, floor: u64) {
         let Some(head) = world.queue.head() else { return };
         let arrival = ios[head].entered;
         let cost = self.cost_of(ios[head].bytes);

@@ -6,10 +6,7 @@
 
 use counters::{Time, WorldId};
 
-use crate::{
-    slab::{Io, Pool},
-    world::World,
-};
+use crate::{slab::Slab, world::World};
 
 /// Sectors of 512 bytes in a block of 4 KiB.
 const SECTORS_PER_BLOCK: u32 = 8;
@@ -33,7 +30,7 @@ impl Affinity {
         &mut self,
         backlog: &[WorldId],
         worlds: &[World],
-        ios: &Pool<Io>,
+        ios: &Slab,
         now: Time,
     ) -> Option<WorldId> {
         if let Some(id) = self.current.filter(|id| self.continues(&worlds[id.index()], ios, now)) {
@@ -47,7 +44,7 @@ impl Affinity {
         Some(id)
     }
 
-    fn continues(&self, world: &World, ios: &Pool<Io>, now: Time) -> bool {
+    fn continues(&self, world: &World, ios: &Slab, now: Time) -> bool {
         let Some(head) = world.queue.head().filter(|_| self.left > 0 && world.may_go(now)) else {
             return false;
         };

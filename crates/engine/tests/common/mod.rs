@@ -1,14 +1,14 @@
 //! Random hosts, random inputs, and an array that answers in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{
     AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, IoId, Op, PathId, Status, Time,
     VdiskId, VmId, VscsiId,
 };
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, Event, HostConfig, Input,
-    Output, PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Dispatch, Engine, Event, HostConfig,
+    Input, Output, PathConfig, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -29,6 +29,12 @@ pub(crate) enum Act {
     Answer(usize, Status),
     /// An answer that nobody waits for, or perhaps somebody does.
     Wild(IoId, Status),
+    /// A second answer to one of the pieces that were answered, chosen by the number.
+    Again(usize, Status),
+    /// The driver lets go of one of the pieces that it was asked for, chosen by the number.
+    LetGo(usize),
+    /// It lets go of one that is out, asked or not.
+    LetGoUnasked(usize),
     /// An abort of one of the I/Os under way, chosen by the number.
     Abort(usize),
     /// Anything else.
@@ -48,7 +54,7 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    select(vec![Op::Read, Op::Write, Op::Reserve, Op::Ats])
+    select(&Op::ALL[..])
 }
 
 fn bytes() -> impl Strategy<Value = u32> {
@@ -111,8 +117,13 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         20 => (0..10_u16, op(), any::<u64>(), bytes())
             .prop_map(|(vdisk, op, lba, bytes)| Act::Submit { vdisk: VdiskId(vdisk), op, lba, bytes }),
         20 => (any::<usize>(), status()).prop_map(|(pick, status)| Act::Answer(pick, status)),
-        1 => (0..40_u32, status()).prop_map(|(io, status)| Act::Wild(IoId(io), status)),
+        1 => (0..40_u32, 0..4_u32, status())
+            .prop_map(|(slot, used, status)| Act::Wild(IoId::new(slot, used), status)),
+        3 => (any::<usize>(), status()).prop_map(|(pick, status)| Act::Again(pick, status)),
+        3 => any::<usize>().prop_map(Act::LetGo),
+        1 => any::<usize>().prop_map(Act::LetGoUnasked),
         2 => any::<usize>().prop_map(Act::Abort),
+        1 => (0..10_u16).prop_map(|vdisk| Act::Other(Input::Reset(VdiskId(vdisk)))),
         1 => (0..10_u16, any::<u32>())
             .prop_map(|(vdisk, tag)| Act::Other(Input::Abort { vdisk: VdiskId(vdisk), tag })),
         3 => knob().prop_map(|knob| Act::Other(Input::Set(knob))),
@@ -237,17 +248,32 @@ fn add_vm(config: &mut HostConfig, (powered_on, shares_ring, disks): Vm) {
     }
 }
 
+/// A request that a guest waits for, and with it its buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) vdisk: VdiskId,
+    pub(crate) tag: u32,
+    bytes: u32,
+    at: Time,
+    /// Bytes of its buffer that were moved.
+    moved: u64,
+}
+
 /// An engine, what is out at the array, and what the guests wait for.
 pub(crate) struct Bench {
     pub(crate) config: HostConfig,
     pub(crate) engine: Engine,
     pub(crate) now: Time,
     /// Pieces at the array.
-    pub(crate) out: Vec<IoId>,
+    pub(crate) out: Vec<Dispatch>,
+    /// Those of them that the engine asked back.
+    asked: BTreeSet<IoId>,
+    /// Pieces that were answered.
+    answered: Vec<IoId>,
     /// Pieces sent so far.
     pub(crate) sent: u64,
-    /// I/Os under way by tag: disk and time of submission.
-    pub(crate) alive: BTreeMap<u32, (VdiskId, Time)>,
+    /// Requests under way by id.
+    pub(crate) alive: BTreeMap<IoId, Request>,
     next_tag: u32,
     /// The highest DQLEN of each device since the last input.
     depths: Vec<u32>,
@@ -266,6 +292,8 @@ impl Bench {
             engine: Engine::new(&config),
             now: Time::ZERO,
             out: Vec::new(),
+            asked: BTreeSet::new(),
+            answered: Vec::new(),
             sent: 0,
             alive: BTreeMap::new(),
             next_tag: 0,
@@ -283,30 +311,60 @@ impl Bench {
             Act::Answer(pick, status) => {
                 if !self.out.is_empty() {
                     self.is_plain &= status != Status::Aborted;
-                    let io = self.out.swap_remove(pick % self.out.len());
-                    self.answer(io, status);
+                    let pick = pick % self.out.len();
+                    self.answer(pick, status);
                 }
             }
             Act::Wild(io, status) => {
                 // What is due by now may send that very I/O.
                 self.input(Input::Tick);
-                if !self.out.contains(&io) {
-                    let refused = self.input(Input::Done { io, status, array_ns: 0 });
-                    assert!(!refused, "an answer that nobody waits for was taken");
+                if !self.is_out(io) {
+                    let taken = self.input(Input::Done { io, status, array_ns: 0 });
+                    assert!(!taken, "an answer that nobody waits for was taken");
+                }
+            }
+            Act::Again(pick, status) => {
+                if !self.answered.is_empty() {
+                    let io = self.answered[pick % self.answered.len()];
+                    let taken = self.input(Input::Done { io, status, array_ns: 0 });
+                    assert!(!taken, "a second answer was taken");
+                    assert!(!self.input(Input::Cancelled { io }), "what was answered was let go");
+                }
+            }
+            Act::LetGo(pick) => {
+                if let Some(&io) = self.asked.iter().nth(pick % self.asked.len().max(1)) {
+                    self.forget(io);
+                    assert!(self.input(Input::Cancelled { io }), "what was asked for is refused");
+                }
+            }
+            Act::LetGoUnasked(pick) => {
+                let io = self.out.get(pick % self.out.len().max(1)).map(|sent| sent.io);
+                if let Some(io) = io.filter(|io| !self.asked.contains(io)) {
+                    assert!(!self.input(Input::Cancelled { io }), "nobody asked for it");
                 }
             }
             Act::Abort(pick) => {
                 let alive = self.alive.iter().nth(pick % self.alive.len().max(1));
-                if let Some((&tag, &(vdisk, _))) = alive {
+                if let Some((&id, &Request { vdisk, tag, .. })) = alive {
                     self.is_plain = false;
                     assert!(self.input(Input::Abort { vdisk, tag }));
-                    assert!(!self.alive.contains_key(&tag), "an aborted I/O did not complete");
+                    let is_out = self.out.iter().any(|sent| sent.request == id);
+                    assert_eq!(
+                        is_out,
+                        self.alive.contains_key(&id),
+                        "it ends with its last answer"
+                    );
                 }
             }
             Act::Other(input) => {
-                let ends =
-                    matches!(input, Input::Power { .. } | Input::RebootGuest(_) | Input::Reboot);
-                self.is_plain &= !ends && !matches!(input, Input::Abort { .. });
+                self.is_plain &= !matches!(
+                    input,
+                    Input::Power { .. }
+                        | Input::RebootGuest(_)
+                        | Input::Reboot
+                        | Input::Reset(_)
+                        | Input::Abort { .. }
+                );
                 self.input(input);
             }
         }
@@ -315,32 +373,54 @@ impl Bench {
     pub(crate) fn submit(&mut self, vdisk: VdiskId, op: Op, lba: u64, bytes: u32) {
         let tag = self.next_tag;
         self.next_tag += 1;
-        self.alive.insert(tag, (vdisk, self.now));
-        let request = Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
+        let request = engine::Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
         if let Some(disk) = self.config.vdisks.get(vdisk.index()) {
             self.is_plain &= bytes <= self.config.vscsi[disk.vscsi.index()].max_transfer;
         }
-        if !self.input(Input::Submit(request)) {
-            assert!(self.alive.remove(&tag).is_some(), "a refused I/O was completed");
-        }
+        self.input(Input::Submit(request));
     }
 
-    pub(crate) fn answer(&mut self, io: IoId, status: Status) {
-        assert!(self.input(Input::Done { io, status, array_ns: 1 }), "an answer was refused");
+    /// Answers a piece that is out.
+    pub(crate) fn answer(&mut self, pick: usize, status: Status) {
+        let sent = self.out[pick];
+        self.forget(sent.io);
+        if status == Status::Good {
+            let request = self.alive.get_mut(&sent.request).expect("its guest waits for it");
+            request.moved += u64::from(sent.bytes);
+        }
+        let input = Input::Done { io: sent.io, status, array_ns: 1 };
+        assert!(self.input(input), "an answer was refused");
+    }
+
+    /// The driver is done with a piece: it touches the buffer no more.
+    fn forget(&mut self, io: IoId) {
+        self.out.retain(|sent| sent.io != io);
+        self.asked.remove(&io);
+        self.answered.push(io);
+    }
+
+    fn is_out(&self, io: IoId) -> bool {
+        self.out.iter().any(|sent| sent.io == io)
     }
 
     /// Hands an input over, checks everything, and says whether it was accepted.
     pub(crate) fn input(&mut self, input: Input) -> bool {
         self.depths = self.limits();
-        let accepted = self.engine.handle_input(self.now, input).is_ok();
+        let taken = self.engine.handle_input(self.now, input);
         if let Err(broken) = self.engine.check() {
             panic!("{broken}\nafter {input:?} at {:?}", self.now);
+        }
+        if let (Input::Submit(engine::Request { vdisk, tag, bytes, .. }), Ok(id)) = (input, &taken)
+        {
+            let id = id.expect("a submission gives an id");
+            let request = Request { vdisk, tag, bytes, at: self.now, moved: 0 };
+            assert!(self.alive.insert(id, request).is_none(), "an id was given twice");
         }
         while let Some(output) = self.engine.poll_output() {
             self.output(output);
         }
         self.check_counters();
-        accepted
+        taken.is_ok()
     }
 
     fn limits(&self) -> Vec<u32> {
@@ -350,20 +430,37 @@ impl Bench {
 
     fn output(&mut self, output: Output) {
         match output {
-            Output::Dispatch(dispatch) => {
-                let device = self.config.vdisks[dispatch.vdisk.index()].device;
-                assert_eq!(self.config.paths[dispatch.path.index()].device, device);
-                assert!(dispatch.bytes > 0);
-                self.out.push(dispatch.io);
+            Output::Dispatch(sent) => {
+                let device = self.config.vdisks[sent.vdisk.index()].device;
+                assert_eq!(self.config.paths[sent.path.index()].device, device);
+                assert!(!self.is_out(sent.io), "two that are out have one id");
+                let request = self.alive.get(&sent.request).expect("its guest waits for it");
+                assert_eq!((request.vdisk, request.tag), (sent.vdisk, sent.tag));
+                let end = u64::from(sent.offset) + u64::from(sent.bytes);
+                assert!(sent.bytes > 0 && end <= u64::from(request.bytes), "beside the buffer");
+                let overlaps = |other: &Dispatch| {
+                    let other_end = u64::from(other.offset) + u64::from(other.bytes);
+                    u64::from(sent.offset) < other_end && u64::from(other.offset) < end
+                };
+                let mut beside = self.out.iter().filter(|other| other.request == sent.request);
+                assert!(!beside.any(overlaps), "two commands share a part of a buffer");
+                self.out.push(sent);
                 self.sent += 1;
             }
-            Output::Complete { vdisk, tag, .. } => {
-                let alive = self.alive.remove(&tag);
-                let (disk, since) = alive.expect("completed twice, or never submitted");
-                assert_eq!(disk, vdisk);
-                self.waited_ns += self.now - since;
+            Output::Complete { request, vdisk, tag, status } => {
+                let alive = self.alive.remove(&request);
+                let alive = alive.expect("completed twice, or never submitted");
+                assert_eq!((alive.vdisk, alive.tag), (vdisk, tag));
+                let is_out = self.out.iter().any(|sent| sent.request == request);
+                assert!(!is_out, "the guest hears of an end while its buffer is in use");
+                let is_moved = alive.moved >= u64::from(alive.bytes);
+                assert!(is_moved || status != Status::Good, "a part was never moved");
+                self.waited_ns += self.now - alive.at;
             }
-            Output::Cancel { io, .. } => assert!(self.out.contains(&io), "cancelled, but not out"),
+            Output::Cancel { io, .. } => {
+                assert!(self.is_out(io), "asked for, but not out");
+                assert!(self.asked.insert(io), "asked for twice");
+            }
             Output::Event(Event::DepthChanged { device, depth }) => {
                 let highest = &mut self.depths[device.index()];
                 *highest = depth.max(*highest);
@@ -393,9 +490,9 @@ impl Bench {
             self.input(Input::Path { path: PathId::new(path), up: true });
         }
         while !self.alive.is_empty() || !self.out.is_empty() {
-            if let Some(io) = self.out.pop() {
+            if !self.out.is_empty() {
                 self.now = self.now + 1000;
-                self.answer(io, Status::Good);
+                self.answer(self.out.len() - 1, Status::Good);
                 continue;
             }
             self.wake();
