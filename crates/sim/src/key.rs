@@ -1,6 +1,7 @@
 //! Keys of events and tags of I/Os: small numbers packed into one word.
 
 use counters::Status;
+use scenario::WORKLOADS_OF_DISK_MAX;
 
 /// What an event is; earlier variants first at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,9 @@ impl Key {
     }
 }
 
+// A scenario with more is refused.
+const _: () = assert!(WORKLOADS_OF_DISK_MAX <= 1 << (32 - Tag::SLOT_BITS));
+
 /// What the guest knows an I/O by: which workload of the virtual disk, and which of its threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Tag(pub(crate) u32);
@@ -95,8 +99,6 @@ impl Tag {
     const SLOT_BITS: u32 = 16;
     /// The most threads of a workload.
     pub(crate) const SLOTS: u32 = 1 << Self::SLOT_BITS;
-    /// The most workloads on a virtual disk.
-    pub(crate) const ORDINALS: u32 = 1 << (32 - Self::SLOT_BITS);
 
     #[inline]
     pub(crate) const fn new(ordinal: u32, slot: u32) -> Self {

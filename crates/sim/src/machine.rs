@@ -219,7 +219,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     pub(crate) fn seat(&mut self, player: usize, host: usize, vdisk: VdiskId) {
         let seats = &mut self.hosts[host].seats[vdisk.index()];
         let seat = seats.iter().position(|seated| *seated == player as u32);
-        let ordinal = seat.unwrap_or(seats.len()) as u32 % Tag::ORDINALS;
+        let ordinal = seat.unwrap_or(seats.len()) as u32;
         if seat.is_none() {
             seats.push(player as u32);
         }
