@@ -286,7 +286,7 @@ impl Delta {
             self.io[direction].add(&after.io[direction].since(&before.io[direction]));
             self.failed[direction] += after.failed[direction] - before.failed[direction];
         }
-        self.aborts += after.aborts - before.aborts;
+        self.aborts += after.aborts + after.overdue - before.aborts - before.overdue;
         self.resets += after.resets - before.resets;
         self.reserves += after.reserves - before.reserves;
         self.conflicts += after.conflicts - before.conflicts;

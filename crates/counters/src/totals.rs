@@ -157,6 +157,8 @@ pub struct VdiskCounters {
     pub failed: [u64; 3],
     /// Commands aborted: from the abort on, also while the driver still has them.
     pub aborts: u64,
+    /// Commands that the host asked back because they took too long.
+    pub overdue: u64,
     /// Resets that its guest issued.
     pub resets: u64,
     /// SCSI reservations taken.
@@ -181,6 +183,7 @@ impl VdiskCounters {
         let Self {
             failed,
             aborts,
+            overdue,
             resets,
             reserves,
             conflicts,
@@ -201,6 +204,7 @@ impl VdiskCounters {
             slots,
             failed,
             aborts,
+            overdue,
             resets,
             reserves,
             conflicts,

@@ -57,7 +57,7 @@ impl Engine {
         let extra = if record.extra == NONE { &none } else { &self.extras[record.extra] };
         let lasting = |is_it: bool| if is_it { self.now - record.since } else { 0 };
         let device = extra.device_ns + lasting(record.is_with_driver());
-        let hold = extra.hold_ns + lasting(record.state == State::Held);
+        let hold = extra.hold_ns + lasting(record.is_held());
         let gate = extra.gate_ns + lasting(record.is_at_gate());
         let kernel = (self.now - record.entered) - device;
         let guest = record.entered - record.submitted;

@@ -139,6 +139,9 @@ impl Engine {
                 return;
             };
             self.take_slot(id, io);
+            if self.devices[id.index()].needs_watch {
+                self.watch(id);
+            }
         }
     }
 
@@ -229,8 +232,10 @@ impl Engine {
         match self.ios.state_of(id) {
             Some(State::Active) => self.answered(id.slot(), status, array_ns),
             Some(State::Piece) => self.piece_done(id.slot(), status, array_ns),
-            Some(State::Recalled) if !self.is_in_pieces(id.slot()) => {
-                self.answered(id.slot(), status, array_ns);
+            Some(State::Recalled | State::Overdue | State::WrittenOff | State::Orphan)
+                if !self.is_in_pieces(id.slot()) =>
+            {
+                self.answered_at_last(id.slot(), status, array_ns);
             }
             _ => return Err(Error::NotOutstanding(id)),
         }
@@ -240,14 +245,17 @@ impl Engine {
     /// The driver let go of a command that it was asked to cancel.
     pub(crate) fn cancelled(&mut self, id: IoId) -> Result<(), Error> {
         let io = match self.ios.state_of(id) {
+            None | Some(State::Free) => return Err(Error::NotOutstanding(id)),
             Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
-            Some(State::Active | State::Recalled) => id.slot(),
-            _ => return Err(Error::NotOutstanding(id)),
+            Some(_) => id.slot(),
         };
-        if self.ios[io].state != State::Recalled {
-            return Err(Error::NotCancelled(id));
-        }
-        self.done(id, Status::Aborted, 0)
+        let status = match self.ios[io].state {
+            State::Recalled | State::Orphan => Status::Aborted,
+            // It may be sent again now.
+            State::Overdue | State::WrittenOff => Status::PathLost,
+            _ => return Err(Error::NotCancelled(id)),
+        };
+        self.done(id, status, 0)
     }
 
     /// The worst result of a piece counts, and the longest latency.
@@ -260,7 +268,15 @@ impl Engine {
             return;
         }
         let io = extra.io;
-        self.answered(io, status, array_ns);
+        self.answered_at_last(io, status, array_ns);
+    }
+
+    /// Every piece of a command is back, perhaps after its slots were written off.
+    fn answered_at_last(&mut self, io: u32, status: Status, array_ns: u64) {
+        match self.ios[io].state {
+            State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns),
+            _ => self.answered(io, status, array_ns),
+        }
     }
 
     pub(crate) fn is_in_pieces(&self, io: u32) -> bool {

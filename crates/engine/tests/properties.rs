@@ -7,7 +7,7 @@ use common::{Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{
     AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time, VdiskId,
 };
-use engine::{DepthMode, Engine, Input, Output, PathConfig, Request, SchedPolicy};
+use engine::{DepthMode, Engine, Input, Output, PathConfig, Request, SchedPolicy, VdiskConfig};
 use knobs::Allocation;
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -184,4 +184,42 @@ fn why_a_command_failed_reaches_the_guest() {
     engine.handle_input(Time(2), Input::Done { io: sent.io, status, array_ns: 0 }).unwrap();
     let told = Output::Complete { request: id, vdisk, tag: 7, status };
     assert_eq!(engine.poll_output(), Some(told));
+}
+
+/// The adapter has four slots for two devices, and the first one is silent.
+#[test]
+fn a_silent_back_end_keeps_no_slot_from_others_and_nothing_is_sent_twice() {
+    let mut host = one_disk(SchedPolicy::Mclock, Allocation::default());
+    host.adapters[0].depth = 4;
+    host.adapters[0].timeout_ns = Some(10 * MILLISECOND);
+    host.devices.push(host.devices[0].clone());
+    host.paths.push(PathConfig { device: DeviceId(1), ..host.paths[0].clone() });
+    host.vdisks.push(VdiskConfig { device: DeviceId(1), ..host.vdisks[0].clone() });
+    let mut bench = Bench::new(host);
+    for vdisk in [0, 0, 0, 0, 1] {
+        bench.submit(VdiskId(vdisk), Op::Read, 0, 512);
+    }
+    assert_eq!(bench.out.len(), 4, "the fifth waits at the adapter");
+    for (at_ms, asked, out) in [(10, 4, 4), (19, 4, 4), (20, 4, 5)] {
+        bench.now = Time(at_ms * MILLISECOND);
+        bench.input(Input::Tick);
+        assert_eq!((bench.asked(), bench.out.len()), (asked, out), "after {at_ms} ms");
+    }
+    assert_eq!(bench.out[4].vdisk, VdiskId(1), "its slot was written off");
+    assert_eq!(bench.alive.len(), 5, "no guest was told anything");
+
+    let silent: Vec<_> = bench.out[..4].iter().map(|sent| sent.io).collect();
+    bench.answer(0, Status::Good);
+    assert_eq!(bench.alive.len(), 4, "a late answer is one");
+    bench.let_go(silent[1]);
+    assert_eq!(bench.alive.len(), 4, "what is known dead is sent again");
+    assert!(bench.out.iter().all(|sent| sent.io != silent[1]));
+    assert_eq!(bench.out.len(), 4);
+    bench.input(Input::Reset(VdiskId(0)));
+    assert_eq!(bench.alive.len(), 4, "the driver has what the guest gives up");
+    bench.let_go(silent[2]);
+    bench.let_go(silent[3]);
+    assert_eq!(bench.alive.len(), 2);
+    let disk = &counters_of(&bench.engine).vdisks[0];
+    assert_eq!((disk.overdue, disk.aborts, disk.resets), (4, 3, 1));
 }

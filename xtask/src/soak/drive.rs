@@ -36,6 +36,8 @@ struct Host {
 type Answer = (usize, Input, Option<Status>);
 /// How late the driver lets go of what it was asked for, at most.
 const LET_GO_NS: u64 = 2_000_000;
+/// How late an answer of a back end that has gone silent is, at most.
+const LATE_NS: u64 = 30_000_000_000;
 
 pub(crate) struct Episode {
     draw: Draw,
@@ -319,7 +321,9 @@ impl Episode {
                 let status = self.status(answer.status);
                 self.count("commands sent");
                 let done = Input::Done { io: sent.io, status, array_ns: 1 };
-                self.send(answer.at, (host, done, Some(answer.status)));
+                let is_late = self.draw.whole(0, 199) == 0;
+                let late_ns = if is_late { self.draw.whole(0, LATE_NS) } else { 0 };
+                self.send(answer.at + late_ns, (host, done, Some(answer.status)));
                 Ok(())
             }
             Output::Complete { request, tag, .. } => {
@@ -328,7 +332,8 @@ impl Episode {
                 Ok(())
             }
             Output::Cancel { io, .. } => {
-                if !ledger.is_out(io) {
+                // What was due by now comes before an answer that is given now.
+                if !ledger.is_out(io) && !ledger.has_just_ended(io) {
                     return Err(format!("{io} is asked for and is not with the driver"));
                 }
                 self.count("recalls");
