@@ -341,7 +341,7 @@ const fn surer(device: &Device<'_>) -> &'static str {
 }
 
 /// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
-fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
+pub(super) fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     if !device.is_nfs {
         return device.tenants(&spell.samples);
     }
