@@ -9,10 +9,9 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule,
-    array_slow::sufferers,
-    changes, number,
+    Case, Rank, Rule, changes, number,
     reservations::{RETRY_MS, collide},
+    sufferers,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
