@@ -104,6 +104,7 @@ fn change_text(sheet: &mut Sheet, change: &Change) {
         "Before you do it",
         [format!("Risk: {}", change.risk), format!("Undo: {}", change.undo)],
     );
+    sheet.fence("text", &change.undo_lines());
 }
 
 fn simulated_text(sheet: &mut Sheet, simulated: &Simulated) {
