@@ -20,7 +20,7 @@ pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, inside, little};
 pub use level::LevelKind;
 pub use series::{
-    Column, is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
+    Column, is_round, is_round_within, largest, mean, most_frequent, quantile, sum, unrest_percent,
     usual, usual_interval_s, weighted_mean, weighted_quantiles,
 };
 pub use stack::{Level, Queue, Stack};

@@ -95,6 +95,13 @@ pub fn mean<V: Into<Option<f64>>>(values: impl IntoIterator<Item = V>) -> Option
     (count > 0.0).then(|| sum / count)
 }
 
+/// What numbers of one kind add up to: `None` where one of them was not measured, for the rest is
+/// not the sum; and of nothing.
+#[must_use]
+pub fn sum(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    values.into_iter().reduce(|a, b| Some(a? + b?)).flatten()
+}
+
 /// The mean of values by their weights; `None` where these weigh nothing. What is none is left out.
 #[must_use]
 pub fn weighted_mean(values: impl IntoIterator<Item = Option<(f64, f64)>>) -> Option<f64> {
@@ -208,7 +215,8 @@ mod tests {
     #[test]
     fn statistics_of_nothing_are_nothing() {
         let nothing: [Option<f64>; 2] = [None; 2];
-        assert_eq!((mean(nothing), largest(nothing)), (None, None));
+        assert_eq!((mean(nothing), largest(nothing), sum(nothing)), (None, None, None));
+        assert_eq!(sum([]), None);
         assert_eq!(quantile(nothing, 0.5), None);
         assert_eq!(most_frequent([]), None);
         assert_eq!(unrest_percent(&[1.0]), None);
@@ -219,6 +227,12 @@ mod tests {
         let values = [Some(1.0), None, Some(3.0)];
         assert_eq!((mean(values), largest(values)), (Some(2.0), Some(3.0)));
         assert_eq!(quantile(values, 0.0), Some(1.0));
+    }
+
+    #[test]
+    fn what_lacks_a_part_has_no_sum() {
+        assert_eq!(sum([Some(1.0), Some(2.0)]), Some(3.0));
+        assert_eq!(sum([Some(1.0), None]), None);
     }
 
     #[test]

@@ -61,15 +61,12 @@ impl Moment {
     }
 
     fn load(&self) -> Option<f64> {
-        Some((self.active()? + self.queued().unwrap_or(0.0)) / self.limit()?)
+        Some((self.active()? + self.queued()?) / self.limit()?)
     }
 
     /// Two objects as one: rates add up, latencies are weighted by commands.
     fn add(&self, other: &Self) -> Self {
-        let sum = |value: fn(&Self) -> Option<f64>| match (value(self), value(other)) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        };
+        let sum = |value: fn(&Self) -> Option<f64>| levels::sum([self, other].map(value));
         let mean = |value: fn(&Self) -> Option<f64>| {
             weighted_mean([self, other].map(|one| Some((value(one)?, one.rate?))))
         };
