@@ -1,6 +1,6 @@
 //! Columns of a recording, and the few statistics that the rules need of them.
 
-use counters::{Counter, EntityId, Recording, interval_s};
+use counters::{Counter, EntityId, PERCENTILES, Recording, interval_s};
 
 use crate::beside::Beside;
 
@@ -164,6 +164,15 @@ pub fn weighted_quantiles<const N: usize>(
     }))
 }
 
+/// P50, P95 and P99 of a latency: what it is of so many of the commands at most, each taken for the
+/// mean of its sample. A sample has its latency and its commands.
+#[must_use]
+pub fn latency_percentiles(
+    samples: impl IntoIterator<Item = Option<(f64, f64)>>,
+) -> Option<[f64; 3]> {
+    weighted_quantiles(samples, PERCENTILES.map(|(_, share)| share))
+}
+
 /// The value that occurs most often; the first of them when there are several.
 #[must_use]
 pub fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
@@ -243,6 +252,14 @@ mod tests {
         assert_eq!(of(20), [1.0, 10.0, 19.0, 20.0, 20.0].map(Some));
         assert_eq!(of(3), [1.0, 2.0, 3.0, 3.0, 3.0].map(Some));
         assert_eq!(quantile(to(100), 0.07), Some(7.0));
+    }
+
+    #[test]
+    fn a_percentile_of_a_latency_is_of_its_commands_and_not_of_its_samples() {
+        let quiet = (0..9).map(|_| Some((1.0, 10.0)));
+        let busy = [Some((20.0, 910.0)), None];
+        assert_eq!(latency_percentiles(quiet.chain(busy)), Some([20.0; 3]));
+        assert_eq!(latency_percentiles([Some((5.0, 0.0))]), None);
     }
 
     #[test]
