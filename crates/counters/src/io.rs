@@ -18,22 +18,73 @@ pub enum Op {
     Read,
     /// WRITE.
     Write,
-    /// A metadata operation of VMFS under a SCSI-2 reservation of the whole LUN [S3].
-    Reserve,
-    /// The same under an atomic test and set (COMPARE AND WRITE) of one sector [S3].
+    /// WRITE with FUA: it is durable when it completes.
+    WriteFua,
+    /// SYNCHRONIZE CACHE: what had completed before it was submitted is durable when it completes.
+    Flush,
+    /// UNMAP.
+    Discard,
+    /// WRITE SAME of zeroes.
+    WriteZeroes,
+    /// COMPARE AND WRITE; an atomic test and set (ATS) of one sector where it is VMFS's lock [S3].
     Ats,
+    /// RESERVE of the whole LUN; where it is VMFS's lock, a metadata operation under it [S3].
+    Reserve,
+    /// RELEASE of it.
+    Release,
 }
 
 impl Op {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Reserve, Self::Ats];
+    pub const ALL: [Self; 9] = [
+        Self::Read,
+        Self::Write,
+        Self::WriteFua,
+        Self::Flush,
+        Self::Discard,
+        Self::WriteZeroes,
+        Self::Ats,
+        Self::Reserve,
+        Self::Release,
+    ];
 
     /// The direction under which the I/O is counted.
     #[must_use]
     pub const fn direction(self) -> Direction {
         // A table, because which way the next one goes cannot be predicted.
-        [Direction::Read, Direction::Write, Direction::Other, Direction::Other][self as usize]
+        const DIRECTIONS: [Direction; Op::ALL.len()] = {
+            let mut all = [Direction::Other; Op::ALL.len()];
+            all[Op::Read as usize] = Direction::Read;
+            all[Op::Write as usize] = Direction::Write;
+            all[Op::WriteFua as usize] = Direction::Write;
+            all
+        };
+        DIRECTIONS[self as usize]
     }
+
+    /// Whether its bytes go over the wire; those of a flush, a discard or zeroes only say where.
+    #[inline]
+    #[must_use]
+    pub const fn moves_data(self) -> bool {
+        !matches!(self, Self::Flush | Self::Discard | Self::WriteZeroes)
+    }
+
+    /// Whether it is nothing without a byte.
+    #[must_use]
+    pub const fn needs_bytes(self) -> bool {
+        !matches!(self, Self::Flush | Self::Reserve | Self::Release)
+    }
+}
+
+/// Why a command failed, as the array says it (SCSI sense data).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sense {
+    /// The sense key.
+    pub key: u8,
+    /// The additional sense code.
+    pub code: u8,
+    /// Its qualifier.
+    pub qualifier: u8,
 }
 
 /// How the array answered.
@@ -48,7 +99,7 @@ pub enum Status {
     /// RESERVATION CONFLICT 0x18: sent again after 60 ms, 80 times at most [ELA].
     ReservationConflict,
     /// CHECK CONDITION: goes back to the guest as it is.
-    CheckCondition,
+    CheckCondition(Sense),
     /// The path was lost under the command: it is sent again on another one.
     PathLost,
     /// The command was aborted, by the guest or because its VM or host went down.
@@ -56,22 +107,52 @@ pub enum Status {
 }
 
 impl Status {
-    /// Every one.
+    /// Every one, in the order of their codes.
     pub const ALL: [Self; 7] = [
         Self::Good,
         Self::Busy,
         Self::TaskSetFull,
         Self::ReservationConflict,
-        Self::CheckCondition,
+        Self::CheckCondition(Sense { key: 0, code: 0, qualifier: 0 }),
         Self::PathLost,
         Self::Aborted,
     ];
+
+    /// Its place in [`Status::ALL`].
+    #[inline]
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Busy => 1,
+            Self::TaskSetFull => 2,
+            Self::ReservationConflict => 3,
+            Self::CheckCondition(_) => 4,
+            Self::PathLost => 5,
+            Self::Aborted => 6,
+        }
+    }
 
     /// Whether the array is done with the command: it goes back to the guest, and what it took at
     /// the array is free. After any other answer the VMkernel sends it again.
     #[inline]
     #[must_use]
     pub const fn is_final(self) -> bool {
-        matches!(self, Self::Good | Self::CheckCondition | Self::Aborted)
+        matches!(self, Self::Good | Self::CheckCondition(_) | Self::Aborted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_code_is_found_by_it() {
+        for (code, status) in (0..).zip(Status::ALL) {
+            assert_eq!(status.code(), code);
+        }
+        for (code, op) in Op::ALL.into_iter().enumerate() {
+            assert_eq!(op as usize, code);
+        }
     }
 }

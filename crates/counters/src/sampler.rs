@@ -286,7 +286,7 @@ impl Delta {
             self.io[direction].add(&after.io[direction].since(&before.io[direction]));
             self.failed[direction] += after.failed[direction] - before.failed[direction];
         }
-        self.aborts += after.aborts - before.aborts;
+        self.aborts += after.aborts + after.overdue - before.aborts - before.overdue;
         self.resets += after.resets - before.resets;
         self.reserves += after.reserves - before.reserves;
         self.conflicts += after.conflicts - before.conflicts;
@@ -375,8 +375,7 @@ impl Row<'_> {
             self.io(entity, &delta);
             self.latencies(entity, &delta);
             self.errors(entity, &delta);
-            let ats = self.ats(inventory, DeviceId::new(index));
-            self.put(entity, Counter::Ats, ats);
+            self.offloaded(inventory, DeviceId::new(index), entity);
             let array = mean_millis(delta.all().array_ns, delta.all().commands);
             self.put(entity, Counter::ArrayLatency, array);
             let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
@@ -475,9 +474,19 @@ impl Row<'_> {
         delta
     }
 
-    fn ats(&self, inventory: &Inventory, device: DeviceId) -> f64 {
+    /// What the array does by itself, in totals since boot.
+    fn offloaded(&mut self, inventory: &Inventory, device: DeviceId, entity: EntityId) {
+        let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
         let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
-        disks.filter(|(disk, _)| disk.device == device).map(|(_, c)| c.ats as f64).sum()
+        for (_, disk) in disks.filter(|(disk, _)| disk.device == device) {
+            ats += disk.ats;
+            zeroes += disk.zeroes;
+            discards += disk.discards;
+        }
+        let totals = [(Counter::Ats, ats), (Counter::Zeros, zeroes), (Counter::Deletes, discards)];
+        for (counter, total) in totals {
+            self.put(entity, counter, total as f64);
+        }
     }
 
     fn queue(&mut self, entity: EntityId, (depth, active, queued): (u32, u32, u32)) {

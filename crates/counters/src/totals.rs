@@ -157,6 +157,8 @@ pub struct VdiskCounters {
     pub failed: [u64; 3],
     /// Commands aborted: from the abort on, also while the driver still has them.
     pub aborts: u64,
+    /// Commands that the host asked back because they took too long.
+    pub overdue: u64,
     /// Resets that its guest issued.
     pub resets: u64,
     /// SCSI reservations taken.
@@ -165,6 +167,12 @@ pub struct VdiskCounters {
     pub conflicts: u64,
     /// Atomic test and set commands completed.
     pub ats: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Discards completed.
+    pub discards: u64,
+    /// Writes of zeroes completed.
+    pub zeroes: u64,
 }
 
 impl VdiskCounters {
@@ -172,7 +180,19 @@ impl VdiskCounters {
         let mut total = core::mem::take(&mut self.total);
         total.copy(&from.total);
         let Self { io, total: _, shares, offered, lost, guest_queued, queued, slots, .. } = *from;
-        let Self { failed, aborts, resets, reserves, conflicts, ats, .. } = *from;
+        let Self {
+            failed,
+            aborts,
+            overdue,
+            resets,
+            reserves,
+            conflicts,
+            ats,
+            flushes,
+            discards,
+            zeroes,
+            ..
+        } = *from;
         *self = Self {
             io,
             total,
@@ -184,10 +204,14 @@ impl VdiskCounters {
             slots,
             failed,
             aborts,
+            overdue,
             resets,
             reserves,
             conflicts,
             ats,
+            flushes,
+            discards,
+            zeroes,
         };
     }
 
@@ -196,7 +220,10 @@ impl VdiskCounters {
         match (status, op) {
             (Status::Good, Op::Reserve) => self.reserves += 1,
             (Status::Good, Op::Ats) => self.ats += 1,
-            (Status::Good, Op::Read | Op::Write) => {}
+            (Status::Good, Op::Flush) => self.flushes += 1,
+            (Status::Good, Op::Discard) => self.discards += 1,
+            (Status::Good, Op::WriteZeroes) => self.zeroes += 1,
+            (Status::Good, Op::Read | Op::Write | Op::WriteFua | Op::Release) => {}
             _ => self.failed[op.direction() as usize] += 1,
         }
     }

@@ -8,12 +8,13 @@ use crate::{Cause, Facts, Finding, Host, TICKET_LINE, Thresholds, Verdict, diagn
 /// A value for each sample.
 type Series<T> = Box<dyn Fn(usize) -> T>;
 
-/// One host with one adapter.
+/// One host with one adapter, or one for each path of a device.
 pub(crate) struct Bench {
     samples: usize,
     devices: Vec<DeviceBench>,
     worlds: bool,
     paths: usize,
+    adapters: usize,
     path_share: Box<dyn Fn(usize, usize) -> f64>,
     adapter_wait_ms: f64,
     aqlen: Option<u32>,
@@ -50,6 +51,7 @@ impl Bench {
             devices: Vec::new(),
             worlds: true,
             paths: 1,
+            adapters: 1,
             path_share: Box::new(|_, _| 1.0),
             adapter_wait_ms: 0.0,
             aqlen: None,
@@ -85,6 +87,12 @@ impl Bench {
 
     pub(crate) fn paths(&mut self, paths: usize) -> &mut Self {
         self.paths = paths;
+        self
+    }
+
+    /// Gives each path an adapter of its own.
+    pub(crate) fn adapter_each(&mut self) -> &mut Self {
+        self.adapters = self.paths;
         self
     }
 
@@ -160,20 +168,32 @@ impl Bench {
     pub(crate) fn recording(&self) -> Recording {
         let mut recording = Recording::new("esx01".into());
         recording.times_ms = (0..=self.samples).map(|sample| 5_000 * sample as i64).collect();
-        let adapter = recording.add_entity(Entity::new(Kind::Adapter, "vmhba1".into()));
+        let mut adapter =
+            |number| recording.add_entity(Entity::new(Kind::Adapter, format!("vmhba{number}")));
+        let adapters: Vec<EntityId> = (1..=self.adapters).map(&mut adapter).collect();
         for (index, device) in self.devices.iter().enumerate() {
-            device.record(self, &mut recording, adapter, index);
+            device.record(self, &mut recording, &adapters, index);
         }
-        self.record_adapter(&mut recording, adapter);
+        for (index, adapter) in adapters.into_iter().enumerate() {
+            self.record_adapter(&mut recording, adapter, index);
+        }
         recording
     }
 
-    fn record_adapter(&self, recording: &mut Recording, adapter: EntityId) {
+    /// The part of a device's commands that goes over an adapter.
+    fn adapter_share(&self, adapter: usize, sample: usize) -> f64 {
+        match self.adapters {
+            1 => 1.0,
+            _ => (self.path_share)(adapter, sample),
+        }
+    }
+
+    fn record_adapter(&self, recording: &mut Recording, adapter: EntityId, index: usize) {
         let sum = |sample| {
             let devices = self.devices.iter().map(|device| device.sum(sample));
             devices.fold(Io::default(), Io::add)
         };
-        self.record_path(recording, adapter, &sum, &|_| 1.0);
+        self.record_path(recording, adapter, &sum, &|sample| self.adapter_share(index, sample));
         if let Some(aqlen) = self.aqlen {
             let column = vec![f64::from(aqlen); self.samples + 1];
             recording.set_column(adapter, Counter::AdapterQDepth, column);
@@ -278,16 +298,24 @@ impl DeviceBench {
         self.vms.iter().map(|vm| vm.io(sample)).fold(Io::default(), Io::add)
     }
 
-    fn record(&self, bench: &Bench, recording: &mut Recording, adapter: EntityId, index: usize) {
+    fn record(
+        &self,
+        bench: &Bench,
+        recording: &mut Recording,
+        adapters: &[EntityId],
+        index: usize,
+    ) {
         let row = recording.add_entity(Entity::new(Kind::Device, self.name.clone()));
         self.record_queue(bench, recording, row, &|sample| self.sum(sample));
         for (counter, value) in &self.counters {
             bench.put(recording, row, *counter, value);
         }
         for path in 0..bench.paths {
-            let mut entity = Entity::new(Kind::Path, format!("vmhba1:C0:T{path}:L{index}"));
+            let adapter = path % adapters.len();
+            let name = format!("vmhba{}:C0:T{path}:L{index}", adapter + 1);
+            let mut entity = Entity::new(Kind::Path, name);
             entity.device = Some(row);
-            entity.adapter = Some(adapter);
+            entity.adapter = Some(adapters[adapter]);
             let id = recording.add_entity(entity);
             let share = |sample| (bench.path_share)(path, sample);
             bench.record_path(recording, id, &|sample| self.sum(sample), &share);

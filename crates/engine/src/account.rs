@@ -57,7 +57,7 @@ impl Engine {
         let extra = if record.extra == NONE { &none } else { &self.extras[record.extra] };
         let lasting = |is_it: bool| if is_it { self.now - record.since } else { 0 };
         let device = extra.device_ns + lasting(record.is_with_driver());
-        let hold = extra.hold_ns + lasting(record.state == State::Held);
+        let hold = extra.hold_ns + lasting(record.is_held());
         let gate = extra.gate_ns + lasting(record.is_at_gate());
         let kernel = (self.now - record.entered) - device;
         let guest = record.entered - record.submitted;
@@ -96,7 +96,7 @@ impl Lane<'_> {
         let (op, direction) = (self.io.op, self.io.op.direction());
         let total = IoTotals {
             commands: 1,
-            bytes: u64::from(self.io.bytes),
+            bytes: u64::from(self.io.data()),
             guest_ns: times.guest,
             kernel_ns: times.kernel,
             queue_ns: times.queue,
@@ -113,7 +113,7 @@ impl Lane<'_> {
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
         }
-        if status != Status::Good || direction == Direction::Other {
+        if !matches!(status, Status::Good) || direction == Direction::Other {
             disk.count_rest(op, status);
         }
         self.device.selector.measure(self.path, times.device);

@@ -19,6 +19,8 @@ pub(crate) struct Adapter {
     pub(crate) lun_depth: u32,
     /// The same after the host's next reboot.
     pub(crate) staged_lun_depth: u32,
+    /// How long a command may be with the driver.
+    pub(crate) timeout_ns: Option<u64>,
     /// What waits for it.
     pub(crate) queue: Queue,
 }
@@ -30,6 +32,7 @@ impl Adapter {
             driver: config.driver,
             lun_depth: config.lun_depth,
             staged_lun_depth: config.lun_depth,
+            timeout_ns: config.timeout_ns,
             queue: Queue::default(),
         }
     }

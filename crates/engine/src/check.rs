@@ -89,7 +89,7 @@ impl Engine {
             match record.state {
                 State::Guest => disk.guest += 1,
                 State::Queued => disk.queued += 1,
-                State::Held => disk.held += 1,
+                State::Held | State::WrittenOff | State::Orphan => disk.held += 1,
                 State::AtPath => {
                     path.waiting += 1;
                     path.waiting_ns += lasts;
@@ -98,14 +98,14 @@ impl Engine {
                     path.at_adapter += 1;
                     path.at_adapter_ns += lasts;
                 }
-                State::Active | State::InPieces | State::Recalled => {
+                State::Active | State::InPieces | State::Recalled | State::Overdue => {
                     path.active += 1;
                     path.active_ns += lasts;
                 }
                 State::Free | State::Piece | State::Whole => {}
             }
             let is_recalled = u32::from(record.state == State::Recalled);
-            disk.recalled += is_recalled;
+            disk.recalled += is_recalled + u32::from(record.state == State::Orphan);
             path.recalled += is_recalled;
             disk.slots += u32::from(record.is_at_gate() || record.is_with_driver());
             disk.gate_ns += if record.is_at_gate() { lasts } else { 0 };
@@ -164,6 +164,9 @@ impl Engine {
         }
         equal("ACTV of device", id, device.active, all.slots)?;
         equal("QUED of device", id, device.queued, all.queued)?;
+        if device.timeout_ns > 0 && device.active > 0 && device.needs_watch {
+            return Err(format!("device {id} has commands, and nobody watches whether they end"));
+        }
         equal("held commands of device", id, device.counters.held.now(), all.held)?;
         let integral = device.counters.held.integral(self.now);
         equal("time held of device", id, integral, held_ns)?;

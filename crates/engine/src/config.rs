@@ -48,6 +48,8 @@ pub struct AdapterConfig {
     pub lun_depth: u32,
     /// The adapter's own limit (AQLEN).
     pub depth: u32,
+    /// How long a command may be with the driver, in nanoseconds above 0; `None` is for ever.
+    pub timeout_ns: Option<u64>,
 }
 
 /// A device.

@@ -46,6 +46,10 @@ pub(crate) struct Device {
     pub(crate) full_until: Time,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
+    /// The least time that an adapter of it leaves a command; 0 when none has a limit.
+    pub(crate) timeout_ns: u64,
+    /// Whether the next command starts the timer for what is overdue.
+    pub(crate) needs_watch: bool,
 }
 
 impl Device {

@@ -120,9 +120,9 @@ impl Engine {
                 CompetitionUnit::File => index as u16,
             };
             let vscsi = &config.vscsi[disk.vscsi.index()];
-            let is_on = config.vms[disk.vm.index()].powered_on;
+            let vm = &config.vms[disk.vm.index()];
             let world = WorldId::new(world);
-            self.vdisks.push(Vdisk::new(disk, vscsi, is_on, world, contender));
+            self.vdisks.push(Vdisk::new(disk, vscsi, vm, world, contender));
         }
     }
 
@@ -131,6 +131,9 @@ impl Engine {
             let id = DeviceId::new(index);
             let of_device = config.paths.iter().enumerate().filter(|(_, p)| p.device == id);
             let paths: Vec<_> = of_device.map(|(path, _)| PathId::new(path)).collect();
+            let adapters = paths.iter().map(|path| &config.paths[path.index()].adapter);
+            let timeouts = adapters.map(|adapter| config.adapters[adapter.index()].timeout_ns);
+            let timeout_ns = timeouts.flatten().min();
             let mut selector = Selector::new(paths, device.path_policy);
             selector.refresh(&self.paths);
             let policy = device.policy.unwrap_or_else(|| self.default_policy());
@@ -156,6 +159,8 @@ impl Engine {
                 policy_set: device.policy.is_some(),
                 full_until: Time::ZERO,
                 wake_at: Time::NEVER,
+                timeout_ns: timeout_ns.unwrap_or(0),
+                needs_watch: timeout_ns.is_some(),
             });
             self.refresh_base(id);
         }
@@ -206,7 +211,7 @@ impl Engine {
     pub fn next_wakeup(&self) -> Option<Wakeup> {
         let &Reverse((at, timer)) = self.timers.peek()?;
         let device = match timer {
-            Timer::Device(id) => id,
+            Timer::Device(id) | Timer::Watch(id) => id,
             Timer::Again(io) => self.vdisks[usize::from(self.ios[io.slot()].vdisk)].device,
         };
         Some(Wakeup { at, device })

@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// An I/O of a VM that is powered off.
     PoweredOff,
-    /// An I/O of 0 bytes.
+    /// An I/O of 0 bytes that is nothing without one.
     Empty,
     /// A setting out of its range or not of this version: the line to print.
     Refused(String),

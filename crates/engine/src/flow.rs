@@ -17,6 +17,7 @@ use crate::{
     engine::Engine,
     slab::{Extra, NONE, State},
     split,
+    vscsi::Vdisk,
 };
 
 impl Engine {
@@ -27,23 +28,29 @@ impl Engine {
         if !vdisk.is_on {
             return Err(Error::PoweredOff);
         }
-        if request.bytes == 0 {
+        if request.bytes == 0 && request.op.needs_bytes() {
             return Err(Error::Empty);
         }
-        let request = Request { op: self.lock_of(request.op), ..request };
-        if request.bytes <= vdisk.max_transfer {
+        let op = self.lock_of(vdisk, request.op);
+        let request = Request { op, ..request };
+        if request.bytes <= vdisk.max_transfer || !op.moves_data() {
             return Ok(self.admit(request, NONE));
         }
         let max = vdisk.max_transfer;
         Ok(self.submit_parts(request, max))
     }
 
-    /// A lock by ATS becomes a reservation of the device where the host is told not to use ATS
-    /// (reference `array-and-control.md` section 7.4).
+    /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
+    /// (reference `array-and-control.md` section 7.4). A guest's own commands stay what they are.
     #[inline]
-    const fn lock_of(&self, op: Op) -> Op {
+    const fn lock_of(&self, vdisk: &Vdisk, op: Op) -> Op {
         match op {
-            Op::Ats if self.options.get(Advanced::HardwareAcceleratedLocking) == 0 => Op::Reserve,
+            Op::Ats
+                if vdisk.is_system
+                    && self.options.get(Advanced::HardwareAcceleratedLocking) == 0 =>
+            {
+                Op::Reserve
+            }
             _ => op,
         }
     }
@@ -132,6 +139,9 @@ impl Engine {
                 return;
             };
             self.take_slot(id, io);
+            if self.devices[id.index()].needs_watch {
+                self.watch(id);
+            }
         }
     }
 
@@ -147,7 +157,7 @@ impl Engine {
         device.queued -= 1;
         device.active += 1;
         device.taken += 1;
-        let path = device.selector.choose(&mut self.paths, now, record.bytes);
+        let path = device.selector.choose(&mut self.paths, now, record.data());
         record.path = path.expect("a device without a path gives no slots").0;
         if device.competition.count(vdisk.contender) {
             device.refresh_depth(id, now, &mut self.outputs);
@@ -173,7 +183,7 @@ impl Engine {
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, io: u32, piece: u32) {
         let record = &self.ios[io];
         if record.extra == NONE && record.bytes <= piece {
@@ -183,9 +193,10 @@ impl Engine {
         }
     }
 
+    #[cold]
     fn send_pieces(&mut self, io: u32, piece: u32) {
         let mut command = self.command(io);
-        if command.bytes <= piece {
+        if command.bytes <= piece || !command.op.moves_data() {
             self.outputs.push(Output::Dispatch(command));
             return;
         }
@@ -222,8 +233,10 @@ impl Engine {
         match self.ios.state_of(id) {
             Some(State::Active) => self.answered(id.slot(), status, array_ns),
             Some(State::Piece) => self.piece_done(id.slot(), status, array_ns),
-            Some(State::Recalled) if !self.is_in_pieces(id.slot()) => {
-                self.answered(id.slot(), status, array_ns);
+            Some(State::Recalled | State::Overdue | State::WrittenOff | State::Orphan)
+                if !self.is_in_pieces(id.slot()) =>
+            {
+                self.answered_at_last(id.slot(), status, array_ns);
             }
             _ => return Err(Error::NotOutstanding(id)),
         }
@@ -233,14 +246,17 @@ impl Engine {
     /// The driver let go of a command that it was asked to cancel.
     pub(crate) fn cancelled(&mut self, id: IoId) -> Result<(), Error> {
         let io = match self.ios.state_of(id) {
+            None | Some(State::Free) => return Err(Error::NotOutstanding(id)),
             Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
-            Some(State::Active | State::Recalled) => id.slot(),
-            _ => return Err(Error::NotOutstanding(id)),
+            Some(_) => id.slot(),
         };
-        if self.ios[io].state != State::Recalled {
-            return Err(Error::NotCancelled(id));
-        }
-        self.done(id, Status::Aborted, 0)
+        let status = match self.ios[io].state {
+            State::Recalled | State::Orphan => Status::Aborted,
+            // It may be sent again now.
+            State::Overdue | State::WrittenOff => Status::PathLost,
+            _ => return Err(Error::NotCancelled(id)),
+        };
+        self.done(id, status, 0)
     }
 
     /// The worst result of a piece counts, and the longest latency.
@@ -253,7 +269,15 @@ impl Engine {
             return;
         }
         let io = extra.io;
-        self.answered(io, status, array_ns);
+        self.answered_at_last(io, status, array_ns);
+    }
+
+    /// Every piece of a command is back, perhaps after its slots were written off.
+    fn answered_at_last(&mut self, io: u32, status: Status, array_ns: u64) {
+        match self.ios[io].state {
+            State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns),
+            _ => self.answered(io, status, array_ns),
+        }
     }
 
     pub(crate) fn is_in_pieces(&self, io: u32) -> bool {
@@ -383,6 +407,7 @@ impl Engine {
     }
 
     /// To the driver after a wait.
+    #[cold]
     fn pass_adapter(&mut self, io: u32) {
         let record = &mut self.ios[io];
         let path = &self.paths[usize::from(record.path)];

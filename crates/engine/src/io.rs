@@ -95,7 +95,8 @@ pub enum Output {
         status: Status,
     },
     /// Let go of a command that was dispatched, and say so by [`Input::Cancelled`] or
-    /// [`Input::Done`]: its guest hears nothing before that.
+    /// [`Input::Done`]: its guest hears nothing before that. What has been answered by the time that
+    /// this is polled is not answered again.
     Cancel {
         /// The command.
         io: IoId,

@@ -22,6 +22,7 @@ mod flow;
 mod io;
 mod options;
 mod outputs;
+mod overdue;
 mod path;
 mod reset;
 mod retry;

@@ -120,8 +120,12 @@ impl Engine {
                 continue;
             };
             match self.ios[io].state {
-                State::Active | State::InPieces => self.recall(io),
-                State::Recalled => {}
+                State::Active | State::InPieces => {
+                    self.vdisks[id.index()].counters.aborts += 1;
+                    self.ask_back(io, State::Recalled);
+                }
+                State::Overdue | State::WrittenOff => self.give_up(io, id),
+                State::Recalled | State::Orphan => {}
                 _ => self.abort_here(io, id),
             }
         }
@@ -159,11 +163,10 @@ impl Engine {
     }
 
     /// Asks the driver for what it has. The slots are given back with its answer.
-    fn recall(&mut self, io: u32) {
+    pub(crate) fn ask_back(&mut self, io: u32, state: State) {
         let record = &mut self.ios[io];
-        record.state = State::Recalled;
-        let (vdisk, path, extra) = (usize::from(record.vdisk), PathId(record.path), record.extra);
-        self.vdisks[vdisk].counters.aborts += 1;
+        record.state = state;
+        let (path, extra) = (PathId(record.path), record.extra);
         if !self.is_in_pieces(io) {
             let io = self.ios.id_of(io);
             self.outputs.push(Output::Cancel { io, path });

@@ -22,6 +22,8 @@ pub(crate) enum Timer {
     Device(DeviceId),
     /// A held I/O is to be sent again.
     Again(IoId),
+    /// Commands of a device may be overdue.
+    Watch(DeviceId),
 }
 
 impl Extra {
@@ -117,6 +119,7 @@ impl Engine {
             match timer {
                 Timer::Device(id) => self.device_due(id, at),
                 Timer::Again(io) => self.hold_ended(io),
+                Timer::Watch(id) => self.look_after(id),
             }
         }
     }

@@ -36,8 +36,14 @@ pub(crate) enum State {
     Active,
     /// With the driver in pieces.
     InPieces,
-    /// With the driver, whole or in pieces, and asked back.
+    /// With the driver, whole or in pieces, and asked back because its guest gave up.
     Recalled,
+    /// The same because the driver takes too long.
+    Overdue,
+    /// The driver has it, and it holds no slot any more: it did not answer.
+    WrittenOff,
+    /// The same, and its guest gave up.
+    Orphan,
     /// Waits for the moment to be sent again.
     Held,
     /// No I/O: a piece of one, with the driver.
@@ -124,6 +130,12 @@ impl Io {
         }
     }
 
+    /// Bytes that it moves.
+    #[inline]
+    pub(crate) const fn data(&self) -> u32 {
+        if self.op.moves_data() { self.bytes } else { 0 }
+    }
+
     /// Whether it holds a slot of its device and waits for its path or the adapter.
     pub(crate) const fn is_at_gate(&self) -> bool {
         matches!(self.state, State::AtPath | State::AtAdapter)
@@ -131,7 +143,12 @@ impl Io {
 
     /// Whether an answer of the driver is still to come.
     pub(crate) const fn is_with_driver(&self) -> bool {
-        matches!(self.state, State::Active | State::InPieces | State::Recalled)
+        matches!(self.state, State::Active | State::InPieces | State::Recalled | State::Overdue)
+    }
+
+    /// Whether it waits inside the VMkernel and in no queue.
+    pub(crate) const fn is_held(&self) -> bool {
+        matches!(self.state, State::Held | State::WrittenOff | State::Orphan)
     }
 }
 

@@ -14,7 +14,7 @@ use counters::{DeviceId, Time, VdiskCounters, VdiskId, VmId, VscsiId, WorldId};
 use knobs::Allocation;
 
 use crate::{
-    VdiskConfig, VscsiConfig,
+    VdiskConfig, VmConfig, VscsiConfig,
     slab::{Queue, Seats, Slab, Times},
 };
 
@@ -73,6 +73,8 @@ pub(crate) struct Vdisk {
     pub(crate) waits_for_ring: bool,
     /// Whether its VM is on.
     pub(crate) is_on: bool,
+    /// Whether it is VMFS's own: that of a process of the host.
+    pub(crate) is_system: bool,
     /// The largest command that its adapter takes, in bytes.
     pub(crate) max_transfer: u32,
     /// What waits in the guest.
@@ -91,7 +93,7 @@ impl Vdisk {
     pub(crate) fn new(
         config: &VdiskConfig,
         vscsi: &VscsiConfig,
-        is_on: bool,
+        vm: &VmConfig,
         world: WorldId,
         contender: u16,
     ) -> Self {
@@ -107,7 +109,8 @@ impl Vdisk {
             depth: config.depth,
             staged_depth: config.depth,
             waits_for_ring: false,
-            is_on,
+            is_on: vm.powered_on,
+            is_system: vm.system,
             max_transfer: vscsi.max_transfer,
             guest: Queue::default(),
             inside: Seats::default(),

@@ -4,8 +4,10 @@
 mod common;
 
 use common::{Bench, act, counters as counters_of, host, one_disk, wait};
-use counters::{AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Status, Time, VdiskId};
-use engine::{DepthMode, Input, PathConfig, SchedPolicy};
+use counters::{
+    AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time, VdiskId,
+};
+use engine::{DepthMode, Engine, Input, Output, PathConfig, Request, SchedPolicy, VdiskConfig};
 use knobs::Allocation;
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -140,4 +142,84 @@ fn a_refusal_does_not_start_a_full_queue() {
     assert_eq!(bench.out.len(), 1, "nothing completed at the array");
     bench.answer(0, Status::Good);
     assert_eq!(bench.out.len(), 1, "the one that was refused first");
+}
+
+/// The bytes of those that move none only say where: they are not cut, count as one I/O and as no
+/// data. What is nothing without a byte is refused without one.
+#[test]
+fn every_operation_takes_a_slot_and_is_counted_as_what_it_is() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    let bytes = 8 << 20;
+    for op in Op::ALL {
+        bench.submit(VdiskId(0), op, 0, 0);
+        assert_eq!(bench.out.is_empty(), op.needs_bytes(), "{op:?}");
+        bench.submit(VdiskId(0), op, 0, bytes);
+        // The largest command of the adapter has 1 MiB.
+        let commands = if op.moves_data() { 8 } else { 1 };
+        let sent = bench.out.iter().filter(|sent| sent.bytes > 0);
+        assert_eq!(sent.clone().count(), commands, "{op:?}");
+        assert!(sent.clone().all(|sent| sent.op == op));
+        let counters = counters_of(&bench.engine);
+        assert_eq!(counters.devices[0].active.now() as usize, bench.out.len());
+        while !bench.out.is_empty() {
+            bench.answer(0, Status::Good);
+        }
+    }
+    let disk = &counters_of(&bench.engine).vdisks[0];
+    assert_eq!(disk.io.map(|io| io.commands), [8, 16, 2 + 1 + 1 + 8 + 9 + 9]);
+    assert_eq!(disk.io.map(|io| io.bytes >> 20), [8, 16, 24]);
+    assert_eq!((disk.flushes, disk.discards, disk.zeroes), (2, 1, 1));
+    assert_eq!((disk.ats, disk.reserves), (8, 9));
+}
+
+#[test]
+fn why_a_command_failed_reaches_the_guest() {
+    let mut engine = Engine::new(&one_disk(SchedPolicy::Mclock, Allocation::default()));
+    let (vdisk, op) = (VdiskId(0), Op::Write);
+    let request = Request { vdisk, op, lba: 0, bytes: 512, waited_ns: 0, tag: 7 };
+    let id = engine.handle_input(Time(1), Input::Submit(request)).unwrap().unwrap();
+    let Some(Output::Dispatch(sent)) = engine.poll_output() else { panic!("it was not sent") };
+    assert_eq!((sent.request, sent.tag, sent.offset, sent.bytes), (id, 7, 0, 512));
+    let status = Status::CheckCondition(Sense { key: 7, code: 0x27, qualifier: 2 });
+    engine.handle_input(Time(2), Input::Done { io: sent.io, status, array_ns: 0 }).unwrap();
+    let told = Output::Complete { request: id, vdisk, tag: 7, status };
+    assert_eq!(engine.poll_output(), Some(told));
+}
+
+/// The adapter has four slots for two devices, and the first one is silent.
+#[test]
+fn a_silent_back_end_keeps_no_slot_from_others_and_nothing_is_sent_twice() {
+    let mut host = one_disk(SchedPolicy::Mclock, Allocation::default());
+    host.adapters[0].depth = 4;
+    host.adapters[0].timeout_ns = Some(10 * MILLISECOND);
+    host.devices.push(host.devices[0].clone());
+    host.paths.push(PathConfig { device: DeviceId(1), ..host.paths[0].clone() });
+    host.vdisks.push(VdiskConfig { device: DeviceId(1), ..host.vdisks[0].clone() });
+    let mut bench = Bench::new(host);
+    for vdisk in [0, 0, 0, 0, 1] {
+        bench.submit(VdiskId(vdisk), Op::Read, 0, 512);
+    }
+    assert_eq!(bench.out.len(), 4, "the fifth waits at the adapter");
+    for (at_ms, asked, out) in [(10, 4, 4), (19, 4, 4), (20, 4, 5)] {
+        bench.now = Time(at_ms * MILLISECOND);
+        bench.input(Input::Tick);
+        assert_eq!((bench.asked(), bench.out.len()), (asked, out), "after {at_ms} ms");
+    }
+    assert_eq!(bench.out[4].vdisk, VdiskId(1), "its slot was written off");
+    assert_eq!(bench.alive.len(), 5, "no guest was told anything");
+
+    let silent: Vec<_> = bench.out[..4].iter().map(|sent| sent.io).collect();
+    bench.answer(0, Status::Good);
+    assert_eq!(bench.alive.len(), 4, "a late answer is one");
+    bench.let_go(silent[1]);
+    assert_eq!(bench.alive.len(), 4, "what is known dead is sent again");
+    assert!(bench.out.iter().all(|sent| sent.io != silent[1]));
+    assert_eq!(bench.out.len(), 4);
+    bench.input(Input::Reset(VdiskId(0)));
+    assert_eq!(bench.alive.len(), 4, "the driver has what the guest gives up");
+    bench.let_go(silent[2]);
+    bench.let_go(silent[3]);
+    assert_eq!(bench.alive.len(), 2);
+    let disk = &counters_of(&bench.engine).vdisks[0];
+    assert_eq!((disk.overdue, disk.aborts, disk.resets), (4, 3, 1));
 }

@@ -105,8 +105,10 @@ impl Array {
         let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
         let transfer = self.fabric.transfer(arrive, op, bytes);
         let mut done = served + transfer.total_ns;
-        if op == Op::Reserve {
-            done = volume.reserve(done, host);
+        match op {
+            Op::Reserve => done = volume.reserve(done, host),
+            Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
+            _ => {}
         }
         if let Some(bucket) = &mut volume.bucket {
             done = done.max(bucket.grant(arrive, bytes));

@@ -52,13 +52,14 @@ impl Fabric {
     /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
     #[inline]
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
-        let writes = matches!(op, Op::Write | Op::Ats);
+        let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
         let rounds = u64::from(writes) * self.further_rounds(bytes);
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
         let Some(links) = &mut self.links else {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
         };
-        let link_ns = links[usize::from(writes)].send(arrive, bytes);
+        let moved = if op.moves_data() { bytes } else { 0 };
+        let link_ns = links[usize::from(writes)].send(arrive, moved);
         Transfer {
             total_ns: rounds_ns.saturating_add(link_ns),
             uncounted_ns: if rounds == 0 { link_ns } else { 0 },
@@ -131,6 +132,10 @@ mod tests {
             (COMSTAR, Op::Read, 512 * KIB, 0),
             (COMSTAR, Op::Ats, 512, 0),
             (WriteProtocol::TransferReady, Op::Reserve, 512, 0),
+            (COMSTAR, Op::WriteFua, 512 * KIB, 2),
+            (COMSTAR, Op::WriteZeroes, 512 * KIB, 0),
+            (COMSTAR, Op::Discard, 512 * KIB, 0),
+            (COMSTAR, Op::Flush, 0, 0),
         ] {
             let transfer = fabric(protocol, None).transfer(Time::ZERO, op, bytes);
             let ns = further * 100;

@@ -4,7 +4,7 @@
 
 use alloc::{boxed::Box, vec};
 
-use counters::{MILLISECOND, Op, Time};
+use counters::{Direction, MILLISECOND, Op, Time};
 
 use crate::{
     config,
@@ -83,7 +83,7 @@ impl Service {
         match self {
             Self::Servers(stations) => stations.serve(arrive, random),
             Self::Spindles { stations, write_penalty, write_cache_ns } => {
-                if op != Op::Write {
+                if op.direction() != Direction::Write {
                     return stations.serve(arrive, random);
                 }
                 let slowest = (0..*write_penalty).map(|_| stations.serve(arrive, random)).max();

@@ -72,7 +72,7 @@ prop_compose! {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    prop_oneof![Just(Op::Read), Just(Op::Write), Just(Op::Reserve), Just(Op::Ats)]
+    prop::sample::select(&Op::ALL[..])
 }
 
 /// Steps of time with the commands that are dispatched after them.

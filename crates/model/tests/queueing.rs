@@ -210,6 +210,10 @@ fn a_reservation_shuts_other_hosts_out_of_its_volume() {
     assert_eq!(status(500, 1, 2, Op::Read), Status::Good, "another volume");
     assert_eq!(status(1_099, 0, 2, Op::Read), Status::ReservationConflict, "the last moment");
     assert_eq!(status(1_100, 0, 2, Op::Read), Status::Good, "released");
+    assert_eq!(status(1_150, 0, 1, Op::Reserve), Status::Good);
+    assert_eq!(status(1_160, 0, 2, Op::Release), Status::ReservationConflict, "not its own");
+    assert_eq!(status(1_170, 0, 1, Op::Release), Status::Good);
+    assert_eq!(status(1_171, 0, 2, Op::Read), Status::Good, "given back before its time");
     assert_eq!(status(1_200, 0, 2, Op::Ats), Status::Good);
     assert_eq!(status(1_201, 0, 1, Op::Ats), Status::Good, "an ATS locks no host out");
 }

@@ -350,6 +350,7 @@ fn nfs_client(adapters: &mut Vec<AdapterConfig>) -> AdapterId {
                     driver,
                     lun_depth: driver.depth_default,
                     depth: driver.adapter_depth,
+                    timeout_ns: None,
                 },
             ),
         );

@@ -111,7 +111,7 @@ fn adapters(table: &Table<'_>) -> Result<Vec<AdapterConfig>, Error> {
 }
 
 fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
-    let table = node.table(&["driver", "lun_depth", "depth"])?;
+    let table = node.table(&["driver", "lun_depth", "depth", "timeout"])?;
     let driver = table.need("driver")?;
     let module = driver.string()?;
     let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);
@@ -126,6 +126,7 @@ fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
         depth: table
             .read("depth", |node| node.integer32(1..=65_536))?
             .unwrap_or(driver.adapter_depth),
+        timeout_ns: table.read("timeout", Node::positive_duration)?,
     })
 }
 

@@ -33,3 +33,4 @@ pub use types::{
     Workload,
 };
 pub use units::duration as parse_duration;
+pub use workload::WORKLOADS_OF_DISK_MAX;

@@ -1,8 +1,8 @@
 //! `[vm.NAME.workload]`, `[[workload]]` and a datastore's `metadata`: who issues I/O, and when.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{SECOND, Time};
+use counters::{SECOND, Time, VdiskId};
 use model::{
     Access, Arrival, Burst, Mix, RESERVE_HOLD_MAX_NS, SizeMix, WAITING_MAX, WorkloadConfig,
 };
@@ -19,6 +19,8 @@ use crate::{
 };
 
 const WORKLOADS_MAX: usize = 1_000_000;
+/// Workloads of one virtual disk at most: an I/O's tag says in 16 bits which of them issued it.
+pub const WORKLOADS_OF_DISK_MAX: u32 = 1 << 16;
 /// The largest disk: 62 TB, in whole TiB.
 const WORKING_SET_MAX: u64 = 62 << 40;
 /// Metadata operations that a host has under way at once on one datastore.
@@ -50,6 +52,8 @@ pub(crate) struct Workloads {
     pub(crate) warnings: Vec<String>,
     labels: Vec<String>,
     names: BTreeSet<String>,
+    /// How many each virtual disk of a host has.
+    of_disk: BTreeMap<(usize, VdiskId), u32>,
 }
 
 /// The table of a workload, read.
@@ -76,6 +80,7 @@ impl Workloads {
             warnings: Vec::new(),
             labels: Vec::new(),
             names: BTreeSet::new(),
+            of_disk: BTreeMap::new(),
         };
         for (name, node) in root.named("vm")? {
             for node in node.child("workload").into_iter().flat_map(|node| node.list()) {
@@ -158,6 +163,13 @@ impl Workloads {
                 format!("there are two workloads `{}`; give each a `name`", workload.name);
             return Err(node.error(&message));
         }
+        let of_disk = self.of_disk.entry((workload.host, workload.vdisk)).or_default();
+        if *of_disk >= WORKLOADS_OF_DISK_MAX {
+            let message =
+                format!("a disk has too many workloads; at most {WORKLOADS_OF_DISK_MAX} of each");
+            return Err(node.error(&message));
+        }
+        *of_disk += 1;
         self.labels.push(plan.label.clone());
         self.workloads.push(workload);
         Ok(())

@@ -83,3 +83,18 @@ fn a_run_keeps_no_more_values_than_memory_has_room_for() {
     let allowed = "4:1: key `sample`: it must give 1 to ";
     assert!(refusal.starts_with(&format!("week.toml:{allowed}")), "{refusal}");
 }
+
+#[test]
+fn more_workloads_of_a_disk_than_a_tag_can_tell_are_refused() {
+    let of = |number: u32| {
+        let mut text =
+            HEAD.replace("count = 3\n", "") + "[vm.v.disk.\"scsi0:1\"]\ndatastore = \"ds\"\n";
+        for name in 0..number {
+            text += &format!("[[workload]]\nvm = \"v\"\nname = \"{name}\"\nthreads = 1\n");
+        }
+        Scenario::parse("many.toml", &text, &mut |_| Err("no files".into()))
+    };
+    assert_eq!(of(65_536).unwrap().workloads.len(), 65_536);
+    let refused = of(65_537).unwrap_err().to_string();
+    assert!(refused.ends_with("a disk has too many workloads; at most 65536 of each"), "{refused}");
+}

@@ -227,6 +227,7 @@ impl Model {
                     driver,
                     lun_depth: DEPTH,
                     depth: driver.adapter_depth,
+                    timeout_ns: None,
                 }],
                 devices: (0..self.devices).map(device).collect(),
                 paths: (0..self.devices).map(path).collect(),

@@ -19,12 +19,13 @@
 //!
 //! An I/O is its place and which use of it it is. The fields of a knob are those of [`Knob::write`], its numbers as `n` and its names as `t`.
 //!
-//! Operations and statuses are numbered from 0 in the order of their tables below.
+//! Operations and statuses are numbered from 0 in the order of their tables, [`Op::ALL`] and
+//! [`Status::ALL`]; after CHECK CONDITION come sense key, code and qualifier, `b` each.
 //! Outputs are never read back: they only go into a digest.
 
 use std::io::Read;
 
-use counters::{IoId, Op, PathId, Status, VdiskId, VmId};
+use counters::{IoId, Op, PathId, Sense, Status, VdiskId, VmId};
 use engine::{Dispatch, Event, Input, Output, Request};
 use knobs::{FieldReader, FieldWriter, Knob};
 
@@ -35,6 +36,24 @@ use crate::{
 
 fn put_all<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
     numbers.into_iter().for_each(|number| put(bytes, number));
+}
+
+fn put_status(bytes: &mut Vec<u8>, status: Status) {
+    bytes.push(status.code());
+    if let Status::CheckCondition(Sense { key, code, qualifier }) = status {
+        bytes.extend([key, code, qualifier]);
+    }
+}
+
+fn status<R: Read>(from: &mut Reader<R>) -> Result<Status, Error> {
+    Ok(match choice(from, &Status::ALL)? {
+        Status::CheckCondition(_) => Status::CheckCondition(Sense {
+            key: from.byte()?,
+            code: from.byte()?,
+            qualifier: from.byte()?,
+        }),
+        other => other,
+    })
 }
 
 fn put_io(bytes: &mut Vec<u8>, io: IoId) {
@@ -58,7 +77,8 @@ pub(crate) fn put_input(bytes: &mut Vec<u8>, input: &Input) {
         Input::Done { io, status, array_ns } => {
             put(bytes, 2);
             put_io(bytes, io);
-            put_all(bytes, [status as u64, array_ns]);
+            put_status(bytes, status);
+            put(bytes, array_ns);
         }
         Input::Abort { vdisk, tag } => put_all(bytes, [3, vdisk.0.into(), tag.into()]),
         Input::Set(knob) => {
@@ -89,11 +109,7 @@ pub(crate) fn input<R: Read>(code: u8, from: &mut Reader<R>) -> Result<Option<In
             tag: from.number()?,
             waited_ns: if code == 1 { 0 } else { from.number()? },
         }),
-        2 => Input::Done {
-            io: io(from)?,
-            status: choice(from, &Status::ALL)?,
-            array_ns: from.number()?,
-        },
+        2 => Input::Done { io: io(from)?, status: status(from)?, array_ns: from.number()? },
         3 => Input::Abort { vdisk: VdiskId(from.number()?), tag: from.number()? },
         4 => Input::Set(Knob::read(from)?),
         5 => Input::Path { path: PathId(from.number()?), up: from.flag()? },
@@ -154,7 +170,8 @@ pub(crate) fn put_output(bytes: &mut Vec<u8>, output: &Output) {
         Output::Complete { request, vdisk, tag, status } => {
             put(bytes, 2);
             put_io(bytes, request);
-            put_all(bytes, [vdisk.0.into(), tag.into(), status as u64]);
+            put_all(bytes, [vdisk.0.into(), tag.into()]);
+            put_status(bytes, status);
         }
         Output::Cancel { io, path } => {
             put(bytes, 3);
@@ -228,6 +245,9 @@ mod tests {
                 let io = IoId::new(number, number / 3);
                 round_trip(Input::Done { io, status, array_ns });
                 round_trip(Input::Cancelled { io });
+                let sense = Sense { key: 5, code: 0x25, qualifier: 255 };
+                let status = Status::CheckCondition(sense);
+                round_trip(Input::Done { io, status, array_ns });
             }
             round_trip(Input::Abort { vdisk: VdiskId(1), tag: number });
         }

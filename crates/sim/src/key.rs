@@ -1,6 +1,7 @@
 //! Keys of events and tags of I/Os: small numbers packed into one word.
 
 use counters::Status;
+use scenario::WORKLOADS_OF_DISK_MAX;
 
 /// What an event is; earlier variants first at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Key {
     const IO_SHIFT: u32 = 3;
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
-    /// By the number that an answer's status has in a key.
+    /// By the number that an answer's status has in a key. The arrays here give no sense.
     const STATUSES: [Status; 1 << Self::IO_SHIFT] = {
         let mut all = [Status::Aborted; 1 << Self::IO_SHIFT];
         all.split_at_mut(Status::ALL.len()).0.copy_from_slice(&Status::ALL);
@@ -48,7 +49,7 @@ impl Key {
     /// The answer to the command at that place of the engine's.
     #[inline]
     pub(crate) const fn done(host: usize, slot: u32, status: Status) -> Self {
-        Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status as u64)
+        Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status.code() as u64)
     }
 
     #[inline]
@@ -87,6 +88,9 @@ impl Key {
     }
 }
 
+// A scenario with more is refused.
+const _: () = assert!(WORKLOADS_OF_DISK_MAX <= 1 << (32 - Tag::SLOT_BITS));
+
 /// What the guest knows an I/O by: which workload of the virtual disk, and which of its threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Tag(pub(crate) u32);
@@ -95,8 +99,6 @@ impl Tag {
     const SLOT_BITS: u32 = 16;
     /// The most threads of a workload.
     pub(crate) const SLOTS: u32 = 1 << Self::SLOT_BITS;
-    /// The most workloads on a virtual disk.
-    pub(crate) const ORDINALS: u32 = 1 << (32 - Self::SLOT_BITS);
 
     #[inline]
     pub(crate) const fn new(ordinal: u32, slot: u32) -> Self {

@@ -156,7 +156,12 @@ const fn op_name(op: Op) -> &'static str {
     match op {
         Op::Read => "read",
         Op::Write => "write",
-        Op::Reserve => "reserve",
+        Op::WriteFua => "write with FUA",
+        Op::Flush => "flush",
+        Op::Discard => "discard",
+        Op::WriteZeroes => "write zeroes",
         Op::Ats => "ats",
+        Op::Reserve => "reserve",
+        Op::Release => "release",
     }
 }

@@ -168,3 +168,28 @@ fn an_io_takes_a_bounded_number_of_inputs() {
     assert!(ticks <= 2 * outcome.ios, "{ticks} wake-ups for {} I/Os", outcome.ios);
     assert!(all <= 6 * outcome.ios, "{all} inputs for {} I/Os", outcome.ios);
 }
+
+/// One command in 400 takes six times the mean: it is asked back, and the next attempt is quicker.
+#[test]
+fn a_command_that_takes_longer_than_its_adapter_allows_is_sent_again() {
+    let text = "title = \"Timeout\"\nduration = \"2s\"\n\
+         [array.a]\nservers = 64\nservice = \"1ms\"\nspread = \"exponential\"\n\
+         [host.h.adapter.vmhba1]\ndriver = \"fnic\"\n\
+         [datastore.d]\ndevice = \"naa.1\"\n[vm.v.disk.\"scsi0:0\"]\ndatastore = \"d\"\n\
+         [vm.v.workload]\nthreads = 8\n";
+    let timely = text.replace("\"fnic\"\n", "\"fnic\"\ntimeout = \"6ms\"\n");
+    for seed in 1..=20 {
+        let [free, timely] = [text, &timely].map(|text| {
+            let mut scenario = common::scenario(text);
+            scenario.seed = seed;
+            run(&scenario, 1, &())
+        });
+        let overdue = |outcome: &Outcome| outcome.windows[0][0].counters.vdisks[0].overdue;
+        assert_eq!(overdue(&free), 0);
+        let overdue = overdue(&timely);
+        assert!((10..150).contains(&overdue), "{overdue} of {} for seed {seed}", timely.ios);
+        let row = &timely.windows[0][0].recording;
+        let aborts = figure(row, Kind::Device, "naa.1", Counter::Aborts);
+        close(aborts, overdue as f64 / 2.0, 0.001);
+    }
+}

@@ -23,49 +23,91 @@ use diagnose::{Facts, Thresholds, Verdict, diagnose, render_text};
 use scenario::Scenario;
 
 use case::{Case, HOST};
-use independent::{Garbage, Planted};
+use independent::{Garbage, Planted, Size};
 use score::{Score, Truth};
 use truth::truth;
 
 /// The first seed of those that rules are written against.
 const DEVELOPMENT: u64 = 1;
-/// The first seed of those that they are not.
-const HELD_OUT: u64 = 4_000_001;
+/// The first seed of those that they are not. Whoever has read what was missed on them takes others.
+const HELD_OUT: u64 = 7_000_001;
 /// Seeds of each cell unless told.
 const EACH: u64 = 20;
 
-const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|development] \
-                     [--each N] [--keep DIR] [--garbage none|some|each] | NAME";
+const USAGE: &str = "usage: cargo xtask corpus [independent] [--seeds held-out|development|FIRST] \
+                     [--each N] [--misses] [--small] [--keep DIR] [--garbage none|some|each] | NAME";
+
+/// What is asked for.
+struct Asked {
+    by_others: bool,
+    first: u64,
+    each: u64,
+    /// Whether misses are named on held-out seeds too, which spends those.
+    misses: bool,
+    size: Size,
+    keep: Option<PathBuf>,
+    garbage: Garbage,
+    name: Option<String>,
+}
+
+impl Asked {
+    fn parse(arguments: &[String]) -> Option<Self> {
+        let mut asked = Self {
+            by_others: false,
+            first: HELD_OUT,
+            each: EACH,
+            misses: false,
+            size: Size::ANY,
+            keep: None,
+            garbage: Garbage::Some,
+            name: None,
+        };
+        let mut words = arguments.iter().map(String::as_str).peekable();
+        asked.by_others = words.next_if_eq(&"independent").is_some();
+        while let Some(word) = words.next() {
+            match word {
+                "--misses" => asked.misses = true,
+                "--seeds" => {
+                    asked.first = match words.next()? {
+                        "held-out" => HELD_OUT,
+                        "development" => DEVELOPMENT,
+                        first => first.parse().ok().filter(|first| *first < HELD_OUT)?,
+                    }
+                }
+                "--each" => asked.each = words.next()?.parse().ok()?,
+                "--small" if asked.by_others => asked.size = Size::SMALL,
+                "--keep" if asked.by_others => asked.keep = Some(words.next()?.into()),
+                "--garbage" if asked.by_others => asked.garbage = Garbage::named(words.next()?)?,
+                name if words.peek().is_none() => asked.name = Some(name.to_owned()),
+                _ => return None,
+            }
+        }
+        Some(asked)
+    }
+
+    fn seeds(&self) -> Range<u64> {
+        self.first..self.first.saturating_add(self.each)
+    }
+}
 
 /// `cargo xtask corpus`: the table; of one case, how it was made, the truth and the verdict.
 ///
 /// # Errors
 /// One line when the arguments are not these.
 pub(crate) fn corpus(arguments: &[String]) -> Result<String, String> {
-    let (mut first, mut each, mut keep) = (HELD_OUT, EACH, None);
-    let mut garbage = Garbage::Some;
-    let mut words = arguments.iter().map(String::as_str).peekable();
-    let by_others = words.next_if_eq(&"independent").is_some();
-    while let Some(word) = words.next() {
-        match (word, words.next()) {
-            ("--seeds", Some("held-out")) => first = HELD_OUT,
-            ("--seeds", Some("development")) => first = DEVELOPMENT,
-            ("--each", Some(number)) => each = number.parse().map_err(|_| USAGE)?,
-            ("--keep", Some(directory)) if by_others => keep = Some(PathBuf::from(directory)),
-            ("--garbage", Some("none")) if by_others => garbage = Garbage::None,
-            ("--garbage", Some("some")) if by_others => garbage = Garbage::Some,
-            ("--garbage", Some("each")) if by_others => garbage = Garbage::Each,
-            (name, None) if by_others => return show_planted(name, garbage),
-            (name, None) => return Ok(show(&Case::named(name).ok_or(USAGE)?)),
-            _ => return Err(USAGE.into()),
+    let asked = Asked::parse(arguments).ok_or(USAGE)?;
+    let score = match (&asked.name, asked.by_others) {
+        (Some(name), true) => return show_planted(name, asked.garbage),
+        (Some(name), false) => return Ok(show(&Case::named(name).ok_or(USAGE)?)),
+        (None, true) => {
+            let names = independent::names(asked.seeds(), asked.size);
+            score_planted(&names, asked.garbage, asked.keep.as_deref())?
         }
-    }
-    let seeds = first..first.saturating_add(each);
-    let score = match by_others {
-        true => score_planted(seeds, garbage, keep.as_deref())?,
-        false => score(&Case::all(seeds)),
+        (None, false) => score(&Case::all(asked.seeds())),
     };
-    Ok(format!("{}\n{}", score.table(), score.lines.join("\n")))
+    let table = score.table();
+    let shown = asked.misses || asked.first < HELD_OUT;
+    Ok(if shown { format!("{table}\n{}", score.lines.join("\n")) } else { table })
 }
 
 /// One case in full.
@@ -94,21 +136,16 @@ fn score(cases: &[Case]) -> Score {
     score
 }
 
-/// Scores the planted captures of these seeds; those that are judged wrong are kept, each with its
+/// Scores the planted captures of these names; those that are judged wrong are kept, each with its
 /// truth.
-fn score_planted(
-    seeds: Range<u64>,
-    garbage: Garbage,
-    keep: Option<&Path>,
-) -> Result<Score, String> {
-    let names = independent::names(seeds);
+fn score_planted(names: &[String], garbage: Garbage, keep: Option<&Path>) -> Result<Score, String> {
     let judge = |name: &String| {
         let planted = Planted::named(name, garbage).expect("it has that name");
         let verdict = diagnosed(planted.csv.into_bytes());
         (planted.truths, verdict)
     };
     let mut score = Score::default();
-    for (name, (truths, verdict)) in names.iter().zip(on_every_processor(&names, judge)) {
+    for (name, (truths, verdict)) in names.iter().zip(on_every_processor(names, judge)) {
         let right = score.count(name, &truths, &verdict);
         if let Some(directory) = keep.filter(|_| !right) {
             keep_capture(directory, name, garbage, &truths).map_err(|error| error.to_string())?;
@@ -198,29 +235,36 @@ mod tests {
     use diagnose::TICKET_LINE;
 
     use super::{
-        DEVELOPMENT, Garbage, HELD_OUT, Planted, case::Case, diagnosed, independent, score,
+        DEVELOPMENT, Garbage, Planted, Score, Size, case::Case, diagnosed, independent, score,
         score_planted,
     };
 
-    #[test]
-    fn every_cause_reaches_the_bar_on_held_out_seeds() {
-        let score = score(&Case::all(HELD_OUT..HELD_OUT + 1));
-        assert!(score.below_the_bar().is_empty(), "{}\n{}", score.table(), score.lines.join("\n"));
+    /// Places at which a cause must be certain for its share of right answers to be one.
+    const PLACES: u32 = 100;
+
+    fn assert_bar(score: &Score) {
+        let lines = score.lines.join("\n");
+        assert!(score.below_the_bar().is_empty(), "{}\n{lines}", score.table());
     }
 
     #[test]
-    fn every_cause_reaches_the_bar_on_independent_captures() {
-        for garbage in [Garbage::Some, Garbage::Each] {
-            let score = score_planted(DEVELOPMENT..DEVELOPMENT + 4, garbage, None).unwrap();
-            let lines = score.lines.join("\n");
-            assert!(score.below_the_bar().is_empty(), "{garbage:?}\n{}\n{lines}", score.table());
-            assert_eq!(score.healthy[0], score.healthy[1], "{garbage:?}\n{lines}");
-        }
+    fn every_cause_reaches_the_bar_on_simulated_captures() {
+        assert_bar(&score(&Case::all(DEVELOPMENT..DEVELOPMENT + 1)));
+    }
+
+    /// Short recordings are the hard ones; those that are long enough have garbage in them.
+    #[test]
+    fn every_cause_reaches_the_bar_on_a_hundred_places_of_independent_captures() {
+        let names = independent::names(DEVELOPMENT..DEVELOPMENT + 300, Size::SMALL);
+        let score = score_planted(&names, Garbage::Each, None).unwrap();
+        assert_bar(&score);
+        let few = score.causes.iter().find(|(_, tally)| tally.found + tally.missed < PLACES);
+        assert!(few.is_none(), "{few:?}");
     }
 
     #[test]
     fn the_answer_to_an_independent_capture_fits_a_ticket() {
-        for name in independent::names(DEVELOPMENT..DEVELOPMENT + 1) {
+        for name in independent::names(DEVELOPMENT..DEVELOPMENT + 1, Size::ANY) {
             let planted = Planted::named(&name, Garbage::None).expect("it has that name");
             let verdict = diagnosed(planted.csv.into_bytes());
             for line in [Some(verdict.headline), verdict.advice].into_iter().flatten() {

@@ -26,10 +26,9 @@ const FULL: [f64; 2] = [0.85, 0.5];
 /// The same of a virtual disk. With places free, what waits in front of it waits for its own
 /// application, which the wait of the guest counts too.
 const AT_DEPTH: [f64; 2] = [0.97, 0.85];
-/// Wait for slots that others hold, in multiples of a VM's own service. Whoever waits longer than it is
-/// served may be called a victim, as in the captures that nothing of ours made; from 2.25 times it is
-/// one, where it was 100 times in [S4].
-const UNFAIR: f64 = 1.5;
+/// Wait for slots that others hold, in multiples of a VM's own service: a victim is who waits longer
+/// than it is served, as in the captures that nothing of ours made; in [S4] it was 300 times longer.
+const UNFAIR: f64 = 1.0;
 /// Samples that a fault must last to be sure.
 const LASTING: f64 = 3.0;
 /// Commands that a path must have carried to be missed.

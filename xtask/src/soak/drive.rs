@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{IoId, Op, PathId, Status, Time, VdiskId, VmId};
+use counters::{IoId, Op, PathId, Sense, Status, Time, VdiskId, VmId};
 use engine::{Engine, HostConfig, Input, Output, Request};
 use model::{Array, Command};
 
@@ -36,6 +36,8 @@ struct Host {
 type Answer = (usize, Input, Option<Status>);
 /// How late the driver lets go of what it was asked for, at most.
 const LET_GO_NS: u64 = 2_000_000;
+/// How late an answer of a back end that has gone silent is, at most.
+const LATE_NS: u64 = 30_000_000_000;
 
 pub(crate) struct Episode {
     draw: Draw,
@@ -127,9 +129,8 @@ impl Episode {
         self.catch_up()?;
         let disks = self.hosts[host].config.vdisks.len() as u64;
         let op = match self.draw.whole(0, 199) {
-            0 => Op::Reserve,
-            1 => Op::Ats,
-            2..80 => Op::Write,
+            0 => *self.draw.one(&Op::ALL),
+            1..80 => Op::Write,
             _ => Op::Read,
         };
         let request = Request {
@@ -320,7 +321,9 @@ impl Episode {
                 let status = self.status(answer.status);
                 self.count("commands sent");
                 let done = Input::Done { io: sent.io, status, array_ns: 1 };
-                self.send(answer.at, (host, done, Some(answer.status)));
+                let is_late = self.draw.whole(0, 199) == 0;
+                let late_ns = if is_late { self.draw.whole(0, LATE_NS) } else { 0 };
+                self.send(answer.at + late_ns, (host, done, Some(answer.status)));
                 Ok(())
             }
             Output::Complete { request, tag, .. } => {
@@ -329,7 +332,8 @@ impl Episode {
                 Ok(())
             }
             Output::Cancel { io, .. } => {
-                if !ledger.is_out(io) {
+                // What was due by now comes before an answer that is given now.
+                if !ledger.is_out(io) && !ledger.has_just_ended(io) {
                     return Err(format!("{io} is asked for and is not with the driver"));
                 }
                 self.count("recalls");
@@ -358,7 +362,7 @@ impl Episode {
             0 => Status::Busy,
             1 => Status::TaskSetFull,
             2 => Status::ReservationConflict,
-            3 => Status::CheckCondition,
+            3 => Status::CheckCondition(Sense { key: 3, code: 0x11, qualifier: 0 }),
             4 => Status::PathLost,
             5 => Status::Aborted,
             _ => status,
@@ -400,7 +404,7 @@ const fn name_of(status: Status) -> &'static str {
         Status::Busy => "BUSY",
         Status::TaskSetFull => "TASK SET FULL",
         Status::ReservationConflict => "RESERVATION CONFLICT",
-        Status::CheckCondition => "CHECK CONDITION",
+        Status::CheckCondition(_) => "CHECK CONDITION",
         Status::PathLost => "paths lost",
         Status::Aborted => "ABORTED",
     }

@@ -56,7 +56,10 @@ pub(crate) fn host(draw: &mut Draw, devices: usize, vms: u64) -> HostConfig {
     for _ in 0..draw.whole(1, 3) {
         let driver = &Driver::ALL[draw.whole(0, Driver::ALL.len() as u64 - 1) as usize];
         let (lun_depth, depth) = (number(draw, 64), number(draw, 256));
-        config.adapters.push(AdapterConfig { name: String::new(), driver, lun_depth, depth });
+        let timeout_ns =
+            *draw.one(&[None, None, Some(1_000 * MILLISECOND), Some(10_000 * MILLISECOND)]);
+        let name = String::new();
+        config.adapters.push(AdapterConfig { name, driver, lun_depth, depth, timeout_ns });
     }
     (0..devices).for_each(|_| add_device(draw, &mut config));
     (0..draw.whole(1, vms)).for_each(|_| add_vm(draw, &mut config));

@@ -58,6 +58,7 @@ pub(crate) struct Ledger {
     /// The commands that the driver has, and what they belong to.
     commands: BTreeMap<IoId, Io>,
     ios: BTreeMap<Io, WithDriver>,
+    last_ended: Option<IoId>,
     adapters: Vec<Stay>,
     devices: Vec<Stay>,
     /// Devices of which some I/O was cut by its guest: it ends once and is several inside.
@@ -71,6 +72,7 @@ impl Ledger {
             alive: BTreeMap::new(),
             commands: BTreeMap::new(),
             ios: BTreeMap::new(),
+            last_ended: None,
             adapters: vec![Stay::default(); config.adapters.len()],
             devices: vec![Stay::default(); config.devices.len()],
             is_cut: vec![false; config.devices.len()],
@@ -86,6 +88,11 @@ impl Ledger {
     pub(crate) fn nth(&self, nth: usize) -> Option<(VdiskId, u32)> {
         let chosen = self.alive.values().nth(nth % self.alive.len().max(1))?;
         Some((chosen.vdisk, chosen.tag))
+    }
+
+    /// Whether it is the last one that was answered.
+    pub(crate) fn has_just_ended(&self, io: IoId) -> bool {
+        self.last_ended == Some(io)
     }
 
     /// Whether an answer to it is awaited.
@@ -159,6 +166,7 @@ impl Ledger {
     /// The driver has answered a command, or let it go; `true` when that was awaited.
     pub(crate) fn answered(&mut self, id: IoId, at: Time) -> bool {
         let Some(io) = self.commands.remove(&id) else { return false };
+        self.last_ended = Some(id);
         if let Some(request) = self.alive.get_mut(&io.0) {
             request.out -= 1;
         }
@@ -181,6 +189,10 @@ impl Ledger {
     ) -> Result<(), String> {
         engine.snapshot(now, &mut self.seen);
         for (id, (booked, seen)) in self.adapters.iter().zip(&self.seen.adapters).enumerate() {
+            // What is written off is with the driver and holds no slot of the adapter.
+            if config.adapters[id].timeout_ns.is_some() {
+                continue;
+            }
             let counted = (u64::from(seen.active.now()), seen.active.integral(now));
             same("adapter", id, counted, (booked.inside, booked.total_ns(now)))?;
         }

@@ -276,8 +276,9 @@ impl Device<'_> {
         levels.dedup();
         match levels.as_slice() {
             [] | [_] => Motion::Steady,
+            [low, high] if *high < NEAR * low => Motion::Steady,
             [low, high] => Motion::TwoLevels { low: *low, high: *high },
-            [low, _, high] if are_apart(&levels) && !halves_and_climbs(&depths) => {
+            [low, _, high] if are_apart(&levels) && !is_driven(&depths) => {
                 Motion::TwoLevels { low: *low, high: *high }
             }
             [low, .., high] if is_staircase(&depths, &levels) => {
@@ -293,12 +294,16 @@ impl Device<'_> {
     }
 }
 
+/// How many times the lower of two levels the other must be: nobody sets one for competition that is
+/// nearer.
+const NEAR: f64 = 1.25;
+
 /// Whether the limit takes few values far apart, each for one time only, as when settings are
 /// tried one after the other.
 fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
     const FEW: usize = 4;
     let changes = depths.windows(2).filter(|pair| pair.first() != pair.last()).count();
-    levels.len() <= FEW && !halves_and_climbs(depths) && changes < levels.len() && are_apart(levels)
+    levels.len() <= FEW && !is_driven(depths) && changes < levels.len() && are_apart(levels)
 }
 
 /// Whether rising levels are far from each other, as settings are: a depth that is regulated goes by
@@ -306,6 +311,18 @@ fn is_staircase(depths: &[f64], levels: &[f64]) -> bool {
 fn are_apart(levels: &[f64]) -> bool {
     const APART: f64 = 1.5;
     levels.windows(2).all(|pair| matches!(*pair, [a, b] if b >= APART * a))
+}
+
+/// Whether the limit is driven from sample to sample, by throttling or Storage I/O Control: it halves
+/// and climbs, falls again before it stays anywhere, or climbs by even steps. Competition knows two
+/// limits, and a person waits to see what a setting does.
+fn is_driven(depths: &[f64]) -> bool {
+    const EVEN: f64 = 1.0;
+    let goes_on = |three: &[f64]| match *three {
+        [a, b, c] => a > b && b > c || a < b && ((c - b) - (b - a)).abs() <= EVEN,
+        _ => false,
+    };
+    halves_and_climbs(depths) || depths.windows(3).any(goes_on)
 }
 
 /// Whether the limit falls to half (or half of that) at once and then rises in smaller steps, as
@@ -324,7 +341,7 @@ pub(crate) fn halves_and_climbs(depths: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{halves_and_climbs, is_staircase};
+    use super::{halves_and_climbs, is_driven, is_staircase};
 
     #[test]
     fn settings_tried_one_after_the_other_are_a_staircase() {
@@ -333,6 +350,16 @@ mod tests {
         assert!(!is_staircase(&[32.0, 64.0, 128.0, 64.0, 255.0], &levels));
         assert!(!is_staircase(&[38.0, 39.0, 64.0], &[38.0, 39.0, 64.0]));
         assert!(!is_staircase(&[16.0, 2.0, 7.0], &[2.0, 7.0, 16.0]));
+    }
+
+    #[test]
+    fn a_depth_that_goes_on_from_sample_to_sample_is_no_setting() {
+        for driven in [[254.0, 31.0, 7.0, 1.0], [4.0, 8.0, 12.0, 16.0], [8.0, 4.0, 8.0, 12.0]] {
+            assert!(is_driven(&driven), "{driven:?}");
+        }
+        assert!(!is_driven(&[128.0, 128.0, 64.0, 64.0, 32.0, 32.0]));
+        assert!(!is_driven(&[128.0, 32.0, 32.0, 128.0, 32.0, 128.0]));
+        assert!(!is_staircase(&[254.0, 31.0, 7.0, 1.0], &[1.0, 7.0, 31.0, 254.0]));
     }
 
     #[test]

@@ -34,20 +34,34 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 /// Whether a depth that moves is lower while the device is slow, as Storage I/O Control does it: by
 /// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
 /// flash counts where the depth does not halve and climb; and what halves and climbs while the device
-/// is as slow at its full depth is throttling, for the other would have lowered that as well.
+/// is as slow at its full depth, and stays there, is throttling, for the other would have lowered that
+/// as well.
 pub(super) fn is_congested(device: &Device<'_>) -> bool {
     let Some(base) = device.deepest() else { return false };
     let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
     let (lower, full): (Vec<usize>, Vec<usize>) = device.busy.iter().partition(|s| is_lower(s));
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+    if climbs_evenly(&depths) {
+        return false;
+    }
     let davg = |samples: &[usize]| device.flow.per_command(samples, Flow::davg);
     let threshold = if halves_and_climbs(&depths) {
         let least = Threshold::CongestionMs.info().classic;
-        davg(&full).map_or(least, |full| full.max(least))
+        let stays = full.windows(2).any(|pair| matches!(*pair, [a, b] if b == a + 1));
+        davg(&full).filter(|_| stays).map_or(least, |full| full.max(least))
     } else {
         device.limits.get(Threshold::CongestionMs)
     };
     davg(&lower) >= Some(threshold)
+}
+
+/// Whether the limit does nothing but climb, by even steps: one for so many good answers [KB-QF].
+/// What follows a latency that is too high falls.
+fn climbs_evenly(depths: &[f64]) -> bool {
+    const EVEN: f64 = 1.0;
+    let steps = || depths.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
+    let (least, most) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+    least > 0.0 && most - least <= EVEN && steps().count() > 1
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -131,6 +145,35 @@ mod tests {
         device.depth(|s| [64, 69, 74][s]);
         device.vm("a").iops(8_000.0).davg(8.5).kavg(5.0);
         bench.first(Cause::AdaptiveThrottling, &Facts::default());
+    }
+
+    #[test]
+    fn a_depth_that_only_climbs_by_even_steps_is_throttled_however_slow_the_device() {
+        let mut bench = Bench::new(3);
+        let device = bench.device("naa.1", 256);
+        device.depth(|s| [127, 130, 133][s]);
+        device.vm("a").iops(4_230.0).davg_when(|s| 30.0 + 0.6 * s as f64).kavg(24.0);
+        let findings = bench.findings();
+        assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
+        assert!(findings.iter().all(|finding| finding.cause != Cause::Sioc));
+    }
+
+    #[test]
+    fn a_depth_that_is_halved_again_and_again_is_throttled() {
+        let mut bench = Bench::new(4);
+        let device = bench.device("naa.1", 256);
+        let depth = |s: usize| [254, 31, 7, 1][s];
+        device.depth(depth);
+        let rate = move |s: usize| if s == 0 { 158_000.0 } else { f64::from(depth(s)) * 2_700.0 };
+        let wait = move |s: usize| if s == 0 { 0.0 } else { 170.0 / rate(s) * 1_000.0 };
+        device
+            .vm("a")
+            .iops_when(rate)
+            .davg_when(|s| if s == 0 { 1.1 } else { 0.37 })
+            .kavg_when(wait);
+        let findings = bench.findings();
+        assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
+        assert!(findings.iter().all(|finding| finding.cause != Cause::DeviceDepth));
     }
 
     #[test]

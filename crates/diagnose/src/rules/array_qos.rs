@@ -38,6 +38,8 @@ const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
 const HELD: f64 = 3.0;
 
+/// Samples below which chance makes a flat rate, and one late sample a number that moves.
+const ENOUGH_SAMPLES: usize = 5;
 /// Commands that a peer must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
@@ -144,7 +146,8 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
 /// A whole device, slower than it was itself or than its peers are.
 fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (spell, davg) = flat_and_slow(case, device, &device.flow)?;
-    if is_array_slow(case, device, &spell) || iops_limit::applies(case, device) {
+    let few = spell.samples.len() < ENOUGH_SAMPLES;
+    if few || is_array_slow(case, device, &spell) || iops_limit::applies(case, device) {
         return None;
     }
     let inside = spread(&spell, |sample| device.flow.in_flight(sample))?;
@@ -155,7 +158,8 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let at_rest_ms = at_rest_ms(case, device);
     let itself = || ("the same device under less load".into(), at_rest_ms);
     let is_slow = is_slow(device, &device.flow, &spell);
-    let is_still = is_steady(&rates(&device.flow, &spell));
+    let is_still =
+        is_steady(&rates(&device.flow, &spell)) && !(inside < MOVES && is_paced(device, &spell));
     let stands = is_slow || spell.mean(|sample| device.flow.in_flight(sample)) >= Some(CROWD);
     let contrast = if moved <= EXACT && inside >= MOVES { STILL_CONTRAST } else { CONTRAST };
     let own = (at_rest_ms * contrast <= davg && !stalls).then(itself);
@@ -165,7 +169,8 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         spell.share(|sample| device.flow.in_flight(sample) >= Some(2.0 * CROWD)) >= CROWDED;
     let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
     let faster = own.or_else(peer).or_else(follows)?;
-    let is_set = stands && is_still && is_round_within(rate, EXACTLY);
+    // A full queue holds the number at the array, and with it the rate.
+    let is_set = stands && is_still && is_round_within(rate, EXACTLY) && device.full.is_none();
     let is_still_while_inside_moves =
         stays && inside >= SPREAD || moved <= EXACT && inside >= MOVES;
     let signs =
@@ -237,17 +242,18 @@ fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
     at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
 }
 
-/// How soon a device answers that has little to do: in its quick samples, or in any two in a row
-/// that have commands enough. A load that fills the recording but for its first rows leaves no more.
+/// How soon a device answers that has little to do: in its quick samples, or in a few in a row that
+/// have commands enough. A load that fills the recording but for its first rows leaves no more.
 fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
     let flow = &device.flow;
     let answers = |s: &usize| flow.is_measured(*s) && flow.rate(*s) > Some(0.0);
     let answered: Vec<usize> = (0..case.host.times_ms.len()).filter(answers).collect();
-    let commands = |pair: &[usize]| -> Option<f64> {
-        pair.iter().map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
+    let commands = |few: &[usize]| -> Option<f64> {
+        few.iter().map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
     };
-    let pairs = answered.windows(2).filter(|pair| commands(pair) >= Some(ENOUGH_COMMANDS));
-    pairs.filter_map(|pair| flow.per_command(pair, Flow::davg)).fold(device.quickest_ms, f64::min)
+    let few = (2..=4).flat_map(|length| answered.windows(length));
+    let few = few.filter(|few| commands(few) >= Some(ENOUGH_COMMANDS));
+    few.filter_map(|few| flow.per_command(few, Flow::davg)).fold(device.quickest_ms, f64::min)
 }
 
 /// Whether a rate is steadier than completions that nobody regulates: their number in an interval
@@ -261,8 +267,20 @@ fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
     let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
     let inside: Vec<f64> = inside.collect();
-    reaches(steady, unrest_percent(&rates))
+    rates.len() >= ENOUGH_SAMPLES
+        && reaches(steady, unrest_percent(&rates))
         && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
+}
+
+/// Whether commands come when they are due and not when others return: their number scatters from
+/// sample to sample as that of arrivals does, while the mean of each interval stays. Who is held back
+/// has as many out as he may.
+fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
+    const SCATTERED: f64 = 0.5;
+    let sampled = |sample: &usize| device.queue.sampled(*sample);
+    let inside: Vec<f64> = spell.samples.iter().filter_map(sampled).collect();
+    let arrivals = mean(inside.iter().copied()).map(|mean| SCATTERED * 100.0 / mean.sqrt());
+    reaches(unrest_percent(&inside), arrivals)
 }
 
 /// Whether a device is a disk of the host's own, by the form of its name.
@@ -490,6 +508,28 @@ mod tests {
             vm.davg_when(move |s| if s < quiet { 0.5 } else { swing(s) });
             bench.only(Cause::ArraySlow, &Facts::default());
         }
+    }
+
+    #[test]
+    fn a_paced_load_whose_number_outstanding_scatters_is_not_held_back() {
+        for rate in [1_500.0, 2_500.0] {
+            let mut bench = Bench::new(40);
+            let vm = bench.device("naa.1", 128).vm("paced").iops(rate);
+            let davg = move |s: usize| if s < 4 { 0.4 } else { 10_000.0 / rate };
+            vm.davg_when(davg).sampled(|s| [7, 12, 10, 15, 8, 11, 6, 13, 9][s % 9]);
+            assert!(bench.findings().iter().all(|finding| finding.cause != Cause::ArrayQos));
+        }
+    }
+
+    #[test]
+    fn the_round_rate_of_a_full_queue_is_its_own() {
+        let mut bench = Bench::new(12);
+        for (name, davg, kavg) in [("0001", 6.4, 12.9), ("0002", 0.4, 0.0)] {
+            let device = bench.device(&format!("naa.600508b1001c87660c0bd32f8e0f{name}"), 32);
+            let rate = |s: usize| 4_980.0 + 20.0 * (s % 3) as f64;
+            device.vm(name).iops_when(rate).davg(davg).kavg(kavg);
+        }
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::ArrayQos));
     }
 
     #[test]

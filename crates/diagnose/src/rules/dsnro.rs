@@ -3,6 +3,8 @@
 //! As soon as several VMs compete on a device, its limit falls to DSNRO, 32 unless somebody
 //! changed it. DQLEN then moves between two values, or sits at 32 for as long as they compete.
 
+use knobs::Driver;
+
 use super::{Case, Rule, changes, device_depth, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
 
@@ -33,7 +35,7 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
         return (f64::from(dsnro) == full.depth).then_some((certainty, above));
     }
     match device.motion() {
-        Motion::TwoLevels { low, high } if full.depth < high => {
+        Motion::TwoLevels { low, high } if full.depth < high && is_a_drivers(high) => {
             Some((if low == full.depth { 0.95 } else { 0.8 }, Some(high)))
         }
         Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {
@@ -42,6 +44,13 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
         }
         _ => None,
     }
+}
+
+/// Whether a depth may be what a driver gives a device: none that has a queue gives it less than the
+/// least default, so two levels below that are a depth that was lowered further.
+fn is_a_drivers(depth: f64) -> bool {
+    let defaults = Driver::ALL.iter().map(|driver| driver.depth_default);
+    defaults.filter(|default| *default > 1).min().is_some_and(|least| depth >= f64::from(least))
 }
 
 /// The depth of another device behind the same adapters, where it is deeper: what this device
@@ -201,6 +210,20 @@ mod tests {
             device.vm("b").iops_when(move |s| rate(s) * 0.4).davg(1.0).kavg(0.8);
             let finding = bench.first(Cause::Dsnro, &Facts::default());
             assert!(finding.sentence.contains("falls from 64 to 32"), "{}", finding.sentence);
+        }
+    }
+
+    #[test]
+    fn two_levels_that_nobody_sets_are_not_dsnro() {
+        for depths in [[10, 6, 6], [10, 10, 7], [70, 64, 70], [126, 123, 123]] {
+            let mut bench = Bench::new(3);
+            let device = bench.device("naa.1", 64).depth(move |sample| depths[sample]);
+            let rate = move |sample: usize| f64::from(depths[sample]) * 25.0;
+            for vm in ["a", "b"] {
+                device.vm(vm).iops_when(move |s| rate(s) / 2.0).davg(40.0).kavg(60.0);
+            }
+            let findings = bench.findings();
+            assert!(findings.iter().all(|finding| finding.cause != Cause::Dsnro), "{depths:?}");
         }
     }
 

@@ -17,9 +17,9 @@ pub(super) const RULE: Rule = Rule {
 
 /// A VM whose share of the slots is below this asks for next to nothing.
 const MODEST_SHARE: f64 = 0.2;
-/// The wait, in multiples of its own service, from which a modest VM suffers: more than it would
-/// cost to be alone.
-const UNFAIR: f64 = 1.25;
+/// The wait, in multiples of its own service, from which a modest VM suffers: longer than it is
+/// served, as far as rows tell.
+const UNFAIR: f64 = 0.95;
 /// How much longer than the queue makes anybody wait: the wait of a VM that is held by a limit of
 /// its own is no neighbour's.
 const OWN: f64 = 3.0;

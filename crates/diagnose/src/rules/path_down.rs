@@ -8,7 +8,9 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, Spell, reaches};
+use crate::{
+    Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Path, Spell, reaches,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Path,
@@ -19,42 +21,117 @@ pub(super) const RULE: Rule = Rule {
 
 /// Commands of the device per path, before and after, that round robin cannot explain.
 const MANY: f64 = 3_000.0;
-/// Times that a path which had its turn in every sample must miss it.
+/// Times that a path which had its turn in every sample must miss it, and turns of the others
+/// meanwhile, whose load varies.
 const TURNS: f64 = 3.0;
+const TURNS_OF_OTHERS: f64 = 2.0;
 /// Samples that a path must rest: a hole in the file is none, and one alone is no loss.
 const LASTING: usize = 2;
 
+/// A path that carries nothing any more, and since when.
+struct Lost<'a> {
+    device: &'a Device<'a>,
+    path: &'a Path<'a>,
+    spell: Spell,
+    /// Whether it is known to be down.
+    is_known: bool,
+}
+
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let of_device = |device: &Device<'_>| {
+    let (mut findings, mut lost) = (Vec::new(), Vec::new());
+    for device in case.host.busy_devices() {
         let known = case.facts.device(device.flow.name).paths.and_then(|paths| paths.dead);
-        if let Some(known) = known {
-            return dead(case, device, &known).into_iter().collect();
+        let is_inferred = known.is_none() && device.paths.len() > 1;
+        if let Some(thrash) = thrash(case, device).filter(|_| is_inferred) {
+            findings.push(thrash);
+            continue;
         }
-        if device.paths.len() < 2 {
-            return Vec::new();
+        lost.extend(device.paths.iter().filter_map(|path| {
+            let spell = match &known {
+                Some(dead) => dead_since(device, path, dead)?,
+                None => silence(case, device, path).filter(|_| is_inferred)?,
+            };
+            Some(Lost { device, path, spell, is_known: known.is_some() })
+        }));
+    }
+    for adapter in &case.host.adapters {
+        let is_its = |lost: &Lost<'_>| lost.path.adapter == Some(adapter.id);
+        let (its, others): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_its);
+        lost = others;
+        match lost_adapter(case, adapter, &its) {
+            Some(finding) => findings.push(finding),
+            None => lost.extend(its),
         }
-        let thrash = thrash(case, device);
-        let paths = device.paths.iter().filter(|_| thrash.is_none());
-        let lost =
-            paths.filter_map(|path| judge(case, device, path, &silence(case, device, path)?));
-        lost.chain(thrash.iter().cloned()).collect::<Vec<_>>()
+    }
+    for of_device in lost.chunk_by(|a, b| a.device.id == b.device.id) {
+        match of_device {
+            [Lost { is_known: true, device, .. }, ..] => {
+                findings.extend(dead(case, device, of_device));
+            }
+            inferred => findings.extend(inferred.iter().filter_map(|lost| judge(case, lost))),
+        }
+    }
+    findings
+}
+
+/// The finding about an adapter over which nothing goes any more: all that is lost there is one loss.
+fn lost_adapter(case: &Case<'_>, adapter: &Adapter<'_>, its: &[Lost<'_>]) -> Option<Finding> {
+    let (first, more) = its.split_first()?;
+    let is_lost = |lost: &Lost<'_>, sample: &usize| lost.spell.samples.contains(sample);
+    let samples: Vec<usize> = first.spell.samples.clone();
+    let samples: Vec<usize> =
+        samples.into_iter().filter(|s| more.iter().all(|lost| is_lost(lost, s))).collect();
+    let carries = samples.iter().any(|sample| adapter.flow.rate(*sample) > Some(0.0));
+    if more.is_empty() || samples.is_empty() || carries {
+        return None;
+    }
+    let mut devices: Vec<&Device<'_>> = its.iter().map(|lost| lost.device).collect();
+    devices.dedup_by_key(|device| device.id);
+    let spell = Spell { samples, of: first.spell.of };
+    let before: Vec<usize> =
+        first.device.busy.iter().copied().take_while(|s| !spell.samples.contains(s)).collect();
+    let rate = |samples: &[usize]| -> Option<f64> {
+        devices.iter().map(|device| device.flow.mean_rate(samples)).sum()
     };
-    case.host.busy_devices().flat_map(of_device).collect()
+    let name = adapter.flow.name;
+    let mut finding = case.finding(Cause::PathDown, name, &spell);
+    finding.sentence = format!(
+        "All {} paths over {name} stopped carrying I/O, of {} device{}: the adapter, its link or its \
+         switch is lost.",
+        its.len(),
+        devices.len(),
+        if devices.len() == 1 { "" } else { "s" }
+    );
+    finding.evidence = Evidence::of([
+        ("paths over the adapter without I/O", Some(its.len() as f64), ""),
+        ("of devices", Some(devices.len() as f64), ""),
+        ("commands per second on the adapter, before", adapter.flow.mean_rate(&before), "1/s"),
+        ("on these devices, before", rate(&before), "1/s"),
+        ("on these devices, since", rate(&spell.samples), "1/s"),
+    ])
+    .collect();
+    finding.confidence = if its.iter().all(|lost| lost.is_known) { 0.99 } else { 0.85 };
+    advise(case, &mut finding, &devices, &spell);
+    Some(finding)
+}
+
+/// When a path that is among the dead carries nothing; all the time where it shows no loss.
+fn dead_since(device: &Device<'_>, path: &Path<'_>, dead: &[String]) -> Option<Spell> {
+    dead.iter().any(|name| name == path.flow.name).then_some(())?;
+    let silent = Spell::any(&device.busy, |sample| path.flow.rate(sample) == Some(0.0));
+    silent.or_else(|| Spell::any(&device.busy, |_| true))
 }
 
 /// The finding about paths that are known to be down.
-fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[String]) -> Option<Finding> {
+fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Finding> {
     let (name, all) = (device.flow.name, device.paths.len());
-    let path =
-        device.paths.iter().find(|path| Some(path.flow.name) == dead.first().map(|d| &**d))?;
-    let silent = Spell::any(&device.busy, |sample| path.flow.rate(sample) == Some(0.0));
-    let spell = silent.or_else(|| Spell::any(&device.busy, |_| true))?;
-    let mut finding = case.finding(Cause::PathDown, path.flow.name, &spell);
+    let Lost { path, spell, .. } = dead.first()?;
+    let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
     let rate = device.flow.mean_rate(&spell.samples)?;
     let left = all.saturating_sub(dead.len());
     finding.sentence = format!(
         "{} {} down: {} of the {all} paths of {name} {} left for its {} commands a second.",
-        dead.join(", "),
+        dead.iter().map(|lost| lost.path.flow.name).collect::<Vec<_>>().join(", "),
         if dead.len() == 1 { "is" } else { "are" },
         if left == 0 { "none".into() } else { left.to_string() },
         if left == 1 { "is" } else { "are" },
@@ -66,7 +143,7 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[String]) -> Option<Finding
         Evidence::new("commands per second", rate, "1/s"),
     ];
     finding.confidence = 0.99;
-    advise(case, &mut finding, device, &spell);
+    advise(case, &mut finding, &[device], spell);
     Some(finding)
 }
 
@@ -87,7 +164,7 @@ fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spel
     let many = MANY * device.paths.len() as f64;
     let outlasts_turns = commands(case, &path.flow, &before) >= MANY && after >= many;
     let misses_turns = longest_turn(case, device, path, &before)
-        .is_some_and(|turn| silent.len() as f64 >= TURNS && after >= TURNS * turn);
+        .is_some_and(|turn| silent.len() as f64 >= TURNS && after >= TURNS_OF_OTHERS * turn);
     let is_lost = silent.len() >= LASTING && (outlasts_turns || misses_turns);
     is_lost.then(|| Spell { samples: silent.to_vec(), of: busy.len() })
 }
@@ -175,7 +252,8 @@ fn judge_thrash(
     Some(finding)
 }
 
-fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -> Option<Finding> {
+fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
+    let Lost { device, path, spell, .. } = lost;
     let name = device.flow.name;
     let before: Vec<usize> =
         device.busy.iter().copied().take_while(|sample| !spell.samples.contains(sample)).collect();
@@ -203,7 +281,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>, spell: &Spell) -
         "\"State: dead\" in `esxcli storage core path list -d {}`",
         changes::shell(name)
     )];
-    advise(case, &mut finding, device, spell);
+    advise(case, &mut finding, &[device], spell);
     Some(finding)
 }
 
@@ -226,19 +304,21 @@ fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     device.tenants(&spell.samples).into_iter().filter(is_slower).collect()
 }
 
-/// Who is concerned by a lost path, and what to do.
-fn advise(case: &Case<'_>, finding: &mut Finding, device: &Device<'_>, spell: &Spell) {
-    let name = device.flow.name;
-    finding.sufferers = slower(case, device, spell);
+/// Who is concerned by lost paths of some devices, and what to do.
+fn advise(case: &Case<'_>, finding: &mut Finding, devices: &[&Device<'_>], spell: &Spell) {
+    const SHOWN: usize = 5;
+    finding.sufferers = devices.iter().flat_map(|device| slower(case, device, spell)).collect();
     if finding.sufferers.is_empty() {
         finding.sentence.push_str(" Redundancy is lost; nobody is slower for it.");
     }
+    let list = |device: &&Device<'_>| {
+        format!("esxcli storage core path list -d {}", changes::shell(device.flow.name))
+    };
+    let mut lines: Vec<String> = devices.iter().take(SHOWN).map(list).collect();
+    lines.push("esxcli storage core adapter list".into());
     finding.changes = vec![changes::look(
         "See whether the path is dead, and why: cable, port, zoning, array controller.",
-        vec![
-            format!("esxcli storage core path list -d {}", changes::shell(name)),
-            "esxcli storage core adapter list".into(),
-        ],
+        lines,
     )];
     finding.do_not = vec![
         "Do not raise queue depths to make up for it: the remaining paths carry everything already."
@@ -261,6 +341,21 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
         let finding = bench.only(Cause::PathDown, &Facts::default());
         assert_eq!(finding.at, "vmhba1:C0:T0:L0");
+    }
+
+    #[test]
+    fn a_lost_adapter_is_one_finding() {
+        let mut bench = Bench::new(10);
+        bench.paths(2).adapter_each().path_share(|path, sample| match (path, sample) {
+            (_, 0..5) => 0.5,
+            (path, _) => path as f64,
+        });
+        for name in ["naa.1", "naa.2", "naa.3"] {
+            bench.device(name, 64).vm(name).iops(2_000.0).davg(0.5);
+        }
+        let finding = bench.only(Cause::PathDown, &Facts::default());
+        assert_eq!(finding.at, "vmhba1");
+        assert!(finding.sentence.contains("All 3 paths over vmhba1"), "{}", finding.sentence);
     }
 
     #[test]

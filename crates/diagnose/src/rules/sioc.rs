@@ -11,9 +11,10 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// How often the depth must have changed, or from each to the next of fewer samples: Storage I/O
-/// Control sets a new one every few seconds [ELA 2012-07], a person does not.
+/// How often the depth must have changed: Storage I/O Control sets a new one every few seconds
+/// [ELA 2012-07], a person does not. In a few samples twice is as often.
 const CHANGES: usize = 3;
+const FEW: usize = 12;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
@@ -23,7 +24,8 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let mut depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
         let samples = depths.len();
         depths.dedup();
-        if depths.len() <= CHANGES.min(samples.saturating_sub(1)) {
+        let least = if samples <= FEW { CHANGES - 1 } else { CHANGES };
+        if depths.len() <= least {
             return None;
         }
         let base = device.deepest()?;
@@ -95,6 +97,32 @@ mod tests {
         device.vm("a").iops(1_500.0).davg(32.0).kavg(12.0);
         let finding = bench.first(Cause::Sioc, &Facts::default());
         assert!(finding.sentence.contains("between 41 and 64"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn two_changes_within_a_few_samples_are_sioc_too() {
+        let mut bench = Bench::new(5);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [12, 6, 6, 6, 8][s]);
+        let inside = |s: usize| [12.0, 6.0, 6.0, 6.0, 8.0][s];
+        let davg = |s: usize| [91.0, 59.0, 36.0, 39.0, 26.0][s];
+        let vm = device.vm("a").iops_when(move |s| inside(s) / davg(s) * 1_000.0);
+        vm.davg_when(davg).kavg_when(move |s| 43.0 / inside(s) * davg(s));
+        assert!(bench.findings().iter().any(|finding| finding.cause == Cause::Sioc));
+    }
+
+    #[test]
+    fn a_depth_that_is_halved_from_one_slow_sample_is_sioc() {
+        let mut bench = Bench::new(7);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| [13, 7, 8, 9, 12, 10, 12][s]);
+        let inside = |s: usize| [13.0, 7.0, 8.0, 9.0, 12.0, 10.0, 12.0][s];
+        let davg = |s: usize| [85.0, 66.0, 34.0, 30.0, 25.0, 40.0, 26.0][s];
+        let vm = device.vm("a").iops_when(move |s| inside(s) / davg(s) * 1_000.0);
+        vm.davg_when(davg).kavg_when(move |s| 45.0 / inside(s) * davg(s));
+        let findings = bench.findings();
+        assert!(findings.iter().any(|finding| finding.cause == Cause::Sioc));
+        assert!(findings.iter().all(|finding| finding.cause != Cause::AdaptiveThrottling));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
     let known = case.facts.vdisks.get(first.name).and_then(|facts| facts.adapter_depth);
     let depths = known.map_or_else(|| depths(first.controller), |depth| vec![depth]);
     depths.into_iter().find_map(|limit| {
-        let spell = Spell::find(&all, |sample| are_at(&disks, sample, limit))?;
+        let spell = Spell::find(&all, |sample| are_at(case, &disks, sample, limit))?;
         let wait = wait_of(&disks, &spell);
         let enough = case.host.limits.get(Threshold::Waiting);
         let waits = wait.is_none_or(|wait| wait.commands >= enough);

@@ -8,7 +8,7 @@ use counters::Controller;
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
 use super::{Case, changes, number};
-use crate::{Cause, Evidence, Finding, Spell, Vdisk, largest, unrest_percent};
+use crate::{Cause, Evidence, Finding, ROUNDED, Spell, Vdisk, largest, little, unrest_percent};
 use levels::weighted_mean;
 
 /// How near to a cap the mean may stay below it: commands on their way in or out [S0: 61 of 64].
@@ -17,8 +17,10 @@ const BELOW: f64 = 0.93;
 const ABOVE: f64 = 1.008;
 /// How far above it ACTV + QUED may be, which are not read at one instant.
 pub(super) const SAMPLED_ABOVE: f64 = 1.03;
-/// How far a number at its cap moves. A load that has the cap as its mean by chance moves more.
-const STILL_PERCENT: f64 = 2.0;
+/// How far a number at its cap moves. A load that has the cap as its mean by chance moves more, but
+/// two samples of it may be alike.
+const STILL_PERCENT: [f64; 2] = [0.5, 2.0];
+const FEW: usize = 2;
 
 /// Virtual disks that are together at a cap: one at its own, or those of a virtual adapter.
 pub(super) struct Cap<'a> {
@@ -52,13 +54,27 @@ impl Cap<'_> {
 
 /// Whether virtual disks are together at a cap in a sample, as far as rounded latencies can tell;
 /// `None` where they were not measured.
-pub(super) fn are_at(disks: &[&Vdisk<'_>], sample: usize, cap: u32) -> Option<bool> {
+pub(super) fn are_at(
+    case: &Case<'_>,
+    disks: &[&Vdisk<'_>],
+    sample: usize,
+    cap: u32,
+) -> Option<bool> {
     let sum = |value: fn(&Vdisk<'_>, usize) -> Option<f64>| -> Option<f64> {
         disks.iter().map(|disk| value(disk, sample)).sum()
     };
-    let cap = f64::from(cap);
-    let (inside, least) = (sum(|d, s| d.outstanding(s))?, sum(|d, s| d.least_outstanding(s))?);
-    Some(inside >= BELOW * cap && least <= ABOVE * cap)
+    let inside = sum(|disk, sample| disk.outstanding(sample))?;
+    Some(inside >= BELOW * f64::from(cap) && !exceed(case, disks, sample, cap))
+}
+
+/// Whether more is outstanding than a cap lets through. Commands that began before the interval
+/// count in it as a whole.
+fn exceed(case: &Case<'_>, disks: &[&Vdisk<'_>], sample: usize, cap: u32) -> bool {
+    let least: Option<f64> = disks.iter().map(|disk| disk.least_outstanding(sample)).sum();
+    let begun_before = largest(disks.iter().filter_map(|disk| disk.latency_at(sample)))
+        .unwrap_or_default()
+        / (1_000.0 * case.host.interval_s(sample)).max(1.0);
+    least > Some(ABOVE * f64::from(cap) * (1.0 + begun_before))
 }
 
 /// Whether a number outstanding is that of a cap.
@@ -70,24 +86,19 @@ pub(super) fn is_at(outstanding: f64, cap: u32) -> bool {
 /// Whether a number outstanding stays where it is, as far as rounded latencies can tell.
 pub(super) fn is_still(disks: &[&Vdisk<'_>], spell: &Spell) -> bool {
     let sum = |s: usize| disks.iter().map(|disk| disk.outstanding(s)).sum::<Option<f64>>();
-    let least = |s| disks.iter().map(|disk| disk.least_outstanding(s)).sum::<Option<f64>>();
+    let lost = |disk: &&Vdisk<'_>, s| Some(little(disk.rate(s)?, ROUNDED));
+    let lost = |s| disks.iter().map(|disk| lost(disk, s)).sum::<Option<f64>>();
     let values: Vec<f64> = spell.samples.iter().filter_map(|&sample| sum(sample)).collect();
-    let (Some(least), Some(mean)) = (spell.mean(least), spell.mean(sum)) else { return false };
-    let rounding = 100.0 * (1.0 - least / mean.max(f64::MIN_POSITIVE));
-    unrest_percent(&values).is_none_or(|unrest| unrest <= STILL_PERCENT.max(2.0 * rounding))
+    let (Some(lost), Some(mean)) = (spell.mean(lost), spell.mean(sum)) else { return false };
+    let rounding = 100.0 * lost / mean.max(f64::MIN_POSITIVE);
+    let still = STILL_PERCENT[usize::from(values.len() > FEW)].max(rounding);
+    unrest_percent(&values).is_none_or(|unrest| unrest <= still)
 }
 
 /// Whether no sample of the recording has more outstanding than the cap: a driver's depth does not
-/// change while its guest runs. Commands that began before the interval count in it as a whole.
+/// change while its guest runs.
 pub(super) fn is_kept(case: &Case<'_>, disks: &[&Vdisk<'_>], cap: u32) -> bool {
-    let exceeds = |sample: usize| {
-        let least: Option<f64> = disks.iter().map(|disk| disk.least_outstanding(sample)).sum();
-        let begun_before = largest(disks.iter().filter_map(|disk| disk.latency_at(sample)))
-            .unwrap_or_default()
-            / (1_000.0 * case.host.interval_s(sample)).max(1.0);
-        least > Some(ABOVE * f64::from(cap) * (1.0 + begun_before))
-    };
-    !(0..case.host.times_ms.len()).any(exceeds)
+    !(0..case.host.times_ms.len()).any(|sample| exceed(case, disks, sample, cap))
 }
 
 /// The wait in the guest of some disks together; `None` where the source does not know it.

@@ -17,7 +17,7 @@ mod truth;
 use std::ops::Range;
 
 use super::score::Truth;
-use families::{FAMILIES, FIRST};
+use families::FAMILIES;
 use plan::Plan;
 
 /// Which captures have garbage in a twentieth of their rows; fewer than twenty rows have none.
@@ -31,28 +31,55 @@ pub(crate) enum Garbage {
     Each,
 }
 
+impl Garbage {
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [("none", Self::None), ("some", Self::Some), ("each", Self::Each)]
+            .into_iter()
+            .find_map(|(key, garbage)| (key == name).then_some(garbage))
+    }
+}
+
 /// A capture and what is so in it.
 pub(crate) struct Planted {
     pub(crate) csv: String,
     pub(crate) truths: Vec<Truth>,
 }
 
+/// How large captures are: rows at most, and rows of all their devices together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// What stands before their names.
+    prefix: &'static str,
+    most_rows: usize,
+    most_devices: usize,
+}
+
+impl Size {
+    /// As they come.
+    pub(crate) const ANY: Self = Self { prefix: "", most_rows: 300, most_devices: 3000 };
+    /// Short ones of few devices, of which the test command judges thousands.
+    pub(crate) const SMALL: Self = Self { prefix: "small/", most_rows: 40, most_devices: 200 };
+}
+
 /// The names of all captures of these seeds.
-pub(crate) fn names(seeds: Range<u64>) -> Vec<String> {
+pub(crate) fn names(seeds: Range<u64>, size: Size) -> Vec<String> {
     let of = |family: &str| {
-        seeds.clone().map(move |seed| format!("{family}/{seed}")).collect::<Vec<_>>()
+        let name = |seed| format!("{}{family}/{seed}", size.prefix);
+        seeds.clone().map(name).collect::<Vec<_>>()
     };
     FAMILIES.iter().flat_map(|(family, _)| of(family)).collect()
 }
 
 impl Planted {
-    /// The capture of a family and a seed, `dsnro/17`.
+    /// The capture of a family and a seed, `dsnro/17`, or a small one, `small/dsnro/17`.
     pub(crate) fn named(name: &str, garbage: Garbage) -> Option<Self> {
-        let (family, seed) = name.split_once('/')?;
-        let seed: u64 = seed.parse().ok()?;
-        let index = FAMILIES.iter().position(|(name, _)| *name == family)?;
-        let mut plan = Plan::draw(drawn(index as u64, seed));
-        FAMILIES[index].1(&mut plan);
+        let small = name.strip_prefix(Size::SMALL.prefix);
+        let (family, seed) = small.unwrap_or(name).split_once('/')?;
+        seed.parse::<u64>().ok()?;
+        let (_, plant) = FAMILIES.iter().find(|(name, _)| *name == family)?;
+        let size = if small.is_some() { Size::SMALL } else { Size::ANY };
+        let mut plan = Plan::draw(name, size.most_rows, size.most_devices);
+        plant(&mut plan);
         if garbage != Garbage::Some {
             plan.host.garbage = garbage == Garbage::Each && plan.host.rows >= plan::MANY_ROWS;
         }
@@ -62,24 +89,20 @@ impl Planted {
     }
 }
 
-/// The seed of a family's capture: one that was added later redraws none of the first.
-fn drawn(index: u64, seed: u64) -> u64 {
-    ((index / FIRST) << 40) + seed * FIRST + index % FIRST
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use diagnose::Cause;
 
-    use super::{FAMILIES, Garbage, Planted, names};
+    use super::{FAMILIES, Garbage, Planted, Size, names};
     use crate::corpus::score::Sure;
 
     #[test]
     fn every_cause_is_planted_for_certain() {
-        let planted =
-            names(1..7).into_iter().map(|name| Planted::named(&name, Garbage::Some).unwrap());
+        let planted = names(1..20, Size::SMALL)
+            .into_iter()
+            .map(|name| Planted::named(&name, Garbage::Some).unwrap());
         let truths = planted.flat_map(|planted| planted.truths);
         let certain: BTreeSet<_> = truths
             .filter(|truth| truth.sure == Sure::Certain)
@@ -92,7 +115,7 @@ mod tests {
     #[test]
     fn garbage_is_in_as_many_rows_of_the_same_columns() {
         let mut garbled = 0;
-        for name in names(1..3) {
+        for name in names(1..3, Size::ANY) {
             let [clean, spoilt] = [Garbage::None, Garbage::Each]
                 .map(|garbage| Planted::named(&name, garbage).unwrap());
             let rows = |of: &Planted| of.csv.lines().map(str::to_owned).collect::<Vec<_>>();

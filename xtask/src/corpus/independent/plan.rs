@@ -44,10 +44,10 @@ const VM_NAMES: [&str; 12] = [
 pub(super) const MANY_ROWS: usize = 20;
 
 impl Plan {
-    /// A host with some healthy load.
-    pub(super) fn draw(seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let rows = random.log_between(4.0, 300.0) as usize;
+    /// A host with some healthy load, of so many rows at most, of so many devices together.
+    pub(super) fn draw(name: &str, most_rows: usize, most_devices: usize) -> Self {
+        let mut random = Random::of(name);
+        let rows = random.log_between(4.0, most_rows as f64) as usize;
         let host = Host {
             name: random
                 .pick(&["localhost.localdomain", "esx01.lab.local", "ESX-PROD-07", "localhost"])
@@ -65,7 +65,7 @@ impl Plan {
         };
         let mut plan = Self { random, host, effects: Vec::new(), claims: Vec::new() };
         plan.adapters();
-        plan.background();
+        plan.background(most_devices);
         let depth = plan.random.pick(&DEPTHS);
         plan.driver_depth(depth);
         plan
@@ -80,8 +80,8 @@ impl Plan {
     }
 
     /// Devices that do their work and no more: a tenth of what they can.
-    fn background(&mut self) {
-        let most = (3000 / self.host.rows).clamp(1, 40);
+    fn background(&mut self, most_devices: usize) {
+        let most = (most_devices / self.host.rows).clamp(1, 40);
         let devices = self.random.log_between(1.0, 1.0 + most as f64) as usize;
         let media = self.media();
         for _ in 0..devices {

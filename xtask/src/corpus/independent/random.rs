@@ -9,8 +9,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(super) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    /// The stream of a name (FNV-1a), so that a family that is added redraws no other.
+    pub(super) fn of(name: &str) -> Self {
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        Self(Xoshiro256PlusPlus::seed_from_u64(name.bytes().fold(0xcbf2_9ce4_8422_2325, mix)))
     }
 
     /// A number from 0 up to 1.

@@ -45,9 +45,6 @@ pub(super) const FAMILIES: &[(&str, Plant)] = &[
     ("failed-commands", failures::failed),
 ];
 
-/// The families that the seeds were first drawn for: one that is added redraws none of them.
-pub(super) const FIRST: u64 = 25;
-
 /// The families of a cause that `two` draws from: they come first.
 const CAUSES: usize = 17;
 
