@@ -172,8 +172,9 @@ impl Habit {
 fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
     /// How much more than chance the counts may differ, by their variance.
     const CHANCE: f64 = 2.0;
-    /// How much more than the rate latency must differ.
-    const MORE: f64 = 3.0;
+    /// How much more than the rate latency must differ: threads that pause for `LONG` times GAVG
+    /// let through one part of `1 + LONG` of it, and twice that is beyond what few samples do.
+    const MORE: f64 = 2.0 * (1.0 + LONG);
     /// Samples that are enough to tell.
     const SAMPLES: usize = 6;
     let is_busy = |&&s: &&usize| row.rate(s) > Some(0.0) && row.gavg(s).is_some();
