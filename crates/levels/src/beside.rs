@@ -98,9 +98,7 @@ impl<'a> Beside<'a> {
         if self.is_repeated(sample, value) {
             return false;
         }
-        // The first sample of all has no other before it; intervals of a recording are alike.
-        let interval = |sample| interval_s(self.times_ms, sample);
-        let Some(seconds) = interval(sample).or_else(|| interval(sample + 1)) else { return true };
+        let Some(seconds) = interval_s(self.times_ms, sample) else { return true };
         let rate = at(self.commands, sample);
         match self.bound {
             Bound::Commands => self.has_as_many(sample, value),
