@@ -14,7 +14,7 @@ use alloc::{boxed::Box, vec::Vec};
 use counters::{Op, Status, Time};
 
 use crate::{
-    config::{ArrayConfig, RESERVE_HOLD_MAX_NS, VolumeConfig},
+    config::{ArrayConfig, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
     random::Random,
@@ -152,7 +152,7 @@ impl Volume {
             bucket: config.qos.as_ref().map(|qos| Box::new(Bucket::new(qos))),
             reserved_until: Time::ZERO,
             reserved_by: 0,
-            reserve_hold_ns: config.reserve_hold_ns.min(RESERVE_HOLD_MAX_NS),
+            reserve_hold_ns: config.reserve_hold_ns,
         }
     }
 
