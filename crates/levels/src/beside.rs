@@ -7,7 +7,7 @@
 //! not measured.
 
 use counters::{Counter, EntityId, Recording, SECOND, interval_s};
-use knobs::{APD_TIMEOUT_S, Advanced, CONFLICT_RETRY_NS};
+use knobs::{APD_TIMEOUT_S, Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
