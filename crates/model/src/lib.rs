@@ -17,7 +17,7 @@ mod spread;
 mod tags;
 mod workload;
 
-pub use array::{Answer, Array, Command};
+pub use array::{Answer, Array, Command, PolicyWait};
 pub use arrival::Aside;
 pub use config::{
     Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, Service, SizeMix, Spread, VolumeConfig,
