@@ -36,8 +36,8 @@ fn absurd(counter: Counter) -> f64 {
         // More than any device completes, and than can be refused, aborted or split of it.
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
-        // The most patient guest gives a command up after 3 minutes [KB-TO], the host before it
-        // (`APD_TIMEOUT_S`).
+        // The most patient guest gives a command up after 3 minutes (reference, section 12), the
+        // host before it (`APD_TIMEOUT_S`).
         (_, "ms") => 1.8e5,
         _ => NONE,
     }
