@@ -30,17 +30,13 @@ pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     powers.into_iter().find(fits).unwrap_or(most)
 }
 
-/// A change that sets something: each step is undone by its own.
+/// A change that sets something: each step is undone by its own, which
+/// [`Change::undo_lines`] renders; the words tell what else belongs to it.
 fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
     let sets = || steps.iter().map(|step| &step.set);
     let esxcli: Vec<_> = sets().filter_map(Setting::esxcli).collect();
     let on_host = host.filter(|_| !esxcli.is_empty()).map(|host| get_esxcli(host.name));
     let effect = sets().map(Setting::effect).max().unwrap_or(Effect::AtOnce);
-    let reboot = match effect {
-        Effect::AtOnce => "",
-        Effect::GuestReboot | Effect::HostReboot => ", and a reboot",
-    };
-    let undo: Vec<_> = steps.iter().filter_map(|step| line(step.undo.as_ref()?)).collect();
     Change {
         what,
         esxcli,
@@ -48,17 +44,18 @@ fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
         guest: sets().flat_map(Setting::guest).collect(),
         effect,
         risk: String::new(),
-        undo: format!("{}{reboot}", undo.join("; ")),
+        undo: format!("Set what was{}", and_reboot(effect)),
         simulated: None,
         steps,
     }
 }
 
-/// The line of a setting where it is typed.
-fn line(setting: &Setting) -> Option<String> {
-    let guest = || setting.guest();
-    let in_guest = || (!guest().is_empty()).then(|| guest().join(" or "));
-    setting.esxcli().or_else(|| setting.powercli()).or_else(in_guest)
+const fn and_reboot(effect: Effect) -> &'static str {
+    match effect {
+        Effect::AtOnce => "",
+        Effect::GuestReboot => ", and reboot the guest",
+        Effect::HostReboot => ", and reboot the host",
+    }
 }
 
 /// Raises DSNRO of a device, or of a vVol protocol endpoint, at once and as far as the host allows:
@@ -200,8 +197,7 @@ pub(crate) fn raise_driver_depth(
                    and repeat those that are set. Evacuate the host before the reboot."
             .into();
     if candidates.len() > 1 {
-        let too = held.map_or(String::new(), |dsnro| format!("; DSNRO {dsnro} again"));
-        change.undo = format!("The same line with {from} instead, and a reboot{too}");
+        change.undo = format!("The same line with {from} instead{}", and_reboot(change.effect));
     }
     change
 }
@@ -394,7 +390,8 @@ pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Chang
         let systems = [GuestSystem::Windows, GuestSystem::Linux];
         let own = systems.into_iter().filter(|other| system.is_none_or(|own| own == *other));
         change.guest.splice(0..0, own.map(GuestSystem::show));
-        change.undo = "The same line with the values that are shown, if any, and a reboot".into();
+        let reboot = and_reboot(change.effect);
+        change.undo = format!("The same line with the values that are shown, if any{reboot}");
     }
     change.risk = "One VM can then fill a device queue alone.".into();
     Some(change)
@@ -437,6 +434,21 @@ pub(crate) fn look(what: impl Into<String>, esxcli: Vec<String>) -> Change {
 }
 
 impl Change {
+    /// The lines that take it back, the last step first: for a host's shell where it has one, else
+    /// for PowerCLI or the guest. There is none for what no source tells, nor for the depths of
+    /// several drivers, of which one is typed and undone: `undo` tells how.
+    #[must_use]
+    pub fn undo_lines(&self) -> Vec<String> {
+        let is_depth = |step: &&Step| matches!(step.set, Setting::ModuleDepth { .. });
+        let are_alternatives = self.steps.iter().filter(is_depth).count() > 1;
+        let steps = self.steps.iter().rev().filter(|step| !(are_alternatives && is_depth(step)));
+        let lines = |setting: &Setting| {
+            let line = setting.esxcli().or_else(|| setting.powercli());
+            line.map_or_else(|| setting.guest(), |line| vec![line])
+        };
+        steps.filter_map(|step| step.undo.as_ref()).flat_map(lines).collect()
+    }
+
     /// The same as something to do, with its risk and how to take it back.
     pub(crate) fn risking(mut self, risk: &str, undo: &str) -> Self {
         (self.risk, self.undo) = (risk.into(), undo.into());
