@@ -5,7 +5,7 @@ pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
     PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange,
-    Seen, Setting, Version, get_esxcli, powershell_name,
+    Seen, Setting, get_esxcli, powershell_name,
 };
 
 use crate::{Adapter, Change, Device, Facts, Host, Party, Step, VdiskFacts, largest};
@@ -67,7 +67,7 @@ pub(crate) fn raise_dsnro(
     facts: &Facts,
 ) -> Change {
     let name = device.flow.name;
-    let to = dsnro_within(to, facts);
+    let to = dsnro_within(name, to, facts);
     let to = known_depth(host, device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
@@ -87,17 +87,21 @@ fn of_old_hosts() -> String {
     format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path)
 }
 
-/// As much of a DSNRO as the host takes: up to 6.0 its range, later the depth of the device [S1].
-fn dsnro_within(to: u32, facts: &Facts) -> u32 {
-    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
-    if goes_by_depth { to } else { to.min(DSNRO.max) }
+/// As much of a DSNRO as the host takes, of a device [HP] or of its protocol endpoints [LAMW].
+fn dsnro_within(name: &str, to: u32, facts: &Facts) -> u32 {
+    to.min(if goes_by_option(name, facts) { Advanced::VvolPesnro.info().max } else { DSNRO.max })
+}
+
+/// Whether DSNRO of a device is the host's option for protocol endpoints.
+fn goes_by_option(name: &str, facts: &Facts) -> bool {
+    let known = facts.device(name);
+    known.is_protocol_endpoint && known.has_own_dsnro == Some(false)
 }
 
 /// Sets DSNRO of a device where it is in force: by the option of the host, unless the device has its
 /// own.
 fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
-    let known = facts.device(name);
-    if known.is_protocol_endpoint && known.has_own_dsnro == Some(false) {
+    if goes_by_option(name, facts) {
         return advanced(Advanced::VvolPesnro.info(), (from, to));
     }
     if facts.has_global_dsnro() {
@@ -179,7 +183,7 @@ pub(crate) fn raise_driver_depth(
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
     let name = device.flow.name;
     let least = candidates.iter().map(|driver| driver.depth_max.min(to)).min().unwrap_or(to);
-    let with = dsnro_within(least, facts);
+    let with = dsnro_within(name, least, facts);
     let held = dsnro.filter(|dsnro| *dsnro < with);
     let follows = held.map_or(String::new(), |dsnro| {
         steps.extend(set_dsnro(name, (dsnro, with), facts).1);
