@@ -66,6 +66,15 @@ impl Side {
     }
 }
 
+/// A verdict of which the first line says the host, where there are several.
+fn of_several(verdict: &Verdict, hosts: usize) -> Verdict {
+    let mut named = verdict.clone();
+    if hosts > 1 {
+        named.headline = format!("{}: {}", named.host, named.headline);
+    }
+    named
+}
+
 /// What a file lacks that ends at the last column of a spreadsheet.
 fn cut_by_spreadsheet(file: &FileReport) -> Lack {
     let sentence = format!(
@@ -106,12 +115,15 @@ impl<'a> Diagnosis<'a> {
     pub(crate) fn text(&self) -> String {
         let order = verdict::worst_first(&self.latest.verdicts);
         let (told, rest) = order.split_at(order.len().min(HOSTS));
-        let hosts = self.latest.judged().into_iter();
-        let told = hosts.filter(|host| told.iter().any(|told| std::ptr::eq(*told, host.verdict)));
+        let hosts = self.latest.judged();
+        let recording = |verdict: &Verdict| {
+            hosts.iter().find(|host| std::ptr::eq(verdict, host.verdict)).map(|host| host.recording)
+        };
         let title = || format!("{}\n", styled(DIM, "After, by itself:"));
         let mut parts = Vec::from_iter(self.after.map(|_| title()));
-        parts.extend(told.map(|host| {
-            render_styled(host.verdict, &layers::render(host.recording, host.verdict))
+        parts.extend(told.iter().filter_map(|verdict| {
+            let layers = layers::render(recording(verdict)?, verdict);
+            Some(render_styled(&of_several(verdict, order.len()), &layers))
         }));
         let lines = rest
             .iter()
@@ -126,7 +138,9 @@ impl<'a> Diagnosis<'a> {
 
     /// For a ticket.
     pub(crate) fn markdown(&self) -> String {
-        let parts = self.latest.verdicts.iter().map(render_markdown).collect();
+        let order = verdict::worst_first(&self.latest.verdicts);
+        let named = order.iter().map(|verdict| of_several(verdict, order.len()));
+        let parts = named.map(|verdict| render_markdown(&verdict)).collect();
         self.with_comparison(parts, render_comparison_markdown)
     }
 

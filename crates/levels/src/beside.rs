@@ -7,7 +7,7 @@
 //! not measured.
 
 use counters::{Counter, EntityId, Recording, SECOND, interval_s};
-use knobs::{APD_TIMEOUT_S, Advanced, CONFLICT_RETRY_NS};
+use knobs::{APD_TIMEOUT_S, Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,7 @@ pub(crate) struct Beside<'a> {
     commands: &'a [f64],
     /// Mebibytes and commands a second, read and written.
     parts: [&'a [f64]; 4],
+    latencies: [&'a [f64]; 3],
     active: &'a [f64],
     queued: &'a [f64],
 }
@@ -26,8 +27,12 @@ pub(crate) struct Beside<'a> {
 enum Bound {
     /// Commands are at least those that read and write.
     Commands,
+    /// Those that read are some of all, and so are those that write.
+    Parts,
     /// What goes wrong goes wrong with a command.
     Faults,
+    /// A command is aborted only after it took so long that the guest gave it up.
+    GivenUp,
     /// A refused command is sent again after a while.
     Conflicts,
     /// Below the host no more than these can be at a time.
@@ -36,10 +41,14 @@ enum Bound {
     Waits,
     /// The same, and who waits in a queue does so for some time.
     Queue,
+    /// By nothing of its own.
+    Row,
 }
 
 /// The most commands that a device takes: a protocol endpoint's [LAMW].
 const MOST_SLOTS: f64 = Advanced::VvolPesnro.info().max as f64;
+/// The most commands that a host has outstanding: on all its NFS mounts.
+const MOST_INSIDE: f64 = NFS_OUTSTANDING.default as f64;
 /// How long the host tries a command of its own that no path takes.
 const TIMER_S: f64 = APD_TIMEOUT_S.default as f64;
 /// What a conflict costs until its retry.
@@ -48,16 +57,20 @@ const RETRY_S: f64 = CONFLICT_RETRY_NS as f64 / SECOND as f64;
 const INEXACT: f64 = 2.0;
 /// How often those outstanding at an instant may have been there within the interval.
 const INSTANT: f64 = 16.0;
+/// What two decimals may hide of a sum of two.
+const ROUNDED: f64 = 0.02;
 /// Commands of which nothing is made.
 const FEW: f64 = 8.0;
 
 impl<'a> Beside<'a> {
-    /// What bounds a counter of an object; `None` where nothing does.
-    pub(crate) fn of(recording: &'a Recording, id: EntityId, counter: Counter) -> Option<Self> {
+    /// What bounds a counter of an object.
+    pub(crate) fn of(recording: &'a Recording, id: EntityId, counter: Counter) -> Self {
         let series = |counter| recording.series(id, counter).unwrap_or_default();
         let bound = match counter {
             Counter::Commands => Bound::Commands,
-            Counter::Aborts | Counter::Resets | Counter::FailedCommands => Bound::Faults,
+            Counter::Reads | Counter::Writes => Bound::Parts,
+            Counter::FailedCommands => Bound::Faults,
+            Counter::Aborts | Counter::Resets => Bound::GivenUp,
             Counter::Conflicts => Bound::Conflicts,
             Counter::DriverLatency => {
                 let depths = series(Counter::DeviceQDepth).iter().copied();
@@ -66,25 +79,39 @@ impl<'a> Beside<'a> {
             }
             Counter::QueueLatency => Bound::Queue,
             Counter::KernelLatency | Counter::GuestLatency => Bound::Waits,
-            _ => return None,
+            _ => Bound::Row,
         };
         let parts = [Counter::MbRead, Counter::MbWritten, Counter::Reads, Counter::Writes];
-        Some(Self {
+        let latencies = [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency];
+        Self {
             bound,
             times_ms: &recording.times_ms,
             commands: series(Counter::Commands),
             parts: parts.map(series),
+            latencies: latencies.map(series),
             active: series(Counter::ActiveCommands),
             queued: series(Counter::QueuedCommands),
-        })
+        }
     }
 
     /// Whether a value may be true beside the others of its sample.
     pub(crate) fn allows(&self, sample: usize, value: f64) -> bool {
+        if self.is_repeated(sample, value) {
+            return false;
+        }
         let Some(seconds) = interval_s(self.times_ms, sample) else { return true };
         let rate = at(self.commands, sample);
         match self.bound {
             Bound::Commands => self.has_as_many(sample, value),
+            Bound::Row => true,
+            Bound::Parts => {
+                let all = rate.filter(|rate| *rate > 0.0);
+                all.is_none_or(|all| value <= INEXACT * all + ROUNDED)
+            }
+            Bound::GivenUp => {
+                let inside = self.inside(sample).map_or(MOST_SLOTS, |it| INSTANT * (it + FEW));
+                value * seconds <= inside.min(MOST_SLOTS) * seconds.max(1.0)
+            }
             Bound::Faults => {
                 let Some(inside) = self.inside(sample) else { return true };
                 let commands = INEXACT * rate.unwrap_or_default() * seconds + INSTANT * inside;
@@ -103,6 +130,9 @@ impl<'a> Beside<'a> {
             Bound::Queue if value == 0.0 && at(self.queued, sample) >= Some(1.0) => false,
             Bound::Waits | Bound::Queue => {
                 let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
+                if rate * seconds * each_s > INEXACT * MOST_INSIDE * (seconds + each_s) {
+                    return false;
+                }
                 let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
                 let Some(before) = before.filter(|_| each_s > seconds) else { return true };
                 // For such a mean at least so many of them are older than the interval.
@@ -112,10 +142,18 @@ impl<'a> Beside<'a> {
         }
     }
 
+    /// Whether all that the row has of commands, bytes and latencies is one number: they have not
+    /// one unit, and commands are the sum of those that read and write.
+    fn is_repeated(&self, sample: usize, value: f64) -> bool {
+        const SEVERAL: usize = 3;
+        let columns = self.parts.iter().chain(&self.latencies).chain([&self.commands]);
+        let row = || columns.clone().filter_map(|column| column.get(sample));
+        value > 0.0 && row().count() >= SEVERAL && row().all(|other| *other == value)
+    }
+
     /// No fewer commands than read and write, and some where bytes move.
     fn has_as_many(&self, sample: usize, commands: f64) -> bool {
         const HALF: f64 = 0.5;
-        const ROUNDED: f64 = 0.02;
         let [mb_read, mb_written, reads, writes] =
             self.parts.map(|part| at(part, sample).unwrap_or_default());
         let moves = mb_read + mb_written > ROUNDED;

@@ -36,9 +36,9 @@ fn absurd(counter: Counter) -> f64 {
         // More than any device completes, and than can be refused, aborted or split of it.
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
-        // Half an hour: guests give up after 3 minutes, and the host before them (`APD_TIMEOUT_S`).
-        // 2^31 microseconds are 36 minutes.
-        (_, "ms") => 1.8e6,
+        // The most patient guest gives a command up after 3 minutes (reference, section 12), the
+        // host before it (`APD_TIMEOUT_S`).
+        (_, "ms") => 1.8e5,
         _ => NONE,
     }
 }
@@ -49,7 +49,7 @@ impl<'a> Column<'a> {
     pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
         let values = recording.series(entity, counter).unwrap_or_default();
         let is_time = counter.info().unit == "ms";
-        let beside = Beside::of(recording, entity, counter);
+        let beside = Some(Beside::of(recording, entity, counter));
         Self { values, absurd: absurd(counter), is_time, beside }
     }
 
@@ -316,6 +316,7 @@ mod tests {
         let row = [
             (Counter::Commands, 2_000.0),
             (Counter::Reads, 2_000.0),
+            (Counter::Writes, 0.0),
             (Counter::MbRead, 15.6),
             (Counter::DriverLatency, 1.0),
             (Counter::KernelLatency, 0.01),
@@ -348,6 +349,7 @@ mod tests {
         let impossible = [
             (Counter::Aborts, 2_147_483.65),
             (Counter::Resets, 65_535.0),
+            (Counter::Aborts, 1_900.0),
             (Counter::FailedCommands, 65_535.0),
             (Counter::Conflicts, 65_535.0),
             (Counter::DriverLatency, 65_535.0),
@@ -355,7 +357,9 @@ mod tests {
             (Counter::KernelLatency, 65_535.0),
             (Counter::QueueLatency, 65_535.0),
             (Counter::GuestLatency, 65_535.0),
+            (Counter::GuestLatency, 1e6),
             (Counter::Commands, 0.0),
+            (Counter::Writes, 1e6),
         ];
         for (counter, value) in impossible {
             assert!(!is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
@@ -370,6 +374,35 @@ mod tests {
         ] {
             assert!(is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
         }
+    }
+
+    #[test]
+    fn one_number_in_every_cell_of_a_row_was_not_measured() {
+        let all = |number| {
+            let rates = [
+                Counter::Commands,
+                Counter::Reads,
+                Counter::Writes,
+                Counter::MbRead,
+                Counter::Aborts,
+            ];
+            let times =
+                [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency].into_iter();
+            times.chain(rates).map(|counter| (counter, number)).collect::<Vec<_>>()
+        };
+        for number in [2.0, 7_000.0, 65_535.0, 1e6, 1.7e5] {
+            let row = with(&all(number));
+            for (counter, _) in all(number) {
+                assert!(!is_measured(&row, counter), "{counter:?} {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_row_bounds_is_bounded_in_the_first_row_too() {
+        let mut first = with(&[]);
+        first.set_column(EntityId(0), Counter::Aborts, vec![65_535.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(Column::of(&first, EntityId(0), Counter::Aborts).at(0), None);
     }
 
     #[test]

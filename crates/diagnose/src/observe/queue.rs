@@ -288,6 +288,12 @@ impl Device<'_> {
         }
     }
 
+    /// Whether its limit rose and never fell, as when a depth was set: competition would lower it.
+    pub(crate) fn only_rises(&self) -> bool {
+        let depths = self.queue.dqlen.every().filter(|depth| *depth > 0.0);
+        self.motion() != Motion::Steady && depths.is_sorted()
+    }
+
     /// The largest limit that the recording shows for this device.
     pub(crate) fn deepest(&self) -> Option<f64> {
         largest(self.queue.dqlen.every())

@@ -32,6 +32,9 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
     match (device.motion(), full.competitors) {
         (Motion::Moving, _) => None,
+        (Motion::TwoLevels { .. }, 0) if device.worlds.is_empty() && device.only_rises() => {
+            Some(0.6)
+        }
         (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants != 1 => None,
         (Motion::Steady, 0) => Some(0.6),
         (Motion::Steady, 1) => Some(0.92),

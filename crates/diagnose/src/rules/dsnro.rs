@@ -15,10 +15,16 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// How sure it is where no row tells which VMs there are.
+const UNSEEN: f64 = 0.65;
+
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
     let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
     let unseen = device.worlds.is_empty() && lowered;
+    if unseen && device.only_rises() {
+        return None;
+    }
     let facts = case.facts.device(device.flow.name);
     let known = facts.max_queue_depth.map(f64::from);
     if known.is_some_and(|depth| depth <= full.depth) {
@@ -36,7 +42,8 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
     }
     match device.motion() {
         Motion::TwoLevels { low, high } if full.depth < high && is_a_drivers(high) => {
-            Some((if low == full.depth { 0.95 } else { 0.8 }, Some(high)))
+            let known = if low == full.depth { 0.95 } else { 0.8 };
+            Some((if unseen { UNSEEN } else { known }, Some(high)))
         }
         Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {
             let above = known.or_else(|| deeper_peer(case, device, full.depth));
@@ -116,14 +123,14 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
         None => "DSNRO, or a driver's depth of the same number: these rows do not tell which",
     };
     let who = if device.worlds.is_empty() {
-        "VMs".into()
+        format!("On {} the queue", device.flow.name)
     } else {
-        format!("{} VMs", full.competitors.max(2))
+        let compete = full.competitors.max(2);
+        format!("{compete} VMs compete on {}, so its queue", device.flow.name)
     };
     format!(
-        "{who} compete on {}, so its queue {slots} slots ({which}){}: {} commands wait {} ms each \
+        "{who} {slots} slots ({which}){}: {} commands wait {} ms each \
          in the VMkernel.",
-        device.flow.name,
         if full.in_bursts { " and is full in bursts" } else { "" },
         number(full.waiting),
         number(full.wait_ms)
@@ -189,7 +196,19 @@ mod tests {
     fn a_limit_that_falls_needs_no_rows_of_worlds() {
         let mut bench = two_vms(|sample| if (3..7).contains(&sample) { 32 } else { 128 });
         bench.without_worlds();
-        assert!(bench.only(Cause::Dsnro, &Facts::default()).sentence.starts_with("VMs compete on"));
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.sentence.starts_with("On naa.1 the queue falls"), "{}", finding.sentence);
+        assert!(finding.confidence < 0.7, "{}", finding.confidence);
+    }
+
+    #[test]
+    fn a_depth_that_rises_once_and_stays_is_no_competition_of_unseen_vms() {
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 32).depth(|sample| if sample < 6 { 32 } else { 96 });
+        let kavg = |sample| if sample < 6 { 0.49 } else { 0.0 };
+        device.vm("only").iops(65_000.0).davg(0.49).kavg_when(kavg);
+        bench.without_worlds();
+        bench.only(Cause::DeviceDepth, &Facts::default());
     }
 
     #[test]
