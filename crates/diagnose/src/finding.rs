@@ -47,7 +47,7 @@ causes! {
     Aborts "aborts" "Commands are aborted" "Commands are given up, or devices reset.";
     Failures "failed-commands" "Commands fail" "Most of the commands are answered with an error.";
     ReservationConflicts "reservation-conflicts" "SCSI reservation conflicts" "Commands are refused because another host holds the device.";
-    ArrayQos "array-qos" "Limited by the array (QoS)" "The array holds a volume to a rate and delays what is above it.";
+    ArrayQos "array-qos" "Held to a rate below the host (QoS or saturation)" "A policy of the array holds a volume to a rate, or array or link are saturated.";
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
     NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
     Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";
