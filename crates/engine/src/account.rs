@@ -113,7 +113,7 @@ impl Lane<'_> {
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
         }
-        if status != Status::Good || direction == Direction::Other {
+        if !matches!(status, Status::Good) || direction == Direction::Other {
             disk.count_rest(op, status);
         }
         self.device.selector.measure(self.path, times.device);

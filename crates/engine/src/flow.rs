@@ -183,7 +183,7 @@ impl Engine {
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, io: u32, piece: u32) {
         let record = &self.ios[io];
         if record.extra == NONE && record.bytes <= piece {
@@ -193,6 +193,7 @@ impl Engine {
         }
     }
 
+    #[cold]
     fn send_pieces(&mut self, io: u32, piece: u32) {
         let mut command = self.command(io);
         if command.bytes <= piece || !command.op.moves_data() {
@@ -406,6 +407,7 @@ impl Engine {
     }
 
     /// To the driver after a wait.
+    #[cold]
     fn pass_adapter(&mut self, io: u32) {
         let record = &mut self.ios[io];
         let path = &self.paths[usize::from(record.path)];

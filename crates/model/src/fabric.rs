@@ -52,14 +52,14 @@ impl Fabric {
     /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
     #[inline]
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
-        let bytes = if op.moves_data() { bytes } else { 0 };
         let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
         let rounds = u64::from(writes) * self.further_rounds(bytes);
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
         let Some(links) = &mut self.links else {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };
         };
-        let link_ns = links[usize::from(writes)].send(arrive, bytes);
+        let moved = if op.moves_data() { bytes } else { 0 };
+        let link_ns = links[usize::from(writes)].send(arrive, moved);
         Transfer {
             total_ns: rounds_ns.saturating_add(link_ns),
             uncounted_ns: if rounds == 0 { link_ns } else { 0 },

@@ -12,7 +12,11 @@ use alloc::vec::Vec;
 
 use counters::{Time, WorldId};
 
-use crate::{SchedPolicy, slab::Slab, world::World};
+use crate::{
+    SchedPolicy,
+    slab::{Io, Slab},
+    world::World,
+};
 
 /// The worlds of one device that have something queued, and the state of the order among them.
 #[derive(Clone, Debug)]
@@ -87,7 +91,7 @@ impl Sched {
         let io = world.queue.pop(ios)?;
         if world.tags.reservation > now {
             // It went by its share, which does not use up the reservation.
-            let step = self.cost_of(ios[io].data()) * world.reservation_ns;
+            let step = self.cost_of(&ios[io]) * world.reservation_ns;
             world.tags.reservation = Time(world.tags.reservation.0.saturating_sub(step));
         }
         world.last_block = ios[io].block.wrapping_add(ios[io].bytes >> 12);
@@ -154,7 +158,7 @@ impl Sched {
     fn tag_head(&self, world: &mut World, ios: &Slab, floor: u64) {
         let Some(head) = world.queue.head() else { return };
         let arrival = ios[head].entered;
-        let cost = self.cost_of(ios[head].data());
+        let cost = self.cost_of(&ios[head]);
         if world.limit_ns != 0 {
             world.tags.limit = (world.tags.limit + cost * world.limit_ns).max(arrival);
         }
@@ -173,7 +177,10 @@ impl Sched {
     /// I/Os that a command counts as: one for each begun `Disk.SchedCostUnit` of its data [LAMW,
     /// API], and one where it moves none (ruling).
     #[inline]
-    fn cost_of(&self, bytes: u32) -> u64 {
-        if bytes <= self.cost_unit { 1 } else { u64::from(bytes.div_ceil(self.cost_unit)) }
+    fn cost_of(&self, io: &Io) -> u64 {
+        if io.bytes <= self.cost_unit {
+            return 1;
+        }
+        u64::from(io.data().div_ceil(self.cost_unit)).max(1)
     }
 }
