@@ -225,6 +225,8 @@ pub enum Lacking {
     Counters,
     /// Numbers that add up, as those of a whole file do.
     Sums,
+    /// What would tell why something is slow or waits.
+    Reason,
 }
 
 /// Something that a recording lacks.
@@ -234,6 +236,14 @@ pub struct Lack {
     pub what: Lacking,
     /// The same in a sentence, with how it shows and what it hides.
     pub sentence: String,
+}
+
+impl Lack {
+    /// What stands before its sentence.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        if self.what == Lacking::Reason { "Not told" } else { "Not whole" }
+    }
 }
 
 /// How a recording is judged as a whole.

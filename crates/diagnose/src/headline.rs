@@ -7,8 +7,8 @@ use knobs::Effect;
 use levels::weighted_mean;
 
 use crate::{
-    Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Threshold, Verdict, largest,
-    number,
+    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Outcome, Party, Threshold, Verdict,
+    largest, number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -25,10 +25,19 @@ const SURE_ENOUGH: f64 = 0.7;
 const SURE: f64 = 0.9;
 
 /// The first line.
-pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) -> String {
+pub(crate) fn headline(
+    host: &Host<'_>,
+    outcome: Outcome,
+    findings: &[Finding],
+    lacks: &[Lack],
+) -> String {
+    let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
         (_, Some(first)) => of_finding(host, first),
-        (Outcome::CannotTell, _) => CANNOT_TELL.into(),
+        (Outcome::CannotTell, _) => match reason.and_then(|lack| lack.sentence.split_once(". ")) {
+            Some((first, _)) => format!("{first}."),
+            None => CANNOT_TELL.into(),
+        },
         (Outcome::Idle, _) => too_little(host),
         _ => format!(
             "Nothing is wrong: no storage problem in this capture. No queue is full; {}.",
