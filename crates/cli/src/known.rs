@@ -9,7 +9,7 @@ use counters::{
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
 use knobs::{Advanced, Knob, PathPolicy};
 use levels::Flow;
-use model::{ArrayConfig, Mix, Service};
+use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::WindowView;
 
@@ -106,12 +106,15 @@ impl Known<'_> {
         let limits = self.view.limits.vdisks[id.index()];
         let target = self.host.targets[id.index()];
         let volumes = &self.scenario.arrays[target.array].config.volumes;
+        let PolicyWait { commands, wait_ns } = self.view.policy_waits[id.index()];
+        let has_policy = volumes[target.volume as usize].qos.is_some();
+        let wait_ms = wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64;
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
-            has_qos: volumes[target.volume as usize].qos.is_some(),
+            policy_wait_ms: has_policy.then_some(wait_ms),
         }
     }
 

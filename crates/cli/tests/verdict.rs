@@ -91,6 +91,45 @@ fn a_policy_of_the_array_is_known() {
     assert_eq!(causes(&run), ["array-qos"]);
 }
 
+/// A VM with so many threads on a volume with a policy of so many commands a second.
+fn under_policy(max: u32, threads: u32) -> Value {
+    let array = format!(
+        "servers = 128\nservice = \"0.5ms\"\nround_trip = \"0.1ms\"\n[array.box.qos.p]\nmax = {max}"
+    );
+    let rest = format!(
+        "[datastore.prod]\nqos = \"p\"\n{VM}[vm.sql.workload]\nthreads = {threads}\nsize = \"8k\"\n"
+    );
+    run(&scenario(&array, "driver = \"lpfc\"\nlun_depth = 128", &rest))
+}
+
+#[test]
+fn a_policy_that_takes_most_of_a_quick_commands_time_is_known() {
+    for (max, threads) in [(20_000, 60), (10_000, 20), (40_000, 60), (2_000, 5)] {
+        let run = under_policy(max, threads);
+        assert_eq!(causes(&run), ["array-qos"], "{max}");
+        let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+        assert!(sentence.starts_with("The QoS policy of array box holds "), "{sentence}");
+    }
+    assert!(causes(&under_policy(60_000, 20)).is_empty());
+}
+
+#[test]
+fn an_iops_limit_on_nfs_is_known() {
+    let run = |limit| {
+        let rest = format!(
+            "[datastore.prod]\nkind = \"nfs\"\n{VM}limit = {limit}\n[vm.sql.workload]\nthreads = 16\n\
+             size = \"8k\"\n[vm.web.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.web.workload]\nthreads = 2\n"
+        );
+        run(&scenario("servers = 128\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest))
+    };
+    assert!(causes(&run(40_000)).is_empty());
+    let held = run(800);
+    assert_eq!(causes(&held), ["iops-limit"]);
+    assert_eq!(findings(&held)[0]["sufferers"][0]["name"], "sql:scsi0:1");
+    let sentence = findings(&held)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("commands a second by its IOPS limit of 800: "), "{sentence}");
+}
+
 #[test]
 fn a_dead_path_is_a_finding_whatever_the_latency() {
     let rest = format!(

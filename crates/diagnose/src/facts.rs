@@ -103,7 +103,7 @@ impl ArrayFacts {
 }
 
 /// What is known of a virtual disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct VdiskFacts {
     /// Commands that its driver lets out of the guest.
     pub depth: Option<u32>,
@@ -113,8 +113,9 @@ pub struct VdiskFacts {
     pub guest: GuestOs,
     /// Its IOPS limit in the host; `None` is no limit.
     pub limit_iops: Option<u32>,
-    /// Whether the array holds its volume to a rate (QoS).
-    pub has_qos: bool,
+    /// What a command to its volume waits in the mean, in milliseconds, for the policy by which the
+    /// array holds the volume to a rate (QoS); `None` where there is no policy.
+    pub policy_wait_ms: Option<f64>,
 }
 
 /// What is known of a host.

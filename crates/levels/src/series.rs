@@ -1,6 +1,7 @@
 //! Columns of a recording, and the few statistics that the rules need of them.
 
 use counters::{Counter, EntityId, Recording, interval_s};
+use knobs::NFS_OUTSTANDING;
 
 use crate::beside::Beside;
 
@@ -22,8 +23,8 @@ fn absurd(counter: Counter) -> f64 {
     let info = counter.info();
     match (counter, info.unit) {
         _ if !info.in_esxtop => NONE,
-        // The deepest queue is a protocol endpoint's 4,096 [LAMW]; NFS may have 65,536 outstanding
-        // on all its volumes [LAMW].
+        // The most that are outstanding anywhere are those of NFS on all its volumes; one less is
+        // 16 bits that are all set.
         (
             Counter::AdapterQDepth
             | Counter::DeviceQDepth
@@ -31,12 +32,12 @@ fn absurd(counter: Counter) -> f64 {
             | Counter::ActiveCommands
             | Counter::QueuedCommands,
             _,
-        ) => 65_535.0,
+        ) => f64::from(NFS_OUTSTANDING.default - 1),
         // More than any device completes, and than can be refused, aborted or split of it.
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
-        // Half an hour: guests give up after 3 minutes and the host's timer after 140 s
-        // (reference, section 12). 2^31 microseconds are 36 minutes.
+        // Half an hour: guests give up after 3 minutes, and the host before them (`APD_TIMEOUT_S`).
+        // 2^31 microseconds are 36 minutes.
         (_, "ms") => 1.8e6,
         _ => NONE,
     }
