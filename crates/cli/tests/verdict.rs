@@ -318,6 +318,29 @@ fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
 }
 
 #[test]
+fn dsnro_is_raised_no_further_than_its_range() {
+    let vms = "[vm.sql]\ncount = 4\n[vm.sql.workload]\nthreads = 60\n";
+    let run = run(&competing("driver = \"lpfc\"\nlun_depth = 512", "", vms));
+    let lines = settings(&findings(&run)[0]["changes"][0], "esxcli");
+    assert!(lines[0].ends_with(" -O 256"), "{lines:?}");
+}
+
+/// A device is called by its datastore in words, never in what is typed.
+#[test]
+fn no_command_stands_in_the_words_of_a_change() {
+    for file in files() {
+        let run = json(&["run", "--json", file.to_str().unwrap()]);
+        for change in changes(&run) {
+            let what = change["what"].as_str().unwrap();
+            assert!(!what.contains(" -d "), "{}: {what}", file.display());
+            for line in change["esxcli"].as_array().unwrap() {
+                assert!(!line.as_str().unwrap().contains(" ("), "{}: {line}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn dsnro_of_a_protocol_endpoint_is_set_where_it_is_in_force() {
     let vms = "[vm.sql]\ncount = 2\n[vm.sql.workload]\nthreads = 60\n";
     let line = |datastore: &str| {
@@ -335,6 +358,7 @@ fn a_datastore_that_locks_by_reservations_is_told_so_and_no_option_is_proposed()
     let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
     let change = &found["changes"][0];
     assert!(change["what"].as_str().unwrap().contains("ATS-only"), "{change}");
+    assert!(!found.to_string().contains("perennially"), "{found}");
     assert!(changes(&run).all(|change| {
         let text = change.to_string();
         !text.contains("HardwareAcceleratedLocking")
@@ -491,6 +515,23 @@ fn a_lost_path_that_makes_nobody_slower_is_lost_redundancy() {
     let run = path_down("[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n");
     assert_eq!(headline(&run), "datastore prod: Path lost, redundancy is gone; nobody is slower.");
     assert!(findings(&run)[0]["sufferers"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_path_that_comes_and_goes_is_told_with_all_its_outages() {
+    let mut rest = format!(
+        "[host.esx01.adapter.vmhba2]\ndriver = \"lpfc\"\n[datastore.prod]\npath_policy = \"fixed\"\n{VM}\
+         [vm.sql.workload]\nthreads = 16\n"
+    );
+    for (place, at) in (6..24).step_by(3).enumerate() {
+        let state = ["down", "up"][place % 2];
+        rest += &format!("[[event]]\nat = \"{at}.5s\"\npath = \"vmhba1\"\nstate = \"{state}\"\n");
+    }
+    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest));
+    assert_eq!(causes(&run), ["path-down"]);
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains(" It flaps: it went down 3 times and is up again"), "{sentence}");
+    assert_eq!(findings(&run)[0]["window"]["samples"], 12);
 }
 
 #[test]

@@ -44,8 +44,9 @@ pub struct PathFacts {
     pub round_robin_iops: Option<u32>,
     /// How many `Working Paths` there are.
     pub working: usize,
-    /// Those that were down at some time, by name (`vmhba1:C0:T0:L3`); `None` where nobody says.
-    pub dead: Option<Vec<String>>,
+    /// Those that were down at some time, by name (`vmhba1:C0:T0:L3`), with the times from and to
+    /// which they were, in milliseconds since 1970; `None` where nobody says.
+    pub dead: Option<BTreeMap<String, Vec<(i64, i64)>>>,
 }
 
 /// What is known of an array, over the time that is judged.

@@ -127,6 +127,7 @@ fn queue_full() -> Article {
     Article {
         names: names(&[
             "adaptive throttling",
+            "throttling",
             "queue full",
             "TASK SET FULL",
             "QFULL",
@@ -193,7 +194,7 @@ fn pvscsi() -> Article {
             "PVSCSI",
             "vmw_pvscsi",
             "RequestRingPages",
-            "MaxQueueDepth in the guest",
+            "MaxQueueDepth",
             "cmd_per_lun",
             "ring_pages",
         ]),
