@@ -8,7 +8,7 @@ use knobs::{
     Seen, Setting, get_esxcli, powershell_name,
 };
 
-use crate::{Adapter, Change, Device, Facts, Host, Party, Step, VdiskFacts, largest};
+use crate::{Adapter, Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts, largest};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -490,9 +490,14 @@ pub(crate) fn limit_iops(vm: &Party, size_kib: Option<f64>, facts: &Facts) -> Ch
 }
 
 /// A rate of commands as an IOPS limit counts it: by the default of `Disk.SchedCostUnit`, and each
-/// once where their size is not known.
+/// once where their size is not known. A size that is a number of units as far as two decimals of
+/// commands, of MB read and of MB written tell is that number, and not one unit more.
 pub(crate) fn in_cost_units(iops: f64, size_kib: Option<f64>) -> f64 {
-    iops * size_kib.map_or(1.0, |size_kib| (size_kib / cost_unit_kib()).ceil().max(1.0))
+    let units = |size_kib: f64| {
+        let rounding_kib = ROUNDED / 2.0 * (2.0 * 1024.0 + size_kib) / iops;
+        ((size_kib - rounding_kib) / cost_unit_kib()).ceil().max(1.0)
+    };
+    iops * size_kib.map_or(1.0, units)
 }
 
 pub(crate) fn cost_unit_kib() -> f64 {
@@ -623,6 +628,17 @@ mod tests {
         );
         facts.parameters.insert("lpfc_lun_queue_depth".into(), "64".into());
         assert_eq!(modules(64, None, &facts), ["lpfc"]);
+    }
+
+    #[test]
+    fn a_size_within_rounding_of_a_number_of_units_is_that_number() {
+        let sizes = [(31.9999, 1.0), (32.0001, 1.0), (64.0001, 2.0), (64.3, 3.0), (4.0, 1.0)];
+        for (size_kib, units) in sizes {
+            assert_eq!(in_cost_units(43_584.0, Some(size_kib)), units * 43_584.0, "{size_kib}");
+        }
+        // Ten a second of 64 KiB are 0.63 MB, which the columns may show as 0.64.
+        assert_eq!(in_cost_units(10.0, Some(64.5)), 20.0);
+        assert_eq!(in_cost_units(10.0, None), 10.0);
     }
 
     #[test]

@@ -47,7 +47,7 @@ causes! {
     Aborts "aborts" "Commands are aborted" "Commands are given up, or devices reset.";
     Failures "failed-commands" "Commands fail" "Most of the commands are answered with an error.";
     ReservationConflicts "reservation-conflicts" "SCSI reservation conflicts" "Commands are refused because another host holds the device.";
-    ArrayQos "array-qos" "Limited by the array (QoS)" "The array holds a volume to a rate and delays what is above it.";
+    ArrayQos "array-qos" "Held to a rate below the host (QoS or saturation)" "A policy of the array holds a volume to a rate, or array or link are saturated.";
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
     NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
     Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";
@@ -225,6 +225,8 @@ pub enum Lacking {
     Counters,
     /// Numbers that add up, as those of a whole file do.
     Sums,
+    /// What would tell why something is slow or waits.
+    Reason,
 }
 
 /// Something that a recording lacks.
@@ -234,6 +236,14 @@ pub struct Lack {
     pub what: Lacking,
     /// The same in a sentence, with how it shows and what it hides.
     pub sentence: String,
+}
+
+impl Lack {
+    /// What stands before its sentence.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        if self.what == Lacking::Reason { "Not told" } else { "Not whole" }
+    }
 }
 
 /// How a recording is judged as a whole.

@@ -7,8 +7,8 @@ use knobs::Effect;
 use levels::weighted_mean;
 
 use crate::{
-    Cause, Device, Facts, Finding, Flow, Host, Lack, Outcome, Party, Threshold, Verdict, largest,
-    number,
+    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Outcome, Party, Threshold, Verdict,
+    largest, number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -25,10 +25,19 @@ const SURE_ENOUGH: f64 = 0.7;
 const SURE: f64 = 0.9;
 
 /// The first line.
-pub(crate) fn headline(host: &Host<'_>, outcome: Outcome, findings: &[Finding]) -> String {
+pub(crate) fn headline(
+    host: &Host<'_>,
+    outcome: Outcome,
+    findings: &[Finding],
+    lacks: &[Lack],
+) -> String {
+    let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
-        (_, Some(first)) => of_finding(first),
-        (Outcome::CannotTell, _) => CANNOT_TELL.into(),
+        (_, Some(first)) => of_finding(host, first),
+        (Outcome::CannotTell, _) => match reason.and_then(|lack| lack.sentence.split_once(". ")) {
+            Some((first, _)) => format!("{first}."),
+            None => CANNOT_TELL.into(),
+        },
         (Outcome::Idle, _) => too_little(host),
         _ => format!(
             "Nothing is wrong: no storage problem in this capture. No queue is full; {}.",
@@ -83,16 +92,17 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
     Some(format!("{what}{when}."))
 }
 
-fn of_finding(finding: &Finding) -> String {
+fn of_finding(host: &Host<'_>, finding: &Finding) -> String {
+    let at = &finding.at;
+    let is_device = host.devices.iter().any(|device| device.flow.name == at);
     let place = match &finding.datastore {
-        Some(datastore) => format!("datastore {datastore}"),
-        None => finding.at.clone(),
+        Some(datastore) if is_device => format!("datastore {datastore}"),
+        Some(datastore) => format!("{at} on datastore {datastore}"),
+        None => at.clone(),
     };
     let place = match who(&finding.sufferers) {
-        Some(who) if !finding.at.starts_with(&who) => format!("{who} on {place}"),
-        Some(_) if finding.datastore.is_some() => format!("{} on {place}", finding.at),
-        Some(_) => finding.at.clone(),
-        None => place,
+        Some(who) if !at.starts_with(&who) => format!("{who} on {place}"),
+        _ => place,
     };
     if finding.cause == Cause::PathDown && finding.sufferers.is_empty() {
         return format!(
@@ -102,11 +112,14 @@ fn of_finding(finding: &Finding) -> String {
     }
     let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
     let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
+    let rate = finding.evidence.iter().find(|each| each.unit == "1/s");
+    let rate = rate.filter(|_| finding.cause == Cause::IopsLimit);
+    let rate = rate.map(|rate| format!(", {}/s", number(rate.value))).unwrap_or_default();
     let sure = match finding.confidence {
         sure if sure < SURE => format!(" ({:.0} % sure)", 100.0 * sure),
         _ => String::new(),
     };
-    format!("{place}: {}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
+    format!("{place}: {}{rate}{}{sure}.", finding.cause.title(), cost.unwrap_or_default())
 }
 
 /// A text without the device names behind that of their datastore, which stands in it already.
@@ -202,6 +215,29 @@ fn told(text: &str, device: &str, datastore: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::told;
+    use crate::{Facts, Thresholds, fixture::Bench};
+
+    #[test]
+    fn the_headline_names_disk_path_and_rate_beside_the_datastore() {
+        let mut facts = Facts::default();
+        facts.datastores.insert("naa.1".into(), "gold".into());
+        let headline =
+            |bench: &Bench| bench.diagnose(&Thresholds::default(), &facts).headline.clone();
+        let mut limit = Bench::new(6);
+        limit.device("naa.1", 64).vm("held").iops(1_000.0).davg(0.5).kavg(31.0);
+        let line = "held:scsi0:1 on datastore gold: IOPS limit on a virtual disk, 1,000/s, 31.5 ms a \
+                    command.";
+        assert_eq!(headline(&limit), line);
+        let mut lost = Bench::new(12);
+        lost.paths(2).path_share(|path, s| match (path, s) {
+            (0, 0..6) => 1.0,
+            (1, 6..) => 1.0,
+            _ => 0.0,
+        });
+        lost.device("naa.1", 64).vm("a").iops(24_000.0).davg(0.65);
+        let line = headline(&lost);
+        assert!(line.starts_with("vmhba1:C0:T0:L0 on datastore gold: Path lost"), "{line}");
+    }
 
     #[test]
     fn a_datastore_stands_before_the_whole_name_of_its_device() {

@@ -32,6 +32,7 @@ mod render_comparison;
 mod rules;
 mod simulated;
 mod thresholds;
+mod unexplained;
 mod verdict;
 
 pub use compare::{Judged, compare};

@@ -36,7 +36,7 @@ pub fn render_styled(verdict: &Verdict, picture: &str) -> String {
 
 fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
     for lack in &verdict.lacks {
-        page.paragraph(BAD, &format!("Not whole: {}", lack.sentence));
+        page.paragraph(BAD, &format!("{}: {}", lack.title(), lack.sentence));
     }
     for disagreement in &verdict.disagreements {
         page.paragraph(BAD, &format!("Not of one time: {disagreement}"));

@@ -8,6 +8,7 @@ use crate::{
     headline::{advice, headline, name, names},
     lacks, largest, number,
     rules::{self, Case},
+    unexplained,
 };
 
 /// Judges a recording: what is wrong, or that nothing is.
@@ -25,13 +26,16 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
     findings.iter_mut().for_each(|finding| disagreement::tell(&disagreements, finding));
     let names = names(&host, &facts);
     findings.iter_mut().for_each(|finding| name(finding, &host, &names));
-    let lacks = lacks::of(recording, &host);
+    let mut lacks = lacks::of(recording, &host);
+    if findings.is_empty() {
+        lacks.extend(unexplained::of(&host));
+    }
     let outcome = outcome(&host, &findings, &lacks);
     Verdict {
         host: host.name.into(),
         outcome,
+        headline: headline(&host, outcome, &findings, &lacks),
         lacks,
-        headline: headline(&host, outcome, &findings),
         advice: advice(&findings),
         window: window(&host),
         findings,

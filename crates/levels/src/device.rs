@@ -69,15 +69,16 @@ impl<'a> DeviceView<'a> {
         &self.samples
     }
 
-    /// The levels below the virtual disks, from the world to the array.
+    /// The levels below the virtual disks, from the world to the array. What a VM waits that is `held`
+    /// by a limit of its own is its world's, for no slot of the device is missing.
     #[must_use]
-    pub fn levels(&self) -> Vec<Level> {
+    pub fn levels(&self, held: Option<&str>) -> Vec<Level> {
         if self.recording.entity(self.device).kind == Kind::NfsVolume {
             return vec![self.volume()];
         }
         let wait_below = self.path_wait_ms();
-        let mut levels: Vec<Level> = self.world().into_iter().collect();
-        levels.push(self.device_queue(wait_below));
+        let mut levels: Vec<Level> = self.world(held).into_iter().collect();
+        levels.push(self.device_queue(wait_below, held));
         levels.extend(self.ways(wait_below));
         levels.push(self.array());
         levels
@@ -115,30 +116,43 @@ impl<'a> DeviceView<'a> {
         [Level::one(LevelKind::Guest, guest), Level::one(kind, disk)]
     }
 
-    /// The VM that holds most slots.
-    fn world(&self) -> Option<Level> {
+    /// The VM that is `held`, or else that which holds most slots.
+    fn world(&self, held: Option<&str>) -> Option<Level> {
         let tenants = tenants(self.recording, self.device);
         let slots = |tenant: &Tenant<'a>| tenant.mean(&self.samples, Flow::in_flight);
-        let held = tenants.iter().filter_map(|tenant| Some((tenant, slots(tenant)?)));
-        let (most, in_use) = held.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let known = tenants.iter().filter_map(|tenant| Some((tenant, slots(tenant)?)));
+        let most = || known.clone().max_by(|a, b| a.1.total_cmp(&b.1));
+        let is_held = |tenant: &(&Tenant<'a>, f64)| Some(tenant.0.name) == held;
+        let (most, in_use) = known.clone().find(is_held).or_else(most)?;
         let name = match tenants.len() {
             1 => most.name.to_owned(),
+            count if held == Some(most.name) => format!("{} of {count}", most.name),
             count => format!("{}, with most slots of {count}", most.name),
         };
         let beyond = |sample| Some(self.flow.kavg(sample)? - self.flow.qavg(sample)?);
+        let beyond = self.per_command(beyond).map(|ms| ms.max(0.0));
         let queue = Queue {
             in_use: Some(in_use),
             waiting: most.mean(&self.samples, Flow::waiting),
-            ms: self.per_command(beyond).map(|ms| ms.max(0.0)),
+            ms: beyond.map(|ms| ms + self.held_ms(held)),
             ..self.queue(name)
         };
         Some(Level::one(LevelKind::World, queue))
     }
 
-    fn device_queue(&self, wait_below: Option<f64>) -> Level {
+    /// What a command waits in the mean for the limit of the VM that is `held`, by its QAVG.
+    fn held_ms(&self, held: Option<&str>) -> f64 {
+        let tenants = tenants(self.recording, self.device);
+        let held = tenants.iter().find(|tenant| Some(tenant.name) == held);
+        let waiting = held.and_then(|held| held.mean(&self.samples, Flow::waiting));
+        waiting.filter(|_| self.iops > 0.0).map_or(0.0, |waiting| 1_000.0 * waiting / self.iops)
+    }
+
+    fn device_queue(&self, wait_below: Option<f64>, held: Option<&str>) -> Level {
         let depth = Column::of(self.recording, self.device, Counter::DeviceQDepth);
         let qavg = self.per_command(|sample| self.flow.qavg(sample));
-        let wait_ms = qavg.zip(wait_below).map(|(qavg, below)| (qavg - below).max(0.0));
+        let wait_ms = qavg.zip(wait_below);
+        let wait_ms = wait_ms.map(|(qavg, below)| (qavg - below - self.held_ms(held)).max(0.0));
         let queue = Queue {
             limit: usual(depth, &self.samples).filter(|depth| *depth > 0.0),
             in_use: self.mean(|sample| self.flow.in_flight(sample)),

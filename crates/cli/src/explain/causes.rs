@@ -57,8 +57,10 @@ const CAUSES: &[Words] = &[
     (
         "array-qos",
         [
-            "A flat rate while DAVG follows what is outstanding; others on the array are quick.",
-            "Raise or lift the limit on the array, or send less.",
+            "A flat rate while DAVG follows what is outstanding. Others on the array that are quick \
+             speak for a policy; without them the rows do not tell.",
+            "Look at the utilization of array and link first. Saturated, they need less load; else \
+             raise or lift the limit on the array.",
             "Do not deepen queues: each command waits longer and none more is served.",
             "A slow array: there everybody is slow, and the rate moves.",
         ],

@@ -179,7 +179,7 @@ mod tests {
             ("nfs", "NFS"),
             ("NFS.MaxQueueDepth", "NFS"),
             ("nfsclient", "NFS"),
-            ("qos", "Limited by the array (QoS)"),
+            ("qos", "Held to a rate below the host (QoS or saturation)"),
             ("QFULL", "Adaptive queue depth throttling"),
             ("queue full", "Adaptive queue depth throttling"),
             ("TASK SET FULL", "Adaptive queue depth throttling"),

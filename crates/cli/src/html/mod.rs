@@ -208,7 +208,7 @@ fn verdict(host: &Host<'_>, id: &str, several: bool) -> Markup {
     html! {
         header.verdict.(outcome_class(verdict.outcome)) {
             p.outcome { (outcome(verdict)) @if several { " on " (host.name()) } }
-            @for lack in &verdict.lacks { p.lack { "Not whole: " (words::text(&lack.sentence)) } }
+            @for lack in &verdict.lacks { p.lack { (lack.title()) ": " (words::text(&lack.sentence)) } }
             @for line in &verdict.disagreements { p.lack { "Not of one time: " (words::text(line)) } }
             @if several { h2 #(id) { (verdict.headline) } } @else { h1 #(id) { (verdict.headline) } }
             @if let Some(advice) = &verdict.advice { p.advice { (words::text(advice)) } }

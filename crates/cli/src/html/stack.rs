@@ -2,7 +2,7 @@
 //! its levels.
 
 use counters::{EntityId, Kind, Recording};
-use diagnose::{Finding, Verdict, Window};
+use diagnose::{Cause, Finding, Verdict, Window};
 use levels::{DeviceView, Level, LevelKind, Vdisk};
 
 use super::{Host, rows};
@@ -44,7 +44,9 @@ impl Blamed {
         let above = adapter.unwrap_or(LevelKind::VirtualDisk);
         let limit = worst.filter(|worst| worst.cause.level() == above).and_then(|w| w.limit);
         let mut levels = Vec::from(view.above(&disks(recording, device, worst), above, limit));
-        levels.extend(view.levels());
+        let held = worst.filter(|worst| worst.cause == Cause::IopsLimit);
+        let held = held.and_then(|worst| worst.sufferers.first()).map(|vm| vm.name.as_str());
+        levels.extend(view.levels(held));
         let here = verdict.findings.iter().zip(1..).filter(|f| device_of(f.0) == Some(device));
         let findings = here.map(|(finding, number)| (finding.cause.level(), number)).collect();
         let device = recording.entity(device).name.clone();

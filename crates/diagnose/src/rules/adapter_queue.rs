@@ -72,7 +72,7 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     finding.causers = super::causers(&finding.sufferers);
     let policies =
         devices.iter().filter_map(|device| changes::use_all_paths(case.host, device, case.facts));
-    finding.changes = fix(flow.name);
+    finding.changes = fix(case, &devices, &spell, flow.name);
     finding.changes.extend(policies.take(MOST));
     finding.do_not = vec![
         "Do not raise the depth of devices behind this adapter: together they already send more \
@@ -93,22 +93,40 @@ fn senders(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
     vms
 }
 
-fn fix(adapter: &str) -> Vec<crate::Change> {
-    vec![
-        changes::look(
-            format!(
-                "Spread the devices over more adapters, or use all paths of {adapter}'s peers."
-            ),
-            vec!["esxcli storage core path list".into(), "esxcli storage nmp device list".into()],
+/// DSNRO acts where VMs compete on a device, a driver's depth on any; the paths of other adapters
+/// help where there are others.
+fn fix(
+    case: &Case<'_>,
+    devices: &[&Device<'_>],
+    spell: &Spell,
+    adapter: &str,
+) -> Vec<crate::Change> {
+    let first = if case.host.adapters.len() > 1 {
+        format!(
+            "Spread the devices over the host's adapters, so that more than {adapter} carry them."
         )
-        .risking("A device changes its paths under load: one at a time.", "Set its paths back"),
-        changes::look(
-            "Lower the depth of the devices that need it least (DSNRO), so that those behind the \
-             adapter fit into it.",
-            Vec::new(),
-        )
-        .risking("Their VMs wait in the device queue instead.", "Raise it again"),
-    ]
+    } else {
+        format!("Give the host another adapter beside {adapter}, and spread the devices over both.")
+    };
+    let spread = changes::look(
+        first,
+        vec!["esxcli storage core path list".into(), "esxcli storage nmp device list".into()],
+    )
+    .risking("A device changes its paths under load: one at a time.", "Set its paths back");
+    let compete = |device: &&Device<'_>| device.tenants(&spell.samples).len() > 1;
+    let how = match devices.iter().any(compete) {
+        true => "DSNRO where several VMs share a device, the driver's depth elsewhere",
+        false => "the driver's depth: DSNRO does not act on a device that one VM has alone",
+    };
+    let lower = changes::look(
+        format!(
+            "Lower the depth of the devices that need it least ({how}), so that those behind the \
+             adapter fit into it."
+        ),
+        Vec::new(),
+    )
+    .risking("Their VMs wait in the device queue instead.", "Raise it again");
+    vec![spread, lower]
 }
 
 #[cfg(test)]
@@ -129,6 +147,25 @@ mod tests {
         assert_eq!((finding.at.as_str(), finding.sufferers.len()), ("vmhba1", 4));
         assert!(finding.causers.is_empty(), "all are alike");
         assert!(finding.confidence > 0.9);
+    }
+
+    #[test]
+    fn what_is_advised_can_act_on_what_is_there() {
+        let advice = |adapters: usize| {
+            let mut bench = Bench::new(6);
+            bench.paths(adapters).adapter_each().adapter_wait_ms(0.8);
+            bench.aqlen(64);
+            for device in ["naa.1", "naa.2"] {
+                bench.device(device, 128).vm(device).iops(100_000.0).davg(0.6).kavg(0.8);
+            }
+            let finding = bench.first(Cause::AdapterQueue, &Facts::default());
+            finding.changes.iter().map(|change| change.what.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let alone = advice(1);
+        assert!(alone.starts_with("Give the host another adapter"), "{alone}");
+        assert!(alone.contains("DSNRO does not act"), "{alone}");
+        let several = advice(2);
+        assert!(several.starts_with("Spread the devices over the host's adapters"), "{several}");
     }
 
     #[test]

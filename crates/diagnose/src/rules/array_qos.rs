@@ -9,7 +9,7 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
     observe::{is_round_within, little},
     quantile, reaches, unrest_percent,
 };
@@ -63,6 +63,8 @@ struct Held<'a> {
     spell: Spell,
     /// What is answered faster, and in how many milliseconds, where the recording has it.
     faster: Option<(String, f64)>,
+    /// Whether that is another than the flow itself: then the array is not saturated.
+    beside: bool,
     /// The array that is known to have a policy for it.
     policy: Option<String>,
     certainty: f64,
@@ -112,8 +114,15 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
         let davg = flow.per_command(&spell.samples, Flow::davg)?;
         let waiting = little(flow.mean_rate(&spell.samples)?, davg - free_ms);
         let faster = Some(("a command that the policy does not hold".into(), free_ms));
-        let held =
-            Held { flow, vm, spell, faster, policy: Some(array.name.clone()), certainty: 0.98 };
+        let held = Held {
+            flow,
+            vm,
+            spell,
+            faster,
+            beside: true,
+            policy: Some(array.name.clone()),
+            certainty: 0.98,
+        };
         (waiting >= device.limits.get(Threshold::Waiting)).then_some((davg, held))
     });
     held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
@@ -137,6 +146,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             vm,
             spell,
             faster: Some((faster.0.into(), faster.1)),
+            beside: true,
             policy: None,
             certainty: 0.88,
         })
@@ -168,7 +178,9 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
     let is_crowd =
         spell.share(|sample| device.flow.in_flight(sample) >= Some(2.0 * CROWD)) >= CROWDED;
     let follows = || (inside >= FOLLOWS && moved <= EXACT && is_crowd && !stalls).then(itself);
-    let faster = own.or_else(peer).or_else(follows)?;
+    let peer = peer();
+    let beside = peer.is_some();
+    let faster = own.or(peer).or_else(follows)?;
     // A full queue holds the number at the array, and with it the rate.
     let is_set = stands && is_still && is_round_within(rate, EXACTLY) && device.full.is_none();
     let is_still_while_inside_moves =
@@ -182,7 +194,7 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         _ => 0.85,
     };
     let faster = Some(faster);
-    Some(Held { flow: &device.flow, vm: None, spell, faster, policy: None, certainty })
+    Some(Held { flow: &device.flow, vm: None, spell, faster, beside, policy: None, certainty })
 }
 
 /// A whole device held to a round rate, to the command, while a crowd is outstanding that does not
@@ -205,6 +217,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         vm: None,
         spell,
         faster: None,
+        beside: false,
         policy: None,
         certainty: 0.55,
     })
@@ -377,14 +390,19 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
              each takes {davg_text} ms (DAVG) and waits {} ms of them for that.",
             number(davg - faster_ms)
         ),
-        (None, Some((what, _))) => format!(
+        (None, Some((what, _))) if held.beside => format!(
             "The array holds {who} to {rate_text} commands a second{size}: the rate stays \
              flat while each takes {davg_text} ms (DAVG), and {what} is answered in {} ms.",
             number(faster_ms)
         ),
+        (None, Some((what, _))) => format!(
+            "{who} gets no more than {rate_text} commands a second{size}: the rate stays flat while \
+             each takes {davg_text} ms (DAVG), and {what} is answered in {} ms. {EITHER}",
+            number(faster_ms)
+        ),
         (None, None) => format!(
-            "The array seems to hold {who} to {rate_text} commands a second{size}: the rate \
-             stays at exactly that while {} are outstanding, so each takes {davg_text} ms (DAVG).",
+            "{who} gets no more than {rate_text} commands a second{size}: the rate stays at exactly \
+             that while {} are outstanding, so each takes {davg_text} ms (DAVG). {EITHER}",
             number(held.spell.mean(|sample| held.flow.in_flight(sample))?)
         ),
     };
@@ -398,26 +416,49 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     finding.evidence.extend(Evidence::of([("latency that the array reports", array, "ms")]));
     finding.confidence = held.certainty * held.spell.weight();
     if held.policy.is_none() {
-        finding.raise_confidence =
-            vec!["The array's own QoS counters, or its policy for this volume".into()];
+        finding.raise_confidence = vec![
+            match held.beside {
+                true => "The array's own QoS counters, or its policy for this volume",
+                false => "The array's utilization, and its policy for this volume, if it has one",
+            }
+            .into(),
+        ];
     }
     finding.sufferers = device.tenants(samples);
     if let Some(vm) = held.vm {
         finding.sufferers.retain(|party| party.name == vm);
         finding.causers = finding.sufferers.clone();
     }
-    finding.changes = vec![changes::look(
-        "Raise the volume's policy on the array, or lower the demand. Policies count normalised \
-         I/Os: a large I/O costs as much as many of 4 KiB, and one that is split costs a little \
-         more.",
-        Vec::new(),
-    )
-    .risking("The other volumes of the array get less of it.", "Set the policy back")];
+    finding.changes = if held.beside { Vec::new() } else { vec![look_at_use()] };
+    finding.changes.push(raise_policy());
     finding.do_not = vec![
         "Do not raise queue depths for this VM's sake: its rate stays, only its latency grows."
             .into(),
     ];
     Some(finding)
+}
+
+/// What a rate that stays flat tells where nothing beside it is answered at once.
+const EITHER: &str = "A QoS policy of the array does that, and so does an array or a link to it that \
+    is saturated: these rows do not tell which.";
+
+/// What tells a policy from saturation.
+fn look_at_use() -> Change {
+    changes::look(
+        "Look at the utilization of the array and of the links to it first: where they are saturated, \
+         only less load or more of them helps. Where they are not, a policy holds the volume.",
+        Vec::new(),
+    )
+}
+
+fn raise_policy() -> Change {
+    changes::look(
+        "Raise the volume's policy on the array, or lower the demand. Policies count normalised \
+         I/Os: a large I/O costs as much as many of 4 KiB, and one that is split costs a little \
+         more.",
+        Vec::new(),
+    )
+    .risking("The other volumes of the array get less of it.", "Set the policy back")
 }
 
 #[cfg(test)]
@@ -443,6 +484,25 @@ mod tests {
         });
         let finding = bench.only(Cause::ArrayQos, &Facts::default());
         assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn without_a_quick_neighbour_saturation_is_said_to_be_as_likely_as_a_policy() {
+        // A link of 400 MB/s carries 6,104 commands a second of 64 KiB.
+        let mut bench = Bench::new(11);
+        let vm = bench.device("naa.1", 254).vm("sql").size_kib(64.0);
+        vm.iops_when(|s| if s < 5 { 1_471.0 } else { 6_104.0 });
+        vm.davg_when(|s| if s < 5 { 0.68 } else { 16.4 });
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(
+            finding.sentence.contains("a link to it that is saturated"),
+            "{}",
+            finding.sentence
+        );
+        assert!(finding.changes[0].what.starts_with("Look at the utilization of the array"));
+        let told = Bench::noisy_neighbour().first(Cause::ArrayQos, &Facts::default());
+        assert!(!told.sentence.contains("saturated"), "{}", told.sentence);
+        assert!(told.changes[0].what.starts_with("Raise the volume's policy"));
     }
 
     #[test]

@@ -91,8 +91,9 @@ impl<'a> Suspect<'a> {
         }
         let of_disk = self.disk.and_then(|disk| disk.size_kib(sample));
         let own = of_disk.or_else(|| self.flow()?.size_kib(&[sample]));
-        let [own, all] =
-            [own, flow.size_kib(&[sample])].map(|size_kib| changes::in_cost_units(1.0, size_kib));
+        let units = |rate: f64, size_kib| changes::in_cost_units(rate, size_kib) / rate;
+        let own = units(self.rate(sample)?, own);
+        let all = units(flow.rate(sample)?, flow.size_kib(&[sample]));
         let turn_s = (flow.waiting(sample)? + 1.0) / flow.rate(sample)?.max(f64::MIN_POSITIVE);
         Some(1_000.0 * turn_s * (own / all).max(1.0))
     }

@@ -23,6 +23,9 @@ const UNFAIR: f64 = 0.95;
 /// How much longer than the queue makes anybody wait: the wait of a VM that is held by a limit of
 /// its own is no neighbour's.
 const OWN: f64 = 3.0;
+/// How many times longer than another's commands are served those of a VM must be for it to hold
+/// slots that its IOPS do not show.
+const LONG: f64 = 2.0;
 /// Commands that a VM must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 3.0;
 
@@ -100,12 +103,14 @@ fn judge(
         "Move the suffering VM to another device or host: its latency must be normal there".into(),
     ];
     finding.changes = fix(case, device, full, holder);
-    finding.do_not = vec![format!(
-        "Do not look for the culprit by IOPS: {} does only {} a second, its commands are slow or \
-         large.",
-        holder.name,
-        number(holder.iops)
-    )];
+    if holder.slots * 1000.0 / holder.iops >= LONG * service_ms {
+        finding.do_not = vec![format!(
+            "Do not look for the culprit by IOPS: {} does only {} a second, its commands are slow or \
+             large.",
+            holder.name,
+            number(holder.iops)
+        )];
+    }
     finding.causers = vec![holder.clone()];
     finding.sufferers = sufferers;
     finding.caution = Some(changes::CAUTION);
@@ -166,6 +171,20 @@ mod tests {
         assert_eq!(finding.causers[0].name, "bad");
         assert_eq!(finding.sufferers[0].name, "good");
         assert!(finding.sufferers[0].gavg_ms > Some(300.0));
+    }
+
+    #[test]
+    fn only_whose_commands_are_slow_is_not_to_be_looked_for_by_iops() {
+        let by_iops = |bench: Bench| {
+            let finding = bench.first(Cause::NoisyNeighbour, &Facts::default());
+            finding.do_not.iter().any(|line| line.contains("by IOPS"))
+        };
+        assert!(by_iops(Bench::noisy_neighbour()));
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.vm("bully").iops(41_305.0).davg(0.703).kavg(0.75);
+        device.vm("victim").iops(1_375.0).davg(0.703).kavg(0.75);
+        assert!(!by_iops(bench));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Case, Rank, Rule, changes, number};
 use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
-    level: LevelKind::Array,
+    level: LevelKind::World,
     rank: |_| Rank::Wait,
     reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Conflicts]],
     find,

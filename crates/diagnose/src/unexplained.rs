@@ -1,0 +1,203 @@
+//! What is slow or waits though no rule finds why: an all-clear would be wrong, and a finding a guess.
+
+use counters::Counter;
+use levels::array_of;
+
+use crate::{
+    Device, Flow, Host, Lack, Lacking, Threshold, Vdisk, mean, number, observe::is_round_within,
+    unrest_percent,
+};
+
+/// How many times slower than another a virtual disk must be: as far as a device from others of its
+/// array.
+const FAR: f64 = 9.0;
+/// Commands outstanding below which nobody is held back.
+const HELD: f64 = 3.0;
+/// The same of a disk beside which nothing is quick.
+const CROWD: f64 = 16.0;
+/// How near to a round number, and to itself, the rate of such a disk must stay.
+const ROUND: f64 = 0.002;
+
+/// What a host shows and does not explain.
+pub(crate) fn of(host: &Host<'_>) -> Vec<Lack> {
+    let waits = host.busy_devices().filter_map(|device| waits(host, device));
+    waits.chain(disks(host)).map(|sentence| Lack { what: Lacking::Reason, sentence }).collect()
+}
+
+/// A device on which commands wait and whose slots are not known.
+fn waits(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
+    let has_depth = device.queue.dqlen.over(&device.busy).any(|depth| depth > 0.0);
+    let waiting = mean(device.busy.iter().map(|sample| device.flow.waiting(*sample)))?;
+    let qavg_ms = device.flow.per_command(&device.busy, Flow::qavg)?;
+    let counts = waiting >= host.limits.get(Threshold::Waiting)
+        && qavg_ms >= device.limits.get(Threshold::KavgMs);
+    (!device.is_nfs && !has_depth && counts).then(|| {
+        format!(
+            "{} commands wait {} ms each in the VMkernel for {}: which limit holds them is not known \
+             without DQLEN. {} in the file tells.",
+            number(waiting),
+            number(qavg_ms),
+            device.flow.name,
+            Counter::DeviceQDepth.info().batch_name
+        )
+    })
+}
+
+/// A virtual disk at work.
+struct Slow<'a> {
+    disk: &'a Vdisk<'a>,
+    device: &'a Device<'a>,
+    rate: f64,
+    outstanding: f64,
+    /// Its latency, and that less what the size of its commands may cost.
+    ms: [f64; 2],
+}
+
+impl<'a> Slow<'a> {
+    fn of(host: &'a Host<'a>, disk: &'a Vdisk<'a>) -> Option<Self> {
+        let device = host.busy_devices().find(|device| Some(device.id) == disk.device)?;
+        let samples = &device.busy;
+        let over = |value: &dyn Fn(usize) -> Option<f64>| mean(samples.iter().map(|&s| value(s)));
+        let ms = disk.latency_ms(samples)?;
+        let size_kib = over(&|s| disk.size_kib(s)).unwrap_or(0.0);
+        let moved_ms = 1000.0 * size_kib / 1024.0 / host.limits.get(Threshold::TransferMib);
+        let rate = over(&|s| disk.rate(s)).filter(|rate| *rate > 0.0)?;
+        let outstanding = over(&|s| disk.outstanding(s))?;
+        Some(Self { disk, device, rate, outstanding, ms: [ms, ms - moved_ms] })
+    }
+
+    /// How far its rate moves from sample to sample, in percent.
+    fn unrest(&self) -> f64 {
+        let rates = self.device.busy.iter().filter_map(|&s| self.disk.rate(s));
+        unrest_percent(&rates.collect::<Vec<_>>()).unwrap_or(0.0)
+    }
+
+    /// Whether another stands on the same device or array.
+    fn is_beside(&self, other: &Self) -> bool {
+        let [own, its] = [self, other].map(|slow| array_of(slow.device.flow.name));
+        self.disk.vm != other.disk.vm
+            && (self.device.id == other.device.id || own.is_some() && own == its)
+    }
+}
+
+/// The virtual disk that a flat rate keeps far slower than another beside it, or alone on NFS, where
+/// esxtop has GAVG alone [ELA], at a round one.
+fn disks(host: &Host<'_>) -> Option<String> {
+    const TELLS: &str = "A limit of the disk, a policy of the array or slower disks below do that. Its \
+        IOPS limit and storage policy tell, and so does a longer recording in which its load changes.";
+    let all: Vec<Slow<'_>> = host.vdisks.iter().filter_map(|disk| Slow::of(host, disk)).collect();
+    let limit = |threshold| host.limits.get(threshold);
+    let slow = all.iter().filter(|slow| {
+        slow.ms[1] >= limit(Threshold::QosMs)
+            && slow.rate >= limit(Threshold::BusyIops)
+            && slow.outstanding >= HELD
+            && slow.unrest() <= limit(Threshold::FlatPercent)
+    });
+    let worst = slow.max_by(|a, b| a.ms[1].total_cmp(&b.ms[1]))?;
+    let name = worst.disk.name;
+    let (ms, rate) = (number(worst.ms[0]), number(worst.rate));
+    let beside = all.iter().filter(|other| {
+        other.is_beside(worst)
+            && other.rate >= limit(Threshold::BusyIops)
+            && other.ms[0] * FAR <= worst.ms[1]
+    });
+    if let Some(quick) = beside.min_by(|a, b| a.ms[0].total_cmp(&b.ms[0])) {
+        return Some(format!(
+            "{name} takes {ms} ms a command at a flat {rate} a second, {} beside it {} ms: what holds \
+             it cannot be told yet. {TELLS}",
+            quick.disk.name,
+            number(quick.ms[0])
+        ));
+    }
+    let is_set = worst.outstanding >= CROWD
+        && worst.unrest() <= 100.0 * ROUND
+        && is_round_within(worst.rate, ROUND);
+    (worst.device.is_nfs && is_set).then(|| {
+        format!(
+            "{name} stays at {rate} commands a second, {} outstanding and {ms} ms each: what holds it \
+             cannot be told. {TELLS}",
+            number(worst.outstanding)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::{Counter, Entity, Kind, Recording};
+
+    use crate::{Facts, Outcome, Thresholds, Verdict, diagnose, fixture::Bench};
+
+    fn judged(bench: &Bench) -> Verdict {
+        bench.diagnose(&Thresholds::default(), &Facts::default())
+    }
+
+    #[test]
+    fn a_vm_far_slower_than_its_neighbour_is_no_all_clear() {
+        // 500 a second at 16 ms, and 3,300 at 0.6 ms on another volume of the array.
+        let both = |davg: f64| {
+            let mut bench = Bench::new(2);
+            let name = |number: u32| format!("naa.624a9370aaaaaaaaaaaaaaaa000110{number}");
+            bench.device(&name(10), 128).vm("gold").iops(500.0).davg(davg);
+            bench.device(&name(11), 128).vm("web").iops(3_300.0).davg(0.6);
+            judged(&bench)
+        };
+        let verdict = both(16.0);
+        assert_eq!((verdict.findings.len(), verdict.outcome), (0, Outcome::CannotTell));
+        let line = "gold:scsi0:1 takes 16 ms a command at a flat 500 a second, web:scsi0:1 beside it \
+                    0.6 ms: what holds it cannot be told yet.";
+        assert_eq!(verdict.headline, line);
+        assert_eq!(both(1.2).outcome, Outcome::Healthy);
+    }
+
+    /// Virtual disks on one NFS volume: their rates and latencies.
+    fn on_nfs(disks: &[(&str, f64, f64)]) -> Verdict {
+        const SAMPLES: usize = 12;
+        let mut recording = Recording::new("esx1".into());
+        recording.times_ms = (0..SAMPLES as i64).map(|sample| 5_000 * sample).collect();
+        let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+        let rate = disks.iter().map(|disk| disk.1).sum();
+        let gavg = disks.iter().map(|disk| disk.1 * disk.2).sum::<f64>() / rate;
+        recording.set_constant(volume, Counter::Commands, rate, SAMPLES);
+        recording.set_constant(volume, Counter::GuestLatency, gavg, SAMPLES);
+        for (vm, rate, ms) in disks {
+            let vm_row = recording.add_entity(Entity::new(Kind::Vm, (*vm).into()));
+            let mut disk = Entity::new(Kind::VirtualDisk, format!("{vm}:scsi0:1"));
+            (disk.device, disk.vm) = (Some(volume), Some(vm_row));
+            let disk = recording.add_entity(disk);
+            recording.set_constant(disk, Counter::Commands, *rate, SAMPLES);
+            recording.set_constant(disk, Counter::Reads, *rate, SAMPLES);
+            recording.set_constant(disk, Counter::VdiskReadLatency, *ms, SAMPLES);
+        }
+        diagnose(&recording, &Thresholds::default(), &Facts::default())
+    }
+
+    #[test]
+    fn on_nfs_who_stays_at_a_rate_is_named() {
+        let verdict = on_nfs(&[("sql", 800.02, 20.0), ("web", 3_312.0, 0.6)]);
+        assert!(verdict.headline.starts_with("sql:scsi0:1 takes 20 ms"), "{}", verdict.headline);
+        let verdict = on_nfs(&[("sql", 2_000.0, 20.0)]);
+        assert!(verdict.headline.starts_with("sql:scsi0:1 stays at 2,000"), "{}", verdict.headline);
+        assert_eq!(on_nfs(&[("sql", 2_137.0, 20.0)]).outcome, Outcome::Healthy);
+        assert_eq!(on_nfs(&[("sql", 800.0, 0.7), ("web", 3_312.0, 0.6)]).outcome, Outcome::Healthy);
+    }
+
+    #[test]
+    fn commands_that_wait_for_unknown_slots_are_told() {
+        let mut bench = Bench::new(11);
+        let device = bench.device("naa.1", 32);
+        for vm in ["sql-1", "sql-2", "sql-3"] {
+            device.vm(vm).iops(14_604.0).davg(0.73).kavg(0.91);
+        }
+        let all = bench.recording();
+        let mut cut = Recording::new(all.host.clone());
+        cut.times_ms.clone_from(&all.times_ms);
+        all.entities().iter().for_each(|entity| _ = cut.add_entity(entity.clone()));
+        for (id, counter, values) in all.columns().filter(|c| c.1 != Counter::DeviceQDepth) {
+            cut.set_column(id, counter, values.to_vec());
+        }
+        let verdict = diagnose(&cut, &Thresholds::default(), &Facts::default());
+        let line = "39.9 commands wait 0.91 ms each in the VMkernel for naa.1: which limit holds them \
+                    is not known without DQLEN.";
+        assert_eq!((verdict.outcome, verdict.headline.as_str()), (Outcome::CannotTell, line));
+    }
+}
