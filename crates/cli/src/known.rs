@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{
-    Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Recording, VdiskId,
+    Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Recording, Time,
+    VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
 use knobs::{Advanced, Knob, PathPolicy};
 use levels::Flow;
-use model::{ArrayConfig, Mix, Service};
+use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Host, Scenario, Window};
-use sim::WindowView;
+use sim::{EPOCH_MS, WindowView};
 
 /// The facts of each host over one window; `views` has one view for each.
 pub(crate) fn facts(scenario: &Scenario, window: &Window, views: &[WindowView]) -> Vec<Facts> {
@@ -106,12 +107,15 @@ impl Known<'_> {
         let limits = self.view.limits.vdisks[id.index()];
         let target = self.host.targets[id.index()];
         let volumes = &self.scenario.arrays[target.array].config.volumes;
+        let PolicyWait { commands, wait_ns } = self.view.policy_waits[id.index()];
+        let has_policy = volumes[target.volume as usize].qos.is_some();
+        let wait_ms = wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64;
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
-            has_qos: volumes[target.volume as usize].qos.is_some(),
+            policy_wait_ms: has_policy.then_some(wait_ms),
         }
     }
 
@@ -121,7 +125,7 @@ impl Known<'_> {
         let policy = policy.unwrap_or(config.devices[id.index()].path_policy);
         let mine = config.paths.iter().zip((0..).map(PathId)).filter(|(path, _)| path.device == id);
         let (dead, alive): (Vec<_>, Vec<_>) =
-            mine.partition(|(_, path)| self.course.dead.contains(path));
+            mine.partition(|(_, path)| self.course.dead.contains_key(path));
         let optimized = alive.iter().filter(|(path, _)| path.optimized).count();
         let (name, round_robin_iops, working) = match policy {
             PathPolicy::Fixed => ("VMW_PSP_FIXED", None, 1),
@@ -133,9 +137,18 @@ impl Known<'_> {
             policy: name.into(),
             round_robin_iops,
             working: working.min(alive.len()),
-            dead: Some(dead.into_iter().map(|(path, _)| path.name.clone()).collect()),
+            dead: Some(
+                dead.into_iter()
+                    .map(|(path, id)| (path.name.clone(), self.course.dead[&id].clone()))
+                    .collect(),
+            ),
         }
     }
+}
+
+/// A time of the simulation, as its recordings have it.
+fn at_ms(at: Time) -> i64 {
+    EPOCH_MS + (at.0 / MILLISECOND) as i64
 }
 
 /// A limit that is the same at both ends of a window.
@@ -154,8 +167,8 @@ struct Course {
     /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
     queue_full: BTreeMap<DeviceId, u32>,
     queue_full_of_host: u32,
-    /// Paths that were down at some time of the window.
-    dead: BTreeSet<PathId>,
+    /// Paths that were down at some time of the window: from when to when, in milliseconds since 1970.
+    dead: BTreeMap<PathId, Vec<(i64, i64)>>,
 }
 
 impl Course {
@@ -172,12 +185,26 @@ impl Course {
             let is_during = event.at > window.from;
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up: false } => _ = course.dead.insert(path),
-                Action::Path { path, up: true } if !is_during => _ = course.dead.remove(&path),
+                Action::Path { path, up } => course.path(path, up, event.at),
                 _ => {}
             }
         }
+        course.dead.retain(|_, outages| {
+            outages.retain(|outage| outage.1 > at_ms(window.from));
+            !outages.is_empty()
+        });
         course
+    }
+
+    /// A path that goes down is down until it comes up, or for good.
+    fn path(&mut self, path: PathId, up: bool, at: Time) {
+        let outages = self.dead.entry(path).or_default();
+        let is_down = outages.last().is_some_and(|outage| outage.1 == i64::MAX);
+        match outages.last_mut() {
+            Some(outage) if up && is_down => outage.1 = at_ms(at),
+            _ if !up && !is_down => outages.push((at_ms(at), i64::MAX)),
+            _ => {}
+        }
     }
 
     fn set(&mut self, knob: Knob, is_during: bool) {

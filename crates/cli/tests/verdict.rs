@@ -91,6 +91,45 @@ fn a_policy_of_the_array_is_known() {
     assert_eq!(causes(&run), ["array-qos"]);
 }
 
+/// A VM with so many threads on a volume with a policy of so many commands a second.
+fn under_policy(max: u32, threads: u32) -> Value {
+    let array = format!(
+        "servers = 128\nservice = \"0.5ms\"\nround_trip = \"0.1ms\"\n[array.box.qos.p]\nmax = {max}"
+    );
+    let rest = format!(
+        "[datastore.prod]\nqos = \"p\"\n{VM}[vm.sql.workload]\nthreads = {threads}\nsize = \"8k\"\n"
+    );
+    run(&scenario(&array, "driver = \"lpfc\"\nlun_depth = 128", &rest))
+}
+
+#[test]
+fn a_policy_that_takes_most_of_a_quick_commands_time_is_known() {
+    for (max, threads) in [(20_000, 60), (10_000, 20), (40_000, 60), (2_000, 5)] {
+        let run = under_policy(max, threads);
+        assert_eq!(causes(&run), ["array-qos"], "{max}");
+        let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+        assert!(sentence.starts_with("The QoS policy of array box holds "), "{sentence}");
+    }
+    assert!(causes(&under_policy(60_000, 20)).is_empty());
+}
+
+#[test]
+fn an_iops_limit_on_nfs_is_known() {
+    let run = |limit| {
+        let rest = format!(
+            "[datastore.prod]\nkind = \"nfs\"\n{VM}limit = {limit}\n[vm.sql.workload]\nthreads = 16\n\
+             size = \"8k\"\n[vm.web.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.web.workload]\nthreads = 2\n"
+        );
+        run(&scenario("servers = 128\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest))
+    };
+    assert!(causes(&run(40_000)).is_empty());
+    let held = run(800);
+    assert_eq!(causes(&held), ["iops-limit"]);
+    assert_eq!(findings(&held)[0]["sufferers"][0]["name"], "sql:scsi0:1");
+    let sentence = findings(&held)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("commands a second by its IOPS limit of 800: "), "{sentence}");
+}
+
 #[test]
 fn a_dead_path_is_a_finding_whatever_the_latency() {
     let rest = format!(
@@ -279,6 +318,29 @@ fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
 }
 
 #[test]
+fn dsnro_is_raised_no_further_than_its_range() {
+    let vms = "[vm.sql]\ncount = 4\n[vm.sql.workload]\nthreads = 60\n";
+    let run = run(&competing("driver = \"lpfc\"\nlun_depth = 512", "", vms));
+    let lines = settings(&findings(&run)[0]["changes"][0], "esxcli");
+    assert!(lines[0].ends_with(" -O 256"), "{lines:?}");
+}
+
+/// A device is called by its datastore in words, never in what is typed.
+#[test]
+fn no_command_stands_in_the_words_of_a_change() {
+    for file in files() {
+        let run = json(&["run", "--json", file.to_str().unwrap()]);
+        for change in changes(&run) {
+            let what = change["what"].as_str().unwrap();
+            assert!(!what.contains(" -d "), "{}: {what}", file.display());
+            for line in change["esxcli"].as_array().unwrap() {
+                assert!(!line.as_str().unwrap().contains(" ("), "{}: {line}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn dsnro_of_a_protocol_endpoint_is_set_where_it_is_in_force() {
     let vms = "[vm.sql]\ncount = 2\n[vm.sql.workload]\nthreads = 60\n";
     let line = |datastore: &str| {
@@ -296,6 +358,7 @@ fn a_datastore_that_locks_by_reservations_is_told_so_and_no_option_is_proposed()
     let found = findings(&run).into_iter().find(|f| f["cause"] == "reservation-conflicts").unwrap();
     let change = &found["changes"][0];
     assert!(change["what"].as_str().unwrap().contains("ATS-only"), "{change}");
+    assert!(!found.to_string().contains("perennially"), "{found}");
     assert!(changes(&run).all(|change| {
         let text = change.to_string();
         !text.contains("HardwareAcceleratedLocking")
@@ -452,6 +515,23 @@ fn a_lost_path_that_makes_nobody_slower_is_lost_redundancy() {
     let run = path_down("[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n");
     assert_eq!(headline(&run), "datastore prod: Path lost, redundancy is gone; nobody is slower.");
     assert!(findings(&run)[0]["sufferers"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_path_that_comes_and_goes_is_told_with_all_its_outages() {
+    let mut rest = format!(
+        "[host.esx01.adapter.vmhba2]\ndriver = \"lpfc\"\n[datastore.prod]\npath_policy = \"fixed\"\n{VM}\
+         [vm.sql.workload]\nthreads = 16\n"
+    );
+    for (place, at) in (6..24).step_by(3).enumerate() {
+        let state = ["down", "up"][place % 2];
+        rest += &format!("[[event]]\nat = \"{at}.5s\"\npath = \"vmhba1\"\nstate = \"{state}\"\n");
+    }
+    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest));
+    assert_eq!(causes(&run), ["path-down"]);
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains(" It flaps: it went down 3 times and is up again"), "{sentence}");
+    assert_eq!(findings(&run)[0]["window"]["samples"], 12);
 }
 
 #[test]

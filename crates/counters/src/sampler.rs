@@ -450,7 +450,7 @@ impl Row<'_> {
         self.put(entity, Counter::MeanGuestQueued, waiting);
         let latency = now.total.since(&then.total);
         for (counter, ms) in percentiles_ms(&latency) {
-            self.put(entity, counter, ms.unwrap_or_default());
+            self.put(entity, counter, ms.unwrap_or(f64::NAN));
         }
     }
 

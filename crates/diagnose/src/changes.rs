@@ -5,7 +5,7 @@ pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
     PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange,
-    Seen, Setting, Version, get_esxcli, powershell_name,
+    Seen, Setting, get_esxcli, powershell_name,
 };
 
 use crate::{Adapter, Change, Device, Facts, Host, Party, Step, VdiskFacts, largest};
@@ -30,17 +30,13 @@ pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
     powers.into_iter().find(fits).unwrap_or(most)
 }
 
-/// A change that sets something: each step is undone by its own.
+/// A change that sets something: each step is undone by its own, which
+/// [`Change::undo_lines`] renders; the words tell what else belongs to it.
 fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
     let sets = || steps.iter().map(|step| &step.set);
     let esxcli: Vec<_> = sets().filter_map(Setting::esxcli).collect();
     let on_host = host.filter(|_| !esxcli.is_empty()).map(|host| get_esxcli(host.name));
     let effect = sets().map(Setting::effect).max().unwrap_or(Effect::AtOnce);
-    let reboot = match effect {
-        Effect::AtOnce => "",
-        Effect::GuestReboot | Effect::HostReboot => ", and a reboot",
-    };
-    let undo: Vec<_> = steps.iter().filter_map(|step| line(step.undo.as_ref()?)).collect();
     Change {
         what,
         esxcli,
@@ -48,17 +44,18 @@ fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
         guest: sets().flat_map(Setting::guest).collect(),
         effect,
         risk: String::new(),
-        undo: format!("{}{reboot}", undo.join("; ")),
+        undo: format!("Set what was{}", and_reboot(effect)),
         simulated: None,
         steps,
     }
 }
 
-/// The line of a setting where it is typed.
-fn line(setting: &Setting) -> Option<String> {
-    let guest = || setting.guest();
-    let in_guest = || (!guest().is_empty()).then(|| guest().join(" or "));
-    setting.esxcli().or_else(|| setting.powercli()).or_else(in_guest)
+const fn and_reboot(effect: Effect) -> &'static str {
+    match effect {
+        Effect::AtOnce => "",
+        Effect::GuestReboot => ", and reboot the guest",
+        Effect::HostReboot => ", and reboot the host",
+    }
 }
 
 /// Raises DSNRO of a device, or of a vVol protocol endpoint, at once and as far as the host allows:
@@ -70,7 +67,7 @@ pub(crate) fn raise_dsnro(
     facts: &Facts,
 ) -> Change {
     let name = device.flow.name;
-    let to = dsnro_within(to, facts);
+    let to = dsnro_within(name, to, facts);
     let to = known_depth(host, device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
@@ -90,17 +87,21 @@ fn of_old_hosts() -> String {
     format!(" Up to ESXi {} it is {} of the host.", DSNRO.until.name(), DSNRO.path)
 }
 
-/// As much of a DSNRO as the host takes: up to 6.0 its range, later the depth of the device [S1].
-fn dsnro_within(to: u32, facts: &Facts) -> u32 {
-    let goes_by_depth = facts.esxi_version.is_some_and(Version::refuses_dsnro_above_depth);
-    if goes_by_depth { to } else { to.min(DSNRO.max) }
+/// As much of a DSNRO as the host takes, of a device [HP] or of its protocol endpoints [LAMW].
+fn dsnro_within(name: &str, to: u32, facts: &Facts) -> u32 {
+    to.min(if goes_by_option(name, facts) { Advanced::VvolPesnro.info().max } else { DSNRO.max })
+}
+
+/// Whether DSNRO of a device is the host's option for protocol endpoints.
+fn goes_by_option(name: &str, facts: &Facts) -> bool {
+    let known = facts.device(name);
+    known.is_protocol_endpoint && known.has_own_dsnro == Some(false)
 }
 
 /// Sets DSNRO of a device where it is in force: by the option of the host, unless the device has its
 /// own.
 fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<Step>) {
-    let known = facts.device(name);
-    if known.is_protocol_endpoint && known.has_own_dsnro == Some(false) {
+    if goes_by_option(name, facts) {
         return advanced(Advanced::VvolPesnro.info(), (from, to));
     }
     if facts.has_global_dsnro() {
@@ -182,7 +183,7 @@ pub(crate) fn raise_driver_depth(
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
     let name = device.flow.name;
     let least = candidates.iter().map(|driver| driver.depth_max.min(to)).min().unwrap_or(to);
-    let with = dsnro_within(least, facts);
+    let with = dsnro_within(name, least, facts);
     let held = dsnro.filter(|dsnro| *dsnro < with);
     let follows = held.map_or(String::new(), |dsnro| {
         steps.extend(set_dsnro(name, (dsnro, with), facts).1);
@@ -200,8 +201,7 @@ pub(crate) fn raise_driver_depth(
                    and repeat those that are set. Evacuate the host before the reboot."
             .into();
     if candidates.len() > 1 {
-        let too = held.map_or(String::new(), |dsnro| format!("; DSNRO {dsnro} again"));
-        change.undo = format!("The same line with {from} instead, and a reboot{too}");
+        change.undo = format!("The same line with {from} instead{}", and_reboot(change.effect));
     }
     change
 }
@@ -394,7 +394,8 @@ pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Chang
         let systems = [GuestSystem::Windows, GuestSystem::Linux];
         let own = systems.into_iter().filter(|other| system.is_none_or(|own| own == *other));
         change.guest.splice(0..0, own.map(GuestSystem::show));
-        change.undo = "The same line with the values that are shown, if any, and a reboot".into();
+        let reboot = and_reboot(change.effect);
+        change.undo = format!("The same line with the values that are shown, if any{reboot}");
     }
     change.risk = "One VM can then fill a device queue alone.".into();
     Some(change)
@@ -437,6 +438,21 @@ pub(crate) fn look(what: impl Into<String>, esxcli: Vec<String>) -> Change {
 }
 
 impl Change {
+    /// The lines that take it back, the last step first: for a host's shell where it has one, else
+    /// for PowerCLI or the guest. There is none for what no source tells, nor for the depths of
+    /// several drivers, of which one is typed and undone: `undo` tells how.
+    #[must_use]
+    pub fn undo_lines(&self) -> Vec<String> {
+        let is_depth = |step: &&Step| matches!(step.set, Setting::ModuleDepth { .. });
+        let are_alternatives = self.steps.iter().filter(is_depth).count() > 1;
+        let steps = self.steps.iter().rev().filter(|step| !(are_alternatives && is_depth(step)));
+        let lines = |setting: &Setting| {
+            let line = setting.esxcli().or_else(|| setting.powercli());
+            line.map_or_else(|| setting.guest(), |line| vec![line])
+        };
+        steps.filter_map(|step| step.undo.as_ref()).flat_map(lines).collect()
+    }
+
     /// The same as something to do, with its risk and how to take it back.
     pub(crate) fn risking(mut self, risk: &str, undo: &str) -> Self {
         (self.risk, self.undo) = (risk.into(), undo.into());

@@ -192,23 +192,24 @@ pub struct Span {
     pub to_ms: i64,
 }
 
-/// What one host does on a shared device, or all of them.
+/// What one host does on a shared device, or all of them. What was not measured is nothing, and so is
+/// the sum of all hosts where one of them lacks it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostShare {
     /// The host.
     pub host: String,
     /// Commands per second.
-    pub iops: f64,
-    /// Its share of the commands of all hosts, in percent.
-    pub share_percent: f64,
+    pub iops: Option<f64>,
+    /// Its share of the commands of all hosts, in percent; nothing where those of one are not known.
+    pub share_percent: Option<f64>,
     /// Mebibytes per second.
-    pub mib_per_s: f64,
+    pub mib_per_s: Option<f64>,
     /// Mean slots held, by Little's law.
-    pub slots: f64,
+    pub slots: Option<f64>,
     /// DAVG; of an NFS volume GAVG.
-    pub davg_ms: f64,
-    /// KAVG; 0 for an NFS volume, where nobody measures it.
-    pub kavg_ms: f64,
+    pub davg_ms: Option<f64>,
+    /// KAVG; nothing for an NFS volume, where nobody measures it.
+    pub kavg_ms: Option<f64>,
     /// The limit in force in most samples; nothing where there is no such queue.
     pub dqlen: Option<f64>,
     /// The highest limit in the recording: what the driver gives while no VMs compete.

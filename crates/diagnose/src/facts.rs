@@ -44,8 +44,9 @@ pub struct PathFacts {
     pub round_robin_iops: Option<u32>,
     /// How many `Working Paths` there are.
     pub working: usize,
-    /// Those that were down at some time, by name (`vmhba1:C0:T0:L3`); `None` where nobody says.
-    pub dead: Option<Vec<String>>,
+    /// Those that were down at some time, by name (`vmhba1:C0:T0:L3`), with the times from and to
+    /// which they were, in milliseconds since 1970; `None` where nobody says.
+    pub dead: Option<BTreeMap<String, Vec<(i64, i64)>>>,
 }
 
 /// What is known of an array, over the time that is judged.
@@ -103,7 +104,7 @@ impl ArrayFacts {
 }
 
 /// What is known of a virtual disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct VdiskFacts {
     /// Commands that its driver lets out of the guest.
     pub depth: Option<u32>,
@@ -113,8 +114,9 @@ pub struct VdiskFacts {
     pub guest: GuestOs,
     /// Its IOPS limit in the host; `None` is no limit.
     pub limit_iops: Option<u32>,
-    /// Whether the array holds its volume to a rate (QoS).
-    pub has_qos: bool,
+    /// What a command to its volume waits in the mean, in milliseconds, for the policy by which the
+    /// array holds the volume to a rate (QoS); `None` where there is no policy.
+    pub policy_wait_ms: Option<f64>,
 }
 
 /// What is known of a host.

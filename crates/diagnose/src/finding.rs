@@ -150,7 +150,7 @@ pub struct Change {
     pub effect: Effect,
     /// What may go wrong.
     pub risk: String,
-    /// How to take it back.
+    /// How to take it back, in words; the lines are [`Change::undo_lines`].
     pub undo: String,
     /// What a simulation says of it, once one was made.
     #[serde(skip_serializing_if = "Option::is_none")]

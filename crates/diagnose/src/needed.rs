@@ -5,9 +5,15 @@ use counters::Counter;
 use crate::{Cause, lacks};
 
 /// What the comparison, what-if and the reports look at beside the rules: the mix of reads and
-/// writes, and kavg's own means of ACTV and QUED.
-const REPORTED: &[Counter] =
-    &[Counter::Reads, Counter::Writes, Counter::MeanActive, Counter::MeanQueued];
+/// writes, the array's latency of each, and kavg's own means of ACTV and QUED.
+const REPORTED: &[Counter] = &[
+    Counter::Reads,
+    Counter::Writes,
+    Counter::DriverLatencyRead,
+    Counter::DriverLatencyWrite,
+    Counter::MeanActive,
+    Counter::MeanQueued,
+];
 
 /// The counters that are looked at, in the order of their table: those of every rule, those without
 /// which nothing is judged, and those of the reports. A capture that is read to be diagnosed needs no others.

@@ -142,6 +142,9 @@ fn change_text(page: &mut Page, change: &Change) {
     }
     page.labelled("", &format!("Risk: {}", change.risk));
     page.labelled("", &format!("Undo: {}.", change.undo.trim_end_matches('.')));
+    for line in change.undo_lines() {
+        page.line(BOLD, &format!("             {:>8}> {line}", "undo"));
+    }
     if let Some(simulated) = &change.simulated {
         simulated_text(page, simulated);
     }

@@ -180,23 +180,23 @@ fn device_text(page: &mut Page, device: &SharedDevice) {
 }
 
 fn share_row(share: &HostShare) -> (Style, Vec<String>) {
-    let depth = |depth: Option<f64>| depth.map_or("-".into(), number);
+    let shown = |value: Option<f64>| value.map_or("-".into(), number);
     let dqlen = match (share.dqlen, share.dqlen_max) {
         (Some(dqlen), Some(most)) if dqlen < most => {
             format!("{} of {}", number(dqlen), number(most))
         }
-        (dqlen, _) => depth(dqlen),
+        (dqlen, _) => shown(dqlen),
     };
     let row = vec![
         fit(&share.host, 16),
-        number(share.iops),
-        format!("{:.0} %", share.share_percent),
-        number(share.mib_per_s),
-        number(share.slots),
+        shown(share.iops),
+        share.share_percent.map_or("-".into(), |share| format!("{share:.0} %")),
+        shown(share.mib_per_s),
+        shown(share.slots),
         dqlen,
-        depth(share.dsnro),
-        number(share.davg_ms),
-        number(share.kavg_ms),
+        shown(share.dsnro),
+        shown(share.davg_ms),
+        shown(share.kavg_ms),
     ];
     (PLAIN, row)
 }

@@ -271,10 +271,10 @@ fn equal_hosts_at_a_steady_load_are_fine() {
     let comparison = compared(&hosts, &[]);
     assert_eq!(notes(&comparison), []);
     let total = &comparison.shared[0].total;
-    assert!((total.iops - 60_000.0).abs() < 1_000.0, "{total:?}");
+    assert!(total.iops.is_some_and(|iops| (iops - 60_000.0).abs() < 1_000.0), "{total:?}");
     assert_eq!(total.dqlen, Some(192.0));
-    let shares: f64 = comparison.shared[0].hosts.iter().map(|host| host.share_percent).sum();
-    assert!((shares - 100.0).abs() < 1e-9);
+    let shares = comparison.shared[0].hosts.iter().map(|host| host.share_percent);
+    assert!((shares.sum::<Option<f64>>().unwrap() - 100.0).abs() < 1e-9);
 }
 
 #[test]
@@ -292,5 +292,29 @@ fn an_nfs_volume_is_shared_by_its_name_and_has_no_depth() {
     let comparison = compared(&hosts, &[]);
     assert_eq!(comparison.shared[0].name, "nfs-1");
     assert_eq!(comparison.shared[0].total.dqlen, None);
-    assert!(comparison.shared[0].hosts.iter().all(|host| host.davg_ms > 0.4));
+    assert!(comparison.shared[0].hosts.iter().all(|host| host.davg_ms > Some(0.4)));
+}
+
+#[test]
+fn what_one_host_does_not_measure_is_no_zero_and_the_total_goes_by_the_others() {
+    let mut hosts = ["esx01", "esx02"].map(|name| steady(name, 0, LOAD));
+    let device = hosts[0].find(Kind::Device, DEVICE).unwrap();
+    let measured = compared(&hosts, &[]).shared.remove(0);
+    for counter in
+        [Counter::KernelLatency, Counter::GuestLatency, Counter::MbRead, Counter::MbWritten]
+    {
+        let none = vec![f64::NAN; hosts[0].len()];
+        hosts[0].set_column(device, counter, none);
+    }
+    let comparison = compared(&hosts, &[]);
+    let device = &comparison.shared[0];
+    let of = |name: &str| device.hosts.iter().find(|host| host.host == name).unwrap();
+    assert_eq!((of("esx01").kavg_ms, of("esx01").mib_per_s), (None, None));
+    assert_eq!(device.total.kavg_ms, of("esx02").kavg_ms);
+    assert_eq!((device.total.mib_per_s, device.total.iops), (None, measured.total.iops));
+    assert!(
+        render_comparison(&comparison)
+            .lines()
+            .any(|line| line.trim().starts_with("esx01") && line.ends_with(" -"))
+    );
 }

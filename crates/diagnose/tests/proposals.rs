@@ -152,7 +152,29 @@ fn check(drawn: &Drawn, change: &Change) -> Result<(), String> {
         let line = lines(&step.set, &scenario.hosts[0]).remove(0);
         scenario = with(&scenario, &line)?;
     }
-    Ok(())
+    is_undone(drawn, &scenario, change)
+}
+
+/// The lines that people are shown to take a change back are read, and where it is one driver's all of
+/// them together restore what was.
+fn is_undone(drawn: &Drawn, changed: &Scenario, change: &Change) -> Result<(), String> {
+    let of_guest = |step: &Step| match &step.set {
+        Setting::Pvscsi { vm, .. } => vm.vm.clone(),
+        _ => None,
+    };
+    let guest = change.steps.iter().find_map(of_guest);
+    let mut undone = changed.clone();
+    for line in change.undo_lines() {
+        line.parse::<Line>().map_err(|error| format!("undo `{line}`: {error}"))?;
+        let typed = guest.as_ref().map_or(line.clone(), |vm| format!("{vm}: {line}"));
+        undone = with(&undone, &typed)?;
+    }
+    let is_known = change.steps.iter().all(|step| step.undo.is_some());
+    let all = is_known && alternatives(change).len() <= 1;
+    match all && state(&undone.hosts[0]) != state(drawn.host()) {
+        true => Err(format!("not undone by {:?}", change.undo_lines())),
+        false => Ok(()),
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use counters::Recording;
 use diagnose::{
-    Cause, Change, Facts, Finding, Simulated, SimulatedRow, Thresholds, Verdict, diagnose,
+    Cause, Change, Facts, Finding, Simulated, SimulatedRow, Step, Thresholds, Verdict, diagnose,
     render_markdown, render_text,
 };
+use knobs::Setting;
 
 fn row(
     object: &str,
@@ -25,6 +26,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         doubts: vec!["The array was never busier than in this capture.".into()],
         rows,
     };
+    let dsnro = |value| Setting::SchedNumReqOutstanding { device: "naa.1".into(), value };
     let change = Change {
         what: "Raise DSNRO of naa.1 from 32 to 64.".into(),
         esxcli: vec!["esxcli storage core device set -d naa.1 -O 64".into()],
@@ -32,9 +34,9 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
         guest: Vec::new(),
         effect: knobs::Effect::AtOnce,
         risk: "Less fairness.".into(),
-        undo: "esxcli storage core device set -d naa.1 -O 32".into(),
+        undo: "Set what was".into(),
         simulated: Some(simulated),
-        steps: Vec::new(),
+        steps: vec![Step { set: dsnro(64), undo: Some(dsnro(32)) }],
     };
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,

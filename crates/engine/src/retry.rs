@@ -3,17 +3,13 @@
 
 use counters::{DeviceId, IoId, MILLISECOND, Status, Time, VdiskId};
 
-use knobs::{Advanced, CONFLICT_RETRIES, CONFLICT_RETRY_NS};
+use knobs::{Advanced, CONFLICT_RETRIES, CONFLICT_RETRY_NS, STALLED_QUEUE_MS};
 
 use crate::{
     device::Device,
     engine::Engine,
     slab::{Extra, NONE, State},
 };
-
-/// `Scsi.ScsiRestartStalledQueueLatency`: a queue that got TASK SET FULL with nothing outstanding
-/// is started again after 500 ms [LAMW].
-const STALLED_QUEUE_NS: u64 = 500 * MILLISECOND;
 
 /// What a wake-up is for; earlier variants and lower ids first at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +70,7 @@ impl Engine {
     /// After TASK SET FULL a device waits for one of its commands to complete.
     fn pause_if_full(&mut self, id: DeviceId, status: Status) {
         if status == Status::TaskSetFull {
-            let until = self.now + STALLED_QUEUE_NS;
+            let until = self.now + STALLED_QUEUE_MS.default_ns();
             self.devices[id.index()].full_until = until;
             self.wake(until, id);
         }

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::{fmt, ops::RangeInclusive};
 
-use crate::Version;
+use crate::{Version, fixed::NFS_DEPTH};
 
 /// How a driver reaches its array: it decides the round trips of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +90,11 @@ impl Driver {
         local("nvme_pcie", "NVMe", 1023, 1023).since(Version::V7_0),
         local("pvscsi", "a nested host's disks", 1024, 1024),
         local("vmkusb", "USB", 1, 1),
-        // An NFS mount has no queue depth of its own: `NFS.MaxQueueDepth` is 4294967295 [LAMW].
-        Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
+        // An NFS mount has no queue depth of its own.
+        Self {
+            transport: Transport::Network,
+            ..local("nfsclient", "NFS", NFS_DEPTH.default, NFS_DEPTH.default)
+        },
     ];
 
     /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].

@@ -1,4 +1,7 @@
-//! What the VMkernel does by numbers that nobody sets.
+//! What the VMkernel does by numbers that no setting here changes: those that nobody sets, and
+//! options that kavg leaves at their defaults.
+
+use core::ops::RangeInclusive;
 
 use counters::MILLISECOND;
 
@@ -7,3 +10,45 @@ use counters::MILLISECOND;
 pub const CONFLICT_RETRY_NS: u64 = 60 * MILLISECOND;
 /// After so many tries the VMkernel gives up: "too many reservation conflicts" [ELA].
 pub const CONFLICT_RETRIES: u32 = 80;
+
+/// An advanced option that kavg knows and does not set.
+#[derive(Clone, Debug)]
+pub struct FixedOption {
+    /// Its name, as articles and vCenter have it.
+    pub name: &'static str,
+    /// Its default, at which kavg leaves it.
+    pub default: u32,
+    /// What a host takes.
+    pub range: RangeInclusive<u32>,
+}
+
+impl FixedOption {
+    const fn new(name: &'static str, default: u32, range: RangeInclusive<u32>) -> Self {
+        Self { name, default, range }
+    }
+
+    /// Its default in nanoseconds, where it counts milliseconds.
+    #[must_use]
+    pub const fn default_ns(&self) -> u64 {
+        self.default as u64 * MILLISECOND
+    }
+}
+
+/// Seconds from the loss of a device's last path until the host fails its own I/O; it goes on trying
+/// that of VMs [DOC-APD; reference `esxi-host-stack.md` section 12].
+pub const APD_TIMEOUT_S: FixedOption = FixedOption::new("Misc.APDTimeout", 140, 20..=99_999);
+/// Commands outstanding on one NFS mount: no limit [LAMW].
+pub const NFS_DEPTH: FixedOption = FixedOption::new("NFS.MaxQueueDepth", u32::MAX, 1..=u32::MAX);
+/// Commands outstanding on all NFS mounts of a host [LAMW].
+pub const NFS_OUTSTANDING: FixedOption =
+    FixedOption::new("NFS.NFSMaxOutstandingIOs", 65_536, 32..=131_072);
+/// Milliseconds until a queue that got TASK SET FULL with nothing outstanding is started again
+/// [LAMW].
+pub const STALLED_QUEUE_MS: FixedOption =
+    FixedOption::new("Scsi.ScsiRestartStalledQueueLatency", 500, 1..=60_000);
+/// Milliseconds for which a reservation of the system is held at most [LAMW; reference
+/// `array-and-control.md` section 7.4].
+pub const RESERVE_TIME_MAX_MS: FixedOption = FixedOption::new("Scsi.MaxReserveTime", 200, 50..=500);
+/// How long a host keeps a reservation that it may use again: `Disk.DiskReservationThreshold`,
+/// 45 ms [LAMW; reference `array-and-control.md` section 7.4].
+pub const RESERVE_HOLD_NS: u64 = 45 * MILLISECOND;

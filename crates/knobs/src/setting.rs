@@ -521,7 +521,7 @@ fn check_range(name: &str, value: u32, range: RangeInclusive<u32>) -> Result<(),
     })
 }
 
-/// From 6.5 on the engine knows the greatest value: the depth of the device [S1].
+/// From 6.5 on the engine knows a second bound: the depth of the device [S1].
 fn check_dsnro(value: u32, version: Version) -> Result<(), Refusal> {
     refuse_if(version.has_global_dsnro(), || {
         format!(
@@ -531,10 +531,7 @@ fn check_dsnro(value: u32, version: Version) -> Result<(), Refusal> {
             DSNRO.path
         )
     })?;
-    match version.refuses_dsnro_above_depth() {
-        true => Ok(()),
-        false => check_range("device's sched-num-req-outstanding", value, DSNRO.range()),
-    }
+    check_range("device's sched-num-req-outstanding", value, DSNRO.range())
 }
 
 /// Options come and go with versions.

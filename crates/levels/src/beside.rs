@@ -6,7 +6,8 @@
 //! long: its few commands were outstanding before. A QAVG of 0 beside commands that are queued was
 //! not measured.
 
-use counters::{Counter, EntityId, Recording, interval_s};
+use counters::{Counter, EntityId, Recording, SECOND, interval_s};
+use knobs::{APD_TIMEOUT_S, Advanced, CONFLICT_RETRY_NS};
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +39,11 @@ enum Bound {
 }
 
 /// The most commands that a device takes: a protocol endpoint's [LAMW].
-const MOST_SLOTS: f64 = 4_096.0;
-/// The host's own timer for a command (reference, `esxi-host-stack.md` 12).
-const TIMER_S: f64 = 140.0;
-/// What a conflict costs until its retry [src: elatov 2012-05-12].
-const RETRY_S: f64 = 0.06;
+const MOST_SLOTS: f64 = Advanced::VvolPesnro.info().max as f64;
+/// How long the host tries a command of its own that no path takes.
+const TIMER_S: f64 = APD_TIMEOUT_S.default as f64;
+/// What a conflict costs until its retry.
+const RETRY_S: f64 = CONFLICT_RETRY_NS as f64 / SECOND as f64;
 /// How inexact intervals are: their ends are stamped in whole seconds, and they are as short as 2.
 const INEXACT: f64 = 2.0;
 /// How often those outstanding at an instant may have been there within the interval.

@@ -20,8 +20,8 @@ pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, inside, little};
 pub use level::LevelKind;
 pub use series::{
-    Column, is_round, is_round_within, largest, mean, most_frequent, quantile, unrest_percent,
-    usual, usual_interval_s, weighted_mean, weighted_quantiles,
+    Column, is_round, is_round_within, largest, latency_percentiles, mean, most_frequent, quantile,
+    sum, unrest_percent, usual, usual_interval_s, weighted_mean, weighted_quantiles,
 };
 pub use stack::{Level, Queue, Stack};
 pub use tenant::{Tenant, owner, tenants};

@@ -1,6 +1,7 @@
 //! Columns of a recording, and the few statistics that the rules need of them.
 
-use counters::{Counter, EntityId, Recording, interval_s};
+use counters::{Counter, EntityId, PERCENTILES, Recording, interval_s};
+use knobs::NFS_OUTSTANDING;
 
 use crate::beside::Beside;
 
@@ -22,8 +23,8 @@ fn absurd(counter: Counter) -> f64 {
     let info = counter.info();
     match (counter, info.unit) {
         _ if !info.in_esxtop => NONE,
-        // The deepest queue is a protocol endpoint's 4,096 [LAMW]; NFS may have 65,536 outstanding
-        // on all its volumes [LAMW].
+        // The most that are outstanding anywhere are those of NFS on all its volumes; one less is
+        // 16 bits that are all set.
         (
             Counter::AdapterQDepth
             | Counter::DeviceQDepth
@@ -31,12 +32,12 @@ fn absurd(counter: Counter) -> f64 {
             | Counter::ActiveCommands
             | Counter::QueuedCommands,
             _,
-        ) => 65_535.0,
+        ) => f64::from(NFS_OUTSTANDING.default - 1),
         // More than any device completes, and than can be refused, aborted or split of it.
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
-        // Half an hour: guests give up after 3 minutes and the host's timer after 140 s
-        // (reference, section 12). 2^31 microseconds are 36 minutes.
+        // Half an hour: guests give up after 3 minutes, and the host before them (`APD_TIMEOUT_S`).
+        // 2^31 microseconds are 36 minutes.
         (_, "ms") => 1.8e6,
         _ => NONE,
     }
@@ -93,6 +94,13 @@ fn measured<V: Into<Option<f64>>>(
 pub fn mean<V: Into<Option<f64>>>(values: impl IntoIterator<Item = V>) -> Option<f64> {
     let (sum, count) = measured(values).fold((0.0, 0.0), |(s, n), value| (s + value, n + 1.0));
     (count > 0.0).then(|| sum / count)
+}
+
+/// What numbers of one kind add up to: `None` where one of them was not measured, for the rest is
+/// not the sum; and of nothing.
+#[must_use]
+pub fn sum(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    values.into_iter().reduce(|a, b| Some(a? + b?)).flatten()
 }
 
 /// The mean of values by their weights; `None` where these weigh nothing. What is none is left out.
@@ -157,6 +165,15 @@ pub fn weighted_quantiles<const N: usize>(
     }))
 }
 
+/// P50, P95 and P99 of a latency: what it is of so many of the commands at most, each taken for the
+/// mean of its sample. A sample has its latency and its commands.
+#[must_use]
+pub fn latency_percentiles(
+    samples: impl IntoIterator<Item = Option<(f64, f64)>>,
+) -> Option<[f64; 3]> {
+    weighted_quantiles(samples, PERCENTILES.map(|(_, share)| share))
+}
+
 /// The value that occurs most often; the first of them when there are several.
 #[must_use]
 pub fn most_frequent(values: impl IntoIterator<Item = f64>) -> Option<f64> {
@@ -208,7 +225,8 @@ mod tests {
     #[test]
     fn statistics_of_nothing_are_nothing() {
         let nothing: [Option<f64>; 2] = [None; 2];
-        assert_eq!((mean(nothing), largest(nothing)), (None, None));
+        assert_eq!((mean(nothing), largest(nothing), sum(nothing)), (None, None, None));
+        assert_eq!(sum([]), None);
         assert_eq!(quantile(nothing, 0.5), None);
         assert_eq!(most_frequent([]), None);
         assert_eq!(unrest_percent(&[1.0]), None);
@@ -222,6 +240,12 @@ mod tests {
     }
 
     #[test]
+    fn what_lacks_a_part_has_no_sum() {
+        assert_eq!(sum([Some(1.0), Some(2.0)]), Some(3.0));
+        assert_eq!(sum([Some(1.0), None]), None);
+    }
+
+    #[test]
     fn a_percentile_is_the_least_value_that_so_many_do_not_exceed() {
         let to = |last: u32| (1..=last).rev().map(f64::from);
         let of = |last| [0.0, 0.5, 0.95, 0.99, 1.0].map(|share| quantile(to(last), share));
@@ -229,6 +253,14 @@ mod tests {
         assert_eq!(of(20), [1.0, 10.0, 19.0, 20.0, 20.0].map(Some));
         assert_eq!(of(3), [1.0, 2.0, 3.0, 3.0, 3.0].map(Some));
         assert_eq!(quantile(to(100), 0.07), Some(7.0));
+    }
+
+    #[test]
+    fn a_percentile_of_a_latency_is_of_its_commands_and_not_of_its_samples() {
+        let quiet = (0..9).map(|_| Some((1.0, 10.0)));
+        let busy = [Some((20.0, 910.0)), None];
+        assert_eq!(latency_percentiles(quiet.chain(busy)), Some([20.0; 3]));
+        assert_eq!(latency_percentiles([Some((5.0, 0.0))]), None);
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! The stack over some time: for each level its queues, and of each its limit, its use, who waits
 //! for it and for how long. Pictures, tables and JSON all show these figures.
 //!
-//! What was not measured is none; a sum of queues has a number where one of them has.
+//! What was not measured is none, and so is a sum of queues of which one was not measured. A thing is
+//! made of the parts that it has: a level without a wait adds none to the stack's time.
 
 use serde::Serialize;
 
-use crate::{LevelKind, series::weighted_mean};
+use crate::{
+    LevelKind,
+    series::{sum, weighted_mean},
+};
 
 /// One queue, or the sum of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -78,18 +82,18 @@ impl Queue {
     /// I/Os here, waiting or not.
     #[must_use]
     pub fn inside(&self) -> Option<f64> {
-        sum([self.waiting, self.in_use])
+        parts([self.waiting, self.in_use])
     }
 
     /// Several queues as one.
     #[must_use]
     pub fn sum(queues: &[Self], name: String) -> Self {
-        let every = |value: fn(&Self) -> Option<f64>| queues.iter().map(value).sum::<Option<f64>>();
+        let every = |value: fn(&Self) -> Option<f64>| sum(queues.iter().map(value));
         Self {
             name,
             limit: every(|queue| queue.limit),
             in_use: every(|queue| queue.in_use),
-            waiting: sum(queues.iter().map(|queue| queue.waiting)),
+            waiting: every(|queue| queue.waiting),
             ms: mean_ms(queues),
             iops: queues.iter().map(|queue| queue.iops).sum(),
         }
@@ -103,8 +107,8 @@ impl Queue {
     }
 }
 
-/// What the numbers that there are add up to; `None` where there is none.
-fn sum(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+/// What the parts that a thing has add up to; `None` where it has none.
+fn parts(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     values.into_iter().flatten().reduce(|a, b| a + b)
 }
 
@@ -177,7 +181,7 @@ impl Stack {
     /// The time on some levels together, in milliseconds.
     #[must_use]
     pub fn ms(&self, kinds: &[LevelKind]) -> Option<f64> {
-        sum(kinds.iter().map(|kind| self.level(*kind)?.ms))
+        parts(kinds.iter().map(|kind| self.level(*kind)?.ms))
     }
 
     /// KAVG: queueing, holding, paths.
@@ -196,7 +200,7 @@ impl Stack {
     /// GAVG.
     #[must_use]
     pub fn host_ms(&self) -> Option<f64> {
-        sum([self.kernel_ms(), self.device_ms()])
+        parts([self.kernel_ms(), self.device_ms()])
     }
 
     /// The level on which an I/O spends most of its time.
@@ -224,7 +228,7 @@ mod tests {
         let known = Queue { iops: 1.0, ms: Some(2.0), waiting: Some(3.0), ..Queue::default() };
         let unknown = Queue { iops: 1.0, ..Queue::default() };
         let level = Level::new(LevelKind::Device, vec![known, unknown.clone()]);
-        assert_eq!((level.ms, level.waiting(), level.in_use()), (Some(2.0), Some(3.0), None));
+        assert_eq!((level.ms, level.waiting(), level.in_use()), (Some(2.0), None, None));
         let level = Level::new(LevelKind::Guest, vec![unknown]);
         assert_eq!((level.ms, level.waiting()), (None, None));
         assert_eq!(Stack::new(vec![level], Vec::new(), 0.0).ms(&[LevelKind::Guest]), None);

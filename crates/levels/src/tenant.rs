@@ -6,7 +6,7 @@ use counters::{Entity, EntityId, Kind, Recording};
 
 use crate::{
     Flow,
-    series::{mean, weighted_mean},
+    series::{mean, sum, weighted_mean},
 };
 
 /// The share of a VM in a device: its worlds there.
@@ -47,7 +47,7 @@ impl<'a> Tenant<'a> {
     /// Commands per second of all its worlds.
     #[must_use]
     pub fn rate(&self, sample: usize) -> Option<f64> {
-        self.worlds.iter().map(|world| world.rate(sample)).sum()
+        sum(self.worlds.iter().map(|world| world.rate(sample)))
     }
 
     /// GAVG over all its worlds; none without commands.
@@ -59,7 +59,7 @@ impl<'a> Tenant<'a> {
     /// The mean over some samples of a number that its worlds add up to; `None` over none.
     #[must_use]
     pub fn mean(&self, samples: &[usize], of: fn(&Flow<'a>, usize) -> Option<f64>) -> Option<f64> {
-        let at = |sample| self.worlds.iter().map(|world| of(world, sample)).sum::<Option<f64>>();
+        let at = |sample| sum(self.worlds.iter().map(|world| of(world, sample)));
         mean(samples.iter().map(|&sample| at(sample)))
     }
 }

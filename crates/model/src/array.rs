@@ -14,7 +14,7 @@ use alloc::{boxed::Box, vec::Vec};
 use counters::{Op, Status, Time};
 
 use crate::{
-    config::{ArrayConfig, RESERVE_HOLD_MAX_NS, VolumeConfig},
+    config::{ArrayConfig, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
     random::Random,
@@ -56,9 +56,19 @@ pub struct Array {
     outstanding: u32,
 }
 
+/// Commands to a volume with a policy, and what they waited for its tokens when all else was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PolicyWait {
+    /// Commands that were accepted.
+    pub commands: u64,
+    /// Nanoseconds that they waited together.
+    pub wait_ns: u64,
+}
+
 #[derive(Clone, Debug)]
 struct Volume {
     bucket: Option<Box<Bucket>>,
+    waited: PolicyWait,
     /// Until when, and by whom, the LUN is reserved.
     reserved_until: Time,
     reserved_by: u32,
@@ -111,7 +121,10 @@ impl Array {
             _ => {}
         }
         if let Some(bucket) = &mut volume.bucket {
-            done = done.max(bucket.grant(arrive, bytes));
+            let granted = bucket.grant(arrive, bytes);
+            volume.waited.commands += 1;
+            volume.waited.wait_ns += granted.0.saturating_sub(done.0);
+            done = done.max(granted);
         }
         Answer {
             at: done + self.fabric.back_ns,
@@ -139,6 +152,15 @@ impl Array {
         }
     }
 
+    /// What commands to a volume waited for its policy so far.
+    ///
+    /// # Panics
+    /// When the array has no such volume.
+    #[must_use]
+    pub fn policy_wait(&self, volume: u32) -> PolicyWait {
+        self.volumes[volume as usize].waited
+    }
+
     /// Commands that the array accepted and whose answer has not reached the host.
     #[must_use]
     pub const fn outstanding(&self) -> u32 {
@@ -150,9 +172,10 @@ impl Volume {
     fn new(config: &VolumeConfig) -> Self {
         Self {
             bucket: config.qos.as_ref().map(|qos| Box::new(Bucket::new(qos))),
+            waited: PolicyWait::default(),
             reserved_until: Time::ZERO,
             reserved_by: 0,
-            reserve_hold_ns: config.reserve_hold_ns.min(RESERVE_HOLD_MAX_NS),
+            reserve_hold_ns: config.reserve_hold_ns,
         }
     }
 

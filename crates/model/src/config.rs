@@ -3,8 +3,6 @@
 
 use alloc::vec::Vec;
 
-use counters::MILLISECOND;
-
 /// The spread of a service time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
@@ -83,27 +81,14 @@ pub struct ArrayConfig {
 }
 
 /// A volume of an array.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct VolumeConfig {
     /// The quality of service that the array enforces by delaying completions; `None` is none.
     pub qos: Option<Qos>,
     /// Nanoseconds for which a metadata operation keeps the whole LUN reserved beyond the time of
-    /// its own I/O: [`RESERVE_HOLD_NS`] unless told, at most [`RESERVE_HOLD_MAX_NS`].
+    /// its own I/O.
     pub reserve_hold_ns: u64,
 }
-
-impl Default for VolumeConfig {
-    fn default() -> Self {
-        Self { qos: None, reserve_hold_ns: RESERVE_HOLD_NS }
-    }
-}
-
-/// How long a host keeps a reservation that it may use again: `Disk.DiskReservationThreshold`,
-/// 45 ms [LAMW].
-pub const RESERVE_HOLD_NS: u64 = 45 * MILLISECOND;
-/// The longest reservation of the system that a host allows: the upper end of
-/// `Scsi.MaxReserveTime`, 500 ms [LAMW].
-pub const RESERVE_HOLD_MAX_NS: u64 = 500 * MILLISECOND;
 
 /// Quality of service of one volume.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,11 +17,11 @@ mod spread;
 mod tags;
 mod workload;
 
-pub use array::{Answer, Array, Command};
+pub use array::{Answer, Array, Command, PolicyWait};
 pub use arrival::Aside;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, RESERVE_HOLD_MAX_NS, RESERVE_HOLD_NS,
-    Service, SizeMix, Spread, VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, Service, SizeMix, Spread, VolumeConfig,
+    WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
 pub use service::CurveUse;

@@ -1,5 +1,6 @@
 //! `[array.NAME]` and `[volume.NAME]`: how arrays serve commands and how writes reach them.
 
+use knobs::RESERVE_HOLD_NS;
 use model::{ArrayConfig, Cost, Qos, Service, Spread, VolumeConfig, WriteProtocol};
 
 use crate::{
@@ -116,7 +117,7 @@ impl Arrays {
     pub(crate) fn add_volume(&mut self, array: usize, name: String, qos: Option<Qos>) -> Target {
         let Array { config, volumes, .. } = &mut self.arrays[array];
         let volume = volumes.len() as u32;
-        config.volumes.push(VolumeConfig { qos, ..VolumeConfig::default() });
+        config.volumes.push(VolumeConfig { qos, reserve_hold_ns: RESERVE_HOLD_NS });
         volumes.push(name);
         Target { array, volume }
     }

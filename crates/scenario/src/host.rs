@@ -116,6 +116,10 @@ fn adapter(name: String, node: &Node<'_>) -> Result<AdapterConfig, Error> {
     let module = driver.string()?;
     let hbas = || Driver::ALL.iter().filter(|driver| driver.transport != Transport::Network);
     let driver = hbas().find(|driver| driver.module == module).ok_or_else(|| {
+        if Driver::from_module(module).is_some() {
+            return driver
+                .error("`nfsclient` is no adapter: write `kind = \"nfs\"` at the datastore");
+        }
         driver.error(&names::unknown("driver", module, hbas().map(|driver| driver.module)))
     })?;
     let lun = |node: &Node<'_>| node.integer32(driver.depth_min..=driver.depth_max);

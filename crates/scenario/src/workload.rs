@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{SECOND, Time, VdiskId};
-use model::{
-    Access, Arrival, Burst, Mix, RESERVE_HOLD_MAX_NS, SizeMix, WAITING_MAX, WorkloadConfig,
-};
+use counters::{MILLISECOND, SECOND, Time, VdiskId};
+use knobs::RESERVE_TIME_MAX_MS;
+use model::{Access, Arrival, Burst, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error, Workload, fio, names,
@@ -212,10 +211,10 @@ impl Workloads {
         let mix = table.need("lock")?.choice(&[("scsi2", Mix::Reserve), ("ats", Mix::Ats)])?;
         let rate = table.need("rate")?.number(RATE_MIN..=RATE_MAX)?;
         let hold = table.read("hold", Node::duration)?;
-        if let (Some(_), Some(node)) =
-            (hold.filter(|ns| *ns > RESERVE_HOLD_MAX_NS), table.get("hold"))
-        {
-            return Err(node.error("a reservation is held for 500ms at most"));
+        let longest_ms = *RESERVE_TIME_MAX_MS.range.end();
+        let too_long = hold.filter(|ns| *ns > u64::from(longest_ms) * MILLISECOND);
+        if let (Some(_), Some(node)) = (too_long, table.get("hold")) {
+            return Err(node.error(&format!("a reservation is held for {longest_ms}ms at most")));
         }
         let starts = table.read("start", moment)?.unwrap_or(Time::ZERO);
         let stops = stop(&table, starts)?;

@@ -11,7 +11,7 @@
 
 use counters::{HostSnapshot, IoId, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
-use model::{Array, Aside, Command, CurveUse};
+use model::{Array, Aside, Command, CurveUse, PolicyWait};
 use scenario::{Scenario, Workload};
 
 use crate::{
@@ -321,6 +321,12 @@ impl<'a, W: Watch> Machine<'a, W> {
     pub(crate) fn curves(&self) -> Vec<CurveUse> {
         let local = |array: &Option<u32>| self.arrays[(*array)? as usize].curve_use();
         self.array_of.iter().map(|array| local(array).unwrap_or_default()).collect()
+    }
+
+    /// What commands to the volume of each virtual disk of a host waited for its policy so far.
+    pub(crate) fn policy_waits(&self, host: &Host) -> Vec<PolicyWait> {
+        let targets = host.targets.iter();
+        targets.map(|&(array, volume)| self.arrays[array as usize].policy_wait(volume)).collect()
     }
 
     /// Hands an input over and does what follows from it. A refusal is logged.

@@ -2,7 +2,7 @@
 
 use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
-use model::CurveUse;
+use model::{CurveUse, PolicyWait};
 use scenario::Scenario;
 
 use crate::{
@@ -41,6 +41,8 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
+    /// By virtual disk: what commands to its volume, of all hosts, waited for the array's policy.
+    pub policy_waits: Vec<PolicyWait>,
 }
 
 /// The limits in force on a host.
@@ -120,8 +122,8 @@ struct HostPart {
 struct HostRows {
     sampler: Sampler,
     samples: Recording,
-    /// Of a window that has begun: the snapshot and the limits at its beginning.
-    begins: Vec<Option<(HostSnapshot, Limits)>>,
+    /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
+    begins: Vec<Option<(HostSnapshot, Limits, Vec<PolicyWait>)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -140,7 +142,7 @@ impl Part {
             machine.run_until(at);
             machine.snapshot(at, &mut now);
             for ((rows, host), now) in rows.iter_mut().zip(&machine.hosts).zip(&now) {
-                rows.read(scenario, now, &host.engine);
+                rows.read(scenario, now, &host.engine, || machine.policy_waits(host));
             }
             read_curves(&machine, at, &mut curves);
             progress.reached(at, machine.ios - told);
@@ -193,27 +195,40 @@ impl HostRows {
         }
     }
 
-    fn read(&mut self, scenario: &Scenario, now: &HostSnapshot, engine: &Engine) {
+    fn read(
+        &mut self,
+        scenario: &Scenario,
+        now: &HostSnapshot,
+        engine: &Engine,
+        policy_waits: impl Fn() -> Vec<PolicyWait>,
+    ) {
         let at = now.at;
         if at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns {
             self.sampler.sample(now, &mut self.samples);
         }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                self.begins[index] = Some((now.clone(), Limits::of(engine)));
+                self.begins[index] = Some((now.clone(), Limits::of(engine), policy_waits()));
             }
             if window.to == at
-                && let Some((counters_before, limits_before)) = self.begins[index].take()
+                && let Some((counters_before, limits_before, waits_before)) =
+                    self.begins[index].take()
             {
                 let mut recording = self.sampler.recording();
                 self.sampler.add_row(&counters_before, now, &mut recording);
                 let (counters, limits) = (now.clone(), Limits::of(engine));
+                let mut policy_waits = policy_waits();
+                for (wait, before) in policy_waits.iter_mut().zip(waits_before) {
+                    wait.commands -= before.commands;
+                    wait.wait_ns -= before.wait_ns;
+                }
                 self.windows[index] = Some(WindowView {
                     recording,
                     counters_before,
                     counters,
                     limits_before,
                     limits,
+                    policy_waits,
                 });
             }
         }

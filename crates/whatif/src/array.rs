@@ -19,6 +19,8 @@
 use levels::quantile;
 use serde::Serialize;
 
+use crate::light::Light;
+
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
 /// Outstanding commands must vary by this factor between the groups for the slope to be known.
@@ -33,6 +35,8 @@ const STEEPER: f64 = 1.5;
 const NEAR: f64 = 0.25;
 /// How much flatter: spindles that sort their commands gain with depth [section 7.2: q^0.24].
 const FLATTER: f64 = 0.7;
+/// Elasticity from which latency rises.
+const RISES: f64 = 0.1;
 /// The most commands that an array is asked for.
 const OUTSTANDING_MAX: f64 = 65_536.0;
 /// The shortest latency that is simulated, in milliseconds.
@@ -95,27 +99,83 @@ struct Slopes {
 }
 
 impl ArrayCalibration {
-    /// Calibrates on the intervals with load, of which there is at least one.
-    pub(crate) fn of(devices: Vec<String>, points: &[Point]) -> Self {
+    /// Calibrates on the intervals with load, of which there is at least one, and on a lighter load
+    /// of other commands.
+    pub(crate) fn of(devices: Vec<String>, points: &[Point], light: Option<Light>) -> Self {
         let groups = groups(points);
         let (first, last) = (groups[0], groups[groups.len() - 1]);
+        let light = light.filter(|light| VARIATION * light.outstanding <= first.outstanding);
+        let light = light.map(|light| light.beside(first));
         let upper = part(&groups, |point| point.outstanding * NEIGHBOURHOOD >= last.outstanding);
         let lower = part(&groups, |point| point.outstanding <= NEIGHBOURHOOD * first.outstanding);
-        let (above, below) = (elasticity(&upper, last), elasticity(&lower, first));
-        let seen = judge(&groups, &upper, above);
+        let (mut above, below) = (elasticity(&upper, last), elasticity(&lower, first));
+        let mut seen = judge(&groups, &upper, above);
+        if let Some(light) = light {
+            above[0] = above[0].max(light.elasticity(last)).min(above[1]);
+            seen = match seen {
+                Seen::Steady if above[0] >= RISES => Seen::Knee,
+                Seen::Steady => Seen::NoKnee,
+                other => other,
+            };
+        }
         let [best, least, most] = slopes(seen, above, below);
-        let curve = |slopes| curve(&groups, slopes);
-        let most = sagging(&curve(most));
+        let ends = light.map(|light| light.ends(first)).unwrap_or_default();
+        let [best, least, most] = [(best, 0), (least, 1), (most, 2)].map(|(slopes, end)| {
+            let all: Vec<Point> = ends[end].iter().chain(&groups).copied().collect();
+            curve(&all, slopes)
+        });
+        let most = sagging(&most);
         Self {
             devices,
             seen,
             intervals: points.len(),
             outstanding: [first.outstanding, last.outstanding],
             davg_ms: [first.ms, last.ms],
-            best: curve(best),
-            least: curve(least),
+            best,
+            least,
             most,
         }
+    }
+}
+
+impl Light {
+    /// With what `first`, a heavier load of the same commands, leaves of it: fewer outstanding take
+    /// no longer, and are not served faster.
+    fn beside(self, first: Point) -> Self {
+        let least = first.ms * self.outstanding / first.outstanding;
+        let alone_ms = self.alone_ms.min(first.ms);
+        // Between one alone and `first` the line does not get flatter.
+        let part = (self.outstanding - 1.0) / (first.outstanding - 1.0);
+        let line_ms = alone_ms + part * (first.ms - alone_ms);
+        let most_ms = self.most_ms.unwrap_or(line_ms).clamp(least.min(line_ms), line_ms);
+        let least_ms = self.least_ms.clamp(least.min(most_ms), most_ms);
+        Self { least_ms, alone_ms, most_ms: Some(most_ms), ..self }
+    }
+
+    /// What part of a proportional rise latency takes at `last` at least: that of the line from an
+    /// idle array, or from the lighter load, whichever is steeper.
+    fn elasticity(self, last: Point) -> f64 {
+        let from = |outstanding: f64, ms: f64| {
+            (1.0 - ms / last.ms) * last.outstanding / (last.outstanding - outstanding)
+        };
+        // Commands that come by chance find one more than those of guests that wait.
+        let there = self.most_ms.map_or(0.0, |ms| from(self.outstanding - 1.0, ms));
+        from(0.0, self.alone_ms).max(there).clamp(0.0, 1.0)
+    }
+
+    /// Points before `first`: the likeliest, those as slow and those as quick as can be.
+    fn ends(self, first: Point) -> [Vec<Point>; 3] {
+        let (least, most) = (self.least_ms, self.most_ms.unwrap_or(self.alone_ms));
+        let at = |outstanding, ms| Point { outstanding, ms, rate: 1000.0 * outstanding / ms };
+        // As quick as that until the rate of `first` is reached.
+        let knee = first.outstanding * least / first.ms;
+        let mut quick = vec![at(self.outstanding, least)];
+        if knee >= VARIATION * self.outstanding && first.outstanding >= VARIATION * knee {
+            quick.push(at(knee, least));
+        }
+        let slow = [at(1.0, self.alone_ms.min(most)), at(self.outstanding, most)];
+        let slow = slow.into_iter().skip(usize::from(self.outstanding < 2.0)).collect();
+        [vec![at(self.outstanding, f64::midpoint(least, most))], slow, quick]
     }
 }
 
@@ -195,8 +255,6 @@ fn elasticity(groups: &[Point], at: Point) -> [f64; 2] {
 fn judge(groups: &[Point], upper: &[Point], [low, _]: [f64; 2]) -> Seen {
     /// Part by which the rate may differ while it stands still.
     const STILL: f64 = 0.04;
-    /// Elasticity from which latency rises.
-    const RISES: f64 = 0.1;
     if groups.len() < 3 || spread(groups) < VARIATION {
         return Seen::Steady;
     }

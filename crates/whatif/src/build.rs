@@ -607,7 +607,7 @@ impl ArrayCalibration {
 
 impl DeviceCalibration {
     /// Whether the array holds some of its disks and not others.
-    fn is_throttled(&self) -> bool {
+    pub(crate) fn is_throttled(&self) -> bool {
         self.guests.iter().any(|guest| guest.throttled_at_iops.is_some())
     }
 }

@@ -18,6 +18,7 @@ mod build;
 mod demand;
 mod error;
 mod lacks;
+mod light;
 mod observe;
 mod question;
 mod rows;

@@ -119,10 +119,20 @@ fn chance(rows: &[&Row<'_>], counter: Counter, window: &[usize]) -> f64 {
     deviation.unwrap_or(MOST).min(MOST)
 }
 
-/// Two standard errors of a mean, as a part of it: levels and trends do not count.
+/// Two standard errors of a mean, as a part of it: levels and trends do not count, and so no jumps
+/// from one level to another, which are few.
 fn deviation(window: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-    let steps =
-        window.windows(2).map(|pair| Some((value(pair[1])? - value(pair[0])?).powi(2) / 2.0));
+    /// The load changes where it is so much higher than before, as a factor.
+    const JUMPS: f64 = 1.3;
+    /// The part of the steps that are jumps at most, where these are of levels.
+    const FEW: f64 = 0.2;
+    let pairs = window.windows(2).filter_map(|pair| value(pair[0]).zip(value(pair[1])));
+    let all: Vec<(f64, f64)> = pairs.collect();
+    let stays = |(a, b): &&(f64, f64)| a.max(*b) <= JUMPS * a.min(*b);
+    let still: Vec<(f64, f64)> = all.iter().filter(stays).copied().collect();
+    let jumps = all.len() - still.len();
+    let counted = if jumps as f64 <= FEW * all.len() as f64 { still } else { all };
+    let steps = counted.iter().map(|(a, b)| (b - a).powi(2) / 2.0);
     let middle = levels::mean(window.iter().map(|&s| value(s)))?;
     let count = window.iter().filter(|&&s| value(s).is_some()).count();
     let error = (levels::mean(steps)? / count as f64).sqrt();

@@ -13,6 +13,7 @@ use crate::{
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::Place,
     lacks,
+    light::Light,
     observe::{Device, Tenant, levels},
     question::iscsi_kib,
     rows::Row,
@@ -116,7 +117,7 @@ impl<'a> Model<'a> {
         };
         let unused = counted.iter().filter(|counted| !is_used(counted)).map(Counted::name);
         let unused = unused.collect();
-        let all = (recording.len(), busy.as_slice());
+        let all = (recording, busy.as_slice());
         let arrays = groups.iter().map(|group| array(group, &devices, &calibrated, all)).collect();
         let window = busy;
         Ok(Self { recording, facts, question, devices, window, levels, arrays, calibrated, unused })
@@ -483,7 +484,7 @@ fn array(
     group: &[usize],
     devices: &[Device<'_>],
     calibrated: &[DeviceCalibration],
-    (samples, window): (usize, &[usize]),
+    (recording, window): (&Recording, &[usize]),
 ) -> ArrayCalibration {
     let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
     // An array of which something was not measured tells nothing.
@@ -521,13 +522,21 @@ fn array(
         is_near(reads, own_reads, &|a, b| (a - b).abs() <= READS_APART)
             && is_near(size_kib, own_size_kib, &|a, b| a.max(b) <= SIZES_APART * a.min(b))
     };
-    let busy: Vec<usize> = (0..samples).filter(is_busy).collect();
-    let like: Vec<usize> = busy.iter().copied().filter(is_like).collect();
-    let samples = if like.is_empty() { busy } else { like };
-    let points = samples.into_iter().filter_map(point).filter(|point| point.ms > 0.0);
+    let busy: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
+    let (like, other): (Vec<usize>, Vec<usize>) = busy.iter().partition(|&s| is_like(s));
+    let samples = if like.is_empty() { &busy } else { &like };
+    let points = samples.iter().filter_map(|&s| point(s)).filter(|point| point.ms > 0.0);
     let points = settled(points.collect());
+    let is_free = own.iter().all(|(_, calibrated)| !calibrated.is_throttled());
+    // A sample beside the load may have a part of it.
+    let is_apart = |s: &usize| {
+        !like.contains(&(s + 1)) && !s.checked_sub(1).is_some_and(|s| like.contains(&s))
+    };
+    let light: Vec<usize> = other.into_iter().filter(is_apart).collect();
+    let scsi: Vec<&Device<'_>> = own.iter().map(|(device, _)| *device).collect();
+    let light = if is_free { Light::of(recording, &scsi, &light, &like) } else { None };
     let names = own.iter().map(|(device, _)| device.name.clone()).collect();
-    ArrayCalibration::of(names, &points)
+    ArrayCalibration::of(names, &points, light)
 }
 
 /// Without the intervals in which the load changed: their means are of two loads, and no array

@@ -105,6 +105,48 @@ fn a_steady_load_tells_nothing_of_the_knee_and_the_answer_says_so() {
     assert!(answer.simulated.doubts[0].contains("quiet hour"), "{:?}", answer.simulated.doubts);
 }
 
+/// A quiet time of other commands, and then threads behind a full queue.
+fn quiet_then_full(threads: u32) -> String {
+    format!(
+        "[[workload]]\nvm = \"sql\"\nname = \"quiet\"\nthreads = 4\nstop = \"20s\"\n\
+         [[workload]]\nvm = \"sql\"\nname = \"load\"\nthreads = {threads}\nread = \"60%\"\n\
+         size = \"16k\"\nstart = \"20s\"\n"
+    )
+}
+
+#[test]
+fn a_quiet_time_of_other_commands_bounds_what_a_shorter_queue_costs() {
+    let shorter = format!("storage core device set -d {DEVICE} -m 8");
+    let text = host(32, &quiet_then_full(96));
+    let recording = recorded(&text);
+    let mut question = question(&recording, &shorter);
+    question.window.0 = recording.times_ms[11];
+    let facts = Facts::default();
+    let model = Model::calibrate(&recording, &facts, &question).unwrap();
+    let answer = model.answer().unwrap();
+    assert_eq!(answer.verdict, Verdict::Bounded, "{:?}", answer.simulated);
+    let (low, high) = range(&answer, DEVICE);
+    assert!(high <= 1.4 * low, "{low} to {high}");
+    let no_files = &mut |_: &str| Err("no files".to_owned());
+    let mut scenario = Scenario::parse("test.toml", &text, no_files).unwrap();
+    scenario.set(&shorter).unwrap();
+    let after = sim::run(&scenario, 1, &()).recordings.swap_remove(0);
+    let id = after.find(Kind::Device, DEVICE).unwrap();
+    let rates = &after.series(id, Counter::Commands).unwrap()[12..];
+    holds(range(&answer, DEVICE), rates.iter().sum::<f64>() / rates.len() as f64);
+}
+
+#[test]
+fn a_quiet_time_says_no_more_of_a_load_whose_commands_are_far_larger() {
+    let text = host(32, &quiet_then_full(96).replace("16k", "64k"));
+    let recording = recorded(&text);
+    let mut question = question(&recording, &deeper(64));
+    question.window.0 = recording.times_ms[11];
+    let facts = Facts::default();
+    let model = Model::calibrate(&recording, &facts, &question).unwrap();
+    assert_eq!(model.answer().unwrap().calibration.arrays[0].seen, Seen::Steady);
+}
+
 #[test]
 fn a_light_load_gains_nothing_from_a_deeper_queue() {
     let answer = ask(&host(32, LIGHT), &deeper(64)).unwrap();

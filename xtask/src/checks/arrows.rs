@@ -8,13 +8,13 @@ use crate::house::{Dependency, Finding, House, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("counters", &[]),
     ("knobs", &["counters"]),
-    ("levels", &["counters"]),
+    ("levels", &["counters", "knobs"]),
     ("engine", &["counters", "knobs"]),
     ("model", &["counters"]),
     ("capture", &["counters"]),
     ("diagnose", &["counters", "knobs", "levels"]),
     ("scenario", &["counters", "knobs", "engine", "model"]),
-    ("sim", &["counters", "knobs", "engine", "model", "scenario", "capture"]),
+    ("sim", &["counters", "knobs", "engine", "model", "scenario"]),
     (
         "whatif",
         &[

@@ -5,7 +5,7 @@ use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
-use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
+use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
 use model::{ArrayConfig, Service, Spread, VolumeConfig, WriteProtocol};
 
 use crate::corpus::draw::Draw;
@@ -34,7 +34,7 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,
         queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
-        volumes: vec![VolumeConfig::default(); volumes],
+        volumes: vec![VolumeConfig { qos: None, reserve_hold_ns: RESERVE_HOLD_NS }; volumes],
     }
 }
 

@@ -3,9 +3,9 @@
 
 use ::counters::Controller;
 use knobs::{
-    Advanced, AdvancedInfo, Allocation, DSNRO, Driver, Effect, GuestOs, PVSCSI_COMMANDS_PER_PAGE,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, PathPolicy, Transport,
-    Version, limits_of,
+    Advanced, AdvancedInfo, Allocation, DSNRO, Driver, Effect, GuestOs, NFS_DEPTH,
+    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
+    PathPolicy, Transport, Version, limits_of,
 };
 
 use super::Article;
@@ -127,6 +127,7 @@ fn queue_full() -> Article {
     Article {
         names: names(&[
             "adaptive throttling",
+            "throttling",
             "queue full",
             "TASK SET FULL",
             "QFULL",
@@ -193,7 +194,7 @@ fn pvscsi() -> Article {
             "PVSCSI",
             "vmw_pvscsi",
             "RequestRingPages",
-            "MaxQueueDepth in the guest",
+            "MaxQueueDepth",
             "cmd_per_lun",
             "ring_pages",
         ]),
@@ -303,7 +304,7 @@ fn virtual_adapters() -> Article {
 /// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
 fn nfs(client: &Driver) -> Article {
     Article {
-        names: names(&[client.module, "NFS", "NFS.MaxQueueDepth", "NFS41.MaxQueueDepth"]),
+        names: names(&[client.module, "NFS", NFS_DEPTH.name, "NFS41.MaxQueueDepth"]),
         title: "NFS: a datastore without a SCSI queue".into(),
         sections: vec![
             (
@@ -320,9 +321,15 @@ fn nfs(client: &Driver) -> Article {
             ),
             (
                 "Default",
-                format!("NFS.MaxQueueDepth is {}, which is no limit [LAMW].", client.depth_default),
+                format!("{} is {}, which is no limit [LAMW].", NFS_DEPTH.name, NFS_DEPTH.default),
             ),
-            ("Read it", "$ esxcli system settings advanced list -o /NFS/MaxQueueDepth".into()),
+            (
+                "Read it",
+                format!(
+                    "$ esxcli system settings advanced list -o /{}",
+                    NFS_DEPTH.name.replace('.', "/")
+                ),
+            ),
             (
                 "Leave alone",
                 "A limit there holds all VMs of a mount back alike. Where GAVG is high, look at the \

@@ -1,6 +1,8 @@
 //! What people ask about that is no setting, counter or finding of its own: how things are
 //! measured, and what a whole feature has to do with queues.
 
+use knobs::APD_TIMEOUT_S;
+
 use super::Article;
 
 /// The words of a topic.
@@ -18,45 +20,52 @@ pub(crate) fn articles() -> Vec<Article> {
         title: topic.title.into(),
         sections: topic.sections.iter().map(|(head, text)| (*head, (*text).into())).collect(),
     };
-    TOPICS.iter().map(article).collect()
+    [lost_paths()].into_iter().chain(TOPICS.iter().map(article)).collect()
 }
 
-const TOPICS: &[Topic] = &[
-    Topic {
-        names: &[
-            "APD",
-            "PDL",
-            "all paths down",
-            "permanent device loss",
-            "Misc.APDTimeout",
-            "Misc.APDHandlingEnable",
-        ],
-        title: "APD and PDL: all paths down, permanent device loss",
-        sections: &[
+fn lost_paths() -> Article {
+    let timer = APD_TIMEOUT_S.name;
+    let names =
+        ["APD", "PDL", "all paths down", "permanent device loss", timer, "Misc.APDHandlingEnable"];
+    Article {
+        names: names.map(Into::into).to_vec(),
+        title: "APD and PDL: all paths down, permanent device loss".into(),
+        sections: vec![
             (
                 "What it is",
                 "APD: the last path of a device went and nobody knows for how long. PDL: the array \
-                says, by sense codes on all paths, that the device is gone [DOC-APD, KB-PDL].",
+                says, by sense codes on all paths, that the device is gone [DOC-APD, KB-PDL]."
+                    .into(),
             ),
             (
                 "It shows",
                 "APD as the finding silence: ACTV above 0 and nothing that completes, then ABRTS/s \
-                as guests give up. The message is in vmkernel.log.",
+                as guests give up. The message is in vmkernel.log."
+                    .into(),
             ),
             (
                 "When it ends",
-                "When a path comes back the I/O goes on. After Misc.APDTimeout (140 s, 20 to 99,999; \
-                Misc.APDHandlingEnable 1, both since 5.1) the host fails its own I/O and goes on \
-                trying that of VMs [DOC-APD]. With a PDL all I/O fails at once.",
+                format!(
+                    "When a path comes back the I/O goes on. After {timer} ({} s, {} to {}; \
+                    Misc.APDHandlingEnable 1, both since 5.1) the host fails its own I/O and goes \
+                    on trying that of VMs [DOC-APD]. With a PDL all I/O fails at once.",
+                    APD_TIMEOUT_S.default,
+                    APD_TIMEOUT_S.range.start(),
+                    APD_TIMEOUT_S.range.end(),
+                ),
             ),
             (
                 "In kavg",
                 "A scenario takes paths away and brings them back; the I/O of VMs waits until one is \
-                there. There is no timer and no PDL in it.",
+                there. There is no timer and no PDL in it."
+                    .into(),
             ),
-            ("Leave alone", "Queue depths: nothing comes back through any of them."),
+            ("Leave alone", "Queue depths: nothing comes back through any of them.".into()),
         ],
-    },
+    }
+}
+
+const TOPICS: &[Topic] = &[
     Topic {
         names: &["VAAI", "hardware acceleration", "XCOPY", "WRITE SAME"],
         title: "VAAI: what the array does for the host",

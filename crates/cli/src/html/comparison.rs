@@ -216,6 +216,6 @@ fn shares(device: &SharedDevice) -> Markup {
 
 fn share(share: &HostShare) -> Markup {
     let HostShare { iops, share_percent, mib_per_s, davg_ms, kavg_ms, slots, dqlen, .. } = share;
-    let values = [iops, share_percent, mib_per_s, davg_ms, kavg_ms, slots].map(|v| Some(*v));
-    html! { @for value in values.into_iter().chain([*dqlen]) { td.n { (number(value)) } } }
+    let values = [iops, share_percent, mib_per_s, davg_ms, kavg_ms, slots, dqlen];
+    html! { @for value in values { td.n { (number(*value)) } } }
 }

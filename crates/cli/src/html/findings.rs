@@ -157,17 +157,19 @@ fn change(change: &Change) -> Markup {
             (commands("In the guest", &change.guest))
             dl.facts {
                 @if !change.risk.is_empty() { div { dt { "Risk" } dd { (text(&change.risk)) } } }
-                @if !change.undo.is_empty() { div { dt { "Undo" } dd { (undo(&change.undo)) } } }
+                @if !change.undo.is_empty() { div { dt { "Undo" } dd { (undo(change)) } } }
             }
             @if let Some(simulated) = &change.simulated { (simulated::render(simulated)) }
         }
     }
 }
 
-/// How to take a change back is a line to type or a sentence.
-fn undo(undo: &str) -> Markup {
-    let is_line = ["esxcli ", "Get-", "Set-"].iter().any(|start| undo.starts_with(start));
-    if is_line { command(undo) } else { text(undo) }
+/// How to take a change back: in words, and the lines to type.
+fn undo(change: &Change) -> Markup {
+    html! {
+        (text(&change.undo))
+        @for line in change.undo_lines() { (command(&line)) }
+    }
 }
 
 fn effect(effect: Effect) -> Markup {

@@ -3,14 +3,13 @@
 //!
 //! Means are over the samples with commands; latencies are weighted by commands.
 
-use counters::{Counter as C, Entity, EntityId, Kind, Recording};
+use counters::{Counter as C, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, Recording, interval_s};
 use diagnose::Verdict;
-use levels::{Column, Flow, Vdisk, tenants, usual, weighted_mean};
+use levels::{Column, Flow, Vdisk, latency_percentiles, tenants, usual, weighted_mean};
 use maud::{Markup, html};
 
 use super::{
     Host,
-    reduce::percentiles,
     rows::{Figure, mean},
     words::{number, text},
 };
@@ -32,8 +31,8 @@ pub(super) fn render(host: &Host<'_>) -> Markup {
         (table("Virtual disks", &DISK_HEADS, disks(recording)))
         (table("Host adapters", &ADAPTER_HEADS, adapters(recording)))
         (profiles(host))
-        p.note { "Means over the samples with commands, latencies weighted by commands; P95 is that "
-            "of the samples. " "“In slots” and “waiting” are means by Little’s law; ACTV and QUED "
+        p.note { "Means over the samples with commands, latencies weighted by commands; P95 is what 95 % "
+            "of the commands do not exceed, each taken for the mean of its sample. " "“In slots” and “waiting” are means by Little’s law; ACTV and QUED "
             "are the largest that was sampled." }
     }
 }
@@ -101,7 +100,7 @@ fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
         own(kavg),
         own(qavg),
         gavg,
-        p95(&samples, |sample| flow.gavg(sample)),
+        p95(recording, &samples, |sample| Some((flow.gavg(sample)?, flow.rate(sample)?))),
         usual(column(C::DeviceQDepth), &samples),
         of(Flow::in_flight),
         own(of(Flow::waiting)),
@@ -124,7 +123,7 @@ fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
             let values = vec![
                 rate,
                 time.zip(rate).map(|(time, rate)| time / rate),
-                p95(&samples, |sample| vm.gavg(sample)),
+                p95(recording, &samples, |sample| Some((vm.gavg(sample)?, vm.rate(sample)?))),
                 slots,
                 waiting,
             ];
@@ -200,9 +199,15 @@ fn with_commands(recording: &Recording, rate: impl Fn(usize) -> Option<f64>) -> 
     (0..recording.len()).filter(|&sample| rate(sample) > Some(0.0)).collect()
 }
 
-fn p95(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> = samples.iter().filter_map(|&sample| value(sample)).collect();
-    percentiles(&values).map(|[_, p95, ..]| p95)
+/// P95 of a latency over the commands of some samples; `of` has it and the rate of a sample.
+fn p95(
+    recording: &Recording,
+    samples: &[usize],
+    of: impl Fn(usize) -> Option<(f64, f64)>,
+) -> Option<f64> {
+    let seconds = |sample| interval_s(&recording.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S);
+    let commands = |sample| of(sample).map(|(ms, rate)| (ms, rate * seconds(sample)));
+    latency_percentiles(samples.iter().map(|&sample| commands(sample))).map(|[_, p95, _]| p95)
 }
 
 /// By which thresholds each busy device was judged.

@@ -3,8 +3,9 @@
 use counters::{Controller, Counter as C, Entity, EntityId, Kind, Recording};
 use diagnose::{
     Cause, Change, Evidence, Facts, Finding, Outcome, Party, Profile, ProfileChoice, Simulated,
-    SimulatedRow, Thresholds, Verdict, Window, diagnose,
+    SimulatedRow, Step, Thresholds, Verdict, Window, diagnose,
 };
+use knobs::{Advanced, Line, Setting};
 
 use super::{Host, Page, body, charts::Charts, write};
 
@@ -161,10 +162,25 @@ fn change() -> Change {
         guest: vec!["a line for the guest".into()],
         effect: knobs::Effect::AtOnce,
         risk: "VMs take more from each other.".into(),
-        undo: "esxcli storage core device set -d naa.6001 -O 32".into(),
+        undo: "Set what was, and reboot the host".into(),
         simulated: Some(simulated()),
-        steps: Vec::new(),
+        steps: vec![Step { set: dsnro(64), undo: Some(dsnro(32)) }],
     }
+}
+
+const fn dsnro(value: u32) -> Setting {
+    Setting::Advanced { option: Advanced::SchedNumReqOutstanding, value: Some(value) }
+}
+
+#[test]
+fn what_is_copied_to_undo_is_a_line_and_nothing_else() {
+    let (_, body) = written(&page(&recording("esx01", ["sql01", "web01"]), &verdict()));
+    let undo = body.split("<dt>Undo</dt>").nth(1).unwrap().split("</dl>").next().unwrap();
+    assert!(undo.contains("and reboot the host"), "{undo}");
+    let copied: Vec<_> = undo.split("<code>").skip(1).collect();
+    assert_eq!(copied.len(), 1, "{undo}");
+    let line = copied[0].split("</code>").next().unwrap().trim();
+    assert_eq!(line.parse::<Line>().unwrap().settings, [dsnro(32)]);
 }
 
 #[test]

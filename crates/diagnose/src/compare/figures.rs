@@ -1,7 +1,7 @@
 //! The figures of an object on one side, and what became of them on the other.
 
-use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, PERCENTILES, Recording, interval_s};
-use levels::{inside, weighted_mean, weighted_quantiles};
+use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, Recording, interval_s};
+use levels::{inside, latency_percentiles, weighted_mean};
 
 use super::noise::{self, Term};
 use crate::{Column, Figure, Flow, Vdisk, little, most_frequent};
@@ -61,15 +61,12 @@ impl Moment {
     }
 
     fn load(&self) -> Option<f64> {
-        Some((self.active()? + self.queued().unwrap_or(0.0)) / self.limit()?)
+        Some((self.active()? + self.queued()?) / self.limit()?)
     }
 
     /// Two objects as one: rates add up, latencies are weighted by commands.
     fn add(&self, other: &Self) -> Self {
-        let sum = |value: fn(&Self) -> Option<f64>| match (value(self), value(other)) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        };
+        let sum = |value: fn(&Self) -> Option<f64>| levels::sum([self, other].map(value));
         let mean = |value: fn(&Self) -> Option<f64>| {
             weighted_mean([self, other].map(|one| Some((value(one)?, one.rate?))))
         };
@@ -255,11 +252,9 @@ impl Figure {
     }
 }
 
-/// What GAVG is of so many of the commands at most, each taken for the mean of its sample.
 fn percentiles(moments: &[Moment]) -> [Option<f64>; 3] {
     let known = moments.iter().map(|moment| Some((moment.gavg?, moment.commands())));
-    let found = weighted_quantiles(known, PERCENTILES.map(|(_, share)| share));
-    found.map_or([None; 3], |found| found.map(Some))
+    latency_percentiles(known).map_or([None; 3], |found| found.map(Some))
 }
 
 /// The limit in force in most of the samples with commands; without any, in most of them.

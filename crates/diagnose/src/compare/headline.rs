@@ -88,18 +88,13 @@ fn named(findings: &[FindingChange], what: &str) -> Option<String> {
 }
 
 fn of_device(device: &SharedDevice) -> String {
-    let mut text = format!(
-        "{} hosts use {}, {} commands a second in all",
-        device.hosts.len(),
-        device.name,
-        number(device.total.iops)
-    );
-    if let Some(first) = device.hosts.first() {
-        text.push_str(&format!(
-            ", {} % of them from {}",
-            number(first.share_percent.round()),
-            first.host
-        ));
+    let mut text = format!("{} hosts use {}", device.hosts.len(), device.name);
+    if let Some(iops) = device.total.iops {
+        text.push_str(&format!(", {} commands a second in all", number(iops)));
+    }
+    let first = device.hosts.first().and_then(|first| Some((first, first.share_percent?)));
+    if let Some((first, percent)) = first {
+        text.push_str(&format!(", {} % of them from {}", number(percent.round()), first.host));
     }
     match device.notes.first() {
         Some(note) => format!("{text}. {}", note.sentence),

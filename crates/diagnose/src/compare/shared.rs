@@ -4,10 +4,10 @@
 //! array [S0]: every host has the same depth for a device, as long as nobody sets it on one of
 //! them alone. Side by side the captures show what the array gets from all of them.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use counters::{EntityId, Kind};
-use levels::weighted_mean;
+use levels::{sum, weighted_mean};
 
 use super::{
     Judged, MIN_IOPS,
@@ -49,7 +49,7 @@ pub(super) fn devices(hosts: &[Judged<'_>]) -> Vec<SharedDevice> {
     }
     let mut devices: Vec<_> =
         users.into_iter().filter_map(|(name, users)| device(name, &users)).collect();
-    devices.sort_by(|a, b| b.total.iops.total_cmp(&a.total.iops));
+    devices.sort_by(|a, b| most_first(&a.total, &b.total));
     devices
 }
 
@@ -83,9 +83,14 @@ fn device(name: String, users: &[(&Judged<'_>, EntityId)]) -> Option<SharedDevic
     }
     let mut hosts: Vec<HostShare> = guests.iter().map(Guest::share).collect();
     let total = total(&mut hosts);
-    hosts.sort_by(|a, b| b.iops.total_cmp(&a.iops));
+    hosts.sort_by(most_first);
     let notes = notes(&hosts, &guests, common);
     Some(SharedDevice { name, common, hosts, total, notes })
+}
+
+/// By commands per second; what has no number of them comes last.
+fn most_first(a: &HostShare, b: &HostShare) -> Ordering {
+    b.iops.partial_cmp(&a.iops).unwrap_or(Ordering::Equal)
 }
 
 /// The limit that competing VMs get, where the verdict found one.
@@ -120,16 +125,16 @@ impl Guest {
     fn share(&self) -> HostShare {
         let moments = || self.samples.iter().map(|(_, moment)| moment);
         let over_time = |value: fn(&Moment) -> Option<f64>| {
-            weighted_mean(moments().map(|m| Some((value(m)?, m.seconds)))).unwrap_or_default()
+            weighted_mean(moments().map(|m| Some((value(m)?, m.seconds))))
         };
         let per_command = |ms: fn(&Moment) -> Option<f64>| {
-            weighted_mean(moments().map(|m| Some((ms(m)?, m.commands())))).unwrap_or_default()
+            weighted_mean(moments().map(|m| Some((ms(m)?, m.commands()))))
         };
         let depths = moments().filter_map(Moment::limit);
         HostShare {
             host: self.name.clone(),
             iops: over_time(|moment| moment.rate),
-            share_percent: 0.0,
+            share_percent: None,
             mib_per_s: over_time(|moment| moment.mib),
             slots: over_time(Moment::active),
             davg_ms: per_command(Moment::below_ms),
@@ -143,25 +148,25 @@ impl Guest {
 
 /// The sum of all hosts; each gets its share of it.
 fn total(hosts: &mut [HostShare]) -> HostShare {
-    let sum = |value: fn(&HostShare) -> f64| hosts.iter().map(value).sum::<f64>();
-    let depth = |value: fn(&HostShare) -> Option<f64>| {
-        hosts.iter().filter_map(value).reduce(|sum, depth| sum + depth)
+    let all = |value: fn(&HostShare) -> Option<f64>| sum(hosts.iter().map(value));
+    let per_command = |ms: fn(&HostShare) -> Option<f64>| {
+        weighted_mean(hosts.iter().map(|host| Some((ms(host)?, host.iops?))))
     };
-    let iops = sum(|host| host.iops);
-    let divisor = iops.max(f64::MIN_POSITIVE);
+    let iops = all(|host| host.iops);
     let total = HostShare {
         host: "all".into(),
         iops,
-        share_percent: 100.0,
-        mib_per_s: sum(|host| host.mib_per_s),
-        slots: sum(|host| host.slots),
-        davg_ms: sum(|host| host.iops * host.davg_ms) / divisor,
-        kavg_ms: sum(|host| host.iops * host.kavg_ms) / divisor,
-        dqlen: depth(|host| host.dqlen),
-        dqlen_max: depth(|host| host.dqlen_max),
+        share_percent: iops.map(|_| 100.0),
+        mib_per_s: all(|host| host.mib_per_s),
+        slots: all(|host| host.slots),
+        davg_ms: per_command(|host| host.davg_ms),
+        kavg_ms: per_command(|host| host.kavg_ms),
+        dqlen: all(|host| host.dqlen),
+        dqlen_max: all(|host| host.dqlen_max),
         dsnro: None,
     };
-    hosts.iter_mut().for_each(|host| host.share_percent = 100.0 * host.iops / divisor);
+    let share = |host: &HostShare| Some(100.0 * host.iops? / iops.filter(|iops| *iops > 0.0)?);
+    hosts.iter_mut().for_each(|host| host.share_percent = share(host));
     total
 }
 

@@ -104,6 +104,7 @@ fn change_text(sheet: &mut Sheet, change: &Change) {
         "Before you do it",
         [format!("Risk: {}", change.risk), format!("Undo: {}", change.undo)],
     );
+    sheet.fence("text", &change.undo_lines());
 }
 
 fn simulated_text(sheet: &mut Sheet, simulated: &Simulated) {
@@ -212,17 +213,17 @@ fn device_text(sheet: &mut Sheet, device: &SharedDevice) {
 }
 
 fn share_row(share: &HostShare) -> Vec<String> {
-    let depth = |depth: Option<f64>| depth.map_or("-".into(), number);
+    let shown = |value: Option<f64>| value.map_or("-".into(), number);
     vec![
         share.host.clone(),
-        number(share.iops),
-        format!("{:.0} %", share.share_percent),
-        number(share.mib_per_s),
-        number(share.slots),
-        depth(share.dqlen),
-        depth(share.dqlen_max),
-        depth(share.dsnro),
-        number(share.davg_ms),
-        number(share.kavg_ms),
+        shown(share.iops),
+        share.share_percent.map_or("-".into(), |share| format!("{share:.0} %")),
+        shown(share.mib_per_s),
+        shown(share.slots),
+        shown(share.dqlen),
+        shown(share.dqlen_max),
+        shown(share.dsnro),
+        shown(share.davg_ms),
+        shown(share.kavg_ms),
     ]
 }

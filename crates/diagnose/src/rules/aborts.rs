@@ -74,10 +74,12 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
     let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit));
     let mut finding = case.finding(Cause::Aborts, name, &spell);
+    let most = |most: Option<f64>, what| most.map(|most| format!("{} {what}", number(most)));
+    let known: Vec<_> =
+        [most(aborts, "aborts"), most(resets, "resets")].into_iter().flatten().collect();
     finding.sentence = format!(
-        "Commands on {name} are given up: up to {} aborts and {} resets a second{}.",
-        number(aborts.unwrap_or_default()),
-        number(resets.unwrap_or_default()),
+        "Commands on {name} are given up: up to {} a second{}.",
+        known.join(" and "),
         if is_cut {
             ", at once and after no wait, as when VMs or their host are reset"
         } else {
@@ -127,6 +129,7 @@ mod tests {
         let finding = bench.only(Cause::Aborts, &Facts::default());
         assert_eq!((finding.window.samples, finding.evidence[0].value), (1, 6.0));
         assert!(finding.confidence >= SURE);
+        assert!(finding.sentence.ends_with("up to 6 aborts a second."), "{}", finding.sentence);
     }
 
     #[test]

@@ -78,43 +78,43 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 }
 
 fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    match has_policy(case, device, None) {
-        Some(true) => held_by_policy(case, device),
-        Some(false) => None,
+    match policy_wait_ms(case, device, None) {
+        Some(_) => held_by_policy(case, device),
         None => held_vm(case, device)
             .or_else(|| held_device(case, device))
             .or_else(|| held_exactly(case, device)),
     }
 }
 
-/// Whether the array has a policy for a volume of the device, or of a VM there; `None` unless it is
-/// known.
-fn has_policy(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<bool> {
+/// What a command to the device, or of a VM there, waits at most for the policy of its volume: 0 where
+/// none has a policy, `None` where that is not known.
+fn policy_wait_ms(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<f64> {
     let disks = case.host.vdisks_on(device).filter(|disk| vm.is_none_or(|vm| disk.vm == vm));
-    let policies = disks.map(|disk| Some(case.facts.vdisks.get(disk.name)?.has_qos));
-    let policies = policies.collect::<Option<Vec<bool>>>().filter(|all| !all.is_empty())?;
-    Some(policies.contains(&true))
+    let known = disks.map(|disk| case.facts.vdisks.get(disk.name));
+    let known: Vec<_> = known.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())?;
+    Some(known.iter().filter_map(|disk| disk.policy_wait_ms).fold(0.0, f64::max))
 }
 
-/// What an array with room takes many times as long for as it has to. A volume of VMs together is
+/// What is known to wait for its policy most of the time that it takes. A volume of VMs together is
 /// held as a whole; virtual volumes are held each for itself.
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    const MOST: f64 = 0.5;
     let facts = case.facts.device(device.flow.name);
-    let array = facts.array.filter(|_| !case.is_array_full(device, &device.busy))?;
-    let service_ms = array.service_ms?;
-    let worlds = device.worlds.iter().filter(|world| {
-        facts.is_protocol_endpoint
-            && !world.is_system
-            && has_policy(case, device, Some(world.owner)) == Some(true)
-    });
+    let array = facts.array?;
+    let worlds = device.worlds.iter().filter(|w| facts.is_protocol_endpoint && !w.is_system);
     let whole = (!facts.is_protocol_endpoint).then_some((&device.flow, None));
     let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
     let held = flows.filter_map(|(flow, vm)| {
-        let (spell, davg) = flat_and_slow(case, device, flow)?;
-        let faster = Some(("a command that waits for nobody".into(), service_ms));
+        let wait_ms = policy_wait_ms(case, device, vm)?;
+        let free_ms = flow.per_command(&device.busy, Flow::davg)? - wait_ms;
+        let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= MOST * davg);
+        let spell = device.spell(is_held)?;
+        let davg = flow.per_command(&spell.samples, Flow::davg)?;
+        let waiting = little(flow.mean_rate(&spell.samples)?, davg - free_ms);
+        let faster = Some(("a command that the policy does not hold".into(), free_ms));
         let held =
             Held { flow, vm, spell, faster, policy: Some(array.name.clone()), certainty: 0.98 };
-        (service_ms * CONTRAST <= davg).then_some((davg, held))
+        (waiting >= device.limits.get(Threshold::Waiting)).then_some((davg, held))
     });
     held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
 }
@@ -374,8 +374,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     finding.sentence = match (&held.policy, &held.faster) {
         (Some(array), _) => format!(
             "The QoS policy of array {array} holds {who} to {rate_text} commands a second{size}: \
-             each takes {davg_text} ms (DAVG) where one that waits for nobody takes {} ms.",
-            number(faster_ms)
+             each takes {davg_text} ms (DAVG) and waits {} ms of them for that.",
+            number(davg - faster_ms)
         ),
         (None, Some((what, _))) => format!(
             "The array holds {who} to {rate_text} commands a second{size}: the rate stays \

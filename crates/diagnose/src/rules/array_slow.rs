@@ -6,10 +6,12 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number};
+use super::{
+    Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number, sufferers,
+};
 use crate::{
-    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
-    Vdisk, mean, quantile, reaches,
+    ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
+    mean, quantile, reaches,
 };
 use levels::array_of;
 
@@ -338,25 +340,6 @@ const fn surer(device: &Device<'_>) -> &'static str {
         "The array's own latency for this volume: near DAVG, it is the array; far below, the \
          fabric or a volume limit"
     }
-}
-
-/// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
-fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
-    if !device.is_nfs {
-        return device.tenants(&spell.samples);
-    }
-    let party = |disk: &Vdisk<'_>| {
-        Some(Party {
-            name: disk.name.into(),
-            iops: spell.mean(|sample| disk.rate(sample))?,
-            gavg_ms: disk.latency_ms(&spell.samples),
-            slots: spell.mean(|sample| disk.outstanding(sample))?,
-            waiting: None,
-        })
-    };
-    let mut parties: Vec<Party> = case.host.vdisks_on(device).filter_map(party).collect();
-    parties.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-    parties
 }
 
 /// How the rate grows with the commands in flight, from the slow end of the spell to the busy

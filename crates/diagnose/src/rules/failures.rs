@@ -32,8 +32,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 /// Commands that fail in a second, but for those that meet a reservation of another host: they are
 /// sent again.
 fn failing(device: &Device<'_>, sample: usize) -> Option<f64> {
-    let conflicts = device.faults.conflicts.at(sample).unwrap_or_default();
-    Some(device.faults.failed.at(sample)? - conflicts)
+    Some(device.faults.failed.at(sample)? - device.faults.conflicts_at(sample)?)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
@@ -91,5 +90,10 @@ mod tests {
     fn a_few_are_everyday_and_conflicts_have_a_rule_of_their_own() {
         assert!(failing(2.0, 0.0).findings().is_empty());
         failing(60.0, 60.0).only(Cause::ReservationConflicts, &Facts::default());
+    }
+
+    #[test]
+    fn what_may_all_be_conflicts_is_no_failure() {
+        assert!(failing(90.0, f64::NAN).findings().is_empty());
     }
 }

@@ -11,6 +11,7 @@ use counters::Counter;
 use super::{
     Case, Rank, Rule, changes, number,
     reservations::{RETRY_MS, collide},
+    sufferers,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
@@ -38,25 +39,42 @@ const UNSEEN_MS: f64 = 2.0;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 
 /// What may be held to a rate.
+#[derive(Clone, Copy)]
 struct Suspect<'a> {
     device: &'a Device<'a>,
-    world: &'a World<'a>,
+    /// Its VM there; on NFS VMs have no rows.
+    world: Option<&'a World<'a>>,
     /// The virtual disk, where there are columns of it.
     disk: Option<&'a Vdisk<'a>>,
+    /// On NFS: what a command takes there that waits for nobody, where that is known.
+    alone_ms: Option<f64>,
 }
 
 impl<'a> Suspect<'a> {
     fn name(&self) -> &'a str {
-        self.disk.map_or(self.world.owner, |disk| disk.name)
+        self.disk.map_or(self.vm(), |disk| disk.name)
+    }
+
+    fn vm(&self) -> &'a str {
+        self.world.map(|world| world.owner).or(self.disk.map(|disk| disk.vm)).unwrap_or_default()
+    }
+
+    fn flow(&self) -> Option<&'a Flow<'a>> {
+        self.world.map(|world| &world.flow)
+    }
+
+    fn size_kib(&self, spell: &Spell) -> Option<f64> {
+        let of_disk = || spell.mean(|sample| self.disk?.size_kib(sample));
+        self.flow().map_or_else(of_disk, |flow| flow.size_kib(&spell.samples))
     }
 
     fn rate(&self, sample: usize) -> Option<f64> {
-        self.disk.map_or_else(|| self.world.flow.rate(sample), |disk| disk.rate(sample))
+        self.disk.map_or_else(|| self.flow()?.rate(sample), |disk| disk.rate(sample))
     }
 
     fn latency_ms(&self, sample: usize) -> Option<f64> {
         let of_disk = |disk: &Vdisk<'_>| disk.latency_at(sample);
-        self.disk.map_or_else(|| self.world.flow.gavg(sample), of_disk)
+        self.disk.map_or_else(|| self.flow()?.gavg(sample), of_disk)
     }
 
     /// What the device's queue costs a command in the mean while all slots are taken: a slot must
@@ -68,11 +86,11 @@ impl<'a> Suspect<'a> {
             return Some(0.0);
         }
         let flow = &self.device.flow;
-        if self.world.flow.in_flight(sample)? > 0.5 * flow.in_flight(sample)? {
+        if self.flow()?.in_flight(sample)? > 0.5 * flow.in_flight(sample)? {
             return Some(f64::INFINITY);
         }
         let of_disk = self.disk.and_then(|disk| disk.size_kib(sample));
-        let own = of_disk.or_else(|| self.world.flow.size_kib(&[sample]));
+        let own = of_disk.or_else(|| self.flow()?.size_kib(&[sample]));
         let [own, all] =
             [own, flow.size_kib(&[sample])].map(|size_kib| changes::in_cost_units(1.0, size_kib));
         let turn_s = (flow.waiting(sample)? + 1.0) / flow.rate(sample)?.max(f64::MIN_POSITIVE);
@@ -92,9 +110,11 @@ impl<'a> Suspect<'a> {
     }
 
     /// Time in the VMkernel that is no queue belongs to the host, not to a limit: those of the
-    /// VMkernel show in QAVG, and a policy's filter is above KAVG.
+    /// VMkernel show in QAVG, and a policy's filter is above KAVG. NFS has neither [ELA].
     fn wait_ms(&self, sample: usize) -> Option<f64> {
-        let flow = &self.world.flow;
+        let Some(flow) = self.flow() else {
+            return Some(self.latency_ms(sample)? - self.alone_ms?);
+        };
         if self.disk.is_none() {
             return flow.qavg(sample);
         }
@@ -109,13 +129,13 @@ impl<'a> Suspect<'a> {
 
     /// Commands a second, each counted as often as the unit of limits fits into it.
     fn in_units(&self, spell: &Spell) -> Option<f64> {
-        let size = self.world.flow.size_kib(&spell.samples);
-        Some(changes::in_cost_units(spell.mean(|sample| self.rate(sample))?, size))
+        let rate = spell.mean(|sample| self.rate(sample))?;
+        Some(changes::in_cost_units(rate, self.size_kib(spell)))
     }
 
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
-        let qavg_ms = self.world.flow.per_command(&spell.samples, Flow::qavg);
+        let qavg_ms = self.flow().and_then(|flow| flow.per_command(&spell.samples, Flow::qavg));
         let wait_ms = self.per_command(spell, |sample| self.wait_ms(sample));
         reaches(qavg_ms, wait_ms.map(|wait_ms| UNSEEN_PART * wait_ms))
     }
@@ -143,13 +163,20 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 
 /// The virtual disks on a device, and the VMs there of which no disk is known.
 fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> {
+    if device.is_nfs {
+        let array = case.facts.device(device.flow.name).array;
+        let alone_ms = array.and_then(|array| array.service_ms);
+        let suspect = |disk| Suspect { device, world: None, disk: Some(disk), alone_ms };
+        return case.host.vdisks_on(device).map(suspect).collect();
+    }
     let vms = device.worlds.iter().filter(|world| !world.is_system);
     let of_vm = |world: &'a World<'a>| {
+        let alone = Suspect { device, world: Some(world), disk: None, alone_ms: None };
         let disks = case.host.vdisks_on(device).filter(|disk| disk.vm == world.owner);
         let mut suspects: Vec<_> =
-            disks.map(|disk| Suspect { device, world, disk: Some(disk) }).collect();
+            disks.map(|disk| Suspect { disk: Some(disk), ..alone }).collect();
         if suspects.is_empty() {
-            suspects.push(Suspect { device, world, disk: None });
+            suspects.push(alone);
         }
         suspects
     };
@@ -168,6 +195,9 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     const NEAR: f64 = 0.9;
     let device = suspect.device;
     let known = known_limit(case, suspect);
+    if device.is_nfs && (known.is_none() || case.is_array_full(device, &device.busy)) {
+        return None;
+    }
     let in_bursts = device.full.as_ref().is_some_and(|full| full.in_bursts);
     if in_bursts && known.is_none() || known == Some(None) {
         return None;
@@ -175,9 +205,14 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let limit = |threshold| device.limits.get(threshold);
     let is_held = |sample| {
         let wait_ms = suspect.wait_ms(sample)?;
-        let holds = wait_ms >= limit(Threshold::KavgMs)
-            && wait_ms >= WAIT_PART * suspect.latency_ms(sample)?
-            && suspect.waiting(sample)? >= limit(Threshold::Waiting)
+        let latency_ms = suspect.latency_ms(sample)?;
+        let counts = wait_ms >= limit(Threshold::KavgMs)
+            && wait_ms >= WAIT_PART * latency_ms
+            && suspect.waiting(sample)? >= limit(Threshold::Waiting);
+        if device.is_nfs {
+            return Some(counts && wait_ms >= UNSEEN_PART * latency_ms);
+        }
+        let holds = counts
             && device.path_wait_ms(sample)? < PATH_PART * wait_ms
             && wait_ms >= UNEXPLAINED * suspect.turn_ms(sample)?
             && !suspect.is_refused(sample)?;
@@ -200,8 +235,8 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
 }
 
 fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Finding> {
-    let (device, flow) = (suspect.device, &suspect.world.flow);
-    let (samples, vm, name) = (&spell.samples, suspect.world.owner, suspect.name());
+    let (device, flow) = (suspect.device, suspect.flow());
+    let (samples, vm, name) = (&spell.samples, suspect.vm(), suspect.name());
     let rate = spell.mean(|sample| suspect.rate(sample))?;
     let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample))?;
     let is_seen = suspect.is_seen(spell);
@@ -223,7 +258,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         ),
     };
     finding.standing = spell.mean(|sample| suspect.waiting(sample))?;
-    let size = flow.size_kib(samples);
+    let size = suspect.size_kib(spell);
     let normalised = changes::in_cost_units(rate, size);
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
     let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
@@ -233,8 +268,8 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     ];
     finding.evidence.extend(Evidence::of([
         ("mean size", size, "KiB"),
-        ("QAVG", flow.per_command(samples, Flow::qavg), "ms"),
-        ("DAVG", flow.per_command(samples, Flow::davg), "ms"),
+        ("QAVG", flow.and_then(|flow| flow.per_command(samples, Flow::qavg)), "ms"),
+        ("DAVG", flow.and_then(|flow| flow.per_command(samples, Flow::davg)), "ms"),
         ("waiting, by Little's law", Some(finding.standing), ""),
         ("DQLEN", mean(device.queue.dqlen.over(samples)), ""),
         ("ACTV, sampled", mean(device.queue.actv.over(samples)), ""),
@@ -252,8 +287,8 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         finding.raise_confidence =
             vec![format!("The limits and the storage policy of {vm}, as below")];
     }
-    finding.sufferers = device.tenants(samples);
-    finding.sufferers.retain(|party| party.name == vm);
+    finding.sufferers = sufferers(case, device, spell);
+    finding.sufferers.retain(|party| party.name == if device.is_nfs { name } else { vm });
     finding.causers = finding.sufferers.clone();
     finding.changes = vec![changes::lift_limit(vm, name, known)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];

@@ -26,7 +26,7 @@ use counters::Counter;
 
 use crate::{
     Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Party, Spell,
-    Threshold, changes, mean, number,
+    Threshold, Vdisk, changes, mean, number,
 };
 
 /// What a rule has to go by.
@@ -216,6 +216,25 @@ fn waiting(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
     let waits = |party: &&Party| party.waiting >= Some(least_ms * party.iops / 1000.0);
     let waiting: Vec<Party> = all.iter().filter(waits).cloned().collect();
     if waiting.is_empty() { all } else { waiting }
+}
+
+/// Who is on the device: its worlds, or on an NFS volume, where VMs have none, the virtual disks.
+fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
+    if !device.is_nfs {
+        return device.tenants(&spell.samples);
+    }
+    let party = |disk: &Vdisk<'_>| {
+        Some(Party {
+            name: disk.name.into(),
+            iops: spell.mean(|sample| disk.rate(sample))?,
+            gavg_ms: disk.latency_ms(&spell.samples),
+            slots: spell.mean(|sample| disk.outstanding(sample))?,
+            waiting: None,
+        })
+    };
+    let mut parties: Vec<Party> = case.host.vdisks_on(device).filter_map(party).collect();
+    parties.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    parties
 }
 
 /// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever

@@ -48,7 +48,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         }
         lost.extend(device.paths.iter().filter_map(|path| {
             let spell = match &known {
-                Some(dead) => dead_since(device, path, dead)?,
+                Some(dead) => dead_in(case, device, dead.get(path.flow.name)?)?,
                 None => silence(case, device, path).filter(|_| is_inferred)?,
             };
             Some(Lost { device, path, spell, is_known: known.is_some() })
@@ -115,11 +115,14 @@ fn lost_adapter(case: &Case<'_>, adapter: &Adapter<'_>, its: &[Lost<'_>]) -> Opt
     Some(finding)
 }
 
-/// When a path that is among the dead carries nothing; all the time where it shows no loss.
-fn dead_since(device: &Device<'_>, path: &Path<'_>, dead: &[String]) -> Option<Spell> {
-    dead.iter().any(|name| name == path.flow.name).then_some(())?;
-    let silent = Spell::any(&device.busy, |sample| path.flow.rate(sample) == Some(0.0));
-    silent.or_else(|| Spell::any(&device.busy, |_| true))
+/// The samples with load in which a path is known to be down, be it for a part of one.
+fn dead_in(case: &Case<'_>, device: &Device<'_>, outages: &[(i64, i64)]) -> Option<Spell> {
+    let is_down = |sample: usize| {
+        let to = case.host.times_ms[sample];
+        let from = to - (1_000.0 * case.host.interval_s(sample)) as i64;
+        outages.iter().any(|outage| outage.0 < to && outage.1 > from)
+    };
+    Spell::any(&device.busy, is_down)
 }
 
 /// The finding about paths that are known to be down.
@@ -129,12 +132,23 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
     let rate = device.flow.mean_rate(&spell.samples)?;
     let left = all.saturating_sub(dead.len());
+    let (is_over, course) = course(case, device, dead);
     finding.sentence = format!(
         "{} {} down: {} of the {all} paths of {name} {} left for its {} commands a second.",
         dead.iter().map(|lost| lost.path.flow.name).collect::<Vec<_>>().join(", "),
-        if dead.len() == 1 { "is" } else { "are" },
+        match (dead.len(), is_over) {
+            (1, false) => "is",
+            (1, true) => "was",
+            (_, false) => "are",
+            (_, true) => "were",
+        },
         if left == 0 { "none".into() } else { left.to_string() },
-        if left == 1 { "is" } else { "are" },
+        match (left, is_over) {
+            (1, false) => "is",
+            (1, true) => "was",
+            (_, false) => "are",
+            (_, true) => "were",
+        },
         number(rate)
     );
     finding.evidence = vec![
@@ -143,8 +157,27 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
         Evidence::new("commands per second", rate, "1/s"),
     ];
     finding.confidence = 0.99;
+    finding.sentence.push_str(&course);
     advise(case, &mut finding, &[device], spell);
     Some(finding)
+}
+
+/// Whether paths that were down are up again at the end; and in words that, and how often they went
+/// down.
+fn course(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> (bool, String) {
+    let known = case.facts.device(device.flow.name).paths.and_then(|paths| paths.dead);
+    let outages = |lost: &Lost<'_>| Some(known.as_ref()?.get(lost.path.flow.name)?.clone());
+    let of_all: Vec<_> = dead.iter().filter_map(outages).collect();
+    let end = case.host.times_ms.last().copied().unwrap_or_default();
+    let is_over = of_all.iter().flatten().all(|outage| outage.1 < end);
+    let again = if is_over { " and is up again at the end" } else { "" };
+    let text = match of_all.iter().map(Vec::len).max().unwrap_or(0) {
+        0 => String::new(),
+        1 if is_over => " It is up again at the end.".into(),
+        1 => String::new(),
+        times => format!(" It flaps: it went down {times} times{again}."),
+    };
+    (is_over, text)
 }
 
 /// Commands of a flow over some samples, as far as they were measured.

@@ -69,25 +69,28 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 }
 
 fn fix(case: &Case<'_>, name: &str) -> Vec<crate::Change> {
-    vec![
+    let rdm = changes::look(
+        "If it is the RDM of a Windows cluster: mark it as perennially reserved on the passive hosts.",
+        vec![format!(
+            "esxcli storage core device setconfig -d {} --perennially-reserved=true",
+            changes::shell(name)
+        )],
+    )
+    .risking("None for an RDM; never for a datastore.", "The same line with false");
+    let mut fix = vec![
         changes::lock_by_ats(case.host, name, case.facts),
-        changes::look(
-            format!(
-                "If it is the RDM of a Windows cluster: mark it as perennially reserved on the \
-                 passive hosts (esxcli storage core device setconfig -d {} \
-                 --perennially-reserved=true).",
-                changes::shell(name)
-            ),
-            Vec::new(),
-        )
-        .risking("None for an RDM; never for a datastore.", "The same line with false"),
         changes::look(
             "Spread operations that lock the volume (power-on, snapshots, growing thin disks) \
              over time and over datastores.",
             Vec::new(),
         )
         .risking("None.", "Nothing to undo"),
-    ]
+    ];
+    // Where it is known how a datastore there is locked, it is one.
+    if case.facts.device(name).locks_by_scsi2.is_none() {
+        fix.insert(1, rdm);
+    }
+    fix
 }
 
 #[cfg(test)]
