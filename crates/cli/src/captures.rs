@@ -14,7 +14,7 @@ use counters::Recording;
 
 use crate::{
     Result,
-    output::{Output, Outputs},
+    output::{Output, Outputs, is_stdout},
     text::{clean, counted, whole},
 };
 
@@ -147,6 +147,12 @@ pub(crate) fn claim<'a>(
 ) -> Result<Vec<Output>> {
     if hosts.len() == 1 {
         return Ok(vec![outputs.claim(path)?]);
+    }
+    if is_stdout(path) {
+        let name = path.display();
+        return Err(
+            format!("{name}: standard output takes one of several hosts; name a file").into()
+        );
     }
     with_hosts(path, hosts).iter().map(|path| outputs.claim(path)).collect()
 }

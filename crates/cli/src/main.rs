@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 }
 
 /// Standard output, which says that it is it when it cannot be written.
-struct Named<W>(W);
+pub(crate) struct Named<W>(W);
 
 impl<W: Write> Write for Named<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

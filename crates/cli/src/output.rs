@@ -3,10 +3,11 @@
 //! What a command writes is claimed before anything is read: a path that is an input or another
 //! output of the same command, by whatever name or link, is refused. The bytes go into a temporary
 //! file of its own in the same folder, are synced, and take the name in one step; a kill, a full
-//! disk or a refusal leaves what was there. A pipe or device is written as it is.
+//! disk or a refusal leaves what was there. A pipe or device is written as it is. Nothing is ever
+//! removed but the temporary itself: of what a killed run left nobody could be sure that it is ours.
+//! Standard output, by whatever name, is written once and never replaced by a file.
 
 use std::{
-    ffi::OsStr,
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -14,7 +15,7 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use crate::Result;
+use crate::{Named, Result};
 
 /// Names of temporaries begin and end with these.
 const PREFIX: &str = ".kavg-";
@@ -24,14 +25,15 @@ const SUFFIX: &str = ".part";
 pub(crate) struct Outputs {
     inputs: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
+    is_stdout_claimed: bool,
 }
 
 /// A file that may be written.
 pub(crate) struct Output {
     /// As the user named it.
     name: PathBuf,
-    /// Where it is, behind every link.
-    place: PathBuf,
+    /// Where it is, behind every link; nowhere when it is standard output.
+    place: Option<PathBuf>,
 }
 
 /// A file that is being written.
@@ -45,55 +47,93 @@ enum Target {
     Temporary(NamedTempFile),
     /// A pipe or device.
     Special(File),
+    Stdout(Named<io::Stdout>),
 }
 
 impl Outputs {
-    /// A command that reads `inputs`; `-` is standard input and no file.
+    /// A command that reads `inputs`, and standard input (`-`) whether it is among them or not.
     pub(crate) fn beside<P: AsRef<Path>>(inputs: impl IntoIterator<Item = P>) -> Self {
         let inputs = inputs.into_iter().map(|input| input.as_ref().to_owned());
-        Self { inputs: inputs.filter(|input| input != OsStr::new("-")).collect(), outputs: vec![] }
+        let inputs = inputs.chain([STDIN.into()]).collect();
+        Self { inputs, outputs: vec![], is_stdout_claimed: false }
     }
 
-    /// Claims a file to write.
+    /// Claims a file to write, or standard output.
     ///
     /// # Errors
     /// One line when it is read from, is claimed already, or is in no folder.
     pub(crate) fn claim(&mut self, path: &Path) -> Result<Output> {
         let name = path.display();
+        if is_stdout(path) {
+            if self.is_stdout_claimed {
+                return Err(format!("{name}: standard output takes one output; name a file").into());
+            }
+            self.is_stdout_claimed = true;
+            return Ok(Output { name: path.to_owned(), place: None });
+        }
         let place = place(path).map_err(|error| format!("{name}: {error}"))?;
         if place.is_dir() {
             return Err(format!("{name}: is a directory; name a file").into());
         }
-        if is_file(&place) {
+        if are_one(&fs::metadata(&place), &stream(&io::stderr())) {
+            return Err(format!("{name}: is standard error; name another file").into());
+        }
+        if !is_device(&place) {
             let same = |other: &&PathBuf| is_same(&place, other);
             for (files, why) in [(&self.inputs, "read from"), (&self.outputs, "written already")] {
                 let Some(other) = files.iter().find(same) else { continue };
-                let also = match other == path {
-                    true => String::new(),
-                    false => format!(" as {}", other.display()),
+                let also = match other {
+                    other if other == path => String::new(),
+                    other if is_stdin(other) => " as standard input".into(),
+                    other => format!(" as {}", other.display()),
                 };
                 return Err(format!("{name}: is {why}{also}; name another file").into());
             }
             self.outputs.push(path.to_owned());
         }
-        Ok(Output { name: path.to_owned(), place })
+        Ok(Output { name: path.to_owned(), place: Some(place) })
+    }
+
+    /// Claims a file to write that is no text.
+    ///
+    /// # Errors
+    /// As of [`Self::claim`], and when it is standard output.
+    pub(crate) fn claim_file(&mut self, path: &Path) -> Result<Output> {
+        if is_stdout(path) {
+            let name = path.display();
+            return Err(format!("{name}: standard output takes no such file; name one").into());
+        }
+        self.claim(path)
+    }
+
+    /// Whether one of the outputs is standard output; then nothing else goes there.
+    ///
+    /// # Errors
+    /// One line when `other`, an option, would go there as well.
+    pub(crate) fn take_stdout(&self, other: Option<&str>) -> Result<bool> {
+        match other.filter(|_| self.is_stdout_claimed) {
+            Some(other) => Err(format!(
+                "{other}: standard output takes one output, and a file is written there; name a file"
+            )
+            .into()),
+            None => Ok(self.is_stdout_claimed),
+        }
     }
 }
 
-/// Removes what killed runs left in a folder. Who still writes holds a lock, which ends with the
-/// process however that ends.
-fn remove_left_over(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_str().unwrap_or_default();
-        let is_ours = name.starts_with(PREFIX) && name.ends_with(SUFFIX);
-        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            let Ok(file) = File::options().write(true).open(entry.path()) else { continue };
-            if file.try_lock().is_ok() {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
+/// How standard input is called.
+const STDIN: &str = "-";
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new(STDIN)
+}
+
+/// Whether a path is standard output: by a name of it, or because it leads to the file or pipe
+/// that standard output is.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    names.into_iter().any(|name| path == Path::new(name))
+        || are_one(&fs::metadata(path), &stream(&io::stdout()))
 }
 
 /// Whether a place holds a file or nothing yet, and no pipe or device.
@@ -119,20 +159,47 @@ fn place(path: &Path) -> io::Result<PathBuf> {
 
 /// Whether a place and a path are one file, by any name.
 fn is_same(here: &Path, other: &Path) -> bool {
+    if is_stdin(other) {
+        return are_one(&fs::metadata(here), &stream(&io::stdin()));
+    }
     let Ok(there) = place(other) else { return false };
-    here == there || are_linked(here, &there)
+    here == there || are_one(&fs::metadata(here), &fs::metadata(there))
 }
 
+/// Whether a place is a terminal or `/dev/null`: nothing that writing could destroy.
 #[cfg(unix)]
-fn are_linked(here: &Path, there: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |path| fs::metadata(path).ok().map(|file: fs::Metadata| (file.dev(), file.ino()));
-    id(here).is_some_and(|here| id(there) == Some(here))
+fn is_device(place: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    fs::metadata(place).is_ok_and(|file| file.file_type().is_char_device())
 }
 
 #[cfg(not(unix))]
-fn are_linked(_: &Path, _: &Path) -> bool {
+fn is_device(place: &Path) -> bool {
+    !is_file(place)
+}
+
+/// Whether two are one file or pipe. A device is not looked at: see [`is_device`].
+#[cfg(unix)]
+fn are_one(here: &io::Result<fs::Metadata>, there: &io::Result<fs::Metadata>) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let (Ok(here), Ok(there)) = (here, there) else { return false };
+    !here.file_type().is_char_device() && (here.dev(), here.ino()) == (there.dev(), there.ino())
+}
+
+#[cfg(not(unix))]
+fn are_one(_: &io::Result<fs::Metadata>, _: &io::Result<fs::Metadata>) -> bool {
     false
+}
+
+/// What a standard stream is.
+#[cfg(unix)]
+fn stream(stream: &impl std::os::fd::AsFd) -> io::Result<fs::Metadata> {
+    File::from(stream.as_fd().try_clone_to_owned()?).metadata()
+}
+
+#[cfg(not(unix))]
+fn stream<S>(_: &S) -> io::Result<fs::Metadata> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 impl Output {
@@ -147,7 +214,7 @@ impl Output {
         let written = write(&mut pending);
         // What could not be written does not know the name of the file.
         written.map_err(|error| match error.downcast::<io::Error>() {
-            Ok(error) => pending.output.failed(&error).into(),
+            Ok(error) => pending.output.failed(*error).into(),
             Err(error) => error,
         })?;
         pending.finish()
@@ -155,46 +222,40 @@ impl Output {
 
     /// Begins to write it.
     pub(crate) fn open(self) -> Result<Pending> {
-        let target = if is_file(&self.place) {
-            self.temporary().map(Target::Temporary)
-        } else {
-            File::options().write(true).open(&self.place).map(Target::Special)
+        let target = match &self.place {
+            None => Ok(Target::Stdout(Named(io::stdout()))),
+            Some(place) if is_file(place) => temporary(place).map(Target::Temporary),
+            Some(place) => File::options().write(true).open(place).map(Target::Special),
         };
-        let target = target.map_err(|error| self.failed(&error))?;
+        let target = target.map_err(|error| self.failed(error))?;
         Ok(Pending { output: self, file: BufWriter::new(target) })
     }
 
-    /// A file beside its place, as readable as the one that it replaces.
-    fn temporary(&self) -> io::Result<NamedTempFile> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
-        let replaced = fs::metadata(&self.place).ok().map(|file| file.permissions());
-        #[cfg(unix)]
-        if replaced.is_none() {
-            use std::os::unix::fs::PermissionsExt;
-            // The user's umask takes from it what it takes from any new file.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+    /// Standard output says itself that it is it.
+    fn failed(&self, error: io::Error) -> io::Error {
+        match self.place {
+            Some(_) => io::Error::new(error.kind(), format!("{}: {error}", self.name.display())),
+            None => error,
         }
-        let folder = self.place.parent().unwrap_or(Path::new("."));
-        remove_left_over(folder);
-        let file = loop {
-            let file = builder.tempfile_in(folder)?;
-            // Where a file system has no locks, nothing is ever removed.
-            let _ = file.as_file().lock();
-            // Another run may have been faster, and have taken it for left over.
-            if file.path().exists() {
-                break file;
-            }
-        };
-        if let Some(permissions) = replaced {
-            file.as_file().set_permissions(permissions)?;
-        }
-        Ok(file)
     }
+}
 
-    fn failed(&self, error: &io::Error) -> String {
-        format!("{}: {error}", self.name.display())
+/// A file beside a place, as readable as the one that it replaces.
+fn temporary(place: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    let replaced = fs::metadata(place).ok().map(|file| file.permissions());
+    #[cfg(unix)]
+    if replaced.is_none() {
+        use std::os::unix::fs::PermissionsExt;
+        // The user's umask takes from it what it takes from any new file.
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
+    let file = builder.tempfile_in(place.parent().unwrap_or(Path::new(".")))?;
+    if let Some(permissions) = replaced {
+        file.as_file().set_permissions(permissions)?;
+    }
+    Ok(file)
 }
 
 impl Pending {
@@ -202,15 +263,15 @@ impl Pending {
     pub(crate) fn finish(self) -> Result<()> {
         let Self { output, file } = self;
         let finished = file.into_inner().map_err(io::IntoInnerError::into_error);
-        let finished = finished.and_then(|target| match target {
-            Target::Special(mut file) => file.flush(),
-            Target::Temporary(file) => {
+        let finished = finished.and_then(|target| match (target, &output.place) {
+            (Target::Temporary(file), Some(place)) => {
                 file.as_file().sync_all()?;
-                file.persist(&output.place).map_err(|error| error.error)?;
-                sync_folder(&output.place)
+                file.persist(place).map_err(|error| error.error)?;
+                sync_folder(place)
             }
+            (mut target, _) => target.flush(),
         });
-        Ok(finished.map_err(|error| output.failed(&error))?)
+        Ok(finished.map_err(|error| output.failed(error))?)
     }
 }
 
@@ -238,6 +299,7 @@ impl Write for Target {
         match self {
             Self::Temporary(file) => file.as_file_mut().write(bytes),
             Self::Special(file) => file.write(bytes),
+            Self::Stdout(out) => out.write(bytes),
         }
     }
 
@@ -245,6 +307,7 @@ impl Write for Target {
         match self {
             Self::Temporary(file) => file.as_file_mut().flush(),
             Self::Special(file) => file.flush(),
+            Self::Stdout(out) => out.flush(),
         }
     }
 }
@@ -282,21 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_is_removed_and_what_is_being_written_is_not() {
+    fn a_file_with_the_name_of_a_temporary_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(".kavg-killed.part"), "half").unwrap();
-        fs::write(folder.path().join(".kavg-empty.part"), "").unwrap();
-        fs::write(folder.path().join("kavg-own.part"), "unrelated").unwrap();
-        let write = |name: &str| {
-            let path = folder.path().join(name);
-            let mut file = Outputs::beside::<&Path>([]).claim(&path).unwrap().open().unwrap();
-            file.write_all(b"whole").and_then(|()| file.flush()).unwrap();
-            file
-        };
-        let first = write("first");
-        write("second").finish().unwrap();
-        first.finish().unwrap();
-        assert_eq!(names(folder.path()), ["first", "kavg-own.part", "second"]);
+        for name in [".kavg-empty.part", ".kavg-full.part"] {
+            fs::write(folder.path().join(name), &name[10..]).unwrap();
+        }
+        let output = Outputs::beside::<&Path>([]).claim(&folder.path().join("new")).unwrap();
+        output.write(|file| Ok(file.write_all(b"whole")?)).unwrap();
+        assert_eq!(names(folder.path()), [".kavg-empty.part", ".kavg-full.part", "new"]);
     }
 
     #[test]

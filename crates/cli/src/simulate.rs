@@ -81,6 +81,11 @@ impl Drive {
         Ok(Driven { outcome, lateness })
     }
 
+    /// The option with which a run prints on its way.
+    pub(crate) fn prints(&self) -> Option<&'static str> {
+        (self.pace == Pace::Step).then_some("--pace step")
+    }
+
     fn threads(&self) -> usize {
         let threads = self.threads.or(thread::available_parallelism().ok());
         threads.map_or(1, NonZeroUsize::get)
@@ -127,7 +132,7 @@ impl Drive {
         outputs: &mut Outputs,
     ) -> Result<Option<Journal<Pending>>> {
         let Some(path) = &self.journal else { return Ok(None) };
-        let file = outputs.claim(path)?.open()?;
+        let file = outputs.claim_file(path)?.open()?;
         Ok(Some(Journal::new(file, source, scenario.hosts.len())?))
     }
 }

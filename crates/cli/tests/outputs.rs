@@ -30,6 +30,15 @@ impl Folder {
         kavg(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// Runs a line of the shell, `kavg` in it, in the folder.
+    #[cfg(unix)]
+    fn shell(&self, line: &str) -> (i32, String) {
+        let line = line.replace("kavg ", &format!("{} ", env!("CARGO_BIN_EXE_kavg")));
+        let mut shell = std::process::Command::new("sh");
+        let said = shell.args(["-c", &line]).current_dir(self.0.path()).output().unwrap();
+        (said.status.code().unwrap(), String::from_utf8(said.stderr).unwrap())
+    }
+
     fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.0.path().join(name)).unwrap()
     }
@@ -197,4 +206,102 @@ fn what_cannot_be_written_is_named() {
         .unwrap();
     let err = String::from_utf8_lossy(&said.stderr);
     assert!(err.contains("standard output: No space left"), "{err}");
+}
+
+#[test]
+#[cfg(unix)]
+fn what_standard_input_or_a_pipe_is_read_from_is_no_output() {
+    let folder = Folder::new();
+    assert_eq!(folder.shell("mkfifo fifo").0, 0);
+    for line in [
+        "kavg run - -q --csv a.toml < a.toml",
+        "kavg run - -q --html a.toml < a.toml",
+        "kavg run - -q --journal a.toml < a.toml",
+        "kavg diagnose - --html a.csv < a.csv",
+        "kavg capture cut -o a.csv - < a.csv",
+        "kavg capture anonymize -o a.csv - < a.csv",
+        "kavg capture anonymize -o new.csv --mapping a.csv - < a.csv",
+        "kavg capture cut fifo -o fifo",
+    ] {
+        let before = (folder.read("a.toml"), folder.read("a.csv"));
+        let (code, err) = folder.shell(line);
+        assert_eq!((code, err.lines().count()), (2, 1), "{line}: {err}");
+        assert!(err.contains("is read from"), "{line}: {err}");
+        assert!((folder.read("a.toml"), folder.read("a.csv")) == before, "{line} changed a file");
+    }
+}
+
+#[test]
+fn a_file_with_the_name_of_a_temporary_is_left_alone() {
+    let folder = Folder::new();
+    fs::copy(folder.0.path().join("a.csv"), folder.0.path().join(".kavg-mine.part")).unwrap();
+    let said = folder.kavg("diagnose --no-simulate .kavg-mine.part --html r.html");
+    assert!(said.code < 2, "{said:?}");
+    assert_eq!(folder.read(".kavg-mine.part"), folder.read("a.csv"));
+    assert!(!folder.read("r.html").is_empty());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn standard_output_by_any_name_takes_one_output_and_is_never_truncated() {
+    let folder = Folder::new();
+    let csv = folder.read("a.csv");
+    let kept = |log: &[u8]| [b"before\n".as_slice(), log].concat();
+    for (line, log) in [
+        ("kavg run a.toml --csv /dev/stdout >> log", &csv),
+        ("kavg run a.toml --csv - >> log", &csv),
+        ("kavg run a.toml --csv log >> log", &csv),
+        ("kavg capture cut a.csv -o /dev/stdout >> log", &csv),
+        ("kavg capture merge a.csv -o - >> log", &csv),
+        ("kavg capture cut a.csv | cat >> log", &csv),
+        ("kavg run a.toml --csv /dev/stdout | cat >> log", &csv),
+    ] {
+        fs::write(folder.0.path().join("log"), "before\n").unwrap();
+        let (code, err) = folder.shell(line);
+        assert_eq!(code, 0, "{line}: {err}");
+        assert!(folder.read("log") == kept(log), "{line}");
+    }
+    for line in [
+        "kavg run a.toml --html /dev/stdout --json >> log",
+        "kavg run a.toml --csv /dev/stdout --json >> log",
+        "kavg run a.toml --csv - --html - >> log",
+        "kavg run a.toml --csv - --html /dev/stdout >> log",
+        "kavg run a.toml --csv - --html log >> log",
+        "kavg run a.toml --csv - --pace step >> log",
+        "kavg run a.toml --journal - >> log",
+        "kavg run a.toml --journal log >> log",
+        "kavg run a.toml --csv log 2>> log",
+        "kavg diagnose a.csv --html - --json >> log",
+        "kavg diagnose a.csv --html - --markdown >> log",
+        "kavg whatif a.csv --scenario - --json >> log",
+        "kavg capture anonymize a.csv --mapping log >> log",
+        "kavg capture anonymize a.csv -o - --mapping - >> log",
+        "kavg capture convert a.csv -o - >> log",
+    ] {
+        fs::write(folder.0.path().join("log"), "before\n").unwrap();
+        let (code, _) = folder.shell(line);
+        assert_eq!(code, 2, "{line}");
+        let log = String::from_utf8(folder.read("log")).unwrap();
+        assert!(log.starts_with("before\n") && log.lines().count() <= 2, "{line}: {log}");
+    }
+    let (code, err) =
+        folder.shell("kavg run a.toml --csv - | true; kavg run a.toml --csv - >/dev/full");
+    assert_eq!((code, err.lines().count()), (2, 1), "{err}");
+    assert!(err.contains("standard output: "), "{err}");
+    assert!(!folder.0.path().join("-").exists());
+}
+
+#[test]
+fn a_dash_is_standard_output_for_every_output_of_text() {
+    let folder = Folder::new();
+    for (line, start) in [
+        ("run a.toml --html -", "<!DOCTYPE html>"),
+        ("diagnose a.csv --no-simulate --html -", "<!DOCTYPE html>"),
+        ("capture anonymize a.csv -o new.csv --mapping -", "kind,name,substitute\n"),
+        ("new -", "#"),
+    ] {
+        let said = folder.kavg(line);
+        assert!(said.code < 2 && said.out.starts_with(start), "{line}: {said:?}");
+    }
+    assert!(!common::data().join("-").exists());
 }

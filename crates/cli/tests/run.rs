@@ -333,5 +333,5 @@ fn a_scenario_comes_from_standard_input_and_its_samples_go_to_standard_output() 
     assert!(said.out.starts_with("\"(PDH-CSV 4.0) (UTC)(0)\","), "{:.80}", said.out);
     let refused = kavg(&["run", "two-hosts.toml", "--csv", "-"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("standard output takes the samples of one host"));
+    assert!(refused.err.contains("standard output takes one of several hosts"));
 }

@@ -60,7 +60,7 @@ struct Cut {
     #[command(flatten)]
     files: Files,
     /// Where to; of several captures each goes into a file of its own, with its number in the name
-    /// [default: standard output]
+    /// [default: standard output, `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The first instant, as `03/02/2026 10:00:00`
@@ -87,7 +87,7 @@ struct Merge {
     #[command(flatten)]
     files: Files,
     /// Where to; of several hosts each goes into a file of its own, with the host's name in it
-    /// [default: standard output]
+    /// [default: standard output, `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -97,10 +97,10 @@ struct Anonymize {
     #[command(flatten)]
     files: Files,
     /// Where to; of several captures each goes into a file of its own, with its number in the name
-    /// [default: standard output]
+    /// [default: standard output, `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Also write which name became which, as CSV, for the owner to keep
+    /// Also write which name became which, as CSV, for the owner to keep; `-` is standard output
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
 }
@@ -152,12 +152,12 @@ impl Capture {
                 let capture = files.read()?;
                 out.write_all(contents::columns(&capture.recordings).as_bytes())?;
             }
-            What::Cut(cut) => cut.run(out)?,
+            What::Cut(cut) => cut.run()?,
             What::Merge(merge) => {
-                copies::merge(&merge.files.files, merge.output.as_deref(), out)?;
+                copies::merge(&merge.files.files, merge.output.as_deref())?;
             }
             What::Anonymize(Anonymize { files, output, mapping }) => {
-                copies::anonymize(&files.files, mapping.as_deref(), output.as_deref(), out)?;
+                copies::anonymize(&files.files, mapping.as_deref(), output.as_deref())?;
             }
             What::Convert(convert) => convert.run()?,
             What::Histograms { file } => {
@@ -181,7 +181,7 @@ impl Files {
 }
 
 impl Cut {
-    fn run(&self, out: &mut dyn Write) -> Result<()> {
+    fn run(&self) -> Result<()> {
         let part = capture::Cut {
             groups: self.group.clone(),
             vms: self.vm.clone(),
@@ -189,7 +189,7 @@ impl Cut {
             from_ms: self.from,
             to_ms: self.to,
         };
-        copies::cut(&self.files.files, &part, self.output.as_deref(), out)
+        copies::cut(&self.files.files, &part, self.output.as_deref())
     }
 }
 

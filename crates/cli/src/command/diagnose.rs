@@ -50,7 +50,8 @@ pub(crate) struct Diagnose {
     /// Print Markdown for a ticket
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Write the report as a page as well: one file with charts, to be opened in a browser
+    /// Write the report as a page as well: one file with charts, to be opened in a browser; `-` is
+    /// standard output, and nothing else is printed
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -61,7 +62,11 @@ fn profile(name: &str) -> std::result::Result<Profile, String> {
 
 impl Diagnose {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let page = self.html.as_deref().map(|page| self.outputs().claim(page)).transpose()?;
+        let mut outputs = self.outputs();
+        let page = self.html.as_deref().map(|page| outputs.claim(page)).transpose()?;
+        let other = [(self.json, "--json"), (self.markdown, "--markdown")];
+        let other = other.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
+        let is_piped = outputs.take_stdout(other)?;
         let thresholds = self.thresholds()?;
         let mut facts = facts::read(&self.esxcli)?;
         facts::add_names(&mut facts, &self.names)?;
@@ -78,6 +83,9 @@ impl Diagnose {
         if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
             output.write(|file| Ok(html::write(&page, file)?))?;
+        }
+        if is_piped {
+            return Ok(ExitCode::from(diagnosis.exit_code()));
         }
         if self.json {
             json::write(&diagnosis, out)?;

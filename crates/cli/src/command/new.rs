@@ -8,7 +8,10 @@ use std::{
 
 use clap::Args;
 
-use crate::{Result, output::Outputs};
+use crate::{
+    Result,
+    output::{Outputs, is_stdout},
+};
 
 /// The scenario that is handed out.
 const TEMPLATE: &str = include_str!("new.toml");
@@ -16,14 +19,14 @@ const TEMPLATE: &str = include_str!("new.toml");
 /// Write a commented scenario to start from
 #[derive(Args)]
 pub(crate) struct New {
-    /// Where to; a file that is there already is left alone [default: standard output]
+    /// Where to; a file that is there already is left alone; `-` is standard output [default: standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 impl New {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let Some(path) = &self.file else {
+        let Some(path) = self.file.as_deref().filter(|path| !is_stdout(path)) else {
             out.write_all(TEMPLATE.as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         };

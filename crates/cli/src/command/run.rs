@@ -1,12 +1,7 @@
 //! `kavg run`: simulates a scenario and shows where the time goes.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use capture::write_esxtop;
 use clap::Args;
 use scenario::Scenario;
 use sim::Checked;
@@ -62,7 +57,8 @@ pub(crate) struct Run {
     /// table of `kavg capture convert`; `-` is standard output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
-    /// Write the report as a page as well: one file with charts, to be opened in a browser
+    /// Write the report as a page as well: one file with charts, to be opened in a browser; `-` is
+    /// standard output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     html: Option<PathBuf>,
     /// Say nothing but what is not as expected
@@ -99,15 +95,11 @@ impl Run {
         let window = self.window_of(&scenario)?;
         let mut outputs = shipped::outputs_beside(&self.source, &source);
         let hosts = scenario.hosts.iter().map(|host| host.config.name.as_str());
-        let is_piped = self.csv.as_deref() == Some(Path::new("-"));
-        if is_piped && (hosts.len() > 1 || self.json) {
-            return Err("--csv -: standard output takes the samples of one host, and no JSON \
-                        beside them; name a file"
-                .into());
-        }
-        let csv = self.csv.as_deref().filter(|_| !is_piped);
+        let csv = self.csv.as_deref();
         let csv = csv.map(|path| captures::claim(path, hosts, &mut outputs)).transpose()?;
         let page = self.html.as_deref().map(|page| outputs.claim(page)).transpose()?;
+        let other = if self.json { Some("--json") } else { self.drive.prints() };
+        let is_piped = outputs.take_stdout(other)?;
         let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
@@ -121,9 +113,9 @@ impl Run {
             output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if is_piped {
-            let mut out = out;
-            report.samples().iter().try_for_each(|recording| write_esxtop(recording, &mut out))?;
-        } else if self.json {
+            return Ok(exit_code(&report.checked()));
+        }
+        if self.json {
             let mut value = json::render(&report);
             value["lateness"] = serde_json::to_value(lateness.as_ref().map(lateness::quantiles))?;
             json::write(&value, out)?;

@@ -63,7 +63,8 @@ pub(crate) struct Whatif {
     #[arg(long, value_name = "FILE")]
     vscsistats: Vec<PathBuf>,
     /// Write the host as it is modelled, as a scenario for `kavg run`; of several hosts each into
-    /// a file of its own, with the host's name in it
+    /// a file of its own, with the host's name in it; `-` is standard output, and nothing else is
+    /// printed
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Commands that each run simulates
@@ -102,7 +103,10 @@ impl Whatif {
         let histograms = self.histograms()?;
         let capture = captures::read_needed(&self.files)?;
         captures::complain(&capture.report);
-        let mut outputs = self.claim(&capture.recordings)?.into_iter();
+        let mut claimed =
+            Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
+        let mut outputs = self.claim(&capture.recordings, &mut claimed)?.into_iter();
+        let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
         let asked = capture
             .recordings
             .iter()
@@ -111,6 +115,9 @@ impl Whatif {
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
             return Err(refusal);
+        }
+        if is_piped {
+            return Ok(ExitCode::SUCCESS);
         }
         if self.json {
             json::write(&Answers { version: VERSION, answers: &answers }, out)?;
@@ -130,12 +137,10 @@ impl Whatif {
     }
 
     /// Where the model of each host goes.
-    fn claim(&self, recordings: &[Recording]) -> Result<Vec<Output>> {
+    fn claim(&self, recordings: &[Recording], outputs: &mut Outputs) -> Result<Vec<Output>> {
         let Some(path) = &self.scenario else { return Ok(Vec::new()) };
         let hosts = recordings.iter().map(|recording| recording.host.as_str());
-        let mut outputs =
-            Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
-        captures::claim(path, hosts, &mut outputs)
+        captures::claim(path, hosts, outputs)
     }
 
     fn ask<'a>(

@@ -13,7 +13,7 @@ use capture::{
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
-    output::Outputs,
+    output::{Outputs, is_stdout},
     text::{clean, counted, whole},
 };
 
@@ -21,16 +21,11 @@ use crate::{
 const DROPPED: usize = 10;
 
 /// Copies a part of each file. One of which nothing is left is not written.
-pub(crate) fn cut(
-    files: &[PathBuf],
-    part: &Cut,
-    output: Option<&Path>,
-    out: &mut dyn Write,
-) -> Result<()> {
+pub(crate) fn cut(files: &[PathBuf], part: &Cut, output: Option<&Path>) -> Result<()> {
     require_csv(output)?;
     let timed = part.from_ms.is_some() || part.to_ms.is_some();
     let mut kept = false;
-    each(files, output, Outputs::beside(files), out, &mut |input, out| {
+    each(files, output, Outputs::beside(files), &mut |input, out| {
         let report = told(|progress| capture::cut(input, part, &Limits::default(), out, progress))?;
         tell(&report);
         let keep = !timed || report.rows > 0;
@@ -48,14 +43,13 @@ pub(crate) fn anonymize(
     files: &[PathBuf],
     mapping: Option<&Path>,
     output: Option<&Path>,
-    out: &mut dyn Write,
 ) -> Result<()> {
     require_csv(output)?;
     require_csv(mapping)?;
     let mut substitutes = Substitutes::default();
     let mut outputs = Outputs::beside(files);
     let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
-    each(files, output, outputs, out, &mut |input, out| {
+    each(files, output, outputs, &mut |input, out| {
         let limits = Limits::default();
         let names = &mut substitutes;
         let report = told(|progress| capture::anonymize(input, names, &limits, out, progress))?;
@@ -78,17 +72,11 @@ pub(crate) fn anonymize(
 }
 
 /// Copies the files of each host as one.
-pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>, out: &mut dyn Write) -> Result<()> {
+pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>) -> Result<()> {
     require_csv(output)?;
     let limits = Limits::default();
     let hosts = told(|progress| Sequence::of(files, &limits, progress))?;
-    let Some(output) = output else {
-        let [host] = hosts.as_slice() else {
-            return Err("several hosts do not fit into one capture; name a file with -o".into());
-        };
-        told(|progress| host.write(&limits, out, progress))?.iter().for_each(tell_part);
-        return Ok(());
-    };
+    let output = output.unwrap_or(Path::new("-"));
     let outputs =
         captures::claim(output, hosts.iter().map(Sequence::host), &mut Outputs::beside(files))?;
     for (host, output) in hosts.iter().zip(outputs) {
@@ -100,26 +88,25 @@ pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>, out: &mut dyn Writ
     Ok(())
 }
 
-/// Hands every capture in `files` to `copy`, with `out` or a file to write to, which is kept when
+/// Hands every capture in `files` to `copy`, with standard output or a file to write to, which is kept when
 /// `copy` says so; of several each goes into a file of its own, with its number in the name.
 fn each(
     files: &[PathBuf],
     output: Option<&Path>,
     mut outputs: Outputs,
-    out: &mut dyn Write,
     copy: &mut dyn FnMut(Input, &mut dyn Write) -> Result<bool>,
 ) -> Result<()> {
+    // How many captures there are says only who reads; what is read may be a pipe that waits for us.
+    output.map(|path| Outputs::beside(files).claim(path)).transpose()?;
     let mut inputs = Vec::new();
     for file in files {
         inputs.extend(Input::open(file)?);
     }
     let several = inputs.len() > 1;
-    let Some(path) = output else {
-        if several {
-            return Err("several captures do not fit into one; name a file with -o".into());
-        }
-        return inputs.into_iter().try_for_each(|input| copy(input, out).map(drop));
-    };
+    let path = output.unwrap_or(Path::new("-"));
+    if several && is_stdout(path) {
+        return Err("several captures do not fit into one; name a file with -o".into());
+    }
     let paths = (1..=inputs.len()).map(|number| match several {
         true => with_host(path, &number.to_string()),
         false => path.to_owned(),
