@@ -105,17 +105,17 @@ impl Known<'_> {
         let disk = &config.vdisks[id.index()];
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
-        let target = self.host.targets[id.index()];
-        let volumes = &self.scenario.arrays[target.array].config.volumes;
-        let PolicyWait { commands, wait_ns } = self.view.policy_waits[id.index()];
-        let has_policy = volumes[target.volume as usize].qos.is_some();
-        let wait_ms = wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64;
+        let waits = &self.view.policy_waits;
+        let wait = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok().map(|at| waits[at].1);
+        let mean_ms = |PolicyWait { commands, wait_ns }| {
+            wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
+        };
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
-            policy_wait_ms: has_policy.then_some(wait_ms),
+            policy_wait_ms: wait.map(mean_ms),
         }
     }
 

@@ -65,10 +65,16 @@ pub struct PolicyWait {
     pub wait_ns: u64,
 }
 
+/// A policy at work.
+#[derive(Clone, Debug)]
+struct Policy {
+    bucket: Bucket,
+    waited: PolicyWait,
+}
+
 #[derive(Clone, Debug)]
 struct Volume {
-    bucket: Option<Box<Bucket>>,
-    waited: PolicyWait,
+    policy: Option<Box<Policy>>,
     /// Until when, and by whom, the LUN is reserved.
     reserved_until: Time,
     reserved_by: u32,
@@ -120,10 +126,10 @@ impl Array {
             Op::Release => volume.reserved_until = volume.reserved_until.min(arrive),
             _ => {}
         }
-        if let Some(bucket) = &mut volume.bucket {
-            let granted = bucket.grant(arrive, bytes);
-            volume.waited.commands += 1;
-            volume.waited.wait_ns += granted.0.saturating_sub(done.0);
+        if let Some(policy) = &mut volume.policy {
+            let granted = policy.bucket.grant(arrive, bytes);
+            policy.waited.commands += 1;
+            policy.waited.wait_ns += granted.0.saturating_sub(done.0);
             done = done.max(granted);
         }
         Answer {
@@ -152,13 +158,13 @@ impl Array {
         }
     }
 
-    /// What commands to a volume waited for its policy so far.
+    /// What commands to a volume waited for its policy so far; `None` where it has none.
     ///
     /// # Panics
     /// When the array has no such volume.
     #[must_use]
-    pub fn policy_wait(&self, volume: u32) -> PolicyWait {
-        self.volumes[volume as usize].waited
+    pub fn policy_wait(&self, volume: u32) -> Option<PolicyWait> {
+        Some(self.volumes[volume as usize].policy.as_ref()?.waited)
     }
 
     /// Commands that the array accepted and whose answer has not reached the host.
@@ -171,8 +177,9 @@ impl Array {
 impl Volume {
     fn new(config: &VolumeConfig) -> Self {
         Self {
-            bucket: config.qos.as_ref().map(|qos| Box::new(Bucket::new(qos))),
-            waited: PolicyWait::default(),
+            policy: config.qos.as_ref().map(|qos| {
+                Box::new(Policy { bucket: Bucket::new(qos), waited: PolicyWait::default() })
+            }),
             reserved_until: Time::ZERO,
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,

@@ -323,10 +323,12 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.array_of.iter().map(|array| local(array).unwrap_or_default()).collect()
     }
 
-    /// What commands to the volume of each virtual disk of a host waited for its policy so far.
-    pub(crate) fn policy_waits(&self, host: &Host) -> Vec<PolicyWait> {
-        let targets = host.targets.iter();
-        targets.map(|&(array, volume)| self.arrays[array as usize].policy_wait(volume)).collect()
+    /// What commands to the volume of each virtual disk of a host waited for its policy so far,
+    /// where it has one; in the order of the disks.
+    pub(crate) fn policy_waits(&self, host: &Host) -> Vec<(VdiskId, PolicyWait)> {
+        let of = |(array, volume): (u32, u32)| self.arrays[array as usize].policy_wait(volume);
+        let targets = host.targets.iter().enumerate();
+        targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
     }
 
     /// Hands an input over and does what follows from it. A refusal is logged.

@@ -1,6 +1,6 @@
 //! A whole run: components side by side, samples, windows, and what comes out.
 
-use counters::{HostSnapshot, Recording, Sampler, Time};
+use counters::{HostSnapshot, Recording, Sampler, Time, VdiskId};
 use engine::{DeviceLimits, Engine};
 use model::{CurveUse, PolicyWait};
 use scenario::Scenario;
@@ -41,8 +41,9 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
-    /// By virtual disk: what commands to its volume, of all hosts, waited for the array's policy.
-    pub policy_waits: Vec<PolicyWait>,
+    /// Of each virtual disk whose volume has a policy of the array, in their order: what commands to
+    /// the volume, of all hosts, waited for it.
+    pub policy_waits: Vec<(VdiskId, PolicyWait)>,
 }
 
 /// The limits in force on a host.
@@ -123,7 +124,7 @@ struct HostRows {
     sampler: Sampler,
     samples: Recording,
     /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
-    begins: Vec<Option<(HostSnapshot, Limits, Vec<PolicyWait>)>>,
+    begins: Vec<Option<(HostSnapshot, Limits, Vec<(VdiskId, PolicyWait)>)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -200,7 +201,7 @@ impl HostRows {
         scenario: &Scenario,
         now: &HostSnapshot,
         engine: &Engine,
-        policy_waits: impl Fn() -> Vec<PolicyWait>,
+        policy_waits: impl Fn() -> Vec<(VdiskId, PolicyWait)>,
     ) {
         let at = now.at;
         if at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns {
@@ -218,7 +219,7 @@ impl HostRows {
                 self.sampler.add_row(&counters_before, now, &mut recording);
                 let (counters, limits) = (now.clone(), Limits::of(engine));
                 let mut policy_waits = policy_waits();
-                for (wait, before) in policy_waits.iter_mut().zip(waits_before) {
+                for ((_, wait), (_, before)) in policy_waits.iter_mut().zip(waits_before) {
                     wait.commands -= before.commands;
                     wait.wait_ns -= before.wait_ns;
                 }
