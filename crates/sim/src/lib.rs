@@ -26,7 +26,7 @@ mod watch;
 pub use error::Error;
 pub use expect::{Checked, check};
 pub use journal::Journal;
-pub use machine::{LogLine, Logged, Span, Watch};
+pub use machine::{LogLine, Logged, PolicyWaits, Span, Watch};
 pub use pace::{Clock, Pace, Paced, WallClock};
 pub use replay::{Difference, Differing, ReplayReport, replay};
 pub use run::{EPOCH_MS, Limits, Outcome, Progress, WindowView, run, run_watched};

@@ -19,6 +19,10 @@ use crate::{
     key::{Class, Key, Tag},
 };
 
+/// Of each virtual disk whose volume has a policy of the array, in their order: what commands to the
+/// volume, of all hosts, waited for it.
+pub type PolicyWaits = Vec<(VdiskId, PolicyWait)>;
+
 /// Whoever looks on: the clock of a run in real time, the journal, a debugger.
 pub trait Watch {
     /// Called before anything happens at `at`.
@@ -325,7 +329,7 @@ impl<'a, W: Watch> Machine<'a, W> {
 
     /// What commands to the volume of each virtual disk of a host waited for its policy so far,
     /// where it has one; in the order of the disks.
-    pub(crate) fn policy_waits(&self, host: &Host) -> Vec<(VdiskId, PolicyWait)> {
+    pub(crate) fn policy_waits(&self, host: &Host) -> PolicyWaits {
         let of = |(array, volume): (u32, u32)| self.arrays[array as usize].policy_wait(volume);
         let targets = host.targets.iter().enumerate();
         targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()

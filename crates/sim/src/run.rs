@@ -1,13 +1,13 @@
 //! A whole run: components side by side, samples, windows, and what comes out.
 
-use counters::{HostSnapshot, Recording, Sampler, Time, VdiskId};
+use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
-use model::{CurveUse, PolicyWait};
+use model::CurveUse;
 use scenario::Scenario;
 
 use crate::{
     component,
-    machine::{LogLine, Machine, Span, Watch},
+    machine::{LogLine, Machine, PolicyWaits, Span, Watch},
 };
 
 /// What a run yields.
@@ -41,9 +41,8 @@ pub struct WindowView {
     pub limits_before: Limits,
     /// The limits at its end.
     pub limits: Limits,
-    /// Of each virtual disk whose volume has a policy of the array, in their order: what commands to
-    /// the volume, of all hosts, waited for it.
-    pub policy_waits: Vec<(VdiskId, PolicyWait)>,
+    /// What commands waited for policies of the arrays.
+    pub policy_waits: PolicyWaits,
 }
 
 /// The limits in force on a host.
@@ -124,7 +123,7 @@ struct HostRows {
     sampler: Sampler,
     samples: Recording,
     /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
-    begins: Vec<Option<(HostSnapshot, Limits, Vec<(VdiskId, PolicyWait)>)>>,
+    begins: Vec<Option<(HostSnapshot, Limits, PolicyWaits)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -201,7 +200,7 @@ impl HostRows {
         scenario: &Scenario,
         now: &HostSnapshot,
         engine: &Engine,
-        policy_waits: impl Fn() -> Vec<(VdiskId, PolicyWait)>,
+        policy_waits: impl Fn() -> PolicyWaits,
     ) {
         let at = now.at;
         if at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns {
