@@ -203,7 +203,7 @@ fn parts_are_merged_in_the_order_of_time() {
     let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];
     let said = captures.kavg(&["capture", "merge", &hosts[0], &hosts[1]]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("name a file with -o"), "{said:?}");
+    assert!(said.err.contains("several hosts; name a file"), "{said:?}");
 }
 
 #[test]

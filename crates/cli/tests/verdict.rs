@@ -513,7 +513,10 @@ fn path_down(adapters: &str) -> Value {
 #[test]
 fn a_lost_path_that_makes_nobody_slower_is_lost_redundancy() {
     let run = path_down("[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n");
-    assert_eq!(headline(&run), "datastore prod: Path lost, redundancy is gone; nobody is slower.");
+    assert_eq!(
+        headline(&run),
+        "vmhba1:C0:T0:L0 on datastore prod: Path lost, redundancy is gone; nobody is slower."
+    );
     assert!(findings(&run)[0]["sufferers"].as_array().unwrap().is_empty());
 }
 
