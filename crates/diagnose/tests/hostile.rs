@@ -66,7 +66,9 @@ proptest! {
         let verdict = diagnose(&build(&rows, &times), &thresholds, &Facts::default());
         for finding in &verdict.findings {
             prop_assert!((0.0..=1.0).contains(&finding.confidence), "{finding:?}");
-            prop_assert!(!finding.sentence.is_empty() && !finding.changes.is_empty());
+            prop_assert!(!finding.sentence.is_empty());
+            // What to do, or what not to do before something else is done.
+            prop_assert!(!finding.changes.is_empty() || !finding.do_not.is_empty());
         }
         let text = render_text(&verdict);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
