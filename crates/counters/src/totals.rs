@@ -179,40 +179,7 @@ impl VdiskCounters {
     fn copy(&mut self, from: &Self) {
         let mut total = core::mem::take(&mut self.total);
         total.copy(&from.total);
-        let Self { io, total: _, shares, offered, lost, guest_queued, queued, slots, .. } = *from;
-        let Self {
-            failed,
-            aborts,
-            overdue,
-            resets,
-            reserves,
-            conflicts,
-            ats,
-            flushes,
-            discards,
-            zeroes,
-            ..
-        } = *from;
-        *self = Self {
-            io,
-            total,
-            shares,
-            offered,
-            lost,
-            guest_queued,
-            queued,
-            slots,
-            failed,
-            aborts,
-            overdue,
-            resets,
-            reserves,
-            conflicts,
-            ats,
-            flushes,
-            discards,
-            zeroes,
-        };
+        *self = Self { total, ..*from };
     }
 
     /// Counts what is neither a read nor a write, or did not end well.
@@ -254,10 +221,7 @@ impl DeviceCounters {
     fn copy(&mut self, from: &Self) {
         let mut levels = core::mem::take(&mut self.levels);
         levels.iter_mut().zip(&from.levels).for_each(|(levels, from)| levels.copy(from));
-        let Self { depth, depth_over_time, active, queued, held, engagements, queue_full, .. } =
-            *from;
-        *self =
-            Self { depth, depth_over_time, active, queued, held, levels, engagements, queue_full };
+        *self = Self { levels, ..*from };
     }
 }
 
