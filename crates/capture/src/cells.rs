@@ -7,7 +7,10 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
 
-use crate::time::{Stamps, parse_stamp};
+use crate::{
+    header::whole_cells,
+    time::{Stamps, parse_stamp},
+};
 
 /// Bytes counted at a time on the way to a column.
 const STRIDE: usize = 1 << 10;
@@ -15,6 +18,12 @@ const STRIDE: usize = 1 << 10;
 /// Powers of ten that a `f64` holds exactly, with a mantissa below 2^53.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// From here on nothing is a number that was counted: 2^64, in percent.
+const BEYOND: f64 = 2e21;
+
+/// Below this a number is 0: esxtop prints two decimals.
+const NOTHING: f64 = 1e-15;
 
 /// What esxtop prints most, and the bytes of a word that it fills.
 const ZEROS: [(u64, usize); 2] = [word(b"\"0.00\","), word(b"\"0\",")];
@@ -106,12 +115,35 @@ impl Rows {
     pub(crate) fn add(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
         let before = self.values.len();
         let bad_before = self.bad_cells;
-        let result = self.parse(line, ended, layout);
+        let mut result = self.parse(line, ended, layout);
         if result.is_err() {
             self.values.truncate(before);
             self.bad_cells = bad_before;
         }
+        if let Err(Damage::Cells { found, expected }) = result
+            && found > expected
+        {
+            result = self.parse_quoted(line, layout).ok_or(Damage::Cells { found, expected });
+        }
         result
+    }
+
+    /// Reads a row with commas in its cells; `None` when it has not as many cells as the header even so.
+    #[cold]
+    fn parse_quoted(&mut self, line: &[u8], layout: &Layout) -> Option<()> {
+        let cells = whole_cells(line);
+        let (time_ms, stamps) = parse_stamp(cells.first()?)?;
+        if cells.len() != layout.cells {
+            return None;
+        }
+        for &cell in layout.wanted.iter().flat_map(|run| &cells[run.clone()]) {
+            let number = number(cell);
+            self.bad_cells += u64::from(number.is_none());
+            self.values.push(number.unwrap_or(f64::NAN));
+        }
+        self.stamps = self.stamps.max(stamps);
+        self.times_ms.push(time_ms);
+        Some(())
     }
 
     fn parse(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
@@ -296,7 +328,8 @@ fn odd_number(cell: &[u8]) -> Option<f64> {
     if text.is_empty() {
         return Some(f64::NAN);
     }
-    text.parse().ok().filter(|value: &f64| value.is_finite())
+    let value: f64 = text.parse().ok().filter(|value: &f64| value.abs() < BEYOND)?;
+    Some(if value.abs() < NOTHING { 0.0 } else { value })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 use crate::{
     Error,
@@ -23,7 +23,10 @@ use crate::{
 const MARK: &[u8] = b"(PDH-CSV";
 
 /// Bytes in which the header must begin. Messages of a shell may stand before it [CAP].
-const HEADER_WITHIN: usize = 1 << 16;
+pub(crate) const HEADER_WITHIN: usize = 1 << 16;
+
+/// Bytes in which a line that ends inside of quotes must go on to its end.
+const HEADER_LONGEST: usize = 64 << 20;
 
 /// Groups of real captures that say nothing of disks [CAP-A, CAP-B, NMON].
 const OTHER_GROUPS: [&str; 14] = [
@@ -61,13 +64,17 @@ pub(crate) struct HeaderLine {
 impl HeaderLine {
     /// Finds the header at the begin of a file; `None` when more of the file is needed.
     pub(crate) fn find(name: &str, head: &[u8]) -> Result<Option<Self>, Error> {
+        Self::find_in(name, head, false)
+    }
+
+    fn find_in(name: &str, head: &[u8], is_all: bool) -> Result<Option<Self>, Error> {
         let window = &head[..head.len().min(HEADER_WITHIN)];
         let Some(mark) = memmem::find(window, MARK) else {
             let more = head.len() < HEADER_WITHIN;
             return if more { Ok(None) } else { Err(no_header(name, window)) };
         };
         let start = mark - usize::from(mark > 0 && head[mark - 1] == b'"');
-        let Some(length) = memchr2(b'\n', b'\r', &head[start..]) else { return Ok(None) };
+        let Some(length) = line_length(&head[start..], is_all) else { return Ok(None) };
         let after = &head[start + length..];
         let (end, width) = match after {
             [b'\r', b'\n', ..] => (b'\n', 2),
@@ -87,10 +94,32 @@ impl HeaderLine {
 
     /// Finds the header of a file that ends with it.
     pub(crate) fn find_at_end(name: &str, head: &[u8]) -> Result<Self, Error> {
-        let line = Self::find(name, &[head, b"\n"].concat())?;
+        let line = Self::find_in(name, &[head, b"\n"].concat(), true)?;
         let mut line = line.ok_or_else(|| no_header(name, head))?;
         line.rows = line.rows.min(head.len());
         Ok(line)
+    }
+}
+
+/// Where the line that begins with `text` ends: behind quotes that it opened, for a spreadsheet leaves
+/// the ends of lines in names. esxtop leaves a quote in a name alone, so that one more may be opened than
+/// closed: then rows follow. `None` when more than this is needed, unless this `is_all`.
+fn line_length(text: &[u8], is_all: bool) -> Option<usize> {
+    let next = |from: usize| memchr2(b'\n', b'\r', &text[from..]).map(|end| from + end);
+    let first = next(0)?;
+    let (mut from, mut end, mut is_open) = (0, first, false);
+    loop {
+        is_open ^= memchr_iter(b'"', &text[from..end]).count() % 2 == 1;
+        let below = text[end..].trim_ascii_start().split(|byte| *byte == b',').next();
+        if !is_open || below.is_some_and(|cell| crate::parse_stamp(cell).is_some()) {
+            return Some(end);
+        }
+        from = end + 1;
+        match next(from) {
+            Some(found) if found < HEADER_LONGEST => end = found,
+            None if !is_all && text.len() < HEADER_LONGEST => return None,
+            _ => return Some(first),
+        }
     }
 }
 
@@ -176,17 +205,17 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The cells of a header line, quotes and blanks around them taken off.
+/// The cells of a line, blanks around them taken off.
 ///
-/// A quoted cell ends at `",`; anything else ends at the next comma outside quotes, which also
-/// keeps together the two cells that `esxtop -a` 6.5 prints without a comma between them.
+/// A quoted cell ends at `",`, unless that quote is doubled as RFC 4180 has it; anything else ends at
+/// the next comma outside quotes, which also keeps together the two cells that `esxtop -a` 6.5 prints
+/// without a comma between them.
 pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let end = memmem::Finder::new("\",");
     let mut rest = Some(line);
     std::iter::from_fn(move || {
         let text = rest?;
         let length = if text.first() == Some(&b'"') {
-            end.find(&text[1..]).map(|at| at + 2)
+            comma_behind_quotes(text)
         } else {
             comma_outside_quotes(text)
         };
@@ -197,6 +226,25 @@ pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         rest = after;
         Some(cell.trim_ascii())
     })
+}
+
+/// The cells of a line, without an empty one at its end.
+pub(crate) fn whole_cells(line: &[u8]) -> Vec<&[u8]> {
+    let mut all: Vec<&[u8]> = cells(line).collect();
+    all.pop_if(|cell| cell.is_empty());
+    all
+}
+
+fn comma_behind_quotes(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr(b'"', text.get(at..)?)? + 1;
+        match text.get(at)? {
+            b',' => return Some(at),
+            b'"' => at += 1,
+            _ => {}
+        }
+    }
 }
 
 fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
@@ -211,9 +259,10 @@ fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// The text of a header cell, without its quotes.
+/// The text of a header cell, without its quotes; a doubled one in it is one [RFC 4180].
 pub(crate) fn text_of(cell: &[u8]) -> Cow<'_, str> {
-    decode(unquoted(cell))
+    let text = decode(unquoted(cell));
+    if text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text }
 }
 
 fn unquoted(cell: &[u8]) -> &[u8] {
