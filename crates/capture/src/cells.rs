@@ -7,10 +7,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
 
-use crate::{
-    header::whole_cells,
-    time::{Stamps, parse_stamp},
-};
+use crate::time::{Stamps, parse_stamp};
 
 /// Bytes counted at a time on the way to a column.
 const STRIDE: usize = 1 << 10;
@@ -171,6 +168,60 @@ impl Rows {
         self.times_ms.push(time_ms);
         Ok(())
     }
+}
+
+/// The cells of a line, blanks around them taken off.
+///
+/// A quoted cell ends at `",`, unless that quote is doubled as RFC 4180 has it; anything else ends at
+/// the next comma outside quotes, which also keeps together the two cells that `esxtop -a` 6.5 prints
+/// without a comma between them.
+pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let length = if text.first() == Some(&b'"') {
+            comma_behind_quotes(text)
+        } else {
+            comma_outside_quotes(text)
+        };
+        let (cell, after) = match length {
+            Some(length) => (&text[..length], Some(&text[length + 1..])),
+            None => (text, None),
+        };
+        rest = after;
+        Some(cell.trim_ascii())
+    })
+}
+
+/// The cells of a line, without an empty one at its end.
+pub(crate) fn whole_cells(line: &[u8]) -> Vec<&[u8]> {
+    let mut all: Vec<&[u8]> = cells(line).collect();
+    all.pop_if(|cell| cell.is_empty());
+    all
+}
+
+fn comma_behind_quotes(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr(b'"', text.get(at..)?)? + 1;
+        match text.get(at)? {
+            b',' => return Some(at),
+            b'"' => at += 1,
+            _ => {}
+        }
+    }
+}
+
+fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
+    let first = memchr(b',', text)?;
+    if memchr(b'"', &text[..first]).is_none() {
+        return Some(first);
+    }
+    let mut quoted = false;
+    text.iter().position(|&byte| {
+        quoted ^= byte == b'"';
+        byte == b',' && !quoted
+    })
 }
 
 /// Whether the last cell of a line begins with a quote and does not end with one.

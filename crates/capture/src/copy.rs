@@ -11,8 +11,8 @@ use counters::Counter;
 use crate::{
     Error, Input, Limits, Progress,
     catalogue::{Group, Instance},
-    cells::number,
-    header::{Cell, HeaderLine, holds_header, text_of, whole_cells},
+    cells::{number, whole_cells},
+    header::{Cell, HeaderLine, holds_header, text_of},
     input::{Block, lines},
     parse_stamp,
 };

@@ -16,6 +16,7 @@ use memchr::{memchr, memchr_iter, memchr2, memmem};
 use crate::{
     Error,
     bus::{Bus, split_virtual_disk},
+    cells::cells,
     worlds::Worlds,
 };
 
@@ -205,61 +206,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The cells of a line, blanks around them taken off.
-///
-/// A quoted cell ends at `",`, unless that quote is doubled as RFC 4180 has it; anything else ends at
-/// the next comma outside quotes, which also keeps together the two cells that `esxtop -a` 6.5 prints
-/// without a comma between them.
-pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = Some(line);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let length = if text.first() == Some(&b'"') {
-            comma_behind_quotes(text)
-        } else {
-            comma_outside_quotes(text)
-        };
-        let (cell, after) = match length {
-            Some(length) => (&text[..length], Some(&text[length + 1..])),
-            None => (text, None),
-        };
-        rest = after;
-        Some(cell.trim_ascii())
-    })
-}
-
-/// The cells of a line, without an empty one at its end.
-pub(crate) fn whole_cells(line: &[u8]) -> Vec<&[u8]> {
-    let mut all: Vec<&[u8]> = cells(line).collect();
-    all.pop_if(|cell| cell.is_empty());
-    all
-}
-
-fn comma_behind_quotes(text: &[u8]) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        at += memchr(b'"', text.get(at..)?)? + 1;
-        match text.get(at)? {
-            b',' => return Some(at),
-            b'"' => at += 1,
-            _ => {}
-        }
-    }
-}
-
-fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
-    let first = memchr(b',', text)?;
-    if memchr(b'"', &text[..first]).is_none() {
-        return Some(first);
-    }
-    let mut quoted = false;
-    text.iter().position(|&byte| {
-        quoted ^= byte == b'"';
-        byte == b',' && !quoted
-    })
-}
-
-/// The text of a header cell, without its quotes; a doubled one in it is one [RFC 4180].
+/// The text of a header cell, without its quotes; a doubled one in it is one, as RFC 4180 has it.
 pub(crate) fn text_of(cell: &[u8]) -> Cow<'_, str> {
     let text = decode(unquoted(cell));
     if text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text }

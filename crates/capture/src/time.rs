@@ -240,7 +240,7 @@ mod tests {
         let in_wrong_order: [Vec<i64>; 3] = [
             rows(0..100).map(|time| 100 * SECOND_MS - time).collect(),
             rows(0..50).chain([40 * SECOND_MS]).chain(rows(50..100)).collect(),
-            rows(0..400).map(|time| time * 7 % (400 * SECOND_MS)).collect(),
+            rows(0..400).map(|time| time * 33 % (400 * SECOND_MS)).collect(),
         ];
         for times in in_wrong_order {
             let mut kept = times.clone();

@@ -284,7 +284,7 @@ const PRINTING: [&str; 24] = [
     "kavg new",
     "kavg scenarios",
     "kavg explain dqlen",
-    "kavg help glossary",
+    "kavg help",
 ];
 
 #[test]
