@@ -255,10 +255,9 @@ fn the_journal_of_a_killed_run_replays_as_far_as_it_goes() {
     let said = kavg(&["replay", part.unwrap().to_str().unwrap()]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     assert!(said.out.contains("as far as it goes: the journal is cut at byte "), "{said:?}");
-    assert!(
-        said.out.contains(" inputs fed up to 2.") || said.out.contains(" up to 3."),
-        "{said:?}"
-    );
+    // Two of the three seconds that were seen, of ten submissions and ten answers each.
+    let inputs = said.out.split(' ').nth(1).unwrap();
+    assert!(inputs.parse::<u32>().unwrap() >= 40, "{said:?}");
 }
 
 #[test]
