@@ -377,7 +377,8 @@ mod tests {
 
     #[test]
     fn a_host_that_cannot_be_built_is_refused() {
-        let cases: [(fn(&mut HostConfig), &str); 6] = [
+        type Spoil = fn(&mut HostConfig);
+        let cases: [(Spoil, &str); 6] = [
             (|host| host.vdisks[0].device.0 = 9, "an id that names nothing"),
             (|host| host.paths.clear(), "a device without a path"),
             (|host| host.adapters[0].depth = 0, "a limit that nothing has"),
