@@ -3,7 +3,7 @@
 //!
 //! For every single I/O, not only on average: GAVG = DAVG + KAVG and QAVG <= KAVG [CAP-A].
 
-use counters::{AdapterId, DeviceId, Direction, IoTotals, PathId, Status, Time, VdiskId};
+use counters::{AdapterId, DeviceId, IoTotals, PathId, Status, Time, VdiskId};
 
 use crate::{
     adapter::Adapter,
@@ -103,18 +103,13 @@ impl Lane<'_> {
             device_ns: times.device,
             array_ns,
         };
-        let disk = &mut self.vdisk.counters;
-        disk.io[direction as usize].add(&total);
-        disk.total.record(times.guest + times.kernel + times.device);
+        self.vdisk.counters.count(op, status, &total);
         let at_path = IoTotals { queue_ns: times.gate, ..total };
         self.path.counters.io[direction as usize].add(&at_path);
         if let Some(levels) = self.device.counters.levels.get_mut(direction as usize) {
             levels.guest.record(times.guest);
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
-        }
-        if !matches!(status, Status::Good) || direction == Direction::Other {
-            disk.count_rest(op, status);
         }
         self.device.selector.measure(self.path, times.device);
     }

@@ -17,7 +17,7 @@
 use counters::{DeviceCounters, DeviceId, DeviceKind, Status, Time};
 
 use crate::{
-    CompetitionUnit, Event, Output, outputs::Outputs, path::Selector, sched::Sched,
+    CompetitionUnit, Event, Output, outage::Outage, outputs::Outputs, path::Selector, sched::Sched,
     throttle::Throttle,
 };
 
@@ -55,8 +55,10 @@ pub(crate) struct Device {
     pub(crate) stalled_until: Time,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
-    /// The least time that an adapter of it leaves a command; 0 when none has a limit.
+    /// The least time that an adapter of it or a guest leaves a command; 0 when none has a limit.
     pub(crate) timeout_ns: u64,
+    /// What it does without a path.
+    pub(crate) outage: Outage,
     /// Whether the next command starts the timer for what is overdue.
     pub(crate) needs_watch: bool,
 }

@@ -182,6 +182,10 @@ pub(crate) fn put_output(bytes: &mut Vec<u8>, output: &Output) {
             put_all(bytes, [4, device.0.into(), depth.into()]);
         }
         Output::Event(Event::AllPathsDown { device }) => put_all(bytes, [5, device.0.into()]),
+        Output::Event(Event::ApdTimedOut { device }) => put_all(bytes, [6, device.0.into()]),
+        Output::Event(Event::PermanentLoss { device }) => put_all(bytes, [7, device.0.into()]),
+        Output::Event(Event::PathsBack { device }) => put_all(bytes, [8, device.0.into()]),
+        Output::Reset { device } => put_all(bytes, [9, device.0.into()]),
     }
 }
 

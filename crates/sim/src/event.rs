@@ -18,6 +18,7 @@ impl<W: Watch> Machine<'_, W> {
             Action::Path { path, up } => {
                 self.input(host, at, Input::Path { path: *path, up: *up });
             }
+            Action::Face { device, face } => self.set_face(at, host, *device, *face),
             Action::Power { vm, on } => self.power(at, host, *vm, *on),
             Action::RebootGuest(vm) => {
                 let stopped = self.pause(host, Some(*vm), at);
@@ -128,6 +129,8 @@ impl<W: Watch> Machine<'_, W> {
         self.pause(host, None, at);
         self.hosts[host].is_down = true;
         self.input(host, at, Input::Reboot);
+        self.hosts[host].reset(at, None, &mut self.watch);
+        self.drain(host, at);
         let boot_ns = self.scenario.hosts[self.hosts[host].index].boot_ns;
         self.push(at + boot_ns, Key::new(Class::Boot, host, 0));
     }
