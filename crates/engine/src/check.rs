@@ -13,9 +13,8 @@ use counters::{DeviceKind, Time, VdiskId};
 use knobs::Advanced;
 
 use crate::{
-    device::Device,
+    device::{Device, Outage},
     engine::Engine,
-    outage::Outage,
     path::Stays,
     slab::{State, Times},
     vscsi::Vdisk,

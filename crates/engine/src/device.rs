@@ -14,10 +14,10 @@
 //! most, and a queue that is deeper than the array never breaks over it as a whole. When nothing is
 //! outstanding, `Scsi.ScsiRestartStalledQueueLatency` passes before one is tried [LAMW].
 
-use counters::{DeviceCounters, DeviceId, DeviceKind, Status, Time};
+use counters::{DeviceCounters, DeviceId, DeviceKind, Sense, Status, Time};
 
 use crate::{
-    CompetitionUnit, Event, Output, outage::Outage, outputs::Outputs, path::Selector, sched::Sched,
+    CompetitionUnit, Event, Output, outputs::Outputs, path::Selector, sched::Sched,
     throttle::Throttle,
 };
 
@@ -61,6 +61,19 @@ pub(crate) struct Device {
     pub(crate) outage: Outage,
     /// Whether the next command starts the timer for what is overdue.
     pub(crate) needs_watch: bool,
+}
+
+/// What a device does without a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outage {
+    /// It has one.
+    None,
+    /// All I/O waits, that of the host until then; for ever where `Misc.APDHandlingEnable` is 0.
+    Apd { until: Time },
+    /// The host's own I/O fails.
+    TimedOut,
+    /// All I/O fails.
+    Lost(Sense),
 }
 
 impl Device {

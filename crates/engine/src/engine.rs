@@ -15,9 +15,8 @@ use knobs::{Advanced, Version};
 use crate::{
     CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy, Wakeup,
     adapter::Adapter,
-    device::{Competition, Device},
+    device::{Competition, Device, Outage},
     options::Options,
-    outage::Outage,
     outputs::Outputs,
     path::{Path, Selector},
     retry::Timer,

@@ -17,20 +17,9 @@ use counters::{DeviceId, IoId, IoTotals, PathId, SECOND, Sense, Status, Time, Vd
 
 use knobs::Advanced;
 
-use crate::{Error, Event, Output, Request, engine::Engine, retry::Timer, slab::State};
-
-/// What a device does without a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outage {
-    /// It has one.
-    None,
-    /// All I/O waits, that of the host until then; for ever where `Misc.APDHandlingEnable` is 0.
-    Apd { until: Time },
-    /// The host's own I/O fails.
-    TimedOut,
-    /// All I/O fails.
-    Lost(Sense),
-}
+use crate::{
+    Error, Event, Output, Request, device::Outage, engine::Engine, retry::Timer, slab::State,
+};
 
 impl Engine {
     /// Looks again at which paths of a device are usable.

@@ -4,21 +4,19 @@
 //! A silent one answers nothing, not even what it is asked back; the driver lets go of that when the
 //! host resets the device. What it was sent meanwhile it does when it speaks again.
 
-use counters::{DeviceId, IoId, PathId, Sense, Status, Time};
+use counters::{DeviceId, IoId, PathId, Sense, Status};
 use engine::{Dispatch, Input};
 use scenario::Face;
-
-use crate::{Watch, machine::Host};
 
 /// How arrays treat the devices of a host.
 pub(crate) struct Faults {
     /// By [`DeviceId`].
-    faces: Vec<Face>,
-    withheld: Vec<(DeviceId, Withheld)>,
+    pub(crate) faces: Vec<Face>,
+    pub(crate) withheld: Vec<(DeviceId, Withheld)>,
     /// What the host asked back of silent devices.
-    asked: Vec<(DeviceId, IoId)>,
+    pub(crate) asked: Vec<(DeviceId, IoId)>,
     /// Paths over which the array said that the device is gone.
-    told: Vec<(DeviceId, PathId)>,
+    pub(crate) told: Vec<(DeviceId, PathId)>,
 }
 
 /// What a silent device keeps to itself.
@@ -57,57 +55,8 @@ impl Faults {
     }
 }
 
-impl Host {
-    /// A command to a device that is silent or gone; `false` when the array takes it.
-    pub(crate) fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, watch: &mut W) -> bool {
-        let device = self.engine.device_of_command(sent.io);
-        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
-        match faults.faces[device.index()] {
-            Face::Up => return false,
-            Face::Silent => faults.withheld.push((device, Withheld::Command(sent))),
-            Face::Lost => {
-                if !faults.told.contains(&(device, sent.path)) {
-                    faults.told.push((device, sent.path));
-                }
-                self.answer(at, gone(sent.io), watch);
-            }
-        }
-        true
-    }
-
-    /// An answer of a device that is silent or gone; `false` when it is as good as any.
-    pub(crate) fn withhold_answer<W: Watch>(
-        &mut self,
-        at: Time,
-        input: Input,
-        watch: &mut W,
-    ) -> bool {
-        let Input::Done { io, .. } = input else { return false };
-        let device = self.engine.device_of_command(io);
-        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
-        match faults.faces[device.index()] {
-            Face::Up => return false,
-            Face::Silent => faults.withheld.push((device, Withheld::Answer(input))),
-            Face::Lost => {
-                self.answer(at, gone(io), watch);
-            }
-        }
-        true
-    }
-
-    /// The driver lets go of what it was asked for on a device, or on all.
-    pub(crate) fn reset<W: Watch>(&mut self, at: Time, device: Option<DeviceId>, watch: &mut W) {
-        let Some(faults) = &mut self.faults else { return };
-        let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
-        let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
-        for (_, io) in asked {
-            self.answer(at, Input::Cancelled { io }, watch);
-        }
-    }
-}
-
 /// The answer that the device is gone.
-const fn gone(io: IoId) -> Input {
+pub(crate) const fn gone(io: IoId) -> Input {
     let status = Status::CheckCondition(Sense::PERMANENT_LOSS[0]);
     Input::Done { io, status, array_ns: 0 }
 }

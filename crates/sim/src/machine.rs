@@ -15,7 +15,7 @@ use model::{Array, Aside, Command, CurveUse, PolicyWait};
 use scenario::{Face, Scenario, Workload};
 
 use crate::{
-    fault::{Faults, Withheld},
+    fault::{Faults, Withheld, gone},
     heap::{EventList, Pending},
     key::{Class, Key, Tag},
 };
@@ -505,12 +505,54 @@ impl Host {
     /// Hands over what became of a command; `false` when nobody listens, because the host took it
     /// back meanwhile.
     #[inline]
-    pub(crate) fn answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
+    fn answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
         watch.input(self.index, at, &input);
         match self.engine.handle_input(at, input) {
             Ok(_) => true,
             Err(engine::Error::NotOutstanding(_)) => false,
             Err(bug) => panic!("{input:?} was refused at {at:?}: {bug}"),
+        }
+    }
+
+    /// A command to a device that is silent or gone; `false` when the array takes it.
+    fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, watch: &mut W) -> bool {
+        let device = self.engine.device_of_command(sent.io);
+        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        match faults.faces[device.index()] {
+            Face::Up => return false,
+            Face::Silent => faults.withheld.push((device, Withheld::Command(sent))),
+            Face::Lost => {
+                if !faults.told.contains(&(device, sent.path)) {
+                    faults.told.push((device, sent.path));
+                }
+                self.answer(at, gone(sent.io), watch);
+            }
+        }
+        true
+    }
+
+    /// An answer of a device that is silent or gone; `false` when it is as good as any.
+    fn withhold_answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
+        let Input::Done { io, .. } = input else { return false };
+        let device = self.engine.device_of_command(io);
+        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        match faults.faces[device.index()] {
+            Face::Up => return false,
+            Face::Silent => faults.withheld.push((device, Withheld::Answer(input))),
+            Face::Lost => {
+                self.answer(at, gone(io), watch);
+            }
+        }
+        true
+    }
+
+    /// The driver lets go of what it was asked for on a device, or on all.
+    pub(crate) fn reset<W: Watch>(&mut self, at: Time, device: Option<DeviceId>, watch: &mut W) {
+        let Some(faults) = &mut self.faults else { return };
+        let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
+        let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
+        for (_, io) in asked {
+            self.answer(at, Input::Cancelled { io }, watch);
         }
     }
 }
