@@ -217,8 +217,6 @@ pub(crate) struct Times {
     pub(crate) kernel: u64,
     /// The part of `kernel` in queues.
     pub(crate) queue: u64,
-    /// The part of `queue` at paths and adapters.
-    pub(crate) gate: u64,
     pub(crate) device: u64,
 }
 
@@ -227,7 +225,6 @@ impl Times {
         self.guest += other.guest;
         self.kernel += other.kernel;
         self.queue += other.queue;
-        self.gate += other.gate;
         self.device += other.device;
     }
 }

@@ -110,10 +110,10 @@ pub(crate) struct Player {
     ordinal: u32,
     /// Whether it has been started; it issues nothing while its guest is down all the same.
     pub(crate) is_running: bool,
-    /// When its clock began to run: it had been started, and its VM was on.
-    pub(crate) clock: Option<Time>,
-    /// Since when it plays: its VM is on, and its stage has begun.
-    pub(crate) since: Option<Time>,
+    /// When its clock began to run, or never: it had been started, and its VM was on.
+    pub(crate) clock: Time,
+    /// Since when it plays, or never: its VM is on, and its stage has begun.
+    pub(crate) since: Time,
     /// The earliest arrival in the event list.
     armed: Time,
 }
@@ -214,8 +214,8 @@ impl<'a, W: Watch> Machine<'a, W> {
                 vdisk: workload.vdisk,
                 ordinal: 0,
                 is_running: false,
-                clock: None,
-                since: None,
+                clock: Time::NEVER,
+                since: Time::NEVER,
                 armed: Time::NEVER,
             });
             self.seat(id, host, workload.vdisk);
@@ -233,6 +233,8 @@ impl<'a, W: Watch> Machine<'a, W> {
         let seat = seats.iter().position(|seated| *seated == player as u32);
         let ordinal = seat.unwrap_or(seats.len()) as u32;
         if seat.is_none() {
+            // There is seldom a second one.
+            seats.reserve_exact(1);
             seats.push(player as u32);
         }
         let player = &mut self.players[player];
@@ -561,7 +563,7 @@ impl Player {
     /// When its stage begins and ends, by the clock that it has now; it ends with the workload.
     pub(crate) fn stage(&self, scenario: &Scenario) -> (Time, Time) {
         let Workload { from_ns, for_ns, stops, .. } = scenario.workloads[self.index];
-        let begins = self.clock.map_or(Time::NEVER, |clock| clock + from_ns);
+        let begins = self.clock + from_ns;
         (begins, for_ns.map_or(stops, |nanos| stops.min(begins + nanos)))
     }
 
@@ -586,8 +588,15 @@ impl Player {
             return None;
         }
         self.is_running = false;
-        let from = self.since.take()?;
-        Some(Span { workload: self.index, from, to: at })
+        self.rest(at)
+    }
+
+    /// It plays no more for the time being; the time for which it did.
+    pub(crate) const fn rest(&mut self, at: Time) -> Option<Span> {
+        match core::mem::replace(&mut self.since, Time::NEVER) {
+            Time::NEVER => None,
+            from => Some(Span { workload: self.index, from, to: at }),
+        }
     }
 
     #[inline]
