@@ -16,13 +16,15 @@ use std::{
 
 use clap::Args;
 use counters::{Histogram, Time};
+use journal::Journal;
 use scenario::Scenario;
-use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watch};
+use sim::{Outcome, Pace, Paced, Progress, Step, WallClock, Watch};
 
 use crate::{
     Result,
     output::{Outputs, Pending},
     report::Report,
+    talk::progress,
     text::{seconds, whole},
 };
 
@@ -49,12 +51,10 @@ pub(crate) struct Driven {
 }
 
 impl Drive {
-    /// Runs a scenario that was made from `source`. Steps are told to `out`; a journal is one of
-    /// its `outputs`.
+    /// Runs a scenario. Steps are told to `out`; a journal is one of its `outputs`.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
-        source: &Source,
         outputs: &mut Outputs,
         out: &mut dyn Write,
     ) -> Result<Driven> {
@@ -67,15 +67,14 @@ impl Drive {
         };
         let is_stepped = self.pace == Pace::Step;
         let step = is_stepped.then(|| Step::new(scenario, io::stdin().lock(), out));
-        let journal = self.open_journal(scenario, source, outputs)?;
+        let journal = self.open_journal(scenario, outputs)?;
         let ticker = Ticker::new(scenario).filter(|_| !is_stepped);
         let watch = ((ticker, paced), (step, journal));
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
         step.map(Step::finish).transpose()?;
         if let Some(journal) = journal {
-            let name = self.journal.iter().map(|path| path.display().to_string());
-            let failed = |error| format!("{}: {error}", name.collect::<String>());
-            journal.finish(&outcome).map_err(failed)?.finish()?;
+            let at_end = outcome.windows.first().into_iter().flatten();
+            journal.finish(at_end.map(|view| &view.counters))?.finish()?;
         }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })
@@ -107,10 +106,10 @@ impl Drive {
             let report = Report::new(scenario, outcome);
             let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
             runs.insert(seed, report);
-            if io::stderr().is_terminal() {
-                let end = if runs.len() as u64 == seeds { "\r" } else { "" };
-                anstream::eprint!("\r{} of {seeds} seeds simulated{end}\x1b[K", runs.len());
-            }
+            progress(&match runs.len() {
+                all if all as u64 == seeds => String::new(),
+                some => format!("{some} of {seeds} seeds simulated"),
+            });
         };
         thread::scope(|scope| (0..self.threads()).for_each(|_| drop(scope.spawn(work))));
         runs.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
@@ -128,12 +127,12 @@ impl Drive {
     fn open_journal(
         &self,
         scenario: &Scenario,
-        source: &Source,
         outputs: &mut Outputs,
     ) -> Result<Option<Journal<Pending>>> {
         let Some(path) = &self.journal else { return Ok(None) };
         let file = outputs.claim_file(path)?.open()?;
-        Ok(Some(Journal::new(file, source, scenario.hosts.len())?))
+        let hosts = scenario.hosts.iter().map(|host| &host.config);
+        Ok(Some(Journal::new(file, &scenario.name, hosts)?))
     }
 }
 
@@ -176,7 +175,7 @@ impl Ticker {
         let done = 100 * at.0 / self.duration.0;
         let ios =
             if told.ios > 0 { format!(", {} I/Os", whole(told.ios as f64)) } else { "".into() };
-        anstream::eprint!("\r{done} % of {} simulated{ios}\x1b[K", seconds(self.duration));
+        progress(&format!("{done} % of {} simulated{ios}", seconds(self.duration)));
     }
 }
 
@@ -184,7 +183,7 @@ impl Drop for Ticker {
     /// Leaves the line clean.
     fn drop(&mut self) {
         if self.state.get_mut().is_ok_and(|told| told.any) {
-            anstream::eprint!("\r\x1b[K");
+            progress("");
         }
     }
 }

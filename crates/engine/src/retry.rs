@@ -20,6 +20,8 @@ pub(crate) enum Timer {
     Again(IoId),
     /// Commands of a device may be overdue.
     Watch(DeviceId),
+    /// A device may have been without a path for too long.
+    Apd(DeviceId),
 }
 
 impl Extra {
@@ -47,32 +49,38 @@ impl Engine {
         let retries = extra.retries;
         self.ios.renew(io);
         self.ios[io].since = self.now;
+        self.pause_if_stalled(device);
+        if let Some(status) = self.refusal_of(vdisk) {
+            return self.fail(io, status);
+        }
         match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
             Status::ReservationConflict => {
                 self.vdisks[vdisk.index()].counters.conflicts += 1;
                 if retries > CONFLICT_RETRIES {
-                    let mut lane = self.lane(io);
-                    lane.account(why, 0);
-                    lane.leave_kernel();
-                    self.end(io, why);
+                    self.fail(io, why);
                 } else {
                     self.hold(io, CONFLICT_RETRY_NS);
                 }
             }
-            _ => {
-                self.pause_if_full(device, why);
-                self.queue(io, vdisk, true);
-            }
+            _ => self.queue(io, vdisk, true),
         }
     }
 
-    /// After TASK SET FULL a device waits for one of its commands to complete.
-    fn pause_if_full(&mut self, id: DeviceId, status: Status) {
-        if status == Status::TaskSetFull {
-            let until = self.now + STALLED_QUEUE_MS.default_ns();
-            self.devices[id.index()].full_until = until;
-            self.wake(until, id);
+    /// Ends an I/O that has had a path and holds no slot.
+    fn fail(&mut self, io: u32, status: Status) {
+        let mut lane = self.lane(io);
+        lane.account(status, 0);
+        lane.leave_kernel();
+        self.end(io, status);
+    }
+
+    /// A full array has nothing of this device that could complete.
+    pub(crate) fn pause_if_stalled(&mut self, id: DeviceId) {
+        let device = &mut self.devices[id.index()];
+        if device.window == 0 {
+            device.stalled_until = self.now + STALLED_QUEUE_MS.default_ns();
+            self.wake(self.devices[id.index()].stalled_until, id);
         }
     }
 
@@ -116,6 +124,7 @@ impl Engine {
                 Timer::Device(id) => self.device_due(id, at),
                 Timer::Again(io) => self.hold_ended(io),
                 Timer::Watch(id) => self.look_after(id),
+                Timer::Apd(id) => self.apd_due(id, at),
             }
         }
     }
@@ -128,10 +137,12 @@ impl Engine {
             return;
         }
         device.wake_at = Time::NEVER;
-        let full_until = device.full_until;
-        if self.now < full_until {
-            self.wake(full_until, id);
+        if device.window > 0 {
+            self.pump(id);
+        } else if self.now < device.stalled_until {
+            self.wake(self.devices[id.index()].stalled_until, id);
         } else {
+            device.make_room();
             self.pump(id);
         }
     }

@@ -29,8 +29,8 @@ pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
 pub use fixed::{
-    APD_TIMEOUT_S, CONFLICT_RETRIES, CONFLICT_RETRY_NS, FixedOption, NFS_DEPTH, NFS_OUTSTANDING,
-    RESERVE_HOLD_NS, RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
+    CONFLICT_RETRIES, CONFLICT_RETRY_NS, FixedOption, NFS_DEPTH, NFS_OUTSTANDING, RESERVE_HOLD_NS,
+    RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
 };
 pub use guest::GuestDriver;
 pub use line::Line;
@@ -39,8 +39,8 @@ pub use names::{list, nearest, unknown};
 pub use powercli::{LIMIT, get_esxcli};
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, DiskName, FieldReader, FieldWriter, Form, GuestName, Host, Knob, Named, PathPolicy,
-    PolicyChange, Resolved, ScsiPlace, Setting, Target,
+    Allocation, DiskName, Form, GuestName, Host, Knob, Named, PathPolicy, PolicyChange, Resolved,
+    ScsiPlace, Setting, Target,
 };
 pub use version::Version;
 pub use vscsi::{

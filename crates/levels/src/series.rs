@@ -37,7 +37,7 @@ fn absurd(counter: Counter) -> f64 {
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
         // The most patient guest gives a command up after 3 minutes (reference, section 12), the
-        // host before it (`APD_TIMEOUT_S`).
+        // host before it (`Misc.APDTimeout`).
         (_, "ms") => 1.8e5,
         _ => NONE,
     }
@@ -57,7 +57,7 @@ impl<'a> Column<'a> {
     /// its counter never comes to, a time of all 16 bits, and what cannot be beside the others of the
     /// row.
     #[must_use]
-    pub fn at(self, sample: usize) -> Option<f64> {
+    pub fn at(&self, sample: usize) -> Option<f64> {
         let value = self.values.get(sample).copied()?;
         let is_possible = (0.0..self.absurd).contains(&value)
             && !(self.is_time && value == f64::from(u16::MAX))
