@@ -138,6 +138,11 @@ pub(crate) fn answer(
     }
     laws::hold_to_queues(keys, calibrated, &mut rows);
     let main = main_rows(keys, lifted, &rows);
+    if main.len() < 2 {
+        const WHY: &str = "No command would come to its end in one reading of the recording: none \
+                           waits so long, and there is no prediction.";
+        return (none(WHY, doubts), Verdict::NoModel, miss);
+    }
     let verdict = verdict(&main);
     let mut sentence = sentence(&main, verdict);
     sentence.push_str(&losses(keys, &rows));

@@ -295,7 +295,10 @@ fn figure(recording: &Recording, key: &Key) -> Option<f64> {
             Counter::DeviceQDepth => Counter::MeanDeviceQDepth,
             other => other,
         };
-        return recording.find(key.kind, &key.simulated).and_then(|id| value(id, counter));
+        let id = recording.find(key.kind, &key.simulated)?;
+        // A latency of no commands is printed as 0.
+        let is_idle = counter.info().unit == "ms" && value(id, Counter::Commands) == Some(0.0);
+        return value(id, counter).filter(|_| !is_idle);
     }
     let vm = recording.find(Kind::Vm, &key.simulated)?;
     let own = recording.of_kind(Kind::VirtualDisk).filter(|(_, disk)| disk.vm == Some(vm));

@@ -435,7 +435,7 @@ fn a_low_limit_leaves_latencies_that_were_measured() {
     // 160 threads before 16 servers of 0.4 ms: alone a command takes 0.4 ms.
     let text = host(254, "[vm.sql.workload]\nthreads = 160\n")
         .replace("servers = 64\nservice = \"2ms\"", "servers = 16\nservice = \"0.4ms\"");
-    for limit in [1, 20, 500] {
+    for limit in [5, 20, 500] {
         let answer = ask(&text, &format!("sql: DiskLimitIOPerSecond {limit}")).unwrap();
         holds(range(&answer, "sql"), f64::from(limit));
         let (low, high) = row(&answer, DEVICE, "DAVG/cmd");
@@ -445,6 +445,10 @@ fn a_low_limit_leaves_latencies_that_were_measured() {
         let gavg_ms = 160_000.0 / f64::from(limit);
         assert!(low <= gavg_ms && high >= gavg_ms, "{limit}: {low} to {high}");
     }
+    // Nobody waits for minutes.
+    let answer = ask(&text, "sql: DiskLimitIOPerSecond 1").unwrap();
+    assert_eq!((answer.verdict, answer.simulated.rows.len()), (Verdict::NoModel, 0));
+    assert!(answer.simulated.sentence.ends_with("there is no prediction."), "{answer:?}");
 }
 
 #[test]
