@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, laws,
+    question::Asked,
     run::{Figure, Figures, Key},
 };
 
@@ -32,27 +33,6 @@ pub(crate) fn comparable(
     let runs = runs.collect();
     let keys = keys.into_iter().zip(&there).filter(|(_, is)| **is).map(|(key, _)| key);
     (keys.collect(), runs)
-}
-
-/// What is asked, as far as the laws go that hold of any array.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
-    /// The VM of which the IOPS limit is set, where nothing else is.
-    pub(crate) limited: Option<Limited<'a>>,
-    /// Whether nothing but depths of devices is changed.
-    pub(crate) is_of_depth: bool,
-    /// Whether commands came in bursts.
-    pub(crate) is_bursty: bool,
-    /// How long the load lasted, in milliseconds.
-    pub(crate) span_ms: f64,
-}
-
-/// A VM of which the IOPS limit is set.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Limited<'a> {
-    pub(crate) vm: &'a str,
-    /// Whether the limit is above what it does today, or none.
-    pub(crate) is_lifted: bool,
 }
 
 /// How an answer may be taken.

@@ -12,7 +12,7 @@ use levels::little;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, GuestCalibration, Habit,
-    answer::{Asked, Limited},
+    question::{Asked, Limited},
     run::Key,
 };
 

@@ -7,15 +7,14 @@ use levels::{usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict,
-    answer::{self, Asked, Limited},
+    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
     demand::{Place, spread},
     lacks,
     light::Light,
     observe::{Device, Tenant, levels},
-    question::iscsi_kib,
+    question::{Asked, Limited, iscsi_kib},
     rows::Row,
     run::{self, Figures, Key},
     shared::are_together,
