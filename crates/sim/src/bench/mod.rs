@@ -10,11 +10,11 @@ use std::{
     time::Instant,
 };
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
-use engine::{
+use ::engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use knobs::{Allocation, Driver, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
     Access, ArrayConfig, Arrival, Mix, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig,
@@ -23,6 +23,10 @@ use model::{
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
 use crate::run;
+
+mod engine;
+
+pub use engine::{time_engine, time_journal};
 
 /// The mean service time of a server: 0.5 ms.
 const SERVICE_NS: u64 = 500_000;
