@@ -365,7 +365,8 @@ impl Row<'_> {
         let (from, to) = (before.at, after.at);
         for (index, &entity) in entities.devices.iter().enumerate() {
             let (now, then) = (&after.devices[index], &before.devices[index]);
-            let delta = self.disks(inventory, |disk| disk.device.index() == index);
+            let mut delta = self.disks(inventory, |disk| disk.device.index() == index);
+            delta.resets += now.resets - then.resets;
             if inventory.devices[index].kind == DeviceKind::Nfs {
                 self.nfs(entity, now.active.now(), &delta);
                 continue;

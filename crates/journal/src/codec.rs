@@ -172,7 +172,7 @@ records! {
     AdapterConfig { name, driver, lun_depth, depth, timeout_ns }
     DeviceConfig { name, kind, dsnro, policy, path_policy }
     PathConfig { name, device, adapter, optimized }
-    VmConfig { name, world, system, powered_on }
+    VmConfig { name, world, system, powered_on, timeout_ns }
     VscsiConfig { vm, controller, depth, max_transfer }
     VdiskConfig { name, vm, vscsi, device, depth, allocation }
     Allocation { shares, limit_iops, reservation_iops }

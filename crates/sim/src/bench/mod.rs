@@ -10,12 +10,12 @@ use std::{
     time::Instant,
 };
 
-use ::engine::{
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
+use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
-use knobs::{Allocation, Driver, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
+use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
     Access, ArrayConfig, Arrival, Mix, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig,
     WriteProtocol,
@@ -24,9 +24,9 @@ use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
 use crate::run;
 
-mod engine;
+mod alone;
 
-pub use engine::{time_engine, time_journal};
+pub use alone::{time_engine, time_journal};
 
 /// The mean service time of a server: 0.5 ms.
 const SERVICE_NS: u64 = 500_000;
@@ -241,7 +241,7 @@ impl Model {
             },
             targets: vms.map(target).collect(),
             datastores: vec![Vec::new(); self.devices],
-            guests: vec![knobs::GuestOs::Linux; self.vms_per_host],
+            guests: vec![GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
         }
@@ -304,6 +304,7 @@ fn vm_config(host: usize, vm: usize) -> VmConfig {
         world: 2_100_000 + vm as u32,
         system: false,
         powered_on: true,
+        timeout_ns: Some(GuestOs::Linux.disk_timeout_ns(true)),
     }
 }
 

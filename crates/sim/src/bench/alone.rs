@@ -92,7 +92,7 @@ impl<W: Watch> Driver<W> {
             match output {
                 Output::Dispatch(dispatch) => self.held.push_back(dispatch.io),
                 Output::Complete { tag, .. } => self.submit(tag),
-                Output::Cancel { .. } | Output::Event(_) => {}
+                Output::Cancel { .. } | Output::Reset { .. } | Output::Event(_) => {}
             }
         }
     }
