@@ -1,7 +1,10 @@
 //! What a scenario knows of itself over a window, as facts for the diagnosis: settings, limits,
 //! policies and paths as they are at the time, and how busy arrays and links are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Recording, Time,
@@ -14,9 +17,14 @@ use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
-/// The facts of each host over one window; `views` has one view for each.
-pub(crate) fn facts(scenario: &Scenario, window: &Window, views: &[WindowView]) -> Vec<Facts> {
-    let arrays = arrays(scenario, views);
+/// The facts of each host over one window; `views` and `samples` have one for each.
+pub(crate) fn facts(
+    scenario: &Scenario,
+    window: &Window,
+    views: &[WindowView],
+    samples: &[Recording],
+) -> Vec<Facts> {
+    let arrays = arrays(scenario, samples);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
@@ -31,7 +39,7 @@ struct Known<'a> {
     scenario: &'a Scenario,
     host: &'a Host,
     view: &'a WindowView,
-    arrays: &'a [ArrayFacts],
+    arrays: &'a [Arc<ArrayFacts>],
     course: Course,
 }
 
@@ -237,87 +245,96 @@ impl Course {
     }
 }
 
-/// What all hosts ask of an array, a second.
+/// What all hosts ask of an array, a second, in one sample.
 #[derive(Clone, Default)]
 struct Load {
     /// Commands that servers or spindles work on.
     served: f64,
     /// Bytes read and written.
     bytes: [f64; 2],
-    /// Who asks, host by host and device by device.
-    users: Vec<ArrayUser>,
 }
 
-/// How busy each array of a scenario is over a window.
-fn arrays(scenario: &Scenario, views: &[WindowView]) -> Vec<ArrayFacts> {
-    let mut loads = vec![Load::default(); scenario.arrays.len()];
-    for (host, view) in scenario.hosts.iter().zip(views) {
-        add_load(&mut loads, scenario, host, view);
+/// How busy each array of a scenario is in each sample, and who has commands there.
+fn arrays(scenario: &Scenario, samples: &[Recording]) -> Vec<Arc<ArrayFacts>> {
+    let rows = samples.first().map_or(0, Recording::len);
+    let mut loads = vec![vec![Load::default(); rows]; scenario.arrays.len()];
+    for (host, recording) in scenario.hosts.iter().zip(samples) {
+        add_load(&mut loads, scenario, host, recording);
     }
     let arrays = scenario.arrays.iter().zip(loads);
-    arrays
-        .map(|(array, load)| ArrayFacts {
-            users: load.users.into(),
+    let mut arrays: Vec<ArrayFacts> = arrays
+        .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
-            busy: busy(&array.config.service, load.served),
-            link_busy: link_busy(&array.config, load.bytes),
+            busy: loads
+                .iter()
+                .filter_map(|load| busy(&array.config.service, load.served))
+                .collect(),
+            link_busy: loads
+                .iter()
+                .filter_map(|load| link_busy(&array.config, load.bytes))
+                .collect(),
+            users: Vec::new(),
         })
-        .collect()
+        .collect();
+    let crowded: Vec<Vec<usize>> = arrays.iter().map(|array| array.crowded().collect()).collect();
+    for (host, recording) in scenario.hosts.iter().zip(samples) {
+        for (array, user) in users(host, recording, &crowded) {
+            arrays[array].users.push(user);
+        }
+    }
+    arrays.into_iter().map(Arc::new).collect()
 }
 
-fn add_load(loads: &mut [Load], scenario: &Scenario, host: &Host, view: &WindowView) {
-    let recording = &view.recording;
+fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording: &Recording) {
     let disks: BTreeMap<&str, _> =
         recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
-    let pieces = pieces(view);
+    let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
     for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
         let vm = &host.config.vms[disk.vm.index()].name;
         let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
-        let value = |counter| recording.value(id, counter, 0).unwrap_or(0.0);
-        let load = &mut loads[target.array];
         let writes = match scenario.arrays[target.array].config.service {
             Service::Spindles { write_penalty, .. } => f64::from(write_penalty),
             _ => 1.0,
         };
-        load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
-        for (bytes, counter) in load.bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
-            *bytes += value(counter) * f64::from(1 << 20);
+        let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
+        for (sample, (load, pieces)) in loads {
+            let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+            load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
+            let moved = [Counter::MbRead, Counter::MbWritten];
+            for (bytes, counter) in load.bytes.iter_mut().zip(moved) {
+                *bytes += value(counter) * f64::from(1 << 20);
+            }
         }
     }
-    let mut users = users(host, recording);
-    users.sort_by(|a, b| a.1.device.cmp(&b.1.device));
-    users.into_iter().for_each(|(array, user)| loads[array].users.push(user));
 }
 
-/// The VMs on the devices of a host, with the array of each device.
-fn users(host: &Host, recording: &Recording) -> Vec<(usize, ArrayUser)> {
+/// The VMs on the devices of a host, device by device, with the array of each; `crowded` has the
+/// samples of each array that count.
+fn users(host: &Host, recording: &Recording, crowded: &[Vec<usize>]) -> Vec<(usize, ArrayUser)> {
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
         .collect();
     let user = |(id, world): (EntityId, &Entity)| {
         let device = &recording.entity(world.device?).name;
-        let flow = Flow::of(recording, id);
-        let vm = Party {
-            name: levels::owner(recording, world).into(),
-            iops: flow.rate(0)?,
-            gavg_ms: flow.gavg(0),
-            slots: flow.in_flight(0)?,
-            waiting: flow.waiting(0),
-        };
-        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(&[0]));
+        let array = *arrays.get(&**device)?;
+        let (samples, flow) = (&crowded[array], Flow::of(recording, id));
+        let vm = Party::of(levels::owner(recording, world), &flow, samples)?;
+        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(samples));
         let user = ArrayUser { host, device: device.clone(), vm, size_kib };
-        Some((*arrays.get(&**device)?, user)).filter(|(_, user)| user.vm.iops > 0.0)
+        (user.vm.iops > 0.0).then_some((array, user))
     };
-    recording.of_kind(Kind::World).filter_map(user).collect()
+    let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();
+    users.sort_by(|a, b| a.1.device.cmp(&b.1.device));
+    users
 }
 
 /// Commands that a host sends for each that it counts: large ones are split on the way.
-fn pieces(view: &WindowView) -> f64 {
+fn pieces(recording: &Recording, sample: usize) -> f64 {
     let sum = |counter| -> f64 {
-        let adapters = view.recording.of_kind(Kind::Adapter);
-        adapters.filter_map(|(id, _)| view.recording.value(id, counter, 0)).sum()
+        let adapters = recording.of_kind(Kind::Adapter);
+        adapters.filter_map(|(id, _)| recording.value(id, counter, sample)).sum()
     };
     let more = sum(Counter::SplitCopies) - sum(Counter::SplitCommands);
     let commands = sum(Counter::Commands);

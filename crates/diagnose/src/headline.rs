@@ -7,8 +7,8 @@ use knobs::Effect;
 use levels::weighted_mean;
 
 use crate::{
-    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Outcome, Party, Threshold, Verdict,
-    largest, number,
+    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Object, Outcome, Party, Threshold,
+    Verdict, largest, number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -33,7 +33,7 @@ pub(crate) fn headline(
 ) -> String {
     let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
-        (_, Some(first)) => of_finding(host, first),
+        (_, Some(first)) => of_finding(first),
         (Outcome::CannotTell, _) => match reason.and_then(|lack| lack.sentence.split_once(". ")) {
             Some((first, _)) => format!("{first}."),
             None => CANNOT_TELL.into(),
@@ -92,11 +92,10 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
     Some(format!("{what}{when}."))
 }
 
-fn of_finding(host: &Host<'_>, finding: &Finding) -> String {
-    let at = &finding.at;
-    let is_device = host.devices.iter().any(|device| device.flow.name == at);
+fn of_finding(finding: &Finding) -> String {
+    let at = &finding.at.name;
     let place = match &finding.datastore {
-        Some(datastore) if is_device => format!("datastore {datastore}"),
+        Some(datastore) if finding.at.is_device() => format!("datastore {datastore}"),
         Some(datastore) => format!("{at} on datastore {datastore}"),
         None => at.clone(),
     };
@@ -176,15 +175,12 @@ pub(crate) fn names(host: &Host<'_>, facts: &Facts) -> BTreeMap<String, String> 
 }
 
 /// Gives a finding the name of its datastore, and its words beside the device's.
-pub(crate) fn name(finding: &mut Finding, host: &Host<'_>, names: &BTreeMap<String, String>) {
-    let at = finding.at.as_str();
-    let disk = host.vdisks.iter().find(|disk| disk.name == at || disk.adapter() == at);
-    let is_it = |device: &&Device<'_>| {
-        device.flow.name == at
-            || device.paths.iter().any(|path| path.flow.name == at)
-            || disk.is_some_and(|disk| disk.device == Some(device.id))
-    };
-    let Some(device) = host.devices.iter().find(is_it) else { return };
+pub(crate) fn name(
+    finding: &mut Finding,
+    objects: &BTreeMap<Object, &Device<'_>>,
+    names: &BTreeMap<String, String>,
+) {
+    let Some(device) = objects.get(&finding.at) else { return };
     let device_name = device.flow.name;
     finding.datastore = match names.get(device_name) {
         None if device.is_nfs => Some(device_name.to_owned()),

@@ -73,7 +73,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let (aborts, resets) =
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
     let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit));
-    let mut finding = case.finding(Cause::Aborts, name, &spell);
+    let mut finding = case.finding(Cause::Aborts, device.object(), &spell);
     let most = |most: Option<f64>, what| most.map(|most| format!("{} {what}", number(most)));
     let known: Vec<_> =
         [most(aborts, "aborts"), most(resets, "resets")].into_iter().flatten().collect();

@@ -102,7 +102,7 @@ fn policy_wait_ms(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Opt
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     const MOST: f64 = 0.5;
     let facts = case.facts.device(device.flow.name);
-    let array = facts.array?;
+    let array = facts.array.as_ref()?;
     let worlds = device.worlds.iter().filter(|w| facts.is_protocol_endpoint && !w.is_system);
     let whole = (!facts.is_protocol_endpoint).then_some((&device.flow, None));
     let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
@@ -379,7 +379,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     let rate = held.flow.mean_rate(samples)?;
     let davg = held.flow.per_command(samples, Flow::davg)?;
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
-    let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
+    let mut finding = case.finding(Cause::ArrayQos, device.object(), &held.spell);
     let size = held.flow.size_kib(samples).map(|kib| format!(" of {} KiB", number(kib)));
     let (rate_text, size) = (number(rate), size.unwrap_or_default());
     let davg_text = number(davg);

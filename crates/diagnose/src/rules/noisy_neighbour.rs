@@ -77,7 +77,7 @@ fn judge(
     sufferers: Vec<Party>,
 ) -> Finding {
     let name = device.flow.name;
-    let mut finding = case.finding(Cause::NoisyNeighbour, device.flow.name, &full.spell);
+    let mut finding = case.finding(Cause::NoisyNeighbour, device.object(), &full.spell);
     let service_ms = worst.slots * 1000.0 / worst.iops;
     finding.sentence = format!(
         "{} holds {} of the {} slots of {name} and {} other VM{} for them: {} sees {} ms although \
@@ -196,7 +196,7 @@ mod tests {
         let findings = bench.findings();
         assert!(findings.iter().all(|finding| finding.cause != Cause::NoisyNeighbour));
         let held = bench.first(Cause::IopsLimit, &Facts::default());
-        assert_eq!(held.at, "held:scsi0:1");
+        assert_eq!(held.at.name, "held:scsi0:1");
     }
 
     #[test]

@@ -84,6 +84,6 @@ mod tests {
             device.vm("sql01").iops(rate).davg(0.64).slot(index);
         }
         let finding = bench.first(Cause::VirtualAdapterCap, &Facts::default());
-        assert_eq!(finding.at, "sql01:scsi0");
+        assert_eq!(finding.at.name, "sql01:scsi0");
     }
 }
