@@ -24,22 +24,35 @@ pub(crate) fn facts(
     views: &[WindowView],
     samples: &[Recording],
 ) -> Vec<Facts> {
-    let arrays = arrays(scenario, samples);
+    let (arrays, locked) = (arrays(scenario, samples), locked_by_scsi2(scenario));
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
             let course = Course::of(scenario, index, window);
-            Known { scenario, host, view, arrays: &arrays, course }.facts()
+            let config = &host.config;
+            let disks = config.vdisks.iter().zip(&host.targets);
+            let array_of = disks.map(|(disk, target)| (disk.device, target.array)).collect();
+            let mut paths: BTreeMap<DeviceId, Vec<PathId>> = BTreeMap::new();
+            for (path, id) in config.paths.iter().zip((0..).map(PathId)) {
+                paths.entry(path.device).or_default().push(id);
+            }
+            let (arrays, locked) = (&arrays, &locked);
+            Known { host, view, arrays, locked, array_of, paths, course }.facts()
         })
         .collect()
 }
 
 /// One host over one window.
 struct Known<'a> {
-    scenario: &'a Scenario,
     host: &'a Host,
     view: &'a WindowView,
     arrays: &'a [Arc<ArrayFacts>],
+    /// The datastores of which some host locks the metadata by reservations.
+    locked: &'a BTreeSet<&'a str>,
+    /// The array of each device that has a disk.
+    array_of: BTreeMap<DeviceId, usize>,
+    /// The paths of each device.
+    paths: BTreeMap<DeviceId, Vec<PathId>>,
     course: Course,
 }
 
@@ -78,8 +91,7 @@ impl Known<'_> {
     fn device(&self, id: DeviceId) -> DeviceFacts {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
-        let array = config.vdisks.iter().position(|disk| disk.device == id);
-        let array = array.map(|disk| self.arrays[self.host.targets[disk].array].clone());
+        let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
         if device.kind == DeviceKind::Nfs {
             return DeviceFacts { array, ..DeviceFacts::default() };
         }
@@ -91,21 +103,13 @@ impl Known<'_> {
             has_own_dsnro: Some(device.dsnro.is_some() || self.course.own_dsnro.contains(&id)),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             is_flash: false,
-            locks_by_scsi2: Some(self.locks_by_scsi2(id)),
+            locks_by_scsi2: Some(
+                self.host.datastores[id.index()].iter().any(|name| self.locked.contains(&**name)),
+            ),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
             array,
         }
-    }
-
-    /// Whether a host locks the metadata of the datastores on a device by reservations.
-    fn locks_by_scsi2(&self, id: DeviceId) -> bool {
-        let stores = &self.host.datastores[id.index()];
-        self.scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve).any(|work| {
-            let host = &self.scenario.hosts[work.host];
-            let device = host.config.vdisks[work.vdisk.index()].device;
-            host.datastores[device.index()].iter().any(|name| stores.contains(name))
-        })
     }
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
@@ -131,7 +135,8 @@ impl Known<'_> {
         let config = &self.host.config;
         let policy = self.course.policies.get(&id).copied();
         let policy = policy.unwrap_or(config.devices[id.index()].path_policy);
-        let mine = config.paths.iter().zip((0..).map(PathId)).filter(|(path, _)| path.device == id);
+        let mine = self.paths.get(&id).into_iter().flatten();
+        let mine = mine.map(|path| (&config.paths[path.index()], *path));
         let (dead, alive): (Vec<_>, Vec<_>) =
             mine.partition(|(_, path)| self.course.dead.contains_key(path));
         let optimized = alive.iter().filter(|(path, _)| path.optimized).count();
@@ -152,6 +157,17 @@ impl Known<'_> {
             ),
         }
     }
+}
+
+/// The datastores of which some host locks the metadata by reservations.
+fn locked_by_scsi2(scenario: &Scenario) -> BTreeSet<&str> {
+    let locks = scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve);
+    let stores = locks.flat_map(|work| {
+        let host = &scenario.hosts[work.host];
+        let device = host.config.vdisks[work.vdisk.index()].device;
+        &host.datastores[device.index()]
+    });
+    stores.map(String::as_str).collect()
 }
 
 /// A time of the simulation, as its recordings have it.

@@ -90,7 +90,11 @@ fn a_load_of_half_a_window_is_judged_where_it_is_there() {
         )
     };
     let cases = [
-        ("servers = 32\nservice = \"0.5ms\"", halves(240, "8k"), "array box is saturated"),
+        (
+            "servers = 32\nservice = \"0.5ms\"",
+            halves(240, "8k"),
+            "most of a command's time there is wait for others",
+        ),
         (
             "servers = 256\nservice = \"0.3ms\"\nlink = \"400MB/s\"",
             halves(100, "64k"),

@@ -4,7 +4,7 @@
 //! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
 //! LOAD = (ACTV + QUED) / DQLEN.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
 
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
@@ -136,12 +136,19 @@ pub struct Sampler {
 #[derive(Clone, Debug)]
 struct Entities {
     adapters: Vec<Option<EntityId>>,
-    devices: Vec<EntityId>,
+    devices: Vec<OfDisks>,
     paths: Vec<Option<EntityId>>,
-    /// Each world: its VM, its device, its row.
-    worlds: Vec<(VmId, DeviceId, EntityId)>,
-    vms: Vec<Option<EntityId>>,
+    /// Each world with its VM and its device.
+    worlds: Vec<(VmId, DeviceId, OfDisks)>,
+    vms: Vec<Option<OfDisks>>,
     vdisks: Vec<Option<EntityId>>,
+}
+
+/// A row that some virtual disks add up to, by their places in the inventory.
+#[derive(Clone, Debug)]
+struct OfDisks {
+    row: EntityId,
+    disks: Vec<usize>,
 }
 
 /// The two snapshots around a row.
@@ -184,8 +191,8 @@ impl Sampler {
         row.adapters(&self.inventory, &self.entities);
         row.paths(&self.entities);
         row.devices(&self.inventory, &self.entities);
-        row.worlds(&self.inventory, &self.entities);
-        row.vdisks(&self.inventory, &self.entities);
+        row.worlds(&self.entities);
+        row.vdisks(&self.entities);
     }
 }
 
@@ -210,61 +217,91 @@ impl Entities {
             vms: Vec::new(),
             vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
         };
-        for index in 0..inventory.devices.len() {
-            entities.add_device(inventory, recording, DeviceId::new(index));
+        let devices = inventory.devices.len();
+        let paths = grouped(devices, inventory.paths.iter().map(|path| path.device.index()));
+        let disks = grouped(devices, inventory.vdisks.iter().map(|disk| disk.device.index()));
+        for (index, (paths, disks)) in paths.iter().zip(disks).enumerate() {
+            entities.add_device(inventory, recording, DeviceId::new(index), (paths, disks));
         }
-        for index in 0..inventory.vms.len() {
-            entities.add_vm(inventory, recording, VmId::new(index));
+        let owners = inventory.vdisks.iter().map(|disk| disk.vm.index());
+        for (index, disks) in grouped(inventory.vms.len(), owners).into_iter().enumerate() {
+            entities.add_vm(inventory, recording, VmId::new(index), disks);
+        }
+        for (owner, _, world) in &entities.worlds {
+            recording.entity_mut(world.row).vm =
+                entities.vms[owner.index()].as_ref().map(|vm| vm.row);
         }
         entities
     }
 
-    fn add_device(&mut self, inventory: &Inventory, recording: &mut Recording, id: DeviceId) {
+    /// A device with its paths, and with the worlds of those whose disks are on it.
+    fn add_device(
+        &mut self,
+        inventory: &Inventory,
+        recording: &mut Recording,
+        id: DeviceId,
+        (paths, disks): (&[usize], Vec<usize>),
+    ) {
         let device = &inventory.devices[id.index()];
-        if device.kind == DeviceKind::Nfs {
-            self.devices
-                .push(recording.add_entity(Entity::new(Kind::NfsVolume, device.name.clone())));
-            return;
-        }
-        let row = recording.add_entity(Entity::new(Kind::Device, device.name.clone()));
-        self.devices.push(row);
-        for (index, path) in inventory.paths.iter().enumerate().filter(|(_, p)| p.device == id) {
-            let mut entity = Entity::new(Kind::Path, path.name.clone());
-            entity.device = Some(row);
-            entity.adapter = self.adapters[path.adapter.index()];
-            self.paths[index] = Some(recording.add_entity(entity));
-        }
-        for (index, vm) in inventory.vms.iter().enumerate() {
-            let vm_id = VmId::new(index);
-            if inventory.vdisks.iter().any(|disk| disk.vm == vm_id && disk.device == id) {
+        let kind = if device.kind == DeviceKind::Nfs { Kind::NfsVolume } else { Kind::Device };
+        let row = recording.add_entity(Entity::new(kind, device.name.clone()));
+        if kind == Kind::Device {
+            for &index in paths {
+                let path = &inventory.paths[index];
+                let mut entity = Entity::new(Kind::Path, path.name.clone());
+                entity.device = Some(row);
+                entity.adapter = self.adapters[path.adapter.index()];
+                self.paths[index] = Some(recording.add_entity(entity));
+            }
+            let mut users: BTreeMap<VmId, Vec<usize>> = BTreeMap::new();
+            for &disk in &disks {
+                users.entry(inventory.vdisks[disk].vm).or_default().push(disk);
+            }
+            for (user, disks) in users {
+                let vm = &inventory.vms[user.index()];
                 let mut entity = Entity::new(Kind::World, format!("{}-{}", device.name, vm.world));
                 entity.device = Some(row);
                 entity.process = vm.system.then(|| vm.name.clone());
-                self.worlds.push((vm_id, id, recording.add_entity(entity)));
+                let row = recording.add_entity(entity);
+                self.worlds.push((user, id, OfDisks { row, disks }));
             }
         }
+        self.devices.push(OfDisks { row, disks });
     }
 
-    fn add_vm(&mut self, inventory: &Inventory, recording: &mut Recording, id: VmId) {
+    fn add_vm(
+        &mut self,
+        inventory: &Inventory,
+        recording: &mut Recording,
+        id: VmId,
+        disks: Vec<usize>,
+    ) {
         let vm = &inventory.vms[id.index()];
         if vm.system {
             self.vms.push(None);
             return;
         }
         let row = recording.add_entity(Entity::new(Kind::Vm, vm.name.clone()));
-        self.vms.push(Some(row));
-        for (index, disk) in inventory.vdisks.iter().enumerate().filter(|(_, d)| d.vm == id) {
+        for &index in &disks {
+            let disk = &inventory.vdisks[index];
             let name = format!("{}:{}", vm.name, disk.name);
             let mut entity = Entity::new(Kind::VirtualDisk, name);
             entity.vm = Some(row);
-            entity.device = Some(self.devices[disk.device.index()]);
+            entity.device = Some(self.devices[disk.device.index()].row);
             entity.controller = Some(disk.controller);
             self.vdisks[index] = Some(recording.add_entity(entity));
         }
-        for &(_, _, world) in self.worlds.iter().filter(|(owner, ..)| *owner == id) {
-            recording.entity_mut(world).vm = Some(row);
-        }
+        self.vms.push(Some(OfDisks { row, disks }));
     }
+}
+
+/// The places of some objects by the place of what each belongs to.
+fn grouped(groups: usize, owners: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    let mut grouped = vec![Vec::new(); groups];
+    for (index, owner) in owners.enumerate() {
+        grouped[owner].push(index);
+    }
+    grouped
 }
 
 /// Reads, writes, others and how they ended, over one interval.
@@ -363,9 +400,9 @@ impl Row<'_> {
     fn devices(&mut self, inventory: &Inventory, entities: &Entities) {
         let Interval { before, after } = *self.interval;
         let (from, to) = (before.at, after.at);
-        for (index, &entity) in entities.devices.iter().enumerate() {
+        for (index, &OfDisks { row: entity, ref disks }) in entities.devices.iter().enumerate() {
             let (now, then) = (&after.devices[index], &before.devices[index]);
-            let delta = self.disks(inventory, |disk| disk.device.index() == index);
+            let delta = self.disks(disks);
             if inventory.devices[index].kind == DeviceKind::Nfs {
                 self.nfs(entity, now.active.now(), &delta);
                 continue;
@@ -375,7 +412,7 @@ impl Row<'_> {
             self.io(entity, &delta);
             self.latencies(entity, &delta);
             self.errors(entity, &delta);
-            self.offloaded(inventory, DeviceId::new(index), entity);
+            self.offloaded(disks, entity);
             let array = mean_millis(delta.all().array_ns, delta.all().commands);
             self.put(entity, Counter::ArrayLatency, array);
             let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
@@ -401,17 +438,16 @@ impl Row<'_> {
         }
     }
 
-    fn worlds(&mut self, inventory: &Inventory, entities: &Entities) {
-        for &(vm, device, entity) in &entities.worlds {
-            let of_world = |disk: &&(usize, &VdiskInfo)| disk.1.vm == vm && disk.1.device == device;
+    fn worlds(&mut self, entities: &Entities) {
+        for &(_, device, OfDisks { row: entity, ref disks }) in &entities.worlds {
             let (mut active, mut queued, mut shares) = (0, 0, 0);
-            for (index, _) in inventory.vdisks.iter().enumerate().filter(|d| of_world(&d)) {
+            for &index in disks {
                 let disk = &self.interval.after.vdisks[index];
                 active += disk.slots.now();
                 queued += disk.queued.now();
                 shares += disk.shares;
             }
-            let delta = self.disks(inventory, |disk| disk.vm == vm && disk.device == device);
+            let delta = self.disks(disks);
             let depth = self.interval.after.devices[device.index()].depth;
             self.put(entity, Counter::Shares, f64::from(shares));
             self.queue(entity, (depth, active, queued));
@@ -421,12 +457,10 @@ impl Row<'_> {
         }
     }
 
-    fn vdisks(&mut self, inventory: &Inventory, entities: &Entities) {
-        for (index, entity) in entities.vms.iter().enumerate() {
-            if let Some(entity) = *entity {
-                let delta = self.disks(inventory, |disk| disk.vm.index() == index);
-                self.vdisk_rates(entity, &delta);
-            }
+    fn vdisks(&mut self, entities: &Entities) {
+        for vm in entities.vms.iter().flatten() {
+            let delta = self.disks(&vm.disks);
+            self.vdisk_rates(vm.row, &delta);
         }
         for (index, entity) in entities.vdisks.iter().enumerate() {
             if let Some(entity) = *entity {
@@ -466,19 +500,18 @@ impl Row<'_> {
         }
     }
 
-    fn disks(&self, inventory: &Inventory, wanted: impl Fn(&VdiskInfo) -> bool) -> Delta {
+    fn disks(&self, disks: &[usize]) -> Delta {
         let mut delta = Delta::default();
-        for (index, _) in inventory.vdisks.iter().enumerate().filter(|(_, disk)| wanted(disk)) {
+        for &index in disks {
             delta.add(&self.interval.after.vdisks[index], &self.interval.before.vdisks[index]);
         }
         delta
     }
 
     /// What the array does by itself, in totals since boot.
-    fn offloaded(&mut self, inventory: &Inventory, device: DeviceId, entity: EntityId) {
+    fn offloaded(&mut self, disks: &[usize], entity: EntityId) {
         let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
-        let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
-        for (_, disk) in disks.filter(|(disk, _)| disk.device == device) {
+        for disk in disks.iter().map(|&disk| &self.interval.after.vdisks[disk]) {
             ats += disk.ats;
             zeroes += disk.zeroes;
             discards += disk.discards;

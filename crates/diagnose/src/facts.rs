@@ -88,14 +88,20 @@ const WORKS: f64 = 0.5;
 
 impl ArrayFacts {
     /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
-    /// host in some samples: most of its time is work, so more commands add a quarter to the rate at
-    /// most, and nearly all of a command's time is wait there. An open load near what the array can do
-    /// has the first without the second. Where each server has a queue of its own, the wait comes to
-    /// that at five parts of six.
+    /// host in some samples: nearly all of its time is work, so more commands add a ninth to the rate
+    /// at most, and most of a command's time is wait there. An open load near what the array can do
+    /// has the first without the second.
     pub(crate) fn is_full(&self, samples: &[usize], davg_ms: f64) -> bool {
-        const FULL: f64 = 0.8;
+        const FULL: f64 = 0.9;
+        self.work(samples) >= FULL && self.is_slow(samples, davg_ms)
+    }
+
+    /// Whether nearly all of the `davg_ms` is wait for others. Where each server has a queue of its
+    /// own that comes before the array is full: at five parts of six of its time.
+    pub(crate) fn is_slow(&self, samples: &[usize], davg_ms: f64) -> bool {
+        const BUSY: f64 = 0.8;
         const WAITS: f64 = 6.0;
-        self.work(samples) >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+        self.work(samples) >= BUSY && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
     }
 
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that

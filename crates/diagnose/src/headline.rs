@@ -210,6 +210,8 @@ fn told(text: &str, device: &str, datastore: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use counters::Kind;
+
     use super::told;
     use crate::{Facts, Thresholds, fixture::Bench};
 
@@ -233,6 +235,21 @@ mod tests {
         lost.device("naa.1", 64).vm("a").iops(24_000.0).davg(0.65);
         let line = headline(&lost);
         assert!(line.starts_with("vmhba1:C0:T0:L0 on datastore gold: Path lost"), "{line}");
+    }
+
+    #[test]
+    fn a_disk_that_is_called_as_a_device_is_not_taken_for_it() {
+        let mut facts = Facts::default();
+        facts.datastores.insert("naa.2".into(), "gold".into());
+        facts.datastores.insert("held:scsi0:1".into(), "other".into());
+        let mut bench = Bench::new(6);
+        bench.device("held:scsi0:1", 64);
+        bench.device("naa.2", 64).vm("held").iops(1_000.0).davg(0.5).kavg(31.0);
+        let verdict = bench.diagnose(&Thresholds::default(), &facts);
+        let finding = &verdict.findings[0];
+        assert!(finding.at.is_row(Kind::VirtualDisk, "held:scsi0:1"), "{:?}", finding.at);
+        assert_eq!(finding.datastore.as_deref(), Some("gold"));
+        assert_eq!(verdict.place(&finding.at), "held:scsi0:1");
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(crate) struct Host<'a> {
     pub(crate) vdisks: Vec<Vdisk<'a>>,
     /// The place of each object of the recording among the devices.
     places: Vec<Option<usize>>,
+    /// The places of the virtual disks of each VM, and of each virtual adapter.
+    of_vms: BTreeMap<&'a str, Vec<usize>>,
+    of_adapters: BTreeMap<&'a str, Vec<usize>>,
     /// What a rate and a latency of the host's own are judged by.
     pub(crate) limits: Limits<'a>,
 }
@@ -40,6 +43,8 @@ pub(crate) struct Device<'a> {
     pub(crate) array_ms: Column<'a>,
     pub(crate) is_nfs: bool,
     pub(crate) worlds: Vec<World<'a>>,
+    /// The place of the first world of each owner.
+    owners: BTreeMap<&'a str, usize>,
     pub(crate) paths: Vec<Path<'a>>,
     /// The places of its virtual disks among those of the host.
     vdisks: Vec<usize>,
@@ -100,6 +105,8 @@ impl<'a> Host<'a> {
             adapters: Vec::new(),
             vdisks: Vec::new(),
             places: vec![None; recording.entities().len()],
+            of_vms: BTreeMap::new(),
+            of_adapters: BTreeMap::new(),
             limits: thresholds.for_device(f64::INFINITY),
         };
         for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
@@ -128,16 +135,23 @@ impl<'a> Host<'a> {
     ) {
         let device = device.and_then(|index| self.devices.get_mut(index));
         match (entity.kind, device) {
-            (Kind::World, Some(device)) => device.worlds.push(World::of(recording, id, entity)),
+            (Kind::World, Some(device)) => {
+                let world = World::of(recording, id, entity);
+                device.owners.entry(world.owner).or_insert(device.worlds.len());
+                device.worlds.push(world);
+            }
             (Kind::Path, Some(device)) => {
                 device.paths.push(Path { flow: Flow::of(recording, id), adapter: entity.adapter })
             }
             (Kind::Adapter, _) => self.adapters.push(Adapter::of(recording, id)),
             (Kind::VirtualDisk, device) => {
+                let (disk, place) = (Vdisk::of(recording, id), self.vdisks.len());
                 if let Some(device) = device {
-                    device.vdisks.push(self.vdisks.len());
+                    device.vdisks.push(place);
                 }
-                self.vdisks.push(Vdisk::of(recording, id));
+                self.of_vms.entry(disk.vm).or_default().push(place);
+                self.of_adapters.entry(disk.adapter()).or_default().push(place);
+                self.vdisks.push(disk);
             }
             _ => {}
         }
@@ -154,6 +168,26 @@ impl<'a> Host<'a> {
         device: &Device<'_>,
     ) -> impl Iterator<Item = &'h Vdisk<'a>> {
         device.vdisks.iter().filter_map(|&place| self.vdisks.get(place))
+    }
+
+    /// The virtual disks of a VM on a device.
+    pub(crate) fn vdisks_of<'h>(
+        &'h self,
+        vm: &str,
+        device: &Device<'_>,
+    ) -> impl Iterator<Item = &'h Vdisk<'a>> {
+        let own = self.of_vms.get(vm).into_iter().flatten().map(|&place| &self.vdisks[place]);
+        own.filter(move |disk| disk.device == Some(device.id))
+    }
+
+    /// The names of the virtual adapters.
+    pub(crate) fn virtual_adapters(&self) -> impl Iterator<Item = &'a str> {
+        self.of_adapters.keys().copied()
+    }
+
+    /// The virtual disks of a virtual adapter.
+    pub(crate) fn vdisks_at<'h>(&'h self, adapter: &str) -> impl Iterator<Item = &'h Vdisk<'a>> {
+        self.of_adapters.get(adapter).into_iter().flatten().map(|&place| &self.vdisks[place])
     }
 
     fn place(&self, device: EntityId) -> Option<usize> {
@@ -236,6 +270,7 @@ impl<'a> Device<'a> {
             array_ms: column(Counter::ArrayLatency),
             is_nfs: recording.entity(id).kind == Kind::NfsVolume,
             worlds: Vec::new(),
+            owners: BTreeMap::new(),
             paths: Vec::new(),
             vdisks: Vec::new(),
             busy: Vec::new(),
@@ -250,6 +285,11 @@ impl<'a> Device<'a> {
     pub(crate) fn object(&self) -> Object {
         let kind = if self.is_nfs { Kind::NfsVolume } else { Kind::Device };
         Object::row(kind, self.flow.name)
+    }
+
+    /// The first world of an owner.
+    pub(crate) fn world_of(&self, owner: &str) -> Option<&World<'a>> {
+        self.worlds.get(*self.owners.get(owner)?)
     }
 
     /// Whether one of its paths is that adapter's.

@@ -9,7 +9,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, number};
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
+    mean,
     observe::{is_round_within, little},
     quantile, reaches, unrest_percent,
 };
@@ -80,7 +81,7 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 }
 
 fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    match policy_wait_ms(case, device, None) {
+    match policy_wait_ms(case, case.host.vdisks_on(device)) {
         Some(_) => held_by_policy(case, device),
         None => held_vm(case, device)
             .or_else(|| held_device(case, device))
@@ -88,10 +89,12 @@ fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     }
 }
 
-/// What a command to the device, or of a VM there, waits at most for the policy of its volume: 0 where
-/// none has a policy, `None` where that is not known.
-fn policy_wait_ms(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<f64> {
-    let disks = case.host.vdisks_on(device).filter(|disk| vm.is_none_or(|vm| disk.vm == vm));
+/// What a command of some virtual disks waits at most for the policies of their volumes: 0 where none
+/// has a policy, `None` where that is not known.
+fn policy_wait_ms<'v, 'a: 'v>(
+    case: &Case<'_>,
+    disks: impl Iterator<Item = &'v Vdisk<'a>>,
+) -> Option<f64> {
     let known = disks.map(|disk| case.facts.vdisks.get(disk.name));
     let known: Vec<_> = known.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())?;
     Some(known.iter().filter_map(|disk| disk.policy_wait_ms).fold(0.0, f64::max))
@@ -107,7 +110,10 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
     let whole = (!facts.is_protocol_endpoint).then_some((&device.flow, None));
     let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
     let held = flows.filter_map(|(flow, vm)| {
-        let wait_ms = policy_wait_ms(case, device, vm)?;
+        let wait_ms = match vm {
+            Some(vm) => policy_wait_ms(case, case.host.vdisks_of(vm, device)),
+            None => policy_wait_ms(case, case.host.vdisks_on(device)),
+        }?;
         let free_ms = flow.per_command(&device.busy, Flow::davg)? - wait_ms;
         let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= MOST * davg);
         let spell = device.spell(is_held)?;

@@ -84,8 +84,8 @@ impl<'a> Slow<'a> {
         };
         let is_slow = |sample| {
             let davg = flow.davg(sample);
-            let is_full = case.is_array_full(device, &[sample]);
-            (is_full || reaches(davg, device.slow_ms(sample))) && stands(sample)
+            let is_known = is_known_to_be_slow(case, device, &[sample]);
+            (is_known || reaches(davg, device.slow_ms(sample))) && stands(sample)
                 || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample)
         };
         let stalls =
@@ -219,7 +219,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
     finding.evidence.extend(array.into_iter().flat_map(|array| known_evidence(array, samples)));
-    if case.is_array_full(device, samples) {
+    if is_known_to_be_slow(case, device, samples) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg) * worst.why.weight();
@@ -241,6 +241,13 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
             .into(),
     ];
     finding
+}
+
+/// Whether the array behind a device is known to keep commands waiting for others.
+fn is_known_to_be_slow(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> bool {
+    let davg_ms = device.flow.per_command(samples, Flow::davg);
+    let array = case.array(device).zip(davg_ms);
+    array.is_some_and(|(array, davg_ms)| array.is_slow(samples, davg_ms))
 }
 
 /// What is known of the array's load.

@@ -177,7 +177,7 @@ fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> 
     let vms = device.worlds.iter().filter(|world| !world.is_system);
     let of_vm = |world: &'a World<'a>| {
         let alone = Suspect { device, world: Some(world), disk: None, alone_ms: None };
-        let disks = case.host.vdisks_on(device).filter(|disk| disk.vm == world.owner);
+        let disks = case.host.vdisks_of(world.owner, device);
         let mut suspects: Vec<_> =
             disks.map(|disk| Suspect { disk: Some(disk), ..alone }).collect();
         if suspects.is_empty() {

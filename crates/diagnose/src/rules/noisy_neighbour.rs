@@ -130,7 +130,7 @@ fn fix(
     let deepest = case.driver_depth(device).unwrap_or(full.depth) as u32;
     let from = full.depth as u32;
     let reachable = known.map_or(to, |depth| to.min(depth));
-    let world = device.worlds.iter().find(|world| world.owner == holder.name);
+    let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
     let mut changes = vec![changes::limit_iops(holder, size_kib, case.facts)];
     if reachable > from {

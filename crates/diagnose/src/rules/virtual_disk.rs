@@ -182,8 +182,8 @@ fn is_filled(disk: &Vdisk<'_>, spell: &Spell, limit: u32) -> bool {
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
 fn sampled(case: &Case<'_>, disk: &Vdisk<'_>, samples: &[usize]) -> Vec<f64> {
     let Some(device) = case.host.device_of(disk) else { return Vec::new() };
-    let alone = case.host.vdisks_on(device).filter(|other| other.vm == disk.vm).count() == 1;
-    let world = device.worlds.iter().find(|world| world.owner == disk.vm && alone);
+    let alone = case.host.vdisks_of(disk.vm, device).count() == 1;
+    let world = device.world_of(disk.vm).filter(|_| alone);
     let sampled = |sample: &usize| world?.queue.sampled(*sample);
     samples.iter().filter_map(sampled).collect()
 }
