@@ -13,6 +13,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use capture::{Cut, Input, Limits, ReadOptions, Substitutes, read_inputs};
 use counters::Recording;
 use scenario::Scenario;
+use twox_hash::XxHash3_64;
 
 use self::recording::{Host, Loose, SECRET, Strange, described};
 pub use self::seeds::seeds;
@@ -236,26 +237,31 @@ pub fn parameter_file(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as what stands in the blocks of a journal, whose lengths and checksums are sound. A
-/// refusal names the file that the journal names, which is cleaned where it is shown.
+/// Any bytes as what stands in the frames of a journal, whose lengths and checksums are sound: the
+/// first four say how long the first frame is, which has the hosts.
 pub fn journal(bytes: &[u8]) {
-    let _ = sim::replay(framed(bytes).as_slice());
+    let Some((length, payload)) = bytes.split_first_chunk() else { return };
+    let hosts = (u32::from_le_bytes(*length) as usize).min(payload.len());
+    let _ = journal::replay(framed(payload.split_at(hosts)).as_slice());
 }
 
-/// Bytes of a block of a journal, besides those that it carries: length and checksum.
-const FRAME: usize = 12;
-/// What stands before the blocks: the mark and the version of the format.
-const JOURNAL: &[u8] = b"KAVGJRNL\x01";
+/// Bytes of a frame of a journal, besides those that it carries: length and checksums.
+const FRAME: usize = 16;
+/// What stands before the frames: the mark and the version of the format.
+const JOURNAL: &[u8] = b"KAVGJRNL\x03";
 
-/// A payload as a journal, in blocks as `sim` describes them.
-fn framed(payload: &[u8]) -> Vec<u8> {
+/// Two payloads as a journal, in frames as `journal` describes them.
+fn framed((hosts, records): (&[u8], &[u8])) -> Vec<u8> {
     let mut journal = JOURNAL.to_vec();
     let mut chain = 0;
-    for block in payload.chunks(1 << 16) {
-        chain = twox_hash::XxHash3_64::oneshot_with_seed(chain, block);
-        journal.extend((block.len() as u32).to_le_bytes());
+    for payload in [hosts, records] {
+        let length = (payload.len() as u32).to_le_bytes();
+        let check = XxHash3_64::oneshot_with_seed(chain, &length) as u32;
+        chain = XxHash3_64::oneshot_with_seed(chain, payload);
+        journal.extend(length);
+        journal.extend(check.to_le_bytes());
         journal.extend(chain.to_le_bytes());
-        journal.extend(block);
+        journal.extend(payload);
     }
     journal
 }

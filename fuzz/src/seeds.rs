@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use counters::Recording;
+use scenario::Scenario;
 
-use super::{FRAME, gzip, recording::Host, written};
+use super::{gzip, recording::Host, written};
 
 /// Outputs of esxcli, shortened.
 const ESXCLI: [&str; 4] = [
@@ -104,20 +105,22 @@ fn noise(number: u8, length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// What stands in the blocks of the journal of a short run.
+/// What stands in the frames of the journal of a short run, after the length of the first.
 fn payload(root: &Path) -> Vec<u8> {
     let path = root.join("crates/sim/tests/common/small.toml");
     let text = std::fs::read_to_string(path).expect("a file of the project");
-    let source = sim::Source { file: "small.toml".into(), text, ..sim::Source::default() };
-    let scenario = source.scenario().expect("a sound scenario");
-    let journal = sim::Journal::new(Vec::new(), &source, scenario.hosts.len()).expect("memory");
+    let scenario = Scenario::parse("small.toml", &text, &mut |_| Err("there is none".into()));
+    let scenario = scenario.expect("a sound scenario");
+    let hosts = scenario.hosts.iter().map(|host| &host.config);
+    let journal = journal::Journal::new(Vec::new(), "small", hosts).expect("memory");
     let (outcome, journal) = sim::run_watched(&scenario, journal);
-    let journal = journal.finish(&outcome).expect("memory");
+    let counters = outcome.windows[0].iter().map(|view| &view.counters);
+    let journal = journal.finish(counters).expect("memory");
     let mut rest = &journal[super::JOURNAL.len()..];
-    let mut payload = Vec::new();
+    let mut payload = rest[..4].to_vec();
     while let Some((length, _)) = rest.split_first_chunk() {
-        let (block, after) = rest.split_at(FRAME + u32::from_le_bytes(*length) as usize);
-        payload.extend(&block[FRAME..]);
+        let (frame, after) = rest.split_at(super::FRAME + u32::from_le_bytes(*length) as usize);
+        payload.extend(&frame[super::FRAME..]);
         rest = after;
     }
     payload

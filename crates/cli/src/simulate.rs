@@ -16,8 +16,9 @@ use std::{
 
 use clap::Args;
 use counters::{Histogram, Time};
+use journal::Journal;
 use scenario::Scenario;
-use sim::{Journal, Outcome, Pace, Paced, Progress, Source, Step, WallClock, Watch};
+use sim::{Outcome, Pace, Paced, Progress, Step, WallClock, Watch};
 
 use crate::{
     Result,
@@ -49,12 +50,10 @@ pub(crate) struct Driven {
 }
 
 impl Drive {
-    /// Runs a scenario that was made from `source`. Steps are told to `out`; a journal is one of
-    /// its `outputs`.
+    /// Runs a scenario. Steps are told to `out`; a journal is one of its `outputs`.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
-        source: &Source,
         outputs: &mut Outputs,
         out: &mut dyn Write,
     ) -> Result<Driven> {
@@ -67,7 +66,7 @@ impl Drive {
         };
         let is_stepped = self.pace == Pace::Step;
         let step = is_stepped.then(|| Step::new(scenario, io::stdin().lock(), out));
-        let journal = self.open_journal(scenario, source, outputs)?;
+        let journal = self.open_journal(scenario, outputs)?;
         let ticker = Ticker::new(scenario).filter(|_| !is_stepped);
         let watch = ((ticker, paced), (step, journal));
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
@@ -75,7 +74,9 @@ impl Drive {
         if let Some(journal) = journal {
             let name = self.journal.iter().map(|path| path.display().to_string());
             let failed = |error| format!("{}: {error}", name.collect::<String>());
-            journal.finish(&outcome).map_err(failed)?.finish()?;
+            let at_end = outcome.windows.first().into_iter().flatten();
+            let counters = at_end.map(|view| &view.counters);
+            journal.finish(counters).map_err(failed)?.finish()?;
         }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })
@@ -128,12 +129,12 @@ impl Drive {
     fn open_journal(
         &self,
         scenario: &Scenario,
-        source: &Source,
         outputs: &mut Outputs,
     ) -> Result<Option<Journal<Pending>>> {
         let Some(path) = &self.journal else { return Ok(None) };
         let file = outputs.claim_file(path)?.open()?;
-        Ok(Some(Journal::new(file, source, scenario.hosts.len())?))
+        let hosts = scenario.hosts.iter().map(|host| &host.config);
+        Ok(Some(Journal::new(file, &scenario.name, hosts)?))
     }
 }
 

@@ -2,6 +2,11 @@
 
 mod common;
 
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
+};
+
 use common::{data, every_key, json, kavg, kavg_with};
 use serde_json::Value;
 
@@ -186,7 +191,7 @@ fn step_lets_an_event_happen_for_each_line() {
 }
 
 #[test]
-fn a_journal_is_replayed_to_the_same_result_and_a_damaged_one_is_not() {
+fn a_journal_is_replayed_to_the_same_result_a_cut_one_too_and_a_damaged_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("journal");
     let name = file.to_str().unwrap();
@@ -198,11 +203,61 @@ fn a_journal_is_replayed_to_the_same_result_and_a_damaged_one_is_not() {
         assert!(said.out.ends_with("identical, bit for bit: outputs and counters\n"), "{said:?}");
     }
     let mut bytes = std::fs::read(&file).unwrap();
-    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let said = kavg(&["replay", name]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let cut = "as far as it goes: the journal is cut at byte ";
+    assert!(said.out.contains(cut), "{said:?}");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let said = kavg(&["replay", name]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    assert!(said.err.contains("the journal is"), "{said:?}");
+    assert!(said.err.contains("the journal is damaged in the frame at byte "), "{said:?}");
+}
+
+/// An I/O each tenth of a second, so that frames end by the time that they hold.
+const SLOW: &str = r#"
+title = "slow"
+duration = "60s"
+[array.a]
+servers = 1
+service = "1ms"
+[host.esx.adapter.vmhba1]
+driver = "fnic"
+[datastore.d]
+[vm.v.disk."scsi0:0"]
+datastore = "d"
+[vm.v.workload]
+arrival = "fixed"
+rate = 10
+"#;
+
+#[test]
+fn the_journal_of_a_killed_run_replays_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("slow.toml"), SLOW).unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_kavg"))
+        .args(["run", "slow.toml", "--pace", "step", "--journal", "slow.kj"])
+        .current_dir(&folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keys = run.stdin.take().unwrap();
+    keys.write_all(&[b'\n'; 200]).unwrap();
+    let told = BufReader::new(run.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.into_iter().any(|line| line.starts_with("3.")));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let part = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "part"));
+    let said = kavg(&["replay", part.unwrap().to_str().unwrap()]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.contains("as far as it goes: the journal is cut at byte "), "{said:?}");
+    // Two of the three seconds that were seen, of ten submissions and ten answers each.
+    let inputs = said.out.split(' ').nth(1).unwrap();
+    assert!(inputs.parse::<u32>().unwrap() >= 40, "{said:?}");
 }
 
 #[test]

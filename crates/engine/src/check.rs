@@ -58,6 +58,7 @@ impl Engine {
     /// One line that says which invariant does not hold, and where: an error here is a bug of the
     /// engine.
     pub fn check(&self) -> Result<(), String> {
+        self.check_pieces()?;
         let census = self.census();
         for (id, vdisk) in self.vdisks.iter().enumerate() {
             self.check_vdisk(id, vdisk, &census.vdisks[id])?;
@@ -71,6 +72,23 @@ impl Engine {
         self.check_adapters(&census)
     }
 
+    /// A piece belongs to a command that is under way.
+    fn check_pieces(&self) -> Result<(), String> {
+        for piece in self.ios.indices() {
+            let record = &self.ios[piece];
+            let of = match record.state {
+                State::Piece | State::Left => &self.ios[self.extras[record.extra].io],
+                _ => continue,
+            };
+            let is_at_driver = of.is_with_driver() || of.is_held() && of.state != State::Held;
+            let is_left = record.state == State::Left && of.state != State::Free;
+            if of.extra != record.extra || !(is_at_driver || is_left) {
+                return Err(format!("piece {piece} belongs to a command that is {:?}", of.state));
+            }
+        }
+        Ok(())
+    }
+
     fn census(&self) -> Census {
         let mut census = Census {
             vdisks: vec![OfVdisk::default(); self.vdisks.len()],
@@ -78,7 +96,7 @@ impl Engine {
         };
         for io in self.ios.indices() {
             let record = &self.ios[io];
-            if matches!(record.state, State::Free | State::Piece | State::Whole) {
+            if matches!(record.state, State::Free | State::Piece | State::Left | State::Whole) {
                 continue;
             }
             let disk = &mut census.vdisks[usize::from(record.vdisk)];
@@ -102,7 +120,7 @@ impl Engine {
                     path.active += 1;
                     path.active_ns += lasts;
                 }
-                State::Free | State::Piece | State::Whole => {}
+                State::Free | State::Piece | State::Left | State::Whole => {}
             }
             let is_recalled = u32::from(record.state == State::Recalled);
             disk.recalled += is_recalled + u32::from(record.state == State::Orphan);
@@ -198,10 +216,15 @@ impl Engine {
                 device.active, counters.depth
             ));
         }
-        if device.active >= counters.depth || device.queued == 0 || !device.selector.has_path() {
+        equal("slots of device", id, device.room, counters.depth.min(device.window))?;
+        if device.window == 0 && device.active > 0 {
+            return Err(format!("device {id} has commands, and none that may complete"));
+        }
+        let is_full = device.active >= device.room && device.active > 0;
+        if is_full || device.queued == 0 || !device.selector.has_path() {
             return Ok(());
         }
-        if self.now >= device.full_until && device.sched.is_ready(&self.worlds, self.now) {
+        if device.has_free_slot() && device.sched.is_ready(&self.worlds, self.now) {
             return Err(format!("device {id} has a free slot and I/Os that may go"));
         }
         if device.wake_at == Time::NEVER {

@@ -8,6 +8,11 @@
 //!
 //! [S0, S1; reference `esxi-host-stack.md` section 2.1]. Lowering DQLEN below ACTV recalls
 //! nothing: dispatch pauses until ACTV has fallen.
+//!
+//! After TASK SET FULL no more is sent than the array has, and with each command that completes one
+//! more (ruling: no source says how ESXi paces it). So a completion is followed by one refusal at
+//! most, and a queue that is deeper than the array never breaks over it as a whole. When nothing is
+//! outstanding, `Scsi.ScsiRestartStalledQueueLatency` passes before one is tried [LAMW].
 
 use counters::{DeviceCounters, DeviceId, DeviceKind, Status, Time};
 
@@ -42,8 +47,12 @@ pub(crate) struct Device {
     pub(crate) selector: Selector,
     /// Whether the order was chosen for this device rather than by the host's options.
     pub(crate) policy_set: bool,
-    /// After TASK SET FULL nothing is sent until a command completes or this moment comes.
-    pub(crate) full_until: Time,
+    /// Commands that may be outstanding after TASK SET FULL; `u32::MAX` where there was none.
+    pub(crate) window: u32,
+    /// Slots that may be taken: the lesser of DQLEN and the window.
+    pub(crate) room: u32,
+    /// When a command is tried that finds the array full with nothing outstanding.
+    pub(crate) stalled_until: Time,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
     /// The least time that an adapter of it leaves a command; 0 when none has a limit.
@@ -73,25 +82,37 @@ impl Device {
             self.taken_at_cut = self.taken;
         }
         self.counters.depth_over_time.set(depth, now);
+        self.refresh_room();
         outputs.push(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 
     /// Whether something waits that nothing holds but, perhaps, its IOPS limit.
     #[inline]
-    pub(crate) fn has_free_slot(&self, now: Time) -> bool {
-        self.active < self.counters.depth
-            && self.queued > 0
-            && self.selector.has_path()
-            && now >= self.full_until
+    pub(crate) const fn has_free_slot(&self) -> bool {
+        self.active < self.room && self.queued > 0 && self.selector.has_path()
     }
 
-    /// Counts a result for adaptive throttling, and starts the queue again where a command
-    /// completed: a refusal makes no room at the array. `true` when the limit is to be worked out
-    /// anew.
+    /// Slots that may be taken, anew.
+    pub(crate) fn refresh_room(&mut self) {
+        self.room = self.counters.depth.min(self.window);
+    }
+
+    /// The array has room for one command more than so far, and perhaps for all.
+    pub(crate) fn make_room(&mut self) {
+        let window = self.window.saturating_add(1);
+        self.window = if window < self.counters.depth { window } else { u32::MAX };
+        self.refresh_room();
+    }
+
+    /// Counts a result for adaptive throttling, and moves the window of a full array: a refusal
+    /// makes no room there. `true` when the limit is to be worked out anew.
     #[inline]
     pub(crate) fn count_result(&mut self, status: Status) -> bool {
-        if status.is_final() {
-            self.full_until = Time::ZERO;
+        if self.window != u32::MAX && status.is_final() {
+            self.make_room();
+        } else if self.window != u32::MAX || status == Status::TaskSetFull {
+            self.window = self.active;
+            self.refresh_room();
         }
         let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
         self.counters.queue_full += u64::from(!is_good);

@@ -15,7 +15,7 @@ use knobs::Advanced;
 use crate::{
     Dispatch, Error, Output, Request,
     engine::Engine,
-    slab::{Extra, NONE, State},
+    slab::{Extra, Io, NONE, State},
     split,
     vscsi::Vdisk,
 };
@@ -103,7 +103,7 @@ impl Engine {
     pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool) {
         self.line_up(io, id, again);
         let device = self.vdisks[id.index()].device;
-        if self.devices[device.index()].has_free_slot(self.now) {
+        if self.devices[device.index()].has_free_slot() {
             self.pump(device);
         }
     }
@@ -131,7 +131,7 @@ impl Engine {
     pub(crate) fn pump(&mut self, id: DeviceId) {
         loop {
             let device = &mut self.devices[id.index()];
-            if !device.has_free_slot(self.now) {
+            if !device.has_free_slot() {
                 return;
             }
             let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, self.now) else {
@@ -195,20 +195,36 @@ impl Engine {
 
     #[cold]
     fn send_pieces(&mut self, io: u32, piece: u32) {
-        let mut command = self.command(io);
-        if command.bytes <= piece || !command.op.moves_data() {
-            self.outputs.push(Output::Dispatch(command));
-            return;
-        }
-        let bytes_of = split::pieces(command.bytes, piece);
-        let pieces = command.bytes.div_ceil(piece);
-        let path = &mut self.paths[command.path.index()];
-        path.counters.count_split(pieces);
-        self.adapters[path.adapter.index()].counters.count_split(pieces);
+        let command = self.command(io);
         self.extra_of(io).array_ns = 0;
+        if self.has_left(io) {
+            self.send_left(io, command, piece);
+        } else if command.bytes <= piece || !command.op.moves_data() {
+            self.outputs.push(Output::Dispatch(command));
+        } else {
+            let pieces = command.bytes.div_ceil(piece);
+            let path = &mut self.paths[command.path.index()];
+            path.counters.count_split(pieces);
+            self.adapters[path.adapter.index()].counters.count_split(pieces);
+            self.cut(io, command, piece);
+        }
+    }
+
+    /// Of a command that was cut only what was not moved is sent again: an array that takes fewer
+    /// commands than it has pieces gets it done in turns.
+    fn send_left(&mut self, io: u32, command: Dispatch, piece: u32) {
+        let extra = self.ios[io].extra;
+        while let Some(left) = self.extras[extra].left.pop(&mut self.ios) {
+            let Io { block: offset, bytes, .. } = self.ios[left];
+            self.ios.free(left);
+            self.cut(io, Dispatch { offset, bytes, ..command }, piece);
+        }
+    }
+
+    fn cut(&mut self, io: u32, mut command: Dispatch, piece: u32) {
         self.ios[io].state = State::InPieces;
-        for bytes in bytes_of {
-            let piece = self.ios.insert_piece(io);
+        for bytes in split::pieces(command.bytes, piece) {
+            let piece = self.ios.insert_piece(io, command.offset, bytes);
             let extra = &mut self.extras[self.ios[io].extra];
             extra.pieces.push(&mut self.ios, piece);
             command = Dispatch { io: self.ios.id_of(piece), bytes, ..command };
@@ -246,7 +262,7 @@ impl Engine {
     /// The driver let go of a command that it was asked to cancel.
     pub(crate) fn cancelled(&mut self, id: IoId) -> Result<(), Error> {
         let io = match self.ios.state_of(id) {
-            None | Some(State::Free) => return Err(Error::NotOutstanding(id)),
+            None | Some(State::Free | State::Left) => return Err(Error::NotOutstanding(id)),
             Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
             Some(_) => id.slot(),
         };
@@ -262,14 +278,27 @@ impl Engine {
     /// The worst result of a piece counts, and the longest latency.
     fn piece_done(&mut self, piece: u32, status: Status, array_ns: u64) {
         let extra = &mut self.extras[self.ios[piece].extra];
+        let io = extra.io;
+        let Io { path, vdisk, .. } = self.ios[io];
+        let status = self.paths[usize::from(path)].status_of(&self.ios[io], status);
         extra.pieces.remove(&mut self.ios, piece);
-        self.ios.free(piece);
-        let (status, array_ns) = extra.collect(status, array_ns);
+        if status == Status::Good {
+            self.ios.free(piece);
+        } else {
+            self.ios[piece].state = State::Left;
+            extra.left.push(&mut self.ios, piece);
+        }
+        let (worst, array_ns) = extra.collect(status, array_ns);
         if !extra.pieces.is_empty() {
             return;
         }
-        let io = extra.io;
-        self.answered_at_last(io, status, array_ns);
+        self.answered_at_last(io, worst, array_ns);
+        if status.is_final() && worst == Status::TaskSetFull {
+            // What was refused came back before what the array took, so there is room now.
+            let device = self.vdisks[usize::from(vdisk)].device;
+            self.devices[device.index()].make_room();
+            self.pump(device);
+        }
     }
 
     /// Every piece of a command is back, perhaps after its slots were written off.
@@ -285,6 +314,10 @@ impl Engine {
         extra != NONE && !self.extras[extra].pieces.is_empty()
     }
 
+    fn has_left(&self, io: u32) -> bool {
+        !self.extras[self.ios[io].extra].left.is_empty()
+    }
+
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
     #[inline]
     fn answered(&mut self, io: u32, status: Status, array_ns: u64) {
@@ -296,6 +329,7 @@ impl Engine {
         let path_waits = !lane.path.queue.is_empty();
         let (vdisk, device, path, adapter) = lane.ids();
         if lane.io.state == State::Recalled {
+            self.pause_if_stalled(device);
             self.end_recalled(io);
         } else if status.is_final() {
             lane.account(status, array_ns);
@@ -329,6 +363,9 @@ impl Engine {
         if extra == NONE {
             self.outputs.push(Output::Complete { request, vdisk, tag, status });
             return;
+        }
+        while let Some(left) = self.extras[extra].left.pop(&mut self.ios) {
+            self.ios.free(left);
         }
         self.extras.remove(extra);
         let request = self.extras[extra].request;

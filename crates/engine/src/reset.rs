@@ -58,6 +58,8 @@ impl Engine {
         }
         for index in 0..self.devices.len() {
             self.devices[index].competition.reset();
+            self.devices[index].window = u32::MAX;
+            self.devices[index].refresh_room();
             self.refresh_base(DeviceId::new(index));
         }
         self.refresh_gates();

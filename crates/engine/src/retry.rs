@@ -47,6 +47,7 @@ impl Engine {
         let retries = extra.retries;
         self.ios.renew(io);
         self.ios[io].since = self.now;
+        self.pause_if_stalled(device);
         match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
             Status::ReservationConflict => {
@@ -60,19 +61,16 @@ impl Engine {
                     self.hold(io, CONFLICT_RETRY_NS);
                 }
             }
-            _ => {
-                self.pause_if_full(device, why);
-                self.queue(io, vdisk, true);
-            }
+            _ => self.queue(io, vdisk, true),
         }
     }
 
-    /// After TASK SET FULL a device waits for one of its commands to complete.
-    fn pause_if_full(&mut self, id: DeviceId, status: Status) {
-        if status == Status::TaskSetFull {
-            let until = self.now + STALLED_QUEUE_MS.default_ns();
-            self.devices[id.index()].full_until = until;
-            self.wake(until, id);
+    /// A full array has nothing of this device that could complete.
+    pub(crate) fn pause_if_stalled(&mut self, id: DeviceId) {
+        let device = &mut self.devices[id.index()];
+        if device.window == 0 {
+            device.stalled_until = self.now + STALLED_QUEUE_MS.default_ns();
+            self.wake(self.devices[id.index()].stalled_until, id);
         }
     }
 
@@ -128,10 +126,12 @@ impl Engine {
             return;
         }
         device.wake_at = Time::NEVER;
-        let full_until = device.full_until;
-        if self.now < full_until {
-            self.wake(full_until, id);
+        if device.window > 0 {
+            self.pump(id);
+        } else if self.now < device.stalled_until {
+            self.wake(self.devices[id.index()].stalled_until, id);
         } else {
+            device.make_room();
             self.pump(id);
         }
     }

@@ -48,6 +48,8 @@ pub(crate) enum State {
     Held,
     /// No I/O: a piece of one, with the driver.
     Piece,
+    /// No I/O: a piece of one that came back and was not moved.
+    Left,
     /// No I/O: a request that is under way in parts.
     Whole,
 }
@@ -68,7 +70,8 @@ pub(crate) struct Io {
     /// Its place among those of its virtual disk.
     pub(crate) seat: u32,
     pub(crate) bytes: u32,
-    /// Its first sector in units of 4 KiB, modulo 16 TB: near enough for sequential affinity.
+    /// Its first sector in units of 4 KiB, modulo 16 TB: near enough for sequential affinity. Of a
+    /// piece where it begins in the guest's request, in bytes.
     pub(crate) block: u32,
     /// Its [`Extra`], or [`NONE`]; of a piece that of its I/O.
     pub(crate) extra: u32,
@@ -171,8 +174,9 @@ pub(crate) struct Extra {
     pub(crate) offset: u32,
     /// Of a request in parts: how many have not ended.
     pub(crate) parts: u32,
-    /// Its pieces that the driver has.
+    /// Its pieces that the driver has, and those that came back and were not moved.
     pub(crate) pieces: Queue,
+    pub(crate) left: Queue,
     /// The longest latency that the array reported for a piece, and the worst result of a piece or
     /// a part so far.
     pub(crate) array_ns: u64,
@@ -192,6 +196,7 @@ impl Extra {
             offset: 0,
             parts: 0,
             pieces: Queue::default(),
+            left: Queue::default(),
             array_ns: 0,
             status: Status::Good,
         }
@@ -249,14 +254,16 @@ impl Slab {
         slot
     }
 
-    /// A record for a piece of an I/O with the driver.
-    pub(crate) fn insert_piece(&mut self, of: u32) -> u32 {
-        let Io { vdisk, tag, op, bytes, extra, .. } = self[of];
+    /// A record for a piece of an I/O with the driver: `bytes` from `offset` in its request on.
+    pub(crate) fn insert_piece(&mut self, of: u32, offset: u32, bytes: u32) -> u32 {
+        let Io { vdisk, tag, op, extra, path, since, .. } = self[of];
         let (vdisk, lba, waited_ns) = (VdiskId(vdisk), 0, 0);
         let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
-        let piece = self.insert(self[of].since, &request, extra);
-        self[piece].state = State::Piece;
-        self[piece].path = self[of].path;
+        let piece = self.insert(since, &request, extra);
+        let record = &mut self[piece];
+        record.state = State::Piece;
+        record.path = path;
+        record.block = offset;
         piece
     }
 

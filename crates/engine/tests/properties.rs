@@ -8,7 +8,7 @@ use counters::{
     AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time, VdiskId,
 };
 use engine::{DepthMode, Engine, Input, Output, PathConfig, Request, SchedPolicy, VdiskConfig};
-use knobs::Allocation;
+use knobs::{Advanced, Allocation, Knob};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {
@@ -142,6 +142,48 @@ fn a_refusal_does_not_start_a_full_queue() {
     assert_eq!(bench.out.len(), 1, "nothing completed at the array");
     bench.answer(0, Status::Good);
     assert_eq!(bench.out.len(), 1, "the one that was refused first");
+}
+
+/// The array holds two commands and refuses at once what comes on top.
+#[test]
+fn of_a_command_in_pieces_only_what_was_refused_is_sent_again() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    let (option, value) = (Advanced::DiskMaxIoSize, 32);
+    bench.input(Input::Set(Knob::Advanced { option, value }));
+    bench.submit(VdiskId(0), Op::Write, 0, 8 * 32_768);
+    for left in [8, 6, 4, 2] {
+        assert_eq!(bench.out.len(), left);
+        while bench.out.len() > 2 {
+            bench.answer(2, Status::TaskSetFull);
+        }
+        bench.answer(0, Status::Good);
+        bench.answer(0, Status::Good);
+    }
+    assert!(bench.alive.is_empty());
+    assert_eq!(counters_of(&bench.engine).paths[0].split_copies, 8);
+}
+
+/// The array holds four of the disk's eight.
+#[test]
+fn after_a_refusal_each_completion_lets_one_more_go() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    (0..8).for_each(|_| bench.submit(VdiskId(0), Op::Read, 0, 512));
+    while bench.out.len() > 4 {
+        bench.answer(4, Status::TaskSetFull);
+    }
+    bench.answer(0, Status::Good);
+    assert_eq!(bench.out.len(), 5, "one in its place and one more");
+    bench.answer(4, Status::TaskSetFull);
+    assert_eq!(bench.out.len(), 4);
+    while !bench.out.is_empty() {
+        bench.answer(0, Status::Good);
+    }
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    bench.answer(0, Status::TaskSetFull);
+    assert!(bench.out.is_empty(), "nothing is outstanding that could complete");
+    bench.now = bench.now + 500 * MILLISECOND;
+    bench.input(Input::Tick);
+    assert_eq!(bench.out.len(), 1, "a stalled queue is started again after 500 ms");
 }
 
 /// The bytes of those that move none only say where: they are not cut, count as one I/O and as no

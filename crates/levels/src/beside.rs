@@ -146,9 +146,9 @@ impl<'a> Beside<'a> {
     /// one unit, and commands are the sum of those that read and write.
     fn is_repeated(&self, sample: usize, value: f64) -> bool {
         const SEVERAL: usize = 3;
-        let columns = self.parts.iter().chain(&self.latencies).chain([&self.commands]);
+        let columns = [&self.commands].into_iter().chain(&self.parts).chain(&self.latencies);
         let row = || columns.clone().filter_map(|column| column.get(sample));
-        value > 0.0 && row().count() >= SEVERAL && row().all(|other| *other == value)
+        value > 0.0 && row().all(|other| *other == value) && row().count() >= SEVERAL
     }
 
     /// No fewer commands than read and write, and some where bytes move.

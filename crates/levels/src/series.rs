@@ -57,7 +57,7 @@ impl<'a> Column<'a> {
     /// its counter never comes to, a time of all 16 bits, and what cannot be beside the others of the
     /// row.
     #[must_use]
-    pub fn at(self, sample: usize) -> Option<f64> {
+    pub fn at(&self, sample: usize) -> Option<f64> {
         let value = self.values.get(sample).copied()?;
         let is_possible = (0.0..self.absurd).contains(&value)
             && !(self.is_time && value == f64::from(u16::MAX))

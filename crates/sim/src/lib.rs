@@ -5,19 +5,14 @@
 //! is queued: it carries inputs to the engines and does what they say.
 
 pub mod bench;
-mod blocks;
-mod codec;
 mod component;
-mod digest;
 mod error;
 mod event;
 mod expect;
 mod heap;
-mod journal;
 mod key;
 mod machine;
 mod pace;
-mod replay;
 mod run;
 mod source;
 mod step;
@@ -25,10 +20,8 @@ mod watch;
 
 pub use error::Error;
 pub use expect::{Checked, check};
-pub use journal::Journal;
 pub use machine::{LogLine, Logged, PolicyWaits, Span, Watch};
 pub use pace::{Clock, Pace, Paced, WallClock};
-pub use replay::{Difference, Differing, ReplayReport, replay};
 pub use run::{EPOCH_MS, Limits, Outcome, Progress, WindowView, run, run_watched};
 pub use source::Source;
 pub use step::Step;

@@ -291,11 +291,8 @@ impl<'a, W: Watch> Machine<'a, W> {
         let Pending { key, generation, array, array_ns } = event;
         let (io, status) = (IoId::new(key.slot(), generation), key.status());
         self.arrays[array as usize].done(status);
-        let host = &mut self.hosts[key.host()];
         let input = Input::Done { io, status, array_ns };
-        self.watch.input(host.index, at, &input);
-        // A command that the host took back meanwhile is answered all the same, and not listened to.
-        if host.engine.handle_input(at, input).is_ok() {
+        if self.hosts[key.host()].answer(at, input, &mut self.watch) {
             self.drain(key.host(), at);
         }
     }
@@ -425,9 +422,19 @@ impl Host {
     /// A command is taken back at once, unless the array answers it at this very instant; the array
     /// goes on with it.
     fn let_go<W: Watch>(&mut self, at: Time, io: IoId, watch: &mut W) {
-        let input = Input::Cancelled { io };
+        self.answer(at, Input::Cancelled { io }, watch);
+    }
+
+    /// Hands over what became of a command; `false` when nobody listens, because the host took it
+    /// back meanwhile.
+    #[inline]
+    fn answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
         watch.input(self.index, at, &input);
-        let _ = self.engine.handle_input(at, input);
+        match self.engine.handle_input(at, input) {
+            Ok(_) => true,
+            Err(engine::Error::NotOutstanding(_)) => false,
+            Err(bug) => panic!("{input:?} was refused at {at:?}: {bug}"),
+        }
     }
 }
 

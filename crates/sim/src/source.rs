@@ -1,5 +1,5 @@
 //! Everything that a scenario is made from: its file, the parameter files that it names, and the
-//! settings given beside it. A journal carries it, so that a replay needs nothing else.
+//! settings given beside it. Whoever writes files beside a run looks here what not to write over.
 
 use std::path::Path;
 

@@ -1,7 +1,10 @@
-//! Several who look on at one run: two at once, or perhaps none.
+//! Several who look on at one run: two at once, or perhaps none; and the journal.
+
+use std::io::Write;
 
 use counters::Time;
 use engine::{Input, Output};
+use journal::Journal;
 
 use crate::Watch;
 
@@ -39,5 +42,17 @@ impl<W: Watch> Watch for Option<W> {
     #[inline]
     fn output(&mut self, host: usize, at: Time, output: &Output) {
         self.iter_mut().for_each(|watch| watch.output(host, at, output));
+    }
+}
+
+impl<W: Write> Watch for Journal<W> {
+    #[inline]
+    fn input(&mut self, host: usize, at: Time, input: &Input) {
+        self.input(host, at, input);
+    }
+
+    #[inline]
+    fn output(&mut self, host: usize, _at: Time, output: &Output) {
+        self.output(host, output);
     }
 }

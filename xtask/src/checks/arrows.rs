@@ -14,19 +14,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("capture", &["counters"]),
     ("diagnose", &["counters", "knobs", "levels"]),
     ("scenario", &["counters", "knobs", "engine", "model"]),
-    ("sim", &["counters", "knobs", "engine", "model", "scenario"]),
+    ("journal", &["counters", "knobs", "engine"]),
+    ("sim", &["counters", "knobs", "engine", "model", "scenario", "journal"]),
     (
         "whatif",
         &[
-            "counters", "knobs", "levels", "capture", "engine", "model", "scenario", "sim",
-            "diagnose",
+            "counters", "knobs", "levels", "capture", "engine", "model", "scenario", "journal",
+            "sim", "diagnose",
         ],
     ),
     (
         "kavg",
         &[
             "counters", "knobs", "levels", "engine", "model", "scenario", "capture", "diagnose",
-            "sim", "whatif",
+            "journal", "sim", "whatif",
         ],
     ),
     ("testing", &[]),

@@ -11,14 +11,11 @@ use crate::corpus::draw::Draw;
 
 /// Steps from one check of a large host to the next; small ones are checked after each.
 const LARGE_CHECKED_EVERY: u64 = 1_000;
-/// Inputs that an I/O may take beside refusals: submission, answers to its pieces and to what was
-/// sent again, wake-ups, and what happens to the host beside it.
+/// Inputs that an I/O may take: submission, answers to its pieces and to what was sent again,
+/// wake-ups, and what happens to the host beside it.
 const INPUTS_PER_IO_MAX: u64 = 40;
 /// Those of them that may be wake-ups.
 const WAKEUPS_PER_IO_MAX: u64 = 10;
-/// Refusals at one instant: for each command that the fullest array holds, all slots of a device
-/// may be tried again, with all the pieces of their commands.
-const REFUSED_AT_ONCE_MAX: u64 = 24 * 64 * 16;
 /// I/Os of an episode.
 const IOS: u64 = 4_000;
 /// One episode of so many has one large host.
@@ -50,8 +47,6 @@ pub(crate) struct Episode {
     outstanding: usize,
     checked_every: u64,
     next_tag: u32,
-    /// TASK SET FULL since the clock last moved.
-    refused_now: u64,
     pub(crate) steps: u64,
     pub(crate) counts: Counts,
 }
@@ -73,7 +68,6 @@ impl Episode {
             outstanding: draw.whole(1, if is_large { 2_000 } else { 200 }) as usize,
             checked_every: if is_large { LARGE_CHECKED_EVERY } else { 1 },
             next_tag: 0,
-            refused_now: 0,
             steps: 0,
             counts: Counts::from([("large hosts", u64::from(is_large))]),
             draw,
@@ -94,17 +88,11 @@ impl Episode {
     /// That the I/Os so far took no more inputs than they may.
     fn check_inputs(&self) -> Result<(), String> {
         let of = |what: &str| self.counts.get(what).copied().unwrap_or(0);
-        let (ios, refused) = (of("I/Os").max(IOS / 4), of("TASK SET FULL"));
-        if of("inputs") - refused <= INPUTS_PER_IO_MAX * ios
-            && of("wake-ups") <= WAKEUPS_PER_IO_MAX * ios
-            && self.refused_now <= REFUSED_AT_ONCE_MAX
-        {
+        let ios = of("I/Os").max(IOS / 4);
+        if of("inputs") <= INPUTS_PER_IO_MAX * ios && of("wake-ups") <= WAKEUPS_PER_IO_MAX * ios {
             return Ok(());
         }
-        Err(format!(
-            "too many inputs, {} refused at {:?}: {:?}",
-            self.refused_now, self.now, self.counts
-        ))
+        Err(format!("too many inputs at {:?}: {:?}", self.now, self.counts))
     }
 
     fn count(&mut self, what: &'static str) {
@@ -256,9 +244,7 @@ impl Episode {
         let Some(((at, _), (host, input, of_array))) = self.answers.pop_first() else {
             return Ok(false);
         };
-        if at > self.now {
-            (self.now, self.refused_now) = (at, 0);
-        }
+        self.now = self.now.max(at);
         of_array.iter().for_each(|status| self.array.done(*status));
         self.answer(host, input)?;
         Ok(true)
@@ -268,7 +254,6 @@ impl Episode {
     fn answer(&mut self, host: usize, input: Input) -> Result<(), String> {
         let io = match input {
             Input::Done { io, status, .. } => {
-                self.refused_now += u64::from(status == Status::TaskSetFull);
                 self.count(name_of(status));
                 io
             }

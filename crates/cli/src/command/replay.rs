@@ -17,6 +17,8 @@ use crate::{
 
 /// Feed a journal back in virtual time and compare outputs and counters bit for bit
 ///
+/// A journal that ends early, because the run was killed, is compared as far as it goes.
+///
 /// Exit code: 0 when they are identical, 1 when they are not, 2 when the journal is bad.
 #[derive(Args)]
 pub(crate) struct Replay {
@@ -31,7 +33,7 @@ impl Replay {
         let file = File::open(&self.journal).map_err(|error| named(&error))?;
         let total = file.metadata().map_err(|error| named(&error))?.len();
         let report = captures::told(|progress| {
-            sim::replay(BufReader::with_capacity(
+            journal::replay(BufReader::with_capacity(
                 1 << 20,
                 Counted { file, done: 0, total, progress },
             ))
@@ -40,17 +42,25 @@ impl Replay {
         writeln!(
             out,
             "{}: {} inputs fed up to {}, {} outputs compared",
-            report.scenario,
+            report.name,
             whole(report.inputs as f64),
             seconds(report.end),
             whole(report.outputs as f64)
         )?;
-        let Some(difference) = report.difference else {
-            writeln!(out, "identical, bit for bit: outputs and counters")?;
-            return Ok(ExitCode::SUCCESS);
-        };
-        writeln!(out, "different: {difference}")?;
-        Ok(ExitCode::from(1))
+        if let Some(difference) = report.difference {
+            writeln!(out, "different: {difference}")?;
+            return Ok(ExitCode::from(1));
+        }
+        match report.cut {
+            None => writeln!(out, "identical, bit for bit: outputs and counters")?,
+            Some(at) => writeln!(
+                out,
+                "identical, bit for bit, as far as it goes: the journal is cut at byte {}, before \
+                 the end of its run",
+                whole(at as f64)
+            )?,
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -100,7 +100,7 @@ impl Run {
         let page = self.html.as_deref().map(|page| outputs.claim(page)).transpose()?;
         let other = if self.json { Some("--json") } else { self.drive.prints() };
         let is_piped = outputs.take_stdout(other)?;
-        let Driven { outcome, lateness } = self.drive.run(&scenario, &source, &mut outputs, out)?;
+        let Driven { outcome, lateness } = self.drive.run(&scenario, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
             captures::write(&report.samples(0), files)?;

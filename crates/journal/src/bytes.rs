@@ -1,0 +1,114 @@
+//! Numbers and texts as bytes: what a frame is filled with, and what it is read as.
+//!
+//! A number takes as many bytes as it has sevens of bits. The lowest bits of the first byte say how
+//! many: a one after as many zeroes as bytes follow. So a number is put in one store and read
+//! without a look at each byte, which LEB128 needs. From 2^56 on it is a zero and eight bytes.
+
+/// What does not fit in bytes that are sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damage(pub(crate) &'static str);
+
+const OUT_OF_RANGE: Damage = Damage("a number out of its range");
+const TOO_SHORT: Damage = Damage("a record that ends too early");
+
+/// Numbers below this fit the short form.
+const SHORT: u64 = 1 << 56;
+
+/// Appends a number.
+#[inline]
+pub(crate) fn put_number(to: &mut Vec<u8>, number: u64) {
+    if number >= SHORT {
+        to.push(0);
+        to.extend_from_slice(&number.to_le_bytes());
+        return;
+    }
+    let bits = u64::BITS - (number | 1).leading_zeros();
+    let length = bits.div_ceil(7);
+    let word = (number << 1 | 1) << (length - 1);
+    to.extend_from_slice(&word.to_le_bytes());
+    to.truncate(to.len() - size_of::<u64>() + length as usize);
+}
+
+/// Appends a text: the number of its bytes, and they.
+pub(crate) fn put_text(to: &mut Vec<u8>, text: &str) {
+    put_number(to, text.len() as u64);
+    to.extend_from_slice(text.as_bytes());
+}
+
+/// Bytes still to be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Damage> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(TOO_SHORT)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(TOO_SHORT)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    /// A number that fits its type.
+    pub(crate) fn number<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
+        let &first = self.0.first().ok_or(TOO_SHORT)?;
+        let more = first.trailing_zeros();
+        let number = if more < u8::BITS {
+            let mut word = [0; 8];
+            let taken = self.take(more as usize + 1)?;
+            word[..taken.len()].copy_from_slice(taken);
+            u64::from_le_bytes(word) >> (more + 1)
+        } else {
+            let [_, word @ ..] = self.fixed::<9>()?;
+            u64::from_le_bytes(word)
+        };
+        T::try_from(number).map_err(|_| OUT_OF_RANGE)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, Damage> {
+        let length = self.number()?;
+        let text = str::from_utf8(self.take(length)?);
+        text.map(str::to_owned).map_err(|_| Damage("a text that is not UTF-8"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_takes_a_byte_for_each_seven_bits_and_comes_back() {
+        let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]).chain([u64::MAX]);
+        for number in edges {
+            let mut bytes = Vec::new();
+            put_number(&mut bytes, number);
+            let bits = 64 - (number | 1).leading_zeros() as usize;
+            assert_eq!(bytes.len(), bits.div_ceil(7).min(9), "{number}");
+            let mut read = Bytes(&bytes);
+            assert_eq!((read.number(), read.is_empty()), (Ok(number), true));
+            for short in 0..bytes.len() {
+                assert_eq!(Bytes(&bytes[..short]).number::<u64>(), Err(TOO_SHORT));
+            }
+        }
+    }
+
+    #[test]
+    fn what_fits_nothing_is_refused() {
+        let of = |number| {
+            let mut bytes = Vec::new();
+            put_number(&mut bytes, number);
+            bytes
+        };
+        assert_eq!(Bytes(&of(65_536)).number::<u16>(), Err(OUT_OF_RANGE));
+        assert_eq!(Bytes(&of(3)).text(), Err(TOO_SHORT));
+        assert_eq!(Bytes(&of(u64::MAX)).text(), Err(TOO_SHORT));
+        assert!(Bytes(&[of(1), vec![0xff]].concat()).text().is_err());
+    }
+}

@@ -1,0 +1,438 @@
+//! What a journal holds, field by field: the hosts as they were built, and the inputs. These tables
+//! are all that there is to say about either: a variant or a field that is added is one more entry
+//! here, which the compiler asks for. Codes are for good; a change of fields is a new version of the
+//! format.
+//!
+//! A number is put as in `bytes.rs`, what has a name of its own elsewhere (a driver, an option) by
+//! that, a list after the number of its entries. What may be missing is a 0, or a 1 and it. Where
+//! there is a choice its code comes first.
+
+use counters::{
+    AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Sense, Status, VdiskId, VmId,
+    VscsiId,
+};
+use engine::{
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, PathConfig,
+    Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+};
+use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
+
+use crate::bytes::{Bytes, Damage, put_number, put_text};
+
+/// What can be put into a frame and taken out of it.
+pub(crate) trait Field: Sized {
+    fn put(&self, to: &mut Vec<u8>);
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage>;
+}
+
+/// What is one of several: its code, and then the fields of that one.
+pub(crate) trait Choice: Sized {
+    /// Puts it, with a number above its code: mostly the two take one byte.
+    fn put_below(&self, above: u64, to: &mut Vec<u8>);
+    /// The one of that code.
+    fn take_coded(code: u8, from: &mut Bytes<'_>) -> Result<Self, Damage>;
+}
+
+/// Puts a code, which is less than 32, and a number above it.
+#[inline]
+pub(crate) fn put_code(code: u8, above: u64, to: &mut Vec<u8>) {
+    put_number(to, above << 5 | u64::from(code));
+}
+
+/// A code and the number above it.
+pub(crate) fn take_code(from: &mut Bytes<'_>) -> Result<(u8, u64), Damage> {
+    let number: u64 = from.number()?;
+    Ok((number as u8 & 31, number >> 5))
+}
+
+macro_rules! choices {
+    ($($type:ident {
+        $($code:literal $name:ident $(($($inner:ident),*))? $({$($field:ident),*})?,)*
+    })*) => {$(
+        impl Choice for $type {
+            #[inline]
+            fn put_below(&self, above: u64, to: &mut Vec<u8>) {
+                match self {$(
+                    Self::$name $(($($inner),*))? $({$($field),*})? => {
+                        put_code($code, above, to);
+                        $($($inner.put(to);)*)?
+                        $($($field.put(to);)*)?
+                    }
+                )*}
+            }
+
+            #[allow(unused_variables, reason = "not every choice has fields")]
+            fn take_coded(code: u8, from: &mut Bytes<'_>) -> Result<Self, Damage> {
+                Ok(match code {
+                    $($code => {
+                        $($(let $inner = Field::take(from)?;)*)?
+                        $($(let $field = Field::take(from)?;)*)?
+                        Self::$name $(($($inner),*))? $({$($field),*})?
+                    })*
+                    _ => return Err(Damage(concat!("a code that no ", stringify!($type), " has"))),
+                })
+            }
+        }
+
+        impl Field for $type {
+            #[inline]
+            fn put(&self, to: &mut Vec<u8>) {
+                self.put_below(0, to);
+            }
+
+            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+                let (code, _) = take_code(from)?;
+                Self::take_coded(code, from)
+            }
+        }
+    )*};
+}
+
+macro_rules! records {
+    ($($type:ident { $($field:ident),* $(,)? })*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn put(&self, to: &mut Vec<u8>) {
+                let Self { $($field),* } = self;
+                $($field.put(to);)*
+            }
+
+            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+                $(let $field = Field::take(from)?;)*
+                Ok(Self { $($field),* })
+            }
+        }
+    )*};
+}
+
+choices! {
+    Input {
+        1 Submit(request),
+        2 Done { io, status, array_ns },
+        3 Abort { vdisk, tag },
+        4 Set(knob),
+        5 Path { path, up },
+        6 Power { vm, on },
+        7 RebootGuest(vm),
+        8 Reboot,
+        9 Tick,
+        11 Cancelled { io },
+        12 Reset(vdisk),
+    }
+    Knob {
+        1 SchedNumReqOutstanding { device, value },
+        2 MaxQueueDepth { device, value },
+        3 QueueFull { device, sample_size, threshold },
+        4 Advanced { option, value },
+        5 ModuleDepth { driver, value },
+        6 Pvscsi { vm, depth, ring_pages },
+        7 PathPolicy { device, policy },
+        8 Allocation { vdisk, allocation },
+    }
+    Op {
+        0 Read,
+        1 Write,
+        2 WriteFua,
+        3 Flush,
+        4 Discard,
+        5 WriteZeroes,
+        6 Ats,
+        7 Reserve,
+        8 Release,
+    }
+    Status {
+        0 Good,
+        1 Busy,
+        2 TaskSetFull,
+        3 ReservationConflict,
+        4 CheckCondition(sense),
+        5 PathLost,
+        6 Aborted,
+    }
+    PathPolicy {
+        0 Fixed,
+        1 MostRecentlyUsed,
+        2 RoundRobin { iops, bytes },
+        3 Latency { sampling_ios, eval_ns },
+    }
+    Version {
+        0 V5_1,
+        1 V5_5,
+        2 V6_0,
+        3 V6_5,
+        4 V6_7,
+        5 V7_0,
+        6 V8_0,
+    }
+    Controller {
+        0 Pvscsi,
+        1 LsiSas,
+        2 LsiParallel,
+        3 BusLogic,
+        4 Ahci,
+        5 Nvme,
+        6 Ide,
+    }
+    DeviceKind {
+        0 Scsi,
+        1 ProtocolEndpoint,
+        2 Nfs,
+    }
+    SchedPolicy {
+        0 Fifo,
+        1 Sfq,
+        2 Mclock,
+    }
+    CompetitionUnit {
+        0 Vm,
+        1 File,
+    }
+    DepthMode {
+        0 PathValue,
+        1 SumOfActivePaths,
+    }
+    ThrottleMode {
+        0 Kernel,
+        1 Kb,
+    }
+}
+
+records! {
+    Request { vdisk, op, lba, bytes, waited_ns, tag }
+    Sense { key, code, qualifier }
+    HostConfig {
+        name, version, competition_unit, depth_mode, throttle_mode, adapters, devices, paths, vms,
+        vscsi, vdisks,
+    }
+    AdapterConfig { name, driver, lun_depth, depth, timeout_ns }
+    DeviceConfig { name, kind, dsnro, policy, path_policy }
+    PathConfig { name, device, adapter, optimized }
+    VmConfig { name, world, system, powered_on }
+    VscsiConfig { vm, controller, depth, max_transfer }
+    VdiskConfig { name, vm, vscsi, device, depth, allocation }
+    Allocation { shares, limit_iops, reservation_iops }
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn put(&self, to: &mut Vec<u8>) {
+                put_number(to, u64::from(*self));
+            }
+
+            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+                from.number()
+            }
+        }
+    )*};
+}
+
+numbers!(u8, u16, u32, u64);
+
+macro_rules! ids {
+    ($($type:ident),*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn put(&self, to: &mut Vec<u8>) {
+                self.0.put(to);
+            }
+
+            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+                Field::take(from).map(Self)
+            }
+        }
+    )*};
+}
+
+ids!(VmId, VscsiId, VdiskId, DeviceId, PathId, AdapterId);
+
+impl Field for IoId {
+    #[inline]
+    fn put(&self, to: &mut Vec<u8>) {
+        self.slot().put(to);
+        self.generation().put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Ok(Self::new(from.number()?, from.number()?))
+    }
+}
+
+impl Field for bool {
+    #[inline]
+    fn put(&self, to: &mut Vec<u8>) {
+        u8::from(*self).put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        match from.number()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            2..=u8::MAX => Err(Damage("neither yes nor no")),
+        }
+    }
+}
+
+impl Field for String {
+    fn put(&self, to: &mut Vec<u8>) {
+        put_text(to, self);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        from.text()
+    }
+}
+
+impl Field for Advanced {
+    fn put(&self, to: &mut Vec<u8>) {
+        put_text(to, self.info().path);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Self::from_path(&from.text()?).ok_or(Damage("an option that there is not"))
+    }
+}
+
+impl Field for &'static Driver {
+    fn put(&self, to: &mut Vec<u8>) {
+        put_text(to, self.module);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Driver::from_module(&from.text()?).ok_or(Damage("a driver that there is not"))
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        self.is_some().put(to);
+        if let Some(there) = self {
+            there.put(to);
+        }
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Ok(if Field::take(from)? { Some(Field::take(from)?) } else { None })
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        (self.len() as u64).put(to);
+        self.iter().for_each(|entry| entry.put(to));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let entries: u64 = from.number()?;
+        // One at a time: the number promises nothing about how much there is.
+        (0..entries).map(|_| T::take(from)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::short;
+
+    fn round_trip<T: Field + PartialEq + std::fmt::Debug>(what: &T) {
+        let mut bytes = Vec::new();
+        what.put(&mut bytes);
+        let mut from = Bytes(&bytes);
+        assert_eq!(T::take(&mut from).as_ref(), Ok(what));
+        assert!(from.is_empty());
+        for short in 0..bytes.len() {
+            assert!(T::take(&mut Bytes(&bytes[..short])).is_err(), "{what:?}");
+        }
+    }
+
+    fn knobs(number: u32) -> impl Iterator<Item = Knob> {
+        let (device, vdisk, vm, value) = (DeviceId(7), VdiskId(300), VmId(u16::MAX), number);
+        let policies = [
+            PathPolicy::Fixed,
+            PathPolicy::MostRecentlyUsed,
+            PathPolicy::RoundRobin { iops: number, bytes: u64::MAX },
+            PathPolicy::Latency { sampling_ios: number, eval_ns: 1 << 35 },
+        ];
+        let allocations = [None, Some(number)].map(|limit_iops| Allocation {
+            shares: number,
+            limit_iops,
+            reservation_iops: number,
+        });
+        let options = Advanced::TABLE.iter();
+        [
+            Knob::SchedNumReqOutstanding { device, value },
+            Knob::MaxQueueDepth { device, value },
+            Knob::QueueFull { device, sample_size: number, threshold: 3 },
+            Knob::Pvscsi { vm, depth: number, ring_pages: 32 },
+        ]
+        .into_iter()
+        .chain(options.map(move |info| Knob::Advanced { option: info.option, value }))
+        .chain(Driver::ALL.iter().map(move |driver| Knob::ModuleDepth { driver, value }))
+        .chain(policies.map(|policy| Knob::PathPolicy { device, policy }))
+        .chain(allocations.map(|allocation| Knob::Allocation { vdisk, allocation }))
+    }
+
+    #[test]
+    fn every_input_comes_back() {
+        for number in [0, 1, 127, 128, 65_536, u32::MAX] {
+            knobs(number).for_each(|knob| round_trip(&Input::Set(knob)));
+            let io = IoId::new(number, number / 3);
+            let sense = Sense { key: 5, code: 0x25, qualifier: 255 };
+            for status in Status::ALL.into_iter().chain([Status::CheckCondition(sense)]) {
+                round_trip(&Input::Done { io, status, array_ns: u64::from(number) << 20 });
+            }
+            round_trip(&Input::Cancelled { io });
+            round_trip(&Input::Abort { vdisk: VdiskId(1), tag: number });
+        }
+        for flag in [false, true] {
+            round_trip(&Input::Path { path: PathId(3), up: flag });
+            round_trip(&Input::Power { vm: VmId(4), on: flag });
+        }
+        round_trip(&Input::RebootGuest(VmId(128)));
+        round_trip(&Input::Reset(VdiskId(300)));
+        round_trip(&Input::Reboot);
+        round_trip(&Input::Tick);
+    }
+
+    #[test]
+    fn every_host_comes_back() {
+        for version in Version::ALL {
+            for (index, controller) in Controller::ALL.into_iter().enumerate() {
+                let mut host = short::host("esx");
+                host.version = version;
+                host.vscsi[0].controller = controller;
+                let kinds = [DeviceKind::Scsi, DeviceKind::ProtocolEndpoint, DeviceKind::Nfs];
+                let policies = [SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock];
+                host.devices[0].kind = kinds[index % 3];
+                host.devices[0].policy = Some(policies[index % 3]);
+                if index % 2 == 0 {
+                    host.competition_unit = CompetitionUnit::File;
+                    host.depth_mode = DepthMode::SumOfActivePaths;
+                    host.throttle_mode = ThrottleMode::Kb;
+                }
+                round_trip(&host);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_submission_comes_back(
+            (vdisk, op, lba) in (any::<u16>(), select(&Op::ALL[..]), any::<u64>()),
+            (bytes, waited_ns, tag) in any::<(u32, u64, u32)>(),
+        ) {
+            let vdisk = VdiskId(vdisk);
+            round_trip(&Input::Submit(Request { vdisk, op, lba, bytes, waited_ns, tag }));
+        }
+
+        #[test]
+        fn any_bytes_are_something_or_refused(bytes in vec(any::<u8>(), 1..40)) {
+            let _ = HostConfig::take(&mut Bytes(&bytes));
+            let mut from = Bytes(&bytes);
+            while Input::take(&mut from).is_ok() {}
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Writes the journal of engines at work.
+
+use std::io::{self, Write};
+
+use counters::{HostSnapshot, SECOND, Time};
+use engine::{HostConfig, Input, Output};
+
+use crate::{
+    Error, MAGIC, VERSION,
+    bytes::{put_number, put_text},
+    codec::{Choice, Field, put_code},
+    digest::{self, Outputs},
+    frame::Writer,
+};
+
+/// The code of the record that says which host those after it are of.
+pub(crate) const HOST: u8 = 0;
+/// The code of the record with which a journal ends.
+pub(crate) const END: u8 = 31;
+/// No frame holds more of an engine's time: a journal that is cut has all but the last of it.
+const FRAME_NS: u64 = SECOND;
+
+/// Writes the journal of the engines of one or more hosts. Memory does not grow with the run.
+///
+/// What was handed over reaches the file a frame at a time: once it is 64 KiB, or a second of the
+/// engines' time. The rest is lost with the process, and nothing else.
+pub struct Journal<W> {
+    frames: Writer<W>,
+    hosts: Vec<HostLog>,
+    /// Whose records are written now.
+    host: usize,
+    last_at: Time,
+    /// When the frame is written, full or not.
+    due: Time,
+    failed: Option<io::Error>,
+}
+
+/// What came out of a host.
+#[derive(Default)]
+struct HostLog {
+    outputs: Outputs,
+    /// Those that are in no record yet.
+    fresh: u64,
+}
+
+impl<W: Write> Journal<W> {
+    /// Begins the journal `name` of engines that were built from `hosts`.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn new<'a>(
+        mut out: W,
+        name: &str,
+        hosts: impl IntoIterator<Item = &'a HostConfig>,
+    ) -> Result<Self, Error> {
+        out.write_all(MAGIC)?;
+        out.write_all(&[VERSION])?;
+        let mut frames = Writer::new(out);
+        let payload = frames.payload();
+        put_text(payload, name);
+        let mut logs = Vec::new();
+        for host in hosts {
+            host.put(payload);
+            logs.push(HostLog::default());
+        }
+        frames.write()?;
+        let (last_at, due) = (Time::ZERO, Time(FRAME_NS));
+        Ok(Self { frames, hosts: logs, host: 0, last_at, due, failed: None })
+    }
+
+    /// Records an input of the engine of host `host`, before the engine takes it. A file that cannot
+    /// be written ends the journal; [`Self::finish`] says so.
+    #[inline]
+    pub fn input(&mut self, host: usize, at: Time, input: &Input) {
+        if host != self.host {
+            self.host = host;
+            put_code(HOST, host as u64, self.frames.payload());
+        }
+        let log = &mut self.hosts[host];
+        let payload = self.frames.payload();
+        input.put_below(log.fresh, payload);
+        put_number(payload, at - self.last_at);
+        if log.fresh > 0 {
+            payload.extend(log.outputs.mark());
+            log.fresh = 0;
+        }
+        self.last_at = at;
+        if self.frames.is_full() || at >= self.due {
+            self.flush();
+        }
+    }
+
+    /// Records an output that was polled from it.
+    #[inline]
+    pub fn output(&mut self, host: usize, output: &Output) {
+        let log = &mut self.hosts[host];
+        log.outputs.add(output);
+        log.fresh += 1;
+    }
+
+    /// Hands over to the file what is in memory.
+    #[cold]
+    pub fn flush(&mut self) {
+        self.due = self.last_at + FRAME_NS;
+        if self.failed.is_none() {
+            self.failed = self.frames.write().err();
+        }
+    }
+
+    /// Ends the journal with the counters of each host, and hands back what it was written to.
+    ///
+    /// # Errors
+    /// When something could not be written, now or before.
+    pub fn finish<'a>(
+        mut self,
+        counters: impl IntoIterator<Item = &'a HostSnapshot>,
+    ) -> Result<W, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error.into());
+        }
+        let payload = self.frames.payload();
+        put_code(END, 0, payload);
+        for (log, counters) in self.hosts.iter().zip(counters) {
+            let Outputs { count, digest } = log.outputs;
+            count.put(payload);
+            payload.extend(digest.to_le_bytes());
+            for digests in digest::of_counters(counters) {
+                put_number(payload, digests.len() as u64);
+                payload.extend(digests.iter().flat_map(|digest| digest.to_le_bytes()));
+            }
+        }
+        Ok(self.frames.finish()?)
+    }
+}

@@ -1,0 +1,46 @@
+//! The journal of engines: every input with its time, and a digest of what came out. It is what keeps
+//! the engine honest: [`replay()`] feeds the inputs to fresh engines, and what comes out must be the
+//! same bit for bit.
+//!
+//! It stands above the engine and below whoever drives one, in virtual time or in real time, and is
+//! made for a driver that is killed: what reached the file is a row of whole frames, each checked
+//! (see `frame.rs`), and replays as far as it goes. It needs nothing beside it: the hosts are in it
+//! as they were built.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `KAVGJRNL` |
+//! | 1 | version of the format: 3 |
+//! | rest | frames |
+//!
+//! The first frame is the name of the journal, and then hosts until it ends. The others hold whole
+//! records, with numbers as in `bytes.rs` and fields as in `codec.rs`. A record begins with a number
+//! whose five lowest bits are a code:
+//!
+//! | code | what is above it | what follows |
+//! |---|---|---|
+//! | 0 | the host that the records after it are of; the first until one says so | |
+//! | of an input | the number of outputs polled from the host since its last input | the input's fields; nanoseconds since the input before, of whichever host; the mark of the outputs if there are any |
+//! | 31 | | of each host the number of outputs, their digest in 8 bytes, and for virtual disks, devices, paths and adapters their number and a digest of the counters of each in 8 bytes; nothing follows |
+//!
+//! The mark are two bytes of the digest of all outputs of the host so far.
+
+mod bytes;
+mod codec;
+mod digest;
+mod error;
+mod frame;
+mod journal;
+mod replay;
+#[cfg(test)]
+mod short;
+mod topology;
+
+pub use error::Error;
+pub use journal::Journal;
+pub use replay::{Difference, Differing, Report, replay};
+
+/// What a journal begins with.
+const MAGIC: &[u8; 8] = b"KAVGJRNL";
+/// The version of the format, which is the byte after it.
+const VERSION: u8 = 3;

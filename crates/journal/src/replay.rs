@@ -1,0 +1,436 @@
+//! A journal fed back: fresh engines get the recorded inputs at the recorded times, and what comes
+//! out is compared with what came out then.
+
+use std::{fmt, io::Read};
+
+use counters::{HostSnapshot, Time};
+use engine::{Engine, HostConfig, Input, Output};
+
+use crate::{
+    Error, MAGIC, VERSION,
+    bytes::{Bytes, Damage},
+    codec::{Choice, Field, take_code},
+    digest::{self, OBJECTS, Outputs},
+    frame::{Reader, read_up_to},
+    journal::{END, HOST},
+    topology,
+};
+
+/// Two years in nanoseconds: no run lasts longer, and no I/O waits longer.
+const TIME_MAX: u64 = 1 << 56;
+
+/// What a replay found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The name that the journal was given.
+    pub name: String,
+    /// Inputs fed.
+    pub inputs: u64,
+    /// Outputs compared.
+    pub outputs: u64,
+    /// The time of the last input.
+    pub end: Time,
+    /// Where the file ends, in bytes, when that is before the end of the journal: whoever wrote it
+    /// was killed. What was compared is all that the file has whole.
+    pub cut: Option<u64>,
+    /// The first difference; `None` when outputs and counters are identical bit for bit.
+    pub difference: Option<Difference>,
+}
+
+/// Where a replay parts from its journal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The host.
+    pub host: String,
+    /// What differs.
+    pub what: Differing,
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Differing {
+    /// What came out after an input.
+    Outputs {
+        /// The number of the first of them on the host, from 1.
+        first: u64,
+        /// How many the journal has.
+        recorded: u64,
+        /// How many came out of the replay, up to one more than that, and the last of them.
+        replayed: (u64, Option<Output>),
+        /// Number on the host, from 1, time and text of the input.
+        after: Option<(u64, Time, Input)>,
+    },
+    /// The counters of an object at the end.
+    Counters {
+        /// The noun.
+        object: &'static str,
+        /// Its id.
+        id: usize,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = &self.host;
+        match &self.what {
+            Differing::Outputs { first, recorded, replayed, after } => {
+                write!(f, "{host}: what comes out from output {first} on differs")?;
+                if let Some((input, at, what)) = after {
+                    write!(f, ", after input {input} at {} ns ({what:?})", at.0)?;
+                }
+                write!(f, "; recorded were {recorded}, the replay gave {}", replayed.0)?;
+                replayed.1.map_or(Ok(()), |last| write!(f, ", the last of them {last:?}"))
+            }
+            Differing::Counters { object, id } => {
+                write!(f, "{host}: the counters of {object} {id} differ at the end")
+            }
+        }
+    }
+}
+
+/// Feeds a journal to fresh engines and compares what comes out, up to the first difference, or to
+/// where the journal is cut.
+///
+/// # Errors
+/// When it cannot be read, is no journal or of another version, is cut before it says which hosts it
+/// is about, or is damaged.
+pub fn replay(mut journal: impl Read) -> Result<Report, Error> {
+    let mut head = [0; MAGIC.len() + 1];
+    let filled = read_up_to(&mut journal, &mut head)?;
+    let [magic @ .., version] = head;
+    if filled < head.len() || magic != *MAGIC {
+        return Err(Error::NotAJournal);
+    }
+    if version != VERSION {
+        return Err(Error::Version { version, allowed: VERSION });
+    }
+    let mut frames = Reader::new(journal, head.len() as u64);
+    if !frames.next()? {
+        return Err(Error::Cut { at: frames.end });
+    }
+    let mut replay =
+        Replay::new(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
+    let mut step = Step::More;
+    let mut cut = None;
+    while matches!(step, Step::More) {
+        if !frames.next()? {
+            cut = Some(frames.end);
+            break;
+        }
+        step = replay.frame(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
+    }
+    if matches!(step, Step::End) {
+        frames.end()?;
+    }
+    Ok(replay.report(cut, step))
+}
+
+/// How a replay goes on after a frame.
+enum Step {
+    More,
+    End,
+    Differs(Difference),
+}
+
+/// A replay under way.
+struct Replay {
+    name: String,
+    hosts: Vec<Host>,
+    /// Whose records are read now.
+    host: usize,
+    now: Time,
+}
+
+/// A host of it.
+struct Host {
+    name: String,
+    engine: Engine,
+    inputs: u64,
+    outputs: Outputs,
+    last: Option<(Time, Input)>,
+}
+
+impl Replay {
+    fn new(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let name = from.text()?;
+        let mut hosts = Vec::new();
+        while !from.is_empty() {
+            let config = HostConfig::take(from)?;
+            topology::check(&config)?;
+            hosts.push(Host {
+                engine: Engine::new(&config),
+                name: config.name,
+                inputs: 0,
+                outputs: Outputs::default(),
+                last: None,
+            });
+        }
+        Ok(Self { name, hosts, host: 0, now: Time::ZERO })
+    }
+
+    /// Feeds the inputs of a frame.
+    fn frame(&mut self, from: &mut Bytes<'_>) -> Result<Step, Damage> {
+        while !from.is_empty() {
+            let (code, above) = take_code(from)?;
+            match code {
+                HOST => self.host = usize::try_from(above).unwrap_or(usize::MAX),
+                END => {
+                    let difference = self.finish(from)?;
+                    return Ok(difference.map_or(Step::End, Step::Differs));
+                }
+                _ => {
+                    let input = Input::take_coded(code, from)?;
+                    self.now = self.now + from.number::<u64>()?;
+                    check_times(self.now, &input)?;
+                    let host = self.hosts.get_mut(self.host);
+                    let host = host.ok_or(Damage("a host that the journal does not have"))?;
+                    if above > 0
+                        && let Some(difference) = host.compare(above, from.fixed()?)
+                    {
+                        return Ok(Step::Differs(difference));
+                    }
+                    host.feed(self.now, input);
+                }
+            }
+        }
+        Ok(Step::More)
+    }
+
+    /// What is left over, and the counters.
+    fn finish(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
+        for host in &mut self.hosts {
+            let recorded =
+                Outputs { count: from.number()?, digest: u64::from_le_bytes(from.fixed()?) };
+            if let Some(difference) = host.compare_rest(recorded) {
+                return Ok(Some(difference));
+            }
+            let mut counters = HostSnapshot::default();
+            host.engine.snapshot(Time::ZERO, &mut counters);
+            let replayed = digest::of_counters(&counters);
+            for (object, replayed) in OBJECTS.into_iter().zip(replayed) {
+                if from.number::<usize>()? != replayed.len() {
+                    return Err(Damage("objects that the host does not have"));
+                }
+                for (id, replayed) in replayed.into_iter().enumerate() {
+                    if from.fixed()? != replayed.to_le_bytes() {
+                        return Ok(Some(host.differs(Differing::Counters { object, id })));
+                    }
+                }
+            }
+        }
+        if from.is_empty() { Ok(None) } else { Err(Damage("bytes after the end")) }
+    }
+
+    fn report(self, cut: Option<u64>, step: Step) -> Report {
+        Report {
+            inputs: self.hosts.iter().map(|host| host.inputs).sum(),
+            outputs: self.hosts.iter().map(|host| host.outputs.count).sum(),
+            end: self.now,
+            cut,
+            difference: if let Step::Differs(difference) = step { Some(difference) } else { None },
+            name: self.name,
+        }
+    }
+}
+
+/// Engines add up the times of I/Os in 64 bits, and a journal that somebody made up is not to wrap
+/// them round.
+fn check_times(now: Time, input: &Input) -> Result<(), Damage> {
+    let told_ns = match input {
+        Input::Submit(request) => request.waited_ns,
+        Input::Done { array_ns, .. } => *array_ns,
+        _ => 0,
+    };
+    if now.0.max(told_ns) > TIME_MAX { Err(Damage("a time longer than any")) } else { Ok(()) }
+}
+
+impl Host {
+    /// A refusal is no difference: it was refused then, too, or outputs and counters tell.
+    fn feed(&mut self, at: Time, input: Input) {
+        self.inputs += 1;
+        self.last = Some((at, input));
+        let _ = self.engine.handle_input(at, input);
+    }
+
+    /// Polls as many outputs as were recorded, and whether they are the same.
+    fn compare(&mut self, recorded: u64, mark: [u8; 2]) -> Option<Difference> {
+        let count = self.outputs.count.saturating_add(recorded);
+        self.poll(recorded, recorded, |now| now.count == count && now.mark() == mark)
+    }
+
+    /// Whether nothing comes out after the recorded outputs, and all of them were the same.
+    fn compare_rest(&mut self, all: Outputs) -> Option<Difference> {
+        let recorded = all.count.saturating_sub(self.outputs.count);
+        self.poll(recorded, recorded.saturating_add(1), |now| now == all)
+    }
+
+    fn poll(
+        &mut self,
+        recorded: u64,
+        most: u64,
+        is_same: impl FnOnce(Outputs) -> bool,
+    ) -> Option<Difference> {
+        let before = self.outputs.count;
+        let mut last = None;
+        while self.outputs.count - before < most
+            && let Some(output) = self.engine.poll_output()
+        {
+            self.outputs.add(&output);
+            last = Some(output);
+        }
+        if is_same(self.outputs) {
+            return None;
+        }
+        let replayed = (self.outputs.count - before, last);
+        let after = self.last.map(|(at, input)| (self.inputs, at, input));
+        Some(self.differs(Differing::Outputs { first: before + 1, recorded, replayed, after }))
+    }
+
+    fn differs(&self, what: Differing) -> Difference {
+        Difference { host: self.name.clone(), what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::{collection::vec, prelude::*, sample::Index};
+
+    use super::*;
+    use crate::{frame::Writer, short};
+
+    static SHORT: LazyLock<Vec<u8>> = LazyLock::new(short::journal);
+
+    /// The payloads of its frames: what is under the checksums.
+    fn payloads() -> Vec<Vec<u8>> {
+        let mut frames = Reader::new(&SHORT[MAGIC.len() + 1..], 0);
+        let mut payloads = Vec::new();
+        while frames.next().unwrap() {
+            payloads.push(frames.payload.clone());
+        }
+        payloads
+    }
+
+    fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
+        let mut frames = Writer::new([MAGIC.as_slice(), &[VERSION]].concat());
+        for payload in payloads {
+            frames.payload().extend(payload);
+            frames.write().unwrap();
+        }
+        replay(&frames.finish().unwrap()[..])
+    }
+
+    #[test]
+    fn a_run_replays_to_the_same() {
+        let report = replay(&SHORT[..]).unwrap();
+        assert_eq!((report.cut, &report.difference), (None, &None));
+        assert_eq!((report.name.as_str(), report.end), ("short", short::END));
+        assert_eq!(replay_payloads(&payloads()).unwrap(), report);
+    }
+
+    #[test]
+    fn a_cut_journal_is_compared_as_far_as_it_goes_wherever_it_is_cut() {
+        let head = MAGIC.len() + 1;
+        let first = head + 16 + payloads()[0].len();
+        let (mut fed, mut steps) = (0, 0);
+        for length in 0..SHORT.len() {
+            match replay(&SHORT[..length]) {
+                Err(Error::NotAJournal) => assert!(length < head),
+                Err(Error::Cut { at }) => assert!(length < first && at == length as u64),
+                Ok(report) => {
+                    assert!(length >= first && report.inputs >= fed);
+                    assert_eq!((report.cut, report.difference), (Some(length as u64), None));
+                    steps += usize::from(report.inputs > fed);
+                    fed = report.inputs;
+                }
+                Err(error) => panic!("{length}: {error}"),
+            }
+        }
+        assert!(steps > 3, "{steps}");
+    }
+
+    #[test]
+    fn what_is_no_journal_is_refused_in_one_line() {
+        let mut older = SHORT.clone();
+        older[8] = 2;
+        let longer = [SHORT.as_slice(), &[0]].concat();
+        let doubled = [SHORT.as_slice(), &SHORT[9..]].concat();
+        let frame = 9 + 16 + payloads()[0].len();
+        let left_out = [&SHORT[..9], &SHORT[frame..]].concat();
+        let cases: [(&[u8], &str); 6] = [
+            (b"", "this is no journal of kavg"),
+            (b"[array.fast]\nservers = 4\n", "this is no journal of kavg"),
+            (&older, "the journal has version 2 of the format; allowed is 3"),
+            (&longer, "the journal is damaged in the frame at byte "),
+            (&doubled, "the journal is damaged in the frame at byte "),
+            (
+                &left_out,
+                "the journal is damaged in the frame at byte 9: the checksum of its length",
+            ),
+        ];
+        for (bytes, expected) in cases {
+            let line = replay(bytes).unwrap_err().to_string();
+            assert!(line.starts_with(expected) && !line.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_built_is_refused() {
+        type Spoil = fn(&mut HostConfig);
+        let cases: [(Spoil, &str); 6] = [
+            (|host| host.vdisks[0].device.0 = 9, "an id that names nothing"),
+            (|host| host.paths.clear(), "a device without a path"),
+            (|host| host.adapters[0].depth = 0, "a limit that nothing has"),
+            (|host| host.vscsi[0].max_transfer = 1, "a limit that nothing has"),
+            (|host| host.adapters[0].timeout_ns = Some(0), "a limit that nothing has"),
+            (|host| host.vdisks[0].allocation.shares = 0, "a setting out of its range"),
+        ];
+        for (spoil, expected) in cases {
+            let mut host = short::host("esx");
+            spoil(&mut host);
+            let journal = crate::Journal::new(Vec::new(), "spoilt", [&host]).unwrap();
+            let line = replay(&journal.finish([]).unwrap()[..]).unwrap_err().to_string();
+            assert!(line.ends_with(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn outputs_and_counters_that_differ_are_named() {
+        let mut payloads = payloads();
+        let last = payloads.last_mut().unwrap();
+        *last.last_mut().unwrap() ^= 1;
+        let difference = replay_payloads(&payloads).unwrap().difference.unwrap();
+        assert_eq!(difference.to_string(), "b: the counters of adapter 0 differ at the end");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in vec(any::<u8>(), 0..300)) {
+            prop_assert!(replay(&bytes[..]).is_err());
+            prop_assert!(replay(&[MAGIC.as_slice(), &[VERSION], &bytes].concat()[..]).is_err());
+        }
+
+        #[test]
+        fn a_changed_byte_is_found(at in any::<Index>(), flip in 1..=255_u8) {
+            let mut journal = SHORT.clone();
+            *at.get_mut(&mut journal) ^= flip;
+            prop_assert!(replay(&journal[..]).is_err());
+        }
+
+        /// Whoever writes the checksums anew gets a report or a refusal.
+        #[test]
+        fn nothing_under_the_checksums_makes_it_panic(
+            changes in vec((any::<Index>(), any::<Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut payloads = payloads();
+            for (frame, at, byte) in &changes {
+                let payload: &mut Vec<u8> = frame.get_mut(&mut payloads[..]);
+                *at.get_mut(payload) = *byte;
+            }
+            if let Err(error) = replay_payloads(&payloads) {
+                prop_assert!(!error.to_string().contains('\n'));
+            }
+        }
+    }
+}

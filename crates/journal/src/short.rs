@@ -1,0 +1,128 @@
+//! A short run of two hosts with an input of every kind, for tests.
+
+use counters::{
+    AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, MILLISECOND, Op, PathId, Status,
+    Time, VdiskId, VmId, VscsiId,
+};
+use engine::{
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, Output,
+    PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+};
+use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
+
+use crate::Journal;
+
+const STEPS: u64 = 120;
+const STEP_NS: u64 = 50 * MILLISECOND;
+/// The time of the last input.
+pub(crate) const END: Time = Time((STEPS - 1) * STEP_NS);
+
+/// Two VMs on a device with two paths.
+pub(crate) fn host(name: &str) -> HostConfig {
+    let path = |index: usize| PathConfig {
+        name: format!("vmhba{index}:C0:T0:L0"),
+        device: DeviceId(0),
+        adapter: AdapterId(0),
+        optimized: index == 0,
+    };
+    let vm = |index: u16| VmConfig {
+        name: format!("vm{index}"),
+        world: 2_100_000 + u32::from(index),
+        system: false,
+        powered_on: true,
+    };
+    let vscsi = |vm| VscsiConfig {
+        vm: VmId(vm),
+        controller: Controller::Pvscsi,
+        depth: 8,
+        max_transfer: PVSCSI_MAX_TRANSFER,
+    };
+    let vdisk = |vm| VdiskConfig {
+        name: "scsi0:0".into(),
+        vm: VmId(vm),
+        vscsi: VscsiId(vm),
+        device: DeviceId(0),
+        depth: 4,
+        allocation: Allocation { limit_iops: Some(1000), ..Allocation::default() },
+    };
+    HostConfig {
+        name: name.into(),
+        version: Version::V7_0,
+        competition_unit: CompetitionUnit::Vm,
+        depth_mode: DepthMode::PathValue,
+        throttle_mode: ThrottleMode::Kernel,
+        adapters: vec![AdapterConfig {
+            name: "vmhba1".into(),
+            driver: Driver::ANY,
+            lun_depth: 6,
+            depth: 5,
+            timeout_ns: Some(20 * STEP_NS),
+        }],
+        devices: vec![DeviceConfig {
+            name: "naa.1".into(),
+            kind: DeviceKind::Scsi,
+            dsnro: None,
+            policy: Some(SchedPolicy::Mclock),
+            path_policy: PathPolicy::RoundRobin { iops: 3, bytes: u64::MAX },
+        }],
+        paths: vec![path(0), path(1)],
+        vms: vec![vm(0), vm(1)],
+        vscsi: vec![vscsi(0), vscsi(1)],
+        vdisks: vec![vdisk(0), vdisk(1)],
+    }
+}
+
+/// What happens at a step, beside submissions and answers.
+fn event(step: u64) -> Input {
+    match step % 40 {
+        3 => Input::Abort { vdisk: VdiskId(1), tag: step as u32 - 1 },
+        7 => Input::Path { path: PathId(1), up: false },
+        11 => Input::Path { path: PathId(1), up: true },
+        15 => Input::Set(Knob::Advanced { option: Advanced::SchedQuantum, value: 4 }),
+        19 => Input::Reset(VdiskId(0)),
+        23 => Input::Power { vm: VmId(0), on: false },
+        27 => Input::Power { vm: VmId(0), on: true },
+        31 => Input::RebootGuest(VmId(1)),
+        35 => Input::Reboot,
+        _ => Input::Tick,
+    }
+}
+
+/// The journal of the run.
+pub(crate) fn journal() -> Vec<u8> {
+    let configs = ["a", "b"].map(host);
+    let mut engines = configs.each_ref().map(Engine::new);
+    let mut out = [Vec::new(), Vec::new()];
+    let mut journal = Journal::new(Vec::new(), "short", &configs).unwrap();
+    for step in 0..STEPS {
+        let (at, host) = (Time(step * STEP_NS), (step / 2 % 2) as usize);
+        let vdisk = VdiskId(step as u16 % 2);
+        let op = Op::ALL[step as usize % Op::ALL.len()];
+        let (bytes, tag) = (1 << (step % 21), step as u32);
+        let request = Request { vdisk, op, lba: step << 30, bytes, waited_ns: step % 3, tag };
+        let mut inputs = vec![event(step), Input::Submit(request)];
+        let answered = out[host].len().min(step as usize % 3);
+        inputs.extend(out[host].drain(..answered).map(|io| Input::Done {
+            io,
+            status: Status::ALL[step as usize % Status::ALL.len()],
+            array_ns: step,
+        }));
+        while let Some(input) = inputs.pop() {
+            journal.input(host, at, &input);
+            let _ = engines[host].handle_input(at, input);
+            while let Some(output) = engines[host].poll_output() {
+                journal.output(host, &output);
+                match output {
+                    Output::Dispatch(dispatch) => out[host].push(dispatch.io),
+                    Output::Cancel { io, .. } => inputs.push(Input::Cancelled { io }),
+                    Output::Complete { .. } | Output::Event(_) => {}
+                }
+            }
+        }
+    }
+    let mut counters = [HostSnapshot::default(), HostSnapshot::default()];
+    for (engine, counters) in engines.iter().zip(&mut counters) {
+        engine.snapshot(END, counters);
+    }
+    journal.finish(&counters).unwrap()
+}
