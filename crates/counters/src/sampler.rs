@@ -4,7 +4,9 @@
 //! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
 //! LOAD = (ACTV + QUED) / DQLEN.
 
-use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
+
+use core::ops::Range;
 
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
@@ -142,13 +144,28 @@ struct Entities {
     worlds: Vec<(VmId, DeviceId, OfDisks)>,
     vms: Vec<Option<OfDisks>>,
     vdisks: Vec<Option<EntityId>>,
+    /// The places of all virtual disks, those of one device and there of one VM side by side.
+    by_device: Vec<u32>,
+    /// The same, those of one VM side by side.
+    by_vm: Vec<u32>,
 }
 
-/// A row that some virtual disks add up to, by their places in the inventory.
+/// A row that some virtual disks add up to: a part of the order that has them side by side.
 #[derive(Clone, Debug)]
 struct OfDisks {
     row: EntityId,
-    disks: Vec<usize>,
+    disks: Range<u32>,
+}
+
+impl OfDisks {
+    fn new(row: EntityId, from: usize, count: usize) -> Self {
+        Self { row, disks: from as u32..(from + count) as u32 }
+    }
+
+    /// Their places in the inventory.
+    fn of<'a>(&self, order: &'a [u32]) -> &'a [u32] {
+        &order[self.disks.start as usize..self.disks.end as usize]
+    }
 }
 
 /// The two snapshots around a row.
@@ -216,16 +233,30 @@ impl Entities {
             worlds: Vec::new(),
             vms: Vec::new(),
             vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
+            by_device: Vec::from_iter(0..inventory.vdisks.len() as u32),
+            by_vm: Vec::from_iter(0..inventory.vdisks.len() as u32),
         };
-        let devices = inventory.devices.len();
-        let paths = grouped(devices, inventory.paths.iter().map(|path| path.device.index()));
-        let disks = grouped(devices, inventory.vdisks.iter().map(|disk| disk.device.index()));
-        for (index, (paths, disks)) in paths.iter().zip(disks).enumerate() {
-            entities.add_device(inventory, recording, DeviceId::new(index), (paths, disks));
+        let disk = |index: &u32| &inventory.vdisks[*index as usize];
+        entities.by_device.sort_by_key(|index| (disk(index).device, disk(index).vm));
+        entities.by_vm.sort_by_key(|index| disk(index).vm);
+        let mut paths = vec![Vec::new(); inventory.devices.len()];
+        for (index, path) in inventory.paths.iter().enumerate() {
+            paths[path.device.index()].push(index);
         }
-        let owners = inventory.vdisks.iter().map(|disk| disk.vm.index());
-        for (index, disks) in grouped(inventory.vms.len(), owners).into_iter().enumerate() {
-            entities.add_vm(inventory, recording, VmId::new(index), disks);
+        let mut from = 0;
+        for (index, paths) in paths.iter().enumerate() {
+            let id = DeviceId::new(index);
+            let all = &entities.by_device[from..];
+            let count = all.partition_point(|index| disk(index).device == id);
+            entities.add_device(inventory, recording, (id, paths), from..from + count);
+            from += count;
+        }
+        let mut from = 0;
+        for index in 0..inventory.vms.len() {
+            let id = VmId::new(index);
+            let count = entities.by_vm[from..].partition_point(|index| disk(index).vm == id);
+            entities.add_vm(inventory, recording, id, from..from + count);
+            from += count;
         }
         for (owner, _, world) in &entities.worlds {
             recording.entity_mut(world.row).vm =
@@ -239,34 +270,35 @@ impl Entities {
         &mut self,
         inventory: &Inventory,
         recording: &mut Recording,
-        id: DeviceId,
-        (paths, disks): (&[usize], Vec<usize>),
+        (id, paths): (DeviceId, &[usize]),
+        disks: Range<usize>,
     ) {
         let device = &inventory.devices[id.index()];
         let kind = if device.kind == DeviceKind::Nfs { Kind::NfsVolume } else { Kind::Device };
         let row = recording.add_entity(Entity::new(kind, device.name.clone()));
-        if kind == Kind::Device {
-            for &index in paths {
-                let path = &inventory.paths[index];
-                let mut entity = Entity::new(Kind::Path, path.name.clone());
-                entity.device = Some(row);
-                entity.adapter = self.adapters[path.adapter.index()];
-                self.paths[index] = Some(recording.add_entity(entity));
-            }
-            let mut users: BTreeMap<VmId, Vec<usize>> = BTreeMap::new();
-            for &disk in &disks {
-                users.entry(inventory.vdisks[disk].vm).or_default().push(disk);
-            }
-            for (user, disks) in users {
-                let vm = &inventory.vms[user.index()];
-                let mut entity = Entity::new(Kind::World, format!("{}-{}", device.name, vm.world));
-                entity.device = Some(row);
-                entity.process = vm.system.then(|| vm.name.clone());
-                let row = recording.add_entity(entity);
-                self.worlds.push((user, id, OfDisks { row, disks }));
-            }
+        self.devices.push(OfDisks::new(row, disks.start, disks.len()));
+        if kind == Kind::NfsVolume {
+            return;
         }
-        self.devices.push(OfDisks { row, disks });
+        for &index in paths {
+            let path = &inventory.paths[index];
+            let mut entity = Entity::new(Kind::Path, path.name.clone());
+            entity.device = Some(row);
+            entity.adapter = self.adapters[path.adapter.index()];
+            self.paths[index] = Some(recording.add_entity(entity));
+        }
+        let owner = |index: &u32| inventory.vdisks[*index as usize].vm;
+        let mut from = disks.start;
+        for own in self.by_device[disks].chunk_by(|a, b| owner(a) == owner(b)) {
+            let user = owner(&own[0]);
+            let vm = &inventory.vms[user.index()];
+            let mut entity = Entity::new(Kind::World, format!("{}-{}", device.name, vm.world));
+            entity.device = Some(row);
+            entity.process = vm.system.then(|| vm.name.clone());
+            let world = OfDisks::new(recording.add_entity(entity), from, own.len());
+            self.worlds.push((user, id, world));
+            from += own.len();
+        }
     }
 
     fn add_vm(
@@ -274,7 +306,7 @@ impl Entities {
         inventory: &Inventory,
         recording: &mut Recording,
         id: VmId,
-        disks: Vec<usize>,
+        disks: Range<usize>,
     ) {
         let vm = &inventory.vms[id.index()];
         if vm.system {
@@ -282,26 +314,17 @@ impl Entities {
             return;
         }
         let row = recording.add_entity(Entity::new(Kind::Vm, vm.name.clone()));
-        for &index in &disks {
-            let disk = &inventory.vdisks[index];
+        self.vms.push(Some(OfDisks::new(row, disks.start, disks.len())));
+        for &index in &self.by_vm[disks] {
+            let disk = &inventory.vdisks[index as usize];
             let name = format!("{}:{}", vm.name, disk.name);
             let mut entity = Entity::new(Kind::VirtualDisk, name);
             entity.vm = Some(row);
             entity.device = Some(self.devices[disk.device.index()].row);
             entity.controller = Some(disk.controller);
-            self.vdisks[index] = Some(recording.add_entity(entity));
+            self.vdisks[index as usize] = Some(recording.add_entity(entity));
         }
-        self.vms.push(Some(OfDisks { row, disks }));
     }
-}
-
-/// The places of some objects by the place of what each belongs to.
-fn grouped(groups: usize, owners: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
-    let mut grouped = vec![Vec::new(); groups];
-    for (index, owner) in owners.enumerate() {
-        grouped[owner].push(index);
-    }
-    grouped
 }
 
 /// Reads, writes, others and how they ended, over one interval.
@@ -400,7 +423,8 @@ impl Row<'_> {
     fn devices(&mut self, inventory: &Inventory, entities: &Entities) {
         let Interval { before, after } = *self.interval;
         let (from, to) = (before.at, after.at);
-        for (index, &OfDisks { row: entity, ref disks }) in entities.devices.iter().enumerate() {
+        for (index, device) in entities.devices.iter().enumerate() {
+            let (entity, disks) = (device.row, device.of(&entities.by_device));
             let (now, then) = (&after.devices[index], &before.devices[index]);
             let delta = self.disks(disks);
             if inventory.devices[index].kind == DeviceKind::Nfs {
@@ -439,10 +463,11 @@ impl Row<'_> {
     }
 
     fn worlds(&mut self, entities: &Entities) {
-        for &(_, device, OfDisks { row: entity, ref disks }) in &entities.worlds {
+        for (_, device, world) in &entities.worlds {
+            let (entity, disks) = (world.row, world.of(&entities.by_device));
             let (mut active, mut queued, mut shares) = (0, 0, 0);
             for &index in disks {
-                let disk = &self.interval.after.vdisks[index];
+                let disk = &self.interval.after.vdisks[index as usize];
                 active += disk.slots.now();
                 queued += disk.queued.now();
                 shares += disk.shares;
@@ -459,7 +484,7 @@ impl Row<'_> {
 
     fn vdisks(&mut self, entities: &Entities) {
         for vm in entities.vms.iter().flatten() {
-            let delta = self.disks(&vm.disks);
+            let delta = self.disks(vm.of(&entities.by_vm));
             self.vdisk_rates(vm.row, &delta);
         }
         for (index, entity) in entities.vdisks.iter().enumerate() {
@@ -500,18 +525,18 @@ impl Row<'_> {
         }
     }
 
-    fn disks(&self, disks: &[usize]) -> Delta {
+    fn disks(&self, disks: &[u32]) -> Delta {
         let mut delta = Delta::default();
-        for &index in disks {
+        for index in disks.iter().map(|&disk| disk as usize) {
             delta.add(&self.interval.after.vdisks[index], &self.interval.before.vdisks[index]);
         }
         delta
     }
 
     /// What the array does by itself, in totals since boot.
-    fn offloaded(&mut self, disks: &[usize], entity: EntityId) {
+    fn offloaded(&mut self, disks: &[u32], entity: EntityId) {
         let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
-        for disk in disks.iter().map(|&disk| &self.interval.after.vdisks[disk]) {
+        for disk in disks.iter().map(|&disk| &self.interval.after.vdisks[disk as usize]) {
             ats += disk.ats;
             zeroes += disk.zeroes;
             discards += disk.discards;

@@ -11,7 +11,9 @@ use std::{
 
 use knobs::{GuestOs, Version};
 
-use crate::{Party, mean};
+use levels::mean;
+
+use crate::Party;
 
 /// What is known of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
