@@ -16,6 +16,12 @@ const STRIDE: usize = 1 << 10;
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
+/// From here on nothing is a number that was counted: 2^64, in percent.
+const BEYOND: f64 = 2e21;
+
+/// Below this a number is 0: esxtop prints two decimals.
+const NOTHING: f64 = 1e-15;
+
 /// What esxtop prints most, and the bytes of a word that it fills.
 const ZEROS: [(u64, usize); 2] = [word(b"\"0.00\","), word(b"\"0\",")];
 
@@ -106,12 +112,35 @@ impl Rows {
     pub(crate) fn add(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
         let before = self.values.len();
         let bad_before = self.bad_cells;
-        let result = self.parse(line, ended, layout);
+        let mut result = self.parse(line, ended, layout);
         if result.is_err() {
             self.values.truncate(before);
             self.bad_cells = bad_before;
         }
+        if let Err(Damage::Cells { found, expected }) = result
+            && found > expected
+        {
+            result = self.parse_quoted(line, layout).ok_or(Damage::Cells { found, expected });
+        }
         result
+    }
+
+    /// Reads a row with commas in its cells; `None` when it has not as many cells as the header even so.
+    #[cold]
+    fn parse_quoted(&mut self, line: &[u8], layout: &Layout) -> Option<()> {
+        let cells = whole_cells(line);
+        let (time_ms, stamps) = parse_stamp(cells.first()?)?;
+        if cells.len() != layout.cells {
+            return None;
+        }
+        for &cell in layout.wanted.iter().flat_map(|run| &cells[run.clone()]) {
+            let number = number(cell);
+            self.bad_cells += u64::from(number.is_none());
+            self.values.push(number.unwrap_or(f64::NAN));
+        }
+        self.stamps = self.stamps.max(stamps);
+        self.times_ms.push(time_ms);
+        Some(())
     }
 
     fn parse(&mut self, line: &[u8], ended: bool, layout: &Layout) -> Result<(), Damage> {
@@ -139,6 +168,60 @@ impl Rows {
         self.times_ms.push(time_ms);
         Ok(())
     }
+}
+
+/// The cells of a line, blanks around them taken off.
+///
+/// A quoted cell ends at `",`, unless that quote is doubled as RFC 4180 has it; anything else ends at
+/// the next comma outside quotes, which also keeps together the two cells that `esxtop -a` 6.5 prints
+/// without a comma between them.
+pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let length = if text.first() == Some(&b'"') {
+            comma_behind_quotes(text)
+        } else {
+            comma_outside_quotes(text)
+        };
+        let (cell, after) = match length {
+            Some(length) => (&text[..length], Some(&text[length + 1..])),
+            None => (text, None),
+        };
+        rest = after;
+        Some(cell.trim_ascii())
+    })
+}
+
+/// The cells of a line, without an empty one at its end.
+pub(crate) fn whole_cells(line: &[u8]) -> Vec<&[u8]> {
+    let mut all: Vec<&[u8]> = cells(line).collect();
+    all.pop_if(|cell| cell.is_empty());
+    all
+}
+
+fn comma_behind_quotes(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr(b'"', text.get(at..)?)? + 1;
+        match text.get(at)? {
+            b',' => return Some(at),
+            b'"' => at += 1,
+            _ => {}
+        }
+    }
+}
+
+fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
+    let first = memchr(b',', text)?;
+    if memchr(b'"', &text[..first]).is_none() {
+        return Some(first);
+    }
+    let mut quoted = false;
+    text.iter().position(|&byte| {
+        quoted ^= byte == b'"';
+        byte == b',' && !quoted
+    })
 }
 
 /// Whether the last cell of a line begins with a quote and does not end with one.
@@ -296,7 +379,8 @@ fn odd_number(cell: &[u8]) -> Option<f64> {
     if text.is_empty() {
         return Some(f64::NAN);
     }
-    text.parse().ok().filter(|value: &f64| value.is_finite())
+    let value: f64 = text.parse().ok().filter(|value: &f64| value.abs() < BEYOND)?;
+    Some(if value.abs() < NOTHING { 0.0 } else { value })
 }
 
 #[cfg(test)]

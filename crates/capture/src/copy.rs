@@ -11,8 +11,8 @@ use counters::Counter;
 use crate::{
     Error, Input, Limits, Progress,
     catalogue::{Group, Instance},
-    cells::number,
-    header::{Cell, HeaderLine, cells, holds_header, text_of},
+    cells::{number, whole_cells},
+    header::{Cell, HeaderLine, holds_header, text_of},
     input::{Block, lines},
     parse_stamp,
 };
@@ -147,12 +147,12 @@ impl Copy<'_> {
     }
 
     fn start(&mut self, head: &[u8], line: &HeaderLine) -> Result<(), Error> {
-        self.lines = lines(&head[..line.cells.start], line.end).filter(|l| l.1).count() as u64 + 1;
+        self.lines = lines(&head[..line.rows], line.end).count() as u64;
         let header = head[line.cells.clone()].to_vec();
-        let all = header_cells(&header);
+        let all = whole_cells(&header);
         let mut written = self.rewrite.header(&self.report.file, &all)?;
         if !written.is_empty() {
-            self.report.columns = header_cells(&written).len() - 1;
+            self.report.columns = whole_cells(&written).len() - 1;
             written.push(b'\n');
         }
         let rates = (1..all.len()).filter(|&cell| is_rate(all[cell])).collect();
@@ -202,7 +202,7 @@ impl Copy<'_> {
     }
 
     fn not_written(&self, error: &std::io::Error) -> Error {
-        Error::new(&self.report.file, format!("its copy cannot be written: {error}"))
+        Error::not_written(&self.report.file, error)
     }
 }
 
@@ -217,19 +217,15 @@ impl Body {
         into.clear();
         into.extend(line.split(|&byte| byte == b','));
         into.pop_if(|cell| cell.is_empty());
+        if into.len() > self.cells {
+            *into = whole_cells(line);
+        }
         let last = into.last()?;
         let cut = !ended && last.starts_with(b"\"") && (last.len() == 1 || !last.ends_with(b"\""));
         let (time_ms, _) = parse_stamp(into.first()?)?;
         let whole = !cut && into.len() == self.cells;
         whole.then_some(Row { time_ms, cells: into, rates: &self.rates })
     }
-}
-
-/// The cells of a header, without an empty one at its end.
-fn header_cells(header: &[u8]) -> Vec<&[u8]> {
-    let mut all: Vec<&[u8]> = cells(header).collect();
-    all.pop_if(|cell| cell.is_empty());
-    all
 }
 
 fn is_rate(cell: &[u8]) -> bool {

@@ -12,11 +12,19 @@ pub struct Error {
     pub line: Option<u64>,
     /// What is wrong and what is expected.
     pub what: String,
+    /// What kind of error of the system it is, where the output could not be written.
+    pub not_written: Option<io::ErrorKind>,
 }
 
 impl Error {
     pub(crate) fn new(file: &str, what: impl Into<String>) -> Self {
-        Self { file: file.into(), line: None, what: what.into() }
+        Self { file: file.into(), line: None, what: what.into(), not_written: None }
+    }
+
+    /// A copy of a file that the system does not let be written.
+    pub(crate) fn not_written(file: &str, error: &io::Error) -> Self {
+        let what = format!("its copy cannot be written: {error}");
+        Self { not_written: Some(error.kind()), ..Self::new(file, what) }
     }
 
     /// A file or stream that the system does not let be read.
@@ -25,7 +33,7 @@ impl Error {
     }
 
     pub(crate) fn at(file: &str, line: u64, what: impl Into<String>) -> Self {
-        Self { file: file.into(), line: Some(line), what: what.into() }
+        Self { line: Some(line), ..Self::new(file, what) }
     }
 }
 

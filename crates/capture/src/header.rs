@@ -11,11 +11,12 @@ use std::{
 };
 
 use counters::{Counter, Entity, EntityId, Kind, Recording};
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 use crate::{
     Error,
     bus::{Bus, split_virtual_disk},
+    cells::cells,
     worlds::Worlds,
 };
 
@@ -23,7 +24,10 @@ use crate::{
 const MARK: &[u8] = b"(PDH-CSV";
 
 /// Bytes in which the header must begin. Messages of a shell may stand before it [CAP].
-const HEADER_WITHIN: usize = 1 << 16;
+pub(crate) const HEADER_WITHIN: usize = 1 << 16;
+
+/// Bytes in which a line that ends inside of quotes must go on to its end.
+const HEADER_LONGEST: usize = 64 << 20;
 
 /// Groups of real captures that say nothing of disks [CAP-A, CAP-B, NMON].
 const OTHER_GROUPS: [&str; 14] = [
@@ -61,13 +65,17 @@ pub(crate) struct HeaderLine {
 impl HeaderLine {
     /// Finds the header at the begin of a file; `None` when more of the file is needed.
     pub(crate) fn find(name: &str, head: &[u8]) -> Result<Option<Self>, Error> {
+        Self::find_in(name, head, false)
+    }
+
+    fn find_in(name: &str, head: &[u8], is_all: bool) -> Result<Option<Self>, Error> {
         let window = &head[..head.len().min(HEADER_WITHIN)];
         let Some(mark) = memmem::find(window, MARK) else {
             let more = head.len() < HEADER_WITHIN;
             return if more { Ok(None) } else { Err(no_header(name, window)) };
         };
         let start = mark - usize::from(mark > 0 && head[mark - 1] == b'"');
-        let Some(length) = memchr2(b'\n', b'\r', &head[start..]) else { return Ok(None) };
+        let Some(length) = line_length(&head[start..], is_all) else { return Ok(None) };
         let after = &head[start + length..];
         let (end, width) = match after {
             [b'\r', b'\n', ..] => (b'\n', 2),
@@ -87,10 +95,32 @@ impl HeaderLine {
 
     /// Finds the header of a file that ends with it.
     pub(crate) fn find_at_end(name: &str, head: &[u8]) -> Result<Self, Error> {
-        let line = Self::find(name, &[head, b"\n"].concat())?;
+        let line = Self::find_in(name, &[head, b"\n"].concat(), true)?;
         let mut line = line.ok_or_else(|| no_header(name, head))?;
         line.rows = line.rows.min(head.len());
         Ok(line)
+    }
+}
+
+/// Where the line that begins with `text` ends: behind quotes that it opened, for a spreadsheet leaves
+/// the ends of lines in names. esxtop leaves a quote in a name alone, so that one more may be opened than
+/// closed: then rows follow. `None` when more than this is needed, unless this `is_all`.
+fn line_length(text: &[u8], is_all: bool) -> Option<usize> {
+    let next = |from: usize| memchr2(b'\n', b'\r', &text[from..]).map(|end| from + end);
+    let first = next(0)?;
+    let (mut from, mut end, mut is_open) = (0, first, false);
+    loop {
+        is_open ^= memchr_iter(b'"', &text[from..end]).count() % 2 == 1;
+        let below = text[end..].trim_ascii_start().split(|byte| *byte == b',').next();
+        if !is_open || below.is_some_and(|cell| crate::parse_stamp(cell).is_some()) {
+            return Some(end);
+        }
+        from = end + 1;
+        match next(from) {
+            Some(found) if found < HEADER_LONGEST => end = found,
+            None if !is_all && text.len() < HEADER_LONGEST => return None,
+            _ => return Some(first),
+        }
     }
 }
 
@@ -176,44 +206,10 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The cells of a header line, quotes and blanks around them taken off.
-///
-/// A quoted cell ends at `",`; anything else ends at the next comma outside quotes, which also
-/// keeps together the two cells that `esxtop -a` 6.5 prints without a comma between them.
-pub(crate) fn cells(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let end = memmem::Finder::new("\",");
-    let mut rest = Some(line);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let length = if text.first() == Some(&b'"') {
-            end.find(&text[1..]).map(|at| at + 2)
-        } else {
-            comma_outside_quotes(text)
-        };
-        let (cell, after) = match length {
-            Some(length) => (&text[..length], Some(&text[length + 1..])),
-            None => (text, None),
-        };
-        rest = after;
-        Some(cell.trim_ascii())
-    })
-}
-
-fn comma_outside_quotes(text: &[u8]) -> Option<usize> {
-    let first = memchr(b',', text)?;
-    if memchr(b'"', &text[..first]).is_none() {
-        return Some(first);
-    }
-    let mut quoted = false;
-    text.iter().position(|&byte| {
-        quoted ^= byte == b'"';
-        byte == b',' && !quoted
-    })
-}
-
-/// The text of a header cell, without its quotes.
+/// The text of a header cell, without its quotes; a doubled one in it is one, as RFC 4180 has it.
 pub(crate) fn text_of(cell: &[u8]) -> Cow<'_, str> {
-    decode(unquoted(cell))
+    let text = decode(unquoted(cell));
+    if text.contains("\"\"") { text.replace("\"\"", "\"").into() } else { text }
 }
 
 fn unquoted(cell: &[u8]) -> &[u8] {

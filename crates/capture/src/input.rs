@@ -23,7 +23,10 @@ use std::{
 use memchr::{memchr, memchr2, memrchr};
 use memmap2::Mmap;
 
-use crate::Error;
+use crate::{
+    Error,
+    header::{HEADER_WITHIN, holds_header},
+};
 
 /// Bytes handed to the parser at a time: enough rows to share between threads, few enough to
 /// stay in the caches.
@@ -107,7 +110,8 @@ pub(crate) struct Block<'a> {
 }
 
 impl Input {
-    /// Opens `path`; `-` is standard input. An archive yields one input for each `.csv` file in it.
+    /// Opens `path`; `-` is standard input. An archive yields one input for each capture in it: what else
+    /// is called `.csv` (a README, an inventory) is passed over.
     ///
     /// # Errors
     /// A file that cannot be opened, an archive that cannot be read or holds no `.csv` file.
@@ -200,13 +204,13 @@ impl Input {
     fn open_zip(name: &str, file: File) -> Result<Vec<Self>, Error> {
         let failed = |error| Error::new(name, format!("damaged zip archive: {error}"));
         let archive = Archive::new(Arc::new(file)).map_err(failed)?;
-        let is_capture = |entry: &str| {
+        let is_csv = |entry: &str| {
             entry.to_ascii_lowercase().ends_with(".csv") && !entry.starts_with("__MACOSX/")
         };
         let mut inputs = Vec::new();
         for index in 0..archive.len() {
             let Some(Ok(entry)) = archive.name_for_index(index) else { continue };
-            if is_capture(&entry) {
+            if is_csv(&entry) {
                 let source = Source::ZipEntry(archive.clone(), index);
                 let name = format!("{name}/{entry}");
                 inputs.push(Self { name, source, done: Arc::default(), total: 0 });
@@ -219,7 +223,22 @@ impl Input {
         if inputs.is_empty() {
             return Err(Error::new(name, "the zip archive holds no .csv file"));
         }
+        // Without a capture among them the first one's refusal says why it is none.
+        if inputs.iter().any(Self::is_capture) {
+            inputs.retain(Self::is_capture);
+        }
         Ok(inputs)
+    }
+
+    /// Whether an entry of an archive has a header where a capture has it.
+    fn is_capture(&self) -> bool {
+        let Source::ZipEntry(archive, index) = &self.source else { return true };
+        let mut head = Vec::new();
+        let mut archive = archive.clone();
+        let Ok(entry) = archive.by_index(*index) else { return false };
+        // What of a damaged entry can be read tells as well.
+        let _ = entry.take(HEADER_WITHIN as u64).read_to_end(&mut head);
+        holds_header(&head)
     }
 
     /// Hands every block to `parse`, in order. Returns why the source ended early, when it did.

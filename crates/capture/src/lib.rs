@@ -60,7 +60,7 @@ pub use reader::{Capture, ReadOptions, read, read_inputs};
 pub use report::{Because, DiskLink, FileReport, HostReport, ReadReport, VersionHint};
 pub use sequence::{Sequence, SequenceReport};
 pub use slice::Slice;
-pub use table::write_csv;
+pub use table::{csv_cell, write_csv};
 pub use text::{read_output, read_text};
 pub use time::{Stamps, format_stamp, parse_stamp};
 pub use vscsistats::{Bin, Metric, VscsiHistogram, parse_vscsistats};

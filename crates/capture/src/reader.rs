@@ -10,7 +10,7 @@ use counters::{Counter, Kind, Recording};
 use memchr::memrchr;
 
 use crate::{
-    Error, FileReport, HostReport, Input, Limits, Progress, ReadReport,
+    Error, FileReport, HostReport, Input, Limits, Progress, ReadReport, Stamps,
     cells::{Damage, Layout, Rows},
     columns::Columns,
     header::{Header, HeaderLine, holds_header},
@@ -18,6 +18,7 @@ use crate::{
     joins::describe,
     merge::merge_counted,
     report::ROWS_NAMED,
+    slice,
     time::refine,
 };
 
@@ -234,7 +235,7 @@ impl Reader<'_> {
         if !text.is_empty() {
             self.report.text_before_header = Some(text.to_owned());
         }
-        self.lines += lines(before, line.end).filter(|line| line.1).count() as u64 + 1;
+        self.lines += lines(&head[..line.rows], line.end).count() as u64;
         let mut header = Header::parse(&head[line.cells.clone()], &self.options.kinds);
         header.keep(&self.options.counters);
         let wanted = header.wanted();
@@ -424,9 +425,7 @@ impl Body {
     }
 
     fn recordings(self, report: &mut FileReport) -> Vec<Recording> {
-        let mut times_ms = self.times_ms;
-        refine(&mut times_ms, report.stamps);
-        report.backward_steps += times_ms.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        let times_ms = self.times_ms;
         let wanted = self.header.wanted();
         let mut hosts = self.header.hosts;
         let place = |column: usize| {
@@ -437,11 +436,40 @@ impl Body {
         let places: Vec<_> = (0..wanted.len()).map(place).collect();
         let mut recordings: Vec<_> = hosts.iter_mut().map(|host| &mut host.recording).collect();
         self.columns.hand_over(&places, &mut recordings);
-        let with_times = |mut recording: Recording| {
-            recording.times_ms.clone_from(&times_ms);
-            recording
-        };
         let recordings = hosts.into_iter().map(|host| host.recording);
-        recordings.filter(|host| !host.entities().is_empty()).map(with_times).collect()
+        let recordings = recordings.filter(|host| !host.entities().is_empty());
+        timed(recordings.collect(), times_ms, report)
     }
+}
+
+/// Gives the recordings of a file their times, without rows that are there twice.
+fn timed(
+    mut recordings: Vec<Recording>,
+    mut times_ms: Vec<i64>,
+    report: &mut FileReport,
+) -> Vec<Recording> {
+    let repeats = |row: usize| {
+        let same = |values: &[f64]| values[row].to_bits() == values[row - 1].to_bits();
+        recordings.iter().flat_map(Recording::columns).all(|column| same(column.2))
+    };
+    // Where minutes are all there is, the rows of an idle host are alike.
+    let is_new = |row: &usize| {
+        report.stamps != Stamps::Seconds
+            || *row == 0
+            || times_ms[*row] != times_ms[*row - 1]
+            || !repeats(*row)
+    };
+    let rows: Vec<usize> = (0..times_ms.len()).filter(is_new).collect();
+    report.repeated_rows += times_ms.len() - rows.len();
+    if rows.len() < times_ms.len() {
+        for recording in &mut recordings {
+            recording.times_ms.clone_from(&times_ms);
+            *recording = slice::samples(recording, &rows);
+        }
+        times_ms = rows.iter().map(|&row| times_ms[row]).collect();
+    }
+    report.clock_set_back += refine(&mut times_ms, report.stamps);
+    report.backward_steps += times_ms.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    recordings.iter_mut().for_each(|recording| recording.times_ms.clone_from(&times_ms));
+    recordings
 }

@@ -40,6 +40,11 @@ pub struct FileReport {
     /// Headers in the middle, where captures stand one behind the other; they are read like files
     /// of their own.
     pub further_headers: u64,
+    /// Rows with the time and the values of the row above; they are left out.
+    pub repeated_rows: usize,
+    /// Times that the clock was set back, as at the end of daylight saving: the rows before are moved
+    /// back, and all stay in the order of the file.
+    pub clock_set_back: usize,
     /// Rows with a time before that of the row above; they are put in the order of time.
     pub backward_steps: usize,
     /// Text before the header, as `esxtop -b &> file` leaves it.

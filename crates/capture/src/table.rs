@@ -23,7 +23,7 @@ pub fn write_csv(recordings: &[Recording], out: &mut impl Write) -> io::Result<(
     writeln!(out, "time,{},{}", NAMES.join(","), keys.join(","))?;
     for recording in recordings {
         for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
-            let names = names(recording, entity).map(|name| quoted(name.unwrap_or_default()));
+            let names = names(recording, entity).map(|name| csv_cell(name.unwrap_or_default()));
             let names = names.join(",");
             for (sample, &time_ms) in recording.times_ms.iter().enumerate() {
                 write!(out, "{},{names}", iso(time_ms))?;
@@ -58,11 +58,12 @@ pub(crate) fn names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option
     ]
 }
 
-/// A CSV cell, quoted where it has to be; a name that a spreadsheet would take for a formula has an
-/// apostrophe in front, which makes it text.
-fn quoted(name: &str) -> String {
+/// A name as a cell of CSV that people open, quoted where it has to be; one that a spreadsheet would
+/// take for a formula has an apostrophe in front, which makes it text.
+#[must_use]
+pub fn csv_cell(name: &str) -> String {
     if name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        return quoted(&format!("'{name}"));
+        return csv_cell(&format!("'{name}"));
     }
     if name.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", name.replace('"', "\"\""))
@@ -103,9 +104,9 @@ pub(crate) mod tests {
 
     #[test]
     fn no_name_is_run_as_a_formula() {
-        assert_eq!(quoted("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
-        assert_eq!(["@vm", "+1", "-vm"].map(quoted), ["'@vm", "'+1", "'-vm"]);
-        assert_eq!(quoted("naa.6=1"), "naa.6=1");
+        assert_eq!(csv_cell("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+        assert_eq!(["@vm", "+1", "-vm"].map(csv_cell), ["'@vm", "'+1", "'-vm"]);
+        assert_eq!(csv_cell("naa.6=1"), "naa.6=1");
     }
 
     #[test]

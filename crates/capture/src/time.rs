@@ -104,17 +104,25 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
 }
 
-/// Gives every sample of one file an instant of its own, as far as the stamps allow.
+/// Gives every sample of one file an instant of its own, as far as the stamps allow. Returns how often
+/// the clock was set back.
 ///
-/// Times without a date go on after midnight, those without an hour after the full hour; equal
-/// stamps in a row are spread evenly over their second or minute, the first run before its end, the
-/// others from its beginning.
-pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) {
+/// Times without a date go on after midnight, those without an hour after the full hour; what stands
+/// before a clock that was set back is moved back with it; equal stamps in a row are spread evenly
+/// over their second or minute, the first run before its end, the others from its beginning.
+pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) -> usize {
+    let mut set_back = 0;
     match stamps {
         Stamps::TimeOnly => unwrap(times_ms, DAY_MS),
         Stamps::MinuteOfHour => unwrap(times_ms, HOUR_MS),
-        Stamps::Seconds | Stamps::Minutes => {}
+        Stamps::Seconds | Stamps::Minutes => set_back = follow_the_clock(times_ms),
     }
+    spread(times_ms, stamps);
+    set_back
+}
+
+/// Spreads equal stamps over their second or minute.
+fn spread(times_ms: &mut [i64], stamps: Stamps) {
     let tick = if stamps == Stamps::Minutes { MINUTE_MS } else { SECOND_MS };
     let runs: Vec<usize> = times_ms.chunk_by(|a, b| a == b).map(<[i64]>::len).collect();
     let most = runs.iter().copied().max().unwrap_or(1);
@@ -130,6 +138,35 @@ pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) {
         }
         start += length;
     }
+}
+
+/// Moves what stands before a clock that was set back, so that the order of the file stays and the last
+/// times are right. Returns how often it was.
+///
+/// It was set back where two rows that follow each other lie before the one above them: a row in the
+/// wrong place is alone, and in a file that was sorted by something else it happens all the time.
+fn follow_the_clock(times_ms: &mut [i64]) -> usize {
+    const OFTEN: usize = 4;
+    let is_step = |place: &usize| {
+        let [before, here, after] = [*place - 1, *place, *place + 1].map(|row| times_ms[row]);
+        here < before && (here..before).contains(&after)
+    };
+    let steps: Vec<usize> = (1..times_ms.len().saturating_sub(1)).filter(is_step).collect();
+    if steps.is_empty() || steps.len() * OFTEN > times_ms.len() {
+        return 0;
+    }
+    let forward = times_ms.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let mut forward: Vec<i64> = forward.filter(|gap| *gap > 0).collect();
+    forward.sort_unstable();
+    let usual = forward.get(forward.len() / 2).copied().unwrap_or(SECOND_MS);
+    let (mut moved, mut end) = (0, times_ms.len());
+    for &place in steps.iter().rev() {
+        let jump = times_ms[place - 1] - times_ms[place] + usual;
+        times_ms[place..end].iter_mut().for_each(|time| *time = time.saturating_sub(moved));
+        (moved, end) = (moved.saturating_add(jump), place);
+    }
+    times_ms[..end].iter_mut().for_each(|time| *time = time.saturating_sub(moved));
+    steps.len()
 }
 
 /// Adds a turn of the clock whenever it begins anew.
@@ -180,7 +217,7 @@ mod tests {
     #[test]
     fn equal_stamps_are_spread_and_nights_are_counted() {
         let mut minutes = [0, 0, MINUTE_MS, MINUTE_MS, MINUTE_MS, 2 * MINUTE_MS];
-        refine(&mut minutes, Stamps::Minutes);
+        assert_eq!(refine(&mut minutes, Stamps::Minutes), 0);
         assert_eq!(minutes, [20_000, 40_000, 60_000, 80_000, 100_000, 120_000]);
         let mut night = [DAY_MS - 5_000, 0, 5_000];
         refine(&mut night, Stamps::TimeOnly);
@@ -188,6 +225,27 @@ mod tests {
         let mut hours = [HOUR_MS - 5_000, 0, HOUR_MS - 10_000, 5_000];
         refine(&mut hours, Stamps::MinuteOfHour);
         assert_eq!(hours, [HOUR_MS - 5_000, HOUR_MS, 2 * HOUR_MS - 10_000, 2 * HOUR_MS + 5_000]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_followed() {
+        let rows = |seconds: std::ops::Range<i64>| seconds.step_by(5).map(|s| s * SECOND_MS);
+        // Two steps: of an hour, and of half a minute.
+        let clock = rows(3_600..7_200).chain(rows(3_700..8_000)).chain(rows(7_970..8_500));
+        let mut times: Vec<i64> = clock.collect();
+        let length = times.len() as i64;
+        assert_eq!(refine(&mut times, Stamps::Seconds), 2);
+        let last = 8_495;
+        assert_eq!(times, rows(last - 5 * (length - 1)..last + 1).collect::<Vec<_>>());
+        let in_wrong_order: [Vec<i64>; 3] = [
+            rows(0..100).map(|time| 100 * SECOND_MS - time).collect(),
+            rows(0..50).chain([40 * SECOND_MS]).chain(rows(50..100)).collect(),
+            rows(0..400).map(|time| time * 33 % (400 * SECOND_MS)).collect(),
+        ];
+        for times in in_wrong_order {
+            let mut kept = times.clone();
+            assert_eq!((refine(&mut kept, Stamps::Seconds), &kept), (0, &times));
+        }
     }
 
     proptest! {

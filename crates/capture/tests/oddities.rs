@@ -228,22 +228,46 @@ fn times_that_run_backwards_are_put_in_order_and_counted() {
 }
 
 #[test]
+fn a_row_that_is_there_twice_counts_once() {
+    let twice =
+        lines(&small_file()).iter().enumerate().fold(String::new(), |text, (place, line)| {
+            text + &format!("{line}\n").repeat(if place == 3 { 3 } else { 1 })
+        });
+    let capture = same_recording("twice", twice.into());
+    assert_eq!(capture.report.files[0].repeated_rows, 2);
+}
+
+#[test]
+fn rows_around_a_clock_that_was_set_back_stay_in_order() {
+    let host = small_host(60);
+    let mut late = host.clone();
+    late.times_ms[30..].iter_mut().for_each(|time| *time -= 60_000);
+    let capture = read_bytes(written(&late)).expect("readable");
+    let read = &capture.recordings[0];
+    assert!(read.times_ms.windows(2).all(|pair| pair[1] - pair[0] == 5_000));
+    assert_eq!(read.times_ms.last(), late.times_ms.last());
+    let mut unmoved = read.clone();
+    unmoved.times_ms.clone_from(&host.times_ms);
+    assert_eq!(differences(&unmoved, &host), [""; 0]);
+    let file = &capture.report.files[0];
+    assert_eq!((file.clock_set_back, file.backward_steps), (1, 0));
+}
+
+#[test]
 fn cells_that_hold_no_number_are_counted() {
-    let odd = ["1e999", "NaN", "inf", "-inf", "0x1f", "1;5", "1 000.5", "--1", "12a", "1.2.3"];
+    let odd = [
+        "1e999", "-1e308", "1,234.5", "1,5", "NaN", "inf", "-inf", "0x1f", "1;5", "1 000.5", "--1",
+        "12a", "1.2.3",
+    ];
     for cell in odd {
         let text = small_file().replacen("\"1.50\"", &format!("\"{cell}\""), 1);
         let capture = read_bytes(text.into()).expect("readable");
         let file = &capture.report.files[0];
         assert_eq!((file.bad_cells, file.damaged_rows, file.rows), (1, 0, 4), "{cell}");
     }
-    for cell in ["1,234.5", "1,5"] {
-        let text = small_file().replacen("\"1.50\"", &format!("\"{cell}\""), 1);
-        let file = read_bytes(text.into()).expect("readable").report.files.remove(0);
-        assert_eq!((file.bad_cells, file.damaged_rows, file.rows), (0, 1, 3), "{cell}");
-    }
-    let text = small_file().replacen("\"1.50\"", "\"-1e308\"", 1);
-    let capture = read_bytes(text.into()).expect("readable");
-    assert_eq!(capture.report.files[0].bad_cells, 0);
+    // What no division survives.
+    let tiny = same_recording("tiny", small_file().replacen("\"0.00\"", "\"5e-324\"", 1).into());
+    assert_eq!(tiny.report.files[0].bad_cells, 0);
 }
 
 #[test]
@@ -323,6 +347,61 @@ fn several_hosts_and_several_files_become_as_many_recordings_as_hosts() {
     assert!(capture.recordings[0].times_ms.is_sorted());
     let twice = read(inputs([0, 0, 2])).expect("readable");
     assert_eq!(twice.recordings[0].len(), 3);
+}
+
+#[test]
+fn names_that_a_spreadsheet_quotes_are_read() {
+    let quoted = |name: &str| small_file().replace("web (old)", &name.replace('"', "\"\""));
+    for name in ["a \"b\", c", "\"", "\"\",\"", "two\nlines", "\r\n\"x\""] {
+        let capture = read_bytes(quoted(name).into()).expect(name);
+        let host = &capture.recordings[0];
+        assert!(host.find(Kind::Vm, name).is_some() && host.len() == 3, "{name:?}");
+        let cut_row = quoted(name) + "\"x\"\n";
+        let damaged = &read_bytes(cut_row.clone().into()).expect(name).report.files[0].damaged;
+        assert_eq!(damaged[0].0, cut_row.lines().count() as u64, "{name:?}");
+        let mut out = Vec::new();
+        let input = Input::from_bytes("quoted.csv", quoted(name).into());
+        let part = Cut { vms: vec![name.into()], ..Cut::default() };
+        cut(input, &part, &Limits::default(), &mut out, &mut |_, _| ()).expect(name);
+        let part = read_bytes(out).expect(name);
+        assert!(part.recordings[0].find(Kind::Vm, name).is_some(), "{name:?}");
+    }
+    // As esxtop writes it: one quote in a name, in an odd number of columns.
+    for header in ["\"\\\\h\\Virtual Disk(9\" disk)\\Reads/sec\"", "\"\\\\h\\Virtual Disk(9\" disk"]
+    {
+        let rows = "\"03/02/2026 10:00:00\",\"1\"\n\"03/02/2026 10:00:05\",\"2\"\n";
+        let text =
+            format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\h\\Virtual Disk(a)\\Reads/sec\",{header}\n");
+        let text = text + &rows.replace("\n", ",\"3\"\n");
+        let capture = read_bytes(text.into()).expect(header);
+        assert_eq!(capture.recordings[0].len(), 2, "{header}");
+    }
+}
+
+#[test]
+fn of_an_archive_the_captures_are_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.zip");
+    let open = |entries: &[(&str, &str)]| {
+        let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).expect("a file"));
+        for (name, content) in entries {
+            let options = zip::write::SimpleFileOptions::default();
+            zip.start_file(*name, options).expect("a file");
+            zip.write_all(content.as_bytes()).expect("a file");
+        }
+        zip.finish().expect("a file");
+        let inputs = Input::open(&path).expect("an archive");
+        inputs
+            .iter()
+            .map(|input| input.name().rsplit('/').next().unwrap_or("").to_owned())
+            .collect()
+    };
+    let (readme, capture) = ("what,why\n1,2\n", &small_file());
+    let names: Vec<String> =
+        open(&[("README.csv", readme), ("esx01.csv", capture), ("esx02.csv", capture)]);
+    assert_eq!(names, ["esx01.csv", "esx02.csv"]);
+    let names: Vec<String> = open(&[("README.csv", readme)]);
+    assert_eq!(names, ["README.csv"]);
 }
 
 #[test]

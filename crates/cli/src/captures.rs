@@ -3,8 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::OsStr,
-    io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -15,6 +13,7 @@ use counters::Recording;
 use crate::{
     Result,
     output::{Output, Outputs, is_stdout},
+    talk::{progress, say},
     text::{clean, counted, whole},
 };
 
@@ -70,12 +69,12 @@ impl Told {
 
     fn tell(&mut self, done: u64, total: u64) {
         const MIB: f64 = 1_048_576.0;
-        if self.last.elapsed() < Self::INTERVAL || !io::stderr().is_terminal() {
+        if self.last.elapsed() < Self::INTERVAL {
             return;
         }
         (self.last, self.any) = (Instant::now(), true);
         let of = if total > 0 { format!(" of {}", whole(total as f64 / MIB)) } else { "".into() };
-        anstream::eprint!("\r{}{of} MiB read\x1b[K", whole(done as f64 / MIB));
+        progress(&format!("{}{of} MiB read", whole(done as f64 / MIB)));
     }
 }
 
@@ -83,7 +82,7 @@ impl Drop for Told {
     /// Leaves the line clean.
     fn drop(&mut self) {
         if self.any {
-            anstream::eprint!("\r\x1b[K");
+            progress("");
         }
     }
 }
@@ -91,7 +90,7 @@ impl Drop for Told {
 /// Tells what was left out or damaged.
 pub(crate) fn complain(report: &ReadReport) {
     for line in complaints(report) {
-        anstream::eprintln!("{line}");
+        say(&line);
     }
 }
 
@@ -132,11 +131,27 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
     let further = usize::try_from(report.further_headers).unwrap_or(usize::MAX);
     let counts = [
         (further, "more header", "between the rows: captures one behind the other, joined in time"),
+        (report.repeated_rows, "row", "with time and values of the row above: left out"),
+        (
+            report.clock_set_back,
+            "step",
+            "back of the clock: the rows before are moved back with it",
+        ),
         (report.backward_steps, "step", "back in time: rows are put in the order of time"),
     ];
     let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
     let counts = counts.map(|(number, what, then)| format!("{} {then}", counted(number, what)));
     stamps.map(str::to_owned).into_iter().chain(counts).collect()
+}
+
+/// A file for each host to write to, for [`write`].
+pub(crate) fn claim_samples<'a>(
+    path: &Path,
+    hosts: impl ExactSizeIterator<Item = &'a str>,
+    outputs: &mut Outputs,
+) -> Result<Vec<Output>> {
+    require_csv(Some(path).filter(|path| !ends_in(path, PARQUET)))?;
+    claim(path, hosts, outputs)
 }
 
 /// A file for each host to write to: of several hosts each has its name in that of its file.
@@ -176,29 +191,43 @@ fn with_hosts<'a>(path: &Path, hosts: impl Iterator<Item = &'a str>) -> Vec<Path
 /// the table of `kavg capture convert`.
 pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
     for (recording, output) in recordings.iter().zip(outputs) {
-        match output.extension().as_deref() {
+        match ends_in(output.name(), PARQUET) {
             #[cfg(feature = "parquet")]
-            Some("parquet") => output
+            true => output
                 .write(|file| Ok(capture::write_parquet(std::slice::from_ref(recording), file)?)),
             #[cfg(not(feature = "parquet"))]
-            Some("parquet") => Err("this kavg was built without Parquet; name a .csv".into()),
-            _ => output.write(|mut file| Ok(write_esxtop(recording, &mut file)?)),
+            true => Err("this kavg was built without Parquet; name a .csv".into()),
+            false => output.write(|mut file| Ok(write_esxtop(recording, &mut file)?)),
         }?;
     }
     Ok(())
 }
 
-/// Refuses a name of Parquet for what is written as CSV.
+const PARQUET: &str = "parquet";
+
+/// Extensions that promise something else than CSV, and what to do for it.
+const OTHERS: [(&[&str], &str); 2] = [
+    (&[PARQUET], "name a .csv, of which `kavg capture convert` makes Parquet"),
+    (
+        &["gz", "zst", "zip", "bz2", "xz"],
+        "name a .csv, or `-` and compress it, as `| gzip > esx01.csv.gz`",
+    ),
+];
+
+/// Refuses a name that promises something else for what is written as CSV.
 pub(crate) fn require_csv(path: Option<&Path>) -> Result<()> {
-    let extension = |path: &&Path| path.extension().map(OsStr::to_ascii_lowercase);
-    match path.filter(|path| extension(path).is_some_and(|extension| extension == "parquet")) {
-        Some(path) => Err(format!(
-            "{}: this is written as CSV; name a .csv, of which `kavg capture convert` makes Parquet",
-            path.display()
-        )
-        .into()),
+    let Some(path) = path else { return Ok(()) };
+    match OTHERS.iter().find(|(endings, _)| endings.iter().any(|ending| ends_in(path, ending))) {
+        Some((_, instead)) => {
+            Err(format!("{}: this is written as CSV; {instead}", path.display()).into())
+        }
         None => Ok(()),
     }
+}
+
+/// Whether a name has this extension, in any case.
+fn ends_in(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|its| its.eq_ignore_ascii_case(extension))
 }
 
 /// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere

@@ -11,8 +11,6 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
-
 mod captures;
 mod command;
 mod compare;
@@ -41,7 +39,9 @@ mod shipped;
 mod simulate;
 mod stack;
 mod table;
+mod talk;
 mod text;
+mod usage;
 mod verdict;
 mod whatif;
 mod windows;
@@ -50,9 +50,8 @@ mod windows;
 type Result<T = ExitCode> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let arguments = command::Arguments::parse();
     let mut out = Named(anstream::AutoStream::auto(io::stdout()).lock());
-    let result = arguments.command.run(&mut out).and_then(|code| {
+    let result = usage::run(&mut out).and_then(|code| {
         out.flush()?;
         Ok(code)
     });
@@ -81,13 +80,14 @@ fn refuse(error: &(dyn Error + 'static)) -> ExitCode {
     if is_closed(error) {
         return ExitCode::SUCCESS;
     }
-    anstream::eprintln!("kavg: {}", text::clean(&error.to_string()));
+    talk::say(&format!("kavg: {}", text::clean(&error.to_string())));
     ExitCode::from(2)
 }
 
 /// Whether the reader of what is written has gone, however that is wrapped.
 fn is_closed(error: &(dyn Error + 'static)) -> bool {
     let json = error.downcast_ref().and_then(serde_json::Error::io_error_kind);
-    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind).or(json);
+    let copy = error.downcast_ref::<capture::Error>().and_then(|error| error.not_written);
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind).or(json).or(copy);
     kind == Some(io::ErrorKind::BrokenPipe) || error.source().is_some_and(is_closed)
 }

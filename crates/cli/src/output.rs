@@ -22,6 +22,7 @@ const PREFIX: &str = ".kavg-";
 const SUFFIX: &str = ".part";
 
 /// What a command reads and writes, so that no file is both.
+#[derive(Clone)]
 pub(crate) struct Outputs {
     inputs: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
@@ -203,20 +204,15 @@ fn stream<S>(_: &S) -> io::Result<fs::Metadata> {
 }
 
 impl Output {
-    /// What its name ends in, in lower case.
-    pub(crate) fn extension(&self) -> Option<String> {
-        Some(self.name.extension()?.to_str()?.to_ascii_lowercase())
+    /// As the user named it.
+    pub(crate) fn name(&self) -> &Path {
+        &self.name
     }
 
     /// Writes the file; what was there is replaced only when `write` has succeeded.
     pub(crate) fn write(self, write: impl FnOnce(&mut Pending) -> Result<()>) -> Result<()> {
         let mut pending = self.open()?;
-        let written = write(&mut pending);
-        // What could not be written does not know the name of the file.
-        written.map_err(|error| match error.downcast::<io::Error>() {
-            Ok(error) => pending.output.failed(*error).into(),
-            Err(error) => error,
-        })?;
+        write(&mut pending)?;
         pending.finish()
     }
 
@@ -286,11 +282,11 @@ fn sync_folder(place: &Path) -> io::Result<()> {
 
 impl Write for Pending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.write(bytes).map_err(|error| self.output.failed(error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.flush().map_err(|error| self.output.failed(error))
     }
 }
 

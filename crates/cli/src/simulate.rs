@@ -24,6 +24,7 @@ use crate::{
     Result,
     output::{Outputs, Pending},
     report::Report,
+    talk::progress,
     text::{seconds, whole},
 };
 
@@ -72,11 +73,8 @@ impl Drive {
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
         step.map(Step::finish).transpose()?;
         if let Some(journal) = journal {
-            let name = self.journal.iter().map(|path| path.display().to_string());
-            let failed = |error| format!("{}: {error}", name.collect::<String>());
             let at_end = outcome.windows.first().into_iter().flatten();
-            let counters = at_end.map(|view| &view.counters);
-            journal.finish(counters).map_err(failed)?.finish()?;
+            journal.finish(at_end.map(|view| &view.counters))?.finish()?;
         }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })
@@ -108,10 +106,10 @@ impl Drive {
             let report = Report::new(scenario, outcome);
             let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
             runs.insert(seed, report);
-            if io::stderr().is_terminal() {
-                let end = if runs.len() as u64 == seeds { "\r" } else { "" };
-                anstream::eprint!("\r{} of {seeds} seeds simulated{end}\x1b[K", runs.len());
-            }
+            progress(&match runs.len() {
+                all if all as u64 == seeds => String::new(),
+                some => format!("{some} of {seeds} seeds simulated"),
+            });
         };
         thread::scope(|scope| (0..self.threads()).for_each(|_| drop(scope.spawn(work))));
         runs.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
@@ -177,7 +175,7 @@ impl Ticker {
         let done = 100 * at.0 / self.duration.0;
         let ios =
             if told.ios > 0 { format!(", {} I/Os", whole(told.ios as f64)) } else { "".into() };
-        anstream::eprint!("\r{done} % of {} simulated{ios}\x1b[K", seconds(self.duration));
+        progress(&format!("{done} % of {} simulated{ios}", seconds(self.duration)));
     }
 }
 
@@ -185,7 +183,7 @@ impl Drop for Ticker {
     /// Leaves the line clean.
     fn drop(&mut self) {
         if self.state.get_mut().is_ok_and(|told| told.any) {
-            anstream::eprint!("\r\x1b[K");
+            progress("");
         }
     }
 }

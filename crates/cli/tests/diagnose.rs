@@ -203,8 +203,8 @@ fn bad_sides_are_refused_in_a_line() {
         (&[&header], &format!("kavg: {header}: holds a header and no row; record some")),
         (&[&longer], &format!("kavg: {longer}: holds no whole row; of line 2: ")),
         (&[&first], &format!("kavg: {first}: holds one row, and esxtop's first one has no rates")),
-        (&[&one, "--compare"], "error: a value is required for '--compare <FILE>...'"),
-        (&[&one, "--json", "--markdown"], "error: the argument '--json' cannot be used with"),
+        (&[&one, "--compare"], "kavg: a value is required for '--compare <FILE>...'"),
+        (&[&one, "--json", "--markdown"], "kavg: the argument '--json' cannot be used with"),
     ];
     for (arguments, expected) in cases {
         let said = diagnose(arguments);

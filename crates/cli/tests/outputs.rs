@@ -85,7 +85,7 @@ fn an_output_that_is_an_input_or_another_output_is_refused_and_changes_nothing()
 }
 
 #[test]
-fn what_is_written_as_csv_is_not_called_parquet() {
+fn what_is_written_as_csv_is_called_nothing_else() {
     let folder = Folder::new();
     let before = folder.files();
     for line in [
@@ -93,12 +93,27 @@ fn what_is_written_as_csv_is_not_called_parquet() {
         "capture merge a.csv -o new.PARQUET",
         "capture anonymize a.csv -o new.parquet",
         "capture anonymize a.csv -o new.csv --mapping names.parquet",
+        "capture cut a.csv -o new.csv.gz",
+        "capture merge a.csv -o new.csv.ZST",
+        "run a.toml --csv new.csv.gz",
     ] {
         let said = folder.kavg(line);
         assert_eq!(said.code, 2, "{line}: {said:?}");
         assert!(said.err.contains("this is written as CSV; name a .csv"), "{line}: {}", said.err);
         assert!(folder.files() == before, "{line} wrote a file");
     }
+}
+
+#[test]
+fn no_name_in_a_mapping_is_run_as_a_formula() {
+    let folder = Folder::new();
+    let evil =
+        String::from_utf8(folder.read("a.csv")).unwrap().replace("(sql:", "(=1+1, \"\"x\"\":");
+    fs::write(folder.0.path().join("evil.csv"), evil).unwrap();
+    let said = folder.kavg("capture anonymize evil.csv -o new.csv --mapping map.csv");
+    assert_eq!(said.code, 0, "{said:?}");
+    let mapping = String::from_utf8(folder.read("map.csv")).unwrap();
+    assert!(mapping.contains("\nvm,\"'=1+1, \"\"x\"\"\",vm"), "{mapping}");
 }
 
 #[test]
@@ -198,7 +213,7 @@ fn a_disk_that_gets_full_leaves_what_was_there_and_nothing_else() {
 fn what_cannot_be_written_is_named() {
     let folder = Folder::new();
     let said = folder.kavg("run a.toml -q --journal /dev/full");
-    assert!(said.err.contains("/dev/full: the journal: No space left"), "{said:?}");
+    assert!(said.err.contains("the journal: /dev/full: No space left"), "{said:?}");
     let said = std::process::Command::new(env!("CARGO_BIN_EXE_kavg"))
         .arg("new")
         .stdout(fs::File::options().write(true).open("/dev/full").unwrap())
@@ -228,6 +243,67 @@ fn what_standard_input_or_a_pipe_is_read_from_is_no_output() {
         assert_eq!((code, err.lines().count()), (2, 1), "{line}: {err}");
         assert!(err.contains("is read from"), "{line}: {err}");
         assert!((folder.read("a.toml"), folder.read("a.csv")) == before, "{line} changed a file");
+    }
+}
+
+/// Nobody ever writes to the pipe: what opens it waits.
+#[test]
+#[cfg(unix)]
+fn outputs_are_claimed_before_anything_is_read() {
+    let folder = Folder::new();
+    let (code, err) = folder.shell(
+        "mkfifo never; timeout 20 kavg capture anonymize never -o new.csv --mapping ./new.csv",
+    );
+    assert_eq!((code, err.lines().count()), (2, 1), "{err}");
+    assert!(err.contains("new.csv: is written already"), "{err}");
+}
+
+/// Every command that prints, and words that make it talk as well.
+#[cfg(target_os = "linux")]
+const PRINTING: [&str; 24] = [
+    "kavg --help",
+    "kavg --version",
+    "kavg run --help",
+    "kavg run a.toml",
+    "kavg run a.toml --json",
+    "kavg run a.toml --seeds 2",
+    "kavg run a.toml --compare a.toml",
+    "kavg run a.toml --csv -",
+    "kavg run a.toml --html -",
+    "kavg run a.toml --pace step < /dev/null",
+    "kavg diagnose damaged.csv --no-simulate",
+    "kavg diagnose a.csv --no-simulate --json",
+    "kavg diagnose a.csv --no-simulate --markdown",
+    "kavg whatif damaged.csv --set 'storage core device set -d naa.60000000000000000000000000000001 -O 16'",
+    "kavg capture info damaged.csv",
+    "kavg capture columns damaged.csv",
+    "kavg capture cut damaged.csv",
+    "kavg capture merge damaged.csv",
+    "kavg capture anonymize damaged.csv",
+    "kavg capture command",
+    "kavg new",
+    "kavg scenarios",
+    "kavg explain dqlen",
+    "kavg help",
+];
+
+#[test]
+#[cfg(target_os = "linux")]
+fn where_nothing_can_be_said_nothing_panics() {
+    let folder = Folder::new();
+    let text = String::from_utf8(folder.read("a.csv")).unwrap();
+    fs::write(folder.0.path().join("damaged.csv"), text + "\"x\"\n").unwrap();
+    for line in PRINTING {
+        let (code, _) = folder.shell(&format!("{line} > out 2> err"));
+        assert!(code < 2, "{line}: {:?}", String::from_utf8(folder.read("err")));
+        for (to, expected) in [("> out 2> /dev/full", code), ("> out 2>&-", code), ("| true", 0)] {
+            assert_eq!(folder.shell(&format!("{line} {to}")).0, expected, "{line} {to}");
+        }
+        let (code, err) = folder.shell(&format!("{line} > /dev/full"));
+        let last = err.lines().last().unwrap_or_default();
+        assert_eq!(code, 2, "{line}: {err}");
+        assert!(last.starts_with("kavg: ") && last.contains("No space left"), "{line}: {err}");
+        assert!(last.contains("standard output"), "{line}: {err}");
     }
 }
 

@@ -54,7 +54,25 @@ fn bad_input_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_command_line_that_is_wrong_ends_with_2() {
+fn a_command_line_that_is_wrong_is_refused_in_one_line() {
+    for (arguments, said) in [
+        (
+            ["run", "a", "--rows", "0"],
+            "'--rows <N>': expected a whole number from 1 on; see `kavg run --help`",
+        ),
+        (
+            ["run", "a", "--seed", "x"],
+            "'--seed <N>': expected a whole number; see `kavg run --help`",
+        ),
+        (
+            ["run", "a", "--seeed", "1"],
+            "'--seeed' found; tip: a similar argument exists: '--seed'; see",
+        ),
+        (["capture", "fly", "a", "b"], "there are info, columns, cut, "),
+        (["run", "a", "--pace", "a\nb\x1b[31m"], "allowed are `virtual`"),
+    ] {
+        assert!(kavg(&arguments).err.contains(said), "{arguments:?}: {:?}", kavg(&arguments));
+    }
     let cases: &[&[&str]] = &[
         &[],
         &["fly"],
@@ -79,6 +97,8 @@ fn a_command_line_that_is_wrong_ends_with_2() {
     for arguments in cases {
         let said = kavg(arguments);
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
-        assert!(!said.err.is_empty() && !said.err.contains("panicked"), "{arguments:?}: {said:?}");
+        let is_help = arguments.is_empty();
+        assert!(is_help || said.err.lines().count() == 1, "{arguments:?}: {said:?}");
+        assert!(is_help || said.err.ends_with(" --help`\n"), "{arguments:?}: {said:?}");
     }
 }

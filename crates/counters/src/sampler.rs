@@ -228,10 +228,10 @@ impl Entities {
             .collect();
         let mut entities = Self {
             adapters,
-            devices: Vec::new(),
+            devices: Vec::with_capacity(inventory.devices.len()),
             paths: Vec::from_iter(inventory.paths.iter().map(|_| None)),
             worlds: Vec::new(),
-            vms: Vec::new(),
+            vms: Vec::with_capacity(inventory.vms.len()),
             vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
             by_device: Vec::from_iter(0..inventory.vdisks.len() as u32),
             by_vm: Vec::from_iter(0..inventory.vdisks.len() as u32),
@@ -258,6 +258,7 @@ impl Entities {
             entities.add_vm(inventory, recording, id, from..from + count);
             from += count;
         }
+        entities.worlds.shrink_to_fit();
         for (owner, _, world) in &entities.worlds {
             recording.entity_mut(world.row).vm =
                 entities.vms[owner.index()].as_ref().map(|vm| vm.row);

@@ -371,6 +371,9 @@ fn own_streams(table: &Table<'_>) -> Result<Vec<Stream>, Error> {
         streams.push(Stream { disk: None, config, from_ns, for_ns: Some(nanos) });
         from_ns = from_ns.saturating_add(nanos);
     }
+    if streams.is_empty() {
+        return Err(phases.error("it must have a phase, as { for = \"10s\", rate = 100 }"));
+    }
     Ok(streams)
 }
 

@@ -4,7 +4,7 @@
 //! is busy for a while is busy for all of them.
 
 use std::{
-    io::{IsTerminal, Write},
+    io::Write,
     num::NonZeroUsize,
     ops::Range,
     path::{Path, PathBuf},
@@ -24,6 +24,7 @@ use crate::{
     output::{Outputs, Pending},
     process::{self, Memory},
     table::Table,
+    talk::{progress, say},
     text::whole,
 };
 
@@ -127,8 +128,8 @@ impl BenchCapture {
         let name = format!("kavg-bench-{}x{}.csv", shape.columns, shape.rows);
         let plain = directory.join(&name);
         let tell = |row: usize| {
-            if std::io::stderr().is_terminal() && row.is_multiple_of(100) {
-                anstream::eprint!("\r{row} of {} rows generated\x1b[K", shape.rows);
+            if row.is_multiple_of(100) {
+                progress(&format!("{row} of {} rows generated", shape.rows));
             }
         };
         create(&plain, |file| Ok(generate(shape, file, &mut |row| tell(row))?))?;
@@ -144,15 +145,11 @@ impl BenchCapture {
         let mut seconds = vec![Vec::new(); contenders.len()];
         for round in 0..self.rounds.get() {
             for (contender, seconds) in contenders.iter().zip(&mut seconds) {
-                if std::io::stderr().is_terminal() {
-                    anstream::eprint!("\rround {}: {}\x1b[K", round + 1, contender.name);
-                }
+                progress(&format!("round {}: {}", round + 1, contender.name));
                 seconds.push((contender.run)()?);
             }
         }
-        if std::io::stderr().is_terminal() {
-            anstream::eprint!("\r\x1b[K");
-        }
+        progress("");
         let measured = contenders.iter().zip(seconds).map(|(contender, mut seconds)| {
             seconds.sort_by(f64::total_cmp);
             Ok(Measured {
@@ -172,11 +169,9 @@ fn create(path: &Path, write: impl FnOnce(&mut Pending) -> Result<()>) -> Result
     if path.exists() {
         return Ok(());
     }
-    anstream::eprintln!("generating {}", path.display());
+    say(&format!("generating {}", path.display()));
     Outputs::beside::<&Path>([]).claim(path)?.write(write)?;
-    if std::io::stderr().is_terminal() {
-        anstream::eprint!("\r\x1b[K");
-    }
+    progress("");
     Ok(())
 }
 
@@ -200,7 +195,7 @@ fn contenders(files: &Files) -> Result<Vec<Contender<'_>>> {
     let polars = polars(files, both);
     match (polars.run)() {
         Ok(_) => all.push(polars),
-        Err(error) => anstream::eprintln!("polars of python3 is left out: {error}"),
+        Err(error) => say(&format!("polars of python3 is left out: {error}")),
     }
     compressed(&mut all, &files.gzip, ".gz", &["gzip", "pigz", "igzip"])?;
     compressed(&mut all, &files.zstd, ".zst", &["zstd"])?;
@@ -265,7 +260,7 @@ fn add_program<'a>(
     file: &'a Path,
 ) {
     if !process::is_installed(program) {
-        anstream::eprintln!("{program} is not installed");
+        say(&format!("{program} is not installed"));
         return;
     }
     let command = move || {

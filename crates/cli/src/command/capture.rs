@@ -4,6 +4,7 @@ mod copies;
 
 use std::{
     io::{self, Write},
+    num::NonZeroU32,
     path::PathBuf,
     process::ExitCode,
 };
@@ -123,9 +124,8 @@ struct Command {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = whole_seconds)]
     every: u32,
     /// How many samples
-    #[arg(long, value_name = "N", default_value_t = 720,
-        value_parser = clap::value_parser!(u32).range(1..))]
-    samples: u32,
+    #[arg(long, value_name = "N", default_value = "720")]
+    samples: NonZeroU32,
 }
 
 fn instant(text: &str) -> std::result::Result<i64, String> {
@@ -221,7 +221,7 @@ impl Convert {
 
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let record = record_command(self.every, self.samples);
+        let record = record_command(self.every, self.samples.get());
         if !self.files.is_empty() {
             let capture = captures::read(&self.files, &ReadOptions::default())?;
             out.write_all(contents::missing(&capture).as_bytes())?;

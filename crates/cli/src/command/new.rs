@@ -11,6 +11,7 @@ use clap::Args;
 use crate::{
     Result,
     output::{Outputs, is_stdout},
+    text::clean,
 };
 
 /// The scenario that is handed out.
@@ -36,6 +37,7 @@ impl New {
         }
         let output = Outputs::beside::<&Path>([]).claim(path)?;
         output.write(|file| Ok(file.write_all(TEMPLATE.as_bytes())?))?;
+        let name = clean(&name.to_string());
         writeln!(out, "{name} is written; `kavg run {name}` runs it")?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,6 +1,6 @@
 //! `kavg run`: simulates a scenario and shows where the time goes.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{io::Write, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use scenario::Scenario;
@@ -15,6 +15,7 @@ use crate::{
     seeds::{SEEDS_MAX, Seeds},
     shipped,
     simulate::{Drive, Driven},
+    talk::say,
     text::clean,
 };
 
@@ -46,9 +47,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME")]
     window: Option<String>,
     /// Objects named at each level of the stack; the rest are summed
-    #[arg(long, value_name = "N", default_value_t = 5,
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    rows: usize,
+    #[arg(long, value_name = "N", default_value = "5")]
+    rows: NonZeroUsize,
     /// Print everything as JSON
     #[arg(long, conflicts_with_all = ["other", "quiet"])]
     json: bool,
@@ -96,7 +96,7 @@ impl Run {
         let mut outputs = shipped::outputs_beside(&self.source, &source);
         let hosts = scenario.hosts.iter().map(|host| host.config.name.as_str());
         let csv = self.csv.as_deref();
-        let csv = csv.map(|path| captures::claim(path, hosts, &mut outputs)).transpose()?;
+        let csv = csv.map(|path| captures::claim_samples(path, hosts, &mut outputs)).transpose()?;
         let page = self.html.as_deref().map(|page| outputs.claim(page)).transpose()?;
         let other = if self.json { Some("--json") } else { self.drive.prints() };
         let is_piped = outputs.take_stdout(other)?;
@@ -150,7 +150,7 @@ impl Run {
             scenario.set_sample(every).map_err(|what| format!("--every: {what}"))?;
         }
         for warning in &scenario.warnings {
-            anstream::eprintln!("{}", clean(warning));
+            say(&clean(warning));
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Run {
     fn layout(&self, window: usize) -> Layout {
         let screen = terminal_size::terminal_size_of(std::io::stdout());
         let width = screen.map(|(width, _)| usize::from(width.0));
-        Layout { window, rows: self.rows, width }
+        Layout { window, rows: self.rows.get(), width }
     }
 
     /// Before and after, side by side.
@@ -191,7 +191,7 @@ impl Run {
         let names = [named(&self.source, &self.set), named(source, &settings)];
         let before = Side { name: &names[0], report: &before, window };
         let after = Side { name: &names[1], report: &after, window: of_after };
-        out.write_all(compare::render(&before, &after, &pairs, self.rows).as_bytes())?;
+        out.write_all(compare::render(&before, &after, &pairs, self.rows.get()).as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }

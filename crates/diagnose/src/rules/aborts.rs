@@ -4,7 +4,8 @@
 //! Aborts also end the commands of a VM or a host that is reset. Then nobody waited before: the
 //! load breaks off in one sample, at its usual latency.
 
-use counters::Counter;
+use counters::{Counter, DEFAULT_INTERVAL_S};
+use levels::usual_interval_s;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{Cause, Column, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, largest};
@@ -40,7 +41,7 @@ fn is_farewell(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
 
 /// Whether commands were cut off rather than waited for: in this sample alone the load breaks off,
 /// or about as many are aborted as were outstanding, and all were answered as fast as ever.
-fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bool {
+fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64, usual_s: f64) -> bool {
     const BROKEN: f64 = 0.5;
     // Wide, for a second's resolution of the stamps makes intervals inexact.
     const ALL: std::ops::RangeInclusive<f64> = 0.5..=4.0;
@@ -55,10 +56,11 @@ fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bo
         .rate(sample)
         .zip(flow.rate(before))
         .is_some_and(|(rate, usual)| usual > 0.0 && rate <= BROKEN * usual);
-    let aborted = aborts(sample).map(|rate| rate * case.host.interval_s(sample));
-    let outstanding = flow.outstanding(before);
-    let are_all =
-        aborted.zip(outstanding).is_some_and(|(aborted, all)| ALL.contains(&(aborted / all)));
+    let each = aborts(sample).zip(flow.outstanding(before)).map(|(rate, all)| rate / all);
+    // A clock that was set, or rows that are missing, make an interval of which the rates are not.
+    let are_all = [case.host.interval_s(sample), usual_s]
+        .iter()
+        .any(|seconds| each.is_some_and(|each| ALL.contains(&(each * seconds))));
     alone && !waited && (broken || are_all)
 }
 
@@ -72,7 +74,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let name = device.flow.name;
     let (aborts, resets) =
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
-    let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit));
+    let usual_s = usual_interval_s(case.host.times_ms).unwrap_or(DEFAULT_INTERVAL_S);
+    let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit, usual_s));
     let mut finding = case.finding(Cause::Aborts, device.object(), &spell);
     let most = |most: Option<f64>, what| most.map(|most| format!("{} {what}", number(most)));
     let known: Vec<_> =
@@ -130,6 +133,22 @@ mod tests {
         assert_eq!((finding.window.samples, finding.evidence[0].value), (1, 6.0));
         assert!(finding.confidence >= SURE);
         assert!(finding.sentence.ends_with("up to 6 aborts a second."), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_makes_no_fault_of_a_reset() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.counter(Counter::Aborts, |sample| if sample == 6 { 6.0 } else { 0.0 });
+        device.vm("a").iops(3_000.0).davg(10.0);
+        let mut recording = bench.recording();
+        for jump_ms in [0, 3_600_000, -4_000] {
+            recording.times_ms[6..].iter_mut().for_each(|time| *time += jump_ms);
+            let verdict = crate::diagnose(&recording, &Default::default(), &Facts::default());
+            let aborts = verdict.findings.iter().find(|finding| finding.cause == Cause::Aborts);
+            assert!(aborts.is_some_and(|finding| finding.confidence < SURE), "{jump_ms}");
+            recording.times_ms[6..].iter_mut().for_each(|time| *time -= jump_ms);
+        }
     }
 
     #[test]

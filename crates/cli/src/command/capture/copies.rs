@@ -8,12 +8,14 @@ use std::{
 
 use capture::{
     AnonymizeReport, CopyReport, Cut, Input, Limits, Sequence, SequenceReport, Substitutes,
+    csv_cell,
 };
 
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
     output::{Outputs, is_stdout},
+    talk::say,
     text::{clean, counted, whole},
 };
 
@@ -59,13 +61,12 @@ pub(crate) fn anonymize(
     })?;
     let counts: Vec<_> =
         substitutes.counts().iter().map(|(kind, number)| format!("{kind} {number}")).collect();
-    anstream::eprintln!("names replaced: {}", counts.join(", "));
+    say(&format!("names replaced: {}", counts.join(", ")));
     let Some(mapping) = mapping else { return Ok(()) };
     mapping.write(|out| {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         writeln!(out, "kind,name,substitute")?;
         for (kind, name, substitute) in substitutes.iter() {
-            writeln!(out, "{kind},{},{substitute}", quoted(name))?;
+            writeln!(out, "{kind},{},{substitute}", csv_cell(name))?;
         }
         Ok(())
     })
@@ -97,7 +98,7 @@ fn each(
     copy: &mut dyn FnMut(Input, &mut dyn Write) -> Result<bool>,
 ) -> Result<()> {
     // How many captures there are says only who reads; what is read may be a pipe that waits for us.
-    output.map(|path| Outputs::beside(files).claim(path)).transpose()?;
+    output.map(|path| outputs.clone().claim(path)).transpose()?;
     let mut inputs = Vec::new();
     for file in files {
         inputs.extend(Input::open(file)?);
@@ -127,14 +128,14 @@ fn tell(report: &CopyReport) {
     let rows = |number: u64| counted(usize::try_from(number).unwrap_or(usize::MAX), "row");
     if report.damaged_rows > 0 {
         let rows = rows(report.damaged_rows);
-        anstream::eprintln!("{file}: {rows} damaged and left out");
+        say(&format!("{file}: {rows} damaged and left out"));
     }
     if report.further_headers > 0 {
         let headers = whole(report.further_headers as f64);
-        anstream::eprintln!("{file}: {headers} more headers between the rows, left out");
+        say(&format!("{file}: {headers} more headers between the rows, left out"));
     }
     if let Some(why) = &report.ended_early {
-        anstream::eprintln!("{file}: ends early: {}", clean(why));
+        say(&format!("{file}: ends early: {}", clean(why)));
     }
 }
 
@@ -143,11 +144,11 @@ fn tell_part(report: &SequenceReport) {
     let file = clean(&report.copy.file);
     if report.repeated_rows > 0 {
         let rows = whole(report.repeated_rows as f64);
-        anstream::eprintln!("{file}: {rows} rows of times that an earlier file has, left out");
+        say(&format!("{file}: {rows} rows of times that an earlier file has, left out"));
     }
     if report.missing_columns > 0 {
         let columns = counted(report.missing_columns, "column");
-        anstream::eprintln!("{file}: has not {columns} of the other files; left empty");
+        say(&format!("{file}: has not {columns} of the other files; left empty"));
     }
 }
 
@@ -156,16 +157,16 @@ fn tell_lost(report: &AnonymizeReport) {
     let dropped: usize = report.dropped.values().sum();
     if dropped > 0 {
         let columns = counted(dropped, "column");
-        anstream::eprintln!("{file}: {columns} dropped, for esxtop has none such as is known:");
+        say(&format!("{file}: {columns} dropped, for esxtop has none such as is known:"));
     }
     for (name, number) in report.dropped.iter().take(DROPPED) {
-        anstream::eprintln!("  {} ({})", clean(name), whole(*number as f64));
+        say(&format!("  {} ({})", clean(name), whole(*number as f64)));
     }
     if let Some(more) = report.dropped.len().checked_sub(DROPPED).filter(|more| *more > 0) {
-        anstream::eprintln!("  and {}", counted(more, "more name"));
+        say(&format!("  and {}", counted(more, "more name")));
     }
     if report.emptied_cells > 0 {
         let cells = whole(report.emptied_cells as f64);
-        anstream::eprintln!("{file}: {cells} cells emptied, for they hold no number");
+        say(&format!("{file}: {cells} cells emptied, for they hold no number"));
     }
 }
