@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use counters::SECOND;
-use engine::Event;
-use sim::{LogLine, Logged};
+use sim::{LogLine, Logged, in_words};
 
 use crate::{
     report::Report,
@@ -34,14 +33,8 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// What a line says, without time and host.
 pub(crate) fn text(report: &Report, line: &LogLine) -> String {
-    let devices = &report.scenario.hosts[line.host].config.devices;
     match &line.what {
         Logged::Refused(why) => format!("refused: {why}"),
-        Logged::Event(Event::DepthChanged { device, depth }) => {
-            format!("DQLEN of {} is {depth}", devices[device.index()].name)
-        }
-        Logged::Event(Event::AllPathsDown { device }) => {
-            format!("all paths of {} are down", devices[device.index()].name)
-        }
+        Logged::Event(event) => in_words(*event, &report.scenario.hosts[line.host].config),
     }
 }

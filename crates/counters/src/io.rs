@@ -87,6 +87,23 @@ pub struct Sense {
     pub qualifier: u8,
 }
 
+impl Sense {
+    /// By these the array says that a device is gone for good: logical unit not supported, logical
+    /// unit failure, self-test failed, failed self-configuration [KB-PDL].
+    pub const PERMANENT_LOSS: [Self; 4] = [
+        Self { key: 5, code: 0x25, qualifier: 0 },
+        Self { key: 4, code: 0x3e, qualifier: 1 },
+        Self { key: 4, code: 0x3e, qualifier: 3 },
+        Self { key: 4, code: 0x4c, qualifier: 0 },
+    ];
+
+    /// Whether it says that the device is gone for good.
+    #[must_use]
+    pub fn is_permanent_loss(self) -> bool {
+        Self::PERMANENT_LOSS.contains(&self)
+    }
+}
+
 /// How the array answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -98,17 +115,20 @@ pub enum Status {
     TaskSetFull,
     /// RESERVATION CONFLICT 0x18: sent again after 60 ms, 80 times at most [ELA].
     ReservationConflict,
-    /// CHECK CONDITION: goes back to the guest as it is.
+    /// CHECK CONDITION: goes back to the guest as it is; of a device that is permanently lost
+    /// once every path has said so.
     CheckCondition(Sense),
     /// The path was lost under the command: it is sent again on another one.
     PathLost,
     /// The command was aborted, by the guest or because its VM or host went down.
     Aborted,
+    /// The host has no way to the device and does not wait for one any longer.
+    NoConnect,
 }
 
 impl Status {
     /// Every one, in the order of their codes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Good,
         Self::Busy,
         Self::TaskSetFull,
@@ -116,6 +136,7 @@ impl Status {
         Self::CheckCondition(Sense { key: 0, code: 0, qualifier: 0 }),
         Self::PathLost,
         Self::Aborted,
+        Self::NoConnect,
     ];
 
     /// Its place in [`Status::ALL`].
@@ -130,6 +151,7 @@ impl Status {
             Self::CheckCondition(_) => 4,
             Self::PathLost => 5,
             Self::Aborted => 6,
+            Self::NoConnect => 7,
         }
     }
 
@@ -138,7 +160,7 @@ impl Status {
     #[inline]
     #[must_use]
     pub const fn is_final(self) -> bool {
-        matches!(self, Self::Good | Self::CheckCondition(_) | Self::Aborted)
+        matches!(self, Self::Good | Self::CheckCondition(_) | Self::Aborted | Self::NoConnect)
     }
 }
 

@@ -11,7 +11,7 @@ use core::ops::Range;
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
     GateCounters, Histogram, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND,
-    VdiskCounters, VmId,
+    VdiskCounters, VdiskId, VmId,
 };
 
 /// The percentiles that are told of a latency, each with the share of commands that took no longer.
@@ -140,31 +140,30 @@ struct Entities {
     adapters: Vec<Option<EntityId>>,
     devices: Vec<OfDisks>,
     paths: Vec<Option<EntityId>>,
-    /// Each world with its VM and its device.
-    worlds: Vec<(VmId, DeviceId, OfDisks)>,
+    worlds: Vec<OfDisks>,
     vms: Vec<Option<OfDisks>>,
     vdisks: Vec<Option<EntityId>>,
     /// The places of all virtual disks, those of one device and there of one VM side by side.
-    by_device: Vec<u32>,
+    by_device: Vec<VdiskId>,
     /// The same, those of one VM side by side.
-    by_vm: Vec<u32>,
+    by_vm: Vec<VdiskId>,
 }
 
 /// A row that some virtual disks add up to: a part of the order that has them side by side.
 #[derive(Clone, Debug)]
 struct OfDisks {
     row: EntityId,
-    disks: Range<u32>,
+    disks: Range<u16>,
 }
 
 impl OfDisks {
     fn new(row: EntityId, from: usize, count: usize) -> Self {
-        Self { row, disks: from as u32..(from + count) as u32 }
+        Self { row, disks: from as u16..(from + count) as u16 }
     }
 
     /// Their places in the inventory.
-    fn of<'a>(&self, order: &'a [u32]) -> &'a [u32] {
-        &order[self.disks.start as usize..self.disks.end as usize]
+    fn of<'a>(&self, order: &'a [VdiskId]) -> &'a [VdiskId] {
+        &order[usize::from(self.disks.start)..usize::from(self.disks.end)]
     }
 }
 
@@ -208,7 +207,7 @@ impl Sampler {
         row.adapters(&self.inventory, &self.entities);
         row.paths(&self.entities);
         row.devices(&self.inventory, &self.entities);
-        row.worlds(&self.entities);
+        row.worlds(&self.inventory, &self.entities);
         row.vdisks(&self.entities);
     }
 }
@@ -233,10 +232,10 @@ impl Entities {
             worlds: Vec::new(),
             vms: Vec::with_capacity(inventory.vms.len()),
             vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
-            by_device: Vec::from_iter(0..inventory.vdisks.len() as u32),
-            by_vm: Vec::from_iter(0..inventory.vdisks.len() as u32),
+            by_device: Vec::from_iter((0..inventory.vdisks.len()).map(VdiskId::new)),
+            by_vm: Vec::from_iter((0..inventory.vdisks.len()).map(VdiskId::new)),
         };
-        let disk = |index: &u32| &inventory.vdisks[*index as usize];
+        let disk = |id: &VdiskId| &inventory.vdisks[id.index()];
         entities.by_device.sort_by_key(|index| (disk(index).device, disk(index).vm));
         entities.by_vm.sort_by_key(|index| disk(index).vm);
         let mut paths = vec![Vec::new(); inventory.devices.len()];
@@ -259,9 +258,10 @@ impl Entities {
             from += count;
         }
         entities.worlds.shrink_to_fit();
-        for (owner, _, world) in &entities.worlds {
-            recording.entity_mut(world.row).vm =
-                entities.vms[owner.index()].as_ref().map(|vm| vm.row);
+        for world in &entities.worlds {
+            let owner = world.of(&entities.by_device).first().map(|first| disk(first).vm);
+            let owner = owner.and_then(|owner| entities.vms[owner.index()].as_ref());
+            recording.entity_mut(world.row).vm = owner.map(|vm| vm.row);
         }
         entities
     }
@@ -288,7 +288,7 @@ impl Entities {
             entity.adapter = self.adapters[path.adapter.index()];
             self.paths[index] = Some(recording.add_entity(entity));
         }
-        let owner = |index: &u32| inventory.vdisks[*index as usize].vm;
+        let owner = |id: &VdiskId| inventory.vdisks[id.index()].vm;
         let mut from = disks.start;
         for own in self.by_device[disks].chunk_by(|a, b| owner(a) == owner(b)) {
             let user = owner(&own[0]);
@@ -297,7 +297,7 @@ impl Entities {
             entity.device = Some(row);
             entity.process = vm.system.then(|| vm.name.clone());
             let world = OfDisks::new(recording.add_entity(entity), from, own.len());
-            self.worlds.push((user, id, world));
+            self.worlds.push(world);
             from += own.len();
         }
     }
@@ -316,14 +316,14 @@ impl Entities {
         }
         let row = recording.add_entity(Entity::new(Kind::Vm, vm.name.clone()));
         self.vms.push(Some(OfDisks::new(row, disks.start, disks.len())));
-        for &index in &self.by_vm[disks] {
-            let disk = &inventory.vdisks[index as usize];
+        for id in &self.by_vm[disks] {
+            let disk = &inventory.vdisks[id.index()];
             let name = format!("{}:{}", vm.name, disk.name);
             let mut entity = Entity::new(Kind::VirtualDisk, name);
             entity.vm = Some(row);
             entity.device = Some(self.devices[disk.device.index()].row);
             entity.controller = Some(disk.controller);
-            self.vdisks[index as usize] = Some(recording.add_entity(entity));
+            self.vdisks[id.index()] = Some(recording.add_entity(entity));
         }
     }
 }
@@ -427,7 +427,8 @@ impl Row<'_> {
         for (index, device) in entities.devices.iter().enumerate() {
             let (entity, disks) = (device.row, device.of(&entities.by_device));
             let (now, then) = (&after.devices[index], &before.devices[index]);
-            let delta = self.disks(disks);
+            let mut delta = self.disks(disks);
+            delta.resets += now.resets - then.resets;
             if inventory.devices[index].kind == DeviceKind::Nfs {
                 self.nfs(entity, now.active.now(), &delta);
                 continue;
@@ -463,18 +464,19 @@ impl Row<'_> {
         }
     }
 
-    fn worlds(&mut self, entities: &Entities) {
-        for (_, device, world) in &entities.worlds {
+    fn worlds(&mut self, inventory: &Inventory, entities: &Entities) {
+        for world in &entities.worlds {
             let (entity, disks) = (world.row, world.of(&entities.by_device));
             let (mut active, mut queued, mut shares) = (0, 0, 0);
-            for &index in disks {
-                let disk = &self.interval.after.vdisks[index as usize];
+            for disk in disks.iter().map(|id| &self.interval.after.vdisks[id.index()]) {
                 active += disk.slots.now();
                 queued += disk.queued.now();
                 shares += disk.shares;
             }
             let delta = self.disks(disks);
-            let depth = self.interval.after.devices[device.index()].depth;
+            let device = disks.first().map(|disk| inventory.vdisks[disk.index()].device);
+            let device = device.map(|device| &self.interval.after.devices[device.index()]);
+            let depth = device.map_or(0, |device| device.depth);
             self.put(entity, Counter::Shares, f64::from(shares));
             self.queue(entity, (depth, active, queued));
             self.io(entity, &delta);
@@ -526,18 +528,18 @@ impl Row<'_> {
         }
     }
 
-    fn disks(&self, disks: &[u32]) -> Delta {
+    fn disks(&self, disks: &[VdiskId]) -> Delta {
         let mut delta = Delta::default();
-        for index in disks.iter().map(|&disk| disk as usize) {
+        for index in disks.iter().map(|disk| disk.index()) {
             delta.add(&self.interval.after.vdisks[index], &self.interval.before.vdisks[index]);
         }
         delta
     }
 
     /// What the array does by itself, in totals since boot.
-    fn offloaded(&mut self, disks: &[u32], entity: EntityId) {
+    fn offloaded(&mut self, disks: &[VdiskId], entity: EntityId) {
         let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
-        for disk in disks.iter().map(|&disk| &self.interval.after.vdisks[disk as usize]) {
+        for disk in disks.iter().map(|disk| &self.interval.after.vdisks[disk.index()]) {
             ats += disk.ats;
             zeroes += disk.zeroes;
             discards += disk.discards;

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{Histogram, Op, Status, Time};
+use crate::{Direction, Histogram, Op, Status, Time};
 
 /// What completed I/Os of one direction add up to. All times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,8 +182,19 @@ impl VdiskCounters {
         *self = Self { total, ..*from };
     }
 
+    /// Counts an I/O that ended.
+    #[inline]
+    pub fn count(&mut self, op: Op, status: Status, ended: &IoTotals) {
+        let direction = op.direction();
+        self.io[direction as usize].add(ended);
+        self.total.record(ended.guest_ns + ended.kernel_ns + ended.device_ns);
+        if !matches!(status, Status::Good) || direction == Direction::Other {
+            self.count_rest(op, status);
+        }
+    }
+
     /// Counts what is neither a read nor a write, or did not end well.
-    pub fn count_rest(&mut self, op: Op, status: Status) {
+    fn count_rest(&mut self, op: Op, status: Status) {
         match (status, op) {
             (Status::Good, Op::Reserve) => self.reserves += 1,
             (Status::Good, Op::Ats) => self.ats += 1,
@@ -215,6 +226,8 @@ pub struct DeviceCounters {
     pub engagements: u64,
     /// Results TASK SET FULL or BUSY.
     pub queue_full: u64,
+    /// LUN resets by the host, because the driver did not answer.
+    pub resets: u64,
 }
 
 impl DeviceCounters {

@@ -3,7 +3,7 @@
 //!
 //! For every single I/O, not only on average: GAVG = DAVG + KAVG and QAVG <= KAVG [CAP-A].
 
-use counters::{AdapterId, DeviceId, Direction, IoTotals, PathId, Status, Time, VdiskId};
+use counters::{AdapterId, DeviceId, IoTotals, PathId, Status, Time, VdiskId};
 
 use crate::{
     adapter::Adapter,
@@ -58,10 +58,9 @@ impl Engine {
         let lasting = |is_it: bool| if is_it { self.now - record.since } else { 0 };
         let device = extra.device_ns + lasting(record.is_with_driver());
         let hold = extra.hold_ns + lasting(record.is_held());
-        let gate = extra.gate_ns + lasting(record.is_at_gate());
         let kernel = (self.now - record.entered) - device;
         let guest = record.entered - record.submitted;
-        Times { guest, kernel, queue: kernel - hold, gate, device }
+        Times { guest, kernel, queue: kernel - hold, device }
     }
 }
 
@@ -92,7 +91,7 @@ impl Lane<'_> {
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.
     #[inline]
     pub(crate) fn account(&mut self, status: Status, array_ns: u64) {
-        let times = self.times();
+        let (times, gate_ns) = self.times();
         let (op, direction) = (self.io.op, self.io.op.direction());
         let total = IoTotals {
             commands: 1,
@@ -103,24 +102,20 @@ impl Lane<'_> {
             device_ns: times.device,
             array_ns,
         };
-        let disk = &mut self.vdisk.counters;
-        disk.io[direction as usize].add(&total);
-        disk.total.record(times.guest + times.kernel + times.device);
-        let at_path = IoTotals { queue_ns: times.gate, ..total };
+        self.vdisk.counters.count(op, status, &total);
+        let at_path = IoTotals { queue_ns: gate_ns, ..total };
         self.path.counters.io[direction as usize].add(&at_path);
         if let Some(levels) = self.device.counters.levels.get_mut(direction as usize) {
             levels.guest.record(times.guest);
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
         }
-        if !matches!(status, Status::Good) || direction == Direction::Other {
-            disk.count_rest(op, status);
-        }
         self.device.selector.measure(self.path, times.device);
     }
 
+    /// Where its time went, and how much of it at paths and adapters.
     #[inline]
-    fn times(&self) -> Times {
+    fn times(&self) -> (Times, u64) {
         let mut device = self.now - self.io.since;
         let (mut hold, mut gate) = (0, 0);
         if let Some(extra) = self.extra {
@@ -130,6 +125,6 @@ impl Lane<'_> {
         }
         let kernel = (self.now - self.io.entered) - device;
         let guest = self.io.entered - self.io.submitted;
-        Times { guest, kernel, queue: kernel - hold, gate, device }
+        (Times { guest, kernel, queue: kernel - hold, device }, gate)
     }
 }

@@ -8,10 +8,12 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use counters::{DeviceKind, Time};
+use counters::{DeviceKind, Time, VdiskId};
+
+use knobs::Advanced;
 
 use crate::{
-    device::Device,
+    device::{Device, Outage},
     engine::Engine,
     path::Stays,
     slab::{State, Times},
@@ -27,6 +29,8 @@ struct OfVdisk {
     slots: u32,
     held: u32,
     recalled: u32,
+    /// Longer in the virtual adapter than its guest waits.
+    forgotten: u32,
     times: Times,
     /// The waits at paths and adapters that go on.
     gate_ns: u64,
@@ -100,6 +104,7 @@ impl Engine {
                 continue;
             }
             let disk = &mut census.vdisks[usize::from(record.vdisk)];
+            disk.forgotten += u32::from(self.given_up_at(io) <= self.now);
             let path = &mut census.paths[usize::from(record.path)];
             let lasts = self.now - record.since;
             disk.times.add(&self.times_of(io));
@@ -143,6 +148,14 @@ impl Engine {
         let inside = u64::from(found.guest + found.kernel);
         let ended = completed + counters.aborts - u64::from(found.recalled);
         equal("I/Os submitted to virtual disk", id, counters.offered, ended + inside)?;
+        let refusal = self.refusal_of(VdiskId::new(id));
+        let waits = found.guest + found.queued;
+        if vdisk.takes_io != (vdisk.is_on && refusal.is_none()) || refusal.is_some() && waits > 0 {
+            return Err(format!(
+                "virtual disk {id} ends its I/O with {refusal:?}, and {waits} wait"
+            ));
+        }
+        equal("commands of virtual disk that its guest forgot", id, found.forgotten, 0)?;
         let has_room = vdisk.has_slot() && self.vscsi[vdisk.vscsi.index()].has_room();
         if has_room && found.guest > 0 {
             return Err(format!("virtual disk {id} has a free slot and I/Os waiting for it"));
@@ -177,13 +190,23 @@ impl Engine {
             held_ns += times.kernel - times.queue;
             slots_ns += times.device + disk.gate_ns + found.gate_ns;
             all.queued += found.queued;
+            all.kernel += found.kernel;
             all.slots += found.slots;
             all.held += found.held;
         }
         equal("ACTV of device", id, device.active, all.slots)?;
         equal("QUED of device", id, device.queued, all.queued)?;
-        if device.timeout_ns > 0 && device.active > 0 && device.needs_watch {
+        if device.timeout_ns > 0 && all.kernel > 0 && device.needs_watch {
             return Err(format!("device {id} has commands, and nobody watches whether they end"));
+        }
+        if (device.outage == Outage::None) != device.selector.has_path() {
+            return Err(format!("device {id} has {:?} by its paths", device.outage));
+        }
+        let is_apd_timed = self.options.get(Advanced::ApdHandlingEnable) == 1;
+        if let Outage::Apd { until } = device.outage
+            && (until <= self.now || is_apd_timed == (until == Time::NEVER))
+        {
+            return Err(format!("device {id} without a path waits until {until:?}"));
         }
         equal("held commands of device", id, device.counters.held.now(), all.held)?;
         let integral = device.counters.held.integral(self.now);

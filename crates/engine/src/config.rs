@@ -91,6 +91,9 @@ pub struct VmConfig {
     pub system: bool,
     /// Whether it is on at the start.
     pub powered_on: bool,
+    /// How long its guest waits for a command before it gives it up, in nanoseconds above 0; `None`
+    /// where it keeps the time itself, as a real one does.
+    pub timeout_ns: Option<u64>,
 }
 
 /// A virtual storage adapter.

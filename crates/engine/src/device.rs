@@ -14,7 +14,7 @@
 //! most, and a queue that is deeper than the array never breaks over it as a whole. When nothing is
 //! outstanding, `Scsi.ScsiRestartStalledQueueLatency` passes before one is tried [LAMW].
 
-use counters::{DeviceCounters, DeviceId, DeviceKind, Status, Time};
+use counters::{DeviceCounters, DeviceId, DeviceKind, Sense, Status, Time};
 
 use crate::{
     CompetitionUnit, Event, Output, outputs::Outputs, path::Selector, sched::Sched,
@@ -55,10 +55,25 @@ pub(crate) struct Device {
     pub(crate) stalled_until: Time,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
-    /// The least time that an adapter of it leaves a command; 0 when none has a limit.
+    /// The least time that an adapter of it or a guest leaves a command; 0 when none has a limit.
     pub(crate) timeout_ns: u64,
+    /// What it does without a path.
+    pub(crate) outage: Outage,
     /// Whether the next command starts the timer for what is overdue.
     pub(crate) needs_watch: bool,
+}
+
+/// What a device does without a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outage {
+    /// It has one.
+    None,
+    /// All I/O waits, that of the host until then; for ever where `Misc.APDHandlingEnable` is 0.
+    Apd { until: Time },
+    /// The host's own I/O fails.
+    TimedOut,
+    /// All I/O fails.
+    Lost(Sense),
 }
 
 impl Device {

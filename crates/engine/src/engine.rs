@@ -15,13 +15,13 @@ use knobs::{Advanced, Version};
 use crate::{
     CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy, Wakeup,
     adapter::Adapter,
-    device::{Competition, Device},
+    device::{Competition, Device, Outage},
     options::Options,
     outputs::Outputs,
     path::{Path, Selector},
     retry::Timer,
     sched::Sched,
-    slab::{Extras, Slab},
+    slab::{Extras, Slab, State},
     split::SplitSizes,
     throttle::Throttle,
     vscsi::{Vdisk, Vscsi},
@@ -132,8 +132,10 @@ impl Engine {
             let of_device = config.paths.iter().enumerate().filter(|(_, p)| p.device == id);
             let paths: Vec<_> = of_device.map(|(path, _)| PathId::new(path)).collect();
             let adapters = paths.iter().map(|path| &config.paths[path.index()].adapter);
-            let timeouts = adapters.map(|adapter| config.adapters[adapter.index()].timeout_ns);
-            let timeout_ns = timeouts.flatten().min();
+            let of_adapters = adapters.map(|adapter| config.adapters[adapter.index()].timeout_ns);
+            let disks = config.vdisks.iter().filter(|disk| disk.device == id);
+            let of_guests = disks.map(|disk| config.vms[disk.vm.index()].timeout_ns);
+            let timeout_ns = of_adapters.chain(of_guests).flatten().min();
             let mut selector = Selector::new(paths, device.path_policy);
             selector.refresh(&self.paths);
             let policy = device.policy.unwrap_or_else(|| self.default_policy());
@@ -162,6 +164,7 @@ impl Engine {
                 stalled_until: Time::ZERO,
                 wake_at: Time::NEVER,
                 timeout_ns: timeout_ns.unwrap_or(0),
+                outage: Outage::None,
                 needs_watch: timeout_ns.is_some(),
             });
             self.refresh_base(id);
@@ -213,7 +216,7 @@ impl Engine {
     pub fn next_wakeup(&self) -> Option<Wakeup> {
         let &Reverse((at, timer)) = self.timers.peek()?;
         let device = match timer {
-            Timer::Device(id) | Timer::Watch(id) => id,
+            Timer::Device(id) | Timer::Watch(id) | Timer::Apd(id) => id,
             Timer::Again(io) => self.vdisks[usize::from(self.ios[io.slot()].vdisk)].device,
         };
         Some(Wakeup { at, device })
@@ -246,6 +249,17 @@ impl Engine {
             is_competing: device.competition.is_competing,
             dqlen: device.counters.depth,
         })
+    }
+
+    /// The device of a command that the driver has; `None` of any other id.
+    #[must_use]
+    pub fn device_of_command(&self, id: IoId) -> Option<DeviceId> {
+        let is_out = match self.ios.state_of(id)? {
+            State::WrittenOff | State::Orphan | State::Piece => true,
+            state => state.is_with_driver(),
+        };
+        let disk = usize::from(self.ios[id.slot()].vdisk);
+        is_out.then(|| self.vdisks[disk].device)
     }
 
     /// The depth of a virtual disk and that of its adapter; `None` when the host does not have it.

@@ -25,19 +25,25 @@ impl Engine {
     #[inline]
     pub(crate) fn submit(&mut self, request: Request) -> Result<IoId, Error> {
         let vdisk = self.known_vdisk(request.vdisk)?;
-        if !vdisk.is_on {
-            return Err(Error::PoweredOff);
+        if !vdisk.takes_io {
+            return self.submit_in_vain(request);
         }
         if request.bytes == 0 && request.op.needs_bytes() {
             return Err(Error::Empty);
         }
+        Ok(self.take_in(request))
+    }
+
+    #[inline]
+    pub(crate) fn take_in(&mut self, request: Request) -> IoId {
+        let vdisk = &self.vdisks[request.vdisk.index()];
         let op = self.lock_of(vdisk, request.op);
         let request = Request { op, ..request };
         if request.bytes <= vdisk.max_transfer || !op.moves_data() {
-            return Ok(self.admit(request, NONE));
+            return self.admit(request, NONE);
         }
         let max = vdisk.max_transfer;
-        Ok(self.submit_parts(request, max))
+        self.submit_parts(request, max)
     }
 
     /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
@@ -116,6 +122,7 @@ impl Engine {
         vdisk.counters.queued.enter(now);
         let device = &mut self.devices[vdisk.device.index()];
         device.queued += 1;
+        let unwatched = device.needs_watch.then_some(vdisk.device);
         let record = &mut self.ios[io];
         record.state = State::Queued;
         record.since = now;
@@ -124,6 +131,9 @@ impl Engine {
         } else {
             record.entered = now;
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
+        }
+        if let Some(device) = unwatched {
+            self.watch(device);
         }
     }
 
@@ -139,9 +149,6 @@ impl Engine {
                 return;
             };
             self.take_slot(id, io);
-            if self.devices[id.index()].needs_watch {
-                self.watch(id);
-            }
         }
     }
 
@@ -246,6 +253,10 @@ impl Engine {
     /// The driver answered a command.
     #[inline]
     pub(crate) fn done(&mut self, id: IoId, status: Status, array_ns: u64) -> Result<(), Error> {
+        let status = match status {
+            Status::CheckCondition(sense) => self.sensed(id, sense),
+            other => other,
+        };
         match self.ios.state_of(id) {
             Some(State::Active) => self.answered(id.slot(), status, array_ns),
             Some(State::Piece) => self.piece_done(id.slot(), status, array_ns),

@@ -103,6 +103,12 @@ pub enum Output {
         /// The path it was sent down.
         path: PathId,
     },
+    /// The device does not answer what it was asked for: reset it, let go of everything that was
+    /// asked for there, and say so of each as after [`Output::Cancel`].
+    Reset {
+        /// The device.
+        device: DeviceId,
+    },
     /// Something that an administrator would find in vmkernel.log.
     Event(Event),
 }
@@ -141,6 +147,21 @@ pub enum Event {
     },
     /// A device lost its last path; what is queued waits (all paths down).
     AllPathsDown {
+        /// The device.
+        device: DeviceId,
+    },
+    /// It has been without one for `Misc.APDTimeout`: the host's own I/O fails, that of VMs waits.
+    ApdTimedOut {
+        /// The device.
+        device: DeviceId,
+    },
+    /// The array says on all paths that the device is gone for good: all its I/O fails.
+    PermanentLoss {
+        /// The device.
+        device: DeviceId,
+    },
+    /// A device without a path has one again, and its I/O goes on.
+    PathsBack {
         /// The device.
         device: DeviceId,
     },

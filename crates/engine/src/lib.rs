@@ -21,6 +21,7 @@ mod error;
 mod flow;
 mod io;
 mod options;
+mod outage;
 mod outputs;
 mod overdue;
 mod path;

@@ -1,24 +1,35 @@
-//! Commands that the driver does not answer in time, so that a silent back end keeps no slot of a
-//! path or an adapter from others.
+//! Commands that take too long: for the host, so that a silent back end keeps no slot of a path or an
+//! adapter from others, and for the guest.
 //!
 //! ```text
 //!   Active --- timeout ---> Overdue --- as long again ---> WrittenOff     its guest waits
 //!     \--- guest aborts --> Recalled -- twice as long ---> Orphan         its guest gave up
 //! ```
 //!
-//! What is overdue is asked back. It is sent again, perhaps down another path, when the driver has
-//! let go of it, and not before: there are never two copies. What is written off holds no slot any
-//! more; its guest hears of it when the driver answers at last.
+//! What is overdue is asked back, and its path is left if there is another. It is sent again when the
+//! driver has let go of it, and not before: there are never two copies. When it does not, the device
+//! is reset, and what is written off holds no slot any more; its guest hears of it when the driver
+//! answers at last. The VMkernel's own command timeout is in no source; it is a stated parameter of
+//! the adapter, and none by default (reference `esxi-host-stack.md` section 12).
 //!
-//! The VMkernel's own command timeout is in no source; it is a stated parameter of the adapter, and
-//! none by default (reference `esxi-host-stack.md` section 12). One timer a device, set anew when it
-//! is due, and none for an I/O.
+//! A guest aborts what has been in its virtual adapter for its own timeout, and resets the disk each
+//! time that as long again passes and what it aborted has not ended [KB-TO; section 12]. How long it
+//! waits for an abort is in no source (ruling).
+//!
+//! One timer a device, set anew when it is due, and none for an I/O.
 
 use core::cmp::Reverse;
 
-use counters::{DeviceId, Status, Time, VdiskId};
+use alloc::vec::Vec;
 
-use crate::{engine::Engine, retry::Timer, slab::State};
+use counters::{DeviceId, PathId, Status, Time, VdiskId};
+
+use crate::{
+    Output,
+    engine::Engine,
+    retry::Timer,
+    slab::{Io, State},
+};
 
 impl Engine {
     /// Looks after a device from now on, until it has nothing outstanding.
@@ -31,33 +42,80 @@ impl Engine {
 
     /// Deals with what is overdue on a device.
     pub(crate) fn look_after(&mut self, id: DeviceId) {
-        let mut next = Time::NEVER;
-        for disk in 0..self.vdisks.len() {
-            if self.vdisks[disk].device != id {
-                continue;
-            }
-            for seat in 0..self.vdisks[disk].inside.len() {
-                let Some(io) = self.vdisks[disk].inside.at(seat) else { continue };
-                if self.deadline(io) <= self.now {
-                    self.pass_deadline(io);
-                }
-                next = next.min(self.deadline(io));
-            }
+        let disks = (0..self.vdisks.len()).map(VdiskId::new);
+        let mine: Vec<_> = disks.filter(|disk| self.vdisks[disk.index()].device == id).collect();
+        let (mut next, mut is_silent) = (Time::NEVER, false);
+        for &disk in &mine {
+            self.reset_if_stuck(disk);
+            is_silent |= self.look_after_disk(disk, &mut next);
+            next = next.min(self.vdisks[disk.index()].resets_at);
+        }
+        if is_silent {
+            self.devices[id.index()].counters.resets += 1;
+            self.outputs.push(Output::Reset { device: id });
         }
         for at in 0..self.devices[id.index()].selector.paths().len() {
             let path = self.devices[id.index()].selector.paths()[at];
             self.open_adapter(self.paths[path.index()].adapter);
             self.open_path(path);
         }
-        self.pump(id);
+        mine.iter().for_each(|disk| self.restart(*disk));
         let device = &mut self.devices[id.index()];
-        if device.active == 0 {
+        let is_busy = |disk: &VdiskId| self.vdisks[disk.index()].active > 0;
+        if !mine.iter().any(is_busy) {
             device.needs_watch = true;
             return;
         }
         // What waits at a gate, or was just sent, has the whole time before it.
         let at = next.min(self.now + device.timeout_ns);
         self.timers.push(Reverse((at, Timer::Watch(id))));
+    }
+
+    /// The same of a virtual disk, and when the first of its I/Os wants it again. `true` when the
+    /// driver does not even let go of what it was asked for.
+    fn look_after_disk(&mut self, id: VdiskId, next: &mut Time) -> bool {
+        let mut is_silent = false;
+        for seat in 0..self.vdisks[id.index()].inside.len() {
+            let of_seat = |engine: &Self| engine.vdisks[id.index()].inside.at(seat);
+            if let Some(io) = of_seat(self).filter(|io| self.given_up_at(*io) <= self.now) {
+                self.abort_io(io, id);
+                let disk = &mut self.vdisks[id.index()];
+                disk.resets_at = disk.resets_at.min(self.now + disk.timeout_ns);
+            }
+            let Some(io) = of_seat(self) else { continue };
+            if self.deadline(io) <= self.now {
+                is_silent |= self.pass_deadline(io);
+            }
+            *next = self.deadline(io).min(self.given_up_at(io)).min(*next);
+        }
+        is_silent
+    }
+
+    /// A guest whose aborts did not help resets its disk.
+    fn reset_if_stuck(&mut self, id: VdiskId) {
+        let disk = &mut self.vdisks[id.index()];
+        if disk.resets_at > self.now {
+            return;
+        }
+        let mut inside = (0..disk.inside.len()).filter_map(|seat| disk.inside.at(seat));
+        if inside.any(|io| matches!(self.ios[io].state, State::Recalled | State::Orphan)) {
+            disk.resets_at = self.now + disk.timeout_ns;
+            disk.counters.resets += 1;
+            self.abort_disk(id, None);
+        } else {
+            disk.resets_at = Time::NEVER;
+        }
+    }
+
+    /// When its guest aborts an I/O; never where it does not keep the time, or has aborted it.
+    pub(crate) fn given_up_at(&self, io: u32) -> Time {
+        let record = &self.ios[io];
+        let timeout_ns = self.vdisks[usize::from(record.vdisk)].timeout_ns;
+        match record.state {
+            State::Guest | State::Recalled | State::Orphan => Time::NEVER,
+            _ if timeout_ns == 0 => Time::NEVER,
+            _ => record.entered + timeout_ns,
+        }
     }
 
     /// When an I/O is to be asked back, or written off; never when the driver does not have it.
@@ -74,15 +132,22 @@ impl Engine {
         }
     }
 
-    fn pass_deadline(&mut self, io: u32) {
+    /// `true` when it is written off.
+    fn pass_deadline(&mut self, io: u32) -> bool {
         match self.ios[io].state {
             State::Overdue => self.write_off(io, State::WrittenOff),
             State::Recalled => self.write_off(io, State::Orphan),
             _ => {
-                self.vdisks[usize::from(self.ios[io].vdisk)].counters.overdue += 1;
+                let Io { vdisk, path, .. } = self.ios[io];
+                let disk = &mut self.vdisks[usize::from(vdisk)];
+                disk.counters.overdue += 1;
+                let selector = &mut self.devices[disk.device.index()].selector;
+                selector.avoid(PathId(path), &self.paths);
                 self.ask_back(io, State::Overdue);
+                return false;
             }
         }
+        true
     }
 
     /// Takes its slots from it. It stays in the VMkernel, so what is left of its wait is KAVG.

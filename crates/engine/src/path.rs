@@ -29,6 +29,8 @@ pub(crate) struct Path {
     pub(crate) device: DeviceId,
     pub(crate) adapter: AdapterId,
     pub(crate) up: bool,
+    /// Whether the array says over it that the device is gone for good.
+    pub(crate) is_lost: bool,
     /// How often it went down, modulo 65,536: what was sent before the last time is lost. An
     /// instant would not tell what was sent before from what is sent after it.
     pub(crate) losses: u16,
@@ -61,6 +63,7 @@ impl Path {
             device: config.device,
             adapter: config.adapter,
             up: true,
+            is_lost: false,
             losses: 0,
             optimized: config.optimized,
             sampled: 0,
@@ -77,6 +80,11 @@ impl Path {
     #[inline]
     pub(crate) const fn is_open(&self) -> bool {
         self.queue.is_empty() && self.has_room()
+    }
+
+    /// Whether the device may be reached over it.
+    pub(crate) const fn is_usable(&self) -> bool {
+        self.up && !self.is_lost
     }
 
     /// What came back over a path that went down after the command was sent did not come back.
@@ -126,6 +134,13 @@ impl Selector {
 
     pub(crate) const fn has_path(&self) -> bool {
         self.current.is_some()
+    }
+
+    /// Leaves a path that does not answer, if another one is usable.
+    pub(crate) fn avoid(&mut self, path: PathId, all: &[Path]) {
+        if let Some(at) = self.current.filter(|at| self.paths[*at] == path) {
+            self.current = self.next_usable(at, all);
+        }
     }
 
     /// Looks again at which paths are up. Fixed goes back to its first; the others stay where
@@ -216,8 +231,8 @@ impl Selector {
         let path = &all[self.paths[at].index()];
         let optimized_is_up = || {
             let mut of_device = self.paths.iter().map(|id| &all[id.index()]);
-            of_device.any(|other| other.up && other.optimized)
+            of_device.any(|other| other.is_usable() && other.optimized)
         };
-        path.up && (path.optimized || !optimized_is_up())
+        path.is_usable() && (path.optimized || !optimized_is_up())
     }
 }

@@ -3,9 +3,9 @@
 use counters::{DeviceId, PathId, Status, VdiskId, VmId};
 
 use crate::{
-    Error, Event, Output,
+    Error, Output,
     engine::Engine,
-    slab::{Queue, State},
+    slab::{Queue, State, Times},
     vscsi::Vdisk,
 };
 
@@ -29,8 +29,11 @@ impl Engine {
 
     pub(crate) fn power(&mut self, vm: VmId, on: bool) -> Result<(), Error> {
         self.check_vm(vm)?;
-        for vdisk in self.vdisks.iter_mut().filter(|vdisk| vdisk.vm == vm) {
-            vdisk.is_on = on;
+        for id in (0..self.vdisks.len()).map(VdiskId::new) {
+            if self.vdisks[id.index()].vm == vm {
+                self.vdisks[id.index()].is_on = on;
+                self.refresh_disk(id);
+            }
         }
         if !on {
             self.abort_vm(vm);
@@ -80,16 +83,13 @@ impl Engine {
     pub(crate) fn set_path(&mut self, id: PathId, up: bool) -> Result<(), Error> {
         let path = self.paths.get_mut(id.index()).ok_or(Error::Unknown("path", id.index()))?;
         path.up = up;
-        if !up {
+        if up {
+            path.is_lost = false;
+        } else {
             path.losses = path.losses.wrapping_add(1);
         }
         let device = path.device;
-        let state = &mut self.devices[device.index()];
-        state.selector.refresh(&self.paths);
-        if !state.selector.has_path() {
-            self.outputs.push(Output::Event(Event::AllPathsDown { device }));
-        }
-        self.refresh_base(device);
+        self.refresh_paths(device);
         if !up {
             self.leave_path(id);
         }
@@ -115,29 +115,37 @@ impl Engine {
     /// Ends the I/Os of a virtual disk, or those of one tag. What the driver has is asked back, and
     /// its guest hears of it when the driver has answered: a late answer must not find the guest's
     /// memory in another use.
-    fn abort_disk(&mut self, id: VdiskId, tag: Option<u32>) {
+    pub(crate) fn abort_disk(&mut self, id: VdiskId, tag: Option<u32>) {
         for seat in 0..self.vdisks[id.index()].inside.len() {
             let io = self.vdisks[id.index()].inside.at(seat);
-            let Some(io) = io.filter(|io| tag.is_none_or(|tag| self.ios[*io].tag == tag)) else {
-                continue;
-            };
-            match self.ios[io].state {
-                State::Active | State::InPieces => {
-                    self.vdisks[id.index()].counters.aborts += 1;
-                    self.ask_back(io, State::Recalled);
-                }
-                State::Overdue | State::WrittenOff => self.give_up(io, id),
-                State::Recalled | State::Orphan => {}
-                _ => self.abort_here(io, id),
+            if let Some(io) = io.filter(|io| tag.is_none_or(|tag| self.ios[*io].tag == tag)) {
+                self.abort_io(io, id);
             }
         }
     }
 
-    /// Ends an I/O that is not with the driver.
-    fn abort_here(&mut self, io: u32, id: VdiskId) {
+    pub(crate) fn abort_io(&mut self, io: u32, id: VdiskId) {
+        let counters = &mut self.vdisks[id.index()].counters;
+        match self.ios[io].state {
+            State::Active | State::InPieces => {
+                counters.aborts += 1;
+                self.ask_back(io, State::Recalled);
+            }
+            State::Overdue | State::WrittenOff => self.give_up(io, id),
+            State::Recalled | State::Orphan => {}
+            _ => {
+                counters.aborts += 1;
+                let times = self.take_out(io, id);
+                self.vdisks[id.index()].aborted.add(&times);
+                self.end(io, Status::Aborted);
+            }
+        }
+    }
+
+    /// Takes an I/O from where it waits, which is not with the driver, and says where its time went.
+    pub(crate) fn take_out(&mut self, io: u32, id: VdiskId) -> Times {
         let (state, now) = (self.ios[io].state, self.now);
         let disk = &mut self.vdisks[id.index()];
-        disk.counters.aborts += 1;
         let device = &mut self.devices[disk.device.index()];
         match state {
             State::Guest => {
@@ -153,15 +161,14 @@ impl Engine {
             _ => {}
         }
         let times = self.times_of(io);
-        let disk = &mut self.vdisks[id.index()];
-        disk.aborted.add(&times);
         if state != State::Guest {
+            let disk = &mut self.vdisks[id.index()];
             disk.leave(&mut self.vscsi[disk.vscsi.index()]);
         }
         if self.ios[io].is_at_gate() {
             self.leave_gate(io);
         }
-        self.end(io, Status::Aborted);
+        times
     }
 
     /// Asks the driver for what it has. The slots are given back with its answer.
@@ -192,7 +199,7 @@ impl Engine {
 
     /// Fills the slots that aborts on a virtual disk freed: of its device, of the paths there, and
     /// its own.
-    fn restart(&mut self, id: VdiskId) {
+    pub(crate) fn restart(&mut self, id: VdiskId) {
         let device = self.vdisks[id.index()].device;
         for path in 0..self.devices[device.index()].selector.paths().len() {
             self.open_path(self.devices[device.index()].selector.paths()[path]);
@@ -223,7 +230,7 @@ impl Engine {
 
     /// What waits for a path that went down takes another one, in the order in which it came: the
     /// last one is put in front of the queue first.
-    fn leave_path(&mut self, id: PathId) {
+    pub(crate) fn leave_path(&mut self, id: PathId) {
         let path = &self.paths[id.index()];
         let adapter = &self.adapters[path.adapter.index()];
         for queue in [path.queue, adapter.queue] {

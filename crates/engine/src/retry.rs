@@ -20,6 +20,8 @@ pub(crate) enum Timer {
     Again(IoId),
     /// Commands of a device may be overdue.
     Watch(DeviceId),
+    /// A device may have been without a path for too long.
+    Apd(DeviceId),
 }
 
 impl Extra {
@@ -48,21 +50,29 @@ impl Engine {
         self.ios.renew(io);
         self.ios[io].since = self.now;
         self.pause_if_stalled(device);
+        if let Some(status) = self.refusal_of(vdisk) {
+            return self.fail(io, status);
+        }
         match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
             Status::ReservationConflict => {
                 self.vdisks[vdisk.index()].counters.conflicts += 1;
                 if retries > CONFLICT_RETRIES {
-                    let mut lane = self.lane(io);
-                    lane.account(why, 0);
-                    lane.leave_kernel();
-                    self.end(io, why);
+                    self.fail(io, why);
                 } else {
                     self.hold(io, CONFLICT_RETRY_NS);
                 }
             }
             _ => self.queue(io, vdisk, true),
         }
+    }
+
+    /// Ends an I/O that has had a path and holds no slot.
+    fn fail(&mut self, io: u32, status: Status) {
+        let mut lane = self.lane(io);
+        lane.account(status, 0);
+        lane.leave_kernel();
+        self.end(io, status);
     }
 
     /// A full array has nothing of this device that could complete.
@@ -114,6 +124,7 @@ impl Engine {
                 Timer::Device(id) => self.device_due(id, at),
                 Timer::Again(io) => self.hold_ended(io),
                 Timer::Watch(id) => self.look_after(id),
+                Timer::Apd(id) => self.apd_due(id, at),
             }
         }
     }

@@ -98,6 +98,7 @@ impl Engine {
             device.competition.switches_max = self.options.get(Advanced::SchedQControlVmSwitches);
             device.competition.run_max = self.options.get(Advanced::SchedQControlSeqReqs);
             device.throttle.set_global(sample_size, threshold);
+            self.refresh_apd(DeviceId::new(index));
             self.refresh_depth(DeviceId::new(index));
             self.pump(DeviceId::new(index));
         }

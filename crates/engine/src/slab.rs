@@ -54,6 +54,13 @@ pub(crate) enum State {
     Whole,
 }
 
+impl State {
+    /// Whether the driver has it, in a slot.
+    pub(crate) const fn is_with_driver(self) -> bool {
+        matches!(self, Self::Active | Self::InPieces | Self::Recalled | Self::Overdue)
+    }
+}
+
 /// One I/O.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
@@ -146,7 +153,7 @@ impl Io {
 
     /// Whether an answer of the driver is still to come.
     pub(crate) const fn is_with_driver(&self) -> bool {
-        matches!(self.state, State::Active | State::InPieces | State::Recalled | State::Overdue)
+        self.state.is_with_driver()
     }
 
     /// Whether it waits inside the VMkernel and in no queue.
@@ -210,8 +217,6 @@ pub(crate) struct Times {
     pub(crate) kernel: u64,
     /// The part of `kernel` in queues.
     pub(crate) queue: u64,
-    /// The part of `queue` at paths and adapters.
-    pub(crate) gate: u64,
     pub(crate) device: u64,
 }
 
@@ -220,7 +225,6 @@ impl Times {
         self.guest += other.guest;
         self.kernel += other.kernel;
         self.queue += other.queue;
-        self.gate += other.gate;
         self.device += other.device;
     }
 }

@@ -73,6 +73,12 @@ pub(crate) struct Vdisk {
     pub(crate) waits_for_ring: bool,
     /// Whether its VM is on.
     pub(crate) is_on: bool,
+    /// Whether it is on and its device does not refuse its I/O.
+    pub(crate) takes_io: bool,
+    /// How long its guest waits for a command; 0 where the engine does not keep that time.
+    pub(crate) timeout_ns: u64,
+    /// When its guest resets it if what was aborted has not ended by then.
+    pub(crate) resets_at: Time,
     /// Whether it is VMFS's own: that of a process of the host.
     pub(crate) is_system: bool,
     /// The largest command that its adapter takes, in bytes.
@@ -110,6 +116,9 @@ impl Vdisk {
             staged_depth: config.depth,
             waits_for_ring: false,
             is_on: vm.powered_on,
+            takes_io: vm.powered_on,
+            timeout_ns: vm.timeout_ns.unwrap_or(0),
+            resets_at: Time::NEVER,
             is_system: vm.system,
             max_transfer: vscsi.max_transfer,
             guest: Queue::default(),

@@ -5,9 +5,13 @@ mod common;
 
 use common::{Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{
-    AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time, VdiskId,
+    AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time, VdiskId, VmId,
+    VscsiId,
 };
-use engine::{DepthMode, Engine, Input, Output, PathConfig, Request, SchedPolicy, VdiskConfig};
+use engine::{
+    DepthMode, Engine, HostConfig, Input, Output, PathConfig, Request, SchedPolicy, VdiskConfig,
+    VmConfig, VscsiConfig,
+};
 use knobs::{Advanced, Allocation, Knob};
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -264,4 +268,126 @@ fn a_silent_back_end_keeps_no_slot_from_others_and_nothing_is_sent_twice() {
     assert_eq!(bench.alive.len(), 2);
     let disk = &counters_of(&bench.engine).vdisks[0];
     assert_eq!((disk.overdue, disk.aborts, disk.resets), (4, 3, 1));
+}
+
+/// One disk whose guest waits 30 s, reached over two paths.
+fn impatient() -> HostConfig {
+    let mut host = one_disk(SchedPolicy::Mclock, Allocation::default());
+    host.vms[0].timeout_ns = Some(30 * SECOND);
+    host.paths.push(PathConfig { name: "vmhba1:C0:T1:L0".into(), ..host.paths[0].clone() });
+    host
+}
+
+fn wake_at(bench: &mut Bench, seconds: u64) {
+    while bench.engine.next_wakeup().is_some_and(|wakeup| wakeup.at <= Time(seconds * SECOND)) {
+        bench.wake();
+    }
+    bench.now = Time(seconds * SECOND);
+}
+
+#[test]
+fn a_guest_aborts_after_its_timeout_and_resets_when_that_does_not_help() {
+    let mut bench = Bench::new(impatient());
+    (0..2).for_each(|_| bench.submit(VdiskId(0), Op::Read, 0, 512));
+    bench.now = Time(10 * SECOND);
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    for (second, asked, resets) in [(29, 0, 0), (30, 2, 0), (59, 3, 0), (60, 3, 1), (90, 3, 2)] {
+        wake_at(&mut bench, second);
+        let disk = &counters_of(&bench.engine).vdisks[0];
+        let aborts = u64::try_from(asked).unwrap();
+        assert_eq!(
+            (bench.asked(), disk.aborts, disk.resets),
+            (asked, aborts, resets),
+            "{second} s"
+        );
+    }
+    while !bench.out.is_empty() {
+        bench.let_go(bench.out[0].io);
+    }
+    assert!(bench.alive.is_empty());
+    wake_at(&mut bench, 200);
+    assert_eq!(bench.engine.next_wakeup(), None, "nothing is under way");
+    assert_eq!(counters_of(&bench.engine).vdisks[0].resets, 2);
+}
+
+#[test]
+fn what_waits_for_a_path_waits_for_its_guest_and_a_process_of_the_host_for_the_timer() {
+    let mut host = impatient();
+    host.vms.push(VmConfig { system: true, timeout_ns: None, ..host.vms[0].clone() });
+    host.vscsi.push(VscsiConfig { vm: VmId(1), ..host.vscsi[0].clone() });
+    host.vdisks.push(VdiskConfig { vm: VmId(1), vscsi: VscsiId(1), ..host.vdisks[0].clone() });
+    let mut bench = Bench::new(host);
+    for path in [0, 1] {
+        bench.input(Input::Path { path: PathId(path), up: false });
+    }
+    bench.submit(VdiskId(1), Op::Ats, 0, 512);
+    bench.now = Time(130 * SECOND);
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    wake_at(&mut bench, 139);
+    assert_eq!(bench.alive.len(), 2);
+    wake_at(&mut bench, 140);
+    assert_eq!(bench.alive.len(), 1, "`Misc.APDTimeout` ended that of the host");
+    bench.submit(VdiskId(1), Op::Ats, 0, 512);
+    assert_eq!(bench.alive.len(), 1, "and so does the next at once");
+    wake_at(&mut bench, 159);
+    assert_eq!(bench.alive.len(), 1);
+    bench.input(Input::Path { path: PathId(1), up: true });
+    bench.submit(VdiskId(1), Op::Ats, 0, 512);
+    assert_eq!(bench.out.len(), 2, "a path is back");
+    let counters = counters_of(&bench.engine);
+    assert_eq!((counters.vdisks[1].failed, counters.vdisks[0].aborts), ([0, 0, 2], 0));
+}
+
+#[test]
+fn an_outage_is_timed_from_when_that_is_switched_on_and_for_as_long_as_was_set_then() {
+    let mut bench = Bench::new(impatient());
+    let set = |bench: &mut Bench, option, value| {
+        assert!(bench.input(Input::Set(Knob::Advanced { option, value })));
+    };
+    set(&mut bench, Advanced::ApdHandlingEnable, 0);
+    for path in [0, 1] {
+        bench.input(Input::Path { path: PathId(path), up: false });
+    }
+    assert_eq!(bench.engine.next_wakeup(), None, "it waits for ever");
+    bench.now = Time(1_000 * SECOND);
+    set(&mut bench, Advanced::ApdHandlingEnable, 1);
+    let timed_out = Time(1_140 * SECOND);
+    assert_eq!(bench.engine.next_wakeup().map(|wakeup| wakeup.at), Some(timed_out));
+    set(&mut bench, Advanced::ApdTimeout, 20);
+    assert_eq!(bench.engine.next_wakeup().map(|wakeup| wakeup.at), Some(timed_out));
+}
+
+#[test]
+fn a_device_is_lost_when_every_path_says_so_and_back_with_the_first_that_is_up() {
+    let lost = Status::CheckCondition(Sense::PERMANENT_LOSS[0]);
+    let mut bench = Bench::new(impatient());
+    (0..40).for_each(|_| bench.submit(VdiskId(0), Op::Write, 0, 512));
+    assert_eq!(bench.out.len(), 32);
+    bench.answer(0, lost);
+    assert_eq!((bench.out.len(), bench.alive.len()), (32, 40), "another path is tried");
+    assert_eq!(bench.out[31].path, PathId(1));
+    bench.answer(31, lost);
+    assert_eq!((bench.out.len(), bench.alive.len()), (31, 31), "what waited has failed");
+    assert_eq!(counters_of(&bench.engine).vdisks[0].failed, [0, 9, 0]);
+    bench.submit(VdiskId(0), Op::Write, 0, 512);
+    assert_eq!(bench.alive.len(), 31);
+    bench.answer(0, Status::Good);
+    bench.answer(0, Status::PathLost);
+    assert_eq!(bench.alive.len(), 29, "what the driver had ends with its answer");
+    bench.input(Input::Path { path: PathId(0), up: true });
+    bench.submit(VdiskId(0), Op::Write, 0, 512);
+    assert_eq!((bench.out.len(), bench.alive.len()), (30, 30));
+}
+
+#[test]
+fn what_is_overdue_is_sent_again_down_another_path() {
+    let mut host = impatient();
+    host.adapters[0].timeout_ns = Some(SECOND);
+    let mut bench = Bench::new(host);
+    bench.submit(VdiskId(0), Op::Write, 0, 512);
+    wake_at(&mut bench, 2);
+    bench.let_go(bench.out[0].io);
+    assert_eq!(bench.out[0].path, PathId(1));
+    let counters = counters_of(&bench.engine);
+    assert_eq!((counters.devices[0].resets, counters.vdisks[0].overdue), (1, 1));
 }

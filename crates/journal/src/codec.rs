@@ -148,6 +148,7 @@ choices! {
         4 CheckCondition(sense),
         5 PathLost,
         6 Aborted,
+        7 NoConnect,
     }
     PathPolicy {
         0 Fixed,
@@ -207,7 +208,7 @@ records! {
     AdapterConfig { name, driver, lun_depth, depth, timeout_ns }
     DeviceConfig { name, kind, dsnro, policy, path_policy }
     PathConfig { name, device, adapter, optimized }
-    VmConfig { name, world, system, powered_on }
+    VmConfig { name, world, system, powered_on, timeout_ns }
     VscsiConfig { vm, controller, depth, max_transfer }
     VdiskConfig { name, vm, vscsi, device, depth, allocation }
     Allocation { shares, limit_iops, reservation_iops }

@@ -34,6 +34,10 @@ impl Outputs {
                 self.all([4, device.0.into(), depth.into()]);
             }
             Output::Event(Event::AllPathsDown { device }) => self.all([5, device.0.into()]),
+            Output::Event(Event::ApdTimedOut { device }) => self.all([6, device.0.into()]),
+            Output::Event(Event::PermanentLoss { device }) => self.all([7, device.0.into()]),
+            Output::Event(Event::PathsBack { device }) => self.all([8, device.0.into()]),
+            Output::Reset { device } => self.all([9, device.0.into()]),
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) fn host(name: &str) -> HostConfig {
         world: 2_100_000 + u32::from(index),
         system: false,
         powered_on: true,
+        timeout_ns: Some(100_000_000),
     };
     let vscsi = |vm| VscsiConfig {
         vm: VmId(vm),
@@ -115,7 +116,7 @@ pub(crate) fn journal() -> Vec<u8> {
                 match output {
                     Output::Dispatch(dispatch) => out[host].push(dispatch.io),
                     Output::Cancel { io, .. } => inputs.push(Input::Cancelled { io }),
-                    Output::Complete { .. } | Output::Event(_) => {}
+                    Output::Complete { .. } | Output::Reset { .. } | Output::Event(_) => {}
                 }
             }
         }

@@ -58,7 +58,8 @@ pub struct AdvancedInfo {
 
 // All from [LAMW] (section 2.5 of the reference); SchedNumReqOutstanding from [VMB12, S1], mClock
 // since 5.5 from memory, protocol endpoints since 6.0 with vVols [LAMW];
-// HardwareAcceleratedLocking from `array-and-control.md` section 7.4.
+// HardwareAcceleratedLocking from `array-and-control.md` section 7.4; APD since 5.1 [DOC-APD]
+// (section 12).
 advanced! {
     /// DSNRO of every device; from ESXi 5.5 each device has its own.
     SchedNumReqOutstanding = "/Disk/SchedNumReqOutstanding", 32, 1..=256, AtOnce.until(Version::V5_1);
@@ -88,6 +89,10 @@ advanced! {
     VvolPesnro = "/Scsi/ScsiVVolPESNRO", 128, 32..=4096, AtOnce.since(Version::V6_0).later(Version::V7_0, 256);
     /// 1 locks metadata by ATS where the array has it, 0 by SCSI reservations of the whole device.
     HardwareAcceleratedLocking = "/VMFS3/HardwareAcceleratedLocking", 1, 0..=1, AtOnce;
+    /// 1 ends the host's own I/O to a device without a path after APDTimeout, 0 tries it for ever.
+    ApdHandlingEnable = "/Misc/APDHandlingEnable", 1, 0..=1, AtOnce;
+    /// Seconds from the loss of a device's last path until the host fails its own I/O.
+    ApdTimeout = "/Misc/APDTimeout", 140, 20..=99_999, AtOnce;
 }
 
 impl AdvancedInfo {

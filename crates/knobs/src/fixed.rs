@@ -34,9 +34,6 @@ impl FixedOption {
     }
 }
 
-/// Seconds from the loss of a device's last path until the host fails its own I/O; it goes on trying
-/// that of VMs [DOC-APD; reference `esxi-host-stack.md` section 12].
-pub const APD_TIMEOUT_S: FixedOption = FixedOption::new("Misc.APDTimeout", 140, 20..=99_999);
 /// Commands outstanding on one NFS mount: no limit [LAMW].
 pub const NFS_DEPTH: FixedOption = FixedOption::new("NFS.MaxQueueDepth", u32::MAX, 1..=u32::MAX);
 /// Commands outstanding on all NFS mounts of a host [LAMW].

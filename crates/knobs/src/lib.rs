@@ -29,8 +29,8 @@ pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
 pub use fixed::{
-    APD_TIMEOUT_S, CONFLICT_RETRIES, CONFLICT_RETRY_NS, FixedOption, NFS_DEPTH, NFS_OUTSTANDING,
-    RESERVE_HOLD_NS, RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
+    CONFLICT_RETRIES, CONFLICT_RETRY_NS, FixedOption, NFS_DEPTH, NFS_OUTSTANDING, RESERVE_HOLD_NS,
+    RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
 };
 pub use guest::GuestDriver;
 pub use line::Line;

@@ -7,7 +7,7 @@
 //! not measured.
 
 use counters::{Counter, EntityId, Recording, SECOND, interval_s};
-use knobs::{APD_TIMEOUT_S, Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
+use knobs::{Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
 
 /// The columns of a row that bound a value.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ const MOST_SLOTS: f64 = Advanced::VvolPesnro.info().max as f64;
 /// The most commands that a host has outstanding: on all its NFS mounts.
 const MOST_INSIDE: f64 = NFS_OUTSTANDING.default as f64;
 /// How long the host tries a command of its own that no path takes.
-const TIMER_S: f64 = APD_TIMEOUT_S.default as f64;
+const TIMER_S: f64 = Advanced::ApdTimeout.info().default as f64;
 /// What a conflict costs until its retry.
 const RETRY_S: f64 = CONFLICT_RETRY_NS as f64 / SECOND as f64;
 /// How inexact intervals are: their ends are stamped in whole seconds, and they are as short as 2.

@@ -37,7 +37,7 @@ fn absurd(counter: Counter) -> f64 {
         (_, "1/s") => 4e6,
         (_, "MiB/s") => 1e6,
         // The most patient guest gives a command up after 3 minutes (reference, section 12), the
-        // host before it (`APD_TIMEOUT_S`).
+        // host before it (`Misc.APDTimeout`).
         (_, "ms") => 1.8e5,
         _ => NONE,
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use counters::{PathId, Time};
+use counters::{DeviceKind, PathId, Time};
 use knobs::{Allocation, Knob};
 
 use crate::{
-    Action, Error, Host, TimedEvent, names,
+    Action, Error, Face, Host, TimedEvent, names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
     resolve,
@@ -16,17 +16,28 @@ use crate::{
 
 const EVENTS_MAX: usize = 1_000_000;
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 9] =
-    ["esxcli", "guest_driver", "reboot", "power", "migrate", "path", "allocation", "start", "stop"];
+const DEEDS: [&str; 10] = [
+    "esxcli",
+    "guest_driver",
+    "reboot",
+    "power",
+    "migrate",
+    "path",
+    "datastore",
+    "allocation",
+    "start",
+    "stop",
+];
 const KEYS: [&str; 4] = ["at", "host", "vm", "state"];
 /// Which of `host`, `vm` and `state` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 9] = [
+const COMPANIONS: [(&str, &[&str]); 10] = [
     ("esxcli", &["host"]),
     ("guest_driver", &["vm"]),
     ("reboot", &["host", "vm"]),
     ("power", &["vm"]),
     ("migrate", &["vm"]),
     ("path", &["host", "state"]),
+    ("datastore", &["host", "state"]),
     ("allocation", &["vm"]),
     ("start", &[]),
     ("stop", &[]),
@@ -133,6 +144,7 @@ impl<'s> Course<'s> {
             "power" => self.power(table, deed),
             "migrate" => self.migrate(table, deed),
             "path" => self.path(table, deed),
+            "datastore" => self.datastore(table, deed),
             "allocation" => self.allocation(table, deed),
             "start" => self.workload(deed, Action::StartWorkload),
             _ => self.workload(deed, Action::StopWorkload),
@@ -231,6 +243,28 @@ impl<'s> Course<'s> {
             let paths = hosts.iter().flat_map(|(_, host)| &host.config.paths);
             let known = paths.map(|path| path.name.as_str());
             return Err(deed.error(&names::unknown("path", name, known)));
+        }
+        Ok(actions)
+    }
+
+    /// `datastore = "ds-1"`; `state = "silent"`, `"lost"` or `"up"`: what its array does with the
+    /// commands of the device that it is on, to `host` or to all that see it.
+    fn datastore(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let faces = [("up", Face::Up), ("silent", Face::Silent), ("lost", Face::Lost)];
+        let state = table.need("state")?;
+        let face = state.choice(&faces)?;
+        let named = table.read("host", |node| self.site.hosts.names.find(node))?;
+        let mut actions = Vec::new();
+        for datastore in self.site.datastores.names.find(deed)? {
+            let seen_by = || self.site.datastores.hosts_of(datastore);
+            for host in named.clone().unwrap_or_else(seen_by) {
+                let config = &self.site.hosts.hosts[host].config;
+                let device = self.site.datastores.device(datastore, host, &config.name, deed)?;
+                if face == Face::Lost && config.devices[device.index()].kind == DeviceKind::Nfs {
+                    return Err(state.error("an NFS datastore has no SCSI device"));
+                }
+                actions.push((host, Action::Face { device, face }));
+            }
         }
         Ok(actions)
     }

@@ -29,8 +29,8 @@ mod workload;
 pub use error::Error;
 pub use scenario::parse_knob;
 pub use types::{
-    Action, Array, Bound, Expectation, Host, Role, Scenario, Subject, Target, TimedEvent, Window,
-    Workload,
+    Action, Array, Bound, Expectation, Face, Host, Role, Scenario, Subject, Target, TimedEvent,
+    Window, Workload,
 };
 pub use units::duration as parse_duration;
 pub use workload::WORKLOADS_OF_DISK_MAX;

@@ -32,7 +32,8 @@ impl Rehearsal {
             Action::Reboot => self.input(at, Input::Reboot),
             Action::RebootGuest(vm) => self.input(at, Input::RebootGuest(vm)),
             Action::Path { path, up } => self.input(at, Input::Path { path, up }),
-            Action::Power { .. }
+            Action::Face { .. }
+            | Action::Power { .. }
             | Action::Migrate { .. }
             | Action::StartWorkload(_)
             | Action::StopWorkload(_) => Ok(()),

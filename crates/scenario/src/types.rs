@@ -136,6 +136,13 @@ pub enum Action {
         /// Whether it is usable from now on.
         up: bool,
     },
+    /// From now on the array does so with the commands of a device.
+    Face {
+        /// The device.
+        device: DeviceId,
+        /// What it does.
+        face: Face,
+    },
     /// A workload starts; index into [`Scenario::workloads`].
     StartWorkload(usize),
     /// A workload stops; index into [`Scenario::workloads`].
@@ -151,6 +158,17 @@ pub enum Action {
         /// Its virtual disks: here, and there.
         disks: Vec<(VdiskId, VdiskId)>,
     },
+}
+
+/// What an array does with the commands of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// It does them.
+    Up,
+    /// It answers none.
+    Silent,
+    /// It says that the device is gone for good.
+    Lost,
 }
 
 /// A named stretch of the run.

@@ -27,7 +27,8 @@ const VDISKS_TOTAL_MAX: usize = 1_000_000;
 /// The id of the first leader world on a host, of the order that real hosts show.
 const FIRST_WORLD: u32 = 68_001;
 
-const VM_KEYS: &[&str] = &["count", "host", "guest", "guest_driver", "power", "disk", "workload"];
+const VM_KEYS: &[&str] =
+    &["count", "host", "guest", "guest_driver", "timeout", "power", "disk", "workload"];
 const DISK_KEYS: &[&str] = &["datastore", "adapter", "shares", "limit", "reservation", "qos"];
 
 /// A virtual machine and the ids it has on each host that knows it.
@@ -42,6 +43,8 @@ pub(crate) struct Vm {
     on: bool,
     system: bool,
     pvscsi: Option<(u32, u32)>,
+    /// How long its guest waits for a command.
+    timeout_ns: Option<u64>,
 }
 
 /// The ids of a VM on one host.
@@ -121,6 +124,8 @@ impl Site {
         let guest = table.read("guest", |node| node.choice(&GUESTS))?.unwrap_or(GuestOs::Windows);
         let pvscsi = table
             .read("guest_driver", |node| node.parsed(|line| resolve::guest_driver(line, guest)))?;
+        let timeout_ns = table.read("timeout", Node::positive_duration)?;
+        let timeout_ns = Some(timeout_ns.unwrap_or(guest.disk_timeout_ns(true)));
         let on = table.read("power", power)?.unwrap_or(true);
         let plans = self.disk_plans(&table)?;
         let members = self.vms.names.add(node, name, count(&table, VMS_MAX)?)?;
@@ -136,6 +141,7 @@ impl Site {
                 on,
                 system: false,
                 pvscsi,
+                timeout_ns,
             };
             plans.iter().try_for_each(|plan| self.add_disk(plan, &mut vm))?;
             self.vms.dealt[home] += 1;
@@ -277,6 +283,7 @@ impl Site {
             on: true,
             system: true,
             pvscsi: None,
+            timeout_ns: None,
         });
         let place = self.place(self.vms.vms.len() - 1, host, node)?;
         Ok(place.vdisks[0])
@@ -333,6 +340,7 @@ impl Vm {
             world,
             system: self.system,
             powered_on,
+            timeout_ns: self.timeout_ns,
         });
         host.guests.push(self.guest);
         let first = config.vscsi.len();

@@ -15,7 +15,7 @@ use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
-use knobs::{Allocation, Driver, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
+use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
     Access, ArrayConfig, Arrival, Mix, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig,
     WriteProtocol,
@@ -237,7 +237,7 @@ impl Model {
             },
             targets: vms.map(target).collect(),
             datastores: vec![Vec::new(); self.devices],
-            guests: vec![knobs::GuestOs::Linux; self.vms_per_host],
+            guests: vec![GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
         }
@@ -300,6 +300,7 @@ fn vm_config(host: usize, vm: usize) -> VmConfig {
         world: 2_100_000 + vm as u32,
         system: false,
         powered_on: true,
+        timeout_ns: Some(GuestOs::Linux.disk_timeout_ns(true)),
     }
 }
 

@@ -6,7 +6,7 @@ use scenario::Action;
 
 use crate::{
     key::{Class, Key},
-    machine::{Machine, Player, Span, Watch},
+    machine::{Machine, Watch},
 };
 
 impl<W: Watch> Machine<'_, W> {
@@ -18,6 +18,7 @@ impl<W: Watch> Machine<'_, W> {
             Action::Path { path, up } => {
                 self.input(host, at, Input::Path { path: *path, up: *up });
             }
+            Action::Face { device, face } => self.set_face(at, host, *device, *face),
             Action::Power { vm, on } => self.power(at, host, *vm, *on),
             Action::RebootGuest(vm) => {
                 let stopped = self.pause(host, Some(*vm), at);
@@ -52,8 +53,8 @@ impl<W: Watch> Machine<'_, W> {
         }
         let player = &mut self.players[id];
         let host = player.host;
-        if player.clock.is_none() {
-            player.clock = Some(at);
+        if player.clock == Time::NEVER {
+            player.clock = at;
             let stage = player.stage(self.scenario);
             for (due, class) in [(stage.0, Class::Stage), (stage.1, Class::Stop)] {
                 if due > at && due != Time::NEVER {
@@ -68,10 +69,10 @@ impl<W: Watch> Machine<'_, W> {
     pub(crate) fn stage(&mut self, id: usize, at: Time) {
         let player = &self.players[id];
         let begins = player.stage(self.scenario).0;
-        let is_due = player.is_running && player.since.is_none() && at >= begins;
+        let is_due = player.is_running && player.since == Time::NEVER && at >= begins;
         if is_due && self.is_up(id) {
             let player = &mut self.players[id];
-            player.since = Some(at);
+            player.since = at;
             player.workload.start(at);
             self.play(id, at);
         }
@@ -82,7 +83,7 @@ impl<W: Watch> Machine<'_, W> {
         self.quiet(id, at);
         let player = &mut self.players[id];
         player.is_running = false;
-        player.clock = None;
+        player.clock = Time::NEVER;
     }
 
     /// The same when its time has come by the clock that it has now.
@@ -96,16 +97,12 @@ impl<W: Watch> Machine<'_, W> {
     pub(crate) fn quiet(&mut self, id: usize, at: Time) {
         let player = &mut self.players[id];
         player.workload.stop(at);
-        if let Some(from) = player.since.take() {
-            self.spans.push(Span { workload: player.index, from, to: at });
-        }
+        self.spans.extend(player.rest(at));
     }
 
     /// The run is over for those who still play.
     pub(crate) fn end(&mut self, at: Time) {
-        for Player { index, since, .. } in &self.players {
-            self.spans.extend(since.map(|from| Span { workload: *index, from, to: at }));
-        }
+        self.spans.extend(self.players.iter_mut().filter_map(|player| player.rest(at)));
     }
 
     /// Whether the VM of a workload is on, on a host that is up.
@@ -128,6 +125,8 @@ impl<W: Watch> Machine<'_, W> {
         self.pause(host, None, at);
         self.hosts[host].is_down = true;
         self.input(host, at, Input::Reboot);
+        self.hosts[host].reset(at, None, &mut self.watch);
+        self.drain(host, at);
         let boot_ns = self.scenario.hosts[self.hosts[host].index].boot_ns;
         self.push(at + boot_ns, Key::new(Class::Boot, host, 0));
     }

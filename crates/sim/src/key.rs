@@ -22,6 +22,8 @@ pub(crate) enum Class {
     Wake = 6,
     /// A workload has something to issue.
     Arrival = 7,
+    /// An application goes on after an error.
+    Retry = 8,
 }
 
 /// What an event is about, packed below its time: class, then host, then the place of the command
@@ -46,6 +48,11 @@ impl Key {
         Self(class | ((host as u64) << Self::HOST_SHIFT) | index)
     }
 
+    /// Who goes on after an error: the player, and which of its threads.
+    pub(crate) const fn retry(host: usize, player: usize, slot: u32) -> Self {
+        Self::new(Class::Retry, host, ((player as u64) << Tag::SLOT_BITS) | slot as u64)
+    }
+
     /// The answer to the command at that place of the engine's.
     #[inline]
     pub(crate) const fn done(host: usize, slot: u32, status: Status) -> Self {
@@ -62,7 +69,8 @@ impl Key {
             4 => Class::Stage,
             5 => Class::Done,
             6 => Class::Wake,
-            _ => Class::Arrival,
+            7 => Class::Arrival,
+            _ => Class::Retry,
         }
     }
 
@@ -96,7 +104,7 @@ const _: () = assert!(WORKLOADS_OF_DISK_MAX <= 1 << (32 - Tag::SLOT_BITS));
 pub(crate) struct Tag(pub(crate) u32);
 
 impl Tag {
-    const SLOT_BITS: u32 = 16;
+    pub(crate) const SLOT_BITS: u32 = 16;
     /// The most threads of a workload.
     pub(crate) const SLOTS: u32 = 1 << Self::SLOT_BITS;
 

@@ -9,12 +9,13 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{HostSnapshot, IoId, Time, VdiskId};
+use counters::{DeviceId, HostSnapshot, IoId, SECOND, Status, Time, VdiskId};
 use engine::{Dispatch, Engine, Event, Input, Output, Request};
 use model::{Array, Aside, Command, CurveUse, PolicyWait};
-use scenario::{Scenario, Workload};
+use scenario::{Face, Scenario, Workload};
 
 use crate::{
+    fault::{Faults, Withheld, gone},
     heap::{EventList, Pending},
     key::{Class, Key, Tag},
 };
@@ -62,6 +63,10 @@ pub enum Logged {
 /// Lines kept of a log; what comes after them is only counted.
 const LOG_MAX: usize = 1000;
 
+/// How long an application waits after an error before it goes on (ruling: one that did not would
+/// fail without end at one instant).
+const ERROR_PAUSE_NS: u64 = SECOND;
+
 /// A host under simulation.
 pub(crate) struct Host {
     /// Its index in the scenario.
@@ -77,6 +82,8 @@ pub(crate) struct Host {
     pub(crate) is_down: bool,
     /// Which of its VMs are on.
     pub(crate) is_on: Vec<bool>,
+    /// What arrays do with the commands of devices, if any does not answer them.
+    pub(crate) faults: Option<Box<Faults>>,
     /// What applications that have left kept to themselves while they were here: the virtual disk
     /// they were on, and how many waited when they left.
     left: Vec<(VdiskId, u64, Aside)>,
@@ -103,10 +110,10 @@ pub(crate) struct Player {
     ordinal: u32,
     /// Whether it has been started; it issues nothing while its guest is down all the same.
     pub(crate) is_running: bool,
-    /// When its clock began to run: it had been started, and its VM was on.
-    pub(crate) clock: Option<Time>,
-    /// Since when it plays: its VM is on, and its stage has begun.
-    pub(crate) since: Option<Time>,
+    /// When its clock began to run, or never: it had been started, and its VM was on.
+    pub(crate) clock: Time,
+    /// Since when it plays, or never: its VM is on, and its stage has begun.
+    pub(crate) since: Time,
     /// The earliest arrival in the event list.
     armed: Time,
 }
@@ -183,6 +190,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             armed: Time::NEVER,
             is_down: false,
             is_on: host.config.vms.iter().map(|vm| vm.powered_on).collect(),
+            faults: None,
             left: Vec::new(),
         });
         for knob in &host.settings {
@@ -206,8 +214,8 @@ impl<'a, W: Watch> Machine<'a, W> {
                 vdisk: workload.vdisk,
                 ordinal: 0,
                 is_running: false,
-                clock: None,
-                since: None,
+                clock: Time::NEVER,
+                since: Time::NEVER,
                 armed: Time::NEVER,
             });
             self.seat(id, host, workload.vdisk);
@@ -225,6 +233,8 @@ impl<'a, W: Watch> Machine<'a, W> {
         let seat = seats.iter().position(|seated| *seated == player as u32);
         let ordinal = seat.unwrap_or(seats.len()) as u32;
         if seat.is_none() {
+            // There is seldom a second one.
+            seats.reserve_exact(1);
             seats.push(player as u32);
         }
         let player = &mut self.players[player];
@@ -277,6 +287,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                     self.input(key.host(), at, Input::Tick);
                 }
             }
+            Class::Retry => self.retry(at, key.index()),
             Class::Event => self.event(at, key.host(), key.index()),
             Class::Boot => self.boot(at, key.host()),
             Class::Start => self.start(key.index(), at),
@@ -291,10 +302,44 @@ impl<'a, W: Watch> Machine<'a, W> {
         let Pending { key, generation, array, array_ns } = event;
         let (io, status) = (IoId::new(key.slot(), generation), key.status());
         self.arrays[array as usize].done(status);
+        let host = &mut self.hosts[key.host()];
         let input = Input::Done { io, status, array_ns };
-        if self.hosts[key.host()].answer(at, input, &mut self.watch) {
+        if host.faults.is_some() && host.withhold_answer(at, input, &mut self.watch) {
+            return self.drain(key.host(), at);
+        }
+        if host.answer(at, input, &mut self.watch) {
             self.drain(key.host(), at);
         }
+    }
+
+    /// From now on the array does so with the commands of a device; those that it kept get what
+    /// they would get now.
+    pub(crate) fn set_face(&mut self, at: Time, index: usize, device: DeviceId, face: Face) {
+        let Self { hosts, watch, scenario, arrays, events, .. } = self;
+        let host = &mut hosts[index];
+        let devices = scenario.hosts[host.index].config.devices.len();
+        let faults = host.faults.get_or_insert_with(|| Faults::new(devices));
+        let (withheld, told) = faults.turn(device, face);
+        for path in told {
+            let up = Input::Path { path, up: true };
+            watch.input(host.index, at, &up);
+            host.engine.handle_input(at, up).expect("the path is the host's");
+        }
+        for kept in withheld {
+            match kept {
+                Withheld::Command(command) if face == Face::Up => {
+                    host.dispatch(index, at, command, arrays, events);
+                }
+                Withheld::Command(command) => {
+                    host.withhold(at, command, watch);
+                }
+                Withheld::Answer(input) if host.withhold_answer(at, input, watch) => {}
+                Withheld::Answer(input) => {
+                    host.answer(at, input, watch);
+                }
+            }
+        }
+        self.drain(index, at);
     }
 
     /// Fills in the counters of each host as of `now`, and in them what applications keep to
@@ -354,9 +399,25 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(index, at);
     }
 
+    /// A thread of an application that got an error goes on.
+    fn retry(&mut self, at: Time, who: usize) {
+        let Self { hosts, players, events, watch, spans, .. } = self;
+        let id = who >> Tag::SLOT_BITS;
+        let player = &mut players[id];
+        let host = player.host;
+        match player.workload.complete(at, Tag(who as u32).slot()) {
+            Some(io) => player.submit(&mut hosts[host], at, io, watch),
+            None => {
+                player.arm(id, events);
+                spans.extend(player.over(at));
+            }
+        }
+        self.drain(host, at);
+    }
+
     /// Does what the engine decided, until there is nothing left to do at this instant.
     #[inline]
-    fn drain(&mut self, index: usize, at: Time) {
+    pub(crate) fn drain(&mut self, index: usize, at: Time) {
         while let Some((player, io)) = self.drain_here(index, at) {
             let host = self.players[player].host;
             self.players[player].submit(&mut self.hosts[host], at, io, &mut self.watch);
@@ -379,16 +440,19 @@ impl<'a, W: Watch> Machine<'a, W> {
             watch.output(host.index, at, &output);
             match output {
                 Output::Dispatch(dispatch) => {
-                    let (array, command) = host.command(&dispatch);
-                    let answer = arrays[array as usize].dispatch(at, command);
-                    let key = Key::done(index, dispatch.io.slot(), answer.status);
-                    let (generation, array_ns) = (dispatch.io.generation(), answer.array_ns);
-                    events.push(answer.at, Pending { key, generation, array, array_ns });
+                    if host.faults.is_none() || !host.withhold(at, dispatch, watch) {
+                        host.dispatch(index, at, dispatch, arrays, events);
+                    }
                 }
-                Output::Complete { vdisk, tag, .. } => {
+                Output::Complete { vdisk, tag, status, .. } => {
                     self.ios += 1;
                     let tag = Tag(tag);
                     let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
+                    if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
+                        let key = Key::retry(index, id, tag.slot());
+                        events.push(at + ERROR_PAUSE_NS, Pending::of(key));
+                        continue;
+                    }
                     let player = &mut players[id];
                     match player.workload.complete(at, tag.slot()) {
                         Some(io) if player.host == index => player.submit(host, at, io, watch),
@@ -400,6 +464,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                     }
                 }
                 Output::Cancel { io, .. } => host.let_go(at, io, watch),
+                Output::Reset { device } => host.reset(at, Some(device), watch),
                 Output::Event(event) if log.len() < LOG_MAX => {
                     log.push(LogLine { at, host: host.index, what: Logged::Event(event) });
                 }
@@ -411,18 +476,32 @@ impl<'a, W: Watch> Machine<'a, W> {
 }
 
 impl Host {
-    /// What a dispatch is to the array that it goes to.
+    /// Sends a command to its array, which says when it will answer.
     #[inline]
-    fn command(&self, dispatch: &Dispatch) -> (u32, Command) {
+    fn dispatch(
+        &self,
+        index: usize,
+        at: Time,
+        dispatch: Dispatch,
+        arrays: &mut [Array],
+        events: &mut EventList,
+    ) {
         let (array, volume) = self.targets[dispatch.vdisk.index()];
         let host = self.index as u32;
-        (array, Command { volume, host, op: dispatch.op, bytes: dispatch.bytes })
+        let command = Command { volume, host, op: dispatch.op, bytes: dispatch.bytes };
+        let answer = arrays[array as usize].dispatch(at, command);
+        let key = Key::done(index, dispatch.io.slot(), answer.status);
+        let (generation, array_ns) = (dispatch.io.generation(), answer.array_ns);
+        events.push(answer.at, Pending { key, generation, array, array_ns });
     }
 
-    /// A command is taken back at once, unless the array answers it at this very instant; the array
-    /// goes on with it.
+    /// A command is taken back at once, unless the array answers it at this very instant or does not
+    /// even answer that; the array goes on with it.
     fn let_go<W: Watch>(&mut self, at: Time, io: IoId, watch: &mut W) {
-        self.answer(at, Input::Cancelled { io }, watch);
+        let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
+        if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
+            self.answer(at, Input::Cancelled { io }, watch);
+        }
     }
 
     /// Hands over what became of a command; `false` when nobody listens, because the host took it
@@ -436,13 +515,55 @@ impl Host {
             Err(bug) => panic!("{input:?} was refused at {at:?}: {bug}"),
         }
     }
+
+    /// A command to a device that is silent or gone; `false` when the array takes it.
+    fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, watch: &mut W) -> bool {
+        let device = self.engine.device_of_command(sent.io);
+        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        match faults.faces[device.index()] {
+            Face::Up => return false,
+            Face::Silent => faults.withheld.push((device, Withheld::Command(sent))),
+            Face::Lost => {
+                if !faults.told.contains(&(device, sent.path)) {
+                    faults.told.push((device, sent.path));
+                }
+                self.answer(at, gone(sent.io), watch);
+            }
+        }
+        true
+    }
+
+    /// An answer of a device that is silent or gone; `false` when it is as good as any.
+    fn withhold_answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
+        let Input::Done { io, .. } = input else { return false };
+        let device = self.engine.device_of_command(io);
+        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        match faults.faces[device.index()] {
+            Face::Up => return false,
+            Face::Silent => faults.withheld.push((device, Withheld::Answer(input))),
+            Face::Lost => {
+                self.answer(at, gone(io), watch);
+            }
+        }
+        true
+    }
+
+    /// The driver lets go of what it was asked for on a device, or on all.
+    pub(crate) fn reset<W: Watch>(&mut self, at: Time, device: Option<DeviceId>, watch: &mut W) {
+        let Some(faults) = &mut self.faults else { return };
+        let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
+        let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
+        for (_, io) in asked {
+            self.answer(at, Input::Cancelled { io }, watch);
+        }
+    }
 }
 
 impl Player {
     /// When its stage begins and ends, by the clock that it has now; it ends with the workload.
     pub(crate) fn stage(&self, scenario: &Scenario) -> (Time, Time) {
         let Workload { from_ns, for_ns, stops, .. } = scenario.workloads[self.index];
-        let begins = self.clock.map_or(Time::NEVER, |clock| clock + from_ns);
+        let begins = self.clock + from_ns;
         (begins, for_ns.map_or(stops, |nanos| stops.min(begins + nanos)))
     }
 
@@ -467,8 +588,15 @@ impl Player {
             return None;
         }
         self.is_running = false;
-        let from = self.since.take()?;
-        Some(Span { workload: self.index, from, to: at })
+        self.rest(at)
+    }
+
+    /// It plays no more for the time being; the time for which it did.
+    pub(crate) const fn rest(&mut self, at: Time) -> Option<Span> {
+        match core::mem::replace(&mut self.since, Time::NEVER) {
+            Time::NEVER => None,
+            from => Some(Span { workload: self.index, from, to: at }),
+        }
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead, Write},
 };
 
-use counters::{Op, SECOND, Time, VdiskId, VmId};
+use counters::{DeviceId, Op, SECOND, Time, VdiskId, VmId};
 use engine::{Event, HostConfig, Input, Output};
 use scenario::Scenario;
 
@@ -142,13 +142,28 @@ impl fmt::Display for InWords<'_, Output> {
             Output::Cancel { io, path } => {
                 write!(f, "cancel I/O {io} down {}", self.config.paths[path.index()].name)
             }
-            Output::Event(Event::DepthChanged { device, depth }) => {
-                write!(f, "DQLEN of {} is {depth}", self.config.devices[device.index()].name)
+            Output::Reset { device } => {
+                write!(f, "reset {}", self.config.devices[device.index()].name)
             }
-            Output::Event(Event::AllPathsDown { device }) => {
-                write!(f, "all paths of {} are down", self.config.devices[device.index()].name)
-            }
+            Output::Event(event) => f.write_str(&in_words(event, self.config)),
         }
+    }
+}
+
+/// What an event says, with the names of its host.
+#[must_use]
+pub fn in_words(event: Event, config: &HostConfig) -> String {
+    let name = |device: DeviceId| &config.devices[device.index()].name;
+    match event {
+        Event::DepthChanged { device, depth } => format!("DQLEN of {} is {depth}", name(device)),
+        Event::AllPathsDown { device } => format!("all paths of {} are down", name(device)),
+        Event::ApdTimedOut { device } => {
+            format!("the time of {} without a path is over: the host's own I/O fails", name(device))
+        }
+        Event::PermanentLoss { device } => {
+            format!("{} is permanently lost: all its I/O fails", name(device))
+        }
+        Event::PathsBack { device } => format!("{} has a path again", name(device)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{IoId, Op, PathId, Sense, Status, Time, VdiskId, VmId};
-use engine::{Engine, HostConfig, Input, Output, Request};
+use engine::{Engine, Event, HostConfig, Input, Output, Request};
 use model::{Array, Command};
 
 use super::{Counts, host, ledger::Ledger};
@@ -328,8 +328,12 @@ impl Episode {
                 }
                 Ok(())
             }
-            Output::Event(_) => {
-                self.count("events");
+            Output::Reset { .. } => {
+                self.count("LUN resets");
+                Ok(())
+            }
+            Output::Event(event) => {
+                self.count(kind_of(event));
                 Ok(())
             }
         }
@@ -348,6 +352,7 @@ impl Episode {
             1 => Status::TaskSetFull,
             2 => Status::ReservationConflict,
             3 => Status::CheckCondition(Sense { key: 3, code: 0x11, qualifier: 0 }),
+            6 => Status::CheckCondition(*self.draw.one(&Sense::PERMANENT_LOSS)),
             4 => Status::PathLost,
             5 => Status::Aborted,
             _ => status,
@@ -383,6 +388,16 @@ impl Host {
     }
 }
 
+const fn kind_of(event: Event) -> &'static str {
+    match event {
+        Event::DepthChanged { .. } => "depths changed",
+        Event::AllPathsDown { .. } => "all paths down",
+        Event::ApdTimedOut { .. } => "outages timed out",
+        Event::PermanentLoss { .. } => "permanent losses",
+        Event::PathsBack { .. } => "paths back",
+    }
+}
+
 const fn name_of(status: Status) -> &'static str {
     match status {
         Status::Good => "GOOD",
@@ -392,5 +407,6 @@ const fn name_of(status: Status) -> &'static str {
         Status::CheckCondition(_) => "CHECK CONDITION",
         Status::PathLost => "paths lost",
         Status::Aborted => "ABORTED",
+        Status::NoConnect => "NO CONNECT",
     }
 }

@@ -88,7 +88,9 @@ fn add_vm(draw: &mut Draw, config: &mut HostConfig) {
     let vm = VmId::new(config.vms.len());
     let world = 1_000 + u32::from(vm.0);
     let powered_on = draw.whole(0, 9) > 0;
-    config.vms.push(VmConfig { name: String::new(), world, system: false, powered_on });
+    let timeout_ns = *draw.one(&[None, Some(500 * MILLISECOND), Some(30_000 * MILLISECOND)]);
+    let system = draw.whole(0, 9) == 0;
+    config.vms.push(VmConfig { name: String::new(), world, system, powered_on, timeout_ns });
     let shares_ring = yes(draw);
     for disk in 0..draw.whole(1, 3) {
         if disk == 0 || !shares_ring {

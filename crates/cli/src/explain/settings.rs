@@ -531,6 +531,18 @@ const OPTIONS: &[Words] = &[
         "Switched off it brings reservation conflicts; off only \
         where the array's vendor asks for it, and on all hosts alike.",
     ),
+    words(
+        Advanced::ApdHandlingEnable,
+        "When a device has lost its last path. Switched on during an outage it begins to count at \
+        once [DOC-APD].",
+        "Switched off, management of the host waits for the device as its VMs do.",
+    ),
+    words(
+        Advanced::ApdTimeout,
+        "From the loss of the last path; what is set during an outage is for the next one. I/O of \
+        VMs waits longer, until their guests give it up [DOC-APD].",
+        "Less ends the host's own I/O in outages that would have passed.",
+    ),
 ];
 
 /// What else people call an option.

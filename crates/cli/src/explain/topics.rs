@@ -1,7 +1,8 @@
 //! What people ask about that is no setting, counter or finding of its own: how things are
 //! measured, and what a whole feature has to do with queues.
 
-use knobs::APD_TIMEOUT_S;
+use ::counters::SECOND;
+use knobs::{Advanced, GuestOs};
 
 use super::Article;
 
@@ -24,9 +25,8 @@ pub(crate) fn articles() -> Vec<Article> {
 }
 
 fn lost_paths() -> Article {
-    let timer = APD_TIMEOUT_S.name;
-    let names =
-        ["APD", "PDL", "all paths down", "permanent device loss", timer, "Misc.APDHandlingEnable"];
+    let timer = Advanced::ApdTimeout.info();
+    let names = ["APD", "PDL", "all paths down", "permanent device loss"];
     Article {
         names: names.map(Into::into).to_vec(),
         title: "APD and PDL: all paths down, permanent device loss".into(),
@@ -46,23 +46,35 @@ fn lost_paths() -> Article {
             (
                 "When it ends",
                 format!(
-                    "When a path comes back the I/O goes on. After {timer} ({} s, {} to {}; \
+                    "When a path comes back the I/O goes on. After Misc.APDTimeout ({} s, {} to {}; \
                     Misc.APDHandlingEnable 1, both since 5.1) the host fails its own I/O and goes \
-                    on trying that of VMs [DOC-APD]. With a PDL all I/O fails at once.",
-                    APD_TIMEOUT_S.default,
-                    APD_TIMEOUT_S.range.start(),
-                    APD_TIMEOUT_S.range.end(),
+                    on trying that of VMs [DOC-APD]. A guest gives a command up by itself: Windows \
+                    after {} s and Linux after {} s with VMware Tools, {} s and {} s without [KB-TO]; \
+                    it aborts the command, then resets the disk. With a PDL all I/O fails at once.",
+                    timer.default,
+                    timer.min,
+                    timer.max,
+                    seconds(GuestOs::Windows, true),
+                    seconds(GuestOs::Linux, true),
+                    seconds(GuestOs::Windows, false),
+                    seconds(GuestOs::Linux, false),
                 ),
             ),
             (
                 "In kavg",
-                "A scenario takes paths away and brings them back; the I/O of VMs waits until one is \
-                there. There is no timer and no PDL in it."
+                "All of it: events of a scenario take paths away, make the array of a datastore \
+                silent, or lose it for good; timeout of a VM is that of its guest, timeout of an \
+                adapter that of its driver. The scenarios outage-apd, outage-pdl and outage-silent \
+                show what each looks like."
                     .into(),
             ),
             ("Leave alone", "Queue depths: nothing comes back through any of them.".into()),
         ],
     }
+}
+
+fn seconds(guest: GuestOs, has_tools: bool) -> u64 {
+    guest.disk_timeout_ns(has_tools) / SECOND
 }
 
 const TOPICS: &[Topic] = &[

@@ -47,6 +47,7 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
         1 => Just(Status::Busy),
         1 => Just(Status::TaskSetFull),
         1 => Just(Status::ReservationConflict),
+        1 => select(&Sense::PERMANENT_LOSS[..]).prop_map(Status::CheckCondition),
         1 => any::<(u8, u8, u8)>().prop_map(|(key, code, qualifier)| {
             Status::CheckCondition(Sense { key, code, qualifier })
         }),
@@ -139,7 +140,8 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
 
 /// Nanoseconds between two inputs.
 pub(crate) fn wait() -> impl Strategy<Value = u64> {
-    prop_oneof![3 => Just(0), 3 => 1..=1_000_000_u64, 1 => 1..=1_000_000_000_u64]
+    let outage = 1..=200_000_000_000_u64;
+    prop_oneof![30 => Just(0), 30 => 1..=1_000_000_u64, 10 => 1..=1_000_000_000_u64, 1 => outage]
 }
 
 fn adapter() -> impl Strategy<Value = AdapterConfig> {
@@ -176,9 +178,9 @@ fn device() -> impl Strategy<Value = (DeviceConfig, Vec<(usize, bool)>)> {
     )
 }
 
-/// Whether it is on, and its disks: the type of a virtual adapter with its ring and its largest
+/// Whether it is on, its guest's timeout, and its disks: the type of a virtual adapter with its ring and its largest
 /// command (the first disk's are those of all when the flag says so), device, depth, allocation.
-type Vm = (bool, bool, Vec<(Controller, u32, u32, usize, u32, Allocation)>);
+type Vm = (bool, bool, Option<u64>, Vec<(Controller, u32, u32, usize, u32, Allocation)>);
 
 fn vm() -> impl Strategy<Value = Vm> {
     let limit = option::of(1..=100_000_u32);
@@ -192,7 +194,8 @@ fn vm() -> impl Strategy<Value = Vm> {
     let transfer = select(vec![4096_u32, 65_536, 524_288, 33_554_432]);
     let disk =
         (select(&Controller::ALL[..]), 1..=8_u32, transfer, 0..4_usize, 1..=6_u32, allocation);
-    (prop::bool::weighted(0.9), any::<bool>(), vec(disk, 1..=3))
+    let timeout = option::of(1..=2_000_000_000_u64);
+    (prop::bool::weighted(0.9), any::<bool>(), timeout, vec(disk, 1..=3))
 }
 
 /// A small host.
@@ -233,10 +236,11 @@ fn add_device(config: &mut HostConfig, device: DeviceConfig, paths: &[(usize, bo
     }
 }
 
-fn add_vm(config: &mut HostConfig, (powered_on, shares_ring, disks): Vm) {
+fn add_vm(config: &mut HostConfig, (powered_on, shares_ring, timeout_ns, disks): Vm) {
     let vm = VmId::new(config.vms.len());
     let name = String::new();
-    config.vms.push(VmConfig { name, world: u32::from(vm.0), system: false, powered_on });
+    let system = vm.0 == 3;
+    config.vms.push(VmConfig { name, world: u32::from(vm.0), system, powered_on, timeout_ns });
     for (index, (controller, ring, max_transfer, device, depth, allocation)) in
         disks.into_iter().enumerate()
     {
@@ -305,9 +309,9 @@ impl Bench {
             next_tag: 0,
             depths: Vec::new(),
             active: vec![0; config.devices.len()],
-            config,
             waited_ns: 0,
-            is_plain: true,
+            is_plain: config.vms.iter().all(|vm| vm.timeout_ns.is_none()),
+            config,
         }
     }
 
@@ -487,7 +491,7 @@ impl Bench {
                 let highest = &mut self.depths[device.index()];
                 *highest = depth.max(*highest);
             }
-            Output::Event(Event::AllPathsDown { .. }) => {}
+            Output::Reset { .. } | Output::Event(_) => {}
         }
     }
 
@@ -559,6 +563,9 @@ pub(crate) fn one_disk(policy: SchedPolicy, allocation: Allocation) -> HostConfi
         path_policy: PathPolicy::Fixed,
     };
     add_device(&mut config, device, &[(0, true)]);
-    add_vm(&mut config, (true, true, vec![(Controller::Pvscsi, 256, 1 << 20, 0, 64, allocation)]));
+    add_vm(
+        &mut config,
+        (true, true, None, vec![(Controller::Pvscsi, 256, 1 << 20, 0, 64, allocation)]),
+    );
     config
 }

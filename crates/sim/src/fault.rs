@@ -1,0 +1,62 @@
+//! What an array does with the commands of a device of a host, when it does not answer them: it is
+//! silent, or says that the device is gone.
+//!
+//! A silent one answers nothing, not even what it is asked back; the driver lets go of that when the
+//! host resets the device. What it was sent meanwhile it does when it speaks again.
+
+use counters::{DeviceId, IoId, PathId, Sense, Status};
+use engine::{Dispatch, Input};
+use scenario::Face;
+
+/// How arrays treat the devices of a host.
+pub(crate) struct Faults {
+    /// By [`DeviceId`].
+    pub(crate) faces: Vec<Face>,
+    pub(crate) withheld: Vec<(DeviceId, Withheld)>,
+    /// What the host asked back of silent devices.
+    pub(crate) asked: Vec<(DeviceId, IoId)>,
+    /// Paths over which the array said that the device is gone.
+    pub(crate) told: Vec<(DeviceId, PathId)>,
+}
+
+/// What a silent device keeps to itself.
+pub(crate) enum Withheld {
+    /// A command that it has not begun.
+    Command(Dispatch),
+    /// The answer to one that it had.
+    Answer(Input),
+}
+
+impl Faults {
+    /// Every device answers.
+    pub(crate) fn new(devices: usize) -> Box<Self> {
+        let faces = vec![Face::Up; devices];
+        Box::new(Self { faces, withheld: Vec::new(), asked: Vec::new(), told: Vec::new() })
+    }
+
+    /// A device is treated so from now on: what it had kept, and the paths that were said to be gone
+    /// and are not.
+    pub(crate) fn turn(&mut self, device: DeviceId, face: Face) -> (Vec<Withheld>, Vec<PathId>) {
+        self.faces[device.index()] = face;
+        self.asked.retain(|(of, _)| *of != device || face == Face::Silent);
+        let mine = |of: &DeviceId| *of == device && face != Face::Silent;
+        let withheld = self.withheld.extract_if(.., |(of, _)| mine(of)).map(|(_, kept)| kept);
+        let told = self.told.extract_if(.., |(of, _)| *of == device && face == Face::Up);
+        (withheld.collect(), told.map(|(_, path)| path).collect())
+    }
+
+    /// Whether a device is silent and keeps what it is asked back.
+    pub(crate) fn keeps(&mut self, device: DeviceId, io: IoId) -> bool {
+        let is_silent = self.faces[device.index()] == Face::Silent;
+        if is_silent {
+            self.asked.push((device, io));
+        }
+        is_silent
+    }
+}
+
+/// The answer that the device is gone.
+pub(crate) const fn gone(io: IoId) -> Input {
+    let status = Status::CheckCondition(Sense::PERMANENT_LOSS[0]);
+    Input::Done { io, status, array_ns: 0 }
+}
