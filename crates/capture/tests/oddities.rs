@@ -366,6 +366,9 @@ fn names_that_a_spreadsheet_quotes_are_read() {
         let part = read_bytes(out).expect(name);
         assert!(part.recordings[0].find(Kind::Vm, name).is_some(), "{name:?}");
     }
+    let endless = "\"(PDH-CSV 4.0)\",\"\\\\h\\Virtual Disk(a)\\Reads/sec\",\"".to_owned();
+    let endless = endless + &"\n".repeat(4 << 20);
+    assert_eq!(read_bytes(endless.into()).expect("a header").recordings[0].len(), 0);
     // As esxtop writes it: one quote in a name, in an odd number of columns.
     for header in ["\"\\\\h\\Virtual Disk(9\" disk)\\Reads/sec\"", "\"\\\\h\\Virtual Disk(9\" disk"]
     {
