@@ -235,6 +235,15 @@ fn a_row_that_is_there_twice_counts_once() {
         });
     let capture = same_recording("twice", twice.into());
     assert_eq!(capture.report.files[0].repeated_rows, 2);
+    // A steady simulation, four samples a second.
+    let mut steady = small_host(1);
+    let columns = steady.columns().map(|(id, counter, values)| (id, counter, vec![values[0]; 12]));
+    for (id, counter, values) in columns.collect::<Vec<_>>() {
+        steady.set_column(id, counter, values);
+    }
+    steady.times_ms = (0..12).map(|sample| START_MS + 250 * sample).collect();
+    let capture = read_bytes(written(&steady)).expect("readable");
+    assert_eq!((capture.report.files[0].repeated_rows, capture.recordings[0].len()), (0, 12));
 }
 
 #[test]
