@@ -3,6 +3,7 @@
 //!
 //! The budgets are for the profile of tests, whose assertions are on. What a release takes is told by
 //! `cargo test --release -p sim --test instructions -- --nocapture`.
+#![expect(clippy::print_stdout, reason = "the counts are what one asks for")]
 
 use std::{env, io::Cursor, process::Command};
 
