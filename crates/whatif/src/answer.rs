@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, laws,
-    question::Asked,
+    question::{Asked, Limited},
     run::{Figure, Figures, Key},
 };
 
@@ -96,7 +96,7 @@ pub(crate) fn answer(
         return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.
-    let lifted = asked.limited.filter(|limited| limited.is_lifted).map(|limited| limited.vm);
+    let lifted = asked.limited.filter(Limited::is_lifted).map(|limited| limited.vm);
     if (asked.is_of_depth || lifted.is_some()) && runs.iter().all(|run| run.today == run.after) {
         const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                            never comes to bear.";
@@ -114,9 +114,10 @@ pub(crate) fn answer(
         laws::hold(keys, (calibrated, arrays), (rounding, &asked), &mut rows);
     }
     if let Some(limited) = asked.limited {
-        laws::hold_to_limits(keys, limited, rounding, &mut rows);
+        laws::hold_to_limit(keys, calibrated, (limited, rounding, &asked), &mut rows);
     }
     laws::hold_to_queues(keys, calibrated, &mut rows);
+    doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
         const WHY: &str = "No command would come to its end in one reading of the recording: none \
@@ -165,6 +166,21 @@ pub(crate) fn unmoved(
 
 fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
     Simulated { sentence: sentence.into(), identified: false, doubts, rows: Vec::new() }
+}
+
+/// That a VM may not wait for its turn, if that may take longer than guests wait.
+fn gives_up(keys: &[Key], vm: &str, rows: &[SimulatedRow]) -> Option<String> {
+    let is_its = |key: &Key| !key.is_device() && key.object == vm;
+    let of_vm = keys.iter().zip(rows).filter(|(key, _)| is_its(key) && key.unit == "ms");
+    let longest_ms = of_vm.map(|(_, row)| row.high).fold(0.0, f64::max);
+    (longest_ms > laws::timeout_ms()).then(|| {
+        format!(
+            "{vm} may give up before its turn comes: a command may take {} s, and Windows waits \
+             for {:.0} s.",
+            number(longest_ms / 1000.0),
+            laws::timeout_ms() / 1000.0
+        )
+    })
 }
 
 /// A counter before and after: all readings, and on both sides what chance does.

@@ -445,10 +445,53 @@ fn a_low_limit_leaves_latencies_that_were_measured() {
         let gavg_ms = 160_000.0 / f64::from(limit);
         assert!(low <= gavg_ms && high >= gavg_ms, "{limit}: {low} to {high}");
     }
-    // Nobody waits for minutes.
+    // At one a second 160 of them take minutes: no guest waits so long, and the answer says so.
     let answer = ask(&text, "sql: DiskLimitIOPerSecond 1").unwrap();
-    assert_eq!((answer.verdict, answer.simulated.rows.len()), (Verdict::NoModel, 0));
-    assert!(answer.simulated.sentence.ends_with("there is no prediction."), "{answer:?}");
+    for object in ["sql", DEVICE] {
+        holds(range(&answer, object), 1.0);
+        let (low, high) = row(&answer, object, "GAVG/cmd");
+        assert!(low <= 160_000.0 && high >= 160_000.0, "{low} to {high}");
+    }
+    let gives_up = |doubt: &String| doubt.contains("sql may give up");
+    assert!(answer.simulated.doubts.iter().any(gives_up), "{:?}", answer.simulated.doubts);
+}
+
+#[test]
+fn a_vm_among_busy_ones_does_just_the_limit_that_is_put_on_it() {
+    // Three VMs of 9,000 a second from 16 threads each.
+    let vms: String = ["a", "b", "c"]
+        .iter()
+        .map(|vm| {
+            format!(
+                "[vm.{vm}]\nguest = \"windows\"\n[vm.{vm}.disk.\"scsi0:1\"]\ndatastore = \"ds\"\n\
+                 [vm.{vm}.workload]\nthreads = 16\nthink = \"500us\"\nrate = 9000\nsize = \"SIZE\"\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "title = \"a test\"\nduration = \"60s\"\nwarmup = \"5s\"\nsample = \"5s\"\n\
+         [array.flash]\nservers = 128\nservice = \"0.5ms\"\nround_trip = \"0.1ms\"\n\
+         [host.esx.adapter.vmhba1]\ndriver = \"lpfc\"\nlun_depth = 64\n\
+         [datastore.ds]\ndevice = \"{DEVICE}\"\n{vms}"
+    );
+    // A command of 64 KiB counts as two [LAMW].
+    for (size, limit, rate) in [("8k", 1, 1.0), ("8k", 5, 5.0), ("64k", 4, 2.0), ("8k", 50, 50.0)] {
+        let text = text.replace("SIZE", size);
+        let answer = ask(&text, &format!("a: DiskLimitIOPerSecond {limit}")).unwrap();
+        let (low, high) = range(&answer, "a");
+        assert!(low <= rate && rate <= high && high <= 1.1 * low, "{limit}: {low} to {high}");
+        // 16 threads wait for it.
+        let (low, high) = row(&answer, "a", "GAVG/cmd");
+        let gavg_ms = 16_000.0 / rate;
+        assert!(low <= gavg_ms && high >= gavg_ms, "{limit}: {low} to {high}, {gavg_ms}");
+        // The others do 18,000 as before, and all wait for 16 more in a second.
+        holds(range(&answer, DEVICE), 18_000.0 + rate);
+        let (low, high) = row(&answer, DEVICE, "KAVG/cmd");
+        assert!(low <= 16.0 / 18.0 && high >= 16.0 / 18.0, "{limit}: {low} to {high}");
+        let (low, high) = row(&answer, DEVICE, "GAVG/cmd");
+        let gavg_ms = 16.0 / 18.0 + 0.6;
+        assert!(low <= gavg_ms && high >= gavg_ms, "{limit}: {low} to {high}");
+    }
 }
 
 #[test]
