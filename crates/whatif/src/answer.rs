@@ -92,8 +92,15 @@ pub(crate) fn answer(
     if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
+    let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
+    let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     if miss > MATCHES {
-        return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
+        let why = no_model(keys, &best.today, at);
+        let (simulated, verdict) = match asked.is_of_depth {
+            true => as_seen(keys, rounding, why, doubts),
+            false => (none(&why, doubts), Verdict::NoModel),
+        };
+        return (simulated, verdict, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.
     let lifted = asked.limited.filter(Limited::is_lifted).map(|limited| limited.vm);
@@ -103,8 +110,6 @@ pub(crate) fn answer(
         let (simulated, verdict) = unmoved(keys, (lifted, None), WHY, doubts);
         return (simulated, verdict, miss);
     }
-    let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
-    let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     let mut rows: Vec<SimulatedRow> = keys
         .iter()
         .enumerate()
@@ -124,11 +129,59 @@ pub(crate) fn answer(
                            waits so long, and there is no prediction.";
         return (none(WHY, doubts), Verdict::NoModel, miss);
     }
+    let (simulated, verdict) = told(keys, lifted, rows, doubts);
+    (simulated, verdict, miss)
+}
+
+/// Rows with what is to be said of them.
+fn told(
+    keys: &[Key],
+    lifted: Option<&str>,
+    rows: Vec<SimulatedRow>,
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
+    let main = main_rows(keys, lifted, &rows);
     let verdict = verdict(&main);
-    let mut sentence = sentence(&main, verdict);
-    sentence.push_str(&losses(keys, &rows));
+    let sentence = sentence(&main, verdict) + &losses(keys, &rows);
     let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
-    (Simulated { sentence, identified, doubts, rows }, verdict, miss)
+    (Simulated { sentence, identified, doubts, rows }, verdict)
+}
+
+/// What was seen at the depth that is asked for, where no model gives what is recorded; that there
+/// is no model (`why`) where nothing was.
+fn as_seen(
+    keys: &[Key],
+    rounding: f64,
+    why: String,
+    mut doubts: Vec<String>,
+) -> (Simulated, Verdict) {
+    let seen = |key: &Key| {
+        let [low, high] = key.seen_between(rounding)?;
+        let captured = key.captured?;
+        let row = SimulatedRow {
+            object: key.object.clone(),
+            counter: key.name,
+            unit: key.unit,
+            captured: Some(captured),
+            today: captured,
+            low: low * (1.0 - key.chance),
+            high: high * (1.0 + key.chance),
+        };
+        Some((key.clone(), row))
+    };
+    let (keys, rows): (Vec<Key>, Vec<SimulatedRow>) = keys.iter().filter_map(seen).unzip();
+    if main_rows(&keys, None, &rows).len() < 2 {
+        return (none(&why, doubts), Verdict::NoModel);
+    }
+    doubts.insert(
+        0,
+        format!(
+            "{} The answer is not simulated: it is what the recording itself shows at the depth \
+             that is asked for, of a load that may be the same.",
+            why.replace(", so there is no prediction", "")
+        ),
+    );
+    told(&keys, None, rows, doubts)
 }
 
 /// The answer where all stays as it was recorded, about a VM that is `lifted` or the device, and the depth of a device that `moves` between
@@ -280,7 +333,12 @@ fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
         let whole = if is_part { keys.iter().find(gavg) } else { Some(key) };
         let whole = whole.and_then(|key| key.captured).filter(|whole| *whole > 0.0);
         let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
-        let rounding = if key.is(Counter::Commands) { 0.0 } else { ROUNDING_MS };
+        let rounding = match () {
+            () if key.unit != "ms" => 0.0,
+            // What is left of one that is printed when another is taken off.
+            () if key.is(Counter::KernelLatency) => 2.0 * ROUNDING_MS,
+            () => ROUNDING_MS,
+        };
         let apart = ((figure.mean - captured).abs() - rounding).max(0.0);
         let miss = (apart / whole - key.chance).max(0.0);
         if JUDGED.iter().any(|counter| key.is(*counter)) && miss > worst.0 {

@@ -139,10 +139,8 @@ fn hold_to_slots(
 /// again.
 fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
     for (key, row) in keys.iter().zip(rows) {
-        let Some(seen) = key.seen else { continue };
-        let margin = key.chance + rounding;
-        row.low = row.low.min(seen * (1.0 - margin));
-        row.high = row.high.max(seen * (1.0 + margin));
+        let Some([low, high]) = key.seen_between(rounding) else { continue };
+        (row.low, row.high) = (row.low.min(low), row.high.max(high));
     }
 }
 
@@ -249,25 +247,23 @@ pub(crate) fn hold_to_queues(
     rows: &mut [SimulatedRow],
 ) {
     for index in 0..rows.len() {
-        let (key, object) = (&keys[index], &keys[index].object);
+        let key = &keys[index];
         let of = |counter| {
             let is_it = |other: &Key| {
-                other.is_device() == key.is_device() && other.object == *object && other.is(counter)
+                (other.is_device(), &other.object) == (key.is_device(), &key.object)
+                    && other.is(counter)
             };
             keys.iter().position(is_it)
         };
+        let guests = calibrated.iter().flat_map(|of| of.guests.iter().map(move |g| (of, g)));
+        let own = guests.filter(|(device, guest)| match key.is_device() {
+            true => device.device == key.object,
+            false => guest.vm == key.object,
+        });
         let most = if key.is(Counter::MeanActive) {
             of(Counter::DeviceQDepth).map(|place| rows[place].high)
         } else if key.is(Counter::GuestLatency) || key.is(Counter::KernelLatency) {
-            let is_own =
-                |device: &DeviceCalibration, guest: &GuestCalibration| match key.is_device() {
-                    true => device.device == *object,
-                    false => guest.vm == *object,
-                };
-            let guests = calibrated
-                .iter()
-                .flat_map(|device| device.guests.iter().filter(move |guest| is_own(device, guest)));
-            let stands: Option<f64> = guests.map(|guest| guest.outstanding_max).sum();
+            let stands: Option<f64> = own.map(|(_, guest)| guest.outstanding_max).sum();
             let rate = of(Counter::Commands).map(|place| rows[place].low);
             stands.zip(rate).map(|(stands, rate)| 1000.0 * stands / rate)
         } else {
@@ -275,7 +271,6 @@ pub(crate) fn hold_to_queues(
         };
         let Some(most) = most else { continue };
         let row = &mut rows[index];
-        row.high = row.high.min(most.max(row.captured.unwrap_or(row.today)));
-        row.low = row.low.min(row.high);
+        at_most(row, most.max(row.captured.unwrap_or(row.today)));
     }
 }
