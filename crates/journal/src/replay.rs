@@ -314,10 +314,11 @@ mod tests {
     }
 
     fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
-        let mut frames = Writer::new([MAGIC.as_slice(), &[VERSION]].concat());
+        let head = [MAGIC.as_slice(), &[VERSION]].concat();
+        let mut frames = Writer::new(Vec::new(), &head).unwrap();
         for payload in payloads {
             frames.payload().extend(payload);
-            frames.write().unwrap();
+            frames.write();
         }
         replay(&frames.finish().unwrap()[..])
     }
