@@ -123,7 +123,7 @@ impl Engine {
             match timer {
                 Timer::Device(id) => self.device_due(id, at),
                 Timer::Again(io) => self.hold_ended(io),
-                Timer::Watch(id) => self.look_after(id),
+                Timer::Watch(id) => self.look_after(id, at),
                 Timer::Apd(id) => self.apd_due(id, at),
             }
         }

@@ -335,7 +335,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                 }
                 Withheld::Answer(input) if host.withhold_answer(at, input, watch) => {}
                 Withheld::Answer(input) => {
-                    host.answer(at, input, watch);
+                    host.answer_rarely(at, input, watch);
                 }
             }
         }
@@ -477,7 +477,7 @@ impl<'a, W: Watch> Machine<'a, W> {
 
 impl Host {
     /// Sends a command to its array, which says when it will answer.
-    #[inline]
+    #[inline(always)]
     fn dispatch(
         &self,
         index: usize,
@@ -500,13 +500,19 @@ impl Host {
     fn let_go<W: Watch>(&mut self, at: Time, io: IoId, watch: &mut W) {
         let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
         if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
-            self.answer(at, Input::Cancelled { io }, watch);
+            self.answer_rarely(at, Input::Cancelled { io }, watch);
         }
+    }
+
+    /// [`Host::answer`] where that is rare: its code is large.
+    #[cold]
+    fn answer_rarely<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
+        self.answer(at, input, watch)
     }
 
     /// Hands over what became of a command; `false` when nobody listens, because the host took it
     /// back meanwhile.
-    #[inline]
+    #[inline(always)]
     fn answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
         watch.input(self.index, at, &input);
         match self.engine.handle_input(at, input) {
@@ -527,7 +533,7 @@ impl Host {
                 if !faults.told.contains(&(device, sent.path)) {
                     faults.told.push((device, sent.path));
                 }
-                self.answer(at, gone(sent.io), watch);
+                self.answer_rarely(at, gone(sent.io), watch);
             }
         }
         true
@@ -542,7 +548,7 @@ impl Host {
             Face::Up => return false,
             Face::Silent => faults.withheld.push((device, Withheld::Answer(input))),
             Face::Lost => {
-                self.answer(at, gone(io), watch);
+                self.answer_rarely(at, gone(io), watch);
             }
         }
         true
@@ -554,7 +560,7 @@ impl Host {
         let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
         let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
         for (_, io) in asked {
-            self.answer(at, Input::Cancelled { io }, watch);
+            self.answer_rarely(at, Input::Cancelled { io }, watch);
         }
     }
 }
@@ -567,7 +573,7 @@ impl Player {
         (begins, for_ns.map_or(stops, |nanos| stops.min(begins + nanos)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, watch: &mut W) {
         let request = Request {
             vdisk: self.vdisk,

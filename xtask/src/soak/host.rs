@@ -1,9 +1,11 @@
 //! Random hosts, the array behind them, and random settings.
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, VdiskId, VmId, VscsiId};
+use counters::{
+    AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, PathId, VdiskId, VmId, VscsiId,
+};
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
-    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Object, Part, PathConfig,
+    SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
 use model::{ArrayConfig, Service, Spread, VolumeConfig, WriteProtocol};
@@ -127,6 +129,51 @@ fn path_policy(draw: &mut Draw) -> PathPolicy {
         PathPolicy::RoundRobin { iops: 1, bytes: 10_485_760 },
         PathPolicy::Latency { sampling_ios: 16, eval_ns: 180_000 * MILLISECOND },
     ])
+}
+
+/// A part of a host that may be there.
+pub(crate) fn object(draw: &mut Draw, config: &HostConfig) -> Object {
+    let mut one = |of: usize| draw.whole(0, of as u64 - 1) as usize;
+    match one(10) {
+        0 => Object::Adapter(AdapterId::new(one(config.adapters.len()))),
+        1 => Object::Device(DeviceId::new(one(config.devices.len()))),
+        2..5 => Object::Path(PathId::new(one(config.paths.len()))),
+        5 => Object::Vm(VmId::new(one(config.vms.len()))),
+        _ => Object::Vdisk(VdiskId::new(one(config.vdisks.len()))),
+    }
+}
+
+/// All that can be detached from a host, as it was built.
+pub(crate) fn parts(config: &HostConfig) -> Vec<Part> {
+    let adapters = (0..).zip(&config.adapters).map(|(id, adapter)| {
+        let AdapterConfig { driver, lun_depth, depth, timeout_ns, .. } = *adapter;
+        Part::Adapter { id: AdapterId(id), driver, lun_depth, depth, timeout_ns }
+    });
+    let devices = (0..).zip(&config.devices).map(|(id, device)| {
+        let DeviceConfig { kind, dsnro, policy, path_policy, .. } = *device;
+        Part::Device { id: DeviceId(id), kind, dsnro, policy, path_policy }
+    });
+    let paths = (0..).zip(&config.paths).map(|(id, path)| {
+        let PathConfig { device, adapter, optimized, .. } = *path;
+        Part::Path { id: PathId(id), device, adapter, optimized }
+    });
+    let vdisks = (0..).zip(&config.vdisks).map(|(id, disk)| {
+        let VdiskConfig { vscsi, device, depth, allocation, vm, .. } = *disk;
+        let max_transfer = config.vscsi[vscsi.index()].max_transfer;
+        let VmConfig { powered_on, system, timeout_ns, .. } = config.vms[vm.index()];
+        Part::Vdisk {
+            id: VdiskId(id),
+            vscsi,
+            device,
+            depth,
+            max_transfer,
+            allocation,
+            powered_on,
+            system,
+            timeout_ns,
+        }
+    });
+    adapters.chain(devices).chain(paths).chain(vdisks).collect()
 }
 
 /// A setting of any kind, of something that the host may not have, at a value that it may refuse.
