@@ -13,7 +13,11 @@ use counters::{AdapterId, DeviceId, GateCounters, PathId, VdiskId, VscsiId};
 
 use crate::{
     AdapterConfig, DeviceConfig, Error, Object, Part, PathConfig, VdiskConfig, VmConfig,
-    VscsiConfig, adapter::Adapter, engine::Engine, path::Path, vscsi::Vscsi,
+    VscsiConfig,
+    adapter::Adapter,
+    engine::Engine,
+    path::Path,
+    vscsi::{Vdisk, Vscsi},
 };
 
 impl Engine {
@@ -76,7 +80,7 @@ impl Engine {
                 let device = self.new_device(config);
                 push("device", id.index(), &mut self.devices, device)?;
             }
-            Some(known) if known.is_gone && known.is_idle() => {
+            Some(known) if known.is_gone => {
                 let fresh = self.new_device(config);
                 self.devices[id.index()].take_over(fresh);
             }
@@ -155,7 +159,8 @@ impl Engine {
             }
             Object::Device(id) => {
                 self.known_device(id)?;
-                if self.vdisks.iter().any(|disk| disk.device == id && !disk.is_gone) {
+                let is_needed = |disk: &Vdisk| !disk.is_gone || !disk.is_idle();
+                if self.vdisks.iter().any(|disk| disk.device == id && is_needed(disk)) {
                     return Err(Error::InUse("device", id.index()));
                 }
                 self.devices[id.index()].is_gone = true;

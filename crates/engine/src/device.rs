@@ -51,8 +51,6 @@ pub(crate) struct Device {
     pub(crate) window: u32,
     /// Slots that may be taken: the lesser of DQLEN and the window.
     pub(crate) room: u32,
-    /// When a command is tried that finds the array full with nothing outstanding.
-    pub(crate) stalled_until: Time,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
     /// The least time that an adapter of it or a guest leaves a command; 0 when none has a limit.
@@ -80,10 +78,6 @@ pub(crate) enum Outage {
 }
 
 impl Device {
-    pub(crate) const fn is_idle(&self) -> bool {
-        self.active == 0 && self.queued == 0 && self.counters.held.now() == 0
-    }
-
     /// It is attached again, as a fresh one; what it has counted and its paths stay.
     pub(crate) fn take_over(&mut self, fresh: Self) {
         (self.kind, self.dsnro_set, self.policy_set) =

@@ -173,7 +173,6 @@ impl Engine {
             policy_set: config.policy.is_some(),
             window: u32::MAX,
             room: 0,
-            stalled_until: Time::ZERO,
             wake_at: Time::NEVER,
             timeout_ns: 0,
             outage: Outage::None,

@@ -137,7 +137,7 @@ pub enum Part {
 pub enum Object {
     /// An adapter, with its paths.
     Adapter(AdapterId),
-    /// A device that no virtual disk is on, with its paths.
+    /// A device that no virtual disk is on or drains from, with its paths.
     Device(DeviceId),
     /// A path.
     Path(PathId),

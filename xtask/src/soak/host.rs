@@ -145,35 +145,10 @@ pub(crate) fn object(draw: &mut Draw, config: &HostConfig) -> Object {
 
 /// All that can be detached from a host, as it was built.
 pub(crate) fn parts(config: &HostConfig) -> Vec<Part> {
-    let adapters = (0..).zip(&config.adapters).map(|(id, adapter)| {
-        let AdapterConfig { driver, lun_depth, depth, timeout_ns, .. } = *adapter;
-        Part::Adapter { id: AdapterId(id), driver, lun_depth, depth, timeout_ns }
-    });
-    let devices = (0..).zip(&config.devices).map(|(id, device)| {
-        let DeviceConfig { kind, dsnro, policy, path_policy, .. } = *device;
-        Part::Device { id: DeviceId(id), kind, dsnro, policy, path_policy }
-    });
-    let paths = (0..).zip(&config.paths).map(|(id, path)| {
-        let PathConfig { device, adapter, optimized, .. } = *path;
-        Part::Path { id: PathId(id), device, adapter, optimized }
-    });
-    let vdisks = (0..).zip(&config.vdisks).map(|(id, disk)| {
-        let VdiskConfig { vscsi, device, depth, allocation, vm, .. } = *disk;
-        let max_transfer = config.vscsi[vscsi.index()].max_transfer;
-        let VmConfig { powered_on, system, timeout_ns, .. } = config.vms[vm.index()];
-        Part::Vdisk {
-            id: VdiskId(id),
-            vscsi,
-            device,
-            depth,
-            max_transfer,
-            allocation,
-            powered_on,
-            system,
-            timeout_ns,
-        }
-    });
-    adapters.chain(devices).chain(paths).chain(vdisks).collect()
+    let devices = (0..config.devices.len()).map(|id| Object::Device(DeviceId::new(id)));
+    let adapters = (0..config.adapters.len()).map(|id| Object::Adapter(AdapterId::new(id)));
+    let vms = (0..config.vms.len()).map(|id| Object::Vm(VmId::new(id)));
+    devices.chain(adapters).chain(vms).flat_map(|object| config.parts(object)).collect()
 }
 
 /// A setting of any kind, of something that the host may not have, at a value that it may refuse.

@@ -161,11 +161,6 @@ fn part_of_device(id: u16, config: &DeviceConfig) -> Part {
     Part::Device { id: DeviceId(id), kind, dsnro, policy, path_policy }
 }
 
-fn part_of_path(id: u16, config: &PathConfig) -> Part {
-    let PathConfig { device, adapter, optimized, .. } = *config;
-    Part::Path { id: PathId(id), device, adapter, optimized }
-}
-
 fn object() -> impl Strategy<Value = Object> {
     prop_oneof![
         (0..4_u16).prop_map(|id| Object::Adapter(AdapterId(id))),
@@ -547,15 +542,14 @@ impl Bench {
 
     /// Attaches what lacks on the way to the array; what is in use is refused.
     fn restore_ways(&mut self) {
-        let HostConfig { adapters, devices, paths, .. } = self.config.clone();
-        let mut parts: Vec<Part> =
-            (0..).zip(&adapters).map(|(id, a)| part_of_adapter(id, a)).collect();
-        parts.extend((0..).zip(&devices).map(|(id, device)| part_of_device(id, device)));
-        parts.extend((0..).zip(&paths).map(|(id, path)| part_of_path(id, path)));
+        let config = self.config.clone();
+        let devices = (0..config.devices.len()).map(|id| Object::Device(DeviceId::new(id)));
+        let adapters = (0..config.adapters.len()).map(|id| Object::Adapter(AdapterId::new(id)));
+        let parts = devices.chain(adapters).flat_map(|object| config.parts(object));
         for part in parts {
             self.input(Input::Attach(part));
         }
-        for path in 0..paths.len() {
+        for path in 0..config.paths.len() {
             self.input(Input::Path { path: PathId::new(path), up: true });
         }
     }
