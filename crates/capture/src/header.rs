@@ -106,13 +106,16 @@ impl HeaderLine {
 /// the ends of lines in names. esxtop leaves a quote in a name alone, so that one more may be opened than
 /// closed: then rows follow. `None` when more than this is needed, unless this `is_all`.
 fn line_length(text: &[u8], is_all: bool) -> Option<usize> {
+    // A time fits, with the end of the line above it.
+    const BELOW: usize = 64;
     let next = |from: usize| memchr2(b'\n', b'\r', &text[from..]).map(|end| from + end);
     let first = next(0)?;
     let (mut from, mut end, mut is_open) = (0, first, false);
     loop {
         is_open ^= memchr_iter(b'"', &text[from..end]).count() % 2 == 1;
-        let below = text[end..].trim_ascii_start().split(|byte| *byte == b',').next();
-        if !is_open || below.is_some_and(|cell| crate::parse_stamp(cell).is_some()) {
+        let below = text[end..text.len().min(end + BELOW)].trim_ascii_start();
+        let cell = below.split(|byte| *byte == b',').next();
+        if !is_open || cell.is_some_and(|cell| crate::parse_stamp(cell).is_some()) {
             return Some(end);
         }
         from = end + 1;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Error;
+use crate::{Error, header::text_of};
 
 /// How the names of devices begin [CAP-A, LIST8].
 const PREFIXES: [&str; 5] = ["naa.", "eui.", "t10.", "mpx.", "vml."];
@@ -24,22 +24,22 @@ pub fn parse_names(file: &str, text: &str) -> Result<BTreeMap<String, String>, E
         let refused = |what: &str| Err(Error::at(file, number, what));
         let cells = line.split_once(['\t', ',']).map(|(device, name)| (cell(device), cell(name)));
         let (device, name) = match cells {
-            Some((device, name)) if is_device(device) && !name.is_empty() => (device, name),
+            Some((device, name)) if is_device(&device) && !name.is_empty() => (device, name),
             Some(_) if place == 0 => continue,
             _ => return refused("expected DEVICE,DATASTORE, as naa.600508b1001c4d41,gold-03"),
         };
-        match names.insert(device.to_owned(), name.to_owned()) {
-            Some(other) if other != name => {
+        match names.get(&device) {
+            Some(other) if *other != name => {
                 return refused(&format!("{device} is '{other}' further up; expected one name"));
             }
-            _ => {}
-        }
+            _ => names.insert(device, name),
+        };
     }
     Ok(names)
 }
 
-fn cell(text: &str) -> &str {
-    text.trim().trim_matches('"').trim()
+fn cell(text: &str) -> String {
+    text_of(text.trim().as_bytes()).trim().to_owned()
 }
 
 fn is_device(name: &str) -> bool {
@@ -54,11 +54,15 @@ mod tests {
     #[test]
     fn lists_as_people_keep_them() {
         let text = "\"CanonicalName\",\"Name\"\r\n# the gold tier\n\n\
-                    \"naa.1\",\"gold, 03\"\r\nnaa.2\tsilver 1\nmpx.vmhba0:C0:T0:L0, local\nnaa.1,gold, 03\n";
+                    \"naa.1\",\"gold, 03\"\r\nnaa.2\tsilver 1\n\"naa.3\",\"the \"\"old\"\"\"\nmpx.vmhba0:C0:T0:L0, local\nnaa.1,gold, 03\n";
         let names = parse_names("names.csv", text).unwrap();
         let names: Vec<_> = names.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        let expected =
-            [("mpx.vmhba0:C0:T0:L0", "local"), ("naa.1", "gold, 03"), ("naa.2", "silver 1")];
+        let expected = [
+            ("mpx.vmhba0:C0:T0:L0", "local"),
+            ("naa.1", "gold, 03"),
+            ("naa.2", "silver 1"),
+            ("naa.3", "the \"old\""),
+        ];
         assert_eq!(names, expected);
     }
 

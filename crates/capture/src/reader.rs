@@ -452,13 +452,11 @@ fn timed(
         let same = |values: &[f64]| values[row].to_bits() == values[row - 1].to_bits();
         recordings.iter().flat_map(Recording::columns).all(|column| same(column.2))
     };
-    // Where minutes are all there is, the rows of an idle host are alike.
-    let is_new = |row: &usize| {
-        report.stamps != Stamps::Seconds
-            || *row == 0
-            || times_ms[*row] != times_ms[*row - 1]
-            || !repeats(*row)
-    };
+    let is_alike = |row: usize| row > 0 && times_ms[row] == times_ms[row - 1];
+    let alike = (0..times_ms.len()).filter(|&row| is_alike(row)).count();
+    // Where minutes are all there is, or samples are many a second, rows may well be alike.
+    let is_fast = report.stamps != Stamps::Seconds || 2 * alike > times_ms.len();
+    let is_new = |row: &usize| is_fast || !is_alike(*row) || !repeats(*row);
     let rows: Vec<usize> = (0..times_ms.len()).filter(is_new).collect();
     report.repeated_rows += times_ms.len() - rows.len();
     if rows.len() < times_ms.len() {

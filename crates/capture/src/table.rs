@@ -58,11 +58,14 @@ pub(crate) fn names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option
     ]
 }
 
+/// What a spreadsheet takes for the beginning of a formula, as wide letters as well.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
 /// A name as a cell of CSV that people open, quoted where it has to be; one that a spreadsheet would
 /// take for a formula has an apostrophe in front, which makes it text.
 #[must_use]
 pub fn csv_cell(name: &str) -> String {
-    if name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    if name.starts_with(FORMULA) {
         return csv_cell(&format!("'{name}"));
     }
     if name.contains(['"', ',', '\n', '\r']) {
@@ -105,7 +108,7 @@ pub(crate) mod tests {
     #[test]
     fn no_name_is_run_as_a_formula() {
         assert_eq!(csv_cell("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
-        assert_eq!(["@vm", "+1", "-vm"].map(csv_cell), ["'@vm", "'+1", "'-vm"]);
+        assert_eq!(["@vm", "+1", "-vm", "＝1"].map(csv_cell), ["'@vm", "'+1", "'-vm", "'＝1"]);
         assert_eq!(csv_cell("naa.6=1"), "naa.6=1");
     }
 

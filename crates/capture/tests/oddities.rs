@@ -235,6 +235,15 @@ fn a_row_that_is_there_twice_counts_once() {
         });
     let capture = same_recording("twice", twice.into());
     assert_eq!(capture.report.files[0].repeated_rows, 2);
+    // A steady simulation, four samples a second.
+    let mut steady = small_host(1);
+    let columns = steady.columns().map(|(id, counter, values)| (id, counter, vec![values[0]; 12]));
+    for (id, counter, values) in columns.collect::<Vec<_>>() {
+        steady.set_column(id, counter, values);
+    }
+    steady.times_ms = (0..12).map(|sample| START_MS + 250 * sample).collect();
+    let capture = read_bytes(written(&steady)).expect("readable");
+    assert_eq!((capture.report.files[0].repeated_rows, capture.recordings[0].len()), (0, 12));
 }
 
 #[test]
@@ -366,6 +375,9 @@ fn names_that_a_spreadsheet_quotes_are_read() {
         let part = read_bytes(out).expect(name);
         assert!(part.recordings[0].find(Kind::Vm, name).is_some(), "{name:?}");
     }
+    let endless = "\"(PDH-CSV 4.0)\",\"\\\\h\\Virtual Disk(a)\\Reads/sec\",\"".to_owned();
+    let endless = endless + &"\n".repeat(4 << 20);
+    assert_eq!(read_bytes(endless.into()).expect("a header").recordings[0].len(), 0);
     // As esxtop writes it: one quote in a name, in an odd number of columns.
     for header in ["\"\\\\h\\Virtual Disk(9\" disk)\\Reads/sec\"", "\"\\\\h\\Virtual Disk(9\" disk"]
     {

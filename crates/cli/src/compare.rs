@@ -48,7 +48,7 @@ impl Side<'_> {
     }
 
     fn verdict(&self) -> &'static str {
-        verdict::short(&self.report.verdicts(self.window))
+        verdict::short(self.report.verdicts(self.window))
     }
 }
 
@@ -134,7 +134,7 @@ fn windows(before: &Side<'_>, after: &Side<'_>, pairs: &Pairs) -> String {
             shown(old.total_ms, millis),
             shown(new.total_ms, millis),
             change(old.total_ms, new.total_ms),
-            verdict::short(&after.report.verdicts(is)).into(),
+            verdict::short(after.report.verdicts(is)).into(),
         ]);
     }
     format!("{}\n", table.render())

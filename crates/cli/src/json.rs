@@ -47,7 +47,7 @@ pub(crate) fn render(report: &Report) -> Value {
         "ios": report.outcome.ios,
         "windows": windows.map(|(index, window)| of_window(report, index, window))
             .collect::<Vec<_>>(),
-        "series": report.samples().iter().map(series).collect::<Vec<_>>(),
+        "series": report.samples(0).iter().map(series).collect::<Vec<_>>(),
         "expectations": report.checked().iter().map(|one| expectation(report, one))
             .collect::<Vec<_>>(),
         "log": log.collect::<Vec<_>>(),

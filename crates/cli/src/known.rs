@@ -1,7 +1,10 @@
 //! What a scenario knows of itself over a window, as facts for the diagnosis: settings, limits,
 //! policies and paths as they are at the time, and how busy arrays and links are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Recording, Time,
@@ -14,24 +17,42 @@ use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
-/// The facts of each host over one window; `views` has one view for each.
-pub(crate) fn facts(scenario: &Scenario, window: &Window, views: &[WindowView]) -> Vec<Facts> {
-    let arrays = arrays(scenario, views);
+/// The facts of each host over one window; `views` and `samples` have one for each.
+pub(crate) fn facts(
+    scenario: &Scenario,
+    window: &Window,
+    views: &[WindowView],
+    samples: &[Recording],
+) -> Vec<Facts> {
+    let (arrays, locked) = (arrays(scenario, samples), locked_by_scsi2(scenario));
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
             let course = Course::of(scenario, index, window);
-            Known { scenario, host, view, arrays: &arrays, course }.facts()
+            let config = &host.config;
+            let disks = config.vdisks.iter().zip(&host.targets);
+            let array_of = disks.map(|(disk, target)| (disk.device, target.array)).collect();
+            let mut paths: BTreeMap<DeviceId, Vec<PathId>> = BTreeMap::new();
+            for (path, id) in config.paths.iter().zip((0..).map(PathId)) {
+                paths.entry(path.device).or_default().push(id);
+            }
+            let (arrays, locked) = (&arrays, &locked);
+            Known { host, view, arrays, locked, array_of, paths, course }.facts()
         })
         .collect()
 }
 
 /// One host over one window.
 struct Known<'a> {
-    scenario: &'a Scenario,
     host: &'a Host,
     view: &'a WindowView,
-    arrays: &'a [ArrayFacts],
+    arrays: &'a [Arc<ArrayFacts>],
+    /// The datastores of which some host locks the metadata by reservations.
+    locked: &'a BTreeSet<&'a str>,
+    /// The array of each device that has a disk.
+    array_of: BTreeMap<DeviceId, usize>,
+    /// The paths of each device.
+    paths: BTreeMap<DeviceId, Vec<PathId>>,
     course: Course,
 }
 
@@ -70,8 +91,7 @@ impl Known<'_> {
     fn device(&self, id: DeviceId) -> DeviceFacts {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
-        let array = config.vdisks.iter().position(|disk| disk.device == id);
-        let array = array.map(|disk| self.arrays[self.host.targets[disk].array].clone());
+        let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
         if device.kind == DeviceKind::Nfs {
             return DeviceFacts { array, ..DeviceFacts::default() };
         }
@@ -83,21 +103,13 @@ impl Known<'_> {
             has_own_dsnro: Some(device.dsnro.is_some() || self.course.own_dsnro.contains(&id)),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             is_flash: false,
-            locks_by_scsi2: Some(self.locks_by_scsi2(id)),
+            locks_by_scsi2: Some(
+                self.host.datastores[id.index()].iter().any(|name| self.locked.contains(&**name)),
+            ),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
             array,
         }
-    }
-
-    /// Whether a host locks the metadata of the datastores on a device by reservations.
-    fn locks_by_scsi2(&self, id: DeviceId) -> bool {
-        let stores = &self.host.datastores[id.index()];
-        self.scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve).any(|work| {
-            let host = &self.scenario.hosts[work.host];
-            let device = host.config.vdisks[work.vdisk.index()].device;
-            host.datastores[device.index()].iter().any(|name| stores.contains(name))
-        })
     }
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
@@ -123,7 +135,8 @@ impl Known<'_> {
         let config = &self.host.config;
         let policy = self.course.policies.get(&id).copied();
         let policy = policy.unwrap_or(config.devices[id.index()].path_policy);
-        let mine = config.paths.iter().zip((0..).map(PathId)).filter(|(path, _)| path.device == id);
+        let mine = self.paths.get(&id).into_iter().flatten();
+        let mine = mine.map(|path| (&config.paths[path.index()], *path));
         let (dead, alive): (Vec<_>, Vec<_>) =
             mine.partition(|(_, path)| self.course.dead.contains_key(path));
         let optimized = alive.iter().filter(|(path, _)| path.optimized).count();
@@ -144,6 +157,17 @@ impl Known<'_> {
             ),
         }
     }
+}
+
+/// The datastores of which some host locks the metadata by reservations.
+fn locked_by_scsi2(scenario: &Scenario) -> BTreeSet<&str> {
+    let locks = scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve);
+    let stores = locks.flat_map(|work| {
+        let host = &scenario.hosts[work.host];
+        let device = host.config.vdisks[work.vdisk.index()].device;
+        &host.datastores[device.index()]
+    });
+    stores.map(String::as_str).collect()
 }
 
 /// A time of the simulation, as its recordings have it.
@@ -237,87 +261,96 @@ impl Course {
     }
 }
 
-/// What all hosts ask of an array, a second.
+/// What all hosts ask of an array, a second, in one sample.
 #[derive(Clone, Default)]
 struct Load {
     /// Commands that servers or spindles work on.
     served: f64,
     /// Bytes read and written.
     bytes: [f64; 2],
-    /// Who asks, host by host and device by device.
-    users: Vec<ArrayUser>,
 }
 
-/// How busy each array of a scenario is over a window.
-fn arrays(scenario: &Scenario, views: &[WindowView]) -> Vec<ArrayFacts> {
-    let mut loads = vec![Load::default(); scenario.arrays.len()];
-    for (host, view) in scenario.hosts.iter().zip(views) {
-        add_load(&mut loads, scenario, host, view);
+/// How busy each array of a scenario is in each sample, and who has commands there.
+fn arrays(scenario: &Scenario, samples: &[Recording]) -> Vec<Arc<ArrayFacts>> {
+    let rows = samples.first().map_or(0, Recording::len);
+    let mut loads = vec![vec![Load::default(); rows]; scenario.arrays.len()];
+    for (host, recording) in scenario.hosts.iter().zip(samples) {
+        add_load(&mut loads, scenario, host, recording);
     }
     let arrays = scenario.arrays.iter().zip(loads);
-    arrays
-        .map(|(array, load)| ArrayFacts {
-            users: load.users.into(),
+    let mut arrays: Vec<ArrayFacts> = arrays
+        .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
-            busy: busy(&array.config.service, load.served),
-            link_busy: link_busy(&array.config, load.bytes),
+            busy: loads
+                .iter()
+                .filter_map(|load| busy(&array.config.service, load.served))
+                .collect(),
+            link_busy: loads
+                .iter()
+                .filter_map(|load| link_busy(&array.config, load.bytes))
+                .collect(),
+            users: Vec::new(),
         })
-        .collect()
+        .collect();
+    let crowded: Vec<Vec<usize>> = arrays.iter().map(|array| array.crowded().collect()).collect();
+    for (host, recording) in scenario.hosts.iter().zip(samples) {
+        for (array, user) in users(host, recording, &crowded) {
+            arrays[array].users.push(user);
+        }
+    }
+    arrays.into_iter().map(Arc::new).collect()
 }
 
-fn add_load(loads: &mut [Load], scenario: &Scenario, host: &Host, view: &WindowView) {
-    let recording = &view.recording;
+fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording: &Recording) {
     let disks: BTreeMap<&str, _> =
         recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
-    let pieces = pieces(view);
+    let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
     for (disk, target) in host.config.vdisks.iter().zip(&host.targets) {
         let vm = &host.config.vms[disk.vm.index()].name;
         let Some(&id) = disks.get(format!("{vm}:{}", disk.name).as_str()) else { continue };
-        let value = |counter| recording.value(id, counter, 0).unwrap_or(0.0);
-        let load = &mut loads[target.array];
         let writes = match scenario.arrays[target.array].config.service {
             Service::Spindles { write_penalty, .. } => f64::from(write_penalty),
             _ => 1.0,
         };
-        load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
-        for (bytes, counter) in load.bytes.iter_mut().zip([Counter::MbRead, Counter::MbWritten]) {
-            *bytes += value(counter) * f64::from(1 << 20);
+        let loads = loads[target.array].iter_mut().zip(&pieces).enumerate();
+        for (sample, (load, pieces)) in loads {
+            let value = |counter| recording.value(id, counter, sample).unwrap_or(0.0);
+            load.served += pieces * (value(Counter::Reads) + writes * value(Counter::Writes));
+            let moved = [Counter::MbRead, Counter::MbWritten];
+            for (bytes, counter) in load.bytes.iter_mut().zip(moved) {
+                *bytes += value(counter) * f64::from(1 << 20);
+            }
         }
     }
-    let mut users = users(host, recording);
-    users.sort_by(|a, b| a.1.device.cmp(&b.1.device));
-    users.into_iter().for_each(|(array, user)| loads[array].users.push(user));
 }
 
-/// The VMs on the devices of a host, with the array of each device.
-fn users(host: &Host, recording: &Recording) -> Vec<(usize, ArrayUser)> {
+/// The VMs on the devices of a host, device by device, with the array of each; `crowded` has the
+/// samples of each array that count.
+fn users(host: &Host, recording: &Recording, crowded: &[Vec<usize>]) -> Vec<(usize, ArrayUser)> {
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
         .collect();
     let user = |(id, world): (EntityId, &Entity)| {
         let device = &recording.entity(world.device?).name;
-        let flow = Flow::of(recording, id);
-        let vm = Party {
-            name: levels::owner(recording, world).into(),
-            iops: flow.rate(0)?,
-            gavg_ms: flow.gavg(0),
-            slots: flow.in_flight(0)?,
-            waiting: flow.waiting(0),
-        };
-        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(&[0]));
+        let array = *arrays.get(&**device)?;
+        let (samples, flow) = (&crowded[array], Flow::of(recording, id));
+        let vm = Party::of(levels::owner(recording, world), &flow, samples)?;
+        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(samples));
         let user = ArrayUser { host, device: device.clone(), vm, size_kib };
-        Some((*arrays.get(&**device)?, user)).filter(|(_, user)| user.vm.iops > 0.0)
+        (user.vm.iops > 0.0).then_some((array, user))
     };
-    recording.of_kind(Kind::World).filter_map(user).collect()
+    let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();
+    users.sort_by(|a, b| a.1.device.cmp(&b.1.device));
+    users
 }
 
 /// Commands that a host sends for each that it counts: large ones are split on the way.
-fn pieces(view: &WindowView) -> f64 {
+fn pieces(recording: &Recording, sample: usize) -> f64 {
     let sum = |counter| -> f64 {
-        let adapters = view.recording.of_kind(Kind::Adapter);
-        adapters.filter_map(|(id, _)| view.recording.value(id, counter, 0)).sum()
+        let adapters = recording.of_kind(Kind::Adapter);
+        adapters.filter_map(|(id, _)| recording.value(id, counter, sample)).sum()
     };
     let more = sum(Counter::SplitCopies) - sum(Counter::SplitCommands);
     let commands = sum(Counter::Commands);

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, Kind, Time};
+use counters::{Counter, EntityId, Kind, Time};
 use model::{Arrival, Service};
 use scenario::Window;
 use sim::WindowView;
@@ -71,12 +71,17 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
     let open = report.scenario.workloads.iter();
     let open = open.filter(|workload| matches!(workload.config.arrival, Arrival::Open { .. }));
     let disks: BTreeSet<_> = open.map(|workload| (workload.host, workload.vdisk)).collect();
+    let views = report.outcome.windows[index].iter();
+    let rows: Vec<BTreeMap<&str, EntityId>> = views
+        .map(|view| view.recording.of_kind(Kind::VirtualDisk))
+        .map(|rows| rows.map(|(id, row)| (row.name.as_str(), id)).collect())
+        .collect();
     let demand = disks.into_iter().filter_map(|(host, id)| {
         let config = &report.scenario.hosts[host].config;
         let disk = &config.vdisks[id.index()];
         let name = format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
         let recording = &report.outcome.windows[index].get(host)?.recording;
-        let row = recording.find(Kind::VirtualDisk, &name)?;
+        let row = *rows.get(host)?.get(name.as_str())?;
         let value = |counter| recording.value(row, counter, 0);
         Some(Demand {
             name: clean(&name),

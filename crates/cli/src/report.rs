@@ -1,6 +1,8 @@
 //! A scenario that was run, and what follows from it: the stack over each window, the verdicts, the
 //! expectations. Who shows them stands above.
 
+use std::cell::OnceCell;
+
 use counters::Recording;
 use diagnose::Verdict;
 use scenario::Scenario;
@@ -18,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) outcome: Outcome,
     /// The stack over each window of the scenario.
     pub(crate) stacks: Vec<Stack>,
+    /// The verdict on each host over each window, once somebody has asked for it.
+    verdicts: Vec<OnceCell<Vec<Verdict>>>,
 }
 
 /// How a report is laid out.
@@ -34,7 +38,8 @@ pub(crate) struct Layout {
 impl Report {
     pub(crate) fn new(scenario: Scenario, outcome: Outcome) -> Self {
         let stacks = outcome.windows.iter().map(|views| stack::of_run(&scenario, views)).collect();
-        Self { scenario, outcome, stacks }
+        let verdicts = scenario.windows.iter().map(|_| OnceCell::new()).collect();
+        Self { scenario, outcome, stacks, verdicts }
     }
 
     /// Whether each expectation is met.
@@ -73,25 +78,22 @@ impl Report {
         costs.reduce(worse).map_or(0, |worst| worst.0)
     }
 
-    /// The samples after the warm-up, of each host.
-    pub(crate) fn samples(&self) -> Vec<Recording> {
-        let run = &self.scenario.windows[0];
-        let hosts = self.outcome.recordings.iter().zip(&self.outcome.windows[0]);
-        hosts.map(|(all, view)| verdict::samples(&self.scenario, run, all, view)).collect()
+    /// The samples of a window, of each host; the first is all that is after the warm-up.
+    pub(crate) fn samples(&self, window: usize) -> Vec<Recording> {
+        let hosts = self.outcome.recordings.iter().zip(&self.outcome.windows[window]);
+        let window = &self.scenario.windows[window];
+        hosts.map(|(all, view)| verdict::samples(&self.scenario, window, all, view)).collect()
     }
 
     /// The verdict on each host over a window.
-    pub(crate) fn verdicts(&self, window: usize) -> Vec<Verdict> {
-        let views = &self.outcome.windows[window];
-        let window = &self.scenario.windows[window];
-        let facts = known::facts(&self.scenario, window, views);
-        let hosts = self.outcome.recordings.iter().zip(views).zip(&facts);
-        hosts
-            .map(|((all, view), facts)| {
-                let samples = verdict::samples(&self.scenario, window, all, view);
-                verdict::judge(&samples, facts)
-            })
-            .collect()
+    pub(crate) fn verdicts(&self, window: usize) -> &[Verdict] {
+        self.verdicts[window].get_or_init(|| {
+            let samples = self.samples(window);
+            let views = &self.outcome.windows[window];
+            let window = &self.scenario.windows[window];
+            let facts = known::facts(&self.scenario, window, views, &samples);
+            samples.iter().zip(&facts).map(|(own, facts)| verdict::judge(own, facts)).collect()
+        })
     }
 }
 

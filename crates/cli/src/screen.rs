@@ -26,10 +26,10 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     }
     parts.push(notes::render(report));
     parts.push(heading(report, window));
-    parts.push(verdict::list(&verdicts));
+    parts.push(verdict::list(verdicts));
     parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
     parts.push(esxtop::render(&report.outcome.windows[window], rows, width));
-    parts.push(format!("{}\n{}", styled(BOLD, "Verdict"), verdict::render(&verdicts)));
+    parts.push(format!("{}\n{}", styled(BOLD, "Verdict"), verdict::render(verdicts)));
     parts.push(log::render(report));
     parts.push(expectations::render(&report.scenario, &report.checked(), &[]));
     parts.retain(|part| !part.is_empty());

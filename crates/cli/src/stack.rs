@@ -103,6 +103,8 @@ struct Rows<'a> {
     host: &'a Host,
     view: &'a WindowView,
     recording: &'a Recording,
+    /// The places of the virtual disks on each device.
+    disks: BTreeMap<usize, Vec<usize>>,
     ids: BTreeMap<(Kind, &'a str), EntityId>,
     /// In front of names when there are several hosts.
     prefix: String,
@@ -117,7 +119,11 @@ impl<'a> Rows<'a> {
         let ids = (0..).zip(recording.entities()).map(named).collect();
         let several = scenario.hosts.len() > 1;
         let prefix = if several { format!("{} ", host.config.name) } else { String::new() };
-        Self { scenario, host, view, recording, ids, prefix }
+        let mut disks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, disk) in host.config.vdisks.iter().enumerate() {
+            disks.entry(disk.device.index()).or_default().push(index);
+        }
+        Self { scenario, host, view, recording, disks, ids, prefix }
     }
 
     fn id(&self, kind: Kind, name: &str) -> Option<EntityId> {
@@ -222,16 +228,16 @@ impl<'a> Rows<'a> {
     /// Whether a disk on a device may have so many I/Os a second and no more: its I/Os wait here
     /// although slots are free.
     fn has_iops_limit(&self, device: usize) -> bool {
-        let mut disks = self.host.config.vdisks.iter();
-        disks.any(|disk| disk.device.index() == device && disk.allocation.limit_iops.is_some())
+        let vdisks = &self.host.config.vdisks;
+        let mut disks = self.disks.get(&device).into_iter().flatten();
+        disks.any(|disk| vdisks[*disk].allocation.limit_iops.is_some())
     }
 
     /// Adds a device's time below the host to its array: all of it, and what the array reports.
     fn below(&self, parts: &mut Parts, device: usize, iops: Option<f64>, ms: [Option<f64>; 2]) {
         let (Some(iops), [Some(davg), Some(array_ms)]) = (iops, ms) else { return };
-        let vdisks = &self.host.config.vdisks;
-        let on_device = vdisks.iter().position(|disk| disk.device.index() == device);
-        let Some(target) = on_device.and_then(|disk| self.host.targets.get(disk)) else { return };
+        let on_device = self.disks.get(&device).and_then(|disks| disks.first());
+        let Some(target) = on_device.and_then(|disk| self.host.targets.get(*disk)) else { return };
         let array = &self.scenario.arrays[target.array];
         let name = match &array.config.service {
             Service::Servers { servers, .. } => format!("{}, {servers} servers", array.name),

@@ -25,7 +25,7 @@ pub(crate) fn table(report: &Report, told: usize) -> Table {
             format!("{} to {}", seconds(window.from), seconds(window.to)),
         ];
         row.extend(figures(stack));
-        row.push(verdict::short(&report.verdicts(index)).into());
+        row.push(verdict::short(report.verdicts(index)).into());
         table.row(row);
     }
     table

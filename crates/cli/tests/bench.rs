@@ -1,4 +1,4 @@
-//! `kavg bench capture` on a small capture: what it measures, not how long that takes.
+//! `kavg bench` on a small scale: what it measures, not how long that takes.
 
 mod common;
 
@@ -23,4 +23,17 @@ fn a_capture_is_generated_once_and_everything_is_measured() {
     let again = kavg(&[["bench", "capture"].as_slice(), &shape].concat());
     assert!(again.out.starts_with("1,000 columns, "), "{}", again.out);
     assert!(!again.err.contains("generating"), "{}", again.err);
+}
+
+#[test]
+fn the_engine_alone_is_measured_beside_the_floor_and_its_journal_is_small() {
+    let said = kavg(&["bench", "engine", "--rounds", "1", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let measured = report["measured"].as_array().unwrap();
+    assert_eq!(measured.len(), 4);
+    assert_eq!((&measured[0]["ratio"], &measured[3]["ios"]), (&1.0.into(), &2_000_000.into()));
+    assert!(measured.iter().all(|one| one["ns_per_io"].as_f64().unwrap() > 0.0));
+    // Bytes do not depend on the machine: the bar is 32.
+    assert!(report["journal"]["bytes_per_io"].as_f64().unwrap() < 32.0, "{report}");
 }

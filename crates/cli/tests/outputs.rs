@@ -95,6 +95,7 @@ fn what_is_written_as_csv_is_called_nothing_else() {
         "capture anonymize a.csv -o new.csv --mapping names.parquet",
         "capture cut a.csv -o new.csv.gz",
         "capture merge a.csv -o new.csv.ZST",
+        "capture anonymize a.csv -o new.csv --mapping names.csv.gz",
         "run a.toml --csv new.csv.gz",
     ] {
         let said = folder.kavg(line);
@@ -102,6 +103,18 @@ fn what_is_written_as_csv_is_called_nothing_else() {
         assert!(said.err.contains("this is written as CSV; name a .csv"), "{line}: {}", said.err);
         assert!(folder.files() == before, "{line} wrote a file");
     }
+}
+
+#[test]
+fn a_name_ends_in_any_case() {
+    let folder = Folder::new();
+    for line in ["capture convert a.csv -o T.CSV", "capture convert a.csv -o T.Parquet"] {
+        let said = folder.kavg(line);
+        assert_eq!(said.code, 0, "{line}: {said:?}");
+    }
+    assert!(
+        folder.read("T.CSV").starts_with(b"time,") && folder.read("T.Parquet").starts_with(b"PAR1")
+    );
 }
 
 #[test]

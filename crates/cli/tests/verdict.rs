@@ -80,6 +80,54 @@ fn a_saturated_flash_array_is_no_health() {
     assert_eq!(causes(&run), ["array-slow"]);
 }
 
+/// The second half of a window saturates its array or its link, the first leaves both alone.
+#[test]
+fn a_load_of_half_a_window_is_judged_where_it_is_there() {
+    let halves = |threads: u32, size: &str| {
+        format!(
+            "[datastore.prod]\n{VM}[vm.sql]\nguest = \"linux\"\n[vm.sql.workload]\nthreads = 4\n\
+             phases = [{{ for = \"12s\" }}, {{ for = \"12s\", threads = {threads} }}]\nsize = \"{size}\"\n"
+        )
+    };
+    let cases = [
+        (
+            "servers = 32\nservice = \"0.5ms\"",
+            halves(240, "8k"),
+            "most of a command's time there is wait for others",
+        ),
+        (
+            "servers = 256\nservice = \"0.3ms\"\nlink = \"400MB/s\"",
+            halves(100, "64k"),
+            "the link to array box is 100 % full",
+        ),
+    ];
+    for (array, rest, expected) in cases {
+        let run = run(&scenario(array, "driver = \"lpfc\"\nlun_depth = 254", &rest));
+        assert_eq!(causes(&run), ["array-slow"], "{array}");
+        let finding = findings(&run)[0];
+        assert!(finding["sentence"].as_str().unwrap().contains(expected), "{finding}");
+        assert_eq!(finding["window"]["samples"], 12, "{}", finding["window"]);
+    }
+}
+
+/// A guest at its depth above a device queue that is full: the queue is what is raised.
+#[test]
+fn nothing_is_raised_above_a_queue_that_is_full() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql]\nguest = \"windows\"\ncount = 3\n[vm.sql.workload]\n\
+         arrival = \"poisson\"\nrate = 17000\nsize = \"8k\"\n"
+    );
+    let array = "servers = 128\nservice = \"0.5ms\"\nround_trip = \"0.1ms\"";
+    let run = run(&scenario(array, "driver = \"lpfc\"\nlun_depth = 128", &rest));
+    let caps = ["virtual-disk-cap"; 3];
+    assert_eq!(causes(&run), [&["dsnro"][..], &caps].concat());
+    for finding in &findings(&run)[1..] {
+        assert_eq!(finding["changes"].as_array().unwrap().len(), 0, "{finding}");
+        let not = finding["do_not"][0].as_str().unwrap();
+        assert!(not.contains("the device queue below it is full"), "{not}");
+    }
+}
+
 #[test]
 fn a_policy_of_the_array_is_known() {
     let array =

@@ -101,6 +101,19 @@ fn s1_the_published_after_lies_in_the_range() {
 }
 
 #[test]
+fn s1_what_the_capture_shows_at_the_depth_that_is_asked_for_is_in_the_range() {
+    let line = "storage core device set -d naa.60000970000197800380533030303445 -O 128";
+    let said = Captured::new("s1-competing-worlds").whatif(&["--set", line, "--json"]);
+    let answers: Value = serde_json::from_str(&said.out).unwrap();
+    let answer = &answers["answers"][0];
+    // S1: at 128 about 50 of 102,000 a second are outstanding, so a command takes 0.49 ms (Little), as
+    // before the other VM came, and nobody loses any.
+    holds(answer, "naa.60000970000197800380533030303445", "GAVG/cmd", 50.0 / 102.0);
+    holds(answer, "small", "CMDS/s", 2_000.0);
+    holds(answer, "big", "CMDS/s", 100_000.0);
+}
+
+#[test]
 fn s2_the_published_after_lies_in_the_range() {
     let answer = asked(&before("s2-lun-depth", 5, 600), &[DEEPER]);
     let row = &answer["simulated"]["rows"][0];

@@ -4,12 +4,14 @@
 //! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
 //! LOAD = (ACTV + QUED) / DQLEN.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
+
+use core::ops::Range;
 
 use crate::{
     AdapterId, Controller, Counter, DeviceCounters, DeviceId, Direction, Entity, EntityId,
     GateCounters, Histogram, HostSnapshot, IoTotals, Kind, Occupancy, Recording, SECOND,
-    VdiskCounters, VmId,
+    VdiskCounters, VdiskId, VmId,
 };
 
 /// The percentiles that are told of a latency, each with the share of commands that took no longer.
@@ -136,12 +138,33 @@ pub struct Sampler {
 #[derive(Clone, Debug)]
 struct Entities {
     adapters: Vec<Option<EntityId>>,
-    devices: Vec<EntityId>,
+    devices: Vec<OfDisks>,
     paths: Vec<Option<EntityId>>,
-    /// Each world: its VM, its device, its row.
-    worlds: Vec<(VmId, DeviceId, EntityId)>,
-    vms: Vec<Option<EntityId>>,
+    worlds: Vec<OfDisks>,
+    vms: Vec<Option<OfDisks>>,
     vdisks: Vec<Option<EntityId>>,
+    /// The places of all virtual disks, those of one device and there of one VM side by side.
+    by_device: Vec<VdiskId>,
+    /// The same, those of one VM side by side.
+    by_vm: Vec<VdiskId>,
+}
+
+/// A row that some virtual disks add up to: a part of the order that has them side by side.
+#[derive(Clone, Debug)]
+struct OfDisks {
+    row: EntityId,
+    disks: Range<u16>,
+}
+
+impl OfDisks {
+    fn new(row: EntityId, from: usize, count: usize) -> Self {
+        Self { row, disks: from as u16..(from + count) as u16 }
+    }
+
+    /// Their places in the inventory.
+    fn of<'a>(&self, order: &'a [VdiskId]) -> &'a [VdiskId] {
+        &order[usize::from(self.disks.start)..usize::from(self.disks.end)]
+    }
 }
 
 /// The two snapshots around a row.
@@ -185,7 +208,7 @@ impl Sampler {
         row.paths(&self.entities);
         row.devices(&self.inventory, &self.entities);
         row.worlds(&self.inventory, &self.entities);
-        row.vdisks(&self.inventory, &self.entities);
+        row.vdisks(&self.entities);
     }
 }
 
@@ -204,65 +227,103 @@ impl Entities {
             .collect();
         let mut entities = Self {
             adapters,
-            devices: Vec::new(),
+            devices: Vec::with_capacity(inventory.devices.len()),
             paths: Vec::from_iter(inventory.paths.iter().map(|_| None)),
             worlds: Vec::new(),
-            vms: Vec::new(),
+            vms: Vec::with_capacity(inventory.vms.len()),
             vdisks: Vec::from_iter(inventory.vdisks.iter().map(|_| None)),
+            by_device: Vec::from_iter((0..inventory.vdisks.len()).map(VdiskId::new)),
+            by_vm: Vec::from_iter((0..inventory.vdisks.len()).map(VdiskId::new)),
         };
-        for index in 0..inventory.devices.len() {
-            entities.add_device(inventory, recording, DeviceId::new(index));
+        let disk = |id: &VdiskId| &inventory.vdisks[id.index()];
+        entities.by_device.sort_by_key(|index| (disk(index).device, disk(index).vm));
+        entities.by_vm.sort_by_key(|index| disk(index).vm);
+        let mut paths = vec![Vec::new(); inventory.devices.len()];
+        for (index, path) in inventory.paths.iter().enumerate() {
+            paths[path.device.index()].push(index);
         }
+        let mut from = 0;
+        for (index, paths) in paths.iter().enumerate() {
+            let id = DeviceId::new(index);
+            let all = &entities.by_device[from..];
+            let count = all.partition_point(|index| disk(index).device == id);
+            entities.add_device(inventory, recording, (id, paths), from..from + count);
+            from += count;
+        }
+        let mut from = 0;
         for index in 0..inventory.vms.len() {
-            entities.add_vm(inventory, recording, VmId::new(index));
+            let id = VmId::new(index);
+            let count = entities.by_vm[from..].partition_point(|index| disk(index).vm == id);
+            entities.add_vm(inventory, recording, id, from..from + count);
+            from += count;
+        }
+        entities.worlds.shrink_to_fit();
+        for world in &entities.worlds {
+            let owner = world.of(&entities.by_device).first().map(|first| disk(first).vm);
+            let owner = owner.and_then(|owner| entities.vms[owner.index()].as_ref());
+            recording.entity_mut(world.row).vm = owner.map(|vm| vm.row);
         }
         entities
     }
 
-    fn add_device(&mut self, inventory: &Inventory, recording: &mut Recording, id: DeviceId) {
+    /// A device with its paths, and with the worlds of those whose disks are on it.
+    fn add_device(
+        &mut self,
+        inventory: &Inventory,
+        recording: &mut Recording,
+        (id, paths): (DeviceId, &[usize]),
+        disks: Range<usize>,
+    ) {
         let device = &inventory.devices[id.index()];
-        if device.kind == DeviceKind::Nfs {
-            self.devices
-                .push(recording.add_entity(Entity::new(Kind::NfsVolume, device.name.clone())));
+        let kind = if device.kind == DeviceKind::Nfs { Kind::NfsVolume } else { Kind::Device };
+        let row = recording.add_entity(Entity::new(kind, device.name.clone()));
+        self.devices.push(OfDisks::new(row, disks.start, disks.len()));
+        if kind == Kind::NfsVolume {
             return;
         }
-        let row = recording.add_entity(Entity::new(Kind::Device, device.name.clone()));
-        self.devices.push(row);
-        for (index, path) in inventory.paths.iter().enumerate().filter(|(_, p)| p.device == id) {
+        for &index in paths {
+            let path = &inventory.paths[index];
             let mut entity = Entity::new(Kind::Path, path.name.clone());
             entity.device = Some(row);
             entity.adapter = self.adapters[path.adapter.index()];
             self.paths[index] = Some(recording.add_entity(entity));
         }
-        for (index, vm) in inventory.vms.iter().enumerate() {
-            let vm_id = VmId::new(index);
-            if inventory.vdisks.iter().any(|disk| disk.vm == vm_id && disk.device == id) {
-                let mut entity = Entity::new(Kind::World, format!("{}-{}", device.name, vm.world));
-                entity.device = Some(row);
-                entity.process = vm.system.then(|| vm.name.clone());
-                self.worlds.push((vm_id, id, recording.add_entity(entity)));
-            }
+        let owner = |id: &VdiskId| inventory.vdisks[id.index()].vm;
+        let mut from = disks.start;
+        for own in self.by_device[disks].chunk_by(|a, b| owner(a) == owner(b)) {
+            let user = owner(&own[0]);
+            let vm = &inventory.vms[user.index()];
+            let mut entity = Entity::new(Kind::World, format!("{}-{}", device.name, vm.world));
+            entity.device = Some(row);
+            entity.process = vm.system.then(|| vm.name.clone());
+            let world = OfDisks::new(recording.add_entity(entity), from, own.len());
+            self.worlds.push(world);
+            from += own.len();
         }
     }
 
-    fn add_vm(&mut self, inventory: &Inventory, recording: &mut Recording, id: VmId) {
+    fn add_vm(
+        &mut self,
+        inventory: &Inventory,
+        recording: &mut Recording,
+        id: VmId,
+        disks: Range<usize>,
+    ) {
         let vm = &inventory.vms[id.index()];
         if vm.system {
             self.vms.push(None);
             return;
         }
         let row = recording.add_entity(Entity::new(Kind::Vm, vm.name.clone()));
-        self.vms.push(Some(row));
-        for (index, disk) in inventory.vdisks.iter().enumerate().filter(|(_, d)| d.vm == id) {
+        self.vms.push(Some(OfDisks::new(row, disks.start, disks.len())));
+        for id in &self.by_vm[disks] {
+            let disk = &inventory.vdisks[id.index()];
             let name = format!("{}:{}", vm.name, disk.name);
             let mut entity = Entity::new(Kind::VirtualDisk, name);
             entity.vm = Some(row);
-            entity.device = Some(self.devices[disk.device.index()]);
+            entity.device = Some(self.devices[disk.device.index()].row);
             entity.controller = Some(disk.controller);
-            self.vdisks[index] = Some(recording.add_entity(entity));
-        }
-        for &(_, _, world) in self.worlds.iter().filter(|(owner, ..)| *owner == id) {
-            recording.entity_mut(world).vm = Some(row);
+            self.vdisks[id.index()] = Some(recording.add_entity(entity));
         }
     }
 }
@@ -363,9 +424,10 @@ impl Row<'_> {
     fn devices(&mut self, inventory: &Inventory, entities: &Entities) {
         let Interval { before, after } = *self.interval;
         let (from, to) = (before.at, after.at);
-        for (index, &entity) in entities.devices.iter().enumerate() {
+        for (index, device) in entities.devices.iter().enumerate() {
+            let (entity, disks) = (device.row, device.of(&entities.by_device));
             let (now, then) = (&after.devices[index], &before.devices[index]);
-            let mut delta = self.disks(inventory, |disk| disk.device.index() == index);
+            let mut delta = self.disks(disks);
             delta.resets += now.resets - then.resets;
             if inventory.devices[index].kind == DeviceKind::Nfs {
                 self.nfs(entity, now.active.now(), &delta);
@@ -376,7 +438,7 @@ impl Row<'_> {
             self.io(entity, &delta);
             self.latencies(entity, &delta);
             self.errors(entity, &delta);
-            self.offloaded(inventory, DeviceId::new(index), entity);
+            self.offloaded(disks, entity);
             let array = mean_millis(delta.all().array_ns, delta.all().commands);
             self.put(entity, Counter::ArrayLatency, array);
             let mean = |level: fn(&DeviceCounters) -> &Occupancy| {
@@ -403,17 +465,18 @@ impl Row<'_> {
     }
 
     fn worlds(&mut self, inventory: &Inventory, entities: &Entities) {
-        for &(vm, device, entity) in &entities.worlds {
-            let of_world = |disk: &&(usize, &VdiskInfo)| disk.1.vm == vm && disk.1.device == device;
+        for world in &entities.worlds {
+            let (entity, disks) = (world.row, world.of(&entities.by_device));
             let (mut active, mut queued, mut shares) = (0, 0, 0);
-            for (index, _) in inventory.vdisks.iter().enumerate().filter(|d| of_world(&d)) {
-                let disk = &self.interval.after.vdisks[index];
+            for disk in disks.iter().map(|id| &self.interval.after.vdisks[id.index()]) {
                 active += disk.slots.now();
                 queued += disk.queued.now();
                 shares += disk.shares;
             }
-            let delta = self.disks(inventory, |disk| disk.vm == vm && disk.device == device);
-            let depth = self.interval.after.devices[device.index()].depth;
+            let delta = self.disks(disks);
+            let device = disks.first().map(|disk| inventory.vdisks[disk.index()].device);
+            let device = device.map(|device| &self.interval.after.devices[device.index()]);
+            let depth = device.map_or(0, |device| device.depth);
             self.put(entity, Counter::Shares, f64::from(shares));
             self.queue(entity, (depth, active, queued));
             self.io(entity, &delta);
@@ -422,12 +485,10 @@ impl Row<'_> {
         }
     }
 
-    fn vdisks(&mut self, inventory: &Inventory, entities: &Entities) {
-        for (index, entity) in entities.vms.iter().enumerate() {
-            if let Some(entity) = *entity {
-                let delta = self.disks(inventory, |disk| disk.vm.index() == index);
-                self.vdisk_rates(entity, &delta);
-            }
+    fn vdisks(&mut self, entities: &Entities) {
+        for vm in entities.vms.iter().flatten() {
+            let delta = self.disks(vm.of(&entities.by_vm));
+            self.vdisk_rates(vm.row, &delta);
         }
         for (index, entity) in entities.vdisks.iter().enumerate() {
             if let Some(entity) = *entity {
@@ -467,19 +528,18 @@ impl Row<'_> {
         }
     }
 
-    fn disks(&self, inventory: &Inventory, wanted: impl Fn(&VdiskInfo) -> bool) -> Delta {
+    fn disks(&self, disks: &[VdiskId]) -> Delta {
         let mut delta = Delta::default();
-        for (index, _) in inventory.vdisks.iter().enumerate().filter(|(_, disk)| wanted(disk)) {
+        for index in disks.iter().map(|disk| disk.index()) {
             delta.add(&self.interval.after.vdisks[index], &self.interval.before.vdisks[index]);
         }
         delta
     }
 
     /// What the array does by itself, in totals since boot.
-    fn offloaded(&mut self, inventory: &Inventory, device: DeviceId, entity: EntityId) {
+    fn offloaded(&mut self, disks: &[VdiskId], entity: EntityId) {
         let (mut ats, mut zeroes, mut discards) = (0, 0, 0);
-        let disks = inventory.vdisks.iter().zip(&self.interval.after.vdisks);
-        for (_, disk) in disks.filter(|(disk, _)| disk.device == device) {
+        for disk in disks.iter().map(|disk| &self.interval.after.vdisks[disk.index()]) {
             ats += disk.ats;
             zeroes += disk.zeroes;
             discards += disk.discards;

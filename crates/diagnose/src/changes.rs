@@ -327,7 +327,7 @@ fn spread_devices(adapters: &str, module: Option<&str>, depth: u32) -> Change {
 /// 1,000 commands before the next one [ELA 2016-03, BB].
 pub(crate) fn use_all_paths(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<Change> {
     let name = device.flow.name;
-    let paths = facts.device(name).paths.filter(|_| device.paths.len() > 1)?;
+    let paths = facts.device(name).paths.as_ref().filter(|_| device.paths.len() > 1)?;
     let is = PolicyChange::plug_in(&paths.policy)?;
     let round_robin = PolicyChange::PlugIn(PathPolicy::ROUND_ROBIN);
     let (what, to, from) = if is == round_robin {

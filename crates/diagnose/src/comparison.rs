@@ -6,7 +6,7 @@
 use counters::Kind;
 use serde::{Serialize, Serializer};
 
-use crate::{Cause, Window};
+use crate::{Cause, Object, Window};
 
 /// Captures side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -147,8 +147,9 @@ impl Figure {
 pub struct FindingChange {
     /// What it is.
     pub cause: Cause,
-    /// The device, virtual disk, path or adapter where it is.
-    pub at: String,
+    /// Where it is.
+    #[serde(flatten)]
+    pub at: Object,
     /// The finding in one sentence: of the second side, where it is there.
     pub sentence: String,
     /// Mean commands that stood there before; nothing where it is new.

@@ -2,6 +2,7 @@
 //! is of another time, or something lowers the depth. The recording is true of its own time, so the
 //! findings rest on it alone, and nothing is to be set before both are of one time.
 
+use counters::Kind;
 use knobs::Setting;
 
 use crate::{Cause, Change, Device, DeviceFacts, Facts, Finding, Host, Motion, changes, number};
@@ -66,7 +67,8 @@ fn sentence(name: &str, shown: f64, known: &DeviceFacts) -> String {
 /// What findings about the depth of such a device say of it, instead of lines that may set it lower
 /// than it is today.
 pub(crate) fn tell(disagreements: &[Disagreement], finding: &mut Finding) {
-    let is_its = |disagreement: &Disagreement| disagreement.device == finding.at;
+    let is_its =
+        |disagreement: &Disagreement| finding.at.is_row(Kind::Device, &disagreement.device);
     let is_of_depth = |change: &Change| {
         change.steps.iter().any(|step| {
             matches!(
@@ -83,13 +85,13 @@ pub(crate) fn tell(disagreements: &[Disagreement], finding: &mut Finding) {
     finding.changes.retain(|change| !is_of_depth(change));
     let what = format!(
         "See what limits {} today before anything is set: it may be deeper already.",
-        finding.at
+        finding.at.name
     );
-    finding.changes.insert(0, changes::look(what, vec![changes::list_device(&finding.at)]));
+    finding.changes.insert(0, changes::look(what, vec![changes::list_device(&finding.at.name)]));
     if finding.cause != Cause::NoisyNeighbour {
         finding.confidence = finding.confidence.min(UNSURE);
     }
-    let list = changes::list_device(&finding.at);
+    let list = changes::list_device(&finding.at.name);
     finding
         .raise_confidence
         .insert(0, format!("`{list}` of the same time: the one given disagrees with DQLEN"));

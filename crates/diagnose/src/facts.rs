@@ -4,9 +4,14 @@
 //! They are optional. A known fact goes before whatever the counters make likely: a guess becomes a
 //! certainty or is not made at all, and the commands name the driver that is really there.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use knobs::{GuestOs, Version};
+
+use levels::mean;
 
 use crate::Party;
 
@@ -32,7 +37,7 @@ pub struct DeviceFacts {
     /// How its paths are used.
     pub paths: Option<PathFacts>,
     /// The array behind it.
-    pub array: Option<ArrayFacts>,
+    pub array: Option<Arc<ArrayFacts>>,
 }
 
 /// What is known of the paths of a device.
@@ -49,19 +54,22 @@ pub struct PathFacts {
     pub dead: Option<BTreeMap<String, Vec<(i64, i64)>>>,
 }
 
-/// What is known of an array, over the time that is judged.
+/// What is known of an array, sample by sample of the recording that is judged: a load of a part of
+/// it is judged where it was there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArrayFacts {
     /// Its name.
     pub name: String,
     /// What a command takes there and on the wire when it waits for nobody, in milliseconds.
     pub service_ms: Option<f64>,
-    /// The mean share of its servers or spindles at work, for all hosts, 0 to 1.
-    pub busy: Option<f64>,
-    /// The mean share of its link in use, in the fuller direction, 0 to 1.
-    pub link_busy: Option<f64>,
-    /// Who has commands there, of all hosts; those of one device stand together.
-    pub users: Arc<[ArrayUser]>,
+    /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
+    pub busy: Vec<f64>,
+    /// The mean share of its link in use in each sample, in the fuller direction, 0 to 1; nothing
+    /// where it has none.
+    pub link_busy: Vec<f64>,
+    /// Who has commands there in [`ArrayFacts::crowded`], of all hosts; those of one device stand
+    /// together.
+    pub users: Vec<ArrayUser>,
 }
 
 /// A VM on a device of an array.
@@ -77,30 +85,49 @@ pub struct ArrayUser {
     pub size_kib: Option<f64>,
 }
 
+/// The share of the time at work from which commands meet others at an array more often than not.
+const WORKS: f64 = 0.5;
+
 impl ArrayFacts {
     /// Whether the array, or its link, does all it can for commands that take `davg_ms` below the
-    /// host: nearly all of its time is work, so more commands add a ninth to the rate at most, and
-    /// most of a command's time is wait there. An open load near what the array can do has the first
-    /// without the second.
-    #[must_use]
-    pub fn is_full(&self, davg_ms: f64) -> bool {
+    /// host in some samples: nearly all of its time is work, so more commands add a ninth to the rate
+    /// at most, and most of a command's time is wait there. An open load near what the array can do
+    /// has the first without the second.
+    pub(crate) fn is_full(&self, samples: &[usize], davg_ms: f64) -> bool {
         const FULL: f64 = 0.9;
+        self.work(samples) >= FULL && self.is_slow(samples, davg_ms)
+    }
+
+    /// Whether nearly all of the `davg_ms` is wait for others. Where each server has a queue of its
+    /// own that comes before the array is full: at five parts of six of its time.
+    pub(crate) fn is_slow(&self, samples: &[usize], davg_ms: f64) -> bool {
+        const BUSY: f64 = 0.8;
         const WAITS: f64 = 6.0;
-        self.work() >= FULL && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+        self.work(samples) >= BUSY && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
     }
 
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that
     /// they take below the host is wait for those.
-    pub(crate) fn is_crowded(&self, davg_ms: f64) -> bool {
-        const WORKS: f64 = 0.5;
+    pub(crate) fn is_crowded(&self, samples: &[usize], davg_ms: f64) -> bool {
         const WAITS: f64 = 2.0;
-        self.work() >= WORKS && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+        self.work(samples) >= WORKS && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
+    }
+
+    /// The samples in which commands meet others at the array more often than not.
+    pub fn crowded(&self) -> impl Iterator<Item = usize> {
+        (0..self.busy.len()).filter(|sample| self.work(&[*sample]) >= WORKS)
     }
 
     /// The share of the time that the array or its link, whichever has more to do, is at work.
-    pub(crate) fn work(&self) -> f64 {
-        self.busy.unwrap_or(0.0).max(self.link_busy.unwrap_or(0.0))
+    pub(crate) fn work(&self, samples: &[usize]) -> f64 {
+        let shares = [&self.busy, &self.link_busy].map(|shares| share(shares, samples));
+        shares.into_iter().flatten().fold(0.0, f64::max)
     }
+}
+
+/// The mean over some samples of a share that is known sample by sample.
+pub(crate) fn share(shares: &[f64], samples: &[usize]) -> Option<f64> {
+    mean(samples.iter().map(|&sample| shares.get(sample).copied()))
 }
 
 /// What is known of a virtual disk.
@@ -138,8 +165,9 @@ pub struct Facts {
 
 impl Facts {
     /// What is known of a device.
-    pub(crate) fn device(&self, name: &str) -> DeviceFacts {
-        self.devices.get(name).cloned().unwrap_or_default()
+    pub(crate) fn device(&self, name: &str) -> &DeviceFacts {
+        static NOTHING: LazyLock<DeviceFacts> = LazyLock::new(DeviceFacts::default);
+        self.devices.get(name).unwrap_or(&NOTHING)
     }
 
     /// The value that somebody set a driver's depth to. It is in force after the next reboot [S0].

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use counters::Kind;
 use knobs::{Effect, Setting};
 use serde::{Serialize, Serializer};
 
@@ -175,13 +176,72 @@ fn key_of<S: Serializer>(effect: &Effect, serializer: S) -> Result<S::Ok, S::Err
     serializer.serialize_str(effect.key())
 }
 
+/// What kind of object a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// One that has a row.
+    Row(Kind),
+    /// A virtual adapter with its disks (`sql01:scsi0`).
+    VirtualAdapter,
+    /// An array that is known by its name.
+    Array,
+}
+
+/// What a finding is about. A name alone does not tell: a VM may be called as a device is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Object {
+    /// What it is.
+    #[serde(serialize_with = "kind_name")]
+    pub kind: ObjectKind,
+    /// Its name, as the recording has it.
+    #[serde(rename = "at")]
+    pub name: String,
+}
+
+fn kind_name<S: Serializer>(kind: &ObjectKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
+}
+
+impl ObjectKind {
+    /// What an object of this kind is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Row(kind) => kind.name(),
+            Self::VirtualAdapter => "virtual adapter",
+            Self::Array => "array",
+        }
+    }
+}
+
+impl Object {
+    /// An object that has a row.
+    #[must_use]
+    pub fn row(kind: Kind, name: &str) -> Self {
+        Self { kind: ObjectKind::Row(kind), name: name.into() }
+    }
+
+    /// Whether it is the row of that kind and name.
+    #[must_use]
+    pub fn is_row(&self, kind: Kind, name: &str) -> bool {
+        self.kind == ObjectKind::Row(kind) && self.name == name
+    }
+
+    /// Whether it is a device or an NFS volume.
+    #[must_use]
+    pub const fn is_device(&self) -> bool {
+        matches!(self.kind, ObjectKind::Row(Kind::Device | Kind::NfsVolume))
+    }
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// What it is.
     pub cause: Cause,
-    /// The device, virtual disk, path or adapter where it is.
-    pub at: String,
+    /// Where it is.
+    #[serde(flatten)]
+    pub at: Object,
     /// The datastore that it concerns, where its name is known.
     pub datastore: Option<String>,
     /// The finding in one plain sentence.
@@ -301,6 +361,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The name of what a finding is about, with that of its datastore in front where it is a device
+    /// of which that is known.
+    #[must_use]
+    pub fn place<'a>(&self, at: &'a Object) -> Cow<'a, str> {
+        if at.is_device() { self.named(&at.name) } else { at.name.as_str().into() }
+    }
+
     /// The name of a device with that of its datastore in front, where it is known; any other name
     /// as it is.
     #[must_use]

@@ -160,7 +160,7 @@ impl Bench {
         let thresholds = Thresholds::default();
         let [of_shown, of_all] = [&shown, &all].map(|recording| {
             let host = Host::observe(recording, &thresholds, facts);
-            (rule.find)(&Case { host: &host, facts })
+            (rule.find)(&Case::new(&host, facts))
         });
         assert_eq!(of_shown, of_all, "{} reads more", cause.key());
     }

@@ -7,8 +7,8 @@ use knobs::Effect;
 use levels::weighted_mean;
 
 use crate::{
-    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Outcome, Party, Threshold, Verdict,
-    largest, number,
+    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Object, Outcome, Party, Threshold,
+    Verdict, largest, number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -33,7 +33,7 @@ pub(crate) fn headline(
 ) -> String {
     let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
-        (_, Some(first)) => of_finding(host, first),
+        (_, Some(first)) => of_finding(first),
         (Outcome::CannotTell, _) => match reason.and_then(|lack| lack.sentence.split_once(". ")) {
             Some((first, _)) => format!("{first}."),
             None => CANNOT_TELL.into(),
@@ -92,11 +92,10 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
     Some(format!("{what}{when}."))
 }
 
-fn of_finding(host: &Host<'_>, finding: &Finding) -> String {
-    let at = &finding.at;
-    let is_device = host.devices.iter().any(|device| device.flow.name == at);
+fn of_finding(finding: &Finding) -> String {
+    let at = &finding.at.name;
     let place = match &finding.datastore {
-        Some(datastore) if is_device => format!("datastore {datastore}"),
+        Some(datastore) if finding.at.is_device() => format!("datastore {datastore}"),
         Some(datastore) => format!("{at} on datastore {datastore}"),
         None => at.clone(),
     };
@@ -176,15 +175,12 @@ pub(crate) fn names(host: &Host<'_>, facts: &Facts) -> BTreeMap<String, String> 
 }
 
 /// Gives a finding the name of its datastore, and its words beside the device's.
-pub(crate) fn name(finding: &mut Finding, host: &Host<'_>, names: &BTreeMap<String, String>) {
-    let at = finding.at.as_str();
-    let disk = host.vdisks.iter().find(|disk| disk.name == at || disk.adapter() == at);
-    let is_it = |device: &&Device<'_>| {
-        device.flow.name == at
-            || device.paths.iter().any(|path| path.flow.name == at)
-            || disk.is_some_and(|disk| disk.device == Some(device.id))
-    };
-    let Some(device) = host.devices.iter().find(is_it) else { return };
+pub(crate) fn name(
+    finding: &mut Finding,
+    objects: &BTreeMap<Object, &Device<'_>>,
+    names: &BTreeMap<String, String>,
+) {
+    let Some(device) = objects.get(&finding.at) else { return };
     let device_name = device.flow.name;
     finding.datastore = match names.get(device_name) {
         None if device.is_nfs => Some(device_name.to_owned()),
@@ -214,6 +210,8 @@ fn told(text: &str, device: &str, datastore: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use counters::Kind;
+
     use super::told;
     use crate::{Facts, Thresholds, fixture::Bench};
 
@@ -237,6 +235,21 @@ mod tests {
         lost.device("naa.1", 64).vm("a").iops(24_000.0).davg(0.65);
         let line = headline(&lost);
         assert!(line.starts_with("vmhba1:C0:T0:L0 on datastore gold: Path lost"), "{line}");
+    }
+
+    #[test]
+    fn a_disk_that_is_called_as_a_device_is_not_taken_for_it() {
+        let mut facts = Facts::default();
+        facts.datastores.insert("naa.2".into(), "gold".into());
+        facts.datastores.insert("held:scsi0:1".into(), "other".into());
+        let mut bench = Bench::new(6);
+        bench.device("held:scsi0:1", 64);
+        bench.device("naa.2", 64).vm("held").iops(1_000.0).davg(0.5).kavg(31.0);
+        let verdict = bench.diagnose(&Thresholds::default(), &facts);
+        let finding = &verdict.findings[0];
+        assert!(finding.at.is_row(Kind::VirtualDisk, "held:scsi0:1"), "{:?}", finding.at);
+        assert_eq!(finding.datastore.as_deref(), Some("gold"));
+        assert_eq!(verdict.place(&finding.at), "held:scsi0:1");
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
+use crate::{Cause, Facts, Object, Thresholds, diagnose, fixture::Bench};
 use counters::{Counter, EntityId, Kind, Recording};
 
 /// The causes that are found, each with its object.
-fn found(recording: &Recording) -> BTreeSet<(Cause, String)> {
+fn found(recording: &Recording) -> BTreeSet<(Cause, Object)> {
     let verdict = diagnose(recording, &Thresholds::default(), &Facts::default());
     verdict.findings.into_iter().map(|finding| (finding.cause, finding.at)).collect()
 }

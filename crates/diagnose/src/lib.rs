@@ -42,8 +42,8 @@ pub use comparison::{
 };
 pub use facts::{ArrayFacts, ArrayUser, DeviceFacts, Facts, PathFacts, VdiskFacts};
 pub use finding::{
-    Cause, Change, Evidence, Finding, Lack, Lacking, Outcome, Party, ProfileChoice, Step, Verdict,
-    Window,
+    Cause, Change, Evidence, Finding, Lack, Lacking, Object, ObjectKind, Outcome, Party,
+    ProfileChoice, Step, Verdict, Window,
 };
 pub use headline::TICKET_LINE;
 pub use markdown::{render_comparison_markdown, render_markdown};

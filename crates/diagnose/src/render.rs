@@ -90,7 +90,7 @@ fn overview(page: &mut Page, verdict: &Verdict) {
     }
     page.gap();
     for (finding, place) in findings.iter().zip(1..).take(MOST_IN_OVERVIEW) {
-        let name = fit(&verdict.named(&finding.at), NAME);
+        let name = fit(&verdict.place(&finding.at), NAME);
         let first = format!("{place:>4}. ");
         page.wrap(PLAIN, &first, "      ", &format!("{}: {name}", finding.cause.title()));
     }
@@ -102,7 +102,7 @@ fn overview(page: &mut Page, verdict: &Verdict) {
 }
 
 fn finding_text(page: &mut Page, place: usize, verdict: &Verdict, finding: &Finding) {
-    let title = format!("{place}. {} ({})", finding.cause.title(), verdict.named(&finding.at));
+    let title = format!("{place}. {} ({})", finding.cause.title(), verdict.place(&finding.at));
     page.gap();
     page.wrap(BAD, "", "   ", &title);
     page.wrap(PLAIN, "   ", "   ", &finding.sentence);

@@ -88,7 +88,7 @@ fn finding_text(finding: &FindingChange) -> String {
     let standing = finding.standing().map_or_else(String::new, |(before, after)| {
         format!(": {} commands stood there, now {}", number(before), number(after))
     });
-    format!("{} ({}){standing}", finding.cause.title(), finding.at)
+    format!("{} ({}){standing}", finding.cause.title(), finding.at.name)
 }
 
 /// Every figure of one object.

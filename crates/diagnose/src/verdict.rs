@@ -21,11 +21,12 @@ pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -
     let host = Host::observe(recording, thresholds, facts);
     let mut facts = facts.clone();
     let disagreements = disagreement::take_out(&host, &mut facts);
-    let case = Case { host: &host, facts: &facts };
+    let case = Case::new(&host, &facts);
     let mut findings = rules::find_all(&case);
     findings.iter_mut().for_each(|finding| disagreement::tell(&disagreements, finding));
     let names = names(&host, &facts);
-    findings.iter_mut().for_each(|finding| name(finding, &host, &names));
+    let objects = host.objects();
+    findings.iter_mut().for_each(|finding| name(finding, &objects, &names));
     let mut lacks = lacks::of(recording, &host);
     if findings.is_empty() {
         lacks.extend(unexplained::of(&host));

@@ -231,11 +231,11 @@ fn throughput(recording: &Recording, vms: &[Party]) -> f64 {
     samples.flat_map(|s| flows.iter().filter_map(move |flow| flow.mib_per_s(s))).sum()
 }
 
-/// The change that the answer names never makes it worse for those who suffer. Guests here wait for
-/// their answers, so who waits longer moves less. Arrays that refuse what they cannot hold are left
-/// out: the retries of a deeper queue take too long to simulate.
+/// No change of any finding makes it worse for those who suffer from it. Guests here wait for their
+/// answers, so who waits longer moves less. Arrays that refuse what they cannot hold are left out: the
+/// retries of a deeper queue take too long to simulate.
 #[test]
-fn what_is_proposed_first_makes_nobody_who_suffers_slower() {
+fn what_is_proposed_makes_nobody_who_suffers_slower() {
     const NOISE: f64 = 0.95;
     check_each(seeds(20), |drawn| {
         if drawn.text.contains("queue_limit") {
@@ -243,20 +243,21 @@ fn what_is_proposed_first_makes_nobody_who_suffers_slower() {
         }
         let before = &sim::run(&drawn.scenario, 1, &()).recordings[0];
         let verdict = diagnose(before, &Thresholds::default(), &drawn.facts);
-        let Some(finding) = verdict.findings.first() else { return Ok(()) };
-        let Some(change) = finding.changes.first() else { return Ok(()) };
-        let mut changed = drawn.scenario.clone();
-        for step in &change.steps {
-            let line = lines(&step.set, &changed.hosts[0]).remove(0);
-            changed = with(&changed, &line).unwrap_or(changed);
-        }
-        let after = &sim::run(&changed, 1, &()).recordings[0];
-        let of = |recording| throughput(recording, &finding.sufferers);
-        match [before, after].map(of) {
-            [was, is] if is < NOISE * was => {
-                Err(format!("{}\n{}\n{was} is {is}", finding.sentence, change.what))
+        let findings = verdict.findings.iter();
+        let all = findings.flat_map(|finding| finding.changes.iter().map(move |c| (finding, c)));
+        for (finding, change) in all.filter(|(_, change)| !change.steps.is_empty()) {
+            let mut changed = drawn.scenario.clone();
+            for step in &change.steps {
+                let line = lines(&step.set, &changed.hosts[0]).remove(0);
+                changed = with(&changed, &line).unwrap_or(changed);
             }
-            _ => Ok(()),
+            let after = &sim::run(&changed, 1, &()).recordings[0];
+            let of = |recording| throughput(recording, &finding.sufferers);
+            let [was, is] = [before, after].map(of);
+            if is < NOISE * was {
+                return Err(format!("{}\n{}\n{was} is {is}", finding.sentence, change.what));
+            }
         }
+        Ok(())
     });
 }

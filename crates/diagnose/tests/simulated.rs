@@ -40,7 +40,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
     };
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,
-        at: "naa.1".into(),
+        at: diagnose::Object::row(counters::Kind::Device, "naa.1"),
         datastore: None,
         sentence: "2 VMs compete on naa.1.".into(),
         window: verdict.window,

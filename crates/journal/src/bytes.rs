@@ -13,26 +13,97 @@ const TOO_SHORT: Damage = Damage("a record that ends too early");
 
 /// Numbers below this fit the short form.
 const SHORT: u64 = 1 << 56;
+/// The bytes of a word.
+const WORD: usize = size_of::<u64>();
 
-/// Appends a number.
-#[inline]
-pub(crate) fn put_number(to: &mut Vec<u8>, number: u64) {
-    if number >= SHORT {
-        to.push(0);
-        to.extend_from_slice(&number.to_le_bytes());
-        return;
-    }
-    let bits = u64::BITS - (number | 1).leading_zeros();
-    let length = bits.div_ceil(7);
-    let word = (number << 1 | 1) << (length - 1);
-    to.extend_from_slice(&word.to_le_bytes());
-    to.truncate(to.len() - size_of::<u64>() + length as usize);
+/// What a frame is filled with. There is always room for more behind it, so that a number is one
+/// store: a vector would look after its room before each byte.
+#[derive(Clone, Debug)]
+pub(crate) struct Payload {
+    bytes: Vec<u8>,
+    length: usize,
 }
 
-/// Appends a text: the number of its bytes, and they.
-pub(crate) fn put_text(to: &mut Vec<u8>, text: &str) {
-    put_number(to, text.len() as u64);
-    to.extend_from_slice(text.as_bytes());
+impl Payload {
+    /// With room for so many bytes until it has to move.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: vec![0; bytes], length: 0 }
+    }
+
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
+    }
+
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) const fn truncate(&mut self, length: usize) {
+        self.length = length;
+    }
+
+    /// Appends the first bytes of a word.
+    #[inline(always)]
+    fn put_word(&mut self, word: u64, bytes: usize) {
+        let room = self.bytes.get_mut(self.length..).and_then(|room| room.first_chunk_mut());
+        match room {
+            Some(room) => *room = word.to_le_bytes(),
+            None => self.grow(&word.to_le_bytes()),
+        }
+        self.length += bytes;
+    }
+
+    /// Puts bytes where there may be no room.
+    #[cold]
+    fn grow(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        if end > self.bytes.len() {
+            self.bytes.resize(2 * end, 0);
+        }
+        self.bytes[self.length..end].copy_from_slice(bytes);
+    }
+
+    /// Appends a number.
+    #[inline(always)]
+    pub(crate) fn put_number(&mut self, number: u64) {
+        if number >= SHORT {
+            return self.put_long(number);
+        }
+        // A seventh, without a division, of what is less than 56.
+        let more = ((number | 1).ilog2() * 37) >> 8;
+        self.put_word((number << 1 | 1) << more, more as usize + 1);
+    }
+
+    #[cold]
+    fn put_long(&mut self, number: u64) {
+        self.put_word(0, 1);
+        self.put_word(number, WORD);
+    }
+
+    /// Appends a number below 128, as [`Self::put_number`] does.
+    #[inline]
+    pub(crate) fn put_small(&mut self, number: u8) {
+        self.put_word(u64::from(number) << 1 | 1, 1);
+    }
+
+    /// Appends what a journal has two bytes for.
+    #[inline]
+    pub(crate) fn put_mark(&mut self, mark: u16) {
+        self.put_word(mark.into(), size_of::<u16>());
+    }
+
+    /// Appends bytes as they are.
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        self.grow(bytes);
+        self.length += bytes.len();
+    }
+
+    /// Appends a text: the number of its bytes, and they.
+    pub(crate) fn put_text(&mut self, text: &str) {
+        self.put_number(text.len() as u64);
+        self.extend(text.as_bytes());
+    }
 }
 
 /// Bytes still to be read.
@@ -83,12 +154,17 @@ impl<'a> Bytes<'a> {
 mod tests {
     use super::*;
 
+    fn of(number: u64) -> Vec<u8> {
+        let mut payload = Payload::with_capacity(0);
+        payload.put_number(number);
+        payload.bytes().to_vec()
+    }
+
     #[test]
     fn a_number_takes_a_byte_for_each_seven_bits_and_comes_back() {
         let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]).chain([u64::MAX]);
         for number in edges {
-            let mut bytes = Vec::new();
-            put_number(&mut bytes, number);
+            let bytes = of(number);
             let bits = 64 - (number | 1).leading_zeros() as usize;
             assert_eq!(bytes.len(), bits.div_ceil(7).min(9), "{number}");
             let mut read = Bytes(&bytes);
@@ -101,11 +177,6 @@ mod tests {
 
     #[test]
     fn what_fits_nothing_is_refused() {
-        let of = |number| {
-            let mut bytes = Vec::new();
-            put_number(&mut bytes, number);
-            bytes
-        };
         assert_eq!(Bytes(&of(65_536)).number::<u16>(), Err(OUT_OF_RANGE));
         assert_eq!(Bytes(&of(3)).text(), Err(TOO_SHORT));
         assert_eq!(Bytes(&of(u64::MAX)).text(), Err(TOO_SHORT));

@@ -17,26 +17,29 @@ use engine::{
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 
-use crate::bytes::{Bytes, Damage, put_number, put_text};
+use crate::bytes::{Bytes, Damage, Payload};
 
 /// What can be put into a frame and taken out of it.
 pub(crate) trait Field: Sized {
-    fn put(&self, to: &mut Vec<u8>);
+    fn put(&self, to: &mut Payload);
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage>;
 }
 
 /// What is one of several: its code, and then the fields of that one.
 pub(crate) trait Choice: Sized {
     /// Puts it, with a number above its code: mostly the two take one byte.
-    fn put_below(&self, above: u64, to: &mut Vec<u8>);
+    fn put_below(&self, above: u64, to: &mut Payload);
     /// The one of that code.
     fn take_coded(code: u8, from: &mut Bytes<'_>) -> Result<Self, Damage>;
 }
 
 /// Puts a code, which is less than 32, and a number above it.
 #[inline]
-pub(crate) fn put_code(code: u8, above: u64, to: &mut Vec<u8>) {
-    put_number(to, above << 5 | u64::from(code));
+pub(crate) fn put_code(code: u8, above: u64, to: &mut Payload) {
+    match above {
+        0..4 => to.put_small((above as u8) << 5 | code),
+        4.. => to.put_number(above << 5 | u64::from(code)),
+    }
 }
 
 /// A code and the number above it.
@@ -51,7 +54,7 @@ macro_rules! choices {
     })*) => {$(
         impl Choice for $type {
             #[inline]
-            fn put_below(&self, above: u64, to: &mut Vec<u8>) {
+            fn put_below(&self, above: u64, to: &mut Payload) {
                 match self {$(
                     Self::$name $(($($inner),*))? $({$($field),*})? => {
                         put_code($code, above, to);
@@ -76,7 +79,7 @@ macro_rules! choices {
 
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Vec<u8>) {
+            fn put(&self, to: &mut Payload) {
                 self.put_below(0, to);
             }
 
@@ -92,7 +95,7 @@ macro_rules! records {
     ($($type:ident { $($field:ident),* $(,)? })*) => {$(
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Vec<u8>) {
+            fn put(&self, to: &mut Payload) {
                 let Self { $($field),* } = self;
                 $($field.put(to);)*
             }
@@ -147,50 +150,11 @@ choices! {
         7 PathPolicy { device, policy },
         8 Allocation { vdisk, allocation },
     }
-    Op {
-        0 Read,
-        1 Write,
-        2 WriteFua,
-        3 Flush,
-        4 Discard,
-        5 WriteZeroes,
-        6 Ats,
-        7 Reserve,
-        8 Release,
-    }
-    Status {
-        0 Good,
-        1 Busy,
-        2 TaskSetFull,
-        3 ReservationConflict,
-        4 CheckCondition(sense),
-        5 PathLost,
-        6 Aborted,
-        7 NoConnect,
-    }
     PathPolicy {
         0 Fixed,
         1 MostRecentlyUsed,
         2 RoundRobin { iops, bytes },
         3 Latency { sampling_ios, eval_ns },
-    }
-    Version {
-        0 V5_1,
-        1 V5_5,
-        2 V6_0,
-        3 V6_5,
-        4 V6_7,
-        5 V7_0,
-        6 V8_0,
-    }
-    Controller {
-        0 Pvscsi,
-        1 LsiSas,
-        2 LsiParallel,
-        3 BusLogic,
-        4 Ahci,
-        5 Nvme,
-        6 Ide,
     }
     DeviceKind {
         0 Scsi,
@@ -232,12 +196,52 @@ records! {
     Allocation { shares, limit_iops, reservation_iops }
 }
 
+/// What has a table of all there are: the place there.
+macro_rules! places {
+    ($($type:ident),*) => {$(
+        impl Field for $type {
+            #[inline]
+            fn put(&self, to: &mut Payload) {
+                to.put_small(*self as u8);
+            }
+
+            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+                place(from, &Self::ALL)
+            }
+        }
+    )*};
+}
+
+places!(Op, Version, Controller);
+
+fn place<T: Copy>(from: &mut Bytes<'_>, all: &[T]) -> Result<T, Damage> {
+    let place: usize = from.number()?;
+    all.get(place).copied().ok_or(Damage("a code that there is not"))
+}
+
+impl Field for Status {
+    #[inline]
+    fn put(&self, to: &mut Payload) {
+        to.put_small(self.code());
+        if let Self::CheckCondition(sense) = self {
+            sense.put(to);
+        }
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Ok(match place(from, &Self::ALL)? {
+            Self::CheckCondition(_) => Self::CheckCondition(Field::take(from)?),
+            other => other,
+        })
+    }
+}
+
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Vec<u8>) {
-                put_number(to, u64::from(*self));
+            fn put(&self, to: &mut Payload) {
+                to.put_number(u64::from(*self));
             }
 
             fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
@@ -253,7 +257,7 @@ macro_rules! ids {
     ($($type:ident),*) => {$(
         impl Field for $type {
             #[inline]
-            fn put(&self, to: &mut Vec<u8>) {
+            fn put(&self, to: &mut Payload) {
                 self.0.put(to);
             }
 
@@ -268,7 +272,7 @@ ids!(VmId, VscsiId, VdiskId, DeviceId, PathId, AdapterId);
 
 impl Field for IoId {
     #[inline]
-    fn put(&self, to: &mut Vec<u8>) {
+    fn put(&self, to: &mut Payload) {
         self.slot().put(to);
         self.generation().put(to);
     }
@@ -280,8 +284,8 @@ impl Field for IoId {
 
 impl Field for bool {
     #[inline]
-    fn put(&self, to: &mut Vec<u8>) {
-        u8::from(*self).put(to);
+    fn put(&self, to: &mut Payload) {
+        to.put_small((*self).into());
     }
 
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
@@ -294,8 +298,8 @@ impl Field for bool {
 }
 
 impl Field for String {
-    fn put(&self, to: &mut Vec<u8>) {
-        put_text(to, self);
+    fn put(&self, to: &mut Payload) {
+        to.put_text(self);
     }
 
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
@@ -304,8 +308,8 @@ impl Field for String {
 }
 
 impl Field for Advanced {
-    fn put(&self, to: &mut Vec<u8>) {
-        put_text(to, self.info().path);
+    fn put(&self, to: &mut Payload) {
+        to.put_text(self.info().path);
     }
 
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
@@ -314,8 +318,8 @@ impl Field for Advanced {
 }
 
 impl Field for &'static Driver {
-    fn put(&self, to: &mut Vec<u8>) {
-        put_text(to, self.module);
+    fn put(&self, to: &mut Payload) {
+        to.put_text(self.module);
     }
 
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
@@ -324,7 +328,7 @@ impl Field for &'static Driver {
 }
 
 impl<T: Field> Field for Option<T> {
-    fn put(&self, to: &mut Vec<u8>) {
+    fn put(&self, to: &mut Payload) {
         self.is_some().put(to);
         if let Some(there) = self {
             there.put(to);
@@ -337,7 +341,7 @@ impl<T: Field> Field for Option<T> {
 }
 
 impl<T: Field> Field for Vec<T> {
-    fn put(&self, to: &mut Vec<u8>) {
+    fn put(&self, to: &mut Payload) {
         (self.len() as u64).put(to);
         self.iter().for_each(|entry| entry.put(to));
     }
@@ -357,9 +361,10 @@ mod tests {
     use crate::short;
 
     fn round_trip<T: Field + PartialEq + std::fmt::Debug>(what: &T) {
-        let mut bytes = Vec::new();
-        what.put(&mut bytes);
-        let mut from = Bytes(&bytes);
+        let mut payload = Payload::with_capacity(0);
+        what.put(&mut payload);
+        let bytes = payload.bytes();
+        let mut from = Bytes(bytes);
         assert_eq!(T::take(&mut from).as_ref(), Ok(what));
         assert!(from.is_empty());
         for short in 0..bytes.len() {

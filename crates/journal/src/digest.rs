@@ -23,39 +23,40 @@ impl Outputs {
         self.count += 1;
         match *output {
             Output::Dispatch(Dispatch { io, request, vdisk, tag, path, op, offset, bytes }) => {
-                let ids = join(vdisk.0.into(), path.0.into()) << 4 | op as u64;
-                self.all([1, word(io), word(request), ids, join(offset, bytes), tag.into()]);
+                let place = join(vdisk.0.into(), path.0.into()) << 8 | op as u64;
+                self.all(
+                    1 | place << 8,
+                    [word(io), word(request), join(offset, bytes), tag.into()],
+                );
             }
             Output::Complete { request, vdisk, tag, status } => {
-                self.all([2, word(request), join(vdisk.0.into(), tag), of_status(status)]);
+                self.all(2 | of_status(status) << 8, [word(request), join(vdisk.0.into(), tag)]);
             }
-            Output::Cancel { io, path } => self.all([3, word(io), path.0.into()]),
+            Output::Cancel { io, path } => self.all(3, [word(io), path.0.into()]),
             Output::Event(Event::DepthChanged { device, depth }) => {
-                self.all([4, device.0.into(), depth.into()]);
+                self.all(4, [device.0.into(), depth.into()]);
             }
-            Output::Event(Event::AllPathsDown { device }) => self.all([5, device.0.into()]),
-            Output::Event(Event::ApdTimedOut { device }) => self.all([6, device.0.into()]),
-            Output::Event(Event::PermanentLoss { device }) => self.all([7, device.0.into()]),
-            Output::Event(Event::PathsBack { device }) => self.all([8, device.0.into()]),
-            Output::Reset { device } => self.all([9, device.0.into()]),
+            Output::Event(Event::AllPathsDown { device }) => self.all(5, [device.0.into()]),
+            Output::Event(Event::ApdTimedOut { device }) => self.all(6, [device.0.into()]),
+            Output::Event(Event::PermanentLoss { device }) => self.all(7, [device.0.into()]),
+            Output::Event(Event::PathsBack { device }) => self.all(8, [device.0.into()]),
+            Output::Reset { device } => self.all(9, [device.0.into()]),
         }
     }
 
     /// Each step can be undone for any word, so outputs that differ in one word differ from there
     /// on. A hash of a library may change with its version; this one stands in files.
     #[inline]
-    fn all<const N: usize>(&mut self, words: [u64; N]) {
+    fn all<const N: usize>(&mut self, code: u64, words: [u64; N]) {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        for word in words {
-            self.digest = (self.digest.rotate_left(29) ^ word).wrapping_mul(ODD);
-        }
+        let step = |digest: u64, word: u64| (digest.rotate_left(29) ^ word).wrapping_mul(ODD);
+        self.digest = words.into_iter().fold(step(self.digest, code), step);
     }
 
     /// What a journal keeps with each input: enough to tell where the first difference is.
     #[inline]
-    pub(crate) const fn mark(&self) -> [u8; 2] {
-        let [.., low, high] = self.digest.to_le_bytes();
-        [low, high]
+    pub(crate) const fn mark(&self) -> u16 {
+        (self.digest >> (u64::BITS - u16::BITS)) as u16
     }
 }
 

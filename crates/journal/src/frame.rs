@@ -15,7 +15,10 @@ use std::io::{self, ErrorKind, Read, Write};
 
 use twox_hash::XxHash3_64;
 
-use crate::{Error, bytes::Damage};
+use crate::{
+    Error,
+    bytes::{Damage, Payload},
+};
 
 const HEAD: usize = 16;
 /// A frame is written once it is as long as this.
@@ -32,20 +35,20 @@ fn head_check(chain: u64, length: [u8; 4]) -> [u8; 4] {
 pub(crate) struct Writer<W> {
     out: W,
     /// The frame to be: room for its head, and its payload so far.
-    frame: Vec<u8>,
+    frame: Payload,
     chain: u64,
 }
 
 impl<W: Write> Writer<W> {
     pub(crate) fn new(out: W) -> Self {
-        let mut frame = Vec::with_capacity(2 * FULL);
-        frame.resize(HEAD, 0);
+        let mut frame = Payload::with_capacity(2 * FULL);
+        frame.extend(&[0; HEAD]);
         Self { out, frame, chain: 0 }
     }
 
     /// Where the payload is appended.
     #[inline]
-    pub(crate) const fn payload(&mut self) -> &mut Vec<u8> {
+    pub(crate) const fn payload(&mut self) -> &mut Payload {
         &mut self.frame
     }
 
@@ -56,7 +59,8 @@ impl<W: Write> Writer<W> {
 
     /// Hands what there is to the file, in one call.
     pub(crate) fn write(&mut self) -> io::Result<()> {
-        let (head, payload) = self.frame.split_at_mut(HEAD);
+        let frame = self.frame.bytes();
+        let (head, payload) = frame.split_at_mut(HEAD);
         if payload.is_empty() {
             return Ok(());
         }
@@ -65,7 +69,7 @@ impl<W: Write> Writer<W> {
         head[4..8].copy_from_slice(&head_check(self.chain, length));
         self.chain = XxHash3_64::oneshot_with_seed(self.chain, payload);
         head[8..].copy_from_slice(&self.chain.to_le_bytes());
-        let written = self.out.write_all(&self.frame).and_then(|()| self.out.flush());
+        let written = self.out.write_all(frame).and_then(|()| self.out.flush());
         self.frame.truncate(HEAD);
         written
     }

@@ -7,7 +7,6 @@ use engine::{HostConfig, Input, Output};
 
 use crate::{
     Error, MAGIC, VERSION,
-    bytes::{put_number, put_text},
     codec::{Choice, Field, put_code},
     digest::{self, Outputs},
     frame::Writer,
@@ -57,7 +56,7 @@ impl<W: Write> Journal<W> {
         out.write_all(&[VERSION])?;
         let mut frames = Writer::new(out);
         let payload = frames.payload();
-        put_text(payload, name);
+        payload.put_text(name);
         let mut logs = Vec::new();
         for host in hosts {
             host.put(payload);
@@ -79,9 +78,9 @@ impl<W: Write> Journal<W> {
         let log = &mut self.hosts[host];
         let payload = self.frames.payload();
         input.put_below(log.fresh, payload);
-        put_number(payload, at - self.last_at);
+        payload.put_number(at - self.last_at);
         if log.fresh > 0 {
-            payload.extend(log.outputs.mark());
+            payload.put_mark(log.outputs.mark());
             log.fresh = 0;
         }
         self.last_at = at;
@@ -123,10 +122,10 @@ impl<W: Write> Journal<W> {
         for (log, counters) in self.hosts.iter().zip(counters) {
             let Outputs { count, digest } = log.outputs;
             count.put(payload);
-            payload.extend(digest.to_le_bytes());
+            payload.extend(&digest.to_le_bytes());
             for digests in digest::of_counters(counters) {
-                put_number(payload, digests.len() as u64);
-                payload.extend(digests.iter().flat_map(|digest| digest.to_le_bytes()));
+                payload.put_number(digests.len() as u64);
+                digests.iter().for_each(|digest| payload.extend(&digest.to_le_bytes()));
             }
         }
         Ok(self.frames.finish()?)

@@ -185,7 +185,8 @@ impl Replay {
                     let host = self.hosts.get_mut(self.host);
                     let host = host.ok_or(Damage("a host that the journal does not have"))?;
                     if above > 0
-                        && let Some(difference) = host.compare(above, from.fixed()?)
+                        && let Some(difference) =
+                            host.compare(above, u16::from_le_bytes(from.fixed()?))
                     {
                         return Ok(Step::Differs(difference));
                     }
@@ -253,7 +254,7 @@ impl Host {
     }
 
     /// Polls as many outputs as were recorded, and whether they are the same.
-    fn compare(&mut self, recorded: u64, mark: [u8; 2]) -> Option<Difference> {
+    fn compare(&mut self, recorded: u64, mark: u16) -> Option<Difference> {
         let count = self.outputs.count.saturating_add(recorded);
         self.poll(recorded, recorded, |now| now.count == count && now.mark() == mark)
     }

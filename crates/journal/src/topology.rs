@@ -32,7 +32,8 @@ pub(crate) fn check(config: &HostConfig) -> Result<(), Damage> {
         .iter()
         .all(|adapter| adapter.lun_depth > 0 && adapter.depth > 0 && adapter.timeout_ns != Some(0))
         && vscsi.iter().all(|vscsi| vscsi.depth > 0 && vscsi.max_transfer >= PVSCSI_MAX_TRANSFER)
-        && vdisks.iter().all(|disk| disk.depth > 0);
+        && vdisks.iter().all(|disk| disk.depth > 0)
+        && vms.iter().all(|vm| vm.timeout_ns != Some(0));
     require(limited, "a limit that nothing has")?;
     let set = settings(config).all(|knob| knob.check(config.version).is_ok());
     require(set, "a setting out of its range")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind};
 use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
-use knobs::{Advanced, Driver, PathPolicy, Transport};
+use knobs::{DSNRO, Driver, PathPolicy, Transport};
 use model::Qos;
 
 use crate::{
@@ -22,8 +22,6 @@ const PATHS_MAX: usize = 32;
 const PATHS_TOTAL_MAX: usize = 4_000_000;
 /// Ids are 16 bits wide.
 pub(crate) const IDS_MAX: usize = 65_535;
-/// The most that DSNRO is on any device of any version: that of a protocol endpoint [LAMW].
-const DSNRO_MAX: u32 = Advanced::VvolPesnro.info().max;
 
 const KEYS: &[&str] = &[
     "count",
@@ -386,7 +384,7 @@ fn device(table: &Table<'_>, kind: Kind) -> Result<DeviceConfig, Error> {
     Ok(DeviceConfig {
         name: String::new(),
         kind,
-        dsnro: table.read("dsnro", |node| node.integer32(1..=DSNRO_MAX))?,
+        dsnro: table.read("dsnro", |node| node.integer32(DSNRO.range()))?,
         policy: table.read("scheduler", |node| node.choice(&policies))?,
         path_policy: table
             .read("path_policy", |node| node.choice(&paths))?

@@ -60,6 +60,9 @@ pub trait Progress: Sync {
     fn reached(&self, at: Time, ios: u64);
 }
 
+/// How often a run tells its progress at least.
+const REPORTS: u64 = 1000;
+
 /// Nobody is told.
 impl Progress for () {
     fn reached(&self, _at: Time, _ios: u64) {}
@@ -137,16 +140,19 @@ impl Part {
         let mut rows: Vec<_> =
             hosts.map(|(host, begin)| HostRows::new(scenario, host.index, begin)).collect();
         let mut curves = vec![Vec::new(); scenario.windows.len()];
-        let mut told = 0;
+        let (mut told, mut reached) = (0, Time::ZERO);
         for at in moments(scenario) {
-            machine.run_until(at);
+            while reached < at {
+                reached = at.min(reached + scenario.duration_ns.div_ceil(REPORTS));
+                machine.run_until(reached);
+                progress.reached(reached, machine.ios - told);
+                told = machine.ios;
+            }
             machine.snapshot(at, &mut now);
             for ((rows, host), now) in rows.iter_mut().zip(&machine.hosts).zip(&now) {
                 rows.read(scenario, now, &host.engine, || machine.policy_waits(host));
             }
             read_curves(&machine, at, &mut curves);
-            progress.reached(at, machine.ios - told);
-            told = machine.ios;
         }
         machine.end(Time(scenario.duration_ns));
         let hosts = rows.into_iter().zip(&machine.hosts);

@@ -2,12 +2,12 @@
 
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
-use levels::little;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
-    run::{Figure, Key},
+    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, laws,
+    question::Asked,
+    run::{Figure, Figures, Key},
 };
 
 /// The figures of one reading, by key.
@@ -16,15 +16,23 @@ pub(crate) struct Run {
     pub(crate) after: Vec<Figure>,
 }
 
-/// What is asked, as far as the laws go that hold of any array.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    /// Whether nothing but depths of devices is changed.
-    pub(crate) is_of_depth: bool,
-    /// Whether commands came in bursts.
-    pub(crate) is_bursty: bool,
-    /// How long the load lasted, in milliseconds.
-    pub(crate) span_ms: f64,
+/// The runs of each reading without the counters that one of them has none of: a latency where no
+/// command came.
+pub(crate) fn comparable(
+    keys: Vec<Key>,
+    today: Vec<Figures>,
+    after: Vec<Figures>,
+) -> (Vec<Key>, Vec<Run>) {
+    let is_there = |index: usize| today.iter().chain(&after).all(|of| of[index].is_some());
+    let there: Vec<bool> = (0..keys.len()).map(is_there).collect();
+    let figures = |of: Figures| -> Vec<Figure> {
+        of.into_iter().zip(&there).filter_map(|(figure, is)| figure.filter(|_| *is)).collect()
+    };
+    let each = today.into_iter().zip(after);
+    let runs = each.map(|(today, after)| Run { today: figures(today), after: figures(after) });
+    let runs = runs.collect();
+    let keys = keys.into_iter().zip(&there).filter(|(_, is)| **is).map(|(key, _)| key);
+    (keys.collect(), runs)
 }
 
 /// How an answer may be taken.
@@ -71,7 +79,7 @@ pub(crate) fn answer(
     keys: &[Key],
     runs: &[Run],
     (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
-    asked: Asked,
+    asked: Asked<'_>,
     mut doubts: Vec<String>,
 ) -> (Simulated, Verdict, f64) {
     let worst = |run: &Run| worst(keys, &run.today);
@@ -81,16 +89,18 @@ pub(crate) fn answer(
     };
     doubts.splice(0..0, doubts_of(calibrated, arrays));
     let mut kept: Vec<&Run> = runs.iter().collect();
-    if asked.is_of_depth && kept.iter().any(|run| answers_today(keys, run)) {
+    if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
     if miss > MATCHES {
         return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
     }
-    if asked.is_of_depth && runs.iter().all(|run| run.today == run.after) {
+    // Who is limited gets what it is given: the answer is about its device then.
+    let lifted = asked.limited.filter(|limited| limited.is_lifted).map(|limited| limited.vm);
+    if (asked.is_of_depth || lifted.is_some()) && runs.iter().all(|run| run.today == run.after) {
         const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                            never comes to bear.";
-        let (simulated, verdict) = unmoved(keys, None, WHY, doubts);
+        let (simulated, verdict) = unmoved(keys, (lifted, None), WHY, doubts);
         return (simulated, verdict, miss);
     }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
@@ -101,13 +111,18 @@ pub(crate) fn answer(
         .map(|(index, key)| row(key, index, (rounding, asked), best, &kept))
         .collect();
     if asked.is_of_depth {
-        // What the array holds to a rate stays at it.
-        let is_held = calibrated.first().is_some_and(DeviceCalibration::is_mostly_held);
-        let is_known = is_held || arrays.iter().all(ArrayCalibration::is_known_above);
-        hold_to_laws(keys, (rounding, is_known), &mut rows);
-        hold_to_slots(keys, calibrated, asked, &mut rows);
+        laws::hold(keys, (calibrated, arrays), (rounding, &asked), &mut rows);
     }
-    let main = main_rows(keys, &rows);
+    if let Some(limited) = asked.limited {
+        laws::hold_to_limits(keys, limited, rounding, &mut rows);
+    }
+    laws::hold_to_queues(keys, calibrated, &mut rows);
+    let main = main_rows(keys, lifted, &rows);
+    if main.len() < 2 {
+        const WHY: &str = "No command would come to its end in one reading of the recording: none \
+                           waits so long, and there is no prediction.";
+        return (none(WHY, doubts), Verdict::NoModel, miss);
+    }
     let verdict = verdict(&main);
     let mut sentence = sentence(&main, verdict);
     sentence.push_str(&losses(keys, &rows));
@@ -115,11 +130,11 @@ pub(crate) fn answer(
     (Simulated { sentence, identified, doubts, rows }, verdict, miss)
 }
 
-/// The answer where all stays as it was recorded, and the depth of a device that `moves` between
+/// The answer where all stays as it was recorded, about a VM that is `lifted` or the device, and the depth of a device that `moves` between
 /// the two that it moves between; `why` is said behind it.
 pub(crate) fn unmoved(
     keys: &[Key],
-    moves: Option<(&str, [f64; 2])>,
+    (lifted, moves): (Option<&str>, Option<(&str, [f64; 2])>),
     why: &str,
     doubts: Vec<String>,
 ) -> (Simulated, Verdict) {
@@ -144,7 +159,7 @@ pub(crate) fn unmoved(
     };
     let rows: Vec<SimulatedRow> = keys.iter().map(row).collect();
     let verdict = Verdict::GainsNothing;
-    let sentence = sentence(&main_rows(keys, &rows), verdict) + why;
+    let sentence = sentence(&main_rows(keys, lifted, &rows), verdict) + why;
     (Simulated { sentence, identified: true, doubts, rows }, verdict)
 }
 
@@ -156,7 +171,7 @@ fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
 fn row(
     key: &Key,
     index: usize,
-    (rounding, asked): (f64, Asked),
+    (rounding, asked): (f64, Asked<'_>),
     best: &Run,
     runs: &[&Run],
 ) -> SimulatedRow {
@@ -200,112 +215,18 @@ fn row(
     }
 }
 
-/// What holds of any array and any guests, whatever the readings say: a deeper queue makes the
-/// commands of a device neither fewer nor longer under way between the virtual adapter and the
-/// completion, a shorter one neither more nor shorter. It is said of the one device whose depth
-/// moves, and not where several do.
-fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [SimulatedRow]) {
-    /// Change of DQLEN that counts.
-    const MOVES: f64 = 0.02;
-    /// Part that an array loses at most where it gets more than it was seen to take: one that
-    /// answers TASK SET FULL does less with more, and so do some at great depth [PARDA].
-    const REFUSED: f64 = 0.2;
-    /// Part of GAVG that is a small wait.
-    const SMALL: f64 = 0.1;
-    /// What falls or rises by less than this is level.
-    const LEVEL: f64 = 0.01;
-    let depths: Vec<(String, bool)> = keys
-        .iter()
-        .zip(rows.iter())
-        .filter(|(key, _)| key.is(Counter::DeviceQDepth))
-        .filter_map(|(key, row)| {
-            let deeper = row.high > row.today * (1.0 + MOVES);
-            let shorter = row.low < row.today * (1.0 - MOVES);
-            (deeper != shorter).then(|| (key.object.clone(), deeper))
-        })
-        .collect();
-    let [(device, is_deeper)] = depths.as_slice() else { return };
-    let captured = |counter| {
-        keys.iter()
-            .find(|key| key.object == *device && key.is(counter))
-            .and_then(|key| key.captured)
-    };
-    // A wait that is a small part of the whole may go altogether, bursts or not.
-    let (gavg, kavg) = (captured(Counter::GuestLatency), captured(Counter::KernelLatency));
-    let gone = match (gavg, kavg) {
-        (Some(gavg), Some(kavg)) if *is_deeper && kavg <= SMALL * gavg => 1.0 - kavg / gavg,
-        _ => 1.0,
-    };
-    let is_small = gavg.zip(kavg).is_some_and(|(gavg, kavg)| kavg <= SMALL * gavg);
-    let is_refused = *is_deeper && !is_small && !is_known;
-    // What the array loses its VMs lose.
-    let of_vms = keys.iter().zip(rows.iter_mut()).filter(|(key, _)| !key.is_device());
-    for (_, row) in of_vms.filter(|(key, _)| is_refused && key.is(Counter::Commands)) {
-        row.low *= 1.0 - REFUSED;
-    }
-    for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
-        let Some(captured) = key.captured else { continue };
-        let refused = if is_refused { REFUSED } else { 0.0 };
-        let chance = key.chance + rounding + LEVEL + refused;
-        let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
-        if key.is(Counter::Commands) == *is_deeper && key.is_total() {
-            row.low = if is_refused { row.low.min(least) } else { row.low.max(least) };
-            row.high = row.high.max(most / gone);
-        } else if key.is_total() {
-            row.high = if is_refused { row.high.max(most) } else { row.high.min(most) };
-            row.low = row.low.min(least * gone);
-        }
-    }
-}
-
-/// What a queue with fewer slots does at worst to commands that nobody holds back: it serves no
-/// less than its part of what the slots in use served before (`array-and-control.md`, section 1: n
-/// / R(n) rises with n, but no faster than n). If they come all the same, what it does not serve
-/// waits until the load ends.
-fn hold_to_slots(
+/// Rate and latency of what is in question: the VM that gets more, or the device, of which the busiest
+/// comes first.
+fn main_rows<'r>(
     keys: &[Key],
-    calibrated: &[DeviceCalibration],
-    asked: Asked,
-    rows: &mut [SimulatedRow],
-) {
-    /// Part of the slots up to which chance does not fill them for long.
-    const BRIM: f64 = 0.8;
-    for device in calibrated {
-        let comes = |guest: &GuestCalibration| guest.habit != Habit::Closed && !guest.is_pinned;
-        let place = |counter| {
-            keys.iter()
-                .position(|key| key.is_device() && key.object == device.device && key.is(counter))
-        };
-        let captured = |counter| place(counter).and_then(|place| keys[place].captured);
-        let counters = [Counter::Commands, Counter::DriverLatency, Counter::DeviceQDepth];
-        let ([Some(rate), Some(davg_ms), Some(depth)], Some(slots)) =
-            (counters.map(captured), place(Counter::DeviceQDepth).map(|place| rows[place].low))
-        else {
-            continue;
-        };
-        let in_use = if asked.is_bursty { depth } else { little(rate, davg_ms) };
-        if slots >= depth || !(asked.is_bursty || device.guests.iter().any(comes)) {
-            continue;
-        }
-        let lost = (1.0 - BRIM * slots / in_use.max(1e-9)).max(0.0);
-        let is_own = |key: &Key| {
-            key.object == device.device || device.guests.iter().any(|guest| guest.vm == key.object)
-        };
-        for (key, row) in keys.iter().zip(rows.iter_mut()).filter(|(key, _)| is_own(key)) {
-            let Some(captured) = key.captured else { continue };
-            if asked.is_bursty && key.is(Counter::Commands) {
-                row.low = row.low.min(captured * (1.0 - key.chance) * slots / in_use);
-            } else if key.is(Counter::GuestLatency) || key.is(Counter::KernelLatency) {
-                row.high = row.high.max(captured + lost * asked.span_ms / 2.0);
-            }
-        }
-    }
-}
-
-/// Those of the device in question: the busiest comes first.
-fn main_rows<'r>(keys: &[Key], rows: &'r [SimulatedRow]) -> Vec<&'r SimulatedRow> {
-    let is_first = |row: &&SimulatedRow| keys.first().is_some_and(|key| key.object == row.object);
-    rows.iter().filter(is_first).collect()
+    vm: Option<&str>,
+    rows: &'r [SimulatedRow],
+) -> Vec<&'r SimulatedRow> {
+    let is_of_vm = |key: &&Key| !key.is_device() && Some(key.object.as_str()) == vm;
+    let Some(main) = keys.iter().find(is_of_vm).or(keys.first()) else { return Vec::new() };
+    let is_its = |key: &Key| key.is_device() == main.is_device() && key.object == main.object;
+    let both = keys.iter().zip(rows).filter(|(key, _)| is_its(key) && key.is_total());
+    both.map(|(_, row)| row).collect()
 }
 
 fn width(row: &SimulatedRow) -> f64 {
@@ -343,7 +264,9 @@ fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
         let whole = if is_part { keys.iter().find(gavg) } else { Some(key) };
         let whole = whole.and_then(|key| key.captured).filter(|whole| *whole > 0.0);
         let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
-        let miss = ((figure.mean - captured).abs() / whole - key.chance).max(0.0);
+        let rounding = if key.is(Counter::Commands) { 0.0 } else { ROUNDING_MS };
+        let apart = ((figure.mean - captured).abs() - rounding).max(0.0);
+        let miss = (apart / whole - key.chance).max(0.0);
         if JUDGED.iter().any(|counter| key.is(*counter)) && miss > worst.0 {
             worst = (miss, index);
         }
@@ -520,7 +443,7 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
 
 impl DeviceCalibration {
     /// Whether next to all that is outstanding waits for rates that the array holds disks to.
-    fn is_mostly_held(&self) -> bool {
+    pub(crate) fn is_mostly_held(&self) -> bool {
         const MOST: f64 = 0.8;
         let of = |is_meant: &dyn Fn(&GuestCalibration) -> bool| -> f64 {
             self.guests.iter().filter(|guest| is_meant(guest)).map(|guest| guest.outstanding).sum()
@@ -531,7 +454,7 @@ impl DeviceCalibration {
 
 impl ArrayCalibration {
     /// Whether it is known how it answers to more than was seen.
-    fn is_known_above(&self) -> bool {
+    pub(crate) fn is_known_above(&self) -> bool {
         matches!(self.seen, Seen::Knee | Seen::Saturated)
     }
 

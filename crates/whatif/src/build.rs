@@ -16,7 +16,7 @@ use crate::{
     observe::{Depths, Device},
     question::iscsi_kib,
     rows::{OUTSTANDING_MAX, Row},
-    slot::{fits, free_slot},
+    slot::{DISKS_OF_VM, fits, free_slot},
 };
 
 /// Commands that one virtual disk is given at most, as PVSCSI [KB-PV]; a guest with more gets more
@@ -161,6 +161,11 @@ impl Plan<'_> {
         let samples: usize = self.levels.iter().map(Vec::len).sum();
         let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
         let rate: f64 = self.devices.iter().filter_map(|device| device.row.mean_rate(&all)).sum();
+        let beyond = |guest: &GuestCalibration| {
+            self.limit_asked(guest).map_or(0.0, |limit| (guest.iops - limit).max(0.0))
+        };
+        let guests = self.calibrated.iter().flat_map(|device| &device.guests);
+        let rate = rate - guests.map(beyond).sum::<f64>();
         let first = self.levels.first().map_or(&[][..], Vec::as_slice);
         let latency = |device: &Device<'_>| device.row.per_command(first, Row::gavg);
         let slowest_s = self.devices.iter().filter_map(latency).fold(0.0, f64::max) / 1000.0;
@@ -183,11 +188,17 @@ impl Plan<'_> {
         let of = |(index, array): (usize, &ArrayCalibration)| {
             let devices = self.devices.iter().zip(self.calibrated);
             let own = devices.filter(|(_, calibrated)| calibrated.array == index);
-            let flows: Vec<_> = own.flat_map(|(device, _)| &device.tenants).collect();
+            let each = own.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
+            let (limited, free): (Vec<_>, Vec<_>) =
+                each.partition(|(_, guest)| self.limit_asked(guest).is_some());
             let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
-            let rows = || flows.iter().map(|tenant| &tenant.row);
+            let rows = || free.iter().map(|(tenant, _)| &tenant.row);
             let stands: f64 = rows().filter_map(|row| row.largest(&all, Row::outstanding)).sum();
+            let limits: f64 = limited.iter().filter_map(|(_, g)| self.limit_asked(g)).sum();
             let open: f64 = rows().filter_map(|row| row.largest(&all, Row::rate)).sum();
+            if free.is_empty() {
+                return limits;
+            }
             // What the array holds to a rate is no more than that, however much is outstanding.
             let is_held = |(_, own): (&Device<'_>, &DeviceCalibration)| {
                 own.array == index && own.is_throttled()
@@ -197,7 +208,7 @@ impl Plan<'_> {
             } else {
                 stands + HUNGRY
             };
-            1000.0 * most / latency_at(array.curve(reading.knee), most) + open
+            1000.0 * most / latency_at(array.curve(reading.knee), most) + open + limits
         };
         self.arrays.iter().enumerate().map(of).sum()
     }
@@ -382,6 +393,12 @@ impl Plan<'_> {
         }
     }
 
+    /// The IOPS limit that is asked for a guest's disk, if one is.
+    fn limit_asked(&self, guest: &GuestCalibration) -> Option<f64> {
+        let (_, limit) = self.limits.iter().rfind(|(name, _)| is_meant(name, guest))?;
+        limit.map(f64::from)
+    }
+
     /// What a setting asks for a device.
     fn asked(&self, device: &Device<'_>, depth: fn(&Setting) -> Option<u32>) -> Option<u32> {
         let own = |setting: &&Setting| setting.device() == Some(device.name.as_str());
@@ -429,7 +446,7 @@ impl Plan<'_> {
                 let vm = vm.map_or_else(|| plain(&guest.vm), |(_, name)| name.clone());
                 let loads = self.levels.iter().map(|level| self.load(device, tenant, level));
                 let most = loads.map(|(_, outstanding)| outstanding).fold(0.0, f64::max);
-                let parts = (most / PER_DISK).ceil().clamp(1.0, 60.0);
+                let parts = (most / PER_DISK).ceil().clamp(1.0, f64::from(DISKS_OF_VM));
                 for part in 0..parts as u32 {
                     let wanted = guest.disk.clone().filter(|slot| part == 0 && fits(slot, most));
                     let slot = free_slot(&mut taken, &vm, wanted);

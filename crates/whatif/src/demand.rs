@@ -67,6 +67,9 @@ pub struct GuestCalibration {
     pub is_pinned: bool,
     /// The depth at which its driver stands: it may want more than is seen.
     pub capped_at: Option<u32>,
+    /// The most commands that its virtual disk lets through; none where its disks are not known.
+    #[serde(skip)]
+    pub(crate) outstanding_max: Option<f64>,
     /// The rate at which something in the host holds it while its device has free slots.
     pub held_at_iops: Option<u32>,
     /// Whether that is sure: a limit of its own, and no bursts.
@@ -95,6 +98,8 @@ pub(crate) struct Place {
     pub(crate) others_wait_ms: Option<f64>,
     /// What the array takes for a command of the others, in milliseconds; none without others.
     pub(crate) others_davg_ms: Option<f64>,
+    /// Commands by which samples of the device differ; none without others.
+    pub(crate) unrest: Option<f64>,
     /// Seconds of an interval.
     pub(crate) interval_s: f64,
     /// Whether the depth asked for lies between depths under which it was seen.
@@ -115,9 +120,10 @@ impl GuestCalibration {
         let row = &tenant.row;
         let (iops, outstanding) = row.load(window)?;
         let capped_at = cap(tenant, levels);
-        let held = held(tenant, window, place);
-        let held_at_iops = held.map(|(rate, _)| rate);
         let throttled_at_iops = throttled(tenant, window, place);
+        // What the array holds fills the queue, and then its commands wait in the host too.
+        let held = held(tenant, window, place).filter(|_| throttled_at_iops.is_none());
+        let held_at_iops = held.map(|(rate, _)| rate);
         let is_held = held_at_iops.or(throttled_at_iops).or(capped_at).is_some();
         // Whose wait was not measured may be held by anything.
         let is_seen = tenant.world.as_ref().is_none_or(|world| {
@@ -148,6 +154,7 @@ impl GuestCalibration {
             read_share: row.read_share(window),
             is_pinned,
             capped_at,
+            outstanding_max: tenant.outstanding_max().map(|most| most.max(outstanding)),
             held_at_iops,
             is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
             throttled_at_iops,
@@ -315,6 +322,8 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     const LONGER: f64 = 1.5;
     /// Commands by which its samples differ at most: less than chance does.
     const STEADY: f64 = 4.0;
+    /// How much more than that those of others differ, as a factor.
+    const RESTLESS: f64 = 4.0;
     let world = tenant.world.as_ref()?;
     let waiting = world.mean(window, Row::waiting)?;
     let outstanding = world.mean(window, Row::outstanding)?;
@@ -323,7 +332,9 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     let wait_ms = world.per_command(window, Row::qavg)?;
     let is_steady = spread(&tenant.row, window)? * place.interval_s <= STEADY;
     let is_longer = |others_ms: f64| others_ms > 0.0 && wait_ms >= LONGER * others_ms;
-    let alone = place.others_wait_ms.is_some_and(is_longer) && is_steady;
+    // A full queue makes nobody's rate as steady as that: those of others vary.
+    let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * STEADY);
+    let alone = is_steady && (place.others_wait_ms.is_some_and(is_longer) || is_paced);
     let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
     let cost = tenant.row.size_kib(window).map_or(1.0, |kib| (kib / unit_kib).ceil().max(1.0));
     let held = (rate * cost).round().clamp(1.0, 1e9) as u32;
@@ -331,7 +342,7 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
 }
 
 /// How far its samples of the rate are apart, but for a tenth on each side.
-fn spread(row: &Row<'_>, window: &[usize]) -> Option<f64> {
+pub(crate) fn spread(row: &Row<'_>, window: &[usize]) -> Option<f64> {
     let share = |share| quantile(window.iter().map(|&s| row.rate(s)), share);
     Some(share(0.9)? - share(0.1)?)
 }

@@ -9,8 +9,9 @@
 //! It stands on the simulator and beside nobody: `observe` reads the rows that matter, `shared`
 //! says which devices are of one array, `array` and `demand` say how it answers and what each
 //! guest asks for, as far as the recording tells, and with bounds beyond; `build` writes a scenario
-//! that anybody can read and run, and `answer` holds what came out against the recording. What the
-//! recording leaves open is simulated at its bounds, and the answer is the range between them.
+//! that anybody can read and run, and `answer` holds what came out against the recording and the
+//! `laws`. What the recording leaves open is simulated at its bounds, and the answer is the range
+//! between them.
 
 mod answer;
 mod array;
@@ -18,6 +19,7 @@ mod build;
 mod demand;
 mod error;
 mod lacks;
+mod laws;
 mod light;
 mod observe;
 mod question;

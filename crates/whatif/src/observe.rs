@@ -2,6 +2,7 @@
 //! which adapters, and when the load was how high.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use knobs::disk_depths;
 use levels::{Column, largest, mean, owner, quantile, weighted_mean};
 
 use crate::rows::{Figure, Row};
@@ -21,6 +22,9 @@ pub(crate) struct Device<'a> {
     pub(crate) is_nfs: bool,
     pub(crate) row: Row<'a>,
     dqlen: Column<'a>,
+    actv: Column<'a>,
+    /// Samples over which its load rests again and again.
+    pub(crate) resting: Vec<usize>,
     /// How many samples the recording has.
     samples: usize,
     /// Names and AQLEN of the adapters that carry its commands.
@@ -42,6 +46,16 @@ pub(crate) struct Tenant<'a> {
     pub(crate) world: Option<Row<'a>>,
 }
 
+impl Tenant<'_> {
+    /// The most commands that its virtual disk lets through, whatever its driver is set to; none of a
+    /// world of which the disks are not known.
+    pub(crate) fn outstanding_max(&self) -> Option<f64> {
+        self.disk.as_ref()?;
+        let depths = disk_depths(self.controller.unwrap_or(Controller::Pvscsi));
+        depths.last().map(|&most| f64::from(most))
+    }
+}
+
 impl<'a> Device<'a> {
     pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
         let entity = recording.entity(id);
@@ -51,6 +65,8 @@ impl<'a> Device<'a> {
             is_nfs: entity.kind == Kind::NfsVolume,
             row: Row::of(recording, id),
             dqlen: Column::of(recording, id, Counter::DeviceQDepth),
+            actv: Column::of(recording, id, Counter::ActiveCommands),
+            resting: Vec::new(),
             samples: recording.len(),
             adapters: adapters_of(recording, id),
             tenants: Vec::new(),
@@ -294,7 +310,7 @@ impl<'a> Device<'a> {
         Some(if is_bursty { mean.max(self.depth(sample)?) } else { mean })
     }
 
-    /// Whether commands wait in the VMkernel while the mean leaves slots free.
+    /// Whether commands wait in the VMkernel while the mean leaves slots free, or the load rests.
     fn is_bursty(&self, sample: usize) -> Option<bool> {
         /// Part of the time that is spent waiting.
         const WAITS: f64 = 0.1;
@@ -302,7 +318,24 @@ impl<'a> Device<'a> {
         const FULL: f64 = 0.9;
         let (davg, gavg) = (self.row.davg(sample)?, self.row.gavg(sample)?);
         let mean = self.row.in_flight(sample)?;
-        Some(gavg - davg > WAITS * gavg && mean < FULL * self.depth(sample)?)
+        let waits = gavg - davg > WAITS * gavg && mean < FULL * self.depth(sample)?;
+        Some(waits || self.resting.contains(&sample))
+    }
+
+    /// Whether ACTV, the state of single instants, is next to nothing more often than any queue is
+    /// that has as many inside on average: then they come in bursts, shorter than a sample.
+    pub(crate) fn rests(&self, samples: &[usize]) -> bool {
+        /// Part of the mean that is next to nothing.
+        const NOTHING: f64 = 0.125;
+        /// Standard errors that tell.
+        const ERRORS: f64 = 2.5;
+        let Some(inside) = self.row.mean(samples, Row::in_flight) else { return false };
+        let is_empty = |active| f64::from(u8::from(active <= NOTHING * inside));
+        let Some(empty) = mean(self.actv.over(samples).map(is_empty)) else { return false };
+        // Of all queues that of one server is empty most often: 1 / (1 + its mean) of the time.
+        let usual = 1.0 / (1.0 + inside);
+        let error = (usual * (1.0 - usual) / samples.len().max(1) as f64).sqrt();
+        empty > usual + ERRORS * error
     }
 
     /// Whether that is so in most of these samples.
@@ -322,6 +355,35 @@ impl<'a> Device<'a> {
         };
         let all: Vec<usize> = (0..self.samples).filter(|s| !window.contains(s)).collect();
         self.busy(&all).into_iter().filter(is_other).collect()
+    }
+
+    /// Samples at the depth `asked`, another than the window's, of a load that may be the same: its VMs
+    /// send no less and have no more outstanding where the queue is deeper, as guests do
+    /// that wait for their answers or send at a rate, and those that are missing send little.
+    pub(crate) fn seen_at(&self, asked: f64, window: &[usize]) -> Vec<usize> {
+        /// Part by which a rate or a number differs by chance.
+        const CHANCE: f64 = 0.05;
+        /// Part of the commands that may be of VMs that are missing.
+        const MISSING: f64 = 0.2;
+        let Some(usual) = self.mean_depth(window) else { return Vec::new() };
+        let is_deeper = asked > usual;
+        let is_there = |&s: &usize| self.depth(s) == Some(asked);
+        let seen: Vec<usize> = self.regimes(window).into_iter().filter(is_there).collect();
+        let sends = |tenant: &&Tenant<'_>| tenant.row.mean_rate(&seen) >= Some(RATE_MIN);
+        let load = |samples: &[usize]| -> Option<[f64; 3]> {
+            let there = self.tenants.iter().filter(sends);
+            let all: Vec<(f64, f64)> = there.map(|t| t.row.load(samples)).collect::<Option<_>>()?;
+            let (rate, stands) =
+                all.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+            Some([rate, stands, self.row.mean(samples, Row::in_flight)?])
+        };
+        let (Some(now), Some(then)) = (load(window), load(&seen)) else { return Vec::new() };
+        let [less, more] = if is_deeper { [now, then] } else { [then, now] };
+        let is_most = Some(now[0]) >= self.row.mean_rate(window).map(|all| (1.0 - MISSING) * all);
+        let is_same = more[0] >= (1.0 - CHANCE) * less[0]
+            && more[1] <= (1.0 + CHANCE) * less[1]
+            && more[2] >= (1.0 - CHANCE) * less[2];
+        if is_most && is_same { seen } else { Vec::new() }
     }
 
     /// How many VMs and system processes send to it.

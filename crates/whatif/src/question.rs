@@ -23,6 +23,27 @@ pub struct Question {
     pub commands: f64,
 }
 
+/// What is asked, as far as the laws go that hold of any array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// The VM of which the IOPS limit is set, where nothing else is.
+    pub(crate) limited: Option<Limited<'a>>,
+    /// Whether nothing but depths of devices is changed.
+    pub(crate) is_of_depth: bool,
+    /// Whether commands came in bursts.
+    pub(crate) is_bursty: bool,
+    /// How long the load lasted, in milliseconds.
+    pub(crate) span_ms: f64,
+}
+
+/// A VM of which the IOPS limit is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limited<'a> {
+    pub(crate) vm: &'a str,
+    /// Whether the limit is above what it does today, or none.
+    pub(crate) is_lifted: bool,
+}
+
 /// What the software initiator cuts commands into with these settings, in KiB [LAMW].
 pub(crate) fn iscsi_kib(settings: &[Setting]) -> u32 {
     let mut asked = settings.iter().filter_map(|setting| match setting {

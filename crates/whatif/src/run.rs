@@ -41,6 +41,8 @@ pub(crate) struct Key {
     pub(crate) captured: Option<f64>,
     /// What chance alone does to the captured mean, as a part of it: two standard errors.
     pub(crate) chance: f64,
+    /// What it was at the depth that is asked for, if a load that may be the same was seen there.
+    pub(crate) seen: Option<f64>,
 }
 
 impl Key {
@@ -60,6 +62,11 @@ impl Key {
 
     pub(crate) fn is(&self, counter: Counter) -> bool {
         self.counter == counter
+    }
+
+    /// Whether it is the rate of that VM.
+    pub(crate) fn is_rate_of(&self, vm: &str) -> bool {
+        !self.is_device() && self.object == vm && self.is(Counter::Commands)
     }
 }
 
@@ -89,7 +96,17 @@ pub(crate) fn keys(
             } else {
                 chance(&[&device.row], counter, window)
             };
-            keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
+            keys.push(Key {
+                object,
+                simulated,
+                kind,
+                counter,
+                name,
+                unit,
+                captured,
+                chance,
+                seen: None,
+            });
         }
     }
     for (object, simulated, rate, ms) in vms(devices, names, window) {
@@ -100,10 +117,45 @@ pub(crate) fn keys(
             let (object, simulated) = (object.clone(), simulated.clone());
             let (kind, captured) = (Kind::Vm, Some(captured));
             let chance = chance(&rows, counter, window);
-            keys.push(Key { object, simulated, kind, counter, name, unit, captured, chance });
+            keys.push(Key {
+                object,
+                simulated,
+                kind,
+                counter,
+                name,
+                unit,
+                captured,
+                chance,
+                seen: None,
+            });
         }
     }
     keys
+}
+
+/// What the counters of a device and of its VMs were in `samples`. A VM that was not there is taken to
+/// keep its rate, and to be as much quicker as the device.
+pub(crate) fn add_seen(
+    keys: &mut [Key],
+    (recording, device): (&Recording, &Device<'_>),
+    samples: &[usize],
+) {
+    let of = |counter| of_device(recording, device, counter, samples);
+    let gavg = keys.iter().find(|key| key.is_of(device, Counter::GuestLatency));
+    let quicker = gavg.and_then(|key| Some(of(Counter::GuestLatency)? / key.captured?));
+    for key in keys.iter_mut().filter(|key| !key.is(Counter::DeviceQDepth)) {
+        let own = device.tenants.iter().filter(|tenant| tenant.vm == key.object);
+        let loads: Vec<(f64, f64)> = own.filter_map(|tenant| tenant.row.load(samples)).collect();
+        let (rate, stands) = loads.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        key.seen = match key.counter {
+            counter if key.is_of(device, counter) => of(counter),
+            _ if key.is_device() || loads.is_empty() => key.seen,
+            Counter::Commands if rate > 0.0 => Some(rate),
+            Counter::Commands => key.captured,
+            _ if rate > 0.0 => Some(1000.0 * stands / rate),
+            _ => key.captured.zip(quicker).map(|(captured, quicker)| captured * quicker),
+        };
+    }
 }
 
 /// What chance does to the mean of a rate or a latency, from how it differs from sample to sample:
@@ -190,8 +242,11 @@ pub(crate) struct Figure {
     pub(crate) ends: [f64; 2],
 }
 
-/// Runs a scenario with settings in force; a figure for each key.
-pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Vec<Figure>, Error> {
+/// A figure for each key; none of a latency without commands.
+pub(crate) type Figures = Vec<Option<Figure>>;
+
+/// Runs a scenario with settings in force.
+pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Figures, Error> {
     let scenario = parse(text, settings)?;
     let outcome = sim::run(&scenario, 1, &());
     let view = outcome.windows.first().and_then(|hosts| hosts.first());
@@ -204,7 +259,7 @@ pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Vec<
     /// What the mean of a depth that stands still is away from it, for its arithmetic.
     const STILL: f64 = 1e-6;
     let figure = |key: &Key| {
-        let mean = figure(&view.recording, key);
+        let mean = figure(&view.recording, key)?;
         let ends = match depths(key).filter(|_| key.is(Counter::DeviceQDepth)) {
             // It is the one or the other: with and without VMs that compete.
             Some(limits) if (mean - mean.round()).abs() > STILL => {
@@ -213,7 +268,7 @@ pub(crate) fn run(text: &str, settings: &[Setting], keys: &[Key]) -> Result<Vec<
             Some(_) => [mean.round(); 2],
             None => [mean; 2],
         };
-        Figure { mean, ends }
+        Some(Figure { mean, ends })
     };
     Ok(keys.iter().map(figure).collect())
 }
@@ -230,39 +285,41 @@ pub(crate) fn parse(text: &str, settings: &[Setting]) -> Result<Scenario, Error>
     Ok(scenario)
 }
 
-fn figure(recording: &Recording, key: &Key) -> f64 {
-    let value = |id, counter| recording.value(id, counter, 0).unwrap_or(0.0);
+/// A counter of the only sample of a run. What the simulation counted is what it is, however long
+/// it took.
+fn figure(recording: &Recording, key: &Key) -> Option<f64> {
+    let value = |id, counter| recording.value(id, counter, 0).filter(|value| value.is_finite());
     if key.is_device() {
         // DQLEN itself is that of the last instant.
         let counter = match key.counter {
             Counter::DeviceQDepth => Counter::MeanDeviceQDepth,
             other => other,
         };
-        return recording.find(key.kind, &key.simulated).map_or(0.0, |id| value(id, counter));
+        let id = recording.find(key.kind, &key.simulated)?;
+        // A latency of no commands is printed as 0.
+        let is_idle = counter.info().unit == "ms" && value(id, Counter::Commands) == Some(0.0);
+        return value(id, counter).filter(|_| !is_idle);
     }
-    let vm = recording.find(Kind::Vm, &key.simulated);
-    let own: Vec<EntityId> = recording
-        .of_kind(Kind::VirtualDisk)
-        .filter(|(_, disk)| vm.is_some() && disk.vm == vm)
-        .map(|(id, _)| id)
-        .collect();
-    let rate = |id| value(id, Counter::Commands);
-    let all: f64 = own.iter().map(|&id| rate(id)).sum();
+    let vm = recording.find(Kind::Vm, &key.simulated)?;
+    let own = recording.of_kind(Kind::VirtualDisk).filter(|(_, disk)| disk.vm == Some(vm));
+    let own: Vec<EntityId> = own.map(|(id, _)| id).collect();
+    let rate = levels::sum(own.iter().map(|&id| value(id, Counter::Commands)))?;
     if key.counter == Counter::Commands {
-        return all;
+        return Some(rate);
     }
-    let stands = |id| {
-        value(id, Counter::Reads) * value(id, Counter::VdiskReadLatency)
-            + value(id, Counter::Writes) * value(id, Counter::VdiskWriteLatency)
-    };
-    if all > 0.0 { own.iter().map(|&id| stands(id)).sum::<f64>() / all } else { 0.0 }
+    let ways = [
+        (Counter::Reads, Counter::VdiskReadLatency),
+        (Counter::Writes, Counter::VdiskWriteLatency),
+    ];
+    let time = own.iter().flat_map(|&id| {
+        let of = move |(way, ms)| Some((value(id, ms)?, value(id, way)?));
+        ways.into_iter().map(of)
+    });
+    levels::weighted_mean(time)
 }
 
 /// Runs several scenarios, on every processor; the results in order.
-pub(crate) fn run_all(
-    jobs: &[(String, &[Setting])],
-    keys: &[Key],
-) -> Vec<Result<Vec<Figure>, Error>> {
+pub(crate) fn run_all(jobs: &[(String, &[Setting])], keys: &[Key]) -> Vec<Result<Figures, Error>> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
     let share = jobs.len().div_ceil(threads).max(1);
     thread::scope(|scope| {

@@ -3,7 +3,16 @@
 use std::collections::BTreeSet;
 
 use counters::Controller;
-use knobs::disk_depths;
+use knobs::{GuestOs, disk_depths, limits_of};
+
+/// Adapters of one kind that a VM has at most, as a scenario numbers them.
+const ADAPTERS: u32 = 4;
+/// The most disks on one of them, and the highest unit: the adapter itself is among the units.
+const DISKS: u32 = limits_of(Controller::Pvscsi, GuestOs::Linux).disks_max;
+/// The unit of the adapter itself.
+const ITSELF: u32 = 7;
+/// The most disks of a VM.
+pub(crate) const DISKS_OF_VM: u32 = ADAPTERS * DISKS;
 
 /// A slot that the VM has not used yet: the one wanted, or the next one.
 pub(crate) fn free_slot(
@@ -13,14 +22,10 @@ pub(crate) fn free_slot(
 ) -> String {
     let mut slot = wanted.filter(|slot| is_slot(slot)).unwrap_or_else(|| "scsi0:0".into());
     let mut next = 0;
-    while !taken.insert((vm.to_owned(), slot.clone())) {
-        // 15 units on each of 4 adapters, without the adapter's own.
-        let (adapter, unit) = (next / 15 % 4, next % 15);
-        slot = format!("scsi{adapter}:{}", if unit >= 7 { unit + 1 } else { unit });
+    while !taken.insert((vm.to_owned(), slot.clone())) && next < DISKS_OF_VM {
+        let (adapter, unit) = (next / DISKS, next % DISKS);
+        slot = format!("scsi{adapter}:{}", if unit >= ITSELF { unit + 1 } else { unit });
         next += 1;
-        if next > 60 {
-            break;
-        }
     }
     slot
 }
@@ -39,7 +44,7 @@ fn is_slot(slot: &str) -> bool {
     let parts = slot[bus.len()..].split_once(':');
     let number = |text: &str| text.parse::<u32>().ok().filter(|n| n.to_string() == text);
     parts.is_some_and(|(adapter, unit)| {
-        number(adapter).is_some_and(|n| n < 4)
-            && number(unit).is_some_and(|n| n < 15 && (*bus != "scsi" || n != 7))
+        number(adapter).is_some_and(|n| n < ADAPTERS)
+            && number(unit).is_some_and(|n| n <= DISKS && (*bus != "scsi" || n != ITSELF))
     })
 }

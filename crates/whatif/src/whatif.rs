@@ -7,17 +7,16 @@ use levels::{usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict,
-    answer::{self, Asked, Run},
+    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     array::Point,
     build::{self, Assumed, Demand, Knee, Plan, Reading},
-    demand::Place,
+    demand::{Place, spread},
     lacks,
     light::Light,
     observe::{Device, Tenant, levels},
-    question::iscsi_kib,
+    question::{Asked, Limited, iscsi_kib},
     rows::Row,
-    run::{self, Figure, Key},
+    run::{self, Figures, Key},
     shared::are_together,
     vscsi::{self, Counted},
 };
@@ -99,6 +98,9 @@ impl<'a> Model<'a> {
         busy.extend(devices[1..].iter().flat_map(|device| device.busy(&window)));
         busy.sort_unstable();
         busy.dedup();
+        for device in devices.iter_mut().filter(|device| device.rests(&busy)) {
+            device.resting.clone_from(&busy);
+        }
         let levels = levels(&devices, &busy);
         let interval_s = interval_s(recording);
         let groups = groups(&devices, &busy, &question.arrays);
@@ -136,7 +138,14 @@ impl<'a> Model<'a> {
     pub fn answer(&self) -> Result<Answer, Error> {
         let names = build::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names);
-        let keys = run::keys(self.recording, &self.devices, &names, &self.window);
+        let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
+        for device in &self.devices {
+            let Some(asked) = depth_asked(&self.question.settings, device) else { continue };
+            let seen = device.seen_at(f64::from(asked), &self.window);
+            if !seen.is_empty() {
+                run::add_seen(&mut keys, (self.recording, device), &seen);
+            }
+        }
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
         if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
@@ -169,10 +178,10 @@ impl<'a> Model<'a> {
         }
         let today = run(&plan, &scales, &[])?;
         let after = run(&changed, &scales, &settings)?;
-        let runs: Vec<Run> =
-            today.into_iter().zip(after).map(|(today, after)| Run { today, after }).collect();
+        let (keys, runs) = answer::comparable(keys, today, after);
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let asked = Asked {
+            limited: self.limited(&keys),
             is_of_depth: !guests_change && limits.is_empty(),
             is_bursty: self.is_bursty(),
             span_ms: 1000.0 * interval_s(self.recording) * self.window.len() as f64,
@@ -183,7 +192,7 @@ impl<'a> Model<'a> {
     }
 
     /// By what the latency of each array has to be multiplied for its DAVG to be as recorded.
-    fn scales(&self, keys: &[Key], today: &[Figure]) -> Vec<f64> {
+    fn scales(&self, keys: &[Key], today: &Figures) -> Vec<f64> {
         const MOST: f64 = 3.0;
         let of = |array: usize| {
             let mut time = [0.0, 0.0];
@@ -200,7 +209,10 @@ impl<'a> Model<'a> {
                 let figures = keys.iter().zip(today);
                 for (key, figure) in figures.filter(|(key, _)| key.is_of(device, davg)) {
                     let rate = device.row.mean_rate(&self.window);
-                    let (Some(rate), Some(captured)) = (rate, key.captured) else { continue };
+                    let (Some(rate), Some(captured), Some(figure)) = (rate, key.captured, figure)
+                    else {
+                        continue;
+                    };
                     time[0] += rate * captured;
                     time[1] += rate * figure.mean;
                 }
@@ -253,7 +265,7 @@ impl<'a> Model<'a> {
         let depths = || self.window.iter().filter_map(|&s| device.depth(s));
         let moves = [depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max)];
         let moves = Some((device.name.as_str(), moves));
-        let (simulated, verdict) = answer::unmoved(keys, moves, "", vec![doubt]);
+        let (simulated, verdict) = answer::unmoved(keys, (None, moves), "", vec![doubt]);
         Answer { verdict, simulated, calibration: self.calibration(0.0) }
     }
 
@@ -321,6 +333,20 @@ impl<'a> Model<'a> {
         };
         let mut devices = self.devices.iter().zip(&self.calibrated);
         devices.any(|(device, of)| !is_other(of) && device.is_mostly_bursty(&self.window))
+    }
+
+    /// The VM of which the IOPS limit is set, if all settings do that, and all one way.
+    fn limited(&self, keys: &[Key]) -> Option<Limited<'_>> {
+        let rate = |vm: &str| keys.iter().find(|key| key.is_rate_of(vm))?.captured;
+        let mut each = self.question.settings.iter().map(|setting| match setting {
+            Setting::Allocation { vdisk: DiskName { vm, .. }, allocation } => {
+                let is_more = |limit: u32| Some(f64::from(limit)) > rate(vm);
+                Some(Limited { vm, is_lifted: allocation.is_none_or(is_more) })
+            }
+            _ => None,
+        });
+        let first = each.next()?;
+        first.filter(|_| each.all(|other| other == first))
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
@@ -445,6 +471,9 @@ fn guests(
             is_full: device.is_full(&own),
             others_wait_ms: device.of_others(tenant, &own, Row::qavg),
             others_davg_ms: device.of_others(tenant, &own, Row::davg),
+            unrest: (device.vms() > 1)
+                .then(|| spread(&device.row, &own).map(|spread| spread * interval_s))
+                .flatten(),
             interval_s,
             is_between,
         };

@@ -386,3 +386,83 @@ fn an_idle_host_and_an_empty_window_have_one_clear_line() {
         assert!(error.starts_with(expected), "{error}");
     }
 }
+
+/// The rows of a counter of an object.
+fn row(answer: &Answer, object: &str, counter: &str) -> (f64, f64) {
+    let mut rows = answer.simulated.rows.iter();
+    let row = rows.find(|row| row.object == object && row.counter == counter);
+    row.map(|row| (row.low, row.high)).unwrap_or_else(|| panic!("{:?}", answer.simulated))
+}
+
+/// Three VMs of 24 threads that rest for a second of three: in samples of 5 s no queue is full.
+fn bursts() -> String {
+    let vms: String = ["a", "b", "c"]
+        .iter()
+        .map(|vm| {
+            format!(
+                "[vm.{vm}]\nguest = \"windows\"\n[vm.{vm}.disk.\"scsi0:1\"]\ndatastore = \"ds\"\n\
+                 [vm.{vm}.workload]\nthreads = 24\nthink = \"1ms\"\non = \"2s\"\noff = \"1s\"\n\
+                 size = \"8k\"\n"
+            )
+        })
+        .collect();
+    format!(
+        "title = \"a test\"\nduration = \"60s\"\nwarmup = \"5s\"\nsample = \"5s\"\n\
+         [array.flash]\nservers = 128\nservice = \"0.5ms\"\nround_trip = \"0.1ms\"\n\
+         [host.esx.adapter.vmhba1]\ndriver = \"lpfc\"\nlun_depth = 128\n\
+         [datastore.ds]\ndevice = \"{DEVICE}\"\n{vms}"
+    )
+}
+
+#[test]
+fn bursts_shorter_than_a_sample_make_no_shorter_queue_harmless() {
+    let line = format!("storage core device set -d {DEVICE} -O 16");
+    let answer = ask(&bursts(), &line).unwrap();
+    assert!(!answer.simulated.identified, "{:?}", answer.simulated);
+    // 16 slots are answered in 0.6 ms, two thirds of the time: 17,800 a second.
+    let rate = 16.0 / 0.6e-3 * 2.0 / 3.0;
+    holds(range(&answer, DEVICE), rate);
+    // By Little's law three disks of 254 wait no longer than that.
+    let (_, high) = row(&answer, DEVICE, "GAVG/cmd");
+    let (least, _) = range(&answer, DEVICE);
+    assert!(high <= 1.01 * 3.0 * 254.0 / least * 1000.0, "{high} at {least}");
+    let ((_, active), (_, slots)) = (row(&answer, DEVICE, "ACTV"), row(&answer, DEVICE, "DQLEN"));
+    assert!(active <= slots, "{active} of {slots}");
+}
+
+#[test]
+fn a_low_limit_leaves_latencies_that_were_measured() {
+    // 160 threads before 16 servers of 0.4 ms: alone a command takes 0.4 ms.
+    let text = host(254, "[vm.sql.workload]\nthreads = 160\n")
+        .replace("servers = 64\nservice = \"2ms\"", "servers = 16\nservice = \"0.4ms\"");
+    for limit in [5, 20, 500] {
+        let answer = ask(&text, &format!("sql: DiskLimitIOPerSecond {limit}")).unwrap();
+        holds(range(&answer, "sql"), f64::from(limit));
+        let (low, high) = row(&answer, DEVICE, "DAVG/cmd");
+        assert!(0.0 < low && low <= 0.4 && high >= 0.4, "{limit}: {low} to {high}");
+        // Little: 160 wait for one after the other.
+        let (low, high) = row(&answer, "sql", "GAVG/cmd");
+        let gavg_ms = 160_000.0 / f64::from(limit);
+        assert!(low <= gavg_ms && high >= gavg_ms, "{limit}: {low} to {high}");
+    }
+    // Nobody waits for minutes.
+    let answer = ask(&text, "sql: DiskLimitIOPerSecond 1").unwrap();
+    assert_eq!((answer.verdict, answer.simulated.rows.len()), (Verdict::NoModel, 0));
+    assert!(answer.simulated.sentence.ends_with("there is no prediction."), "{answer:?}");
+}
+
+#[test]
+fn a_limit_that_is_lifted_is_answered_for_its_vm() {
+    let other = "[vm.web.disk.\"scsi0:0\"]\ndatastore = \"ds\"\n[vm.web.workload]\nthreads = 8\n";
+    let text = host(32, &format!("[vm.sql.workload]\nthreads = 16\n{other}")).replacen(
+        "adapter = \"pvscsi\"",
+        "adapter = \"pvscsi\"\nlimit = 1000",
+        1,
+    );
+    let answer = ask(&text, "sql: DiskLimitIOPerSecond -1").unwrap();
+    assert!(answer.simulated.sentence.contains("sql does "), "{:?}", answer.simulated);
+    // 24 are answered in S * (1 + 23 / 64) = 2.72 ms.
+    holds(range(&answer, "sql"), 16.0 / 2.72e-3);
+    let answer = ask(&text, "web: DiskLimitIOPerSecond -1").unwrap();
+    assert!(answer.simulated.sentence.starts_with("This gains nothing: web"), "{answer:?}");
+}

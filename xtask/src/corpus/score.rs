@@ -84,7 +84,7 @@ impl Score {
     pub(crate) fn count(&mut self, case: &str, truths: &[Truth], verdict: &Verdict) -> bool {
         let before = self.lines.len();
         for finding in &verdict.findings {
-            let (cause, at) = (finding.cause, finding.at.as_str());
+            let (cause, at) = (finding.cause, finding.at.name.as_str());
             let mut fitting = truths.iter().filter(|truth| truth.fits(cause, at)).peekable();
             let tally = self.causes.entry(cause).or_default();
             if fitting.peek().is_none() {
@@ -96,7 +96,7 @@ impl Score {
         }
         for truth in truths.iter().filter(|truth| truth.sure == Sure::Certain) {
             let mut findings = verdict.findings.iter();
-            let found = findings.find(|finding| truth.fits(finding.cause, &finding.at));
+            let found = findings.find(|finding| truth.fits(finding.cause, &finding.at.name));
             let Some(cause) = found.map(|finding| finding.cause).or_else(|| truth.cause()) else {
                 continue;
             };

@@ -3,6 +3,7 @@
 mod copies;
 
 use std::{
+    ffi::OsStr,
     io::{self, Write},
     num::NonZeroU32,
     path::PathBuf,
@@ -195,8 +196,8 @@ impl Cut {
 
 impl Convert {
     fn run(&self) -> Result<()> {
-        let extension = self.output.extension().and_then(|extension| extension.to_str());
-        match extension {
+        let extension = self.output.extension().map(OsStr::to_ascii_lowercase);
+        match extension.as_deref().and_then(OsStr::to_str) {
             Some("csv") => self.write(capture::write_csv),
             #[cfg(feature = "parquet")]
             Some("parquet") => {

@@ -25,6 +25,10 @@ mod whatif;
 #[derive(Parser)]
 #[command(name = "kavg", version = env!("KAVG_VERSION"), about, max_term_width = 100)]
 #[command(disable_help_subcommand = true)]
+#[command(
+    after_help = "A file that is written replaces what was there only when it is whole, and is never \
+    one that is read."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

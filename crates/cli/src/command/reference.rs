@@ -77,9 +77,8 @@ fn command_line() -> String {
         "# The command line\n\nThis page is what `kavg reference` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
          all is well, 1 an\nexpectation is not met or a diagnosis has findings, 2 the input is \
          bad, 3 nothing was found\nin a capture that lacks what it takes to say so. A closed pipe is no error; where standard \
-         output cannot be\nwritten otherwise the code is 2.\n\nA file is written under a name of its own in the same \
-         folder (`.kavg-*.part`) and takes its\nname when it is whole: until then what was there stays. A run that was \
-         killed leaves such\na file, which may be deleted.\n",
+         output cannot be\nwritten otherwise the code is 2.\n\nUntil it is whole a file has a name of its own in \
+         the same folder, `.kavg-*.part`. A run that was killed leaves\nsuch a file, which may be deleted.\n",
     );
     describe(&mut root, &mut out);
     out

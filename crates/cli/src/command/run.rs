@@ -103,13 +103,13 @@ impl Run {
         let Driven { outcome, lateness } = self.drive.run(&scenario, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
         if let Some(files) = csv {
-            captures::write(&report.samples(), files)?;
+            captures::write(&report.samples(0), files)?;
         }
         let window = || window.unwrap_or_else(|| report.worst());
         if let Some(output) = page {
             let window = window();
-            let (samples, verdicts) = (report.samples(), report.verdicts(window));
-            let page = html::Page::of_run(&report, window, &samples, &verdicts);
+            let samples = report.samples(0);
+            let page = html::Page::of_run(&report, window, &samples, report.verdicts(window));
             output.write(|file| Ok(html::write(&page, file)?))?;
         }
         if is_piped {

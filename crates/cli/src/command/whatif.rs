@@ -6,7 +6,7 @@ use ::whatif::{Answer, Calibration, Habit, Model, Question};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
 use counters::{Kind, Recording};
-use diagnose::{Facts, Finding, SimulatedRow, Thresholds, diagnose};
+use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
 use knobs::{Line, Setting};
 use serde::Serialize;
 
@@ -198,7 +198,7 @@ impl Whatif {
     fn window(&self, recording: &Recording, facts: &Facts, settings: &[Setting]) -> (i64, i64) {
         let verdict = diagnose(recording, &Thresholds::default(), facts);
         let is_meant = |finding: &&Finding| {
-            self.device.as_ref() == Some(&finding.at)
+            self.device.as_ref().is_some_and(|device| finding.at.is_row(Kind::Device, device))
                 || settings.iter().any(|setting| is_about(setting, &finding.at))
         };
         let finding = verdict.findings.iter().find(is_meant).or(verdict.findings.first());
@@ -211,10 +211,16 @@ impl Whatif {
 }
 
 /// Whether a setting is for an object: a device, or a VM with its disks.
-fn is_about(setting: &Setting, at: &str) -> bool {
-    let is_of =
-        |vm| at.strip_prefix(vm).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
-    setting.device() == Some(at) || setting.vm().is_some_and(is_of)
+fn is_about(setting: &Setting, at: &Object) -> bool {
+    let is_of = |vm: &str| match at.kind {
+        ObjectKind::Row(Kind::Vm) => at.name == vm,
+        ObjectKind::Row(Kind::VirtualDisk) | ObjectKind::VirtualAdapter => {
+            at.name.strip_prefix(vm).is_some_and(|rest| rest.starts_with(':'))
+        }
+        _ => false,
+    };
+    let is_device = |device| at.is_device() && at.name == device;
+    setting.device().is_some_and(is_device) || setting.vm().is_some_and(is_of)
 }
 
 /// The answer of one host: the sentence, the table, what it was made of, what it rests on.

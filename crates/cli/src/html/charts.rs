@@ -4,7 +4,7 @@
 //! load, within a bound of numbers on the page. The script draws whatever charts it is given.
 
 use counters::{Counter as C, EntityId, Kind, Recording};
-use diagnose::Finding;
+use diagnose::{Finding, ObjectKind};
 use levels::{Column, Flow, Tenant, Vdisk, tenants};
 use maud::{Markup, html};
 
@@ -118,7 +118,7 @@ impl HostCharts {
             let new = objects.iter().filter(|id| !chosen.contains(id));
             chosen.extend(new.copied().collect::<Vec<_>>());
             if let Some(first) = objects.first() {
-                places.push((finding.at.clone(), *first));
+                places.push((rows::key(&finding.at), *first));
             }
         }
         let rest = devices.iter().filter(|id| !chosen.contains(id));
@@ -176,8 +176,12 @@ impl HostCharts {
 /// What shows a finding: its virtual disk or adapter, and the device.
 fn objects_of(host: &Host<'_>, finding: &Finding) -> Vec<EntityId> {
     let Host { recording, devices, .. } = host;
-    let own = [Kind::VirtualDisk, Kind::Adapter];
-    let own = own.iter().find_map(|kind| recording.find(*kind, &finding.at));
+    let own = match finding.at.kind {
+        ObjectKind::Row(kind @ (Kind::VirtualDisk | Kind::Adapter)) => {
+            recording.find(kind, &finding.at.name)
+        }
+        _ => None,
+    };
     own.into_iter().chain(rows::device_of(recording, devices, &finding.at)).collect()
 }
 

@@ -53,7 +53,7 @@ fn findings(word: &str, class: &str, findings: &[FindingChange]) -> Markup {
         @for finding in findings {
             li {
                 span.badge.(class) { (word) } " " b { (finding.cause.title()) } " "
-                span.name { (finding.at) }
+                span.name { (finding.at.name) }
                 @if let Some((before, after)) = finding.standing() {
                     ": " (number(Some(before))) " commands stood there, now " (number(Some(after)))
                 }

@@ -5,7 +5,7 @@ use knobs::Effect;
 use maud::{Markup, html};
 
 use super::{
-    simulated,
+    rows, simulated,
     words::{number, span, text, with_unit},
 };
 
@@ -41,7 +41,7 @@ fn folded(host: usize, number: usize, verdict: &Verdict, finding: &Finding) -> M
         details {
             summary {
                 span.mark { "finding " (number) } " " b { (finding.cause.title()) } " "
-                span.name { (verdict.named(&finding.at)) }
+                span.name { (verdict.place(&finding.at)) }
             }
             (card(host, number, verdict, finding))
         }
@@ -54,12 +54,12 @@ fn card(host: usize, number: usize, verdict: &Verdict, finding: &Finding) -> Mar
         article.finding #(format!("host-{host}-finding-{number}")) {
             p.cause {
                 span.mark { "finding " (number) } " "
-                b { (finding.cause.title()) } " " span.name { (verdict.named(&finding.at)) }
+                b { (finding.cause.title()) } " " span.name { (verdict.place(&finding.at)) }
             }
             h3 { (text(&finding.sentence)) }
             p.when {
                 (span(window)) ", " (window.samples) " of " (window.of) " samples "
-                button.quiet.show type="button" hidden data-host=(host) data-at=(finding.at)
+                button.quiet.show type="button" hidden data-host=(host) data-at=(rows::key(&finding.at))
                     data-from=(window.from_ms) data-to=(window.to_ms) { "Show in the charts" }
             }
             (evidence(&finding.evidence))

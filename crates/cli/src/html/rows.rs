@@ -2,7 +2,7 @@
 //! samples are in a window.
 
 use counters::{Entity, EntityId, Kind, Recording};
-use diagnose::Verdict;
+use diagnose::{Object, ObjectKind, Verdict};
 use levels::Flow;
 
 /// A number of a row in a sample.
@@ -35,31 +35,42 @@ pub(super) fn samples(recording: &Recording, from_ms: i64, to_ms: i64) -> Vec<us
 pub(super) fn device_of(
     recording: &Recording,
     devices: &[EntityId],
-    name: &str,
+    object: &Object,
 ) -> Option<EntityId> {
-    let mut named = recording.entities().iter().filter(|entity| is_named(entity, name));
-    let first = named.next()?;
-    match first.kind {
-        Kind::Device | Kind::NfsVolume => recording.find(first.kind, name),
-        Kind::Adapter => {
-            let adapter = recording.find(Kind::Adapter, name);
+    match object.kind {
+        ObjectKind::Row(kind @ (Kind::Device | Kind::NfsVolume)) => {
+            recording.find(kind, &object.name)
+        }
+        ObjectKind::Row(Kind::Adapter) => {
+            let adapter = recording.find(Kind::Adapter, &object.name);
             let paths = recording.of_kind(Kind::Path).filter(|(_, path)| path.adapter == adapter);
             let behind: Vec<_> = paths.filter_map(|(_, path)| path.device).collect();
             devices.iter().copied().find(|device| behind.contains(device))
         }
         _ => {
-            let on: Vec<_> = named.chain([first]).filter_map(|entity| entity.device).collect();
+            let rows = recording.entities().iter().filter(|entity| is_about(object, entity));
+            let on: Vec<_> = rows.filter_map(|entity| entity.device).collect();
             devices.iter().copied().find(|device| on.contains(device))
         }
     }
 }
 
-/// Whether an object bears the name, or is a disk of the virtual adapter of that name.
-pub(super) fn is_named(entity: &Entity, name: &str) -> bool {
-    let slot = || entity.name.strip_prefix(name).and_then(|rest| rest.strip_prefix(':'));
-    entity.name == name
-        || entity.kind == Kind::VirtualDisk
-            && slot().is_some_and(|slot| slot.bytes().all(|byte| byte.is_ascii_digit()))
+/// What a button and the charts call the object of a finding.
+pub(super) fn key(at: &Object) -> String {
+    format!("{} {}", at.kind.name(), at.name)
+}
+
+/// Whether a row is of an object: a virtual adapter has those of its disks, a VM those of its own.
+pub(super) fn is_about(object: &Object, row: &Entity) -> bool {
+    let is_of = |name: &str| {
+        let rest = row.name.strip_prefix(name).and_then(|rest| rest.strip_prefix(':'));
+        row.kind == Kind::VirtualDisk && rest.is_some()
+    };
+    match object.kind {
+        ObjectKind::VirtualAdapter | ObjectKind::Row(Kind::Vm) => is_of(&object.name),
+        ObjectKind::Row(kind) => object.is_row(row.kind, &row.name) && kind == row.kind,
+        ObjectKind::Array => false,
+    }
 }
 
 /// The mean of a number over those samples that have it; `None` over none.

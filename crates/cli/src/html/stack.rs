@@ -62,7 +62,7 @@ fn disks<'a>(
 ) -> Vec<Vdisk<'a>> {
     let on = || recording.of_kind(Kind::VirtualDisk).filter(move |d| d.1.device == Some(device));
     let is_blamed = |disk: &(EntityId, &counters::Entity)| {
-        worst.is_some_and(|worst| rows::is_named(disk.1, &worst.at))
+        worst.is_some_and(|worst| rows::is_about(&worst.at, disk.1))
     };
     let any = on().any(|disk| is_blamed(&disk));
     let asked = on().filter(|disk| !any || is_blamed(disk));

@@ -2,8 +2,8 @@
 
 use counters::{Controller, Counter as C, Entity, EntityId, Kind, Recording};
 use diagnose::{
-    Cause, Change, Evidence, Facts, Finding, Outcome, Party, Profile, ProfileChoice, Simulated,
-    SimulatedRow, Step, Thresholds, Verdict, Window, diagnose,
+    Cause, Change, Evidence, Facts, Finding, Object, Outcome, Party, Profile, ProfileChoice,
+    Simulated, SimulatedRow, Step, Thresholds, Verdict, Window, diagnose,
 };
 use knobs::{Advanced, Line, Setting};
 
@@ -127,7 +127,7 @@ fn verdict() -> Verdict {
         window,
         findings: vec![Finding {
             cause: Cause::Dsnro,
-            at: "naa.6001".into(),
+            at: Object::row(Kind::Device, "naa.6001"),
             datastore: Some("gold".into()),
             sentence: "Two VMs compete on `naa.6001`.".into(),
             window,
@@ -298,12 +298,12 @@ fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
     let mut verdict = verdict();
     let finding = &mut verdict.findings[0];
     finding.cause = Cause::VirtualDiskCap;
-    finding.at = "web01:scsi0:0".into();
+    finding.at = Object::row(Kind::VirtualDisk, "web01:scsi0:0");
     finding.limit = Some(64.0);
     let (file, body) = written(&page(&recording, &verdict));
     let data = data(&file);
     let host = &data["hosts"][0];
-    assert_eq!(host["places"], serde_json::json!([["web01:scsi0:0", 0]]));
+    assert_eq!(host["places"], serde_json::json!([["virtual disk web01:scsi0:0", 0]]));
     let kinds = [0, 1].map(|object| host["objects"][object]["kind"].as_str().unwrap());
     assert_eq!(kinds, ["virtual disk", "device"]);
     assert_eq!(host["objects"][1]["windows"][0][2], 1);

@@ -52,7 +52,9 @@ impl BeforeAfter {
     pub fn main_object(&self) -> Option<&ObjectChange> {
         let findings = self.gone.iter().chain(&self.new).chain(&self.remaining);
         let of_finding = |finding: &FindingChange| {
-            self.objects.iter().find(|object| object.object.name == finding.at)
+            self.objects
+                .iter()
+                .find(|change| finding.at.is_row(change.object.kind, &change.object.name))
         };
         findings.filter_map(of_finding).next().or_else(|| self.objects.first())
     }

@@ -95,7 +95,8 @@ fn most_first(a: &HostShare, b: &HostShare) -> Ordering {
 
 /// The limit that competing VMs get, where the verdict found one.
 fn dsnro(findings: &[Finding], device: &str) -> Option<f64> {
-    let mut found = findings.iter().filter(|f| f.cause == Cause::Dsnro && f.at == device);
+    let mut found =
+        findings.iter().filter(|f| f.cause == Cause::Dsnro && f.at.is_row(Kind::Device, device));
     found.next()?.limit
 }
 

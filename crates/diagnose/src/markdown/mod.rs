@@ -47,14 +47,14 @@ fn summary(place: usize, verdict: &Verdict, finding: &Finding) -> Vec<String> {
     vec![
         place.to_string(),
         finding.cause.title().into(),
-        verdict.named(&finding.at).into_owned(),
+        verdict.place(&finding.at).into_owned(),
         format!("{} of {}", finding.window.samples, finding.window.of),
         format!("{:.0} %", finding.confidence * 100.0),
     ]
 }
 
 fn finding_text(sheet: &mut Sheet, place: usize, verdict: &Verdict, finding: &Finding) {
-    let at = verdict.named(&finding.at);
+    let at = verdict.place(&finding.at);
     sheet.heading(3, &format!("{place}. {} ({at})", finding.cause.title()));
     sheet.paragraph(&finding.sentence);
     sheet.paragraph(&format!("{}.", span(finding.window.from_ms, finding.window.to_ms)));
@@ -171,7 +171,7 @@ fn host_text(sheet: &mut Sheet, host: &BeforeAfter) {
 fn finding_row(what: &str, finding: &FindingChange) -> Vec<String> {
     let standing = [finding.standing_before, finding.standing_after];
     let standing = standing.map(|standing| standing.map_or("-".into(), number));
-    let names = [finding.cause.title().to_owned(), finding.at.clone(), what.to_owned()];
+    let names = [finding.cause.title().to_owned(), finding.at.name.clone(), what.to_owned()];
     names.into_iter().chain(standing).collect()
 }
 

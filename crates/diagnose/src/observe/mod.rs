@@ -4,6 +4,8 @@
 mod queue;
 mod spell;
 
+use std::collections::BTreeMap;
+
 use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, Recording, interval_s};
 
 pub(crate) use levels::{
@@ -13,7 +15,7 @@ pub(crate) use levels::{
 pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
 
-use crate::{Facts, Party, Threshold, Thresholds, Window, thresholds::Limits};
+use crate::{Facts, Object, ObjectKind, Party, Threshold, Thresholds, Window, thresholds::Limits};
 
 /// A host over a recording.
 pub(crate) struct Host<'a> {
@@ -22,6 +24,11 @@ pub(crate) struct Host<'a> {
     pub(crate) devices: Vec<Device<'a>>,
     pub(crate) adapters: Vec<Adapter<'a>>,
     pub(crate) vdisks: Vec<Vdisk<'a>>,
+    /// The place of each object of the recording among the devices.
+    places: Vec<Option<usize>>,
+    /// The places of the virtual disks of each VM, and of each virtual adapter.
+    of_vms: BTreeMap<&'a str, Vec<usize>>,
+    of_adapters: BTreeMap<&'a str, Vec<usize>>,
     /// What a rate and a latency of the host's own are judged by.
     pub(crate) limits: Limits<'a>,
 }
@@ -36,7 +43,11 @@ pub(crate) struct Device<'a> {
     pub(crate) array_ms: Column<'a>,
     pub(crate) is_nfs: bool,
     pub(crate) worlds: Vec<World<'a>>,
+    /// The place of the first world of each owner.
+    owners: BTreeMap<&'a str, usize>,
     pub(crate) paths: Vec<Path<'a>>,
+    /// The places of its virtual disks among those of the host.
+    vdisks: Vec<usize>,
     /// The samples with load.
     pub(crate) busy: Vec<usize>,
     /// Those with load, and those of which nothing tells whether they have any.
@@ -93,17 +104,19 @@ impl<'a> Host<'a> {
             devices: Vec::new(),
             adapters: Vec::new(),
             vdisks: Vec::new(),
+            places: vec![None; recording.entities().len()],
+            of_vms: BTreeMap::new(),
+            of_adapters: BTreeMap::new(),
             limits: thresholds.for_device(f64::INFINITY),
         };
-        let mut place = vec![None; recording.entities().len()];
         for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
             if matches!(entity.kind, Kind::Device | Kind::NfsVolume) {
-                place[id.0 as usize] = Some(host.devices.len());
+                host.places[id.0 as usize] = Some(host.devices.len());
                 host.devices.push(Device::of(recording, id, host.limits));
             }
         }
         for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
-            let device = entity.device.and_then(|device| place.get(device.0 as usize).copied()?);
+            let device = entity.device.and_then(|device| host.place(device));
             host.add(recording, id, entity, device);
         }
         for device in &mut host.devices {
@@ -122,12 +135,24 @@ impl<'a> Host<'a> {
     ) {
         let device = device.and_then(|index| self.devices.get_mut(index));
         match (entity.kind, device) {
-            (Kind::World, Some(device)) => device.worlds.push(World::of(recording, id, entity)),
+            (Kind::World, Some(device)) => {
+                let world = World::of(recording, id, entity);
+                device.owners.entry(world.owner).or_insert(device.worlds.len());
+                device.worlds.push(world);
+            }
             (Kind::Path, Some(device)) => {
                 device.paths.push(Path { flow: Flow::of(recording, id), adapter: entity.adapter })
             }
             (Kind::Adapter, _) => self.adapters.push(Adapter::of(recording, id)),
-            (Kind::VirtualDisk, _) => self.vdisks.push(Vdisk::of(recording, id)),
+            (Kind::VirtualDisk, device) => {
+                let (disk, place) = (Vdisk::of(recording, id), self.vdisks.len());
+                if let Some(device) = device {
+                    device.vdisks.push(place);
+                }
+                self.of_vms.entry(disk.vm).or_default().push(place);
+                self.of_adapters.entry(disk.adapter()).or_default().push(place);
+                self.vdisks.push(disk);
+            }
             _ => {}
         }
     }
@@ -138,9 +163,60 @@ impl<'a> Host<'a> {
     }
 
     /// The virtual disks on a device.
-    pub(crate) fn vdisks_on(&self, device: &Device<'_>) -> impl Iterator<Item = &Vdisk<'a>> {
-        let id = device.id;
-        self.vdisks.iter().filter(move |disk| disk.device == Some(id))
+    pub(crate) fn vdisks_on<'h>(
+        &'h self,
+        device: &Device<'_>,
+    ) -> impl Iterator<Item = &'h Vdisk<'a>> {
+        device.vdisks.iter().filter_map(|&place| self.vdisks.get(place))
+    }
+
+    /// The virtual disks of a VM on a device.
+    pub(crate) fn vdisks_of<'h>(
+        &'h self,
+        vm: &str,
+        device: &Device<'_>,
+    ) -> impl Iterator<Item = &'h Vdisk<'a>> {
+        let own = self.of_vms.get(vm).into_iter().flatten().map(|&place| &self.vdisks[place]);
+        own.filter(move |disk| disk.device == Some(device.id))
+    }
+
+    /// The names of the virtual adapters.
+    pub(crate) fn virtual_adapters(&self) -> impl Iterator<Item = &'a str> {
+        self.of_adapters.keys().copied()
+    }
+
+    /// The virtual disks of a virtual adapter.
+    pub(crate) fn vdisks_at<'h>(&'h self, adapter: &str) -> impl Iterator<Item = &'h Vdisk<'a>> {
+        self.of_adapters.get(adapter).into_iter().flatten().map(|&place| &self.vdisks[place])
+    }
+
+    fn place(&self, device: EntityId) -> Option<usize> {
+        self.places.get(device.0 as usize).copied()?
+    }
+
+    /// The device of a virtual disk.
+    pub(crate) fn device_of(&self, disk: &Vdisk<'_>) -> Option<&Device<'a>> {
+        self.devices.get(self.place(disk.device?)?)
+    }
+
+    /// The device of each object that a finding may be about and that belongs to one: of those of
+    /// one name to the first.
+    pub(crate) fn objects(&self) -> BTreeMap<Object, &Device<'a>> {
+        let own = self.devices.iter().flat_map(|device| {
+            let paths = device.paths.iter().map(Path::object);
+            paths.chain([device.object()]).map(move |object| (object, device))
+        });
+        let of_vms = self.vdisks.iter().filter_map(|disk| Some((disk, self.device_of(disk)?)));
+        let of_vms = of_vms.flat_map(|(disk, device)| {
+            let name = disk.adapter().into();
+            let adapter = Object { kind: ObjectKind::VirtualAdapter, name };
+            [(Object::row(Kind::VirtualDisk, disk.name), device), (adapter, device)]
+        });
+        let mut objects = BTreeMap::new();
+        for (object, device) in own.chain(of_vms) {
+            objects.entry(object).or_insert(device);
+        }
+        objects
     }
 
     /// The adapters that lead to a device.
@@ -194,13 +270,26 @@ impl<'a> Device<'a> {
             array_ms: column(Counter::ArrayLatency),
             is_nfs: recording.entity(id).kind == Kind::NfsVolume,
             worlds: Vec::new(),
+            owners: BTreeMap::new(),
             paths: Vec::new(),
+            vdisks: Vec::new(),
             busy: Vec::new(),
             maybe_busy: Vec::new(),
             quickest_ms: f64::INFINITY,
             limits,
             full: None,
         }
+    }
+
+    /// What a finding about it is about.
+    pub(crate) fn object(&self) -> Object {
+        let kind = if self.is_nfs { Kind::NfsVolume } else { Kind::Device };
+        Object::row(kind, self.flow.name)
+    }
+
+    /// The first world of an owner.
+    pub(crate) fn world_of(&self, owner: &str) -> Option<&World<'a>> {
+        self.worlds.get(*self.owners.get(owner)?)
     }
 
     /// Whether one of its paths is that adapter's.
@@ -292,12 +381,16 @@ impl<'a> Device<'a> {
 
     /// What each VM does on the device over some samples, the one with most slots first.
     pub(crate) fn tenants(&self, samples: &[usize]) -> Vec<Party> {
+        let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tenants: Vec<Party> = Vec::new();
-        let worlds = self.worlds.iter().filter(|world| !world.is_system);
-        for party in worlds.filter_map(|world| world.party(samples)) {
-            match tenants.iter_mut().find(|tenant| tenant.name == party.name) {
-                Some(tenant) => tenant.add(&party),
-                None => tenants.push(party),
+        for world in self.worlds.iter().filter(|world| !world.is_system) {
+            let Some(party) = world.party(samples) else { continue };
+            match by_name.get(world.owner) {
+                Some(&place) => tenants[place].add(&party),
+                None => {
+                    by_name.insert(world.owner, tenants.len());
+                    tenants.push(party);
+                }
             }
         }
         tenants.retain(|tenant| tenant.iops > 0.0);
@@ -336,18 +429,24 @@ impl<'a> World<'a> {
 
     /// What it does over some samples, if its commands and slots were measured in any.
     fn party(&self, samples: &[usize]) -> Option<Party> {
-        let flow = &self.flow;
-        Some(Party {
-            name: self.owner.into(),
+        Party::of(self.owner, &self.flow, samples)
+    }
+}
+
+impl Party {
+    /// What a world of that owner does over some samples, if its commands and slots were measured
+    /// in any.
+    #[must_use]
+    pub fn of(owner: &str, flow: &Flow<'_>, samples: &[usize]) -> Option<Self> {
+        Some(Self {
+            name: owner.into(),
             iops: flow.mean_rate(samples)?,
             gavg_ms: flow.per_command(samples, Flow::gavg),
             slots: mean(samples.iter().map(|s| flow.in_flight(*s)))?,
             waiting: mean(samples.iter().map(|s| flow.waiting(*s))),
         })
     }
-}
 
-impl Party {
     fn add(&mut self, other: &Self) {
         let both = [&*self, other].map(|party| Some((party.gavg_ms?, party.iops)));
         self.gavg_ms = levels::weighted_mean(both);
@@ -364,7 +463,19 @@ impl Faults<'_> {
     }
 }
 
+impl Path<'_> {
+    /// What a finding about it is about.
+    pub(crate) fn object(&self) -> Object {
+        Object::row(Kind::Path, self.flow.name)
+    }
+}
+
 impl<'a> Adapter<'a> {
+    /// What a finding about it is about.
+    pub(crate) fn object(&self) -> Object {
+        Object::row(Kind::Adapter, self.flow.name)
+    }
+
     fn of(recording: &'a Recording, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {

@@ -76,7 +76,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
     let usual_s = usual_interval_s(case.host.times_ms).unwrap_or(DEFAULT_INTERVAL_S);
     let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit, usual_s));
-    let mut finding = case.finding(Cause::Aborts, name, &spell);
+    let mut finding = case.finding(Cause::Aborts, device.object(), &spell);
     let most = |most: Option<f64>, what| most.map(|most| format!("{} {what}", number(most)));
     let known: Vec<_> =
         [most(aborts, "aborts"), most(resets, "resets")].into_iter().flatten().collect();

@@ -29,21 +29,32 @@ fn behind<'a>(case: &'a Case<'_>, adapter: &Adapter<'_>) -> Vec<&'a Device<'a>> 
     case.host.busy_devices().filter(leads).collect()
 }
 
-fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
+/// The spell in which commands with a slot of their device wait at an adapter that leads to it.
+pub(super) fn full(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
+    let adapters = case.host.adapters_of(device).into_iter();
+    adapters.filter_map(|adapter| spell(adapter, &behind(case, adapter))).next()
+}
+
+fn spell(adapter: &Adapter<'_>, devices: &[&Device<'_>]) -> Option<Spell> {
     let flow = &adapter.flow;
-    let devices = behind(case, adapter);
     let limits = devices.iter().min_by(|a, b| a.quickest_ms.total_cmp(&b.quickest_ms))?.limits;
     let mut busy: Vec<usize> = devices.iter().flat_map(|d| d.maybe_busy.iter().copied()).collect();
     busy.sort_unstable();
     busy.dedup();
-    let spell = Spell::find(&busy, |sample| {
+    Spell::find(&busy, |sample| {
         let (wait_ms, waiting) = (flow.own_wait_ms(sample)?, flow.own_waiting(sample)?);
         Some(wait_ms >= limits.get(Threshold::QavgMs) && waiting >= limits.get(Threshold::Waiting))
-    })?;
+    })
+}
+
+fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
+    let flow = &adapter.flow;
+    let devices = behind(case, adapter);
+    let spell = spell(adapter, &devices)?;
     let depth = mean(adapter.aqlen.over(&spell.samples)).filter(|depth| *depth > 0.0);
     let in_flight = spell.mean(|sample| flow.in_flight(sample));
     let wait_ms = flow.per_command(&spell.samples, Flow::own_wait_ms)?;
-    let mut finding = case.finding(Cause::AdapterQueue, flow.name, &spell);
+    let mut finding = case.finding(Cause::AdapterQueue, adapter.object(), &spell);
     finding.standing = spell.mean(|sample| flow.own_waiting(sample))?;
     finding.limit = depth;
     let slots = |depth| format!("{} slots (AQLEN)", number(depth));
@@ -144,7 +155,7 @@ mod tests {
             bench.device(name, 128).vm(name).iops(100_000.0).davg(0.6).kavg(0.8);
         }
         let finding = bench.only(Cause::AdapterQueue, &Facts::default());
-        assert_eq!((finding.at.as_str(), finding.sufferers.len()), ("vmhba1", 4));
+        assert_eq!((finding.at.name.as_str(), finding.sufferers.len()), ("vmhba1", 4));
         assert!(finding.causers.is_empty(), "all are alike");
         assert!(finding.confidence > 0.9);
     }

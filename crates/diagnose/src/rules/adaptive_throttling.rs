@@ -82,7 +82,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
     let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
     let failed = mean(device.faults.failed.over(samples));
-    let mut finding = case.finding(Cause::AdaptiveThrottling, name, spell);
+    let mut finding = case.finding(Cause::AdaptiveThrottling, device.object(), spell);
     finding.sentence = format!(
         "The depth of {name} is cut from {} to as low as {} and climbs back: the array reports \
          its queue full and the host throttles itself.",

@@ -9,7 +9,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, number};
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, mean,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
+    mean,
     observe::{is_round_within, little},
     quantile, reaches, unrest_percent,
 };
@@ -80,7 +81,7 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 }
 
 fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    match policy_wait_ms(case, device, None) {
+    match policy_wait_ms(case, case.host.vdisks_on(device)) {
         Some(_) => held_by_policy(case, device),
         None => held_vm(case, device)
             .or_else(|| held_device(case, device))
@@ -88,10 +89,12 @@ fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     }
 }
 
-/// What a command to the device, or of a VM there, waits at most for the policy of its volume: 0 where
-/// none has a policy, `None` where that is not known.
-fn policy_wait_ms(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Option<f64> {
-    let disks = case.host.vdisks_on(device).filter(|disk| vm.is_none_or(|vm| disk.vm == vm));
+/// What a command of some virtual disks waits at most for the policies of their volumes: 0 where none
+/// has a policy, `None` where that is not known.
+fn policy_wait_ms<'v, 'a: 'v>(
+    case: &Case<'_>,
+    disks: impl Iterator<Item = &'v Vdisk<'a>>,
+) -> Option<f64> {
     let known = disks.map(|disk| case.facts.vdisks.get(disk.name));
     let known: Vec<_> = known.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())?;
     Some(known.iter().filter_map(|disk| disk.policy_wait_ms).fold(0.0, f64::max))
@@ -102,12 +105,15 @@ fn policy_wait_ms(case: &Case<'_>, device: &Device<'_>, vm: Option<&str>) -> Opt
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     const MOST: f64 = 0.5;
     let facts = case.facts.device(device.flow.name);
-    let array = facts.array?;
+    let array = facts.array.as_ref()?;
     let worlds = device.worlds.iter().filter(|w| facts.is_protocol_endpoint && !w.is_system);
     let whole = (!facts.is_protocol_endpoint).then_some((&device.flow, None));
     let flows = worlds.map(|world| (&world.flow, Some(world.owner))).chain(whole);
     let held = flows.filter_map(|(flow, vm)| {
-        let wait_ms = policy_wait_ms(case, device, vm)?;
+        let wait_ms = match vm {
+            Some(vm) => policy_wait_ms(case, case.host.vdisks_of(vm, device)),
+            None => policy_wait_ms(case, case.host.vdisks_on(device)),
+        }?;
         let free_ms = flow.per_command(&device.busy, Flow::davg)? - wait_ms;
         let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= MOST * davg);
         let spell = device.spell(is_held)?;
@@ -379,7 +385,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     let rate = held.flow.mean_rate(samples)?;
     let davg = held.flow.per_command(samples, Flow::davg)?;
     let who = held.vm.map_or(name.into(), |vm| format!("{vm} on {name}"));
-    let mut finding = case.finding(Cause::ArrayQos, name, &held.spell);
+    let mut finding = case.finding(Cause::ArrayQos, device.object(), &held.spell);
     let size = held.flow.size_kib(samples).map(|kib| format!(" of {} KiB", number(kib)));
     let (rate_text, size) = (number(rate), size.unwrap_or_default());
     let davg_text = number(davg);

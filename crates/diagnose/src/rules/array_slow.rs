@@ -7,11 +7,11 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, array_qos, changes, crowd::Crowd, latency_evidence, number, sufferers,
+    Case, Rank, Rule, array_qos, changes, crowd::Crowded, latency_evidence, number, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    mean, quantile, reaches,
+    facts::share, mean, quantile, reaches,
 };
 use levels::array_of;
 
@@ -31,7 +31,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
     for device in devices.filter(|device| !array_qos::applies(case, device)) {
-        match Crowd::of(case, device).and_then(|crowd| crowd.judge(case, device)) {
+        match Crowded::of(case, device).and_then(|crowded| crowded.judge(case)) {
             Some(finding) => findings.push(finding),
             None => slow.extend(Slow::find(case, device)),
         }
@@ -82,10 +82,10 @@ impl<'a> Slow<'a> {
             let commands = flow.rate(sample).map(|rate| rate * case.host.interval_s(sample));
             commands >= Some(limit(Threshold::MinCommands))
         };
-        let is_full = case.is_array_full(device, &device.busy);
         let is_slow = |sample| {
             let davg = flow.davg(sample);
-            (is_full || reaches(davg, device.slow_ms(sample))) && stands(sample)
+            let is_known = is_known_to_be_slow(case, device, &[sample]);
+            (is_known || reaches(davg, device.slow_ms(sample))) && stands(sample)
                 || reaches(davg, device.surely_slow_ms(sample)) && are_many(sample)
         };
         let stalls =
@@ -160,9 +160,8 @@ impl<'a> Slow<'a> {
     /// Whether both are of one array and slow at one time: it is the array then, not a volume.
     fn is_one_with(&self, case: &Case<'_>, other: &Self) -> bool {
         let [mine, its] = [self, other].map(|slow| {
-            let name = slow.device.flow.name;
-            let known = case.facts.device(name).array.map(|array| array.name);
-            known.or_else(|| array_of(name).map(String::from))
+            let known = case.array(slow.device).map(|array| array.name.as_str());
+            known.or_else(|| array_of(slow.device.flow.name))
         });
         mine.is_some()
             && mine == its
@@ -184,9 +183,8 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let davg = worst.davg_ms;
     let kavg = flow.per_command(samples, Flow::kavg);
     let knee = growth(device, spell).filter(|growth| *growth < 0.3);
-    let mut finding = case.finding(Cause::ArraySlow, flow.name, spell);
-    let array = case.facts.device(flow.name).array;
-    let array = array.as_ref();
+    let mut finding = case.finding(Cause::ArraySlow, device.object(), spell);
+    let array = case.array(device);
     finding.sentence = match &worst.why {
         Why::Before(before) => format!(
             "{} takes {} ms below the host (DAVG) where it took {} ms before, though this host asks \
@@ -203,7 +201,10 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
             number(davg),
             number(*peer_ms)
         ),
-        Why::Plain => sentence(device, davg, kavg, array, knee.is_some(), alike.len()),
+        Why::Plain => {
+            let known = array.and_then(|array| known_rest(array, samples, davg));
+            sentence(device, davg, kavg, known, knee.is_some(), alike.len())
+        }
     };
     finding.standing = worst.standing + alike.iter().map(|slow| slow.standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
@@ -217,8 +218,8 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     }));
     let reported = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", reported, "ms")]));
-    finding.evidence.extend(array.into_iter().flat_map(known_evidence));
-    if case.is_array_full(device, samples) {
+    finding.evidence.extend(array.into_iter().flat_map(|array| known_evidence(array, samples)));
+    if is_known_to_be_slow(case, device, samples) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = certainty(device, spell, davg, kavg) * worst.why.weight();
@@ -242,28 +243,37 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding
 }
 
+/// Whether the array behind a device is known to keep commands waiting for others.
+fn is_known_to_be_slow(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> bool {
+    let davg_ms = device.flow.per_command(samples, Flow::davg);
+    let array = case.array(device).zip(davg_ms);
+    array.is_some_and(|(array, davg_ms)| array.is_slow(samples, davg_ms))
+}
+
 /// What is known of the array's load.
-fn known_evidence(array: &ArrayFacts) -> impl Iterator<Item = Evidence> {
-    let percent = |label: &str, share: Option<f64>| {
-        Some(Evidence::new(format!("{label} {}", array.name), 100.0 * share?, "%"))
+fn known_evidence(array: &ArrayFacts, samples: &[usize]) -> impl Iterator<Item = Evidence> {
+    let percent = |label: &str, shares: &[f64]| {
+        let percent = 100.0 * share(shares, samples)?;
+        Some(Evidence::new(format!("{label} {}", array.name), percent, "%"))
     };
     let alone = |ms| Evidence::new("a command that waits for nobody", ms, "ms");
     let evidence = [
-        percent("work of array", array.busy),
-        percent("use of the link to", array.link_busy),
+        percent("work of array", &array.busy),
+        percent("use of the link to", &array.link_busy),
         array.service_ms.map(alone),
     ];
     evidence.into_iter().flatten()
 }
 
 /// What a known array does with its time.
-fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
+fn known_rest(array: &ArrayFacts, samples: &[usize], davg: f64) -> Option<String> {
     /// DAVG in multiples of a command's own time, below which it is that time.
     const PLAIN: f64 = 2.0;
     let (name, percent) = (&array.name, |share: f64| number(100.0 * share));
-    let is_full = array.is_full(davg);
-    match (array.busy, array.link_busy, array.service_ms) {
-        (Some(busy), ..) if busy >= array.link_busy.unwrap_or(0.0) && is_full => {
+    let is_full = array.is_full(samples, davg);
+    let [busy, link] = [&array.busy, &array.link_busy].map(|shares| share(shares, samples));
+    match (busy, link, array.service_ms) {
+        (Some(busy), ..) if busy >= link.unwrap_or(0.0) && is_full => {
             Some(format!("array {name} is saturated: it works {} % of the time", percent(busy)))
         }
         (_, Some(link), _) if is_full => {
@@ -276,7 +286,7 @@ fn known_rest(array: &ArrayFacts, davg: f64) -> Option<String> {
             percent(busy)
         )),
         (Some(busy), ..) => {
-            let waits = match array.is_crowded(davg) {
+            let waits = match array.is_crowded(samples, davg) {
                 true => ", and most of a command's time there is wait for others",
                 false => "",
             };
@@ -290,7 +300,7 @@ fn sentence(
     device: &Device<'_>,
     davg: f64,
     kavg: Option<f64>,
-    array: Option<&ArrayFacts>,
+    known: Option<String>,
     knee: bool,
     alike: usize,
 ) -> String {
@@ -302,7 +312,6 @@ fn sentence(
     };
     let in_host = kavg.map(|kavg| format!(", {} ms in it (KAVG)", number(kavg)));
     let in_host = in_host.unwrap_or_default();
-    let known = array.and_then(|array| known_rest(array, davg));
     if let (Some(rest), true) = (&known, device.is_nfs) {
         return format!("The NFS volume {name} answers in {} ms (GAVG): {rest}.", number(davg));
     }
@@ -370,8 +379,8 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: Option<f64>) -
 fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
     let davg = device.flow.per_command(samples, Flow::davg);
-    let array = case.facts.device(name).array;
-    if array.zip(davg).is_some_and(|(array, davg)| array.is_crowded(davg)) {
+    let array = case.array(device).zip(davg);
+    if array.is_some_and(|(array, davg)| array.is_crowded(samples, davg)) {
         let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
                     what it lacks (disks, controllers, links).";
         let less = changes::look(what, Vec::new());

@@ -2,11 +2,12 @@
 //! there, and what is on others, of this host or of another, waits behind it. No queue of a host is
 //! short then: whatever one is given more of, the others wait for.
 
-use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use super::{Case, changes, number};
 use crate::{
-    ArrayFacts, ArrayUser, Cause, Device, Evidence, Finding, Flow, Party, Spell, Threshold,
+    ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
+    Party, Spell, Threshold, little,
 };
 
 /// Share of the commands at the array of the device that holds most of them.
@@ -16,59 +17,107 @@ const MODEST: f64 = 0.2;
 /// VMs that are named.
 const NAMED: usize = 5;
 
-/// Who crowds an array, and who waits for it.
-pub(super) struct Crowd {
-    array: ArrayFacts,
+/// A device by the names of its host and its own.
+type Place = (String, String);
+
+/// What crowds an array: one device that holds most of the commands there, beside modest ones.
+pub(crate) struct Crowd {
     outstanding: f64,
+    at: Place,
     /// The VMs of the device that holds most, those with most first.
     holders: Vec<ArrayUser>,
-    /// The VMs of modest devices, those that wait longest first.
-    waiting: Vec<ArrayUser>,
+    /// The VMs of modest devices by their device, those that wait longest first.
+    modest: BTreeMap<Place, Vec<ArrayUser>>,
 }
 
 impl Crowd {
-    /// The crowd that a device is part of, on whichever side.
-    pub(super) fn of(case: &Case<'_>, device: &Device<'_>) -> Option<Self> {
-        let array = case.facts.device(device.flow.name).array?;
-        let alone_ms = array.service_ms?;
-        let slow_ms = alone_ms + device.limits.get(Threshold::QosMs);
-        let waits = |davg_ms: f64| array.is_crowded(davg_ms) && davg_ms >= slow_ms;
-        if !waits(device.flow.per_command(&device.busy, Flow::davg)?) {
-            return None;
+    /// The crowd of each array that is known, by the array's name.
+    pub(crate) fn all(facts: &Facts) -> BTreeMap<String, Self> {
+        let mut crowds = BTreeMap::new();
+        for array in facts.devices.values().filter_map(|device| device.array.as_deref()) {
+            if !crowds.contains_key(&array.name) {
+                crowds.insert(array.name.clone(), Self::at(array));
+            }
         }
+        let known = crowds.into_iter();
+        known.filter_map(|(array, crowd)| Some((array, crowd?))).collect()
+    }
+
+    fn at(array: &ArrayFacts) -> Option<Self> {
         let same = |a: &ArrayUser, b: &ArrayUser| a.host == b.host && a.device == b.device;
         let devices: Vec<&[ArrayUser]> = array.users.chunk_by(same).collect();
         let outstanding: f64 = devices.iter().map(|users| at(users)).sum();
         let is_most = |users: &&&[ArrayUser]| at(users) >= MOST * outstanding;
         let mut holders = devices.iter().find(is_most)?.to_vec();
-        let modest = devices.iter().filter(|users| at(users) <= MODEST * outstanding);
-        let mut waiting = modest.copied().flatten().cloned().collect::<Vec<_>>();
-        waiting.retain(|user| waits(user.davg_ms()));
-        let is_here =
-            |user: &ArrayUser| user.host == case.host.name && user.device == device.flow.name;
-        if waiting.is_empty() || !waiting.iter().chain(&holders).any(is_here) {
-            return None;
-        }
         holders.sort_by(|a, b| b.vm.slots.total_cmp(&a.vm.slots));
-        waiting.sort_by(|a, b| {
-            let [longer, other] = [b, a].map(|user| user.vm.gavg_ms);
-            longer.partial_cmp(&other).unwrap_or(Ordering::Equal)
+        let is_modest = |users: &&[ArrayUser]| at(users) <= MODEST * outstanding;
+        let modest = devices.into_iter().filter(is_modest).filter_map(|users| {
+            let mut users = users.to_vec();
+            users.sort_by(|a, b| b.davg_ms().total_cmp(&a.davg_ms()));
+            Some((users.first()?.place(), users))
         });
-        Some(Self { array, outstanding, holders, waiting })
+        let (at, modest) = (holders.first()?.place(), modest.collect());
+        Some(Self { outstanding, at, holders, modest })
+    }
+}
+
+/// A device that is part of a crowd, on whichever side.
+pub(super) struct Crowded<'a> {
+    device: &'a Device<'a>,
+    array: &'a ArrayFacts,
+    crowd: &'a Crowd,
+    /// When commands meet others at the array.
+    spell: Spell,
+    /// What a command takes there that waits for nobody.
+    alone_ms: f64,
+    /// From when on the wait for others counts.
+    slow_ms: f64,
+}
+
+impl<'a> Crowded<'a> {
+    pub(super) fn of(case: &'a Case<'_>, device: &'a Device<'a>) -> Option<Self> {
+        let array = case.array(device)?;
+        let crowd = case.crowds.get(&array.name)?;
+        let alone_ms = array.service_ms?;
+        let slow_ms = alone_ms + device.limits.get(Threshold::QosMs);
+        let crowded: Vec<usize> = array.crowded().collect();
+        let spell = Spell::any(&device.busy, |sample| crowded.binary_search(&sample).is_ok())?;
+        let place = (case.host.name.to_owned(), device.flow.name.to_owned());
+        let this = Self { device, array, crowd, spell, alone_ms, slow_ms };
+        let longest = |users: &Vec<ArrayUser>| users.first().is_some_and(|user| this.waits(user));
+        let is_part = match crowd.at == place {
+            true => crowd.modest.values().any(longest),
+            false => crowd.modest.get(&place).is_some_and(longest),
+        };
+        let davg_ms = device.flow.per_command(&this.spell.samples, Flow::davg)?;
+        (is_part && this.is_long(davg_ms)).then_some(this)
     }
 
-    /// The finding about it, seen from a device of it.
-    pub(super) fn judge(&self, case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
-        let Self { array, outstanding, holders, waiting } = self;
-        let (first, worst) = (holders.first()?, waiting.first()?);
-        let alone_ms = array.service_ms?;
-        let spell = Spell { samples: device.busy.clone(), of: device.busy.len() };
-        let is_mine =
-            |user: &&ArrayUser| user.host == case.host.name && user.device == device.flow.name;
-        let mine: Vec<&ArrayUser> = waiting.iter().filter(is_mine).collect();
-        let whole = format!("array {}", array.name);
-        let place = if mine.is_empty() { &whole } else { device.flow.name };
-        let mut finding = case.finding(Cause::ArraySlow, place, &spell);
+    /// Whether most of the time of a command below the host is wait for others, and that counts.
+    fn is_long(&self, davg_ms: f64) -> bool {
+        self.array.is_crowded(&self.spell.samples, davg_ms) && davg_ms >= self.slow_ms
+    }
+
+    fn waits(&self, user: &ArrayUser) -> bool {
+        self.is_long(user.davg_ms())
+    }
+
+    /// The finding about it, seen from the device.
+    pub(super) fn judge(&self, case: &Case<'_>) -> Option<Finding> {
+        let Self { device, array, crowd, spell, alone_ms, .. } = self;
+        let (outstanding, holders) = (crowd.outstanding, &crowd.holders);
+        let of = |users: &'a [ArrayUser]| users.iter().take_while(|user| self.waits(user));
+        let place = (case.host.name.to_owned(), device.flow.name.to_owned());
+        let mine = crowd.modest.get(&place).map(Vec::as_slice);
+        let waiting: Vec<&ArrayUser> = match mine {
+            Some(mine) => of(mine).collect(),
+            None => crowd.modest.values().flat_map(|users| of(users)).collect(),
+        };
+        let longest = |a: &&&ArrayUser, b: &&&ArrayUser| a.davg_ms().total_cmp(&b.davg_ms());
+        let (first, worst) = (holders.first()?, waiting.iter().max_by(longest)?);
+        let whole = || Object { kind: ObjectKind::Array, name: array.name.clone() };
+        let object = mine.map_or_else(whole, |_| device.object());
+        let mut finding = case.finding(Cause::ArraySlow, object, spell);
         let named = |user: &ArrayUser| user.named(case.host.name);
         finding.sentence = format!(
             "A command of {} takes {} ms at array {} and {} ms when it is alone there: {} of the {} \
@@ -76,29 +125,26 @@ impl Crowd {
             named(worst),
             number(worst.davg_ms()),
             array.name,
-            number(alone_ms),
+            number(*alone_ms),
             number(at(holders)),
-            number(*outstanding),
+            number(outstanding),
             named(first),
             if holders.len() > 1 { " and others on its device" } else { "" },
-            number(100.0 * array.work())
+            number(100.0 * array.work(&spell.samples))
         );
-        finding.standing = device.flow.mean_rate(&device.busy)?
-            * (device.flow.per_command(&device.busy, Flow::davg)? - alone_ms)
-            / 1000.0;
+        let wait_ms = device.flow.per_command(&spell.samples, Flow::davg)? - alone_ms;
+        finding.standing = little(device.flow.mean_rate(&spell.samples)?, wait_ms);
+        let work = 100.0 * array.work(&spell.samples);
         finding.evidence = vec![
-            Evidence::new(format!("commands at array {}", array.name), *outstanding, ""),
+            Evidence::new(format!("commands at array {}", array.name), outstanding, ""),
             Evidence::new("of them from the device that has most", at(holders), ""),
-            Evidence::new(format!("work of array {}", array.name), 100.0 * array.work(), "%"),
-            Evidence::new("a command that waits for nobody", alone_ms, "ms"),
+            Evidence::new(format!("work of array {}", array.name), work, "%"),
+            Evidence::new("a command that waits for nobody", *alone_ms, "ms"),
             Evidence::new(format!("the same of {}", named(worst)), worst.davg_ms(), "ms"),
         ];
         finding.confidence = 0.95;
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
-        finding.sufferers = match mine.is_empty() {
-            true => waiting.iter().map(party).collect(),
-            false => mine.into_iter().map(party).collect(),
-        };
+        finding.sufferers = waiting.into_iter().map(party).collect();
         finding.causers = holders.iter().take(NAMED).map(party).collect();
         finding.changes = vec![
             changes::limit_iops(&first.vm, first.size_kib, case.facts),
@@ -129,6 +175,10 @@ impl ArrayUser {
     /// Mean time of a command below the host.
     fn davg_ms(&self) -> f64 {
         1000.0 * self.vm.slots / self.vm.iops
+    }
+
+    fn place(&self) -> Place {
+        (self.host.clone(), self.device.clone())
     }
 
     /// The VM, with its host where that is another one.

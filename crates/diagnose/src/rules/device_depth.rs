@@ -71,7 +71,7 @@ pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String>
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
     let name = device.flow.name;
     let next = virtual_disk::on(case, device);
-    let mut finding = case.finding(Cause::DeviceDepth, device.flow.name, &full.spell);
+    let mut finding = case.finding(Cause::DeviceDepth, device.object(), &full.spell);
     finding.sentence = format!(
         "The device queue of {name} is full{}: its {} slots (DQLEN, the depth of the HBA's driver) \
          are taken while {} commands wait {} ms each in the VMkernel{}.",
@@ -109,7 +109,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),
         "Do not raise only the guest's depth: the same commands would wait in the VMkernel.".into(),
     ];
-    finding.do_not.extend(case.little_room(device));
+    finding.do_not.extend(case.little_room(device, &full.spell.samples));
     finding.caution = Some(changes::CAUTION);
     case.spare_the_array(device, full, &mut finding);
     finding

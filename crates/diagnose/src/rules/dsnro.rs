@@ -84,7 +84,7 @@ fn judge(
     above: Option<f64>,
 ) -> Finding {
     let name = device.flow.name;
-    let mut finding = case.finding(Cause::Dsnro, device.flow.name, &full.spell);
+    let mut finding = case.finding(Cause::Dsnro, device.object(), &full.spell);
     finding.sentence = sentence(device, full, above);
     finding.standing = full.waiting;
     finding.limit = Some(full.depth);
@@ -103,7 +103,7 @@ fn judge(
     finding.do_not = vec![
         "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),
     ];
-    finding.do_not.extend(case.little_room(device));
+    finding.do_not.extend(case.little_room(device, &full.spell.samples));
     finding.caution = Some(changes::CAUTION);
     case.spare_the_array(device, full, &mut finding);
     finding

@@ -39,7 +39,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let (name, samples) = (device.flow.name, &spell.samples);
     let failing = mean(samples.iter().filter_map(|&sample| failing(device, sample)))?;
     let rate = device.flow.mean_rate(samples)?;
-    let mut finding = case.finding(Cause::Failures, name, spell);
+    let mut finding = case.finding(Cause::Failures, device.object(), spell);
     finding.sentence = format!(
         "{} % of the commands on {name} fail: {} of {} a second.",
         number(100.0 * failing / rate),

@@ -50,7 +50,7 @@ fn spell(device: &Device<'_>) -> Option<Spell> {
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (flow, name) = (&device.flow, device.flow.name);
     let kavg = flow.per_command(&spell.samples, Flow::kavg)?;
-    let mut finding = case.finding(Cause::HostWait, name, spell);
+    let mut finding = case.finding(Cause::HostWait, device.object(), spell);
     finding.sentence = format!(
         "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
          capture shows: slots are free.",

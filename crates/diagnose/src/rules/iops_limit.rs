@@ -6,7 +6,7 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
-use counters::Counter;
+use counters::{Counter, Kind};
 
 use super::{
     Case, Rank, Rule, changes, number,
@@ -14,8 +14,8 @@ use super::{
     sufferers,
 };
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, World,
-    is_round, little, mean, reaches, unrest_percent,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
+    World, is_round, little, mean, reaches, unrest_percent,
 };
 use levels::weighted_mean;
 
@@ -53,6 +53,11 @@ struct Suspect<'a> {
 impl<'a> Suspect<'a> {
     fn name(&self) -> &'a str {
         self.disk.map_or(self.vm(), |disk| disk.name)
+    }
+
+    fn object(&self) -> Object {
+        let kind = if self.disk.is_some() { Kind::VirtualDisk } else { Kind::Vm };
+        Object::row(kind, self.name())
     }
 
     fn vm(&self) -> &'a str {
@@ -165,15 +170,14 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 /// The virtual disks on a device, and the VMs there of which no disk is known.
 fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> {
     if device.is_nfs {
-        let array = case.facts.device(device.flow.name).array;
-        let alone_ms = array.and_then(|array| array.service_ms);
+        let alone_ms = case.array(device).and_then(|array| array.service_ms);
         let suspect = |disk| Suspect { device, world: None, disk: Some(disk), alone_ms };
         return case.host.vdisks_on(device).map(suspect).collect();
     }
     let vms = device.worlds.iter().filter(|world| !world.is_system);
     let of_vm = |world: &'a World<'a>| {
         let alone = Suspect { device, world: Some(world), disk: None, alone_ms: None };
-        let disks = case.host.vdisks_on(device).filter(|disk| disk.vm == world.owner);
+        let disks = case.host.vdisks_of(world.owner, device);
         let mut suspects: Vec<_> =
             disks.map(|disk| Suspect { disk: Some(disk), ..alone }).collect();
         if suspects.is_empty() {
@@ -196,7 +200,7 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     const NEAR: f64 = 0.9;
     let device = suspect.device;
     let known = known_limit(case, suspect);
-    if device.is_nfs && (known.is_none() || case.is_array_full(device, &device.busy)) {
+    if device.is_nfs && known.is_none() {
         return None;
     }
     let in_bursts = device.full.as_ref().is_some_and(|full| full.in_bursts);
@@ -211,7 +215,8 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && wait_ms >= WAIT_PART * latency_ms
             && suspect.waiting(sample)? >= limit(Threshold::Waiting);
         if device.is_nfs {
-            return Some(counts && wait_ms >= UNSEEN_PART * latency_ms);
+            let is_full = case.is_array_full(device, &[sample]);
+            return Some(counts && wait_ms >= UNSEEN_PART * latency_ms && !is_full);
         }
         let holds = counts
             && device.path_wait_ms(sample)? < PATH_PART * wait_ms
@@ -241,7 +246,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     let rate = spell.mean(|sample| suspect.rate(sample))?;
     let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample))?;
     let is_seen = suspect.is_seen(spell);
-    let mut finding = case.finding(Cause::IopsLimit, name, spell);
+    let mut finding = case.finding(Cause::IopsLimit, suspect.object(), spell);
     let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
     let (rate_text, wait) = (number(rate), number(wait_ms));
     let known = known_limit(case, suspect).flatten();
@@ -310,7 +315,7 @@ mod tests {
         device.vm("free").iops_when(|s| 5_000.0 + 500.0 * s as f64).davg(0.5);
         let finding = bench.only(Cause::IopsLimit, &Facts::default());
         assert_eq!(
-            (finding.at.as_str(), finding.sufferers[0].name.as_str()),
+            (finding.at.name.as_str(), finding.sufferers[0].name.as_str()),
             ("held:scsi0:1", "held")
         );
         assert!(finding.confidence > 0.85);
@@ -324,7 +329,7 @@ mod tests {
             device.vm("app").iops(limit).davg(0.53).kavg(16_000.0 / limit - 0.53);
             device.vm("other").iops_when(|s| 7_600.0 + 60.0 * (s % 3) as f64).davg(0.53);
             let finding = bench.only(Cause::IopsLimit, &Facts::default());
-            assert_eq!(finding.at, "app:scsi0:1", "{limit}");
+            assert_eq!(finding.at.name, "app:scsi0:1", "{limit}");
             assert!(finding.causers.iter().all(|party| party.name == "app"), "{limit}");
         }
     }
@@ -372,7 +377,7 @@ mod tests {
         device.vm("free").iops(10_000.0).davg(2.0).kavg(0.01);
         let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
         assert!(verdict.lacks.is_empty(), "{:?}", verdict.lacks);
-        assert_eq!(verdict.findings[0].at, "limited:scsi0:1");
+        assert_eq!(verdict.findings[0].at.name, "limited:scsi0:1");
         assert_eq!(verdict.findings[0].cause, Cause::IopsLimit);
     }
 

@@ -22,17 +22,23 @@ mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
 
+use std::collections::BTreeMap;
+
 use counters::Counter;
 
 use crate::{
-    Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Party, Spell,
-    Threshold, Vdisk, changes, mean, number,
+    ArrayFacts, Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Object,
+    Party, Spell, Threshold, Vdisk, changes, mean, number,
 };
+
+use crowd::Crowd;
 
 /// What a rule has to go by.
 pub(crate) struct Case<'a> {
-    pub(crate) host: &'a Host<'a>,
-    pub(crate) facts: &'a Facts,
+    host: &'a Host<'a>,
+    facts: &'a Facts,
+    /// What crowds the arrays that are known, by their names.
+    crowds: BTreeMap<String, Crowd>,
 }
 
 /// A rule: what it declares of itself, and how it finds its cause. Whoever needs to know asks for
@@ -102,12 +108,18 @@ pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
+impl<'a> Case<'a> {
+    pub(crate) fn new(host: &'a Host<'a>, facts: &'a Facts) -> Self {
+        Self { host, facts, crowds: Crowd::all(facts) }
+    }
+}
+
 impl Case<'_> {
     /// A finding about the object `at`, with nothing yet but its window.
-    fn finding(&self, cause: Cause, at: &str, spell: &Spell) -> Finding {
+    fn finding(&self, cause: Cause, at: Object, spell: &Spell) -> Finding {
         Finding {
             cause,
-            at: at.into(),
+            at,
             datastore: None,
             sentence: String::new(),
             window: self.host.window(spell),
@@ -124,24 +136,29 @@ impl Case<'_> {
         }
     }
 
+    /// What is known of the array behind a device.
+    fn array(&self, device: &Device<'_>) -> Option<&ArrayFacts> {
+        self.facts.device(device.flow.name).array.as_deref()
+    }
+
     /// Whether the array behind a device is known to do all it can for the commands of some samples.
     fn is_array_full(&self, device: &Device<'_>, samples: &[usize]) -> bool {
         let davg_ms = device.flow.per_command(samples, Flow::davg);
-        let array = self.facts.device(device.flow.name).array;
-        array.zip(davg_ms).is_some_and(|(array, davg_ms)| array.is_full(davg_ms))
+        let array = self.array(device);
+        array.zip(davg_ms).is_some_and(|(array, davg_ms)| array.is_full(samples, davg_ms))
     }
 
     /// Whether more commands are known to gain nothing at the array behind a device, or to take it
     /// from others there.
     fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
-        self.is_array_full(device, samples) || crowd::Crowd::of(self, device).is_some()
+        self.is_array_full(device, samples) || crowd::Crowded::of(self, device).is_some()
     }
 
     /// What a deeper queue gains at most, where the array behind it is known to have little left.
-    fn little_room(&self, device: &Device<'_>) -> Option<String> {
+    fn little_room(&self, device: &Device<'_>, samples: &[usize]) -> Option<String> {
         const MUCH: f64 = 0.5;
-        let array = self.facts.device(device.flow.name).array?;
-        let work = array.work();
+        let array = self.array(device)?;
+        let work = array.work(samples);
         (MUCH..1.0).contains(&work).then(|| {
             format!(
                 "Do not expect much of a deeper queue: array {} works {} % of the time already, so \
@@ -187,7 +204,7 @@ impl Case<'_> {
         let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - FAR * device.surely_slow_ms(s)?);
         let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= Some(0.0);
         let mut worlds = device.worlds.iter().map(|world| &world.flow);
-        self.facts.device(device.flow.name).array.is_none()
+        self.array(device).is_none()
             && is_slow(&device.flow)
             && worlds.all(|flow| flow.mean_rate(samples) == Some(0.0) || is_slow(flow))
     }

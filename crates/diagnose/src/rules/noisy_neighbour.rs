@@ -77,7 +77,7 @@ fn judge(
     sufferers: Vec<Party>,
 ) -> Finding {
     let name = device.flow.name;
-    let mut finding = case.finding(Cause::NoisyNeighbour, device.flow.name, &full.spell);
+    let mut finding = case.finding(Cause::NoisyNeighbour, device.object(), &full.spell);
     let service_ms = worst.slots * 1000.0 / worst.iops;
     finding.sentence = format!(
         "{} holds {} of the {} slots of {name} and {} other VM{} for them: {} sees {} ms although \
@@ -130,7 +130,7 @@ fn fix(
     let deepest = case.driver_depth(device).unwrap_or(full.depth) as u32;
     let from = full.depth as u32;
     let reachable = known.map_or(to, |depth| to.min(depth));
-    let world = device.worlds.iter().find(|world| world.owner == holder.name);
+    let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
     let mut changes = vec![changes::limit_iops(holder, size_kib, case.facts)];
     if reachable > from {
@@ -196,7 +196,7 @@ mod tests {
         let findings = bench.findings();
         assert!(findings.iter().all(|finding| finding.cause != Cause::NoisyNeighbour));
         let held = bench.first(Cause::IopsLimit, &Facts::default());
-        assert_eq!(held.at, "held:scsi0:1");
+        assert_eq!(held.at.name, "held:scsi0:1");
     }
 
     #[test]

@@ -40,14 +40,15 @@ struct Lost<'a> {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let (mut findings, mut lost) = (Vec::new(), Vec::new());
     for device in case.host.busy_devices() {
-        let known = case.facts.device(device.flow.name).paths.and_then(|paths| paths.dead);
+        let paths = case.facts.device(device.flow.name).paths.as_ref();
+        let known = paths.and_then(|paths| paths.dead.as_ref());
         let is_inferred = known.is_none() && device.paths.len() > 1;
         if let Some(thrash) = thrash(case, device).filter(|_| is_inferred) {
             findings.push(thrash);
             continue;
         }
         lost.extend(device.paths.iter().filter_map(|path| {
-            let spell = match &known {
+            let spell = match known {
                 Some(dead) => dead_in(case, device, dead.get(path.flow.name)?)?,
                 None => silence(case, device, path).filter(|_| is_inferred)?,
             };
@@ -94,7 +95,7 @@ fn lost_adapter(case: &Case<'_>, adapter: &Adapter<'_>, its: &[Lost<'_>]) -> Opt
         devices.iter().map(|device| device.flow.mean_rate(samples)).sum()
     };
     let name = adapter.flow.name;
-    let mut finding = case.finding(Cause::PathDown, name, &spell);
+    let mut finding = case.finding(Cause::PathDown, adapter.object(), &spell);
     finding.sentence = format!(
         "All {} paths over {name} stopped carrying I/O, of {} device{}: the adapter, its link or its \
          switch is lost.",
@@ -129,7 +130,7 @@ fn dead_in(case: &Case<'_>, device: &Device<'_>, outages: &[(i64, i64)]) -> Opti
 fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Finding> {
     let (name, all) = (device.flow.name, device.paths.len());
     let Lost { path, spell, .. } = dead.first()?;
-    let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
+    let mut finding = case.finding(Cause::PathDown, path.object(), spell);
     let rate = device.flow.mean_rate(&spell.samples)?;
     let left = all.saturating_sub(dead.len());
     let (is_over, course) = course(case, device, dead);
@@ -165,8 +166,9 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
 /// Whether paths that were down are up again at the end; and in words that, and how often they went
 /// down.
 fn course(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> (bool, String) {
-    let known = case.facts.device(device.flow.name).paths.and_then(|paths| paths.dead);
-    let outages = |lost: &Lost<'_>| Some(known.as_ref()?.get(lost.path.flow.name)?.clone());
+    let paths = case.facts.device(device.flow.name).paths.as_ref();
+    let known = paths.and_then(|paths| paths.dead.as_ref());
+    let outages = |lost: &Lost<'_>| Some(known?.get(lost.path.flow.name)?.clone());
     let of_all: Vec<_> = dead.iter().filter_map(outages).collect();
     let end = case.host.times_ms.last().copied().unwrap_or_default();
     let is_over = of_all.iter().flatten().all(|outage| outage.1 < end);
@@ -255,7 +257,7 @@ fn judge_thrash(
 ) -> Option<Finding> {
     let name = device.flow.name;
     let davg = device.flow.per_command(&spell.samples, Flow::davg)?;
-    let mut finding = case.finding(Cause::PathDown, name, spell);
+    let mut finding = case.finding(Cause::PathDown, device.object(), spell);
     finding.sentence = format!(
         "All I/O of {name} jumped from one path to another {jumps} times and takes {} ms (DAVG), \
          as when controllers or hosts take the device from each other.",
@@ -293,7 +295,7 @@ fn judge(case: &Case<'_>, lost: &Lost<'_>) -> Option<Finding> {
     let rate = path.flow.mean_rate(&before)?;
     let rates = [&before, &spell.samples].map(|samples| device.flow.mean_rate(samples));
     let (rate_before, rate_since) = (rates[0]?, rates[1]?);
-    let mut finding = case.finding(Cause::PathDown, path.flow.name, spell);
+    let mut finding = case.finding(Cause::PathDown, path.object(), spell);
     finding.sentence = format!(
         "Path {} of {name} stopped carrying I/O ({} commands a second before) while others went \
          on with {}.",
@@ -326,7 +328,7 @@ fn slower(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> {
     let first = spell.samples.first().copied().unwrap_or_default();
     let before: Vec<usize> = device.busy.iter().copied().filter(|sample| *sample < first).collect();
     let was = device.tenants(&before);
-    let alone_ms = case.facts.device(device.flow.name).array.and_then(|array| array.service_ms);
+    let alone_ms = case.array(device).and_then(|array| array.service_ms);
     let is_slower = |party: &Party| match was.iter().find(|was| was.name == party.name) {
         Some(was) => {
             let longer = party.gavg_ms.zip(was.gavg_ms).is_some_and(|(ms, was)| ms > CHANGED * was);
@@ -373,7 +375,7 @@ mod tests {
         });
         bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
         let finding = bench.only(Cause::PathDown, &Facts::default());
-        assert_eq!(finding.at, "vmhba1:C0:T0:L0");
+        assert_eq!(finding.at.name, "vmhba1:C0:T0:L0");
     }
 
     #[test]
@@ -387,7 +389,7 @@ mod tests {
             bench.device(name, 64).vm(name).iops(2_000.0).davg(0.5);
         }
         let finding = bench.only(Cause::PathDown, &Facts::default());
-        assert_eq!(finding.at, "vmhba1");
+        assert_eq!(finding.at.name, "vmhba1");
         assert!(finding.sentence.contains("All 3 paths over vmhba1"), "{}", finding.sentence);
     }
 

@@ -43,7 +43,7 @@ pub(super) fn collide(device: &Device<'_>, sample: usize) -> Option<bool> {
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let conflicts = mean(device.faults.conflicts.over(samples))?;
-    let mut finding = case.finding(Cause::ReservationConflicts, name, spell);
+    let mut finding = case.finding(Cause::ReservationConflicts, device.object(), spell);
     finding.sentence = format!(
         "{} commands a second on {name} meet a SCSI reservation of another host and are retried.",
         number(conflicts)

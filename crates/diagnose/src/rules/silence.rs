@@ -50,7 +50,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let name = device.flow.name;
     let inside = mean(spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample)))?;
     let aborts = largest(device.faults.aborts.over(&spell.samples));
-    let mut finding = case.finding(Cause::Silence, name, spell);
+    let mut finding = case.finding(Cause::Silence, device.object(), spell);
     let dead = dead_paths(case, name);
     let why = match dead {
         Some(1) => "its path is down".into(),
@@ -89,8 +89,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 
 /// How many paths a device has, where all of them are known to be down.
 fn dead_paths(case: &Case<'_>, name: &str) -> Option<usize> {
-    let paths = case.facts.device(name).paths?;
-    let dead = paths.dead.map_or(0, |dead| dead.len());
+    let paths = case.facts.device(name).paths.as_ref()?;
+    let dead = paths.dead.as_ref().map_or(0, |dead| dead.len());
     (dead > 0 && paths.working == 0).then_some(dead)
 }
 

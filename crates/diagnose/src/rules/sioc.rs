@@ -42,7 +42,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
     let (name, samples) = (device.flow.name, &spell.samples);
     let davg = device.flow.per_command(samples, Flow::davg)?;
     let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
-    let mut finding = case.finding(Cause::Sioc, name, spell);
+    let mut finding = case.finding(Cause::Sioc, device.object(), spell);
     finding.sentence = format!(
         "Storage I/O Control moves the depth of {name} between {} and {}: the datastore is \
          congested ({} ms DAVG) and the hosts share what the array can do.",

@@ -35,7 +35,7 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     })?;
     let commands = mean(adapter.split_commands.over(&spell.samples))?;
     let pieces = mean(adapter.split_copies.over(&spell.samples)).map(|copies| copies / commands);
-    let mut finding = case.finding(Cause::Splitting, flow.name, &spell);
+    let mut finding = case.finding(Cause::Splitting, adapter.object(), &spell);
     finding.sentence = format!(
         "{} cuts {} of {} commands a second into pieces{}: a command is as slow as its \
          last piece, and the array sees more commands than esxtop counts.",

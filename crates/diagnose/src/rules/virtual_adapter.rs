@@ -20,10 +20,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    let mut names: Vec<&str> = case.host.vdisks.iter().map(Vdisk::adapter).collect();
-    names.sort_unstable();
-    names.dedup();
-    let caps = names.into_iter().filter_map(|name| cap(case, name));
+    let caps = case.host.virtual_adapters().filter_map(|name| cap(case, name));
     caps.map(|cap| judge(case, &cap)).collect()
 }
 
@@ -42,8 +39,7 @@ fn depths(controller: Option<Controller>) -> Vec<u32> {
 
 /// The cap that the disks of a virtual adapter are at together.
 pub(super) fn cap<'a>(case: &Case<'a>, name: &str) -> Option<Cap<'a>> {
-    let mut disks: Vec<&'a Vdisk<'a>> = case.host.vdisks.iter().collect();
-    disks.retain(|disk| disk.adapter() == name);
+    let disks: Vec<&'a Vdisk<'a>> = case.host.vdisks_at(name).collect();
     let first = *disks.first().filter(|_| disks.len() > 1)?;
     let sum =
         |sample: usize| disks.iter().map(|disk| disk.outstanding(sample)).sum::<Option<f64>>();
@@ -84,6 +80,6 @@ mod tests {
             device.vm("sql01").iops(rate).davg(0.64).slot(index);
         }
         let finding = bench.first(Cause::VirtualAdapterCap, &Facts::default());
-        assert_eq!(finding.at, "sql01:scsi0");
+        assert_eq!(finding.at.name, "sql01:scsi0");
     }
 }

@@ -4,11 +4,14 @@
 //! the same: the number outstanding (ACTV + QUED, or rate times latency) stays at the cap,
 //! whatever happens below.
 
-use counters::Controller;
+use counters::{Controller, Kind};
 use knobs::{Effect, PVSCSI_DEPTH_MAX};
 
-use super::{Case, changes, number};
-use crate::{Cause, Evidence, Finding, ROUNDED, Spell, Vdisk, largest, little, unrest_percent};
+use super::{Case, adapter_queue, changes, number};
+use crate::{
+    Cause, Device, Evidence, Finding, Object, ObjectKind, ROUNDED, Spell, Vdisk, largest, little,
+    unrest_percent,
+};
 use levels::weighted_mean;
 
 /// How near to a cap the mean may stay below it: commands on their way in or out [S0: 61 of 64].
@@ -46,6 +49,15 @@ pub(super) struct Wait {
 }
 
 impl Cap<'_> {
+    fn object(&self) -> Object {
+        match self.cause {
+            Cause::VirtualAdapterCap => {
+                Object { kind: ObjectKind::VirtualAdapter, name: self.at.into() }
+            }
+            _ => Object::row(Kind::VirtualDisk, self.at),
+        }
+    }
+
     /// Commands that the guest wants outstanding, as far as that is known.
     pub(super) fn demand(&self) -> f64 {
         self.wait.map_or(f64::from(self.limit), |wait| self.outstanding + wait.commands)
@@ -120,7 +132,7 @@ pub(super) fn wait_of(disks: &[&Vdisk<'_>], spell: &Spell) -> Option<Wait> {
 /// The finding about a cap.
 pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     let disk = cap.disk;
-    let mut finding = case.finding(cap.cause, cap.at, &cap.spell);
+    let mut finding = case.finding(cap.cause, cap.object(), &cap.spell);
     finding.sentence = sentence(cap);
     finding.standing = cap.wait.map_or(0.0, |wait| wait.commands);
     finding.limit = Some(f64::from(cap.limit));
@@ -143,23 +155,33 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     finding.confidence = cap.certainty * cap.spell.weight();
     finding.sufferers = parties(case, cap);
     finding.causers = finding.sufferers.clone();
-    let device = case.host.devices.iter().find(|device| disk.device == Some(device.id));
-    if device.is_some_and(|device| case.is_array_spent(device, &cap.spell.samples)) {
-        finding.do_not = vec![
-            "Do not raise the guest's depth: the array does all it can, and more commands only \
-             wait there."
-                .into(),
-        ];
+    let device = case.host.device_of(disk);
+    if let Some(why) = device.and_then(|device| full_below(case, device, &cap.spell.samples)) {
+        finding.do_not = vec![format!("Do not raise the guest's depth now: {why}.")];
         return finding;
     }
     finding.changes = fix(case, cap);
-    finding.do_not = vec![
-        "Do not raise the guest's depth alone where the device queue is full: the wait only moves \
-         from the guest into the VMkernel."
-            .into(),
-    ];
     finding.caution = Some(changes::CAUTION);
     finding
+}
+
+/// What is full below a virtual disk at the same time: then a deeper queue in the guest gains nothing.
+fn full_below(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<&'static str> {
+    let is_meanwhile = |spell: &Spell| spell.samples.iter().any(|s| samples.contains(s));
+    if case.is_array_spent(device, samples) {
+        return Some("the array does all it can, and more commands only wait there");
+    }
+    if device.full.as_ref().is_some_and(|full| is_meanwhile(&full.spell)) {
+        return Some(
+            "the device queue below it is full, and the wait only moves from the guest into the \
+             VMkernel. Once that queue has room, this limit is the next",
+        );
+    }
+    let is_adapter_full =
+        adapter_queue::full(case, device).is_some_and(|spell| is_meanwhile(&spell));
+    is_adapter_full.then_some(
+        "the adapter's queue below it is full, and the wait only moves from the guest into the host",
+    )
 }
 
 fn sentence(cap: &Cap<'_>) -> String {
@@ -186,7 +208,7 @@ fn sentence(cap: &Cap<'_>) -> String {
 
 /// The VM, as it appears on the device of the disk.
 fn parties(case: &Case<'_>, cap: &Cap<'_>) -> Vec<crate::Party> {
-    let device = case.host.devices.iter().find(|device| cap.disk.device == Some(device.id));
+    let device = case.host.device_of(cap.disk);
     let mut parties = device.map_or(Vec::new(), |device| device.tenants(&cap.spell.samples));
     parties.retain(|party| party.name == cap.disk.vm);
     parties

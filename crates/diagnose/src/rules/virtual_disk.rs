@@ -181,15 +181,11 @@ fn is_filled(disk: &Vdisk<'_>, spell: &Spell, limit: u32) -> bool {
 
 /// ACTV + QUED of the disk's VM on its device, when no other disk of the VM is there.
 fn sampled(case: &Case<'_>, disk: &Vdisk<'_>, samples: &[usize]) -> Vec<f64> {
-    let Some(device) = device_of(case, disk) else { return Vec::new() };
-    let alone = case.host.vdisks_on(device).filter(|other| other.vm == disk.vm).count() == 1;
-    let world = device.worlds.iter().find(|world| world.owner == disk.vm && alone);
+    let Some(device) = case.host.device_of(disk) else { return Vec::new() };
+    let alone = case.host.vdisks_of(disk.vm, device).count() == 1;
+    let world = device.world_of(disk.vm).filter(|_| alone);
     let sampled = |sample: &usize| world?.queue.sampled(*sample);
     samples.iter().filter_map(sampled).collect()
-}
-
-fn device_of<'a>(case: &Case<'a>, disk: &Vdisk<'_>) -> Option<&'a Device<'a>> {
-    case.host.devices.iter().find(|device| disk.device == Some(device.id))
 }
 
 #[cfg(test)]
@@ -216,7 +212,7 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(64_000.0).davg(0.5).controller(Controller::LsiSas);
         bench.device("naa.2", 64).vm("b").iops(40_000.0).davg(0.5).controller(Controller::Pvscsi);
         let finding = bench.only(Cause::VirtualDiskCap, &Facts::default());
-        assert_eq!(finding.at, "a:scsi0:1");
+        assert_eq!(finding.at.name, "a:scsi0:1");
     }
 
     #[test]

@@ -24,6 +24,10 @@ use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
 use crate::run;
 
+mod alone;
+
+pub use alone::{time_engine, time_journal};
+
 /// The mean service time of a server: 0.5 ms.
 const SERVICE_NS: u64 = 500_000;
 /// The depth of a device queue.

@@ -1,0 +1,113 @@
+//! The engine alone, warm: what an I/O costs on its way through submit, dispatch, done and complete,
+//! with no array, workload or event list around it.
+
+use std::{
+    collections::VecDeque,
+    io::{Seek, Write},
+    time::Instant,
+};
+
+use counters::{IoId, Op, Status, Time, VdiskId};
+use engine::{Engine, HostConfig, Input, Output, Request};
+use journal::{Error, Journal};
+
+use super::{MODELS, SERVICE_NS, Timing};
+use crate::Watch;
+
+/// I/Os before the clock starts: by then nothing is allocated any more.
+const WARM: u64 = 10_000;
+/// What passes between two answers.
+const STEP_NS: u64 = 5_000;
+/// Slots at each level: more than a driver holds, so that nothing waits.
+const SLOTS: u32 = 128;
+/// Sectors of the virtual disk: 1 TiB.
+const SECTORS: u64 = 1 << 31;
+
+/// Times `ios` I/Os with a driver that holds `held` commands, 1 to 128: it answers the oldest, and
+/// the guest issues the next. With 1 it answers at once.
+#[must_use]
+pub fn time_engine(held: u32, ios: u64) -> Timing {
+    Driver::new(&host(), held, ()).time(ios)
+}
+
+/// The same while a journal is written to `out`; and the bytes of it that an I/O takes.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn time_journal<W: Write + Seek>(held: u32, ios: u64, out: W) -> Result<(Timing, f64), Error> {
+    let host = host();
+    let journal = Journal::new(out, "bench", [&host])?;
+    let mut driver = Driver::new(&host, held, journal);
+    let timing = driver.time(ios);
+    let mut out = driver.watch.finish([])?;
+    Ok((timing, out.stream_position()? as f64 / (WARM + ios) as f64))
+}
+
+/// The host of the first model, with room for all that a driver holds.
+fn host() -> HostConfig {
+    let mut host = MODELS[0].host(0).config;
+    host.adapters[0].lun_depth = SLOTS;
+    host.vdisks[0].depth = SLOTS;
+    host
+}
+
+struct Driver<W> {
+    engine: Engine,
+    /// What it holds, the oldest first.
+    held: VecDeque<IoId>,
+    at: Time,
+    lba: u64,
+    watch: W,
+}
+
+impl<W: Watch> Driver<W> {
+    fn new(host: &HostConfig, held: u32, watch: W) -> Self {
+        let engine = Engine::new(host);
+        let mut driver = Self { engine, held: VecDeque::new(), at: Time::ZERO, lba: 1, watch };
+        (0..held.min(SLOTS)).for_each(|tag| driver.submit(tag));
+        driver.drain();
+        driver.answer(WARM);
+        driver
+    }
+
+    fn time(&mut self, ios: u64) -> Timing {
+        let start = Instant::now();
+        self.answer(ios);
+        Timing { ios, nanos: start.elapsed().as_nanos() as u64 }
+    }
+
+    fn answer(&mut self, ios: u64) {
+        for _ in 0..ios {
+            let Some(io) = self.held.pop_front() else { return };
+            self.at = self.at + STEP_NS;
+            self.input(Input::Done { io, status: Status::Good, array_ns: SERVICE_NS });
+            self.drain();
+        }
+    }
+
+    #[inline]
+    fn drain(&mut self) {
+        while let Some(output) = self.engine.poll_output() {
+            self.watch.output(0, self.at, &output);
+            match output {
+                Output::Dispatch(dispatch) => self.held.push_back(dispatch.io),
+                Output::Complete { tag, .. } => self.submit(tag),
+                Output::Cancel { .. } | Output::Reset { .. } | Output::Event(_) => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, tag: u32) {
+        self.lba = self.lba.wrapping_mul(0x5851_f42d_4c95_7f2d) % SECTORS;
+        let (vdisk, lba) = (VdiskId(0), self.lba);
+        let request = Request { vdisk, op: Op::Read, lba, bytes: 4096, waited_ns: 0, tag };
+        self.input(Input::Submit(request));
+    }
+
+    #[inline]
+    fn input(&mut self, input: Input) {
+        self.watch.input(0, self.at, &input);
+        self.engine.handle_input(self.at, input).expect("the disk is on and the command is out");
+    }
+}
