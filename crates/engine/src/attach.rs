@@ -7,13 +7,13 @@
 //! What is detached takes nothing more. What it has under way goes on to its end, or is aborted in the
 //! two steps of every abort, or, on a path, is sent again down another one.
 
-use alloc::string::String;
+use alloc::{string::String, vec, vec::Vec};
 
 use counters::{AdapterId, DeviceId, GateCounters, PathId, VdiskId, VscsiId};
 
 use crate::{
-    AdapterConfig, DeviceConfig, Error, Object, Part, PathConfig, VdiskConfig, VmConfig,
-    VscsiConfig,
+    AdapterConfig, DeviceConfig, Error, HostConfig, Object, Part, PathConfig, VdiskConfig,
+    VmConfig, VscsiConfig,
     adapter::Adapter,
     engine::Engine,
     path::Path,
@@ -239,13 +239,74 @@ impl Engine {
     }
 }
 
+impl HostConfig {
+    /// What is attached, in order, where an object of this host comes back to its place.
+    #[must_use]
+    pub fn parts(&self, object: Object) -> Vec<Part> {
+        let paths = (0..).zip(&self.paths).map(|(id, path)| (PathId(id), path));
+        let vdisks = (0..).zip(&self.vdisks).map(|(id, disk)| (VdiskId(id), disk));
+        let all = |own: Option<Part>, paths: &mut dyn Iterator<Item = (PathId, &PathConfig)>| {
+            own.into_iter().chain(paths.map(|(id, path)| path.part(id))).collect()
+        };
+        match object {
+            Object::Adapter(id) => all(
+                Some(self.adapters[id.index()].part(id)),
+                &mut paths.filter(|(_, path)| path.adapter == id),
+            ),
+            Object::Device(id) => all(
+                Some(self.devices[id.index()].part(id)),
+                &mut paths.filter(|(_, path)| path.device == id),
+            ),
+            Object::Path(id) => vec![self.paths[id.index()].part(id)],
+            Object::Vm(vm) => {
+                let mine = vdisks.filter(|(_, disk)| disk.vm == vm);
+                mine.map(|(id, disk)| self.part_of(id, disk)).collect()
+            }
+            Object::Vdisk(id) => vec![self.part_of(id, &self.vdisks[id.index()])],
+        }
+    }
+
+    fn part_of(&self, id: VdiskId, disk: &VdiskConfig) -> Part {
+        let VdiskConfig { vscsi, device, depth, allocation, vm, .. } = *disk;
+        let max_transfer = self.vscsi[vscsi.index()].max_transfer;
+        let VmConfig { powered_on, system, timeout_ns, .. } = self.vms[vm.index()];
+        Part::Vdisk {
+            id,
+            vscsi,
+            device,
+            depth,
+            max_transfer,
+            allocation,
+            powered_on,
+            system,
+            timeout_ns,
+        }
+    }
+}
+
+impl AdapterConfig {
+    const fn part(&self, id: AdapterId) -> Part {
+        let Self { driver, lun_depth, depth, timeout_ns, .. } = *self;
+        Part::Adapter { id, driver, lun_depth, depth, timeout_ns }
+    }
+}
+
+impl DeviceConfig {
+    const fn part(&self, id: DeviceId) -> Part {
+        let Self { kind, dsnro, policy, path_policy, .. } = *self;
+        Part::Device { id, kind, dsnro, policy, path_policy }
+    }
+}
+
+impl PathConfig {
+    const fn part(&self, id: PathId) -> Part {
+        let Self { device, adapter, optimized, .. } = *self;
+        Part::Path { id, device, adapter, optimized }
+    }
+}
+
 /// Adds what has the next id.
-fn push<T>(
-    noun: &'static str,
-    index: usize,
-    to: &mut alloc::vec::Vec<T>,
-    new: T,
-) -> Result<(), Error> {
+fn push<T>(noun: &'static str, index: usize, to: &mut Vec<T>, new: T) -> Result<(), Error> {
     if index != to.len() || index > usize::from(u16::MAX) {
         return Err(Error::Unknown(noun, index));
     }

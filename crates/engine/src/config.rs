@@ -1,16 +1,14 @@
 //! What a host is made of, before the engine is built from it. Every vector is indexed by the id
 //! of its noun; whoever fills it has checked that ids name something.
 
-use alloc::{string::String, vec, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 use counters::{
-    AdapterId, AdapterInfo, Controller, DeviceId, DeviceInfo, DeviceKind, Inventory, PathId,
-    PathInfo, VdiskId, VdiskInfo, VmId, VmInfo, VscsiId,
+    AdapterId, AdapterInfo, Controller, DeviceId, DeviceInfo, DeviceKind, Inventory, PathInfo,
+    VdiskInfo, VmId, VmInfo, VscsiId,
 };
 
 use knobs::{Allocation, Driver, PathPolicy, Transport, Version};
-
-use crate::{Object, Part};
 
 /// One host.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,27 +78,6 @@ pub struct PathConfig {
     pub adapter: AdapterId,
     /// Active-optimised; others are used only when no such path is up.
     pub optimized: bool,
-}
-
-impl AdapterConfig {
-    const fn part(&self, id: AdapterId) -> Part {
-        let Self { driver, lun_depth, depth, timeout_ns, .. } = *self;
-        Part::Adapter { id, driver, lun_depth, depth, timeout_ns }
-    }
-}
-
-impl DeviceConfig {
-    const fn part(&self, id: DeviceId) -> Part {
-        let Self { kind, dsnro, policy, path_policy, .. } = *self;
-        Part::Device { id, kind, dsnro, policy, path_policy }
-    }
-}
-
-impl PathConfig {
-    const fn part(&self, id: PathId) -> Part {
-        let Self { device, adapter, optimized, .. } = *self;
-        Part::Path { id, device, adapter, optimized }
-    }
 }
 
 /// A virtual machine.
@@ -189,49 +166,6 @@ pub enum ThrottleMode {
 }
 
 impl HostConfig {
-    /// What is attached, in order, where an object of this host comes back to its place.
-    #[must_use]
-    pub fn parts(&self, object: Object) -> Vec<Part> {
-        let paths = (0..).zip(&self.paths).map(|(id, path)| (PathId(id), path));
-        let vdisks = (0..).zip(&self.vdisks).map(|(id, disk)| (VdiskId(id), disk));
-        let all = |own: Option<Part>, paths: &mut dyn Iterator<Item = (PathId, &PathConfig)>| {
-            own.into_iter().chain(paths.map(|(id, path)| path.part(id))).collect()
-        };
-        match object {
-            Object::Adapter(id) => all(
-                Some(self.adapters[id.index()].part(id)),
-                &mut paths.filter(|(_, path)| path.adapter == id),
-            ),
-            Object::Device(id) => all(
-                Some(self.devices[id.index()].part(id)),
-                &mut paths.filter(|(_, path)| path.device == id),
-            ),
-            Object::Path(id) => vec![self.paths[id.index()].part(id)],
-            Object::Vm(vm) => {
-                let mine = vdisks.filter(|(_, disk)| disk.vm == vm);
-                mine.map(|(id, disk)| self.part_of(id, disk)).collect()
-            }
-            Object::Vdisk(id) => vec![self.part_of(id, &self.vdisks[id.index()])],
-        }
-    }
-
-    fn part_of(&self, id: VdiskId, disk: &VdiskConfig) -> Part {
-        let VdiskConfig { vscsi, device, depth, allocation, vm, .. } = *disk;
-        let max_transfer = self.vscsi[vscsi.index()].max_transfer;
-        let VmConfig { powered_on, system, timeout_ns, .. } = self.vms[vm.index()];
-        Part::Vdisk {
-            id,
-            vscsi,
-            device,
-            depth,
-            max_transfer,
-            allocation,
-            powered_on,
-            system,
-            timeout_ns,
-        }
-    }
-
     /// Who is who on this host.
     #[must_use]
     pub fn inventory(&self) -> Inventory {
