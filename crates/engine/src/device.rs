@@ -34,8 +34,8 @@ pub(crate) struct Device {
     /// Commands waiting for one (QUED).
     pub(crate) queued: u32,
     pub(crate) kind: DeviceKind,
-    /// What `-m` lowered the depth to; `None` leaves it to the driver.
-    pub(crate) max_depth_set: Option<u32>,
+    /// What `-m` lowered the depth to; `u32::MAX` leaves it to the driver.
+    pub(crate) max_depth_set: u32,
     /// Device Max Queue Depth: the depth without competition.
     pub(crate) base: u32,
     /// What `-O` set; `None` leaves it to the host's options.
@@ -82,7 +82,7 @@ impl Device {
     pub(crate) fn take_over(&mut self, fresh: Self) {
         (self.kind, self.dsnro_set, self.policy_set) =
             (fresh.kind, fresh.dsnro_set, fresh.policy_set);
-        (self.max_depth_set, self.dsnro, self.is_gone) = (None, fresh.dsnro, false);
+        (self.max_depth_set, self.dsnro, self.is_gone) = (u32::MAX, fresh.dsnro, false);
         (self.competition, self.throttle, self.sched) =
             (fresh.competition, fresh.throttle, fresh.sched);
         self.selector.take_over(fresh.selector);

@@ -158,7 +158,7 @@ impl Engine {
             taken_at_cut: 0,
             queued: 0,
             kind: config.kind,
-            max_depth_set: None,
+            max_depth_set: u32::MAX,
             base: 0,
             dsnro_set: config.dsnro,
             dsnro: config.dsnro.unwrap_or_else(|| self.default_dsnro(config.kind)),
@@ -307,7 +307,7 @@ impl Engine {
     pub(crate) fn refresh_base(&mut self, id: DeviceId) {
         let driver_depth = self.driver_depth(id);
         let device = &mut self.devices[id.index()];
-        device.base = device.max_depth_set.map_or(driver_depth, |set| set.min(driver_depth));
+        device.base = device.max_depth_set.min(driver_depth);
         self.refresh_depth(id);
     }
 

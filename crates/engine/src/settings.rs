@@ -63,7 +63,7 @@ impl Engine {
                 "Unable to set device's max-queue-depth to {value}: allowed is 1 to {max}, the maxPathQueueDepth that the device advertises"
             ));
         }
-        self.devices[id.index()].max_depth_set = Some(value);
+        self.devices[id.index()].max_depth_set = value;
         self.refresh_base(id);
         self.pump(id);
         Ok(())

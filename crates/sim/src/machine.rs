@@ -106,7 +106,7 @@ pub struct Span {
 pub(crate) struct Player {
     pub(crate) workload: model::Workload,
     /// Its index in the scenario.
-    pub(crate) index: u32,
+    pub(crate) index: usize,
     pub(crate) host: usize,
     pub(crate) vdisk: VdiskId,
     ordinal: u32,
@@ -215,7 +215,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             self.player_of[index] = Some(id);
             self.players.push(Player {
                 workload: model::Workload::new(&workload.config, seed),
-                index: index as u32,
+                index,
                 host,
                 vdisk: workload.vdisk,
                 ordinal: 0,
@@ -582,7 +582,7 @@ fn not_listened(error: &engine::Error, input: &Input) -> bool {
 impl Player {
     /// When its stage begins and ends, by the clock that it has now; it ends with the workload.
     pub(crate) fn stage(&self, scenario: &Scenario) -> (Time, Time) {
-        let Workload { from_ns, for_ns, stops, .. } = scenario.workloads[self.index as usize];
+        let Workload { from_ns, for_ns, stops, .. } = scenario.workloads[self.index];
         let begins = self.clock + from_ns;
         (begins, for_ns.map_or(stops, |nanos| stops.min(begins + nanos)))
     }
@@ -615,7 +615,7 @@ impl Player {
     pub(crate) const fn rest(&mut self, at: Time) -> Option<Span> {
         match core::mem::replace(&mut self.since, Time::NEVER) {
             Time::NEVER => None,
-            from => Some(Span { workload: self.index as usize, from, to: at }),
+            from => Some(Span { workload: self.index, from, to: at }),
         }
     }
 
