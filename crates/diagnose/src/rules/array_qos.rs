@@ -583,7 +583,8 @@ mod tests {
         let findings_with = |swing: f64| {
             let mut bench = Bench::new(14);
             for (name, sign) in [("naa.1", 1.0), ("naa.2", -1.0)] {
-                let wave = move |s: usize| if s % 2 == 0 { sign * swing } else { -sign * swing };
+                let wave =
+                    move |s: usize| if s.is_multiple_of(2) { sign * swing } else { -sign * swing };
                 let inside = |s: usize| [60.0, 80.0, 100.0][s % 3];
                 let rate = move |s: usize| if s < 5 { 500.0 } else { 3_000.0 + wave(s) };
                 let vm = bench.device(name, 254).vm(name).size_kib(64.0);
