@@ -94,9 +94,8 @@ impl<W: Write + Send + 'static> Journal<W> {
         log.fresh += 1;
     }
 
-    /// Hands over to the file what is in memory.
     #[cold]
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         self.due = self.last_at + FRAME_NS;
         self.frames.write();
     }
