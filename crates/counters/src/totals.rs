@@ -183,11 +183,12 @@ impl VdiskCounters {
     }
 
     /// Counts an I/O that ended.
-    #[inline]
+    #[inline(always)]
     pub fn count(&mut self, op: Op, status: Status, ended: &IoTotals) {
         let direction = op.direction();
+        let total_ns = ended.guest_ns + ended.kernel_ns + ended.device_ns;
         self.io[direction as usize].add(ended);
-        self.total.record(ended.guest_ns + ended.kernel_ns + ended.device_ns);
+        self.total.record(total_ns);
         if !matches!(status, Status::Good) || direction == Direction::Other {
             self.count_rest(op, status);
         }

@@ -21,6 +21,8 @@ pub(crate) struct Adapter {
     pub(crate) staged_lun_depth: u32,
     /// How long a command may be with the driver.
     pub(crate) timeout_ns: Option<u64>,
+    /// Whether it was detached.
+    pub(crate) is_gone: bool,
     /// What waits for it.
     pub(crate) queue: Queue,
 }
@@ -33,6 +35,7 @@ impl Adapter {
             lun_depth: config.lun_depth,
             staged_lun_depth: config.lun_depth,
             timeout_ns: config.timeout_ns,
+            is_gone: false,
             queue: Queue::default(),
         }
     }
@@ -42,6 +45,10 @@ impl Adapter {
         ios[io].state = State::AtAdapter;
         self.counters.queued.enter(now);
         self.queue.push(ios, io);
+    }
+
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.counters.active.now() == 0 && self.queue.is_empty()
     }
 
     #[inline]

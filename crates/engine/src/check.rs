@@ -199,6 +199,9 @@ impl Engine {
         if device.timeout_ns > 0 && all.kernel > 0 && device.needs_watch {
             return Err(format!("device {id} has commands, and nobody watches whether they end"));
         }
+        if device.watch_at == Time::NEVER && device.timeout_ns > 0 && !device.needs_watch {
+            return Err(format!("device {id} would never be watched"));
+        }
         if (device.outage == Outage::None) != device.selector.has_path() {
             return Err(format!("device {id} has {:?} by its paths", device.outage));
         }

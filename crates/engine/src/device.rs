@@ -34,8 +34,8 @@ pub(crate) struct Device {
     /// Commands waiting for one (QUED).
     pub(crate) queued: u32,
     pub(crate) kind: DeviceKind,
-    /// What `-m` lowered the depth to; `None` leaves it to the driver.
-    pub(crate) max_depth_set: Option<u32>,
+    /// What `-m` lowered the depth to; `u32::MAX` leaves it to the driver.
+    pub(crate) max_depth_set: u32,
     /// Device Max Queue Depth: the depth without competition.
     pub(crate) base: u32,
     /// What `-O` set; `None` leaves it to the host's options.
@@ -51,16 +51,17 @@ pub(crate) struct Device {
     pub(crate) window: u32,
     /// Slots that may be taken: the lesser of DQLEN and the window.
     pub(crate) room: u32,
-    /// When a command is tried that finds the array full with nothing outstanding.
-    pub(crate) stalled_until: Time,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
     /// The least time that an adapter of it or a guest leaves a command; 0 when none has a limit.
     pub(crate) timeout_ns: u64,
     /// What it does without a path.
     pub(crate) outage: Outage,
-    /// Whether the next command starts the timer for what is overdue.
+    /// Whether the next command starts the timer for what is overdue, and for when it is set.
     pub(crate) needs_watch: bool,
+    pub(crate) watch_at: Time,
+    /// Whether it was detached.
+    pub(crate) is_gone: bool,
 }
 
 /// What a device does without a path.
@@ -77,6 +78,16 @@ pub(crate) enum Outage {
 }
 
 impl Device {
+    /// It is attached again, as a fresh one; what it has counted and its paths stay.
+    pub(crate) fn take_over(&mut self, fresh: Self) {
+        (self.kind, self.dsnro_set, self.policy_set) =
+            (fresh.kind, fresh.dsnro_set, fresh.policy_set);
+        (self.max_depth_set, self.dsnro, self.is_gone) = (u32::MAX, fresh.dsnro, false);
+        (self.competition, self.throttle, self.sched) =
+            (fresh.competition, fresh.throttle, fresh.sched);
+        self.selector.take_over(fresh.selector);
+    }
+
     /// The limit in force.
     pub(crate) fn effective_depth(&self) -> u32 {
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
@@ -119,18 +130,25 @@ impl Device {
         self.refresh_room();
     }
 
-    /// Counts a result for adaptive throttling, and moves the window of a full array: a refusal
-    /// makes no room there. `true` when the limit is to be worked out anew.
-    #[inline]
-    pub(crate) fn count_result(&mut self, status: Status) -> bool {
-        if self.window != u32::MAX && status.is_final() {
+    #[cold]
+    fn move_window(&mut self, status: Status, is_good: bool) {
+        self.counters.queue_full += u64::from(!is_good);
+        if status.is_final() {
             self.make_room();
         } else if self.window != u32::MAX || status == Status::TaskSetFull {
             self.window = self.active;
             self.refresh_room();
         }
+    }
+
+    /// Counts a result for adaptive throttling, and moves the window of a full array: a refusal
+    /// makes no room there. `true` when the limit is to be worked out anew.
+    #[inline]
+    pub(crate) fn count_result(&mut self, status: Status) -> bool {
         let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
-        self.counters.queue_full += u64::from(!is_good);
+        if self.window != u32::MAX || !is_good {
+            self.move_window(status, is_good);
+        }
         self.throttle.count(is_good, self.base)
     }
 }

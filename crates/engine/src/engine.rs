@@ -13,7 +13,8 @@ use counters::{
 use knobs::{Advanced, Version};
 
 use crate::{
-    CompetitionUnit, DepthMode, Error, HostConfig, Input, Output, SchedPolicy, Wakeup,
+    CompetitionUnit, DepthMode, DeviceConfig, Error, HostConfig, Input, Output, SchedPolicy,
+    ThrottleMode, VdiskConfig, VmConfig, Wakeup,
     adapter::Adapter,
     device::{Competition, Device, Outage},
     options::Options,
@@ -33,6 +34,8 @@ use crate::{
 pub struct Engine {
     pub(crate) version: Version,
     pub(crate) depth_mode: DepthMode,
+    pub(crate) competition_unit: CompetitionUnit,
+    pub(crate) throttle_mode: ThrottleMode,
     pub(crate) now: Time,
     pub(crate) options: Options,
     pub(crate) split: SplitSizes,
@@ -74,6 +77,8 @@ impl Engine {
         let mut engine = Self {
             version: config.version,
             depth_mode: config.depth_mode,
+            competition_unit: config.competition_unit,
+            throttle_mode: config.throttle_mode,
             now: Time::ZERO,
             split: split_sizes(&options),
             options,
@@ -89,7 +94,10 @@ impl Engine {
             timers: BinaryHeap::new(),
             outputs: Outputs::default(),
         };
-        engine.add_worlds(config);
+        for disk in &config.vdisks {
+            let max_transfer = config.vscsi[disk.vscsi.index()].max_transfer;
+            engine.add_vdisk(disk, max_transfer, &config.vms[disk.vm.index()]);
+        }
         engine.add_devices(config);
         engine.refresh_gates();
         // The limits it begins with are no change of them.
@@ -99,77 +107,79 @@ impl Engine {
 
     /// From ESXi 6.0 on every virtual disk has a world of its own on its device; before that
     /// those of one VM share it [PFS].
-    fn add_worlds(&mut self, config: &HostConfig) {
-        let mut owners: Vec<(VmId, DeviceId)> = Vec::new();
-        for (index, disk) in config.vdisks.iter().enumerate() {
-            let owner = (disk.vm, disk.device);
-            let shared = owners.iter().position(|other| *other == owner);
-            let world = match shared.filter(|_| !config.version.schedules_per_file()) {
-                Some(world) => {
-                    self.worlds[world].join(disk.allocation);
-                    world
-                }
-                None => {
-                    owners.push(owner);
-                    self.worlds.push(World::new(disk.allocation));
-                    self.worlds.len() - 1
-                }
-            };
-            let contender = match config.competition_unit {
-                CompetitionUnit::Vm => disk.vm.0,
-                CompetitionUnit::File => index as u16,
-            };
-            let vscsi = &config.vscsi[disk.vscsi.index()];
-            let vm = &config.vms[disk.vm.index()];
-            let world = WorldId::new(world);
-            self.vdisks.push(Vdisk::new(disk, vscsi, vm, world, contender));
-        }
+    pub(crate) fn add_vdisk(&mut self, disk: &VdiskConfig, max_transfer: u32, vm: &VmConfig) {
+        let mut beside = self.vdisks.iter();
+        let is_shared = !self.version.schedules_per_file();
+        let is_beside = |other: &&Vdisk| (other.vm, other.device) == (disk.vm, disk.device);
+        let world = match beside.find(|other| is_shared && is_beside(other)) {
+            Some(other) => {
+                self.worlds[other.world.index()].join(disk.allocation);
+                other.world
+            }
+            None => {
+                self.worlds.push(World::new(disk.allocation));
+                WorldId::new(self.worlds.len() - 1)
+            }
+        };
+        let contender = match self.competition_unit {
+            CompetitionUnit::Vm => disk.vm.0,
+            CompetitionUnit::File => self.vdisks.len() as u16,
+        };
+        self.vdisks.push(Vdisk::new(disk, max_transfer, vm, world, contender));
     }
 
     fn add_devices(&mut self, config: &HostConfig) {
         for (index, device) in config.devices.iter().enumerate() {
             let id = DeviceId::new(index);
+            let mut device = self.new_device(device);
             let of_device = config.paths.iter().enumerate().filter(|(_, p)| p.device == id);
-            let paths: Vec<_> = of_device.map(|(path, _)| PathId::new(path)).collect();
-            let adapters = paths.iter().map(|path| &config.paths[path.index()].adapter);
-            let of_adapters = adapters.map(|adapter| config.adapters[adapter.index()].timeout_ns);
+            let paths = of_device.clone().map(|(path, _)| PathId::new(path));
+            paths.for_each(|path| device.selector.add(path));
+            device.selector.refresh(&self.paths);
+            let of_adapters =
+                of_device.map(|(_, path)| config.adapters[path.adapter.index()].timeout_ns);
             let disks = config.vdisks.iter().filter(|disk| disk.device == id);
             let of_guests = disks.map(|disk| config.vms[disk.vm.index()].timeout_ns);
-            let timeout_ns = of_adapters.chain(of_guests).flatten().min();
-            let mut selector = Selector::new(paths, device.path_policy);
-            selector.refresh(&self.paths);
-            let policy = device.policy.unwrap_or_else(|| self.default_policy());
-            self.devices.push(Device {
-                counters: DeviceCounters::default(),
-                active: 0,
-                taken: 0,
-                taken_at_cut: 0,
-                queued: 0,
-                kind: device.kind,
-                max_depth_set: None,
-                base: 0,
-                dsnro_set: device.dsnro,
-                dsnro: device.dsnro.unwrap_or_else(|| self.default_dsnro(device.kind)),
-                competition: Competition::new(
-                    config.competition_unit,
-                    self.options.get(Advanced::SchedQControlVmSwitches),
-                    self.options.get(Advanced::SchedQControlSeqReqs),
-                ),
-                throttle: Throttle::new(config.throttle_mode),
-                sched: Sched::new(policy, self.options.get(Advanced::SchedCostUnit)),
-                selector,
-                policy_set: device.policy.is_some(),
-                window: u32::MAX,
-                room: 0,
-                stalled_until: Time::ZERO,
-                wake_at: Time::NEVER,
-                timeout_ns: timeout_ns.unwrap_or(0),
-                outage: Outage::None,
-                needs_watch: timeout_ns.is_some(),
-            });
+            device.timeout_ns = of_adapters.chain(of_guests).flatten().min().unwrap_or(0);
+            device.needs_watch = device.timeout_ns > 0;
+            self.devices.push(device);
             self.refresh_base(id);
         }
         self.refresh_affinity();
+    }
+
+    /// A device without a path.
+    pub(crate) fn new_device(&self, config: &DeviceConfig) -> Device {
+        let policy = config.policy.unwrap_or_else(|| self.default_policy());
+        Device {
+            counters: DeviceCounters::default(),
+            active: 0,
+            taken: 0,
+            taken_at_cut: 0,
+            queued: 0,
+            kind: config.kind,
+            max_depth_set: u32::MAX,
+            base: 0,
+            dsnro_set: config.dsnro,
+            dsnro: config.dsnro.unwrap_or_else(|| self.default_dsnro(config.kind)),
+            competition: Competition::new(
+                self.competition_unit,
+                self.options.get(Advanced::SchedQControlVmSwitches),
+                self.options.get(Advanced::SchedQControlSeqReqs),
+            ),
+            throttle: Throttle::new(self.throttle_mode),
+            sched: Sched::new(policy, self.options.get(Advanced::SchedCostUnit)),
+            selector: Selector::new(Vec::new(), config.path_policy),
+            policy_set: config.policy.is_some(),
+            window: u32::MAX,
+            room: 0,
+            wake_at: Time::NEVER,
+            timeout_ns: 0,
+            outage: Outage::None,
+            needs_watch: false,
+            watch_at: Time::NEVER,
+            is_gone: false,
+        }
     }
 
     /// Takes one input at `now`; what follows from it is in [`Engine::poll_output`]. A submission
@@ -196,6 +206,8 @@ impl Engine {
             Input::Reset(vdisk) => self.reset(vdisk)?,
             Input::Set(knob) => self.set(knob)?,
             Input::Path { path, up } => self.set_path(path, up)?,
+            Input::Attach(part) => self.attach(part)?,
+            Input::Detach { object, drain } => self.detach(object, drain)?,
             Input::Power { vm, on } => self.power(vm, on)?,
             Input::RebootGuest(vm) => self.reboot_guest(vm)?,
             Input::Reboot => self.reboot(),
@@ -269,9 +281,9 @@ impl Engine {
         Some((vdisk.depth, self.vscsi[vdisk.vscsi.index()].depth))
     }
 
-    #[inline]
     pub(crate) fn known_vdisk(&self, id: VdiskId) -> Result<&Vdisk, Error> {
-        self.vdisks.get(id.index()).ok_or(Error::Unknown("virtual disk", id.index()))
+        let known = self.vdisks.get(id.index()).filter(|disk| !disk.is_gone);
+        known.ok_or(Error::Unknown("virtual disk", id.index()))
     }
 
     pub(crate) fn check_vm(&self, id: VmId) -> Result<(), Error> {
@@ -282,14 +294,20 @@ impl Engine {
     }
 
     pub(crate) fn known_device(&mut self, id: DeviceId) -> Result<&mut Device, Error> {
-        self.devices.get_mut(id.index()).ok_or(Error::Unknown("device", id.index()))
+        let known = self.devices.get_mut(id.index()).filter(|device| !device.is_gone);
+        known.ok_or(Error::Unknown("device", id.index()))
+    }
+
+    pub(crate) fn known_path(&mut self, id: PathId) -> Result<&mut Path, Error> {
+        let known = self.paths.get_mut(id.index()).filter(|path| !path.is_gone);
+        known.ok_or(Error::Unknown("path", id.index()))
     }
 
     /// Works out the depth of a device anew from its driver, its paths and `-m`.
     pub(crate) fn refresh_base(&mut self, id: DeviceId) {
         let driver_depth = self.driver_depth(id);
         let device = &mut self.devices[id.index()];
-        device.base = device.max_depth_set.map_or(driver_depth, |set| set.min(driver_depth));
+        device.base = device.max_depth_set.min(driver_depth);
         self.refresh_depth(id);
     }
 
@@ -299,9 +317,12 @@ impl Engine {
         let depth =
             |path: &PathId| self.adapters[self.paths[path.index()].adapter.index()].lun_depth;
         match self.depth_mode {
-            DepthMode::PathValue => paths.first().map_or(0, depth),
+            DepthMode::PathValue => {
+                let there = paths.iter().find(|path| !self.paths[path.index()].is_gone);
+                there.or(paths.first()).map_or(1, depth)
+            }
             DepthMode::SumOfActivePaths => {
-                let up = paths.iter().filter(|path| self.paths[path.index()].up);
+                let up = paths.iter().filter(|path| self.paths[path.index()].is_usable());
                 up.map(depth).fold(0, u32::saturating_add).max(1)
             }
         }

@@ -10,6 +10,9 @@ use counters::{IoId, Time};
 pub enum Error {
     /// An id that the host does not have; the noun and the number.
     Unknown(&'static str, usize),
+    /// A place that is taken, or a part of which something is under way or that others need; the
+    /// noun and the number.
+    InUse(&'static str, usize),
     /// An answer to a command that the driver does not have: it was answered before, or never sent.
     NotOutstanding(IoId),
     /// The driver let go of a command that it has and was not asked to cancel.
@@ -33,6 +36,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(noun, id) => write!(f, "this host has no {noun} {id}"),
+            Self::InUse(noun, id) => write!(f, "{noun} {id} is in use"),
             Self::NotOutstanding(io) => write!(f, "I/O {io} is not outstanding"),
             Self::NotCancelled(io) => write!(f, "I/O {io} was not asked back"),
             Self::TimeWentBack { last, now } => {

@@ -24,7 +24,8 @@ impl Engine {
     /// A guest issues an I/O; its driver cuts what is larger than the adapter takes [VMB14].
     #[inline]
     pub(crate) fn submit(&mut self, request: Request) -> Result<IoId, Error> {
-        let vdisk = self.known_vdisk(request.vdisk)?;
+        let id = request.vdisk.index();
+        let vdisk = self.vdisks.get(id).ok_or(Error::Unknown("virtual disk", id))?;
         if !vdisk.takes_io {
             return self.submit_in_vain(request);
         }
@@ -34,7 +35,7 @@ impl Engine {
         Ok(self.take_in(request))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_in(&mut self, request: Request) -> IoId {
         let vdisk = &self.vdisks[request.vdisk.index()];
         let op = self.lock_of(vdisk, request.op);
@@ -109,6 +110,9 @@ impl Engine {
     pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool) {
         self.line_up(io, id, again);
         let device = self.vdisks[id.index()].device;
+        if self.devices[device.index()].needs_watch {
+            self.watch(device);
+        }
         if self.devices[device.index()].has_free_slot() {
             self.pump(device);
         }
@@ -122,7 +126,6 @@ impl Engine {
         vdisk.counters.queued.enter(now);
         let device = &mut self.devices[vdisk.device.index()];
         device.queued += 1;
-        let unwatched = device.needs_watch.then_some(vdisk.device);
         let record = &mut self.ios[io];
         record.state = State::Queued;
         record.since = now;
@@ -131,9 +134,6 @@ impl Engine {
         } else {
             record.entered = now;
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
-        }
-        if let Some(device) = unwatched {
-            self.watch(device);
         }
     }
 
@@ -253,10 +253,10 @@ impl Engine {
     /// The driver answered a command.
     #[inline]
     pub(crate) fn done(&mut self, id: IoId, status: Status, array_ns: u64) -> Result<(), Error> {
-        let status = match status {
-            Status::CheckCondition(sense) => self.sensed(id, sense),
-            other => other,
-        };
+        let mut status = status;
+        if let Status::CheckCondition(sense) = status {
+            status = self.sensed(id, sense);
+        }
         match self.ios.state_of(id) {
             Some(State::Active) => self.answered(id.slot(), status, array_ns),
             Some(State::Piece) => self.piece_done(id.slot(), status, array_ns),

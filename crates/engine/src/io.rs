@@ -1,8 +1,13 @@
 //! What goes into the engine and what comes out of it.
 
-use counters::{DeviceId, IoId, Op, PathId, Status, Time, VdiskId, VmId};
+use counters::{
+    AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Status, Time, VdiskId, VmId,
+    VscsiId,
+};
 
-use knobs::Knob;
+use knobs::{Allocation, Driver, Knob, PathPolicy};
+
+use crate::SchedPolicy;
 
 /// An I/O as a guest issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +66,16 @@ pub enum Input {
         /// Whether it is usable from now on.
         up: bool,
     },
+    /// A part of the host is attached while others run.
+    Attach(Part),
+    /// One is detached.
+    Detach {
+        /// Which.
+        object: Object,
+        /// Whether what it has under way goes on to its end; otherwise it is aborted, or sent again
+        /// down another path.
+        drain: bool,
+    },
     /// A VM is powered on or off. Off aborts what it has outstanding.
     Power {
         /// The virtual machine.
@@ -75,6 +90,61 @@ pub enum Input {
     Reboot,
     /// Time passed: what was due by now happens.
     Tick,
+}
+
+/// A part of a host as it is attached. Its id is the next of its noun, or that of one in the same
+/// place that was detached and has nothing under way. A depth is at least 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of the configuration of each")]
+pub enum Part {
+    /// As [`AdapterConfig`](crate::AdapterConfig).
+    Adapter {
+        id: AdapterId,
+        driver: &'static Driver,
+        lun_depth: u32,
+        depth: u32,
+        timeout_ns: Option<u64>,
+    },
+    /// As [`DeviceConfig`](crate::DeviceConfig). It has no path until one is attached.
+    Device {
+        id: DeviceId,
+        kind: DeviceKind,
+        dsnro: Option<u32>,
+        policy: Option<SchedPolicy>,
+        path_policy: PathPolicy,
+    },
+    /// As [`PathConfig`](crate::PathConfig); it is up.
+    Path { id: PathId, device: DeviceId, adapter: AdapterId, optimized: bool },
+    /// As [`VscsiConfig`](crate::VscsiConfig); its VM may be the next one.
+    Vscsi { id: VscsiId, vm: VmId, controller: Controller, depth: u32, max_transfer: u32 },
+    /// As [`VdiskConfig`](crate::VdiskConfig), with what it takes from the
+    /// [`VscsiConfig`](crate::VscsiConfig) and the [`VmConfig`](crate::VmConfig).
+    Vdisk {
+        id: VdiskId,
+        vscsi: VscsiId,
+        device: DeviceId,
+        depth: u32,
+        max_transfer: u32,
+        allocation: Allocation,
+        powered_on: bool,
+        system: bool,
+        timeout_ns: Option<u64>,
+    },
+}
+
+/// What can be detached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// An adapter, with its paths.
+    Adapter(AdapterId),
+    /// A device that no virtual disk is on or drains from, with its paths.
+    Device(DeviceId),
+    /// A path.
+    Path(PathId),
+    /// The virtual disks of a virtual machine.
+    Vm(VmId),
+    /// A virtual disk.
+    Vdisk(VdiskId),
 }
 
 /// What the driver of the engine has to do. Outputs are a function of the inputs alone, whenever

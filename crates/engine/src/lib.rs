@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod account;
 mod adapter;
+mod attach;
 mod check;
 mod config;
 mod device;
@@ -41,4 +42,4 @@ pub use config::{
 };
 pub use engine::{DeviceLimits, Engine};
 pub use error::Error;
-pub use io::{Dispatch, Event, Input, Output, Request, Wakeup};
+pub use io::{Dispatch, Event, Input, Object, Output, Part, Request, Wakeup};

@@ -35,7 +35,9 @@ impl Engine {
             }
             (Outage::None, false) => {
                 device.outage = Outage::Apd { until: Time::NEVER };
-                self.outputs.push(Output::Event(Event::AllPathsDown { device: id }));
+                if !device.is_gone {
+                    self.outputs.push(Output::Event(Event::AllPathsDown { device: id }));
+                }
                 self.refresh_apd(id);
             }
             (_, false) => {}
@@ -65,10 +67,12 @@ impl Engine {
 
     /// A timer of an outage that has ended means nothing.
     pub(crate) fn apd_due(&mut self, id: DeviceId, at: Time) {
-        let outage = &mut self.devices[id.index()].outage;
-        if *outage == (Outage::Apd { until: at }) {
-            *outage = Outage::TimedOut;
-            self.outputs.push(Output::Event(Event::ApdTimedOut { device: id }));
+        let device = &mut self.devices[id.index()];
+        if device.outage == (Outage::Apd { until: at }) {
+            device.outage = Outage::TimedOut;
+            if !device.is_gone {
+                self.outputs.push(Output::Event(Event::ApdTimedOut { device: id }));
+            }
             self.refresh_disks(id);
         }
     }
@@ -103,7 +107,9 @@ impl Engine {
     fn lose_path(&mut self, path: PathId, id: DeviceId, sense: Sense) {
         let device = &mut self.devices[id.index()];
         let mut paths = device.selector.paths().iter().map(|path| &self.paths[path.index()]);
-        if paths.all(|path| path.is_lost) && !matches!(device.outage, Outage::Lost(_)) {
+        if paths.all(|path| path.is_lost || path.is_gone)
+            && !matches!(device.outage, Outage::Lost(_))
+        {
             device.outage = Outage::Lost(sense);
             self.outputs.push(Output::Event(Event::PermanentLoss { device: id }));
         }
@@ -145,6 +151,7 @@ impl Engine {
     #[cold]
     pub(crate) fn submit_in_vain(&mut self, request: Request) -> Result<IoId, Error> {
         let id = request.vdisk;
+        self.known_vdisk(id)?;
         let Some(status) = self.refusal_of(id).filter(|_| self.vdisks[id.index()].is_on) else {
             return Err(Error::PoweredOff);
         };

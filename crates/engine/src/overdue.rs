@@ -35,13 +35,22 @@ impl Engine {
     /// Looks after a device from now on, until it has nothing outstanding.
     #[cold]
     pub(crate) fn watch(&mut self, id: DeviceId) {
+        self.watch_at(id, self.now + self.devices[id.index()].timeout_ns);
+    }
+
+    /// Looks after it then, and at no other time that was set before.
+    pub(crate) fn watch_at(&mut self, id: DeviceId, at: Time) {
         let device = &mut self.devices[id.index()];
         device.needs_watch = false;
-        self.timers.push(Reverse((self.now + device.timeout_ns, Timer::Watch(id))));
+        device.watch_at = at;
+        self.timers.push(Reverse((at, Timer::Watch(id))));
     }
 
     /// Deals with what is overdue on a device.
-    pub(crate) fn look_after(&mut self, id: DeviceId) {
+    pub(crate) fn look_after(&mut self, id: DeviceId, at: Time) {
+        if self.devices[id.index()].watch_at != at {
+            return;
+        }
         let disks = (0..self.vdisks.len()).map(VdiskId::new);
         let mine: Vec<_> = disks.filter(|disk| self.vdisks[disk.index()].device == id).collect();
         let (mut next, mut is_silent) = (Time::NEVER, false);
@@ -62,13 +71,14 @@ impl Engine {
         mine.iter().for_each(|disk| self.restart(*disk));
         let device = &mut self.devices[id.index()];
         let is_busy = |disk: &VdiskId| self.vdisks[disk.index()].active > 0;
-        if !mine.iter().any(is_busy) {
-            device.needs_watch = true;
+        if !mine.iter().any(is_busy) || device.timeout_ns == 0 {
+            device.needs_watch = device.timeout_ns > 0;
+            device.watch_at = Time::NEVER;
             return;
         }
         // What waits at a gate, or was just sent, has the whole time before it.
         let at = next.min(self.now + device.timeout_ns);
-        self.timers.push(Reverse((at, Timer::Watch(id))));
+        self.watch_at(id, at);
     }
 
     /// The same of a virtual disk, and when the first of its I/Os wants it again. `true` when the

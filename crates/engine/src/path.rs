@@ -31,6 +31,8 @@ pub(crate) struct Path {
     pub(crate) up: bool,
     /// Whether the array says over it that the device is gone for good.
     pub(crate) is_lost: bool,
+    /// Whether it was detached.
+    pub(crate) is_gone: bool,
     /// How often it went down, modulo 65,536: what was sent before the last time is lost. An
     /// instant would not tell what was sent before from what is sent after it.
     pub(crate) losses: u16,
@@ -64,6 +66,7 @@ impl Path {
             adapter: config.adapter,
             up: true,
             is_lost: false,
+            is_gone: false,
             losses: 0,
             optimized: config.optimized,
             sampled: 0,
@@ -82,9 +85,23 @@ impl Path {
         self.queue.is_empty() && self.has_room()
     }
 
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.counters.active.now() == 0 && self.queue.is_empty()
+    }
+
+    pub(crate) fn is_from_to(&self, config: &PathConfig) -> bool {
+        (self.adapter, self.device) == (config.adapter, config.device)
+    }
+
+    /// It is attached again.
+    pub(crate) const fn come_back(&mut self, config: &PathConfig) {
+        (self.up, self.is_lost, self.is_gone) = (true, false, false);
+        self.optimized = config.optimized;
+    }
+
     /// Whether the device may be reached over it.
     pub(crate) const fn is_usable(&self) -> bool {
-        self.up && !self.is_lost
+        self.up && !self.is_lost && !self.is_gone
     }
 
     /// What came back over a path that went down after the command was sent did not come back.
@@ -126,6 +143,15 @@ impl Selector {
         self.next_evaluation = Time::ZERO;
         self.probes_left = 0;
         self.refresh(all);
+    }
+
+    /// The policy is another one's.
+    pub(crate) fn take_over(&mut self, other: Self) {
+        *self = Self { paths: core::mem::take(&mut self.paths), ..other };
+    }
+
+    pub(crate) fn add(&mut self, path: PathId) {
+        self.paths.push(path);
     }
 
     pub(crate) fn paths(&self) -> &[PathId] {

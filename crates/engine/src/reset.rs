@@ -12,7 +12,7 @@ use crate::{
 impl Engine {
     /// Ends every I/O of that tag; none is no error, since it may have completed meanwhile.
     pub(crate) fn abort(&mut self, id: VdiskId, tag: u32) -> Result<(), Error> {
-        self.known_vdisk(id)?;
+        self.ever_vdisk(id)?;
         self.abort_disk(id, Some(tag));
         self.restart(id);
         Ok(())
@@ -20,17 +20,23 @@ impl Engine {
 
     /// Ends every I/O of a virtual disk.
     pub(crate) fn reset(&mut self, id: VdiskId) -> Result<(), Error> {
-        self.known_vdisk(id)?;
+        self.ever_vdisk(id)?;
         self.vdisks[id.index()].counters.resets += 1;
         self.abort_disk(id, None);
         self.restart(id);
         Ok(())
     }
 
+    /// What is detached may have something to abort.
+    fn ever_vdisk(&self, id: VdiskId) -> Result<(), Error> {
+        let known = self.vdisks.get(id.index()).map(|_| ());
+        known.ok_or(Error::Unknown("virtual disk", id.index()))
+    }
+
     pub(crate) fn power(&mut self, vm: VmId, on: bool) -> Result<(), Error> {
         self.check_vm(vm)?;
         for id in (0..self.vdisks.len()).map(VdiskId::new) {
-            if self.vdisks[id.index()].vm == vm {
+            if self.vdisks[id.index()].vm == vm && !self.vdisks[id.index()].is_gone {
                 self.vdisks[id.index()].is_on = on;
                 self.refresh_disk(id);
             }
@@ -81,7 +87,7 @@ impl Engine {
     /// A path goes up or down. What was sent down it and has not come back is sent again when its
     /// answer would have come.
     pub(crate) fn set_path(&mut self, id: PathId, up: bool) -> Result<(), Error> {
-        let path = self.paths.get_mut(id.index()).ok_or(Error::Unknown("path", id.index()))?;
+        let path = self.known_path(id)?;
         path.up = up;
         if up {
             path.is_lost = false;

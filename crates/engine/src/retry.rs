@@ -79,8 +79,9 @@ impl Engine {
     pub(crate) fn pause_if_stalled(&mut self, id: DeviceId) {
         let device = &mut self.devices[id.index()];
         if device.window == 0 {
-            device.stalled_until = self.now + STALLED_QUEUE_MS.default_ns();
-            self.wake(self.devices[id.index()].stalled_until, id);
+            // Nothing can go before that, whatever was to be woken for.
+            device.wake_at = Time::NEVER;
+            self.wake(self.now + STALLED_QUEUE_MS.default_ns(), id);
         }
     }
 
@@ -123,7 +124,7 @@ impl Engine {
             match timer {
                 Timer::Device(id) => self.device_due(id, at),
                 Timer::Again(io) => self.hold_ended(io),
-                Timer::Watch(id) => self.look_after(id),
+                Timer::Watch(id) => self.look_after(id, at),
                 Timer::Apd(id) => self.apd_due(id, at),
             }
         }
@@ -137,14 +138,10 @@ impl Engine {
             return;
         }
         device.wake_at = Time::NEVER;
-        if device.window > 0 {
-            self.pump(id);
-        } else if self.now < device.stalled_until {
-            self.wake(self.devices[id.index()].stalled_until, id);
-        } else {
+        if device.window == 0 {
             device.make_room();
-            self.pump(id);
         }
+        self.pump(id);
     }
 
     /// When a held I/O was aborted meanwhile, its timer means nothing: its id has ended.

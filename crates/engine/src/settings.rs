@@ -63,7 +63,7 @@ impl Engine {
                 "Unable to set device's max-queue-depth to {value}: allowed is 1 to {max}, the maxPathQueueDepth that the device advertises"
             ));
         }
-        self.devices[id.index()].max_depth_set = Some(value);
+        self.devices[id.index()].max_depth_set = value;
         self.refresh_base(id);
         self.pump(id);
         Ok(())
@@ -134,15 +134,21 @@ impl Engine {
 
     fn set_allocation(&mut self, id: VdiskId, allocation: Allocation) {
         let vdisk = &mut self.vdisks[id.index()];
-        let (world, device) = (vdisk.world, vdisk.device);
+        let device = vdisk.device;
         vdisk.allocation = allocation;
-        let mut mine = self.vdisks.iter().filter(|disk| disk.world == world);
+        self.refresh_world(id);
+        self.pump(device);
+    }
+
+    /// Works out anew what the world of a virtual disk gets from those of its disks that are there.
+    pub(crate) fn refresh_world(&mut self, id: VdiskId) {
+        let world = self.vdisks[id.index()].world;
+        let mut mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
         if let Some(first) = mine.next() {
             let of_world = &mut self.worlds[world.index()];
             of_world.allocate(first.allocation);
             mine.for_each(|disk| of_world.join(disk.allocation));
         }
-        self.pump(device);
     }
 }
 

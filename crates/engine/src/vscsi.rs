@@ -73,6 +73,8 @@ pub(crate) struct Vdisk {
     pub(crate) waits_for_ring: bool,
     /// Whether its VM is on.
     pub(crate) is_on: bool,
+    /// Whether it was detached.
+    pub(crate) is_gone: bool,
     /// Whether it is on and its device does not refuse its I/O.
     pub(crate) takes_io: bool,
     /// How long its guest waits for a command; 0 where the engine does not keep that time.
@@ -98,7 +100,7 @@ pub(crate) struct Vdisk {
 impl Vdisk {
     pub(crate) fn new(
         config: &VdiskConfig,
-        vscsi: &VscsiConfig,
+        max_transfer: u32,
         vm: &VmConfig,
         world: WorldId,
         contender: u16,
@@ -116,17 +118,35 @@ impl Vdisk {
             staged_depth: config.depth,
             waits_for_ring: false,
             is_on: vm.powered_on,
+            is_gone: false,
             takes_io: vm.powered_on,
             timeout_ns: vm.timeout_ns.unwrap_or(0),
             resets_at: Time::NEVER,
             is_system: vm.system,
-            max_transfer: vscsi.max_transfer,
+            max_transfer,
             guest: Queue::default(),
             inside: Seats::default(),
             waited_ns: 0,
             gate_ns: 0,
             aborted: Times::default(),
         }
+    }
+
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.active == 0 && self.guest.is_empty()
+    }
+
+    pub(crate) fn is_from_to(&self, config: &VdiskConfig) -> bool {
+        (self.vscsi, self.device) == (config.vscsi, config.device)
+    }
+
+    /// It is attached again.
+    pub(crate) fn come_back(&mut self, config: &VdiskConfig, max_transfer: u32, vm: &VmConfig) {
+        (self.is_gone, self.is_on, self.is_system) = (false, vm.powered_on, vm.system);
+        (self.depth, self.staged_depth, self.max_transfer) =
+            (config.depth, config.depth, max_transfer);
+        self.allocation = config.allocation;
+        self.timeout_ns = vm.timeout_ns.unwrap_or(0);
     }
 
     /// Adds to its counters what is worked out only when they are read.

@@ -5,14 +5,14 @@ mod common;
 
 use common::{Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{
-    AdapterId, DeviceId, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time, VdiskId, VmId,
-    VscsiId,
+    AdapterId, DeviceId, DeviceKind, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time,
+    VdiskId, VmId, VscsiId,
 };
 use engine::{
-    DepthMode, Engine, HostConfig, Input, Output, PathConfig, Request, SchedPolicy, VdiskConfig,
-    VmConfig, VscsiConfig,
+    DepthMode, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request, SchedPolicy,
+    VdiskConfig, VmConfig, VscsiConfig,
 };
-use knobs::{Advanced, Allocation, Knob};
+use knobs::{Advanced, Allocation, Knob, PathPolicy};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {
@@ -390,4 +390,80 @@ fn what_is_overdue_is_sent_again_down_another_path() {
     assert_eq!(bench.out[0].path, PathId(1));
     let counters = counters_of(&bench.engine);
     assert_eq!((counters.devices[0].resets, counters.vdisks[0].overdue), (1, 1));
+}
+
+/// The disk on one device goes on as another id on a second device, which comes with its path while
+/// the first one works.
+#[test]
+fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    (0..70).for_each(|_| bench.submit(VdiskId(0), Op::Write, 0, 512));
+    let device = Part::Device {
+        id: DeviceId(1),
+        kind: DeviceKind::Scsi,
+        dsnro: None,
+        policy: None,
+        path_policy: PathPolicy::Fixed,
+    };
+    let (id, adapter) = (PathId(1), AdapterId(0));
+    let path = Part::Path { id, device: DeviceId(1), adapter, optimized: true };
+    let disk = Part::Vdisk {
+        id: VdiskId(1),
+        vscsi: VscsiId(0),
+        device: DeviceId(1),
+        depth: 64,
+        max_transfer: 1 << 20,
+        allocation: Allocation::default(),
+        powered_on: true,
+        system: false,
+        timeout_ns: None,
+    };
+    for part in [device, path, disk] {
+        assert!(bench.input(Input::Attach(part)), "{part:?}");
+    }
+    let drain = |object| Input::Detach { object, drain: true };
+    assert!(bench.input(drain(Object::Vdisk(VdiskId(0)))));
+    bench.submit(VdiskId(0), Op::Read, 0, 512);
+    assert_eq!(bench.alive.len(), 70, "the old place takes nothing more");
+    bench.submit(VdiskId(1), Op::Read, 0, 512);
+    assert_eq!(bench.out.last().map(|sent| sent.path), Some(PathId(1)));
+    let again = Part::Vdisk {
+        id: VdiskId(0),
+        vscsi: VscsiId(0),
+        device: DeviceId(0),
+        depth: 64,
+        max_transfer: 1 << 20,
+        allocation: Allocation::default(),
+        powered_on: true,
+        system: false,
+        timeout_ns: None,
+    };
+    assert!(!bench.input(Input::Attach(again)), "it is being drained");
+    while !bench.out.is_empty() {
+        bench.answer(0, Status::Good);
+    }
+    let disks = counters_of(&bench.engine).vdisks;
+    assert_eq!((disks[0].io[1].commands, disks[0].aborts, disks[1].io[0].commands), (70, 0, 1));
+    assert!(bench.input(drain(Object::Device(DeviceId(0)))));
+    assert!(!bench.input(Input::Attach(again)), "its device is gone");
+    assert!(!bench.input(drain(Object::Device(DeviceId(1)))), "a disk is on it");
+}
+
+#[test]
+fn what_is_removed_ends_in_the_two_steps_of_every_abort_and_a_path_loses_what_it_has() {
+    let mut bench = Bench::new(impatient());
+    (0..40).for_each(|_| bench.submit(VdiskId(0), Op::Write, 0, 512));
+    let remove = |object| Input::Detach { object, drain: false };
+    assert!(bench.input(remove(Object::Path(PathId(0)))));
+    bench.answer(0, Status::Good);
+    assert_eq!(bench.alive.len(), 40, "it came back over a path that is gone");
+    assert_eq!(bench.out.last().map(|sent| sent.path), Some(PathId(1)));
+    assert!(!bench.input(Input::Path { path: PathId(0), up: true }), "there is none");
+    assert!(bench.input(remove(Object::Vm(VmId(0)))));
+    assert_eq!((bench.asked(), bench.alive.len()), (32, 32));
+    while !bench.out.is_empty() {
+        bench.let_go(bench.out[0].io);
+    }
+    assert!(bench.alive.is_empty());
+    assert_eq!(counters_of(&bench.engine).vdisks[0].aborts, 40);
 }

@@ -49,14 +49,14 @@ impl Payload {
         let room = self.bytes.get_mut(self.length..).and_then(|room| room.first_chunk_mut());
         match room {
             Some(room) => *room = word.to_le_bytes(),
-            None => self.grow(&word.to_le_bytes()),
+            None => self.store(&word.to_le_bytes()),
         }
         self.length += bytes;
     }
 
-    /// Puts bytes where there may be no room.
+    /// Puts bytes behind the others, where there may be no room yet.
     #[cold]
-    fn grow(&mut self, bytes: &[u8]) {
+    fn store(&mut self, bytes: &[u8]) {
         let end = self.length + bytes.len();
         if end > self.bytes.len() {
             self.bytes.resize(2 * end, 0);
@@ -95,7 +95,7 @@ impl Payload {
 
     /// Appends bytes as they are.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
-        self.grow(bytes);
+        self.store(bytes);
         self.length += bytes.len();
     }
 

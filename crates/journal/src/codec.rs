@@ -12,8 +12,8 @@ use counters::{
     VscsiId,
 };
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, PathConfig,
-    Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, Object, Part,
+    PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 
@@ -121,6 +121,24 @@ choices! {
         9 Tick,
         11 Cancelled { io },
         12 Reset(vdisk),
+        13 Attach(part),
+        14 Detach { object, drain },
+    }
+    Part {
+        1 Adapter { id, driver, lun_depth, depth, timeout_ns },
+        2 Device { id, kind, dsnro, policy, path_policy },
+        3 Path { id, device, adapter, optimized },
+        4 Vscsi { id, vm, controller, depth, max_transfer },
+        5 Vdisk {
+            id, vscsi, device, depth, max_transfer, allocation, powered_on, system, timeout_ns
+        },
+    }
+    Object {
+        1 Adapter(id),
+        2 Device(id),
+        3 Path(id),
+        4 Vm(id),
+        5 Vdisk(id),
     }
     Knob {
         1 SchedNumReqOutstanding { device, value },

@@ -11,7 +11,13 @@
 //! none can be left out, doubled or moved. The length is checked on its own, so that a file that is
 //! cut is told from one that is damaged: where a sound head promises more than there is, it is cut.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    mem,
+    panic::resume_unwind,
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    thread::{self, JoinHandle},
+};
 
 use twox_hash::XxHash3_64;
 
@@ -23,6 +29,8 @@ use crate::{
 const HEAD: usize = 16;
 /// A frame is written once it is as long as this.
 const FULL: usize = 1 << 16;
+/// Frames on their way to the file at most.
+const FRAMES: usize = 3;
 /// No host takes more.
 const LENGTH_MAX: u32 = 1 << 28;
 
@@ -31,19 +39,27 @@ fn head_check(chain: u64, length: [u8; 4]) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Writes frames.
+/// Fills frames; a thread of its own writes them, so that whoever fills one never waits for a file
+/// that is slow for a moment.
 pub(crate) struct Writer<W> {
-    out: W,
     /// The frame to be: room for its head, and its payload so far.
     frame: Payload,
-    chain: u64,
+    filled: SyncSender<Payload>,
+    /// Those that are written and may be filled again.
+    emptied: Receiver<Payload>,
+    writing: JoinHandle<io::Result<W>>,
 }
 
-impl<W: Write> Writer<W> {
-    pub(crate) fn new(out: W) -> Self {
-        let mut frame = Payload::with_capacity(2 * FULL);
-        frame.extend(&[0; HEAD]);
-        Self { out, frame, chain: 0 }
+impl<W: Write + Send + 'static> Writer<W> {
+    /// `head` stands before the first frame.
+    pub(crate) fn new(mut out: W, head: &[u8]) -> io::Result<Self> {
+        out.write_all(head)?;
+        let (filled, to_write) = sync_channel(FRAMES);
+        let (written, emptied) = sync_channel(FRAMES);
+        (0..FRAMES).for_each(|_| drop(written.send(empty_frame())));
+        let writing = thread::Builder::new().name("journal".into());
+        let writing = writing.spawn(move || write_all(out, &to_write, &written))?;
+        Ok(Self { frame: empty_frame(), filled, emptied, writing })
     }
 
     /// Where the payload is appended.
@@ -57,27 +73,53 @@ impl<W: Write> Writer<W> {
         self.frame.len() >= FULL
     }
 
-    /// Hands what there is to the file, in one call.
-    pub(crate) fn write(&mut self) -> io::Result<()> {
-        let frame = self.frame.bytes();
-        let (head, payload) = frame.split_at_mut(HEAD);
-        if payload.is_empty() {
-            return Ok(());
+    /// Hands over what there is. After an error of the file, which [`Self::finish`] tells, nothing more
+    /// is written.
+    pub(crate) fn write(&mut self) {
+        if self.frame.len() == HEAD {
+            return;
         }
-        let length = (payload.len() as u32).to_le_bytes();
-        head[..4].copy_from_slice(&length);
-        head[4..8].copy_from_slice(&head_check(self.chain, length));
-        self.chain = XxHash3_64::oneshot_with_seed(self.chain, payload);
-        head[8..].copy_from_slice(&self.chain.to_le_bytes());
-        let written = self.out.write_all(frame).and_then(|()| self.out.flush());
-        self.frame.truncate(HEAD);
-        written
+        match self.emptied.recv() {
+            Ok(empty) => drop(self.filled.send(mem::replace(&mut self.frame, empty))),
+            Err(_) => self.frame.truncate(HEAD),
+        }
     }
 
     pub(crate) fn finish(mut self) -> io::Result<W> {
-        self.write()?;
-        Ok(self.out)
+        self.write();
+        drop(self.filled);
+        self.writing.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
+}
+
+fn empty_frame() -> Payload {
+    let mut frame = Payload::with_capacity(2 * FULL);
+    frame.extend(&[0; HEAD]);
+    frame
+}
+
+/// Seals and writes each frame, in one call.
+fn write_all<W: Write>(
+    mut out: W,
+    frames: &Receiver<Payload>,
+    written: &SyncSender<Payload>,
+) -> io::Result<W> {
+    let mut chain = 0;
+    for mut frame in frames {
+        let bytes = frame.bytes();
+        let (head, payload) = bytes.split_at_mut(HEAD);
+        let length = (payload.len() as u32).to_le_bytes();
+        head[..4].copy_from_slice(&length);
+        head[4..8].copy_from_slice(&head_check(chain, length));
+        chain = XxHash3_64::oneshot_with_seed(chain, payload);
+        head[8..].copy_from_slice(&chain.to_le_bytes());
+        out.write_all(bytes)?;
+        out.flush()?;
+        frame.truncate(HEAD);
+        // Whoever fills them may be gone.
+        let _ = written.send(frame);
+    }
+    Ok(out)
 }
 
 /// Reads frames.

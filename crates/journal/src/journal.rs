@@ -1,6 +1,6 @@
 //! Writes the journal of engines at work.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use counters::{HostSnapshot, SECOND, Time};
 use engine::{HostConfig, Input, Output};
@@ -21,8 +21,8 @@ const FRAME_NS: u64 = SECOND;
 
 /// Writes the journal of the engines of one or more hosts. Memory does not grow with the run.
 ///
-/// What was handed over reaches the file a frame at a time: once it is 64 KiB, or a second of the
-/// engines' time. The rest is lost with the process, and nothing else.
+/// What was handed over reaches the file a frame at a time, by a thread of its own: once it is 64 KiB,
+/// or a second of the engines' time. The rest is lost with the process, and nothing else.
 pub struct Journal<W> {
     frames: Writer<W>,
     hosts: Vec<HostLog>,
@@ -31,7 +31,6 @@ pub struct Journal<W> {
     last_at: Time,
     /// When the frame is written, full or not.
     due: Time,
-    failed: Option<io::Error>,
 }
 
 /// What came out of a host.
@@ -42,19 +41,17 @@ struct HostLog {
     fresh: u64,
 }
 
-impl<W: Write> Journal<W> {
+impl<W: Write + Send + 'static> Journal<W> {
     /// Begins the journal `name` of engines that were built from `hosts`.
     ///
     /// # Errors
     /// When `out` cannot be written.
     pub fn new<'a>(
-        mut out: W,
+        out: W,
         name: &str,
         hosts: impl IntoIterator<Item = &'a HostConfig>,
     ) -> Result<Self, Error> {
-        out.write_all(MAGIC)?;
-        out.write_all(&[VERSION])?;
-        let mut frames = Writer::new(out);
+        let mut frames = Writer::new(out, &[MAGIC.as_slice(), &[VERSION]].concat())?;
         let payload = frames.payload();
         payload.put_text(name);
         let mut logs = Vec::new();
@@ -62,9 +59,9 @@ impl<W: Write> Journal<W> {
             host.put(payload);
             logs.push(HostLog::default());
         }
-        frames.write()?;
+        frames.write();
         let (last_at, due) = (Time::ZERO, Time(FRAME_NS));
-        Ok(Self { frames, hosts: logs, host: 0, last_at, due, failed: None })
+        Ok(Self { frames, hosts: logs, host: 0, last_at, due })
     }
 
     /// Records an input of the engine of host `host`, before the engine takes it. A file that cannot
@@ -97,13 +94,10 @@ impl<W: Write> Journal<W> {
         log.fresh += 1;
     }
 
-    /// Hands over to the file what is in memory.
     #[cold]
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         self.due = self.last_at + FRAME_NS;
-        if self.failed.is_none() {
-            self.failed = self.frames.write().err();
-        }
+        self.frames.write();
     }
 
     /// Ends the journal with the counters of each host, and hands back what it was written to.
@@ -114,9 +108,6 @@ impl<W: Write> Journal<W> {
         mut self,
         counters: impl IntoIterator<Item = &'a HostSnapshot>,
     ) -> Result<W, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error.into());
-        }
         let payload = self.frames.payload();
         put_code(END, 0, payload);
         for (log, counters) in self.hosts.iter().zip(counters) {

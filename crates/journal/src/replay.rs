@@ -4,7 +4,7 @@
 use std::{fmt, io::Read};
 
 use counters::{HostSnapshot, Time};
-use engine::{Engine, HostConfig, Input, Output};
+use engine::{Engine, HostConfig, Input, Output, Part, Request};
 
 use crate::{
     Error, MAGIC, VERSION,
@@ -181,7 +181,7 @@ impl Replay {
                 _ => {
                     let input = Input::take_coded(code, from)?;
                     self.now = self.now + from.number::<u64>()?;
-                    check_times(self.now, &input)?;
+                    check_input(self.now, &input)?;
                     let host = self.hosts.get_mut(self.host);
                     let host = host.ok_or(Damage("a host that the journal does not have"))?;
                     if above > 0
@@ -234,12 +234,16 @@ impl Replay {
     }
 }
 
-/// Engines add up the times of I/Os in 64 bits, and a journal that somebody made up is not to wrap
-/// them round.
-fn check_times(now: Time, input: &Input) -> Result<(), Damage> {
-    let told_ns = match input {
-        Input::Submit(request) => request.waited_ns,
-        Input::Done { array_ns, .. } => *array_ns,
+/// Engines add up the times of I/Os in 64 bits, and cut a request into as many commands as it takes:
+/// a journal that somebody made up is neither to wrap them round nor to fill the memory.
+fn check_input(now: Time, input: &Input) -> Result<(), Damage> {
+    let told_ns = match *input {
+        Input::Submit(Request { waited_ns, .. }) => waited_ns,
+        Input::Done { array_ns, .. } => array_ns,
+        Input::Attach(Part::Vscsi { max_transfer, .. } | Part::Vdisk { max_transfer, .. }) => {
+            topology::check_transfer(max_transfer)?;
+            0
+        }
         _ => 0,
     };
     if now.0.max(told_ns) > TIME_MAX { Err(Damage("a time longer than any")) } else { Ok(()) }
@@ -314,10 +318,11 @@ mod tests {
     }
 
     fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
-        let mut frames = Writer::new([MAGIC.as_slice(), &[VERSION]].concat());
+        let head = [MAGIC.as_slice(), &[VERSION]].concat();
+        let mut frames = Writer::new(Vec::new(), &head).unwrap();
         for payload in payloads {
             frames.payload().extend(payload);
-            frames.write().unwrap();
+            frames.write();
         }
         replay(&frames.finish().unwrap()[..])
     }

@@ -31,12 +31,18 @@ pub(crate) fn check(config: &HostConfig) -> Result<(), Damage> {
     let limited = adapters
         .iter()
         .all(|adapter| adapter.lun_depth > 0 && adapter.depth > 0 && adapter.timeout_ns != Some(0))
-        && vscsi.iter().all(|vscsi| vscsi.depth > 0 && vscsi.max_transfer >= PVSCSI_MAX_TRANSFER)
+        && vscsi.iter().all(|vscsi| vscsi.depth > 0)
         && vdisks.iter().all(|disk| disk.depth > 0)
         && vms.iter().all(|vm| vm.timeout_ns != Some(0));
     require(limited, "a limit that nothing has")?;
+    vscsi.iter().try_for_each(|vscsi| check_transfer(vscsi.max_transfer))?;
     let set = settings(config).all(|knob| knob.check(config.version).is_ok());
     require(set, "a setting out of its range")
+}
+
+/// Whether some virtual adapter has it as its largest command.
+pub(crate) fn check_transfer(max_transfer: u32) -> Result<(), Damage> {
+    require(max_transfer >= PVSCSI_MAX_TRANSFER, "a limit that nothing has")
 }
 
 /// What the host was built with and could be set on it.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use counters::{DeviceKind, PathId, Time};
+use counters::{AdapterId, DeviceKind, PathId, Time};
+use engine::{AdapterConfig, Object};
 use knobs::{Allocation, Knob};
 
 use crate::{
@@ -16,7 +17,9 @@ use crate::{
 
 const EVENTS_MAX: usize = 1_000_000;
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 10] = [
+const DEEDS: [&str; 12] = [
+    "add",
+    "remove",
     "esxcli",
     "guest_driver",
     "reboot",
@@ -30,7 +33,9 @@ const DEEDS: [&str; 10] = [
 ];
 const KEYS: [&str; 4] = ["at", "host", "vm", "state"];
 /// Which of `host`, `vm` and `state` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 10] = [
+const COMPANIONS: [(&str, &[&str]); 12] = [
+    ("add", &["host"]),
+    ("remove", &["host"]),
     ("esxcli", &["host"]),
     ("guest_driver", &["vm"]),
     ("reboot", &["host", "vm"]),
@@ -68,7 +73,7 @@ pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Er
 /// Reads every event, ascending in time, and tries each on its host.
 pub(crate) fn read(
     root: &Table<'_>,
-    site: &Site,
+    site: &mut Site,
     workloads: &Workloads,
     duration_ns: u64,
 ) -> Result<Vec<TimedEvent>, Error> {
@@ -96,8 +101,25 @@ pub(crate) fn read(
             return Err(node.error(&format!("there are too many events; at most {EVENTS_MAX}")));
         }
     }
+    for Placed { event, .. } in &events {
+        if let Action::Attach(object) = event.action
+            && first_of(&events, event.host, object) == Some(&event.action)
+        {
+            site.hosts.hosts[event.host].absent.push(object);
+        }
+    }
     rehearse(&events, &site.hosts.hosts)?;
     Ok(events.into_iter().map(|placed| placed.event).collect())
+}
+
+/// The first thing that happens to a part of a host: what is added was not there before.
+fn first_of<'e>(events: &'e [Placed<'_>], host: usize, part: Object) -> Option<&'e Action> {
+    let is_it = |action: &Action| match *action {
+        Action::Attach(object) | Action::Detach { object, .. } => object == part,
+        _ => false,
+    };
+    let mine = events.iter().filter(|placed| placed.event.host == host);
+    mine.map(|placed| &placed.event.action).find(|action| is_it(action))
 }
 
 /// Refuses what the hosts would refuse at that moment, one host after the other.
@@ -109,7 +131,9 @@ fn rehearse(events: &[Placed<'_>], hosts: &[Host]) -> Result<(), Error> {
     for (host, events) in by_host {
         let mut rehearsal = Rehearsal::new(&hosts[host]).map_err(|m| events[0].node.error(&m))?;
         for Placed { event, node } in events {
-            rehearsal.event(event.at, &event.action).map_err(|message| node.error(&message))?;
+            rehearsal
+                .event(&hosts[host], event.at, &event.action)
+                .map_err(|message| node.error(&message))?;
         }
     }
     Ok(())
@@ -143,6 +167,8 @@ impl<'s> Course<'s> {
             "reboot" => self.reboot(table, deed),
             "power" => self.power(table, deed),
             "migrate" => self.migrate(table, deed),
+            "add" => self.change(table, deed, |object, _| Action::Attach(object)),
+            "remove" => self.change(table, deed, |object, drain| Action::Detach { object, drain }),
             "path" => self.path(table, deed),
             "datastore" => self.datastore(table, deed),
             "allocation" => self.allocation(table, deed),
@@ -245,6 +271,63 @@ impl<'s> Course<'s> {
             return Err(deed.error(&names::unknown("path", name, known)));
         }
         Ok(actions)
+    }
+
+    /// `add` and `remove`: `{ vm = "web" }`, `{ vm = "web", disk = "scsi0:1" }`, `{ datastore = "ds" }`,
+    /// `{ adapter = "vmhba2" }`, `{ path = "vmhba2:C0:T0:L0" }`, on `host` or wherever it is known;
+    /// `drain = true` lets what is under way go on to its end.
+    fn change(
+        &self,
+        table: &Table<'_>,
+        deed: &Node<'_>,
+        action: impl Fn(Object, bool) -> Action,
+    ) -> Actions {
+        let values = deed.table(&["vm", "disk", "datastore", "adapter", "path", "drain"])?;
+        let drain = values.read("drain", Node::boolean)?.unwrap_or(false);
+        let what = values.exactly_one(&["vm", "datastore", "adapter", "path"])?;
+        let named = table.read("host", |node| self.site.hosts.names.find(node))?;
+        let is_meant = |host: &usize| named.as_ref().is_none_or(|named| named.contains(host));
+        let mut found = Vec::new();
+        for (host, known) in self.site.hosts.hosts.iter().enumerate().filter(|(h, _)| is_meant(h)) {
+            let config = &known.config;
+            let mut add = |object| found.push((host, action(object, drain)));
+            match what.name() {
+                "vm" => {
+                    for vm in self.site.vms.names.find(&what)? {
+                        let vm = &self.site.vms.vms[vm];
+                        let Some(place) = vm.places.get(&host) else { continue };
+                        add(match values.get("disk") {
+                            Some(disk) => Object::Vdisk(place.vdisks[vm.disk(&disk)?]),
+                            None => Object::Vm(place.vm),
+                        });
+                    }
+                }
+                "datastore" => {
+                    for datastore in self.site.datastores.names.find(&what)? {
+                        if self.site.datastores.hosts_of(datastore).contains(&host) {
+                            let stores = &self.site.datastores;
+                            let device = stores.device(datastore, host, &config.name, &what)?;
+                            add(Object::Device(device));
+                        }
+                    }
+                }
+                "adapter" => {
+                    let name = what.string()?;
+                    let of = |adapter: &AdapterConfig| adapter.name == name;
+                    let known = config.adapters.iter().position(of);
+                    known.into_iter().for_each(|id| add(Object::Adapter(AdapterId::new(id))));
+                }
+                _ => {
+                    let name = what.string()?;
+                    let known = config.paths.iter().position(|path| path.name == name);
+                    known.into_iter().for_each(|id| add(Object::Path(PathId::new(id))));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Err(what.error("no host that is meant has it"));
+        }
+        Ok(found)
     }
 
     /// `datastore = "ds-1"`; `state = "silent"`, `"lost"` or `"up"`: what its array does with the

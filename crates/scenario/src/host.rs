@@ -91,6 +91,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         guests: Vec::new(),
         boot_ns: table.read("boot", Node::duration)?.unwrap_or(BOOT_DEFAULT_NS),
         settings: Vec::new(),
+        absent: Vec::new(),
     })
 }
 

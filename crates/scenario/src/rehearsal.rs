@@ -2,7 +2,7 @@
 //! refuse in the middle of a run is refused where the file asks for it.
 
 use counters::Time;
-use engine::{Engine, Input};
+use engine::{Engine, Error, Input};
 use knobs::Knob;
 
 use crate::{Action, Host};
@@ -17,6 +17,9 @@ impl Rehearsal {
         for knob in &host.settings {
             rehearsal.set(Time::ZERO, *knob)?;
         }
+        for &object in &host.absent {
+            rehearsal.input(Time::ZERO, Input::Detach { object, drain: false })?;
+        }
         Ok(rehearsal)
     }
 
@@ -26,8 +29,15 @@ impl Rehearsal {
     }
 
     /// What an event does to the host itself.
-    pub(crate) fn event(&mut self, at: Time, action: &Action) -> Result<(), String> {
+    pub(crate) fn event(&mut self, host: &Host, at: Time, action: &Action) -> Result<(), String> {
         match *action {
+            Action::Attach(object) => {
+                let mut parts = host.config.parts(object).into_iter();
+                parts.try_for_each(|part| self.part(host, at, Input::Attach(part)))
+            }
+            Action::Detach { object, drain } => {
+                self.part(host, at, Input::Detach { object, drain })
+            }
             Action::Set(knob) => self.set(at, knob),
             Action::Reboot => self.input(at, Input::Reboot),
             Action::RebootGuest(vm) => self.input(at, Input::RebootGuest(vm)),
@@ -38,6 +48,24 @@ impl Rehearsal {
             | Action::StartWorkload(_)
             | Action::StopWorkload(_) => Ok(()),
         }
+    }
+
+    /// A refusal names what the engine knows by its number.
+    fn part(&mut self, host: &Host, at: Time, input: Input) -> Result<(), String> {
+        let config = &host.config;
+        let name = |noun, id: usize| match noun {
+            "adapter" => config.adapters[id].name.as_str(),
+            "device" => config.devices[id].name.as_str(),
+            "path" => config.paths[id].name.as_str(),
+            _ => config.vdisks[id].name.as_str(),
+        };
+        self.0.handle_input(at, input).map_err(|error| match error {
+            Error::InUse(noun, id) => format!("{noun} `{}` is in use", name(noun, id)),
+            Error::Unknown(noun, id) => format!("{noun} `{}` is not there", name(noun, id)),
+            other => other.to_string(),
+        })?;
+        while self.0.poll_output().is_some() {}
+        Ok(())
     }
 
     fn input(&mut self, at: Time, input: Input) -> Result<(), String> {

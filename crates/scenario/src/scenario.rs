@@ -118,7 +118,7 @@ fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenari
     for node in root.list("esxcli") {
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
-    let events = event::read(root, &site, &workloads, duration_ns)?;
+    let events = event::read(root, &mut site, &workloads, duration_ns)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
     Ok(Scenario {

@@ -2,7 +2,7 @@
 //! number is in its range: whoever builds a simulation from them checks nothing again.
 
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
-use engine::HostConfig;
+use engine::{HostConfig, Object};
 use knobs::{GuestOs, Knob};
 use model::{ArrayConfig, WorkloadConfig};
 
@@ -58,6 +58,8 @@ pub struct Host {
     /// [`Time::ZERO`] before any I/O, followed by a reboot that takes no time when one of them
     /// needs it.
     pub settings: Vec<Knob>,
+    /// What is not there when the run begins.
+    pub absent: Vec<Object>,
 }
 
 /// A volume of an array.
@@ -135,6 +137,15 @@ pub enum Action {
         path: PathId,
         /// Whether it is usable from now on.
         up: bool,
+    },
+    /// A part of the host is attached that was not there.
+    Attach(Object),
+    /// A part of the host is detached.
+    Detach {
+        /// Which.
+        object: Object,
+        /// Whether what it has under way goes on to its end.
+        drain: bool,
     },
     /// From now on the array does so with the commands of a device.
     Face {

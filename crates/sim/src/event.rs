@@ -1,12 +1,12 @@
 //! What a scenario makes happen: settings, power, reboots, paths, migrations.
 
-use counters::{Time, VmId};
-use engine::Input;
+use counters::{Time, VdiskId, VmId};
+use engine::{Input, Object, Part, VdiskConfig};
 use scenario::Action;
 
 use crate::{
     key::{Class, Key},
-    machine::{Machine, Watch},
+    machine::{Machine, Player, Watch},
 };
 
 impl<W: Watch> Machine<'_, W> {
@@ -18,6 +18,8 @@ impl<W: Watch> Machine<'_, W> {
             Action::Path { path, up } => {
                 self.input(host, at, Input::Path { path: *path, up: *up });
             }
+            Action::Attach(object) => self.attach(at, host, *object),
+            Action::Detach { object, drain } => self.detach(at, host, *object, *drain),
             Action::Face { device, face } => self.set_face(at, host, *device, *face),
             Action::Power { vm, on } => self.power(at, host, *vm, *on),
             Action::RebootGuest(vm) => {
@@ -110,7 +112,50 @@ impl<W: Watch> Machine<'_, W> {
         let player = &self.players[id];
         let host = &self.hosts[player.host];
         let vm = self.scenario.hosts[host.index].config.vdisks[player.vdisk.index()].vm;
-        !host.is_down && host.is_on[vm.index()]
+        !host.is_down && host.is_on[vm.index()] && !host.gone.contains(&player.vdisk)
+    }
+
+    /// A part of a host goes, and with a virtual disk its workloads.
+    pub(crate) fn detach(&mut self, at: Time, host: usize, object: Object, drain: bool) {
+        let disks = self.disks_of(host, object);
+        self.hosts[host].gone.extend(&disks);
+        for player in self.on_disks(host, &disks) {
+            self.quiet(player, at);
+        }
+        self.input(host, at, Input::Detach { object, drain });
+    }
+
+    /// It comes, and they go on.
+    fn attach(&mut self, at: Time, host: usize, object: Object) {
+        let disks = self.disks_of(host, object);
+        let config = &self.scenario.hosts[self.hosts[host].index].config;
+        for mut part in config.parts(object) {
+            if let Part::Vdisk { id, powered_on, .. } = &mut part {
+                *powered_on = self.hosts[host].is_on[config.vdisks[id.index()].vm.index()];
+            }
+            self.input(host, at, Input::Attach(part));
+        }
+        self.hosts[host].gone.retain(|disk| !disks.contains(disk));
+        let playing = self.on_disks(host, &disks);
+        let running: Vec<_> =
+            playing.into_iter().filter(|player| self.players[*player].is_running).collect();
+        self.resume(&running, at);
+    }
+
+    fn disks_of(&self, host: usize, object: Object) -> Vec<VdiskId> {
+        let config = &self.scenario.hosts[self.hosts[host].index].config;
+        let disks = (0..).map(VdiskId).zip(&config.vdisks);
+        let is_meant = |(id, disk): &(VdiskId, &VdiskConfig)| match object {
+            Object::Vdisk(vdisk) => *id == vdisk,
+            Object::Vm(vm) => disk.vm == vm,
+            Object::Adapter(_) | Object::Device(_) | Object::Path(_) => false,
+        };
+        disks.filter(is_meant).map(|(id, _)| id).collect()
+    }
+
+    fn on_disks(&self, host: usize, disks: &[VdiskId]) -> Vec<usize> {
+        let is_on = |player: &Player| player.host == host && disks.contains(&player.vdisk);
+        (0..self.players.len()).filter(|player| is_on(&self.players[*player])).collect()
     }
 
     fn power(&mut self, at: Time, host: usize, vm: VmId, on: bool) {

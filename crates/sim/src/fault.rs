@@ -4,6 +4,8 @@
 //! A silent one answers nothing, not even what it is asked back; the driver lets go of that when the
 //! host resets the device. What it was sent meanwhile it does when it speaks again.
 
+use std::collections::VecDeque;
+
 use counters::{DeviceId, IoId, PathId, Sense, Status};
 use engine::{Dispatch, Input};
 use scenario::Face;
@@ -12,37 +14,42 @@ use scenario::Face;
 pub(crate) struct Faults {
     /// By [`DeviceId`].
     pub(crate) faces: Vec<Face>,
-    pub(crate) withheld: Vec<(DeviceId, Withheld)>,
+    /// Commands to silent devices, and answers that they owe.
+    pub(crate) commands: Vec<(DeviceId, Dispatch)>,
+    pub(crate) answers: Vec<(DeviceId, Input)>,
+    /// Commands to devices that are silent no more.
+    pub(crate) resumed: VecDeque<Dispatch>,
     /// What the host asked back of silent devices.
     pub(crate) asked: Vec<(DeviceId, IoId)>,
     /// Paths over which the array said that the device is gone.
     pub(crate) told: Vec<(DeviceId, PathId)>,
 }
 
-/// What a silent device keeps to itself.
-pub(crate) enum Withheld {
-    /// A command that it has not begun.
-    Command(Dispatch),
-    /// The answer to one that it had.
-    Answer(Input),
-}
-
 impl Faults {
     /// Every device answers.
     pub(crate) fn new(devices: usize) -> Box<Self> {
         let faces = vec![Face::Up; devices];
-        Box::new(Self { faces, withheld: Vec::new(), asked: Vec::new(), told: Vec::new() })
+        Box::new(Self {
+            faces,
+            commands: Vec::new(),
+            answers: Vec::new(),
+            resumed: VecDeque::new(),
+            asked: Vec::new(),
+            told: Vec::new(),
+        })
     }
 
-    /// A device is treated so from now on: what it had kept, and the paths that were said to be gone
-    /// and are not.
-    pub(crate) fn turn(&mut self, device: DeviceId, face: Face) -> (Vec<Withheld>, Vec<PathId>) {
+    /// A device is treated so from now on: the answers that it owed, and the paths that were said to
+    /// be gone and are not.
+    pub(crate) fn turn(&mut self, device: DeviceId, face: Face) -> (Vec<Input>, Vec<PathId>) {
         self.faces[device.index()] = face;
         self.asked.retain(|(of, _)| *of != device || face == Face::Silent);
         let mine = |of: &DeviceId| *of == device && face != Face::Silent;
-        let withheld = self.withheld.extract_if(.., |(of, _)| mine(of)).map(|(_, kept)| kept);
+        let commands = self.commands.extract_if(.., |(of, _)| mine(of));
+        self.resumed.extend(commands.map(|(_, command)| command));
+        let answers = self.answers.extract_if(.., |(of, _)| mine(of)).map(|(_, answer)| answer);
         let told = self.told.extract_if(.., |(of, _)| *of == device && face == Face::Up);
-        (withheld.collect(), told.map(|(_, path)| path).collect())
+        (answers.collect(), told.map(|(_, path)| path).collect())
     }
 
     /// Whether a device is silent and keeps what it is asked back.

@@ -15,7 +15,7 @@ use model::{Array, Aside, Command, CurveUse, PolicyWait};
 use scenario::{Face, Scenario, Workload};
 
 use crate::{
-    fault::{Faults, Withheld, gone},
+    fault::{Faults, gone},
     heap::{EventList, Pending},
     key::{Class, Key, Tag},
 };
@@ -84,6 +84,8 @@ pub(crate) struct Host {
     pub(crate) is_on: Vec<bool>,
     /// What arrays do with the commands of devices, if any does not answer them.
     pub(crate) faults: Option<Box<Faults>>,
+    /// Which of its virtual disks are not there.
+    pub(crate) gone: Vec<VdiskId>,
     /// What applications that have left kept to themselves while they were here: the virtual disk
     /// they were on, and how many waited when they left.
     left: Vec<(VdiskId, u64, Aside)>,
@@ -191,6 +193,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             is_down: false,
             is_on: host.config.vms.iter().map(|vm| vm.powered_on).collect(),
             faults: None,
+            gone: Vec::new(),
             left: Vec::new(),
         });
         for knob in &host.settings {
@@ -198,6 +201,9 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
         if !host.settings.is_empty() {
             self.input(local, Time::ZERO, Input::Reboot);
+        }
+        for &object in &host.absent {
+            self.detach(Time::ZERO, local, object, false);
         }
     }
 
@@ -315,7 +321,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// From now on the array does so with the commands of a device; those that it kept get what
     /// they would get now.
     pub(crate) fn set_face(&mut self, at: Time, index: usize, device: DeviceId, face: Face) {
-        let Self { hosts, watch, scenario, arrays, events, .. } = self;
+        let Self { hosts, watch, scenario, .. } = self;
         let host = &mut hosts[index];
         let devices = scenario.hosts[host.index].config.devices.len();
         let faults = host.faults.get_or_insert_with(|| Faults::new(devices));
@@ -325,18 +331,9 @@ impl<'a, W: Watch> Machine<'a, W> {
             watch.input(host.index, at, &up);
             host.engine.handle_input(at, up).expect("the path is the host's");
         }
-        for kept in withheld {
-            match kept {
-                Withheld::Command(command) if face == Face::Up => {
-                    host.dispatch(index, at, command, arrays, events);
-                }
-                Withheld::Command(command) => {
-                    host.withhold(at, command, watch);
-                }
-                Withheld::Answer(input) if host.withhold_answer(at, input, watch) => {}
-                Withheld::Answer(input) => {
-                    host.answer(at, input, watch);
-                }
+        for input in withheld {
+            if !host.withhold_answer(at, input, watch) {
+                host.answer_rarely(at, input, watch);
             }
         }
         self.drain(index, at);
@@ -436,8 +433,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
         let Self { hosts, arrays, players, events, watch, log, spans, .. } = self;
         let host = &mut hosts[index];
-        while let Some(output) = host.engine.poll_output() {
-            watch.output(host.index, at, &output);
+        while let Some(output) = host.poll(at, watch) {
             match output {
                 Output::Dispatch(dispatch) => {
                     if host.faults.is_none() || !host.withhold(at, dispatch, watch) {
@@ -476,6 +472,18 @@ impl<'a, W: Watch> Machine<'a, W> {
 }
 
 impl Host {
+    /// The next thing to do: what the engine decided, and then what a device that was silent was sent.
+    #[inline]
+    fn poll<W: Watch>(&mut self, at: Time, watch: &mut W) -> Option<Output> {
+        match self.engine.poll_output() {
+            Some(output) => {
+                watch.output(self.index, at, &output);
+                Some(output)
+            }
+            None => self.faults.as_mut()?.resumed.pop_front().map(Output::Dispatch),
+        }
+    }
+
     /// Sends a command to its array, which says when it will answer.
     #[inline]
     fn dispatch(
@@ -500,19 +508,24 @@ impl Host {
     fn let_go<W: Watch>(&mut self, at: Time, io: IoId, watch: &mut W) {
         let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
         if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
-            self.answer(at, Input::Cancelled { io }, watch);
+            self.answer_rarely(at, Input::Cancelled { io }, watch);
         }
+    }
+
+    /// [`Host::answer`] where that is rare: its code is large.
+    #[cold]
+    fn answer_rarely<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
+        self.answer(at, input, watch)
     }
 
     /// Hands over what became of a command; `false` when nobody listens, because the host took it
     /// back meanwhile.
-    #[inline]
+    #[inline(always)]
     fn answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
         watch.input(self.index, at, &input);
         match self.engine.handle_input(at, input) {
             Ok(_) => true,
-            Err(engine::Error::NotOutstanding(_)) => false,
-            Err(bug) => panic!("{input:?} was refused at {at:?}: {bug}"),
+            Err(error) => not_listened(&error, &input),
         }
     }
 
@@ -522,12 +535,12 @@ impl Host {
         let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
         match faults.faces[device.index()] {
             Face::Up => return false,
-            Face::Silent => faults.withheld.push((device, Withheld::Command(sent))),
+            Face::Silent => faults.commands.push((device, sent)),
             Face::Lost => {
                 if !faults.told.contains(&(device, sent.path)) {
                     faults.told.push((device, sent.path));
                 }
-                self.answer(at, gone(sent.io), watch);
+                self.answer_rarely(at, gone(sent.io), watch);
             }
         }
         true
@@ -540,9 +553,9 @@ impl Host {
         let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
         match faults.faces[device.index()] {
             Face::Up => return false,
-            Face::Silent => faults.withheld.push((device, Withheld::Answer(input))),
+            Face::Silent => faults.answers.push((device, input)),
             Face::Lost => {
-                self.answer(at, gone(io), watch);
+                self.answer_rarely(at, gone(io), watch);
             }
         }
         true
@@ -554,9 +567,16 @@ impl Host {
         let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
         let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
         for (_, io) in asked {
-            self.answer(at, Input::Cancelled { io }, watch);
+            self.answer_rarely(at, Input::Cancelled { io }, watch);
         }
     }
+}
+
+/// Nobody listens to the answer to what was taken back; any other refusal is a bug.
+#[cold]
+fn not_listened(error: &engine::Error, input: &Input) -> bool {
+    assert!(matches!(error, engine::Error::NotOutstanding(_)), "{input:?} was refused: {error}");
+    false
 }
 
 impl Player {
@@ -567,7 +587,7 @@ impl Player {
         (begins, for_ns.map_or(stops, |nanos| stops.min(begins + nanos)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, watch: &mut W) {
         let request = Request {
             vdisk: self.vdisk,

@@ -119,6 +119,10 @@ impl fmt::Display for InWords<'_, Input> {
                 let name = &self.config.paths[path.index()].name;
                 write!(f, "path {name} {}", if up { "up" } else { "down" })
             }
+            Input::Attach(part) => write!(f, "attach {part:?}"),
+            Input::Detach { object, drain } => {
+                write!(f, "detach {object:?}, {}", if drain { "drained" } else { "aborted" })
+            }
             Input::Power { vm, on } => write!(f, "power {} {}", self.vm(vm), switched(on)),
             Input::RebootGuest(vm) => write!(f, "reboot guest {}", self.vm(vm)),
             Input::Reboot => f.write_str("reboot"),

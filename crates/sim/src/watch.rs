@@ -45,7 +45,7 @@ impl<W: Watch> Watch for Option<W> {
     }
 }
 
-impl<W: Write> Watch for Journal<W> {
+impl<W: Write + Send + 'static> Watch for Journal<W> {
     #[inline]
     fn input(&mut self, host: usize, at: Time, input: &Input) {
         self.input(host, at, input);

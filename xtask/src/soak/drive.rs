@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{IoId, Op, PathId, Sense, Status, Time, VdiskId, VmId};
-use engine::{Engine, Event, HostConfig, Input, Output, Request};
+use engine::{Engine, Event, HostConfig, Input, Output, Part, Request};
 use model::{Array, Command};
 
 use super::{Counts, host, ledger::Ledger};
@@ -16,6 +16,8 @@ const LARGE_CHECKED_EVERY: u64 = 1_000;
 const INPUTS_PER_IO_MAX: u64 = 40;
 /// Those of them that may be wake-ups.
 const WAKEUPS_PER_IO_MAX: u64 = 10;
+/// Steps from one attempt to the next to attach what was in use when the episode came to its end.
+const RESTORED_EVERY: u64 = 1_000;
 /// I/Os of an episode.
 const IOS: u64 = 4_000;
 /// One episode of so many has one large host.
@@ -134,8 +136,10 @@ impl Episode {
             return Ok(());
         }
         self.next_tag += 1;
-        self.count("I/Os");
-        self.input(host, Input::Submit(request)).map(|_| ())
+        if self.input(host, Input::Submit(request))? {
+            self.count("I/Os");
+        }
+        Ok(())
     }
 
     /// What an administrator, a fault or a guest that gives up does.
@@ -156,8 +160,9 @@ impl Episode {
                 self.count(if up { "paths up" } else { "paths down" });
                 self.input(host, Input::Path { path, up })?;
             }
-            60..75 => self.abort(host)?,
-            75..80 => self.reset(host)?,
+            60..70 => self.abort(host)?,
+            70..75 => self.reset(host)?,
+            75..80 => self.change(host)?,
             80..84 => self.power(host, vm, false)?,
             84..92 => self.power(host, vm, true)?,
             92..95 => {
@@ -169,6 +174,34 @@ impl Episode {
                 self.input(host, Input::Reboot)?;
             }
             _ => self.wild_answer(host)?,
+        }
+        Ok(())
+    }
+
+    /// A part of the host goes, or comes back to its place.
+    fn change(&mut self, host: usize) -> Result<(), String> {
+        if self.draw.whole(0, 1) == 0 {
+            let object = host::object(&mut self.draw, &self.hosts[host].config);
+            let drain = self.draw.whole(0, 1) == 0;
+            let taken = self.input(host, Input::Detach { object, drain })?;
+            self.count(if taken { "parts detached" } else { "parts kept" });
+            return Ok(());
+        }
+        for part in host::parts(&self.hosts[host].config) {
+            if self.draw.whole(0, 1) == 0 {
+                self.attach(host, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, host: usize, part: Part) -> Result<(), String> {
+        if self.input(host, Input::Attach(part))? {
+            self.count("parts attached");
+            if let Part::Vdisk { id, powered_on, .. } = part {
+                let vm = self.hosts[host].config.vdisks[id.index()].vm;
+                self.power(host, vm, powered_on)?;
+            }
         }
         Ok(())
     }
@@ -359,16 +392,33 @@ impl Episode {
         }
     }
 
+    /// What lacks on the ways to the array comes back; what is in use is refused.
+    fn restore_ways(&mut self, host: usize) -> Result<(), String> {
+        for part in host::parts(&self.hosts[host].config) {
+            if !matches!(part, Part::Vdisk { .. }) {
+                self.attach(host, part)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Every path is up and nothing more is submitted: everything ends.
     fn drain(&mut self) -> Result<(), String> {
         self.catch_up()?;
         for host in 0..self.hosts.len() {
+            self.restore_ways(host)?;
             for path in 0..self.hosts[host].config.paths.len() {
                 self.input(host, Input::Path { path: PathId::new(path), up: true })?;
             }
         }
         while self.hosts.iter().any(|host| host.ledger.under_way() > 0) {
-            if !self.next_event()? {
+            let is_over = !self.next_event()?;
+            if is_over || self.steps.is_multiple_of(RESTORED_EVERY) {
+                for host in 0..self.hosts.len() {
+                    self.restore_ways(host)?;
+                }
+            }
+            if is_over && self.next_at().is_none() {
                 return Err("I/Os wait, and nobody wakes them".into());
             }
         }

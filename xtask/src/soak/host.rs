@@ -1,9 +1,11 @@
 //! Random hosts, the array behind them, and random settings.
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, VdiskId, VmId, VscsiId};
+use counters::{
+    AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, PathId, VdiskId, VmId, VscsiId,
+};
 use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
-    ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Object, Part, PathConfig,
+    SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
 use model::{ArrayConfig, Service, Spread, VolumeConfig, WriteProtocol};
@@ -127,6 +129,26 @@ fn path_policy(draw: &mut Draw) -> PathPolicy {
         PathPolicy::RoundRobin { iops: 1, bytes: 10_485_760 },
         PathPolicy::Latency { sampling_ios: 16, eval_ns: 180_000 * MILLISECOND },
     ])
+}
+
+/// A part of a host that may be there.
+pub(crate) fn object(draw: &mut Draw, config: &HostConfig) -> Object {
+    let mut one = |of: usize| draw.whole(0, of as u64 - 1) as usize;
+    match one(10) {
+        0 => Object::Adapter(AdapterId::new(one(config.adapters.len()))),
+        1 => Object::Device(DeviceId::new(one(config.devices.len()))),
+        2..5 => Object::Path(PathId::new(one(config.paths.len()))),
+        5 => Object::Vm(VmId::new(one(config.vms.len()))),
+        _ => Object::Vdisk(VdiskId::new(one(config.vdisks.len()))),
+    }
+}
+
+/// All that can be detached from a host, as it was built.
+pub(crate) fn parts(config: &HostConfig) -> Vec<Part> {
+    let devices = (0..config.devices.len()).map(|id| Object::Device(DeviceId::new(id)));
+    let adapters = (0..config.adapters.len()).map(|id| Object::Adapter(AdapterId::new(id)));
+    let vms = (0..config.vms.len()).map(|id| Object::Vm(VmId::new(id)));
+    devices.chain(adapters).chain(vms).flat_map(|object| config.parts(object)).collect()
 }
 
 /// A setting of any kind, of something that the host may not have, at a value that it may refuse.

@@ -7,7 +7,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, number};
+use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, line_rate::LineRate, number};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
     mean,
@@ -68,6 +68,8 @@ struct Held<'a> {
     beside: bool,
     /// The array that is known to have a policy for it.
     policy: Option<String>,
+    /// What the rate is where it may be that of a link, in MiB/s, and over which adapters.
+    link: Option<(f64, String)>,
     certainty: f64,
 }
 
@@ -83,9 +85,56 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
 fn held<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     match policy_wait_ms(case, case.host.vdisks_on(device)) {
         Some(_) => held_by_policy(case, device),
-        None => held_vm(case, device)
-            .or_else(|| held_device(case, device))
-            .or_else(|| held_exactly(case, device)),
+        None => held_vm(case, device).or_else(|| {
+            let held = held_device(case, device).or_else(|| held_exactly(case, device))?;
+            if held.beside { Some(held) } else { held.or_by_a_link(case, device) }
+        }),
+    }
+}
+
+impl Held<'_> {
+    /// The same with the doubt that a link leaves, where nothing else is quick: half of the sureness
+    /// where its line rate would look alike, and nothing where it is that.
+    fn or_by_a_link(mut self, case: &Case<'_>, device: &Device<'_>) -> Option<Self> {
+        const EITHER: f64 = 0.5;
+        match LineRate::of(case, device, self.flow, &self.spell) {
+            LineRate::Excluded => {}
+            LineRate::Alike(mib_per_s, adapters) => {
+                self.link = Some((mib_per_s, adapters));
+                self.certainty = self.certainty.min(EITHER);
+            }
+            LineRate::Reached => return None,
+        }
+        Some(self)
+    }
+
+    /// What a rate that stays flat tells where nothing beside it is answered at once.
+    fn either(&self) -> String {
+        let link = self.link.as_ref().map_or(String::new(), |(mib_per_s, _)| {
+            format!(", or a link that carries no more than these {} MiB/s", number(*mib_per_s))
+        });
+        format!(
+            "A QoS policy of the array does that, and so does an array that is saturated{link}: \
+             these rows do not tell which."
+        )
+    }
+
+    /// What would make it surer than the rows are.
+    fn surer(&self) -> Vec<String> {
+        if self.policy.is_some() {
+            return Vec::new();
+        }
+        let policy = match self.beside {
+            true => "The array's own QoS counters, or its policy for this volume",
+            false => "The array's utilization, and its policy for this volume, if it has one",
+        };
+        let link = self.link.as_ref().map(|(_, adapters)| {
+            format!(
+                "Load on another device behind {adapters}: a link holds all of them together, and \
+                 their sum stays flat; a policy holds this volume alone"
+            )
+        });
+        std::iter::once(policy.into()).chain(link).collect()
     }
 }
 
@@ -127,6 +176,7 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
             faster,
             beside: true,
             policy: Some(array.name.clone()),
+            link: None,
             certainty: 0.98,
         };
         (waiting >= device.limits.get(Threshold::Waiting)).then_some((davg, held))
@@ -154,6 +204,7 @@ fn held_vm<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
             faster: Some((faster.0.into(), faster.1)),
             beside: true,
             policy: None,
+            link: None,
             certainty: 0.88,
         })
     })
@@ -200,7 +251,8 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
         _ => 0.85,
     };
     let faster = Some(faster);
-    Some(Held { flow: &device.flow, vm: None, spell, faster, beside, policy: None, certainty })
+    let flow = &device.flow;
+    Some(Held { flow, vm: None, spell, faster, beside, policy: None, link: None, certainty })
 }
 
 /// A whole device held to a round rate, to the command, while a crowd is outstanding that does not
@@ -225,6 +277,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         faster: None,
         beside: false,
         policy: None,
+        link: None,
         certainty: 0.55,
     })
 }
@@ -403,13 +456,15 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
         ),
         (None, Some((what, _))) => format!(
             "{who} gets no more than {rate_text} commands a second{size}: the rate stays flat while \
-             each takes {davg_text} ms (DAVG), and {what} is answered in {} ms. {EITHER}",
-            number(faster_ms)
+             each takes {davg_text} ms (DAVG), and {what} is answered in {} ms. {}",
+            number(faster_ms),
+            held.either()
         ),
         (None, None) => format!(
             "{who} gets no more than {rate_text} commands a second{size}: the rate stays at exactly \
-             that while {} are outstanding, so each takes {davg_text} ms (DAVG). {EITHER}",
-            number(held.spell.mean(|sample| held.flow.in_flight(sample))?)
+             that while {} are outstanding, so each takes {davg_text} ms (DAVG). {}",
+            number(held.spell.mean(|sample| held.flow.in_flight(sample))?),
+            held.either()
         ),
     };
     finding.standing = little(rate, davg - faster_ms);
@@ -421,15 +476,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     let array = mean(device.array_ms.over(samples)).filter(|ms| *ms > 0.0);
     finding.evidence.extend(Evidence::of([("latency that the array reports", array, "ms")]));
     finding.confidence = held.certainty * held.spell.weight();
-    if held.policy.is_none() {
-        finding.raise_confidence = vec![
-            match held.beside {
-                true => "The array's own QoS counters, or its policy for this volume",
-                false => "The array's utilization, and its policy for this volume, if it has one",
-            }
-            .into(),
-        ];
-    }
+    finding.raise_confidence = held.surer();
     finding.sufferers = device.tenants(samples);
     if let Some(vm) = held.vm {
         finding.sufferers.retain(|party| party.name == vm);
@@ -443,10 +490,6 @@ fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Findin
     ];
     Some(finding)
 }
-
-/// What a rate that stays flat tells where nothing beside it is answered at once.
-const EITHER: &str = "A QoS policy of the array does that, and so does an array or a link to it that \
-    is saturated: these rows do not tell which.";
 
 /// What tells a policy from saturation.
 fn look_at_use() -> Change {
@@ -492,23 +535,66 @@ mod tests {
         assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
     }
 
-    #[test]
-    fn without_a_quick_neighbour_saturation_is_said_to_be_as_likely_as_a_policy() {
-        // A link of 400 MB/s carries 6,104 commands a second of 64 KiB.
+    /// A link of 400 MB/s carries 6,104 commands a second of 64 KiB; before, there is little to do.
+    fn at_a_line_rate() -> Bench {
         let mut bench = Bench::new(11);
         let vm = bench.device("naa.1", 254).vm("sql").size_kib(64.0);
         vm.iops_when(|s| if s < 5 { 1_471.0 } else { 6_104.0 });
         vm.davg_when(|s| if s < 5 { 0.68 } else { 16.4 });
-        let finding = bench.only(Cause::ArrayQos, &Facts::default());
-        assert!(
-            finding.sentence.contains("a link to it that is saturated"),
-            "{}",
-            finding.sentence
-        );
+        bench
+    }
+
+    #[test]
+    fn without_a_quick_neighbour_a_line_rate_is_said_to_be_as_likely_as_a_policy() {
+        let finding = at_a_line_rate().only(Cause::ArrayQos, &Facts::default());
+        let words = "or a link that carries no more than these 382 MiB/s";
+        assert!(finding.sentence.contains(words), "{}", finding.sentence);
+        assert!(finding.confidence <= 0.5, "{}", finding.confidence);
+        let tells = &finding.raise_confidence[1];
+        assert!(tells.starts_with("Load on another device behind vmhba1:"), "{tells}");
         assert!(finding.changes[0].what.starts_with("Look at the utilization of the array"));
         let told = Bench::noisy_neighbour().first(Cause::ArrayQos, &Facts::default());
         assert!(!told.sentence.contains("saturated"), "{}", told.sentence);
         assert!(told.changes[0].what.starts_with("Raise the volume's policy"));
+    }
+
+    #[test]
+    fn an_adapter_that_carries_more_at_other_times_is_not_at_its_line_rate() {
+        let mut bench = at_a_line_rate();
+        let other = bench.device("naa.2", 254).vm("backup").size_kib(512.0);
+        other.iops_when(|s| if s < 5 { 1_000.0 } else { 0.0 }).davg(1.0);
+        let finding = bench.first(Cause::ArrayQos, &Facts::default());
+        assert!(!finding.sentence.contains("link"), "{}", finding.sentence);
+        assert!(finding.confidence > 0.5, "{}", finding.confidence);
+    }
+
+    #[test]
+    fn few_bytes_and_small_commands_are_no_line_rate() {
+        let mut bench = Bench::new(8);
+        let vm = bench.device("naa.1", 128).vm("a");
+        vm.iops_when(|s| if s < 3 { 500.0 } else { 5_000.0 });
+        vm.davg_when(|s| if s < 3 { 0.3 } else { 2.0 + s as f64 });
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(!finding.sentence.contains("link"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn where_the_sum_of_an_adapter_is_what_stays_flat_no_volume_is_held() {
+        let findings_with = |swing: f64| {
+            let mut bench = Bench::new(14);
+            for (name, sign) in [("naa.1", 1.0), ("naa.2", -1.0)] {
+                let wave =
+                    move |s: usize| if s.is_multiple_of(2) { sign * swing } else { -sign * swing };
+                let inside = |s: usize| [60.0, 80.0, 100.0][s % 3];
+                let rate = move |s: usize| if s < 5 { 500.0 } else { 3_000.0 + wave(s) };
+                let vm = bench.device(name, 254).vm(name).size_kib(64.0);
+                vm.iops_when(rate);
+                vm.davg_when(move |s| if s < 5 { 0.5 } else { inside(s) * 1_000.0 / rate(s) });
+            }
+            bench.findings()
+        };
+        let is_held = |swing| findings_with(swing).iter().any(|f| f.cause == Cause::ArrayQos);
+        assert_eq!([is_held(0.0), is_held(60.0)], [true, false]);
     }
 
     #[test]

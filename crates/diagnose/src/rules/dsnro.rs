@@ -162,7 +162,7 @@ fn fix(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, DeviceFacts, Facts, fixture::Bench};
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
 
     fn two_vms(depth: impl Fn(usize) -> u32 + 'static) -> Bench {
         let mut bench = Bench::new(10);
@@ -279,6 +279,21 @@ mod tests {
         let finding = two_vms(|_| 32).only(Cause::Dsnro, &facts);
         assert_eq!(finding.changes.len(), 1);
         assert!(finding.changes[0].esxcli[0].ends_with(" -O 128"), "{:?}", finding.changes);
+    }
+
+    #[test]
+    fn no_more_is_sent_to_an_array_that_is_slow_for_every_vm() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 32);
+        device.vm("a").iops(550.0).davg(29.0).kavg(87.0);
+        device.vm("b").iops(550.0).davg(29.0).kavg(87.0);
+        let mut facts = Facts::default();
+        let device = DeviceFacts { max_queue_depth: Some(96), ..DeviceFacts::default() };
+        facts.devices.insert("naa.1".into(), device);
+        let findings = bench.diagnose(&Thresholds::default(), &facts).findings;
+        let finding = findings.iter().find(|finding| finding.cause == Cause::Dsnro).unwrap();
+        assert!(finding.changes.is_empty(), "{:?}", finding.changes);
+        assert!(finding.do_not[0].contains("before the array answers in time"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod dsnro;
 mod failures;
 mod host_wait;
 mod iops_limit;
+mod line_rate;
 mod noisy_neighbour;
 mod path_down;
 mod reservations;
@@ -187,7 +188,7 @@ impl Case<'_> {
     /// The advice of a finding about a full queue, where a deeper one would not help: before an array
     /// of which nothing is known but that it is slow for every VM, more commands only wait there [S0].
     fn spare_the_array(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
-        if self.is_far_too_slow(device, &full.spell.samples) {
+        if self.is_slow_for_all(device, &full.spell.samples) {
             finding.changes.clear();
             finding.caution = None;
             finding.do_not = vec![
@@ -198,10 +199,9 @@ impl Case<'_> {
         }
     }
 
-    /// Whether an array of which nothing else is known takes far longer than is slow for every VM.
-    fn is_far_too_slow(&self, device: &Device<'_>, samples: &[usize]) -> bool {
-        const FAR: f64 = 1.25;
-        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - FAR * device.surely_slow_ms(s)?);
+    /// Whether an array of which nothing else is known is slow for every VM.
+    fn is_slow_for_all(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - device.surely_slow_ms(s)?);
         let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= Some(0.0);
         let mut worlds = device.worlds.iter().map(|world| &world.flow);
         self.array(device).is_none()

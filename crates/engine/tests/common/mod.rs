@@ -8,7 +8,8 @@ use counters::{
 };
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Dispatch, Engine, Event, HostConfig,
-    Input, Output, PathConfig, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    Input, Object, Output, Part, PathConfig, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig,
+    VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -113,6 +114,63 @@ fn knob() -> impl Strategy<Value = Knob> {
     ]
 }
 
+fn part() -> impl Strategy<Value = Part> {
+    let path = (0..14_u16, 0..5_u16, 0..4_u16, any::<bool>());
+    let vscsi = (0..14_u16, 0..5_u16, select(&Controller::ALL[..]), 0..=8_u32, 4096..=65_536_u32);
+    let vdisk = (0..12_u16, 0..14_u16, 0..5_u16, 0..=6_u32, allocation(), any::<(bool, bool)>());
+    let timeout = option::of(1..=2_000_000_000_u64);
+    prop_oneof![
+        1 => (0..4_u16, adapter()).prop_map(|(id, config)| part_of_adapter(id, &config)),
+        1 => (0..6_u16, device()).prop_map(|(id, (config, _))| part_of_device(id, &config)),
+        3 => path.prop_map(|(id, device, adapter, optimized)| Part::Path {
+            id: PathId(id),
+            device: DeviceId(device),
+            adapter: AdapterId(adapter),
+            optimized,
+        }),
+        1 => vscsi.prop_map(|(id, vm, controller, depth, max_transfer)| Part::Vscsi {
+            id: VscsiId(id),
+            vm: VmId(vm),
+            controller,
+            depth,
+            max_transfer,
+        }),
+        3 => (vdisk, timeout).prop_map(|((id, vscsi, device, depth, allocation, flags), timeout_ns)| {
+            Part::Vdisk {
+                id: VdiskId(id),
+                vscsi: VscsiId(vscsi),
+                device: DeviceId(device),
+                depth,
+                max_transfer: 65_536,
+                allocation,
+                powered_on: flags.0,
+                system: flags.1,
+                timeout_ns,
+            }
+        }),
+    ]
+}
+
+fn part_of_adapter(id: u16, config: &AdapterConfig) -> Part {
+    let AdapterConfig { driver, lun_depth, depth, timeout_ns, .. } = *config;
+    Part::Adapter { id: AdapterId(id), driver, lun_depth, depth, timeout_ns }
+}
+
+fn part_of_device(id: u16, config: &DeviceConfig) -> Part {
+    let DeviceConfig { kind, dsnro, policy, path_policy, .. } = *config;
+    Part::Device { id: DeviceId(id), kind, dsnro, policy, path_policy }
+}
+
+fn object() -> impl Strategy<Value = Object> {
+    prop_oneof![
+        (0..4_u16).prop_map(|id| Object::Adapter(AdapterId(id))),
+        (0..6_u16).prop_map(|id| Object::Device(DeviceId(id))),
+        (0..14_u16).prop_map(|id| Object::Path(PathId(id))),
+        (0..5_u16).prop_map(|id| Object::Vm(VmId(id))),
+        (0..12_u16).prop_map(|id| Object::Vdisk(VdiskId(id))),
+    ]
+}
+
 pub(crate) fn act() -> impl Strategy<Value = Act> {
     let path = (0..13_u16).prop_map(PathId);
     let vm = || (0..5_u16).prop_map(VmId);
@@ -134,6 +192,9 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => (vm(), any::<bool>()).prop_map(|(vm, on)| Act::Other(Input::Power { vm, on })),
         1 => vm().prop_map(|vm| Act::Other(Input::RebootGuest(vm))),
         1 => Just(Act::Other(Input::Reboot)),
+        6 => part().prop_map(|part| Act::Other(Input::Attach(part))),
+        2 => (object(), any::<bool>())
+            .prop_map(|(object, drain)| Act::Other(Input::Detach { object, drain })),
         5 => Just(Act::Other(Input::Tick)),
     ]
 }
@@ -375,6 +436,8 @@ impl Bench {
                         | Input::Reboot
                         | Input::Reset(_)
                         | Input::Abort { .. }
+                        | Input::Attach(_)
+                        | Input::Detach { .. }
                 );
                 self.input(input);
             }
@@ -438,11 +501,57 @@ impl Bench {
             let request = Request { vdisk, tag, bytes, at: self.now, moved: 0 };
             assert!(self.alive.insert(id, request).is_none(), "an id was given twice");
         }
+        if let (Input::Attach(part), Ok(_)) = (input, &taken) {
+            self.attached(part);
+        }
         while let Some(output) = self.engine.poll_output() {
             self.output(output);
         }
         self.check_counters();
         taken.is_ok()
+    }
+
+    /// Keeps up with what the host is made of.
+    fn attached(&mut self, part: Part) {
+        let name = String::new();
+        match part {
+            Part::Adapter { id, driver, lun_depth, depth, timeout_ns } => {
+                let config = AdapterConfig { name, driver, lun_depth, depth, timeout_ns };
+                put(&mut self.config.adapters, id.index(), config);
+            }
+            Part::Device { id, kind, dsnro, policy, path_policy } => {
+                let config = DeviceConfig { name, kind, dsnro, policy, path_policy };
+                put(&mut self.config.devices, id.index(), config);
+                put(&mut self.depths, id.index(), u32::MAX);
+            }
+            Part::Path { id, device, adapter, optimized } => {
+                let config = PathConfig { name, device, adapter, optimized };
+                put(&mut self.config.paths, id.index(), config);
+            }
+            Part::Vscsi { id, vm, controller, depth, max_transfer } => {
+                let config = VscsiConfig { vm, controller, depth, max_transfer };
+                put(&mut self.config.vscsi, id.index(), config);
+            }
+            Part::Vdisk { id, vscsi, device, depth, allocation, .. } => {
+                let vm = self.config.vscsi[vscsi.index()].vm;
+                let config = VdiskConfig { name, vm, vscsi, device, depth, allocation };
+                put(&mut self.config.vdisks, id.index(), config);
+            }
+        }
+    }
+
+    /// Attaches what lacks on the way to the array; what is in use is refused.
+    fn restore_ways(&mut self) {
+        let config = self.config.clone();
+        let devices = (0..config.devices.len()).map(|id| Object::Device(DeviceId::new(id)));
+        let adapters = (0..config.adapters.len()).map(|id| Object::Adapter(AdapterId::new(id)));
+        let parts = devices.chain(adapters).flat_map(|object| config.parts(object));
+        for part in parts {
+            self.input(Input::Attach(part));
+        }
+        for path in 0..config.paths.len() {
+            self.input(Input::Path { path: PathId::new(path), up: true });
+        }
     }
 
     fn limits(&self) -> Vec<u32> {
@@ -512,16 +621,17 @@ impl Bench {
 
     /// Makes every path usable and answers everything until nothing is under way.
     pub(crate) fn drain(&mut self) {
-        for path in 0..self.config.paths.len() {
-            self.input(Input::Path { path: PathId::new(path), up: true });
-        }
+        self.restore_ways();
         while !self.alive.is_empty() || !self.out.is_empty() {
             if !self.out.is_empty() {
                 self.now = self.now + 1000;
                 self.answer(self.out.len() - 1, Status::Good);
                 continue;
             }
-            self.wake();
+            self.restore_ways();
+            if self.out.is_empty() && !self.alive.is_empty() {
+                self.wake();
+            }
         }
     }
 
@@ -530,6 +640,13 @@ impl Bench {
         let wakeup = self.engine.next_wakeup().expect("I/Os wait, and nobody wakes them");
         self.now = self.now.max(wakeup.at);
         self.input(Input::Tick);
+    }
+}
+
+fn put<T>(all: &mut Vec<T>, index: usize, new: T) {
+    match all.get_mut(index) {
+        Some(old) => *old = new,
+        None => all.push(new),
     }
 }
 

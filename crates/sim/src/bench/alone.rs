@@ -34,7 +34,11 @@ pub fn time_engine(held: u32, ios: u64) -> Timing {
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn time_journal<W: Write + Seek>(held: u32, ios: u64, out: W) -> Result<(Timing, f64), Error> {
+pub fn time_journal<W: Write + Seek + Send + 'static>(
+    held: u32,
+    ios: u64,
+    out: W,
+) -> Result<(Timing, f64), Error> {
     let host = host();
     let journal = Journal::new(out, "bench", [&host])?;
     let mut driver = Driver::new(&host, held, journal);

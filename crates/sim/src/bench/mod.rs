@@ -244,6 +244,7 @@ impl Model {
             guests: vec![GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
+            absent: Vec::new(),
         }
     }
 
