@@ -119,6 +119,13 @@ mod tests {
             "settings refused",
             "wild answers",
             "wake-ups",
+            "LUN resets",
+            "all paths down",
+            "outages timed out",
+            "permanent losses",
+            "paths back",
+            "parts attached",
+            "parts detached",
             "large hosts",
         ];
         for kind in kinds {
