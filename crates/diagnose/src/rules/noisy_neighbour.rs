@@ -31,7 +31,7 @@ const ENOUGH_COMMANDS: f64 = 3.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = case.full_queue(device)?;
+        let full = &case.full_queue(device)?;
         let tenants = device.tenants(&full.spell.samples);
         let (holder, others) = tenants.split_first()?;
         let slots: f64 = tenants.iter().map(|tenant| tenant.slots).sum();

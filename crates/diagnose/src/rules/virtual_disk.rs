@@ -143,7 +143,9 @@ fn plateau<'a>(
     let stays = quantile(caught.iter().copied(), 0.5).is_some_and(|middle| is_at(middle, limit));
     let reached = REACHED[usize::from(busy.len() > FEW)] * f64::from(limit);
     let is_reached = |outstanding: &[f64]| outstanding.iter().any(|inside| *inside >= reached);
-    let reached = stays && is_reached(&caught) || is_reached(&inside);
+    let is_empty = quantile(caught.iter().copied(), 0.5) < Some(LOADED * f64::from(limit));
+    let in_bursts = !caught.is_empty() && is_empty;
+    let reached = stays && is_reached(&caught) || is_reached(&inside) && !in_bursts;
     let lasts = spell.samples.len() >= LASTING && is_filled(disk, &spell, limit);
     let most = SAMPLED_ABOVE * f64::from(limit);
     let exceeded = sampled(case, disk, busy).iter().any(|inside| *inside > most);
