@@ -570,3 +570,32 @@ fn half_of_the_last_digit_that_esxtop_prints_is_no_miss() {
     assert_ne!(answer.verdict, Verdict::NoModel, "{answer:?}");
     holds(range(&answer, DEVICE), 2_000.0);
 }
+
+#[test]
+fn a_wait_behind_a_full_queue_may_be_that_for_a_limit() {
+    // Five threads beside 64 that fill 16 slots: without its limit `a` does a sixth more.
+    let vm = |name: &str, limit: &str, threads: u32| {
+        format!(
+            "[vm.{name}.disk.\"scsi0:0\"]\ndatastore = \"ds\"\nadapter = \"pvscsi\"\n{limit}\
+             [vm.{name}.workload]\nthreads = {threads}\n"
+        )
+    };
+    let text = |limit: &str| {
+        format!(
+            "title = \"a test\"\nduration = \"30s\"\nsample = \"2s\"\n\
+             [array.flash]\nservers = 132\nservice = \"738us\"\nspread = \"constant\"\n\
+             link = \"1538MB/s\"\nround_trip = \"80us\"\n\
+             [host.esx.adapter.vmhba1]\ndriver = \"qlnativefc\"\nlun_depth = 128\n\
+             [datastore.ds]\ndevice = \"{DEVICE}\"\ndsnro = 16\n{}{}",
+            vm("a", limit, 5),
+            vm("b", "", 64)
+        )
+    };
+    let answer = ask(&text("limit = 4615\n"), "a: DiskLimitIOPerSecond -1").unwrap();
+    let free = recorded(&text(""));
+    for name in ["a", "b"] {
+        let disk = format!("{name}:scsi0:0");
+        holds(range(&answer, name), rate_of(&free, Kind::VirtualDisk, &disk));
+    }
+    assert_ne!(answer.verdict, Verdict::GainsNothing, "{answer:?}");
+}
