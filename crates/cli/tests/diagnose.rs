@@ -151,6 +151,24 @@ fn hosts_that_share_a_device_are_shown_side_by_side() {
     assert!(said.out.contains(" on 2 hosts\n"), "{}", said.out);
 }
 
+/// By the commands that wait: 39.7 behind a policy, 32.5 for slots, none.
+#[test]
+fn of_several_hosts_the_worst_stands_first_whatever_the_order_of_the_files() {
+    let captures = Captures::get();
+    let calm = captures.read("s1-dsnro-128").replace(r"\\esx01\", r"\\calm\");
+    let calm = captures.write("calm", &calm);
+    let [held, full] = ["s4-fix", "s1-competing-worlds"].map(|name| captures.path(name));
+    for files in [[&calm, &full, &held], [&full, &held, &calm], [&held, &calm, &full]] {
+        let files = files.map(String::as_str);
+        let (text, ticket) = (diagnose(&files), diagnose(&[&files[..], &["--markdown"]].concat()));
+        for said in [text, ticket] {
+            let place = |host: &str| said.out.find(&format!("{host}: ")).expect("it is named");
+            let places = ["esx", "esx01", "calm"].map(place);
+            assert!(places.is_sorted(), "{places:?} of {files:?}: {}", said.out);
+        }
+    }
+}
+
 /// `vmhba64` with an AQLEN of 1,024 is software iSCSI, though its device is as deep as one of FC.
 #[test]
 fn drivers_of_other_adapters_are_not_proposed() {

@@ -333,6 +333,31 @@ fn json_has_percentiles_of_every_window() {
     }
 }
 
+/// What no I/O was measured of has no percentiles, neither in a window nor in a sample; zero would be
+/// the quickest disk of all.
+#[test]
+fn percentiles_of_a_disk_without_io_are_null() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("idle.toml");
+    let text = std::fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let idle = "[vm.idle.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n\n[[event]]";
+    std::fs::write(&file, text.replacen("[[event]]", idle, 1)).unwrap();
+    let value = json(&["run", file.to_str().unwrap(), "--json"]);
+    let is_idle = |object: &&Value| object["name"] == "idle:scsi0:1";
+    let objects = |value: &Value| value.as_array().unwrap().clone();
+    for window in objects(&value["windows"]) {
+        let all = objects(&window["hosts"][0]["objects"]);
+        let disk = all.iter().find(is_idle).unwrap();
+        for key in ["p50", "p95", "p99"] {
+            let total = &disk["percentiles"]["total_ms"];
+            assert_eq!([&total[key], &disk["counters"][key]], [&Value::Null; 2], "{key}");
+        }
+    }
+    let all = objects(&value["series"][0]["objects"]);
+    let samples = &all.iter().find(is_idle).unwrap()["counters"]["p99"];
+    assert!(samples.as_array().unwrap().iter().all(Value::is_null), "{samples}");
+}
+
 #[test]
 fn a_shipped_scenario_is_run_by_its_name_and_a_file_goes_first() {
     assert_eq!(kavg(&["run", "s4-iodepth-1", "-q"]).code, 0);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, laws,
-    question::Asked,
+    question::{Asked, Limited},
     run::{Figure, Figures, Key},
 };
 
@@ -92,19 +92,24 @@ pub(crate) fn answer(
     if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
+    let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
+    let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     if miss > MATCHES {
-        return (none(&no_model(keys, &best.today, at), doubts), Verdict::NoModel, miss);
+        let why = no_model(keys, &best.today, at);
+        let (simulated, verdict) = match asked.is_of_depth {
+            true => as_seen(keys, rounding, why, doubts),
+            false => (none(&why, doubts), Verdict::NoModel),
+        };
+        return (simulated, verdict, miss);
     }
     // Who is limited gets what it is given: the answer is about its device then.
-    let lifted = asked.limited.filter(|limited| limited.is_lifted).map(|limited| limited.vm);
+    let lifted = asked.limited.filter(Limited::is_lifted).map(|limited| limited.vm);
     if (asked.is_of_depth || lifted.is_some()) && runs.iter().all(|run| run.today == run.after) {
         const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                            never comes to bear.";
         let (simulated, verdict) = unmoved(keys, (lifted, None), WHY, doubts);
         return (simulated, verdict, miss);
     }
-    let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
-    let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     let mut rows: Vec<SimulatedRow> = keys
         .iter()
         .enumerate()
@@ -114,20 +119,69 @@ pub(crate) fn answer(
         laws::hold(keys, (calibrated, arrays), (rounding, &asked), &mut rows);
     }
     if let Some(limited) = asked.limited {
-        laws::hold_to_limits(keys, limited, rounding, &mut rows);
+        laws::hold_to_limit(keys, calibrated, (limited, rounding, &asked), &mut rows);
     }
     laws::hold_to_queues(keys, calibrated, &mut rows);
+    doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
         const WHY: &str = "No command would come to its end in one reading of the recording: none \
                            waits so long, and there is no prediction.";
         return (none(WHY, doubts), Verdict::NoModel, miss);
     }
+    let (simulated, verdict) = told(keys, lifted, rows, doubts);
+    (simulated, verdict, miss)
+}
+
+/// Rows with what is to be said of them.
+fn told(
+    keys: &[Key],
+    lifted: Option<&str>,
+    rows: Vec<SimulatedRow>,
+    doubts: Vec<String>,
+) -> (Simulated, Verdict) {
+    let main = main_rows(keys, lifted, &rows);
     let verdict = verdict(&main);
-    let mut sentence = sentence(&main, verdict);
-    sentence.push_str(&losses(keys, &rows));
+    let sentence = sentence(&main, verdict) + &losses(keys, &rows);
     let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
-    (Simulated { sentence, identified, doubts, rows }, verdict, miss)
+    (Simulated { sentence, identified, doubts, rows }, verdict)
+}
+
+/// What was seen at the depth that is asked for, where no model gives what is recorded; that there
+/// is no model (`why`) where nothing was.
+fn as_seen(
+    keys: &[Key],
+    rounding: f64,
+    why: String,
+    mut doubts: Vec<String>,
+) -> (Simulated, Verdict) {
+    let seen = |key: &Key| {
+        let [low, high] = key.seen_between(rounding)?;
+        let captured = key.captured?;
+        let row = SimulatedRow {
+            object: key.object.clone(),
+            counter: key.name,
+            unit: key.unit,
+            captured: Some(captured),
+            today: captured,
+            low: low * (1.0 - key.chance),
+            high: high * (1.0 + key.chance),
+        };
+        Some((key.clone(), row))
+    };
+    let (keys, rows): (Vec<Key>, Vec<SimulatedRow>) = keys.iter().filter_map(seen).unzip();
+    if main_rows(&keys, None, &rows).len() < 2 {
+        return (none(&why, doubts), Verdict::NoModel);
+    }
+    doubts.insert(
+        0,
+        format!(
+            "{} The answer is not simulated: it is what the recording itself shows at the depth \
+             that is asked for, of a load that may be the same.",
+            why.replace(", so there is no prediction", "")
+        ),
+    );
+    told(&keys, None, rows, doubts)
 }
 
 /// The answer where all stays as it was recorded, about a VM that is `lifted` or the device, and the depth of a device that `moves` between
@@ -165,6 +219,21 @@ pub(crate) fn unmoved(
 
 fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
     Simulated { sentence: sentence.into(), identified: false, doubts, rows: Vec::new() }
+}
+
+/// That a VM may not wait for its turn, if that may take longer than guests wait.
+fn gives_up(keys: &[Key], vm: &str, rows: &[SimulatedRow]) -> Option<String> {
+    let is_its = |key: &Key| !key.is_device() && key.object == vm;
+    let of_vm = keys.iter().zip(rows).filter(|(key, _)| is_its(key) && key.unit == "ms");
+    let longest_ms = of_vm.map(|(_, row)| row.high).fold(0.0, f64::max);
+    (longest_ms > laws::timeout_ms()).then(|| {
+        format!(
+            "{vm} may give up before its turn comes: a command may take {} s, and Windows waits \
+             for {:.0} s.",
+            number(longest_ms / 1000.0),
+            laws::timeout_ms() / 1000.0
+        )
+    })
 }
 
 /// A counter before and after: all readings, and on both sides what chance does.
@@ -264,7 +333,12 @@ fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
         let whole = if is_part { keys.iter().find(gavg) } else { Some(key) };
         let whole = whole.and_then(|key| key.captured).filter(|whole| *whole > 0.0);
         let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
-        let rounding = if key.is(Counter::Commands) { 0.0 } else { ROUNDING_MS };
+        let rounding = match () {
+            () if key.unit != "ms" => 0.0,
+            // What is left of one that is printed when another is taken off.
+            () if key.is(Counter::KernelLatency) => 2.0 * ROUNDING_MS,
+            () => ROUNDING_MS,
+        };
         let apart = ((figure.mean - captured).abs() - rounding).max(0.0);
         let miss = (apart / whole - key.chance).max(0.0);
         if JUDGED.iter().any(|counter| key.is(*counter)) && miss > worst.0 {

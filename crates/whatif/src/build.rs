@@ -394,7 +394,7 @@ impl Plan<'_> {
     }
 
     /// The IOPS limit that is asked for a guest's disk, if one is.
-    fn limit_asked(&self, guest: &GuestCalibration) -> Option<f64> {
+    pub(crate) fn limit_asked(&self, guest: &GuestCalibration) -> Option<f64> {
         let (_, limit) = self.limits.iter().rfind(|(name, _)| is_meant(name, guest))?;
         limit.map(f64::from)
     }

@@ -11,7 +11,7 @@
 //! of the queue, not of the guest.
 
 use counters::Controller;
-use knobs::{Advanced, disk_depths};
+use knobs::{Advanced, PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{mean, quantile};
 use serde::Serialize;
 
@@ -162,6 +162,27 @@ impl GuestCalibration {
             never_rests: false,
         })
     }
+}
+
+impl GuestCalibration {
+    /// What its commands count to an IOPS limit.
+    pub(crate) fn units(&self) -> f64 {
+        units(self.size_kib)
+    }
+
+    /// The most commands that it has outstanding, however long they take.
+    pub(crate) fn outstanding_at_most(&self) -> f64 {
+        let undriven = f64::from(PVSCSI_DEPTH_MAX).max(self.outstanding);
+        let most = self.outstanding_max.unwrap_or(undriven);
+        let all = |pause_ms: f64| self.outstanding + self.iops * pause_ms / 1000.0;
+        self.pause_ms.1.filter(|_| self.capped_at.is_none()).map_or(most, |ms| most.min(all(ms)))
+    }
+}
+
+/// What a command counts to an IOPS limit: each part of so many KiB is one [LAMW].
+fn units(size_kib: Option<f64>) -> f64 {
+    let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
+    size_kib.map_or(1.0, |kib| (kib / unit_kib).ceil().max(1.0))
 }
 
 impl Habit {
@@ -335,9 +356,7 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     // A full queue makes nobody's rate as steady as that: those of others vary.
     let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * STEADY);
     let alone = is_steady && (place.others_wait_ms.is_some_and(is_longer) || is_paced);
-    let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
-    let cost = tenant.row.size_kib(window).map_or(1.0, |kib| (kib / unit_kib).ceil().max(1.0));
-    let held = (rate * cost).round().clamp(1.0, 1e9) as u32;
+    let held = (rate * units(tenant.row.size_kib(window))).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady))
 }
 

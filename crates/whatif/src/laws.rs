@@ -8,11 +8,12 @@
 
 use counters::Counter;
 use diagnose::SimulatedRow;
+use knobs::GuestOs;
 use levels::little;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, GuestCalibration, Habit,
-    question::{Asked, Limited},
+    question::{Asked, Held, Limited},
     run::Key,
 };
 
@@ -138,50 +139,103 @@ fn hold_to_slots(
 /// again.
 fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
     for (key, row) in keys.iter().zip(rows) {
-        let Some(seen) = key.seen else { continue };
-        let margin = key.chance + rounding;
-        row.low = row.low.min(seen * (1.0 - margin));
-        row.high = row.high.max(seen * (1.0 + margin));
+        let Some([low, high]) = key.seen_between(rounding) else { continue };
+        (row.low, row.high) = (row.low.min(low), row.high.max(high));
     }
 }
 
 /// What an IOPS limit does whatever array and guests are: one that is lifted takes nothing from its
 /// VM and gives the others nothing, one that is put on takes nothing from the others.
-pub(crate) fn hold_to_limits(
+pub(crate) fn hold_to_limit(
     keys: &[Key],
-    limited: Limited<'_>,
-    rounding: f64,
+    calibrated: &[DeviceCalibration],
+    (limited, rounding, asked): (Limited<'_>, f64, &Asked<'_>),
     rows: &mut [SimulatedRow],
 ) {
-    let own = keys.iter().position(|key| key.is_rate_of(limited.vm));
-    // Of what its device did, all but what the VM did stays.
-    let (had, has) = own.map_or((f64::INFINITY, 0.0), |own| (rows[own].today, rows[own].low));
-    for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.is_total()) {
+    let of_vms = keys.iter().zip(rows.iter_mut()).filter(|(key, _)| !key.is_device());
+    for (key, row) in of_vms {
         let Some(captured) = key.captured else { continue };
         let chance = key.chance + rounding + LEVEL;
-        let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
-        let is_rate = key.is(Counter::Commands);
-        let is_own = key.object == limited.vm;
-        if key.is_device() {
-            if is_rate && !limited.is_lifted {
-                row.low = row.low.max((captured - had) * (1.0 - chance) + has);
-            }
-        } else if is_own == limited.is_lifted {
-            // It gains.
-            if is_rate {
-                row.low = row.low.max(least);
-            } else {
-                row.high = row.high.min(most);
-            }
-        } else if !is_own {
-            if is_rate {
-                row.high = row.high.min(most);
-            } else {
-                row.low = row.low.max(least);
-            }
+        let gains = (key.object == limited.vm) == limited.is_lifted();
+        match key.is(Counter::Commands) == gains {
+            true => at_least(row, captured * (1.0 - chance)),
+            false => at_most(row, captured * (1.0 + chance)),
         }
-        row.high = row.high.max(row.low);
     }
+    if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
+        hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
+    }
+}
+
+/// What a VM does that is held to a limit, however few of its commands a run counts: by Little's
+/// law they wait as long as those take that are outstanding, and its device has their wait.
+fn hold_to_held(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    (vm, held, asked): (&str, Held, &Asked<'_>),
+    rows: &mut [SimulatedRow],
+) {
+    // A count is of whole commands.
+    let chance = LEVEL + 1000.0 / (asked.span_ms * held.iops[1]).max(1.0);
+    let [slowest, quickest] = [held.iops[0] * (1.0 - chance), held.iops[1] * (1.0 + chance)];
+    let [fewest, most] = held.outstanding;
+    let waits_ms = [1000.0 * fewest / quickest, 1000.0 * most / slowest];
+    // Guests that give up before their turn comes may get nothing.
+    let least = if waits_ms[0] > timeout_ms() { 0.0 } else { slowest };
+    let is_on = |device: &&DeviceCalibration| device.guests.iter().any(|guest| guest.vm == vm);
+    let own: Vec<_> = calibrated.iter().filter(is_on).collect();
+    let alone = match own.as_slice() {
+        [device] if device.guests.iter().all(|guest| guest.vm == vm) => Some(&device.device),
+        _ => None,
+    };
+    let is_its = |key: &Key| key.object == vm || Some(&key.object) == alone;
+    for (key, row) in keys.iter().zip(rows.iter_mut()).filter(|(key, _)| key.is_total()) {
+        if is_its(key) {
+            let is_rate = key.is(Counter::Commands);
+            let [low, high] = if is_rate { [least, quickest] } else { waits_ms };
+            // Bursts leave a limit unused.
+            row.low = if asked.is_bursty { row.low.min(low) } else { low };
+            row.high = high;
+        }
+    }
+    let ([device], None) = (own.as_slice(), alone) else { return };
+    let place = |counter| {
+        keys.iter()
+            .position(|key| key.is_device() && key.object == device.device && key.is(counter))
+    };
+    let captured = |place: Option<usize>| place.and_then(|place| keys[place].captured);
+    let had = captured(keys.iter().position(|key| key.is_rate_of(vm)));
+    let (Some(all), Some(davg)) = (place(Counter::Commands), place(Counter::DriverLatency)) else {
+        return;
+    };
+    // Of what its device did, all but what the VM did stays.
+    let stays = captured(Some(all)).zip(had).map_or(0.0, |(all, had)| (all - had).max(0.0));
+    at_least(&mut rows[all], stays * (1.0 - chance) + least);
+    let (rate, davg_ms) = ([rows[all].low, rows[all].high], [rows[davg].low, rows[davg].high]);
+    let waiting = (fewest - little(quickest, davg_ms[1])).max(0.0);
+    for counter in [Counter::GuestLatency, Counter::KernelLatency, Counter::MeanQueued] {
+        let Some(place) = place(counter) else { continue };
+        let part = if counter == Counter::MeanQueued { [1.0; 2] } else { rate.map(|n| 1000.0 / n) };
+        let others = if counter == Counter::GuestLatency { davg_ms[0] } else { 0.0 };
+        let row = &mut rows[place];
+        row.low = row.low.clamp(waiting * part[1], waiting * part[1] + others);
+        row.high = row.high.max(row.captured.unwrap_or_default() + most * part[0]);
+    }
+}
+
+/// How long a guest waits for a command at most, as long as its model's does [KB-TO].
+pub(crate) fn timeout_ms() -> f64 {
+    GuestOs::Windows.disk_timeout_ns(true) as f64 / 1e6
+}
+
+/// Raises a range to no less than a bound.
+fn at_least(row: &mut SimulatedRow, least: f64) {
+    (row.low, row.high) = (row.low.max(least), row.high.max(least));
+}
+
+/// Lowers a range to no more than a bound.
+fn at_most(row: &mut SimulatedRow, most: f64) {
+    (row.low, row.high) = (row.low.min(most), row.high.min(most));
 }
 
 /// What holds whatever is asked: no more commands are at a device than it has slots, and by Little's
@@ -193,25 +247,23 @@ pub(crate) fn hold_to_queues(
     rows: &mut [SimulatedRow],
 ) {
     for index in 0..rows.len() {
-        let (key, object) = (&keys[index], &keys[index].object);
+        let key = &keys[index];
         let of = |counter| {
             let is_it = |other: &Key| {
-                other.is_device() == key.is_device() && other.object == *object && other.is(counter)
+                (other.is_device(), &other.object) == (key.is_device(), &key.object)
+                    && other.is(counter)
             };
             keys.iter().position(is_it)
         };
+        let guests = calibrated.iter().flat_map(|of| of.guests.iter().map(move |g| (of, g)));
+        let own = guests.filter(|(device, guest)| match key.is_device() {
+            true => device.device == key.object,
+            false => guest.vm == key.object,
+        });
         let most = if key.is(Counter::MeanActive) {
             of(Counter::DeviceQDepth).map(|place| rows[place].high)
         } else if key.is(Counter::GuestLatency) || key.is(Counter::KernelLatency) {
-            let is_own =
-                |device: &DeviceCalibration, guest: &GuestCalibration| match key.is_device() {
-                    true => device.device == *object,
-                    false => guest.vm == *object,
-                };
-            let guests = calibrated
-                .iter()
-                .flat_map(|device| device.guests.iter().filter(move |guest| is_own(device, guest)));
-            let stands: Option<f64> = guests.map(|guest| guest.outstanding_max).sum();
+            let stands: Option<f64> = own.map(|(_, guest)| guest.outstanding_max).sum();
             let rate = of(Counter::Commands).map(|place| rows[place].low);
             stands.zip(rate).map(|(stands, rate)| 1000.0 * stands / rate)
         } else {
@@ -219,7 +271,6 @@ pub(crate) fn hold_to_queues(
         };
         let Some(most) = most else { continue };
         let row = &mut rows[index];
-        row.high = row.high.min(most.max(row.captured.unwrap_or(row.today)));
-        row.low = row.low.min(row.high);
+        at_most(row, most.max(row.captured.unwrap_or(row.today)));
     }
 }

@@ -40,8 +40,24 @@ pub(crate) struct Asked<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limited<'a> {
     pub(crate) vm: &'a str,
+    /// What it comes to under a limit below what it does today; none where that is above, or none.
+    pub(crate) held: Option<Held>,
+}
+
+/// What a VM does under an IOPS limit that is below what it asks for: least and greatest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Held {
+    /// Commands a second.
+    pub(crate) iops: [f64; 2],
+    /// Commands outstanding.
+    pub(crate) outstanding: [f64; 2],
+}
+
+impl Limited<'_> {
     /// Whether the limit is above what it does today, or none.
-    pub(crate) is_lifted: bool,
+    pub(crate) const fn is_lifted(&self) -> bool {
+        self.held.is_none()
+    }
 }
 
 /// What the software initiator cuts commands into with these settings, in KiB [LAMW].

@@ -41,8 +41,9 @@ pub(crate) struct Key {
     pub(crate) captured: Option<f64>,
     /// What chance alone does to the captured mean, as a part of it: two standard errors.
     pub(crate) chance: f64,
-    /// What it was at the depth that is asked for, if a load that may be the same was seen there.
-    pub(crate) seen: Option<f64>,
+    /// What it was at the depth that is asked for, if a load that may be the same was seen there,
+    /// and what chance does to that, as a part of it.
+    pub(crate) seen: Option<(f64, f64)>,
 }
 
 impl Key {
@@ -62,6 +63,16 @@ impl Key {
 
     pub(crate) fn is(&self, counter: Counter) -> bool {
         self.counter == counter
+    }
+
+    /// Between which it was at the depth that is asked for, if it was seen there.
+    pub(crate) fn seen_between(&self, rounding: f64) -> Option<[f64; 2]> {
+        let (mean, chance) = self.seen?;
+        let margin = match self.is(Counter::DeviceQDepth) {
+            true => 0.0,
+            false => chance + rounding,
+        };
+        Some([mean * (1.0 - margin), mean * (1.0 + margin)])
     }
 
     /// Whether it is the rate of that VM.
@@ -143,18 +154,42 @@ pub(crate) fn add_seen(
     let of = |counter| of_device(recording, device, counter, samples);
     let gavg = keys.iter().find(|key| key.is_of(device, Counter::GuestLatency));
     let quicker = gavg.and_then(|key| Some(of(Counter::GuestLatency)? / key.captured?));
-    for key in keys.iter_mut().filter(|key| !key.is(Counter::DeviceQDepth)) {
-        let own = device.tenants.iter().filter(|tenant| tenant.vm == key.object);
-        let loads: Vec<(f64, f64)> = own.filter_map(|tenant| tenant.row.load(samples)).collect();
+    for key in keys.iter_mut() {
+        let own = || device.tenants.iter().filter(|tenant| tenant.vm == key.object);
+        let loads: Vec<(f64, f64)> = own().filter_map(|tenant| tenant.row.load(samples)).collect();
         let (rate, stands) = loads.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-        key.seen = match key.counter {
-            counter if key.is_of(device, counter) => of(counter),
-            _ if key.is_device() || loads.is_empty() => key.seen,
+        let is_own = key.is_of(device, key.counter);
+        let mean = match key.counter {
+            counter if is_own => of(counter),
+            _ if key.is_device() || loads.is_empty() => continue,
             Counter::Commands if rate > 0.0 => Some(rate),
             Counter::Commands => key.captured,
             _ if rate > 0.0 => Some(1000.0 * stands / rate),
             _ => key.captured.zip(quicker).map(|(captured, quicker)| captured * quicker),
         };
+        let rows: Vec<&Row<'_>> = match is_own {
+            true => vec![&device.row],
+            false => own().map(|tenant| &tenant.row).collect(),
+        };
+        let chance = match key.counter {
+            Counter::DeviceQDepth => 0.0,
+            counter => chance(&rows, counter, samples),
+        };
+        key.seen = mean.map(|mean| (mean, chance));
+    }
+}
+
+/// Stand-ins for latencies of a VM that is held to so few commands that none came to its end, and of
+/// a device that has no others: the laws say what they are.
+pub(crate) fn add_waits(keys: &[Key], vm: &str, after: &mut [Figures]) {
+    let is_meant = |key: &Key| key.is_device() || key.object == vm;
+    for figures in after {
+        let figures = keys.iter().zip(figures);
+        let totals = figures.filter(|(key, _)| is_meant(key) && key.is(Counter::GuestLatency));
+        for (key, figure) in totals {
+            let mean = key.captured.unwrap_or_default();
+            figure.get_or_insert(Figure { mean, ends: [mean; 2] });
+        }
     }
 }
 

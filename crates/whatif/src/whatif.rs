@@ -3,7 +3,7 @@
 use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, Recording};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
-use levels::{usual_interval_s, weighted_mean};
+use levels::{mean, usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     lacks,
     light::Light,
     observe::{Device, Tenant, levels},
-    question::{Asked, Limited, iscsi_kib},
+    question::{Asked, Held, Limited, iscsi_kib},
     rows::Row,
     run::{self, Figures, Key},
     shared::are_together,
@@ -177,11 +177,15 @@ impl<'a> Model<'a> {
             }
         }
         let today = run(&plan, &scales, &[])?;
-        let after = run(&changed, &scales, &settings)?;
+        let mut after = run(&changed, &scales, &settings)?;
+        let limited = self.limited(&keys, &changed);
+        if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
+            run::add_waits(&keys, limited.vm, &mut after);
+        }
         let (keys, runs) = answer::comparable(keys, today, after);
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let asked = Asked {
-            limited: self.limited(&keys),
+            limited,
             is_of_depth: !guests_change && limits.is_empty(),
             is_bursty: self.is_bursty(),
             span_ms: 1000.0 * interval_s(self.recording) * self.window.len() as f64,
@@ -336,17 +340,40 @@ impl<'a> Model<'a> {
     }
 
     /// The VM of which the IOPS limit is set, if all settings do that, and all one way.
-    fn limited(&self, keys: &[Key]) -> Option<Limited<'_>> {
+    fn limited(&self, keys: &[Key], changed: &Plan<'_>) -> Option<Limited<'_>> {
         let rate = |vm: &str| keys.iter().find(|key| key.is_rate_of(vm))?.captured;
         let mut each = self.question.settings.iter().map(|setting| match setting {
             Setting::Allocation { vdisk: DiskName { vm, .. }, allocation } => {
-                let is_more = |limit: u32| Some(f64::from(limit)) > rate(vm);
-                Some(Limited { vm, is_lifted: allocation.is_none_or(is_more) })
+                let is_less = |limit: &u32| Some(f64::from(*limit)) <= rate(vm);
+                let held = allocation.filter(is_less).map(|_| self.held(vm, changed));
+                Some(Limited { vm, held })
             }
             _ => None,
         });
         let first = each.next()?;
         first.filter(|_| each.all(|other| other == first))
+    }
+
+    /// What a VM does where its disks are held to limits: all that these let through of what it
+    /// sent in each sample at least, with no fewer commands outstanding.
+    fn held(&self, vm: &str, changed: &Plan<'_>) -> Held {
+        let mut all = Held::default();
+        let each = self.devices.iter().zip(&self.calibrated);
+        let each = each.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
+        for (tenant, guest) in each.filter(|(_, guest)| guest.vm == vm) {
+            let limit = changed.limit_asked(guest).unwrap_or(f64::INFINITY);
+            let most = limit / guest.units();
+            let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(most));
+            let own = Held {
+                iops: [mean(self.window.iter().map(least)).unwrap_or_default(), most],
+                outstanding: [guest.outstanding, guest.outstanding_at_most()],
+            };
+            for end in 0..2 {
+                all.iops[end] += own.iops[end];
+                all.outstanding[end] += own.outstanding[end];
+            }
+        }
+        all
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.

@@ -64,23 +64,37 @@ impl Moment {
         Some((self.active()? + self.queued()?) / self.limit()?)
     }
 
-    /// Two objects as one: rates add up, latencies are weighted by commands.
-    fn add(&self, other: &Self) -> Self {
-        let sum = |value: fn(&Self) -> Option<f64>| levels::sum([self, other].map(value));
-        let mean = |value: fn(&Self) -> Option<f64>| {
-            weighted_mean([self, other].map(|one| Some((value(one)?, one.rate?))))
-        };
+    /// Some objects as one.
+    fn of_all(moments: &[Self]) -> Self {
+        let all = Together { all: moments, rate: |moment| moment.rate };
         Self {
-            seconds: self.seconds,
-            rate: sum(|m| m.rate),
-            reads: sum(|m| m.reads),
-            mib: sum(|m| m.mib),
-            gavg: mean(|m| m.gavg),
-            kavg: mean(|m| m.kavg),
-            davg: mean(|m| m.davg),
-            qavg: mean(|m| m.qavg),
+            seconds: moments.first().map_or(0.0, |first| first.seconds),
+            rate: all.sum(|m| m.rate),
+            reads: all.sum(|m| m.reads),
+            mib: all.sum(|m| m.mib),
+            gavg: all.per_command(|m| m.gavg),
+            kavg: all.per_command(|m| m.kavg),
+            davg: all.per_command(|m| m.davg),
+            qavg: all.per_command(|m| m.qavg),
             depth: None,
         }
+    }
+}
+
+/// Several objects as one: rates add up, latencies are weighted by commands.
+pub(super) struct Together<'a, T> {
+    pub(super) all: &'a [T],
+    /// Commands per second.
+    pub(super) rate: fn(&T) -> Option<f64>,
+}
+
+impl<T> Together<'_, T> {
+    pub(super) fn sum(&self, value: fn(&T) -> Option<f64>) -> Option<f64> {
+        levels::sum(self.all.iter().map(value))
+    }
+
+    pub(super) fn per_command(&self, ms: fn(&T) -> Option<f64>) -> Option<f64> {
+        weighted_mean(self.all.iter().map(|one| Some((ms(one)?, (self.rate)(one)?))))
     }
 }
 
@@ -93,8 +107,8 @@ pub(super) fn moments(recording: &Recording, id: EntityId) -> Vec<Moment> {
     let worlds = recording.of_kind(Kind::World).filter(|(_, world)| world.vm == Some(id));
     let worlds: Vec<_> = worlds.map(|(world, _)| read(recording, world)).collect();
     let all = (0..recording.len()).map(|sample| {
-        let of_sample = worlds.iter().filter_map(|world| world.get(sample));
-        of_sample.copied().reduce(|sum, world| sum.add(&world)).unwrap_or_default()
+        let of_sample = worlds.iter().filter_map(|world| world.get(sample).copied());
+        Moment::of_all(&of_sample.collect::<Vec<_>>())
     });
     let all: Vec<_> = all.collect();
     let commands = |moments: &[Moment]| moments.iter().map(Moment::commands).sum::<f64>();

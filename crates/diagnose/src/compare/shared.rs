@@ -7,11 +7,11 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use counters::{EntityId, Kind};
-use levels::{sum, weighted_mean};
+use levels::weighted_mean;
 
 use super::{
     Judged, MIN_IOPS,
-    figures::{Moment, depth_in_force, moments},
+    figures::{Moment, Together, depth_in_force, moments},
 };
 use crate::{Cause, Finding, HostShare, SharedDevice, SharedKind, SharedNote, Span, mean, number};
 
@@ -149,21 +149,18 @@ impl Guest {
 
 /// The sum of all hosts; each gets its share of it.
 fn total(hosts: &mut [HostShare]) -> HostShare {
-    let all = |value: fn(&HostShare) -> Option<f64>| sum(hosts.iter().map(value));
-    let per_command = |ms: fn(&HostShare) -> Option<f64>| {
-        weighted_mean(hosts.iter().map(|host| Some((ms(host)?, host.iops?))))
-    };
-    let iops = all(|host| host.iops);
+    let all = Together { all: hosts, rate: |host| host.iops };
+    let iops = all.sum(|host| host.iops);
     let total = HostShare {
         host: "all".into(),
         iops,
         share_percent: iops.map(|_| 100.0),
-        mib_per_s: all(|host| host.mib_per_s),
-        slots: all(|host| host.slots),
-        davg_ms: per_command(|host| host.davg_ms),
-        kavg_ms: per_command(|host| host.kavg_ms),
-        dqlen: all(|host| host.dqlen),
-        dqlen_max: all(|host| host.dqlen_max),
+        mib_per_s: all.sum(|host| host.mib_per_s),
+        slots: all.sum(|host| host.slots),
+        davg_ms: all.per_command(|host| host.davg_ms),
+        kavg_ms: all.per_command(|host| host.kavg_ms),
+        dqlen: all.sum(|host| host.dqlen),
+        dqlen_max: all.sum(|host| host.dqlen_max),
         dsnro: None,
     };
     let share = |host: &HostShare| Some(100.0 * host.iops? / iops.filter(|iops| *iops > 0.0)?);

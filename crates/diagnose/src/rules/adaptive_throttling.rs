@@ -3,7 +3,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, number};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold,
     halves_and_climbs, mean,
@@ -79,19 +79,15 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 
 fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
-    let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
+    let (mut finding, lowest) = case.moved_depth(Cause::AdaptiveThrottling, device, base, spell)?;
     let depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
     let failed = mean(device.faults.failed.over(samples));
-    let mut finding = case.finding(Cause::AdaptiveThrottling, device.object(), spell);
     finding.sentence = format!(
         "The depth of {name} is cut from {} to as low as {} and climbs back: the array reports \
          its queue full and the host throttles itself.",
         number(base),
         number(lowest)
     );
-    finding.standing = spell.mean(|sample| device.flow.waiting(sample))?;
-    finding.evidence = queue_evidence(device, spell);
-    finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
     finding.evidence.extend(Evidence::of([("failed commands per second", failed, "1/s")]));
     let is_known = case.facts.device(name).queue_full_sample_size.is_some();
     let certainty = match (is_known, halves_and_climbs(&depths)) {
@@ -107,7 +103,6 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
             "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
         ];
     }
-    finding.sufferers = device.tenants(samples);
     finding.causers = super::causers(&finding.sufferers);
     finding.changes = vec![changes::look(
         "Lower the load on the array's port or volume: fewer hosts or volumes on the port, lower \

@@ -137,6 +137,24 @@ impl Case<'_> {
         }
     }
 
+    /// A finding about a depth that something moves below `base`, with who waits meanwhile and what is
+    /// seen of it; and the lowest depth.
+    fn moved_depth(
+        &self,
+        cause: Cause,
+        device: &Device<'_>,
+        base: f64,
+        spell: &Spell,
+    ) -> Option<(Finding, f64)> {
+        let lowest = device.queue.dqlen.over(&spell.samples).fold(base, f64::min);
+        let mut finding = self.finding(cause, device.object(), spell);
+        finding.standing = spell.mean(|sample| device.flow.waiting(sample))?;
+        finding.evidence = queue_evidence(device, spell);
+        finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
+        finding.sufferers = device.tenants(&spell.samples);
+        Some((finding, lowest))
+    }
+
     /// What is known of the array behind a device.
     fn array(&self, device: &Device<'_>) -> Option<&ArrayFacts> {
         self.facts.device(device.flow.name).array.as_deref()

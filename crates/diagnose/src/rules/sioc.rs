@@ -1,8 +1,8 @@
 //! Storage I/O Control: the datastore is congested, and each host's depth follows its shares and
 //! the common latency, never above the device's own [ELA 2012-07].
 
-use super::{Case, Rank, Rule, adaptive_throttling, changes, number, queue_evidence};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
+use super::{Case, Rank, Rule, adaptive_throttling, changes, number};
+use crate::{Cause, Device, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
@@ -41,8 +41,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let davg = device.flow.per_command(samples, Flow::davg)?;
-    let lowest = device.queue.dqlen.over(samples).fold(base, f64::min);
-    let mut finding = case.finding(Cause::Sioc, device.object(), spell);
+    let (mut finding, lowest) = case.moved_depth(Cause::Sioc, device, base, spell)?;
     finding.sentence = format!(
         "Storage I/O Control moves the depth of {name} between {} and {}: the datastore is \
          congested ({} ms DAVG) and the hosts share what the array can do.",
@@ -50,14 +49,10 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
         number(base),
         number(davg)
     );
-    finding.standing = spell.mean(|sample| device.flow.waiting(sample))?;
-    finding.evidence = queue_evidence(device, spell);
-    finding.evidence.push(Evidence::new("lowest DQLEN", lowest, ""));
     finding.confidence = 0.7 * spell.weight();
     finding.raise_confidence = vec![
         "siocActiveTimePercentage of the datastore in vCenter, or /var/log/storagerm.log".into(),
     ];
-    finding.sufferers = device.tenants(samples);
     finding.changes = vec![changes::look(
         "Bring the datastore below its congestion threshold: move load elsewhere, or set shares \
          and limits so that the right VMs get the slots.",
