@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, changes, number};
+use super::{Case, changes, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
     Party, Spell, Threshold, little,
@@ -12,8 +12,6 @@ use crate::{
 
 /// Share of the commands at the array of the device that holds most of them.
 const MOST: f64 = 0.5;
-/// Share of a device that asks for next to nothing beside it.
-const MODEST: f64 = 0.2;
 /// VMs that are named.
 const NAMED: usize = 5;
 
@@ -50,7 +48,7 @@ impl Crowd {
         let is_most = |users: &&&[ArrayUser]| at(users) >= MOST * outstanding;
         let mut holders = devices.iter().find(is_most)?.to_vec();
         holders.sort_by(|a, b| b.vm.slots.total_cmp(&a.vm.slots));
-        let is_modest = |users: &&[ArrayUser]| at(users) <= MODEST * outstanding;
+        let is_modest = |users: &&[ArrayUser]| at(users) <= MODEST_SHARE * outstanding;
         let modest = devices.into_iter().filter(is_modest).filter_map(|users| {
             let mut users = users.to_vec();
             users.sort_by(|a, b| b.davg_ms().total_cmp(&a.davg_ms()));
@@ -122,6 +120,7 @@ impl<'a> Crowded<'a> {
         let parties: Vec<Party> = holders.iter().map(|user| user.vm.clone()).collect();
         let leading = super::leading(&parties);
         let leaders: Vec<&ArrayUser> = holders.iter().take(leading.min(NAMED)).collect();
+        let size_kib = leaders.first().and_then(|user| user.size_kib);
         let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
         let names = |name: &dyn Fn(&ArrayUser) -> String| {
             leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
@@ -157,9 +156,9 @@ impl<'a> Crowded<'a> {
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
         finding.sufferers = waiting.into_iter().map(party).collect();
         finding.causers = leaders.iter().copied().map(party).collect();
-        let limit = |user: &&ArrayUser| changes::limit_iops(&user.vm, user.size_kib, case.facts);
-        finding.changes = leaders.iter().map(limit).collect();
-        finding.changes.push(
+        let vms: Vec<&Party> = leaders.iter().map(|user| &user.vm).collect();
+        finding.changes = vec![
+            changes::limit_iops(&vms, size_kib, case.facts),
             changes::look(
                 format!(
                     "Move {} to another array, or give this one more (disks, controllers).",
@@ -168,7 +167,7 @@ impl<'a> Crowded<'a> {
                 Vec::new(),
             )
             .risking("Moving disks loads both arrays.", "Move them back"),
-        );
+        ];
         finding.do_not = vec![format!(
             "Do not raise queue depths on any host of array {}: what one gains there the others \
              wait for.",

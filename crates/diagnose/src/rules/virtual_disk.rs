@@ -234,6 +234,18 @@ mod tests {
         assert!(bench.findings().is_empty());
     }
 
+    /// 128 threads in the first half of every fifth sample are 64 in the mean of it.
+    #[test]
+    fn half_a_sample_of_twice_the_cap_is_none() {
+        let mut bench = Bench::new(26);
+        let is_burst = |s: usize| s % 5 == 2;
+        let vm = bench.device("naa.1", 254).vm("a");
+        vm.iops_when(move |s| if is_burst(s) { 24_000.0 } else { 1_000.0 });
+        vm.davg_when(move |s| if is_burst(s) { 2.67 } else { 0.5 }).sampled(|_| 1);
+        let mut findings = bench.findings().into_iter();
+        assert!(findings.all(|finding| finding.cause != Cause::VirtualDiskCap));
+    }
+
     #[test]
     fn a_load_that_passes_a_cap_on_its_way_is_at_none() {
         let mut bench = Bench::new(12);
