@@ -204,6 +204,10 @@ fn parts_are_merged_in_the_order_of_time() {
     let said = captures.kavg(&["capture", "merge", &hosts[0], &hosts[1]]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("several hosts; name a file"), "{said:?}");
+    std::fs::write(captures.path("header.csv"), format!("{header}\n")).unwrap();
+    let said = captures.kavg(&["capture", "merge", &captures.path("header.csv")]);
+    let refusal = "kavg: header.csv: no row below a header, so nothing to merge\n";
+    assert_eq!((said.code, said.err.as_str()), (2, refusal));
 }
 
 #[test]

@@ -118,6 +118,8 @@ fn choice(device: &Device<'_>, thresholds: &Thresholds, facts: &Facts) -> Profil
         "asked for".into()
     } else if facts.device(device.flow.name).is_flash {
         "esxcli says \"Is SSD: true\"".into()
+    } else if device.quickest_ms.is_infinite() {
+        "none of its latencies was measured".into()
     } else {
         let side = if profile == Profile::Flash { "below" } else { "not below" };
         let latency = if device.is_nfs { "GAVG" } else { "DAVG" };

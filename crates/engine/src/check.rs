@@ -31,6 +31,8 @@ struct OfVdisk {
     recalled: u32,
     /// Longer in the virtual adapter than its guest waits.
     forgotten: u32,
+    /// With an end to the patience of the host or of the guest.
+    timed: u32,
     times: Times,
     /// The waits at paths and adapters that go on.
     gate_ns: u64,
@@ -104,6 +106,8 @@ impl Engine {
                 continue;
             }
             let disk = &mut census.vdisks[usize::from(record.vdisk)];
+            let ends = self.given_up_at(io).min(self.deadline(io));
+            disk.timed += u32::from(ends != Time::NEVER);
             disk.forgotten += u32::from(self.given_up_at(io) <= self.now);
             let path = &mut census.paths[usize::from(record.path)];
             let lasts = self.now - record.since;
@@ -190,13 +194,13 @@ impl Engine {
             held_ns += times.kernel - times.queue;
             slots_ns += times.device + disk.gate_ns + found.gate_ns;
             all.queued += found.queued;
-            all.kernel += found.kernel;
+            all.timed += found.timed;
             all.slots += found.slots;
             all.held += found.held;
         }
         equal("ACTV of device", id, device.active, all.slots)?;
         equal("QUED of device", id, device.queued, all.queued)?;
-        if device.timeout_ns > 0 && all.kernel > 0 && device.needs_watch {
+        if device.timeout_ns > 0 && all.timed > 0 && device.needs_watch {
             return Err(format!("device {id} has commands, and nobody watches whether they end"));
         }
         if device.watch_at == Time::NEVER && device.timeout_ns > 0 && !device.needs_watch {

@@ -149,6 +149,9 @@ impl Engine {
                 return;
             };
             self.take_slot(id, io);
+            if self.devices[id.index()].needs_watch {
+                self.watch(id);
+            }
         }
     }
 

@@ -70,8 +70,7 @@ impl Engine {
         }
         mine.iter().for_each(|disk| self.restart(*disk));
         let device = &mut self.devices[id.index()];
-        let is_busy = |disk: &VdiskId| self.vdisks[disk.index()].active > 0;
-        if !mine.iter().any(is_busy) || device.timeout_ns == 0 {
+        if next == Time::NEVER && device.active == 0 || device.timeout_ns == 0 {
             device.needs_watch = device.timeout_ns > 0;
             device.watch_at = Time::NEVER;
             return;
@@ -129,7 +128,7 @@ impl Engine {
     }
 
     /// When an I/O is to be asked back, or written off; never when the driver does not have it.
-    fn deadline(&self, io: u32) -> Time {
+    pub(crate) fn deadline(&self, io: u32) -> Time {
         let record = &self.ios[io];
         let path = &self.paths[usize::from(record.path)];
         let Some(timeout_ns) = self.adapters[path.adapter.index()].timeout_ns else {

@@ -268,3 +268,47 @@ fn a_fio_job_without_time_based_ends_with_its_size() {
     let [span] = outcome.spans.as_slice() else { panic!("{:?}", outcome.spans) };
     close(span.to.0 as f64 / SECOND as f64, 2.0, 0.002);
 }
+
+/// Two equal VMs of 24 threads before an array that takes 20 commands: whoever it refuses keeps
+/// its turn. Of equals each gets half, in every order and with every number of VMs.
+#[test]
+fn who_is_refused_by_a_full_array_keeps_its_turn() {
+    for (scheduler, vms) in
+        ["mclock", "sfq", "fifo"].into_iter().flat_map(|order| [2, 3, 5].map(|vms| (order, vms)))
+    {
+        let text = format!(
+            r#"
+title = "A full array"
+duration = "2s"
+warmup = "500ms"
+sample = "500ms"
+
+[array.a]
+servers = 32
+service = "600us"
+queue_limit = 20
+
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+
+[datastore.d]
+scheduler = "{scheduler}"
+
+[vm.v]
+count = {vms}
+
+[vm.v.disk."scsi0:1"]
+datastore = "d"
+
+[vm.v.workload]
+threads = 24
+"#
+        );
+        let outcome = outcome(&text);
+        let rate = |vm| figure(&outcome, 0, Kind::Vm, &format!("v-{vm}"), Counter::Commands);
+        let all: f64 = (1..=vms).map(rate).sum();
+        for vm in 1..=vms {
+            assert!((rate(vm) * f64::from(vms) / all - 1.0).abs() < 0.03, "{scheduler} v-{vm}");
+        }
+    }
+}

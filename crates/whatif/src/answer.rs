@@ -104,7 +104,9 @@ pub(crate) fn answer(
     }
     // Who is limited gets what it is given: the answer is about its device then.
     let lifted = asked.limited.filter(Limited::is_lifted).map(|limited| limited.vm);
-    if (asked.is_of_depth || lifted.is_some()) && runs.iter().all(|run| run.today == run.after) {
+    // A wait may be that for a limit which nothing tells from a full queue.
+    let is_free = asked.limited.is_some_and(|limited| limited.is_lifted() && !limited.may_wait());
+    if (asked.is_of_depth || is_free) && runs.iter().all(|run| run.today == run.after) {
         const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                            never comes to bear.";
         let (simulated, verdict) = unmoved(keys, (lifted, None), WHY, doubts);

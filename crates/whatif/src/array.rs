@@ -16,7 +16,7 @@
 //!      +--------------- commands outstanding
 //! ```
 
-use levels::quantile;
+use levels::{mean, quantile};
 use serde::Serialize;
 
 use crate::light::Light;
@@ -102,7 +102,7 @@ impl ArrayCalibration {
     /// Calibrates on the intervals with load, of which there is at least one, and on a lighter load
     /// of other commands.
     pub(crate) fn of(devices: Vec<String>, points: &[Point], light: Option<Light>) -> Self {
-        let groups = groups(points);
+        let groups = if is_chance(points) { vec![merged(points)] } else { groups(points) };
         let (first, last) = (groups[0], groups[groups.len() - 1]);
         let light = light.filter(|light| VARIATION * light.outstanding <= first.outstanding);
         let light = light.map(|light| light.beside(first));
@@ -250,6 +250,19 @@ fn elasticity(groups: &[Point], at: Point) -> [f64; 2] {
     let (slope, error) = fit(groups);
     let scale = at.outstanding / at.ms;
     [slope - ERRORS * error, slope + ERRORS * error].map(|slope| (slope * scale).clamp(0.0, 1.0))
+}
+
+/// Whether the commands outstanding differ from one interval to the next as much as over all of them:
+/// then chance moves them, and by Little's law that of the latency as well, which is no sign that
+/// latency follows them.
+fn is_chance(points: &[Point]) -> bool {
+    /// The part of the variance that steps of chance alone have, at least.
+    const MOST: f64 = 0.6;
+    let logs: Vec<f64> = points.iter().map(|point| point.outstanding.max(1e-9).ln()).collect();
+    let Some(middle) = mean(logs.iter().map(|log| Some(*log))) else { return false };
+    let all = mean(logs.iter().map(|log| Some((log - middle).powi(2))));
+    let steps = mean(logs.windows(2).map(|pair| Some((pair[1] - pair[0]).powi(2) / 2.0)));
+    steps.zip(all).is_some_and(|(steps, all)| steps >= MOST * all)
 }
 
 fn judge(groups: &[Point], upper: &[Point], [low, _]: [f64; 2]) -> Seen {

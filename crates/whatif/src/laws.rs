@@ -162,8 +162,37 @@ pub(crate) fn hold_to_limit(
             false => at_most(row, captured * (1.0 + chance)),
         }
     }
+    if limited.is_lifted() && limited.may_wait() {
+        hold_to_unseen(keys, limited, rows);
+    }
     if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
         hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
+    }
+}
+
+/// What a VM gains at most whose wait is one for a limit that nobody sees, and takes from the others
+/// where the slots are full.
+fn hold_to_unseen(keys: &[Key], limited: Limited<'_>, rows: &mut [SimulatedRow]) {
+    /// What others keep at least.
+    const KEPT: f64 = 0.1;
+    let rate_of = |key: &Key| {
+        let is_it = |other: &&Key| {
+            other.is(Counter::Commands)
+                && (other.is_device(), &other.object) == (key.is_device(), &key.object)
+        };
+        keys.iter().find(is_it)?.captured.filter(|rate| *rate > 0.0)
+    };
+    let own = keys.iter().find(|key| key.is_rate_of(limited.vm));
+    let Some(own) = own.and_then(|key| key.captured) else { return };
+    let gain = own * limited.waits / (1.0 - limited.waits);
+    for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.is_total()) {
+        let (Some(captured), Some(rate)) = (key.captured, rate_of(key)) else { continue };
+        // It does more, and so may its device; the others do less.
+        let is_other = !key.is_device() && key.object != limited.vm;
+        let part = if is_other { (1.0 - gain / rate).max(KEPT) } else { 1.0 + gain / rate };
+        let bound = if key.is(Counter::Commands) { captured * part } else { captured / part };
+        let least = bound * (1.0 - key.chance);
+        (row.low, row.high) = (row.low.min(least), row.high.max(bound * (1.0 + key.chance)));
     }
 }
 

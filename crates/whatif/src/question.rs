@@ -42,6 +42,9 @@ pub(crate) struct Limited<'a> {
     pub(crate) vm: &'a str,
     /// What it comes to under a limit below what it does today; none where that is above, or none.
     pub(crate) held: Option<Held>,
+    /// The part of its latency in the VMkernel, which an unseen limit may be; nothing where one is
+    /// seen.
+    pub(crate) waits: f64,
 }
 
 /// What a VM does under an IOPS limit that is below what it asks for: least and greatest.
@@ -57,6 +60,13 @@ impl Limited<'_> {
     /// Whether the limit is above what it does today, or none.
     pub(crate) const fn is_lifted(&self) -> bool {
         self.held.is_none()
+    }
+
+    /// Whether it may wait for a limit that is not seen.
+    pub(crate) fn may_wait(&self) -> bool {
+        /// Part of a latency that is no wait.
+        const NONE: f64 = 0.05;
+        self.waits > NONE
     }
 }
 

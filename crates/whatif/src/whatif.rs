@@ -346,12 +346,25 @@ impl<'a> Model<'a> {
             Setting::Allocation { vdisk: DiskName { vm, .. }, allocation } => {
                 let is_less = |limit: &u32| Some(f64::from(*limit)) <= rate(vm);
                 let held = allocation.filter(is_less).map(|_| self.held(vm, changed));
-                Some(Limited { vm, held })
+                Some(Limited { vm, held, waits: self.waits(vm) })
             }
             _ => None,
         });
         let first = each.next()?;
         first.filter(|_| each.all(|other| other == first))
+    }
+
+    /// The part of a VM's latency that is spent in the VMkernel, where it is not held to a rate there.
+    fn waits(&self, vm: &str) -> f64 {
+        let each = self.devices.iter().zip(&self.calibrated);
+        let each = each.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
+        let part = |(tenant, guest): (&Tenant<'_>, &GuestCalibration)| {
+            let world = tenant.world.as_ref().filter(|_| guest.held_at_iops.is_none())?;
+            let of = |latency| world.per_command(&self.window, latency);
+            Some((of(Row::kavg)? / of(Row::gavg)?.max(1e-9), guest.iops))
+        };
+        let own = each.filter(|(_, guest)| guest.vm == vm);
+        weighted_mean(own.filter_map(part).map(Some)).map_or(0.0, |part| part.clamp(0.0, 0.9))
     }
 
     /// What a VM does where its disks are held to limits: all that these let through of what it

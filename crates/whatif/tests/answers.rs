@@ -570,3 +570,39 @@ fn half_of_the_last_digit_that_esxtop_prints_is_no_miss() {
     assert_ne!(answer.verdict, Verdict::NoModel, "{answer:?}");
     holds(range(&answer, DEVICE), 2_000.0);
 }
+
+#[test]
+fn a_wait_behind_a_full_queue_may_be_that_for_a_limit() {
+    // Five threads beside a guest that fills 16 slots: without its limit `a` does a little more.
+    let vm = |name: &str, limit: &str, load: &str| {
+        format!(
+            "[vm.{name}]\nguest_driver = \"RequestRingPages=32,MaxQueueDepth=64\"\n\
+             [vm.{name}.disk.\"scsi0:0\"]\ndatastore = \"ds\"\nadapter = \"pvscsi\"\n{limit}\
+             [[workload]]\nvm = \"{name}\"\nname = \"load\"\nstart = \"8s\"\nread = \"72%\"\nsize = \"8k\"\n{load}\n"
+        )
+    };
+    let text = |limit: &str| {
+        format!(
+            "title = \"a test\"\nduration = \"26s\"\nseed = 14\nsample = \"2s\"\n\
+             [array.flash]\nservers = 132\nservice = \"738us\"\nspread = \"constant\"\n\
+             link = \"1538MB/s\"\nround_trip = \"80us\"\n\
+             [host.esx.adapter.vmhba1]\ndriver = \"qlnativefc\"\nlun_depth = 128\n\
+             [datastore.ds]\ndevice = \"{DEVICE}\"\ndsnro = 16\n{}{}[[workload]]\nvm = \"a\"\n\
+             name = \"quiet\"\nthreads = 1\nstop = \"8s\"\n",
+            vm("a", limit, "threads = 5"),
+            vm("b", "", "arrival = \"poisson\"\nrate = 132286")
+        )
+    };
+    let recording = recorded(&text("limit = 4950\n"));
+    let mut question = question(&recording, "a: DiskLimitIOPerSecond -1");
+    question.window.0 = recording.times_ms[3];
+    let facts = Facts::default();
+    let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
+    assert_ne!(answer.verdict, Verdict::GainsNothing, "{answer:?}");
+    let free = recorded(&text(""));
+    for name in ["a", "b"] {
+        let disk = free.find(Kind::VirtualDisk, &format!("{name}:scsi0:0")).unwrap();
+        let rates = &free.series(disk, Counter::Commands).unwrap()[4..];
+        holds(range(&answer, name), rates.iter().sum::<f64>() / rates.len() as f64);
+    }
+}

@@ -3,9 +3,9 @@
 
 use ::counters::Controller;
 use knobs::{
-    Advanced, AdvancedInfo, Allocation, DSNRO, Driver, Effect, GuestOs, NFS_DEPTH,
+    Advanced, AdvancedInfo, Allocation, DSNRO, DiskName, Driver, Effect, GuestOs, NFS_DEPTH,
     PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
-    PathPolicy, Transport, Version, limits_of,
+    PathPolicy, PolicyChange, Setting, Transport, Version, limits_of,
 };
 
 use super::Article;
@@ -30,6 +30,19 @@ pub(crate) fn articles() -> Vec<Article> {
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A number that stands for any in the lines that a setting is printed as.
+const N: u32 = 77_777;
+
+/// The line that sets something as it is typed, with N for its numbers.
+fn line(setting: &Setting) -> String {
+    let line = setting.esxcli().or_else(|| setting.powercli()).unwrap_or_default();
+    format!("$ {}", line.replace(&N.to_string(), "N"))
+}
+
+fn device() -> String {
+    "DEVICE".into()
 }
 
 const DEVICE_LIST: &str = "$ esxcli storage core device list -d DEVICE";
@@ -76,8 +89,8 @@ fn dsnro() -> Article {
             )),
             ("Read it", format!("{DEVICE_LIST}\nand look for \"No of outstanding IOs with competing \
                 worlds\". In esxtop it shows as DQLEN (screen u) that falls while VMs compete.")),
-            ("Set it", "$ esxcli storage core device set -d DEVICE -O N\n\
-                It is set for each device, on every host that uses it.".into()),
+            ("Set it", format!("{}\nIt is set for each device, on every host that uses it.",
+                line(&Setting::SchedNumReqOutstanding { device: device(), value: N }))),
             ("In force", DSNRO.effect.text().into()),
             ("Leave alone", "Most environments should leave it: more for one VM is less for its \
                 neighbours, and for other hosts on the array. Do not raise it where one VM alone fills \
@@ -113,8 +126,8 @@ fn max_queue_depth() -> Article {
             ("Range", "1 to what the driver advertises; more is refused [QD254].".into()),
             ("Read it", format!("{DEVICE_LIST}\nand look for \"Device Max Queue Depth\"; outputs of \
                 5.5 do not have the line [LIST5].")),
-            ("Set it", "$ esxcli storage core device set -d DEVICE -m N\nTo get more than the driver \
-                gives, its module's parameter has to be raised first.".into()),
+            ("Set it", format!("{}\nTo get more than the driver gives, its module's parameter has to be \
+                raised first.", line(&Setting::MaxQueueDepth { device: device(), value: N }))),
             ("In force", Effect::AtOnce.text().into()),
             ("Leave alone", "A deeper queue helps only where commands wait for it (QUED above 0, KAVG \
                 beside a low DAVG). On an array that is slow it moves the wait there [S0].".into()),
@@ -175,7 +188,10 @@ fn queue_full() -> Article {
                 Full Threshold\". In esxtop DQLEN halves and climbs."
                 ),
             ),
-            ("Set it", "$ esxcli storage core device set -d DEVICE -s N -q N".into()),
+            (
+                "Set it",
+                line(&Setting::QueueFull { device: device(), sample_size: N, threshold: N }),
+            ),
             ("In force", size.effect.text().into()),
             (
                 "Leave alone",
@@ -352,6 +368,9 @@ fn path_policy() -> Article {
         _ => String::new(),
     };
     let since = first_version(Version::has_latency_policy);
+    let by_iops = PathPolicy::RoundRobin { iops: N, bytes: u64::MAX };
+    let set = [PolicyChange::PlugIn(PathPolicy::ROUND_ROBIN), PolicyChange::RoundRobin(by_iops)];
+    let set = set.map(|policy| line(&Setting::PathPolicy { device: device(), policy }));
     Article {
         names: names(&[
             "path policy",
@@ -386,12 +405,7 @@ fn path_policy() -> Article {
             ),
             ("Range", "At least 1 command or 1 byte.".into()),
             ("Read it", "$ esxcli storage nmp device list -d DEVICE".into()),
-            (
-                "Set it",
-                "$ esxcli storage nmp device set -d DEVICE -P VMW_PSP_RR\n\
-                $ esxcli storage nmp psp roundrobin deviceconfig set -d DEVICE -t iops -I N"
-                    .into(),
-            ),
+            ("Set it", set.join("\n")),
             ("In force", Effect::AtOnce.text().into()),
             (
                 "Leave alone",
@@ -407,30 +421,59 @@ fn allocation() -> Article {
     let unit = Advanced::SchedCostUnit.info();
     let shares = Allocation::SHARES;
     Article {
-        names: names(&[
-            "IOPS limit",
-            "DiskLimitIOPerSecond",
-            "limit",
-            "reservation",
-            "DiskShares",
-        ]),
+        names: names(&["IOPS limit", "DiskLimitIOPerSecond", "limit", "reservation", "DiskShares"]),
         title: "IOPS limit, reservation and shares of a virtual disk".into(),
         sections: vec![
-            ("What it is", "A rate that the host holds a virtual disk to, one that it keeps for it, and \
-                its weight among the others of its device.".into()),
-            ("When it acts", format!("The limit always, also when nothing is congested; shares and \
+            (
+                "What it is",
+                "A rate that the host holds a virtual disk to, one that it keeps for it, and \
+                its weight among the others of its device."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                format!(
+                    "The limit always, also when nothing is congested; shares and \
                 reservation where disks compete for slots. An I/O counts as one for each {} bytes \
-                begun ({}) [API, LAMW].", unit.default, unit.path)),
-            ("Default", format!("No limit, no reservation, {} shares.", Allocation::default().shares)),
-            ("Range", format!("A limit of at least 1; shares {} to {} [LAMW].", shares.start(), shares.end())),
-            ("Read it", "$ (Get-VM NAME | Get-VMResourceConfiguration).DiskResourceConfiguration\nIn no \
-                column of esxtop: a flat rate and KAVG while slots are free are its sign.".into()),
-            ("Set it", "$ Get-VM NAME | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk \
-                (Get-HardDisk -VM NAME) -DiskLimitIOPerSecond N\n-1 is none; a limit of a storage policy \
-                is changed in the policy.".into()),
+                begun ({}) [API, LAMW].",
+                    unit.default, unit.path
+                ),
+            ),
+            (
+                "Default",
+                format!("No limit, no reservation, {} shares.", Allocation::default().shares),
+            ),
+            (
+                "Range",
+                format!(
+                    "A limit of at least 1; shares {} to {} [LAMW].",
+                    shares.start(),
+                    shares.end()
+                ),
+            ),
+            (
+                "Read it",
+                "$ (Get-VM NAME | Get-VMResourceConfiguration).DiskResourceConfiguration\nIn no \
+                column of esxtop: a flat rate and KAVG while slots are free are its sign."
+                    .into(),
+            ),
+            (
+                "Set it",
+                format!(
+                    "{}\n-1 is none; a limit of a storage policy is changed in the policy.",
+                    line(&Setting::Allocation {
+                        vdisk: DiskName { vm: "NAME".into(), disk: None },
+                        allocation: Some(N),
+                    })
+                ),
+            ),
             ("In force", Effect::AtOnce.text().into()),
-            ("Leave alone", "A limit that is meant. It is the gentlest way to hold a noisy VM; lifting \
-                it gives its wait to the neighbours.".into()),
+            (
+                "Leave alone",
+                "A limit that is meant. It is the gentlest way to hold a noisy VM; lifting \
+                it gives its wait to the neighbours."
+                    .into(),
+            ),
         ],
     }
 }
@@ -562,7 +605,7 @@ fn option(words: &Words) -> Article {
     sections.push(("Leave alone", words.leave.into()));
     sections.insert(
         sections.len() - 1,
-        ("Set it", format!("$ esxcli system settings advanced set -o {} -i N", info.path)),
+        ("Set it", line(&Setting::Advanced { option: words.option, value: Some(N) })),
     );
     sections.insert(
         sections.len() - 2,
@@ -596,11 +639,11 @@ fn driver(driver: &'static Driver) -> Article {
     let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
     let module = driver.module;
     let (range, set, effect) = match driver.parameter {
-        Some(parameter) => (
+        Some(_) => (
             format!("{} to {}", driver.depth_min, driver.depth_max),
             format!(
-                "$ esxcli system module parameters set -m {module} -p {parameter}=N\nThe line \
-                replaces all parameters of the module: repeat those that are set."
+                "{}\nThe line replaces all parameters of the module: repeat those that are set.",
+                line(&Setting::ModuleDepth { driver, value: N })
             ),
             Effect::HostReboot.text(),
         ),

@@ -45,13 +45,13 @@ fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64, usual
     const BROKEN: f64 = 0.5;
     // Wide, for a second's resolution of the stamps makes intervals inexact.
     const ALL: std::ops::RangeInclusive<f64> = 0.5..=4.0;
-    const PATIENCE_MS: f64 = 1_000.0;
+    let stall_ms = device.limits.get(Threshold::StallMs);
     let Some(before) = sample.checked_sub(1) else { return false };
     let aborts = |sample: usize| device.faults.aborts.at(sample);
     let is_calm = |sample| aborts(sample).is_none_or(|rate| rate < limit);
     let alone = is_calm(before) && is_calm(sample + 1);
     let flow = &device.flow;
-    let waited = [before, sample].iter().any(|s| flow.gavg(*s) >= Some(PATIENCE_MS));
+    let waited = [before, sample].iter().any(|s| flow.gavg(*s) >= Some(stall_ms));
     let broken = flow
         .rate(sample)
         .zip(flow.rate(before))

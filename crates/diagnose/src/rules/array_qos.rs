@@ -7,7 +7,11 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, iops_limit, latency_evidence, line_rate::LineRate, number};
+use super::{
+    Case, Rank, Rule, changes, iops_limit, latency_evidence,
+    line_rate::{self, LineRate},
+    number,
+};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
     mean,
@@ -391,8 +395,7 @@ fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
 
 /// Whether a rate moves as little as a setting does.
 fn is_steady(rates: &[f64]) -> bool {
-    const STEADY_PERCENT: f64 = 1.0;
-    unrest_percent(rates).is_some_and(|unrest| unrest <= STEADY_PERCENT)
+    unrest_percent(rates).is_some_and(|unrest| unrest <= line_rate::STEADY_PERCENT)
 }
 
 /// The spell in which a flow has a latency worth asking about and a rate that does not move by

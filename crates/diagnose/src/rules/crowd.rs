@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, changes, number};
+use super::{Case, changes, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
     Party, Spell, Threshold, little,
@@ -12,8 +12,6 @@ use crate::{
 
 /// Share of the commands at the array of the device that holds most of them.
 const MOST: f64 = 0.5;
-/// Share of a device that asks for next to nothing beside it.
-const MODEST: f64 = 0.2;
 /// VMs that are named.
 const NAMED: usize = 5;
 
@@ -50,7 +48,7 @@ impl Crowd {
         let is_most = |users: &&&[ArrayUser]| at(users) >= MOST * outstanding;
         let mut holders = devices.iter().find(is_most)?.to_vec();
         holders.sort_by(|a, b| b.vm.slots.total_cmp(&a.vm.slots));
-        let is_modest = |users: &&[ArrayUser]| at(users) <= MODEST * outstanding;
+        let is_modest = |users: &&[ArrayUser]| at(users) <= MODEST_SHARE * outstanding;
         let modest = devices.into_iter().filter(is_modest).filter_map(|users| {
             let mut users = users.to_vec();
             users.sort_by(|a, b| b.davg_ms().total_cmp(&a.davg_ms()));

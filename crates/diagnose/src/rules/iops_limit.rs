@@ -32,10 +32,9 @@ const WAIT_PART: f64 = 0.2;
 const UNEXPLAINED: f64 = 3.0;
 /// Part of that wait that may be the path's or the adapter's.
 const PATH_PART: f64 = 0.5;
-/// What a wait that no queue of the VMkernel shows must come to: snapshots and filters cost time
+/// What a wait that no queue of the VMkernel shows must come to, besides `kavg_ms` of disks: snapshots and filters cost time
 /// there too, but neither make a rate flat nor take most of a command's time.
 const UNSEEN_PART: f64 = 0.5;
-const UNSEEN_MS: f64 = 2.0;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 
 /// What may be held to a rate.
@@ -235,7 +234,7 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let is_flat = unrest.is_none_or(|unrest| unrest <= allowed);
     let wait_ms = suspect.per_command(&spell, |sample| suspect.wait_ms(sample))?;
     let latency_ms = suspect.per_command(&spell, |sample| suspect.latency_ms(sample))?;
-    let is_plain = wait_ms >= UNSEEN_MS.max(UNSEEN_PART * latency_ms)
+    let is_plain = wait_ms >= Threshold::KavgMs.info().classic.max(UNSEEN_PART * latency_ms)
         && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
     (is_flat && (is_plain || suspect.is_seen(&spell))).then_some(spell)
 }

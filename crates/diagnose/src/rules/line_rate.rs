@@ -4,6 +4,9 @@
 use super::Case;
 use crate::{Adapter, Device, Flow, Spell, Threshold, unrest_percent};
 
+/// How much a series moves at most that is held by a setting or a link.
+pub(super) const STEADY_PERCENT: f64 = 1.0;
+
 /// What a line rate has to do with a flow that stays flat.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LineRate {
@@ -55,9 +58,8 @@ fn is_of_bytes(flow: &Flow<'_>, spell: &Spell) -> bool {
 
 /// Whether the sum of an adapter stays flat while what one device has of it moves.
 fn is_flatter(sum: &Flow<'_>, part: &Flow<'_>, spell: &Spell) -> bool {
-    const FLAT_PERCENT: f64 = 1.0;
     const TIMES: f64 = 3.0;
     let [sum, part] = [sum, part].map(|flow| unrest(spell, |s| flow.mib_per_s(s)));
     sum.zip(part)
-        .is_some_and(|(sum, part)| sum <= FLAT_PERCENT && part >= TIMES * sum.max(FLAT_PERCENT))
+        .is_some_and(|(sum, part)| sum <= STEADY_PERCENT && part >= TIMES * sum.max(STEADY_PERCENT))
 }

@@ -15,8 +15,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// A VM whose share of the slots is below this asks for next to nothing.
-const MODEST_SHARE: f64 = 0.2;
+/// A VM, or a device, whose share of the commands is no more than this asks for next to nothing.
+pub(super) const MODEST_SHARE: f64 = 0.2;
 /// The wait, in multiples of its own service, from which a modest VM suffers: longer than it is
 /// served, as far as rows tell.
 const UNFAIR: f64 = 0.95;

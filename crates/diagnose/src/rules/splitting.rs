@@ -7,6 +7,11 @@ use knobs::{Advanced, Driver, Transport};
 use super::{Case, Rank, Rule, changes, number};
 use crate::{Adapter, Cause, Change, Evidence, Finding, Flow, LevelKind, Threshold, mean};
 
+/// Split commands of all from which none is left whole: the two are counted apart.
+const ALL: f64 = 0.95;
+/// The pieces of a size are as large as it but for the last one, so more than half as large.
+const HALF: f64 = 0.5;
+
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
     rank: |_| Rank::Shape,
@@ -55,10 +60,19 @@ fn judge(case: &Case<'_>, adapter: &Adapter<'_>) -> Option<Finding> {
     finding.raise_confidence = vec!["The array's own count and size of commands".into()];
     finding.sufferers = device.tenants(&spell.samples);
     let driver = case.facts.drivers.get(flow.name);
+    let all_are_split = commands >= ALL * flow.mean_rate(&spell.samples)?;
+    let sizes = flow.size_kib(&spell.samples).zip(pieces).filter(|_| all_are_split);
+    let piece_kib = sizes.map(|(size, pieces)| size / pieces);
     // Software iSCSI has a largest I/O of its own [LAMW].
-    finding.changes = match driver.filter(|module| !is_iscsi(module)) {
-        Some(driver) => vec![look_elsewhere(flow.name, driver)],
-        None => vec![changes::raise_iscsi_io_size(case.host, driver.is_some())],
+    let is_smaller = |kib: f64| kib <= HALF * f64::from(Advanced::IscsiMaxIoSizeKb.info().default);
+    finding.changes = match driver {
+        Some(driver) if !is_iscsi(driver) => {
+            vec![look_elsewhere(&format!("{} is driven by {driver}", flow.name))]
+        }
+        _ if piece_kib.is_some_and(is_smaller) => {
+            vec![look_elsewhere(&format!("Pieces of {} KiB are smaller", number(piece_kib?)))]
+        }
+        _ => vec![changes::raise_iscsi_io_size(case.host, driver.is_some())],
     };
     finding.do_not = vec!["Do not expect it to lift a rate that the array holds by bytes.".into()];
     Some(finding)
@@ -68,12 +82,12 @@ fn is_iscsi(module: &str) -> bool {
     Driver::from_module(module).is_some_and(|driver| driver.transport == Transport::Iscsi)
 }
 
-fn look_elsewhere(adapter: &str, driver: &str) -> Change {
+fn look_elsewhere(why: &str) -> Change {
     let option = Advanced::DiskMaxIoSize.info().path;
     changes::look(
         format!(
-            "{adapter} is driven by {driver}: nothing of software iSCSI cuts here. See what does: \
-             {option}, or the largest command that the driver takes."
+            "{why}: nothing of software iSCSI cuts here. See what does: {option}, or the largest \
+             command that the driver takes."
         ),
         vec![format!("esxcli system settings advanced list -o {option}")],
     )
@@ -90,6 +104,16 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(100.0).davg(30.0).size_kib(1_024.0);
         bench.device("naa.2", 64).vm("b").iops(1_900.0).davg(0.5);
         bench.first(Cause::Splitting, &Facts::default());
+    }
+
+    #[test]
+    fn pieces_that_are_smaller_than_those_of_iscsi_are_cut_by_something_else() {
+        let mut bench = Bench::new(6);
+        bench.split(1.0, 16.0);
+        bench.device("naa.1", 64).vm("a").iops(400.0).davg(30.0).size_kib(512.0);
+        let finding = bench.first(Cause::Splitting, &Facts::default());
+        assert!(finding.changes[0].what.contains("Pieces of 32 KiB are smaller"));
+        assert!(finding.changes[0].what.contains("/Disk/DiskMaxIOSize"));
     }
 
     #[test]

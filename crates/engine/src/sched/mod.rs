@@ -66,7 +66,8 @@ impl Sched {
     }
 
     /// Puts a command that is to be sent again back to the front of its world. Its cost has been
-    /// paid, so it is due at once.
+    /// paid, so it is due at once, and what follows it is not charged a second time: else a world
+    /// that an array refuses loses its turn to one that it takes.
     pub(crate) fn push_again(
         &mut self,
         worlds: &mut [World],
@@ -76,7 +77,10 @@ impl Sched {
         now: Time,
     ) {
         let entry = &mut worlds[world.index()];
-        if entry.queue.is_empty() {
+        if let Some(next) = entry.queue.head() {
+            let step = self.cost_of(&ios[next]) * entry.share_ns;
+            entry.tags.share = entry.tags.share.saturating_sub(step);
+        } else {
             self.backlog.push(world);
         }
         entry.queue.push_front(ios, io);

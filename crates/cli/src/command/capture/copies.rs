@@ -77,6 +77,12 @@ pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>) -> Result<()> {
     require_csv(output)?;
     let limits = Limits::default();
     let hosts = told(|progress| Sequence::of(files, &limits, progress))?;
+    if hosts.is_empty() {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        return Err(
+            format!("{}: no row below a header, so nothing to merge", names.join(", ")).into()
+        );
+    }
     let output = output.unwrap_or(Path::new("-"));
     let outputs =
         captures::claim(output, hosts.iter().map(Sequence::host), &mut Outputs::beside(files))?;
