@@ -140,6 +140,57 @@ fn s4_the_published_after_lies_in_the_range() {
     assert!(!sentence.contains("nothing"), "{sentence}");
 }
 
+/// An answer about VMs, held against the simulation of the shipped scenario with a line in force.
+#[track_caller]
+fn holds_what_comes(answer: &Value, (scenario, window): (&str, &str), line: &str, vms: &[&str]) {
+    let said = kavg(&["run", scenario, "--window", window, "--json", "--set", line]);
+    // The figures that are published are those without it.
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    let run: Value = serde_json::from_str(&said.out).unwrap();
+    let windows = run["windows"].as_array().unwrap();
+    let window = windows.iter().find(|other| other["name"] == window).unwrap();
+    let objects = window["hosts"][0]["objects"].as_array().unwrap();
+    for vm in vms {
+        let disk = format!("{vm}:scsi0:0");
+        let disk = objects.iter().find(|object| object["name"] == disk).unwrap();
+        for (name, counter) in [("CMDS/s", "cmds"), ("GAVG/cmd", "total")] {
+            holds(answer, vm, name, disk["counters"][counter].as_f64().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_the_bad_neighbour_of_s4_frees_the_good_one() {
+    for (scenario, line) in [
+        // A limit counts 32 KiB [LAMW]: 512 KiB are 16 of them.
+        ("s4-solidfire", "bad: DiskLimitIOPerSecond 184"),
+        ("s4-gold", "bad: DiskLimitIOPerSecond 553"),
+    ] {
+        let answer = asked(&before(scenario, 75, 120), &[line]);
+        holds_what_comes(&answer, (scenario, "spent"), line, &["bad", "good"]);
+        let sentence = answer["simulated"]["sentence"].as_str().unwrap();
+        let lines = ["good 0.", "ms instead of"];
+        assert!(lines.iter().all(|part| sentence.contains(part)), "{sentence}");
+        assert!(!sentence.contains("lose commands: good"), "{sentence}");
+    }
+}
+
+#[test]
+fn the_published_change_of_s4_is_told_by_the_vm_that_waited() {
+    let answer = asked(
+        &before("s4-solidfire", 10, 55),
+        &[
+            "system module parameters set -m iscsi_vmk -p iscsivmk_LunQDepth=256",
+            "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O 256",
+        ],
+    );
+    let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O 128";
+    holds_what_comes(&answer, ("s4-solidfire", "burst"), line, &["bad", "good"]);
+    let sentence = answer["simulated"]["sentence"].as_str().unwrap();
+    assert!(!sentence.contains("nothing"), "{sentence}");
+    assert!(sentence.contains("VMs whose latency moves otherwise: good 0."), "{sentence}");
+}
+
 /// A guest with pauses behind a depth of 16, of 32 after 30 s.
 const TRIED: &str = r#"
 title = "a change that is tried"

@@ -143,8 +143,12 @@ fn told(
     doubts: Vec<String>,
 ) -> (Simulated, Verdict) {
     let main = main_rows(keys, lifted, &rows);
-    let verdict = verdict(&main);
-    let sentence = sentence(&main, verdict) + &losses(keys, &rows);
+    let verdict = match verdict(&main) {
+        // The commands of a VM that sends few are lost in the mean of its device.
+        Verdict::GainsNothing if !vms_stay(keys, &rows) => Verdict::Identified,
+        other => other,
+    };
+    let sentence = sentence(&main, verdict) + &apart(keys, &main, &rows) + &losses(keys, &rows);
     let identified = matches!(verdict, Verdict::GainsNothing | Verdict::Identified);
     (Simulated { sentence, identified, doubts, rows }, verdict)
 }
@@ -362,10 +366,36 @@ fn no_model(keys: &[Key], today: &[Figure], at: usize) -> String {
     )
 }
 
+/// What a counter was.
+fn before(row: &SimulatedRow) -> f64 {
+    row.captured.unwrap_or(row.today).max(1e-9)
+}
+
+/// The rows of a counter of every VM, if there are several: each with what chance does to it.
+fn of_vms<'r>(
+    keys: &[Key],
+    rows: &'r [SimulatedRow],
+    counter: Counter,
+) -> Vec<(f64, &'r SimulatedRow)> {
+    let is_it = |key: &Key| !key.is_device() && key.is(counter);
+    let vms = keys.iter().zip(rows).filter(|(key, _)| is_it(key));
+    let vms: Vec<_> = vms.map(|(key, row)| (key.chance, row)).collect();
+    if vms.len() < 2 { Vec::new() } else { vms }
+}
+
+/// Whether no VM among several moves by more than chance does.
+fn vms_stay(keys: &[Key], rows: &[SimulatedRow]) -> bool {
+    let counters = [Counter::Commands, Counter::GuestLatency];
+    let mut each = counters.into_iter().flat_map(|counter| of_vms(keys, rows, counter));
+    each.all(|(chance, row)| {
+        let part = (NOTHING + chance) * before(row);
+        row.low >= before(row) - part && row.high <= before(row) + part
+    })
+}
+
 /// From rate and latency of the device in question.
 fn verdict(main: &[&SimulatedRow]) -> Verdict {
     let [rate, latency, ..] = main else { return Verdict::NoModel };
-    let before = |row: &SimulatedRow| row.captured.unwrap_or(row.today);
     let stays = |row: &SimulatedRow| {
         let part = row.today * NOTHING;
         row.high <= before(row) + part && row.low >= before(row) - part
@@ -384,8 +414,7 @@ fn verdict(main: &[&SimulatedRow]) -> Verdict {
 /// The answer in a sentence: rate and latency of the device in question.
 fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
     let [rate, latency, ..] = main else { return String::new() };
-    let before = |row: &SimulatedRow| number(row.captured.unwrap_or(row.today));
-    let [was, took] = [before(rate), before(latency)];
+    let [was, took] = [before(rate), before(latency)].map(number);
     let becomes = format!(
         "{} does {} commands a second instead of {was} ({}), at {} ms instead of {took} (GAVG, {})",
         rate.object,
@@ -411,18 +440,50 @@ fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
     }
 }
 
-/// Who of several VMs loses commands, and how many, the worst first; or that nobody does.
+/// VMs that are named.
+const NAMED: usize = 4;
+
+/// Whose latency, of several VMs, surely moves otherwise than that of what is in question, the most
+/// first: it says nothing of them.
+fn apart(keys: &[Key], main: &[&SimulatedRow], rows: &[SimulatedRow]) -> String {
+    let [_, whole, ..] = main else { return String::new() };
+    let parts = |row: &SimulatedRow| [row.low, row.high].map(|end| end / before(row));
+    let [least, most] = parts(whole);
+    // By how much more, as a factor.
+    let beyond = |row: &SimulatedRow| {
+        let [low, high] = parts(row);
+        (least / high.max(1e-9)).max(low / most.max(1e-9))
+    };
+    let mut moved: Vec<&SimulatedRow> = of_vms(keys, rows, Counter::GuestLatency)
+        .into_iter()
+        .filter(|(chance, row)| beyond(row) > 1.0 + NOTHING + chance)
+        .map(|(_, row)| row)
+        .collect();
+    moved.sort_by(|a, b| beyond(b).total_cmp(&beyond(a)));
+    let named = moved
+        .iter()
+        .take(NAMED)
+        .map(|row| format!("{} {} ms instead of {}", row.object, range(row), number(before(row))));
+    let named: Vec<String> = named.collect();
+    match moved.len().saturating_sub(NAMED) {
+        _ if moved.is_empty() => String::new(),
+        0 => format!(" VMs whose latency moves otherwise: {}.", named.join(", ")),
+        more => {
+            format!(" VMs whose latency moves otherwise: {} and {more} more.", named.join(", "))
+        }
+    }
+}
+
+/// Who of several VMs loses commands, and how many, the worst first; or that nobody does. What chance
+/// takes is no loss.
 fn losses(keys: &[Key], rows: &[SimulatedRow]) -> String {
-    /// VMs that are named.
-    const NAMED: usize = 4;
-    let before = |row: &SimulatedRow| row.captured.unwrap_or(row.today).max(1e-9);
-    let is_rate = |key: &Key| !key.is_device() && key.is(Counter::Commands);
-    let vms = || keys.iter().zip(rows).filter(|(key, _)| is_rate(key)).map(|(_, row)| row);
-    if vms().count() < 2 {
+    let vms = of_vms(keys, rows, Counter::Commands);
+    if vms.is_empty() {
         return String::new();
     }
+    let loses = |chance: f64, row: &SimulatedRow| row.low < before(row) * (1.0 - NOTHING - chance);
     let mut losers: Vec<&SimulatedRow> =
-        vms().filter(|row| row.low < before(row) * (1.0 - NOTHING)).collect();
+        vms.into_iter().filter(|(chance, row)| loses(*chance, row)).map(|(_, row)| row).collect();
     losers.sort_by(|a, b| (a.low / before(a)).total_cmp(&(b.low / before(b))));
     let lost = |part: f64| 100.0 * (1.0 - part).max(0.0);
     let named = losers.iter().take(NAMED).map(|row| {
@@ -448,8 +509,7 @@ fn range(row: &SimulatedRow) -> String {
 
 fn change(row: &SimulatedRow) -> String {
     // Adding 0 makes a negative zero a positive one.
-    let before = row.captured.unwrap_or(row.today).max(1e-9);
-    let percent = |value: f64| (100.0 * (value / before - 1.0)).round() + 0.0;
+    let percent = |value: f64| (100.0 * (value / before(row) - 1.0)).round() + 0.0;
     let percent = |value: f64| match percent(value) {
         0.0 => "0".into(),
         percent => format!("{percent:+.0}"),

@@ -74,7 +74,7 @@ pub(crate) fn doubt(device: &Device<'_>, window: &[usize]) -> Option<String> {
     ];
     let of = |row: &Row<'_>, values: &[Value], name: &str| -> Vec<String> {
         let lost = values.iter().filter(|(_, value)| value(row, window).is_none());
-        lost.map(|(column, _)| format!("{column} of {name}")).collect()
+        lost.map(|(column, _)| format!("{column} of {}", clean(name))).collect()
     };
     let mut lost = of(&device.row, &OF_DEVICE, &device.name);
     for tenant in &device.tenants {

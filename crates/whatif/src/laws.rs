@@ -168,6 +168,33 @@ pub(crate) fn hold_to_limit(
     if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
         hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
     }
+    for device in calibrated {
+        hold_to_policies(keys, device, rows);
+    }
+}
+
+/// What the array makes of commands below the rates that it holds disks to: where it counts their
+/// pieces, which come at once, one of each such disk may be waiting there (reference
+/// `array-and-control.md`, section 6.4).
+fn hold_to_policies(keys: &[Key], device: &DeviceCalibration, rows: &mut [SimulatedRow]) {
+    let place = |counter| {
+        keys.iter()
+            .position(|key| key.is_device() && key.object == device.device && key.is(counter))
+    };
+    let held = device.guests.iter().filter(|guest| guest.throttled_at_iops.is_some()).count();
+    let Some(rate) = place(Counter::Commands) else { return };
+    let waiting = held as f64;
+    // By Little's law. They do not wait in the host then.
+    let wait_ms = 1000.0 * waiting / rows[rate].low.max(1e-9);
+    for (there, host, part) in [
+        (Counter::DriverLatency, Counter::KernelLatency, wait_ms),
+        (Counter::MeanActive, Counter::MeanQueued, waiting),
+    ] {
+        if let (Some(there), Some(host)) = (place(there), place(host)) {
+            rows[there].high += part;
+            rows[host].low = (rows[host].low - part).max(0.0);
+        }
+    }
 }
 
 /// What a VM gains at most whose wait is one for a limit that nobody sees, and takes from the others

@@ -178,7 +178,7 @@ impl<'a> Model<'a> {
         }
         let today = run(&plan, &scales, &[])?;
         let mut after = run(&changed, &scales, &settings)?;
-        let limited = self.limited(&keys, &changed);
+        let limited = self.limited(&changed);
         if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
             run::add_waits(&keys, limited.vm, &mut after);
         }
@@ -340,12 +340,10 @@ impl<'a> Model<'a> {
     }
 
     /// The VM of which the IOPS limit is set, if all settings do that, and all one way.
-    fn limited(&self, keys: &[Key], changed: &Plan<'_>) -> Option<Limited<'_>> {
-        let rate = |vm: &str| keys.iter().find(|key| key.is_rate_of(vm))?.captured;
+    fn limited(&self, changed: &Plan<'_>) -> Option<Limited<'_>> {
         let mut each = self.question.settings.iter().map(|setting| match setting {
             Setting::Allocation { vdisk: DiskName { vm, .. }, allocation } => {
-                let is_less = |limit: &u32| Some(f64::from(*limit)) <= rate(vm);
-                let held = allocation.filter(is_less).map(|_| self.held(vm, changed));
+                let held = allocation.and_then(|_| self.held(vm, changed));
                 Some(Limited { vm, held, waits: self.waits(vm) })
             }
             _ => None,
@@ -368,15 +366,17 @@ impl<'a> Model<'a> {
     }
 
     /// What a VM does where its disks are held to limits: all that these let through of what it
-    /// sent in each sample at least, with no fewer commands outstanding.
-    fn held(&self, vm: &str, changed: &Plan<'_>) -> Held {
-        let mut all = Held::default();
+    /// sent in each sample at least, with no fewer commands outstanding. `None` where they let through
+    /// all of it.
+    fn held(&self, vm: &str, changed: &Plan<'_>) -> Option<Held> {
+        let (mut all, mut sent) = (Held::default(), 0.0);
         let each = self.devices.iter().zip(&self.calibrated);
         let each = each.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
         for (tenant, guest) in each.filter(|(_, guest)| guest.vm == vm) {
             let limit = changed.limit_asked(guest).unwrap_or(f64::INFINITY);
             let most = limit / guest.units();
             let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(most));
+            sent += tenant.row.mean_rate(&self.window).unwrap_or_default();
             let own = Held {
                 iops: [mean(self.window.iter().map(least)).unwrap_or_default(), most],
                 outstanding: [guest.outstanding, guest.outstanding_at_most()],
@@ -386,7 +386,7 @@ impl<'a> Model<'a> {
                 all.outstanding[end] += own.outstanding[end];
             }
         }
-        all
+        (all.iops[0] < sent).then_some(all)
     }
 
     /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
