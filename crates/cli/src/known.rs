@@ -14,7 +14,7 @@ use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, Vdis
 use knobs::{Advanced, Knob, PathPolicy};
 use levels::Flow;
 use model::{ArrayConfig, Mix, PolicyWait, Service};
-use scenario::{Action, Host, Scenario, Window};
+use scenario::{Action, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
 /// The facts of each host over one window; `views` and `samples` have one for each.
@@ -92,8 +92,9 @@ impl Known<'_> {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
         let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
+        let silent = self.course.silent.get(&id).cloned().unwrap_or_default();
         if device.kind == DeviceKind::Nfs {
-            return DeviceFacts { array, ..DeviceFacts::default() };
+            return DeviceFacts { array, silent, ..DeviceFacts::default() };
         }
         let before = &self.view.limits_before.devices[id.index()];
         let limits = &self.view.limits.devices[id.index()];
@@ -109,6 +110,8 @@ impl Known<'_> {
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
             array,
+            silent,
+            lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
         }
     }
 
@@ -194,9 +197,15 @@ struct Course {
     /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
     queue_full: BTreeMap<DeviceId, u32>,
     queue_full_of_host: u32,
-    /// Paths that were down at some time of the window: from when to when, in milliseconds since 1970.
-    dead: BTreeMap<PathId, Vec<(i64, i64)>>,
+    /// Paths that were down at some time of the window.
+    dead: BTreeMap<PathId, Outages>,
+    /// Devices that answered nothing then, and those that were lost.
+    silent: BTreeMap<DeviceId, Outages>,
+    lost: BTreeMap<DeviceId, Outages>,
 }
+
+/// From when to when something was out, in milliseconds since 1970.
+type Outages = Vec<(i64, i64)>;
 
 impl Course {
     fn of(scenario: &Scenario, index: usize, window: &Window) -> Self {
@@ -212,26 +221,18 @@ impl Course {
             let is_during = event.at > window.from;
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up } => course.path(path, up, event.at),
+                Action::Path { path, up } => turn(&mut course.dead, path, !up, event.at),
+                Action::Face { device, face } => {
+                    turn(&mut course.silent, device, face == Face::Silent, event.at);
+                    turn(&mut course.lost, device, face == Face::Lost, event.at);
+                }
                 _ => {}
             }
         }
-        course.dead.retain(|_, outages| {
-            outages.retain(|outage| outage.1 > at_ms(window.from));
-            !outages.is_empty()
-        });
+        keep_from(&mut course.dead, window.from);
+        keep_from(&mut course.silent, window.from);
+        keep_from(&mut course.lost, window.from);
         course
-    }
-
-    /// A path that goes down is down until it comes up, or for good.
-    fn path(&mut self, path: PathId, up: bool, at: Time) {
-        let outages = self.dead.entry(path).or_default();
-        let is_down = outages.last().is_some_and(|outage| outage.1 == i64::MAX);
-        match outages.last_mut() {
-            Some(outage) if up && is_down => outage.1 = at_ms(at),
-            _ if !up && !is_down => outages.push((at_ms(at), i64::MAX)),
-            _ => {}
-        }
     }
 
     fn set(&mut self, knob: Knob, is_during: bool) {
@@ -262,6 +263,25 @@ impl Course {
         let own = self.queue_full.get(&id).copied().filter(|size| *size > 0);
         own.unwrap_or(self.queue_full_of_host)
     }
+}
+
+/// What goes out is out until it comes back, or for good.
+fn turn<Id: Ord>(all: &mut BTreeMap<Id, Outages>, id: Id, is_out: bool, at: Time) {
+    let outages = all.entry(id).or_default();
+    let was_out = outages.last().is_some_and(|outage| outage.1 == i64::MAX);
+    match outages.last_mut() {
+        Some(outage) if was_out && !is_out => outage.1 = at_ms(at),
+        _ if is_out && !was_out => outages.push((at_ms(at), i64::MAX)),
+        _ => {}
+    }
+}
+
+/// Leaves those out that were over before a window began.
+fn keep_from<Id: Ord>(all: &mut BTreeMap<Id, Outages>, from: Time) {
+    all.retain(|_, outages| {
+        outages.retain(|outage| outage.1 > at_ms(from));
+        !outages.is_empty()
+    });
 }
 
 /// What all hosts ask of an array, a second, in one sample.

@@ -38,6 +38,10 @@ pub struct DeviceFacts {
     pub paths: Option<PathFacts>,
     /// The array behind it.
     pub array: Option<Arc<ArrayFacts>>,
+    /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
+    pub silent: Vec<(i64, i64)>,
+    /// The same of a device that it is known to have given up: all its commands fail (PDL).
+    pub lost: Vec<(i64, i64)>,
 }
 
 /// What is known of the paths of a device.

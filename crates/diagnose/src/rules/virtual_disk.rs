@@ -88,7 +88,8 @@ fn busy(case: &Case<'_>, disk: &Vdisk<'_>) -> Vec<usize> {
     (0..case.host.times_ms.len()).filter(is_busy).collect()
 }
 
-/// The wait in the guest, where the source knows it, unless it is the adapter's.
+/// The wait in the guest, where the source knows it, unless it is the adapter's. More outstanding than
+/// its depth lets out are what a stall left, whose time is older than the sample.
 fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Option<Cap<'a>> {
     let waiting = case.host.limits.get(Threshold::Waiting);
     let spell = Spell::find(busy, |s| disk.guest_queued.at(s).map(|n| n >= waiting))?;
@@ -99,7 +100,11 @@ fn known_wait<'a>(case: &Case<'a>, disk: &'a Vdisk<'a>, busy: &[usize]) -> Optio
     }
     let most = largest(spell.samples.iter().map(|&sample| disk.outstanding(sample)));
     let known = case.facts.vdisks.get(disk.name).and_then(|facts| facts.depth);
-    if known.is_some_and(|depth| most < Some(REACHED[0] * f64::from(depth))) {
+    let is_off = |depth: u32| {
+        let depth = f64::from(depth);
+        most < Some(REACHED[0] * depth) || outstanding > SAMPLED_ABOVE * depth
+    };
+    if known.is_some_and(is_off) {
         return None;
     }
     Some(Cap {
