@@ -617,6 +617,20 @@ fn who_waits_for_an_array_that_another_host_crowds_is_named_with_who_crowds_it()
     }
 }
 
+/// Bursts of a second in ten that no sample catches: 300 threads of Linux guests, which may have 254
+/// out each, for the 32 slots of DSNRO.
+#[test]
+fn a_queue_that_is_full_between_the_samples_is_what_is_raised() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\narrival = \"poisson\"\nrate = 2000\n[vm.b]\n\
+         count = 3\nguest = \"linux\"\n[vm.b.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n\
+         [vm.b.workload]\nthreads = 100\nsize = \"32k\"\non = \"400ms\"\noff = \"4600ms\"\n"
+    );
+    let adapter = "driver = \"lpfc\"\nlun_depth = 64";
+    let run = run(&scenario("servers = 64\nservice = \"0.4ms\"", adapter, &rest));
+    assert_eq!(causes(&run), ["dsnro"]);
+}
+
 /// Three that do the same crowd an array: to limit one of them alone helps by a third.
 #[test]
 fn of_those_that_crowd_an_array_alike_all_are_to_be_limited() {

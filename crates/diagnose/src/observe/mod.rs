@@ -15,7 +15,10 @@ pub(crate) use levels::{
 pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
 pub(crate) use spell::Spell;
 
-use crate::{Facts, Object, ObjectKind, Party, Threshold, Thresholds, Window, thresholds::Limits};
+use crate::{
+    DeviceFacts, Facts, Object, ObjectKind, Party, Threshold, Thresholds, Window,
+    thresholds::Limits,
+};
 
 /// A host over a recording.
 pub(crate) struct Host<'a> {
@@ -120,8 +123,11 @@ impl<'a> Host<'a> {
             host.add(recording, id, entity, device);
         }
         for device in &mut host.devices {
-            let is_flash = facts.device(device.flow.name).is_flash;
-            device.judge(recording.len(), thresholds, is_flash);
+            let depths = device.vdisks.iter().filter_map(|&place| host.vdisks.get(place));
+            let depths = depths.map(|disk| facts.vdisks.get(disk.name)?.depth.map(f64::from));
+            let guests = depths.sum::<Option<f64>>().filter(|sum| *sum > 0.0);
+            let known = facts.device(device.flow.name);
+            device.judge(recording.len(), thresholds, known, guests);
         }
         host
     }
@@ -299,7 +305,13 @@ impl<'a> Device<'a> {
 
     /// Finds the samples with load, the profile that fits, and whether the queue is full. A device
     /// is flash where that is known, whatever the recording shows of it.
-    fn judge(&mut self, samples: usize, thresholds: &'a Thresholds, is_flash: bool) {
+    fn judge(
+        &mut self,
+        samples: usize,
+        thresholds: &'a Thresholds,
+        known: &DeviceFacts,
+        guests: Option<f64>,
+    ) {
         let limits = self.limits;
         let (measured, unknown): (Vec<usize>, Vec<usize>) =
             (0..samples).partition(|sample| self.flow.is_measured(*sample));
@@ -316,8 +328,8 @@ impl<'a> Device<'a> {
             return;
         }
         self.quickest_ms = self.quickest();
-        self.limits = thresholds.for_device(if is_flash { 0.0 } else { self.quickest_ms });
-        self.full = self.find_full_queue();
+        self.limits = thresholds.for_device(if known.is_flash { 0.0 } else { self.quickest_ms });
+        self.full = self.find_full_queue(known.dsnro.map(f64::from), guests);
     }
 
     /// The spell of load in which something holds.

@@ -160,25 +160,37 @@ impl Device<'_> {
     }
 
     /// The spell in which commands wait for a slot of this device because all are taken.
-    pub(super) fn find_full_queue(&self) -> Option<FullQueue> {
+    /// Known may be DSNRO, which is in force in a burst that no sample catches, and how many commands
+    /// all guests let out.
+    pub(super) fn find_full_queue(
+        &self,
+        dsnro: Option<f64>,
+        guests: Option<f64>,
+    ) -> Option<FullQueue> {
         let limit = |threshold| self.limits.get(threshold);
         let waiting = |s| Some(little(self.flow.rate(s)?, self.slot_wait_ms(s)?));
-        let spell = self.spell(|sample| {
+        let waits = |sample: usize| {
             let least_ms = self.flow.davg(sample).map(|davg_ms| self.least_wait_ms(davg_ms));
             reaches(self.slot_wait_ms(sample), least_ms)
                 && waiting(sample) >= Some(limit(Threshold::Waiting))
-        })?;
+        };
+        let mean_ms = self.flow.per_command(&self.busy, |_, sample| self.slot_wait_ms(sample));
+        let is_long_in_the_mean = guests.is_some() && mean_ms >= Some(limit(Threshold::KavgMs));
+        let spell = self
+            .spell(waits)
+            .or_else(|| Spell::any(&self.busy, waits).filter(|_| is_long_in_the_mean))?;
         let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
         // Worlds that were cut out of the recording are of one more VM at least.
         let hidden = usize::from(self.hides_worlds(&spell.samples));
         let competitors = self.competitors(&spell.samples) + hidden;
-        if in_bursts && !self.may_fill_in_bursts(&spell, competitors) {
+        let dsnro = dsnro.filter(|_| in_bursts && competitors > 1).unwrap_or(f64::INFINITY);
+        if in_bursts && !self.may_fill_in_bursts(&spell, competitors, dsnro, guests) {
             return None;
         }
         Some(FullQueue {
-            depth: self.limit_when_full(&spell)?,
+            depth: self.limit_when_full(&spell)?.min(dsnro),
             waiting: spell.mean(waiting)?,
             wait_ms: self.flow.per_command(&spell.samples, |_, s| self.slot_wait_ms(s))?,
             tenants: self.tenants(&spell.samples).len() + hidden,
@@ -210,21 +222,26 @@ impl Device<'_> {
 
     /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
     /// of d leaves n - d waiting for d in service, so wait and service give n away: a driver's
-    /// default in Windows for each VM is the most to expect. A flat, round rate is rather a limit, and so is a
+    /// default in Windows for each VM is the most to expect where that is not known. A flat, round rate is rather a limit, and so is a
     /// wait beside free slots.
-    fn may_fill_in_bursts(&self, spell: &Spell, competitors: usize) -> bool {
+    fn may_fill_in_bursts(
+        &self,
+        spell: &Spell,
+        competitors: usize,
+        dsnro: f64,
+        guests: Option<f64>,
+    ) -> bool {
         let driver_depth = limits_of(Controller::Pvscsi, GuestOs::Windows).disk_depth;
+        let guests = guests.unwrap_or(f64::from(driver_depth) * competitors.max(1) as f64);
         let wait = spell.mean(|sample| self.flow.waiting(sample));
         let service = spell.mean(|sample| self.in_slots(sample));
         let depth = mean(self.queue.dqlen.over(&spell.samples));
         let (Some(wait), Some(service), Some(depth)) = (wait, service, depth) else {
             return false;
         };
-        let burst = depth * (1.0 + wait / service.max(f64::MIN_POSITIVE));
+        let burst = depth.min(dsnro) * (1.0 + wait / service.max(f64::MIN_POSITIVE));
         let limited = self.flow.mean_rate(&spell.samples).is_some_and(is_round);
-        burst <= f64::from(driver_depth) * competitors.max(1) as f64
-            && !limited
-            && !self.waits_beside_free_slots(spell)
+        burst <= guests && !limited && !self.waits_beside_free_slots(spell)
     }
 
     /// Whether the samples that catch commands waiting mostly find slots free: then it is no slot

@@ -39,6 +39,8 @@ const PATH_PART: f64 = 0.5;
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 
+/// How sure it is at most where shares do the same.
+const EITHER: f64 = 0.5;
 /// How near to a known limit the rate must come: its second is not esxtop's.
 const NEAR: f64 = 0.9;
 
@@ -313,7 +315,33 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     finding.causers = finding.sufferers.clone();
     finding.changes = vec![changes::lift_limit(vm, name, known)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
+    if let Some((peer, times)) = like_shares(suspect, spell).filter(|_| known.is_none()) {
+        finding.sentence.push_str(&format!(
+            " Or it is by shares: {peer} does {times} times as much, and a full queue is divided in \
+             proportion to them."
+        ));
+        finding.confidence = finding.confidence.min(EITHER);
+        finding.raise_confidence.push(format!("The shares of the disks of {vm} and {peer}"));
+        finding.do_not.clear();
+    }
     Some(finding)
+}
+
+/// Another VM on a full queue that does a round multiple of what a suspect does, as shares in that
+/// proportion make it [LAMW], and how many times as much.
+fn like_shares<'a>(suspect: &Suspect<'a>, spell: &Spell) -> Option<(&'a str, f64)> {
+    const NEAR: f64 = 0.01;
+    const MOST: f64 = 8.0;
+    let device = suspect.device;
+    let own = spell.mean(|sample| suspect.rate(sample))?;
+    let full = device.full.as_ref()?.spell.samples.iter().any(|s| spell.samples.contains(s));
+    let others = device.worlds.iter().filter(|w| full && !w.is_system && w.owner != suspect.vm());
+    let times = others.filter_map(|w| Some((w.owner, w.flow.mean_rate(&spell.samples)? / own)));
+    let mut round = times.map(|(peer, times)| (peer, times.round(), times));
+    let found = round.find(|(_, round, times)| {
+        (2.0..=MOST).contains(round) && (times / round - 1.0).abs() <= NEAR
+    });
+    found.map(|(peer, round, _)| (peer, round))
 }
 
 #[cfg(test)]
@@ -334,6 +362,19 @@ mod tests {
             ("held:scsi0:1", "held")
         );
         assert!(finding.confidence > 0.85);
+    }
+
+    /// Shares of 4 to 1 divide a full queue of 32 as well as a limit of a quarter does.
+    #[test]
+    fn a_quarter_of_what_another_does_may_be_by_shares() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.vm("hi").iops(38_575.0).davg(0.66).kavg(0.17);
+        device.vm("lo").iops(9_644.0).davg(0.66).kavg(2.66);
+        let findings = bench.findings();
+        let held = findings.iter().find(|finding| finding.cause == Cause::IopsLimit).unwrap();
+        assert!(held.sentence.contains("hi does 4 times as much"), "{}", held.sentence);
+        assert!(held.confidence <= 0.5 && held.do_not.is_empty());
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
     finding.sufferers = parties(case, cap);
     finding.causers = finding.sufferers.clone();
     let device = case.host.device_of(disk);
-    if let Some(why) = device.and_then(|device| full_below(case, device, &cap.spell.samples)) {
+    if let Some(why) = device.and_then(|device| full_below(case, device, cap)) {
         finding.do_not = vec![format!("Do not raise the guest's depth now: {why}.")];
         return finding;
     }
@@ -166,7 +166,8 @@ pub(super) fn judge(case: &Case<'_>, cap: &Cap<'_>) -> Finding {
 }
 
 /// What is full below a virtual disk at the same time: then a deeper queue in the guest gains nothing.
-fn full_below(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<&'static str> {
+fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&'static str> {
+    let samples = &cap.spell.samples;
     let is_meanwhile = |spell: &Spell| spell.samples.iter().any(|s| samples.contains(s));
     if case.is_array_spent(device, samples) {
         return Some("the array does all it can, and more commands only wait there");
@@ -175,6 +176,13 @@ fn full_below(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option
         return Some(
             "the device queue below it is full, and the wait only moves from the guest into the \
              VMkernel. Once that queue has room, this limit is the next",
+        );
+    }
+    if largest(device.queue.dqlen.over(samples)).is_some_and(|depth| depth <= f64::from(cap.limit))
+    {
+        return Some(
+            "the device queue below it has no more slots than that (DQLEN), and what more it sends \
+             waits in the VMkernel",
         );
     }
     let is_adapter_full =

@@ -239,6 +239,15 @@ mod tests {
         assert!(bench.findings().is_empty());
     }
 
+    #[test]
+    fn a_guest_gains_nothing_above_a_device_that_has_no_more_slots() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 64).vm("a").iops(22_754.0).davg(2.81);
+        let findings = bench.findings().into_iter();
+        let caps = findings.filter(|finding| finding.cause == Cause::VirtualDiskCap);
+        assert!(caps.map(|cap| cap.changes.len()).eq([0]));
+    }
+
     /// 128 threads in the first half of every fifth sample are 64 in the mean of it.
     #[test]
     fn half_a_sample_of_twice_the_cap_is_none() {
