@@ -178,8 +178,9 @@ fn full_below(case: &Case<'_>, device: &Device<'_>, cap: &Cap<'_>) -> Option<&'s
              VMkernel. Once that queue has room, this limit is the next",
         );
     }
-    if largest(device.queue.dqlen.over(samples)).is_some_and(|depth| depth <= f64::from(cap.limit))
-    {
+    let slots = largest(device.queue.dqlen.over(samples));
+    let is_one = cap.cause == Cause::VirtualDiskCap;
+    if is_one && slots.is_some_and(|slots| slots <= f64::from(cap.limit)) {
         return Some(
             "the device queue below it has no more slots than that (DQLEN), and what more it sends \
              waits in the VMkernel",
