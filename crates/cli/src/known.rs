@@ -24,7 +24,7 @@ pub(crate) fn facts(
     views: &[WindowView],
     samples: &[Recording],
 ) -> Vec<Facts> {
-    let (arrays, locked) = (arrays(scenario, samples), locked_by_scsi2(scenario));
+    let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
@@ -120,17 +120,12 @@ impl Known<'_> {
         let disk = &config.vdisks[id.index()];
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
-        let waits = &self.view.policy_waits;
-        let wait = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok().map(|at| waits[at].1);
-        let mean_ms = |PolicyWait { commands, wait_ns }| {
-            wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
-        };
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
-            policy_wait_ms: wait.map(mean_ms),
+            policy_wait_ms: policy_wait_ms(self.view, id),
         }
     }
 
@@ -160,6 +155,14 @@ impl Known<'_> {
             ),
         }
     }
+}
+
+/// What a command of a virtual disk waits in the mean for its volume's policy, in milliseconds.
+fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
+    let waits = &view.policy_waits;
+    let at = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok()?;
+    let PolicyWait { commands, wait_ns } = waits[at].1;
+    Some(wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64)
 }
 
 /// The datastores of which some host locks the metadata by reservations.
@@ -291,7 +294,11 @@ struct Load {
 }
 
 /// How busy each array of a scenario is in each sample, and who has commands there.
-fn arrays(scenario: &Scenario, samples: &[Recording]) -> Vec<Arc<ArrayFacts>> {
+fn arrays(
+    scenario: &Scenario,
+    views: &[WindowView],
+    samples: &[Recording],
+) -> Vec<Arc<ArrayFacts>> {
     let rows = samples.first().map_or(0, Recording::len);
     let mut loads = vec![vec![Load::default(); rows]; scenario.arrays.len()];
     for (host, recording) in scenario.hosts.iter().zip(samples) {
@@ -315,8 +322,8 @@ fn arrays(scenario: &Scenario, samples: &[Recording]) -> Vec<Arc<ArrayFacts>> {
         })
         .collect();
     let crowded: Vec<Vec<usize>> = arrays.iter().map(|array| array.crowded().collect()).collect();
-    for (host, recording) in scenario.hosts.iter().zip(samples) {
-        for (array, user) in users(host, recording, &crowded) {
+    for ((host, view), recording) in scenario.hosts.iter().zip(views).zip(samples) {
+        for (array, user) in users(host, view, recording, &crowded) {
             arrays[array].users.push(user);
         }
     }
@@ -348,7 +355,12 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
 
 /// The VMs on the devices of a host, device by device, with the array of each; `crowded` has the
 /// samples of each array that count.
-fn users(host: &Host, recording: &Recording, crowded: &[Vec<usize>]) -> Vec<(usize, ArrayUser)> {
+fn users(
+    host: &Host,
+    view: &WindowView,
+    recording: &Recording,
+    crowded: &[Vec<usize>],
+) -> Vec<(usize, ArrayUser)> {
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
@@ -358,8 +370,20 @@ fn users(host: &Host, recording: &Recording, crowded: &[Vec<usize>]) -> Vec<(usi
         let array = *arrays.get(&**device)?;
         let (samples, flow) = (&crowded[array], Flow::of(recording, id));
         let vm = Party::of(levels::owner(recording, world), &flow, samples)?;
-        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(samples));
-        let user = ArrayUser { host, device: device.clone(), vm, size_kib };
+        let config = &host.config;
+        let disks = config.vdisks.iter().zip((0..).map(VdiskId)).filter(|(disk, _)| {
+            config.vms[disk.vm.index()].name == vm.name
+                && config.devices[disk.device.index()].name == *device
+        });
+        let user = ArrayUser {
+            host: config.name.clone(),
+            device: device.clone(),
+            size_kib: flow.size_kib(samples),
+            policy_wait_ms: disks
+                .filter_map(|(_, id)| policy_wait_ms(view, id))
+                .fold(0.0, f64::max),
+            vm,
+        };
         (user.vm.iops > 0.0).then_some((array, user))
     };
     let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();

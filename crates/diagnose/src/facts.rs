@@ -89,6 +89,8 @@ pub struct ArrayUser {
     pub vm: Party,
     /// The mean size of its commands, in KiB.
     pub size_kib: Option<f64>,
+    /// What each of its commands waits there for a policy (QoS), in milliseconds; 0 where it has none.
+    pub policy_wait_ms: f64,
 }
 
 /// The share of the time at work from which commands meet others at an array more often than not.
