@@ -14,7 +14,7 @@ use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, Vdis
 use knobs::{Advanced, Knob, PathPolicy};
 use levels::Flow;
 use model::{ArrayConfig, Mix, PolicyWait, Service};
-use scenario::{Action, Host, Scenario, Window};
+use scenario::{Action, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
 /// The facts of each host over one window; `views` and `samples` have one for each.
@@ -24,7 +24,7 @@ pub(crate) fn facts(
     views: &[WindowView],
     samples: &[Recording],
 ) -> Vec<Facts> {
-    let (arrays, locked) = (arrays(scenario, samples), locked_by_scsi2(scenario));
+    let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
@@ -92,8 +92,9 @@ impl Known<'_> {
         let config = &self.host.config;
         let device = &config.devices[id.index()];
         let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
+        let silent = self.course.silent.get(&id).cloned().unwrap_or_default();
         if device.kind == DeviceKind::Nfs {
-            return DeviceFacts { array, ..DeviceFacts::default() };
+            return DeviceFacts { array, silent, ..DeviceFacts::default() };
         }
         let before = &self.view.limits_before.devices[id.index()];
         let limits = &self.view.limits.devices[id.index()];
@@ -109,6 +110,8 @@ impl Known<'_> {
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
             array,
+            silent,
+            lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
         }
     }
 
@@ -117,17 +120,12 @@ impl Known<'_> {
         let disk = &config.vdisks[id.index()];
         let before = self.view.limits_before.vdisks[id.index()];
         let limits = self.view.limits.vdisks[id.index()];
-        let waits = &self.view.policy_waits;
-        let wait = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok().map(|at| waits[at].1);
-        let mean_ms = |PolicyWait { commands, wait_ns }| {
-            wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64
-        };
         VdiskFacts {
             depth: lasting(before.0, limits.0),
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
-            policy_wait_ms: wait.map(mean_ms),
+            policy_wait_ms: policy_wait_ms(self.view, id),
         }
     }
 
@@ -157,6 +155,14 @@ impl Known<'_> {
             ),
         }
     }
+}
+
+/// What a command of a virtual disk waits in the mean for its volume's policy, in milliseconds.
+fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
+    let waits = &view.policy_waits;
+    let at = waits.binary_search_by_key(&id, |(disk, _)| *disk).ok()?;
+    let PolicyWait { commands, wait_ns } = waits[at].1;
+    Some(wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64)
 }
 
 /// The datastores of which some host locks the metadata by reservations.
@@ -191,9 +197,15 @@ struct Course {
     /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
     queue_full: BTreeMap<DeviceId, u32>,
     queue_full_of_host: u32,
-    /// Paths that were down at some time of the window: from when to when, in milliseconds since 1970.
-    dead: BTreeMap<PathId, Vec<(i64, i64)>>,
+    /// Paths that were down at some time of the window.
+    dead: BTreeMap<PathId, Outages>,
+    /// Devices that answered nothing then, and those that were lost.
+    silent: BTreeMap<DeviceId, Outages>,
+    lost: BTreeMap<DeviceId, Outages>,
 }
+
+/// From when to when something was out, in milliseconds since 1970.
+type Outages = Vec<(i64, i64)>;
 
 impl Course {
     fn of(scenario: &Scenario, index: usize, window: &Window) -> Self {
@@ -209,26 +221,18 @@ impl Course {
             let is_during = event.at > window.from;
             match event.action {
                 Action::Set(knob) => course.set(knob, is_during),
-                Action::Path { path, up } => course.path(path, up, event.at),
+                Action::Path { path, up } => turn(&mut course.dead, path, !up, event.at),
+                Action::Face { device, face } => {
+                    turn(&mut course.silent, device, face == Face::Silent, event.at);
+                    turn(&mut course.lost, device, face == Face::Lost, event.at);
+                }
                 _ => {}
             }
         }
-        course.dead.retain(|_, outages| {
-            outages.retain(|outage| outage.1 > at_ms(window.from));
-            !outages.is_empty()
-        });
+        keep_from(&mut course.dead, window.from);
+        keep_from(&mut course.silent, window.from);
+        keep_from(&mut course.lost, window.from);
         course
-    }
-
-    /// A path that goes down is down until it comes up, or for good.
-    fn path(&mut self, path: PathId, up: bool, at: Time) {
-        let outages = self.dead.entry(path).or_default();
-        let is_down = outages.last().is_some_and(|outage| outage.1 == i64::MAX);
-        match outages.last_mut() {
-            Some(outage) if up && is_down => outage.1 = at_ms(at),
-            _ if !up && !is_down => outages.push((at_ms(at), i64::MAX)),
-            _ => {}
-        }
     }
 
     fn set(&mut self, knob: Knob, is_during: bool) {
@@ -261,6 +265,25 @@ impl Course {
     }
 }
 
+/// What goes out is out until it comes back, or for good.
+fn turn<Id: Ord>(all: &mut BTreeMap<Id, Outages>, id: Id, is_out: bool, at: Time) {
+    let outages = all.entry(id).or_default();
+    let was_out = outages.last().is_some_and(|outage| outage.1 == i64::MAX);
+    match outages.last_mut() {
+        Some(outage) if was_out && !is_out => outage.1 = at_ms(at),
+        _ if is_out && !was_out => outages.push((at_ms(at), i64::MAX)),
+        _ => {}
+    }
+}
+
+/// Leaves those out that were over before a window began.
+fn keep_from<Id: Ord>(all: &mut BTreeMap<Id, Outages>, from: Time) {
+    all.retain(|_, outages| {
+        outages.retain(|outage| outage.1 > at_ms(from));
+        !outages.is_empty()
+    });
+}
+
 /// What all hosts ask of an array, a second, in one sample.
 #[derive(Clone, Default)]
 struct Load {
@@ -271,7 +294,11 @@ struct Load {
 }
 
 /// How busy each array of a scenario is in each sample, and who has commands there.
-fn arrays(scenario: &Scenario, samples: &[Recording]) -> Vec<Arc<ArrayFacts>> {
+fn arrays(
+    scenario: &Scenario,
+    views: &[WindowView],
+    samples: &[Recording],
+) -> Vec<Arc<ArrayFacts>> {
     let rows = samples.first().map_or(0, Recording::len);
     let mut loads = vec![vec![Load::default(); rows]; scenario.arrays.len()];
     for (host, recording) in scenario.hosts.iter().zip(samples) {
@@ -294,8 +321,8 @@ fn arrays(scenario: &Scenario, samples: &[Recording]) -> Vec<Arc<ArrayFacts>> {
         })
         .collect();
     let crowded: Vec<Vec<usize>> = arrays.iter().map(|array| array.crowded().collect()).collect();
-    for (host, recording) in scenario.hosts.iter().zip(samples) {
-        for (array, user) in users(host, recording, &crowded) {
+    for ((host, view), recording) in scenario.hosts.iter().zip(views).zip(samples) {
+        for (array, user) in users(host, view, recording, &crowded) {
             arrays[array].users.push(user);
         }
     }
@@ -327,7 +354,12 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
 
 /// The VMs on the devices of a host, device by device, with the array of each; `crowded` has the
 /// samples of each array that count.
-fn users(host: &Host, recording: &Recording, crowded: &[Vec<usize>]) -> Vec<(usize, ArrayUser)> {
+fn users(
+    host: &Host,
+    view: &WindowView,
+    recording: &Recording,
+    crowded: &[Vec<usize>],
+) -> Vec<(usize, ArrayUser)> {
     let disks = host.config.vdisks.iter().zip(&host.targets);
     let arrays: BTreeMap<&str, usize> = disks
         .map(|(disk, target)| (&*host.config.devices[disk.device.index()].name, target.array))
@@ -337,8 +369,20 @@ fn users(host: &Host, recording: &Recording, crowded: &[Vec<usize>]) -> Vec<(usi
         let array = *arrays.get(&**device)?;
         let (samples, flow) = (&crowded[array], Flow::of(recording, id));
         let vm = Party::of(levels::owner(recording, world), &flow, samples)?;
-        let (host, size_kib) = (host.config.name.clone(), flow.size_kib(samples));
-        let user = ArrayUser { host, device: device.clone(), vm, size_kib };
+        let config = &host.config;
+        let disks = config.vdisks.iter().zip((0..).map(VdiskId)).filter(|(disk, _)| {
+            config.vms[disk.vm.index()].name == vm.name
+                && config.devices[disk.device.index()].name == *device
+        });
+        let user = ArrayUser {
+            host: config.name.clone(),
+            device: device.clone(),
+            size_kib: flow.size_kib(samples),
+            policy_wait_ms: disks
+                .filter_map(|(_, id)| policy_wait_ms(view, id))
+                .fold(0.0, f64::max),
+            vm,
+        };
         (user.vm.iops > 0.0).then_some((array, user))
     };
     let mut users: Vec<_> = recording.of_kind(Kind::World).filter_map(user).collect();

@@ -80,6 +80,81 @@ fn a_saturated_flash_array_is_no_health() {
     assert_eq!(causes(&run), ["array-slow"]);
 }
 
+/// 1 Gbit/s carries 119 MiB/s: 595 commands a second of 205 KiB. Nothing has a policy.
+#[test]
+fn a_full_link_is_no_policy() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\nsize = \"8k\"\n\
+         [vm.bk.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.bk.workload]\nthreads = 16\n\
+         size = \"256k\"\nstart = \"14s\"\n"
+    );
+    let array = "servers = 32\nservice = \"0.6ms\"\nlink = \"1Gbit/s\"";
+    let run = run(&scenario(array, "driver = \"iscsi_vmk\"", &rest));
+    assert_eq!(causes(&run)[0], "array-slow");
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("the link to array box is "), "{sentence}");
+    assert!(!causes(&run).contains(&"array-qos"));
+}
+
+/// At 3,000 a second ten threads take 3.33 ms each, whatever another volume does: less of that is as
+/// much more wait for the policy.
+#[test]
+fn who_is_held_by_a_policy_is_nobodys_victim() {
+    let rest = format!(
+        "[array.box.qos.q]\nmax = 3000\n[datastore.prod]\nqos = \"q\"\n{VM}[vm.sql.workload]\n\
+         threads = 10\n[datastore.busy]\n[vm.b.disk.\"scsi0:1\"]\ndatastore = \"busy\"\n\
+         [vm.b.workload]\nthreads = 60\n"
+    );
+    let run = run(&scenario("servers = 16\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest));
+    let about_sql = |finding: &&&Value| {
+        let sufferers = finding["sufferers"].as_array().unwrap();
+        sufferers.iter().any(|party| party["name"] == "sql")
+    };
+    let findings = findings(&run);
+    let causes: Vec<_> = findings.iter().filter(about_sql).map(|f| &f["cause"]).collect();
+    assert_eq!(causes, ["array-qos"]);
+}
+
+/// Of 32 commands that wait for the 32 slots all but two wait for limits: no deeper queue helps them.
+#[test]
+fn who_waits_for_a_limit_is_no_victim_of_a_full_queue() {
+    let vm = |name: &str, disk: &str, threads: u32| {
+        format!(
+            "[vm.{name}.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n{disk}\n[vm.{name}.workload]\n\
+             threads = {threads}\n"
+        )
+    };
+    let with = |rest: String| {
+        let limited = vm("a", "limit = 1000", 16) + &vm("b", "limit = 3000", 16);
+        let rest = format!("[datastore.prod]\n{limited}{rest}");
+        run(&scenario(
+            "servers = 64\nservice = \"0.4ms\"",
+            "driver = \"lpfc\"\nlun_depth = 64",
+            &rest,
+        ))
+    };
+    let alone = with(vm("c", "adapter = \"lsilogic\"", 100));
+    assert_eq!(causes(&alone)[..2], ["iops-limit", "iops-limit"]);
+    assert!(!causes(&alone).contains(&"dsnro"));
+    let beside = with(vm("c", "", 45) + &vm("d", "", 10));
+    let finding = *findings(&beside).iter().find(|finding| finding["cause"] == "dsnro").unwrap();
+    let sufferers = finding["sufferers"].as_array().unwrap();
+    let named = |name: &str| sufferers.iter().any(|party| party["name"] == name);
+    assert!(named("c") && !named("a") && !named("b"), "{sufferers:?}");
+}
+
+/// For 3 s of 10 thirty threads share 1,000 commands a second: 30 ms each, beside free slots.
+#[test]
+fn a_limit_that_holds_in_bursts_is_told() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}limit = 1000\n[vm.sql.workload]\nthreads = 30\non = \"3s\"\n\
+         off = \"7s\"\n[vm.x.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n[vm.x.workload]\nthreads = 2\n"
+    );
+    let run = run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"lpfc\"", &rest));
+    assert_eq!(causes(&run), ["iops-limit"]);
+    assert_eq!(findings(&run)[0]["sufferers"][0]["name"], "sql");
+}
+
 /// The second half of a window saturates its array or its link, the first leaves both alone.
 #[test]
 fn a_load_of_half_a_window_is_judged_where_it_is_there() {
@@ -540,6 +615,18 @@ fn who_waits_for_an_array_that_another_host_crowds_is_named_with_who_crowds_it()
             assert!(finding["changes"][0]["esxcli"].as_array().unwrap().is_empty());
         }
     }
+}
+
+/// Three that do the same crowd an array: to limit one of them alone helps by a third.
+#[test]
+fn of_those_that_crowd_an_array_alike_all_are_to_be_limited() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 4\n[datastore.busy]\n[vm.x]\n\
+         count = 3\n[vm.x.disk.\"scsi0:1\"]\ndatastore = \"busy\"\n[vm.x.workload]\nthreads = 64\n"
+    );
+    let run = run(&scenario("servers = 16\nservice = \"0.5ms\"", "driver = \"lpfc\"", &rest));
+    let what = findings(&run)[0]["changes"][0]["what"].as_str().unwrap();
+    assert!(["x-1", "x-2", "x-3"].iter().all(|name| what.contains(name)), "{what}");
 }
 
 /// The headline of the last window.

@@ -460,29 +460,35 @@ impl Change {
     }
 }
 
-/// Holds a VM a little below its rate with an IOPS limit on its virtual disks, so that what it wants
-/// beyond what the array allows waits in its own queue. Its commands have `size_kib` in the mean. The
+/// Holds VMs a little below the lowest of their rates with an IOPS limit on their virtual disks, so
+/// that what each wants beyond what the array allows waits in its own queue. Their commands have `size_kib` in the mean. The
 /// limit that its disks have stands in no counter: where it is not known it is to be noted first.
-pub(crate) fn limit_iops(vm: &Party, size_kib: Option<f64>, facts: &Facts) -> Change {
+pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -> Change {
     const BELOW: f64 = 0.9;
-    let iops = in_cost_units(vm.iops, size_kib);
+    let least = vms.iter().map(|vm| vm.iops).fold(f64::INFINITY, f64::min);
+    let iops = in_cost_units(least, size_kib);
     let limit = ((iops * BELOW) as u32).max(1);
+    let names: Vec<&str> = vms.iter().map(|vm| vm.name.as_str()).collect();
     let what = format!(
         "Give each disk of {} an IOPS limit of {limit}. That is a little below the {} a second that \
-         it does, counted in units of {} KiB as the limit is: what it wants beyond waits in its own \
+         {} does, counted in units of {} KiB as the limit is: what it wants beyond waits in its own \
          queue.",
-        vm.name,
+        names.join(", "),
         iops.round(),
+        if names.len() > 1 { "each VM" } else { "it" },
         cost_unit_kib()
     );
-    let is_own = |disk: &str| DiskName::from(disk).vm == vm.name;
-    let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
-    let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_iops).collect();
-    known.dedup();
-    let was = if let [was] = known[..] { Some(was) } else { None };
-    let mut change = setting(what, None, vec![limits(&vm.name, Some(limit), was)]);
-    if was.is_none() {
-        change.powercli.insert(0, show_limits(&vm.name));
+    let was = |name: &str| {
+        let is_own = |disk: &str| DiskName::from(disk).vm == name;
+        let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
+        let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_iops).collect();
+        known.dedup();
+        if let [was] = known[..] { Some(was) } else { None }
+    };
+    let lines = names.iter().map(|name| limits(name, Some(limit), was(name))).collect();
+    let mut change = setting(what, None, lines);
+    for name in names.iter().filter(|name| was(name).is_none()) {
+        change.powercli.insert(0, show_limits(name));
         change.undo = UNDO_AS_SHOWN.into();
     }
     change.risk = "The VM is slower whenever it would have been allowed more.".into();

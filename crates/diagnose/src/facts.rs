@@ -38,6 +38,10 @@ pub struct DeviceFacts {
     pub paths: Option<PathFacts>,
     /// The array behind it.
     pub array: Option<Arc<ArrayFacts>>,
+    /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
+    pub silent: Vec<(i64, i64)>,
+    /// The same of a device that it is known to have given up: all its commands fail (PDL).
+    pub lost: Vec<(i64, i64)>,
 }
 
 /// What is known of the paths of a device.
@@ -83,6 +87,8 @@ pub struct ArrayUser {
     pub vm: Party,
     /// The mean size of its commands, in KiB.
     pub size_kib: Option<f64>,
+    /// What each of its commands waits there for a policy (QoS), in milliseconds; 0 where it has none.
+    pub policy_wait_ms: f64,
 }
 
 /// The share of the time at work from which commands meet others at an array more often than not.

@@ -11,6 +11,7 @@ type Series<T> = Box<dyn Fn(usize) -> T>;
 /// One host with one adapter, or one for each path of a device.
 pub(crate) struct Bench {
     samples: usize,
+    interval_s: i64,
     devices: Vec<DeviceBench>,
     worlds: bool,
     paths: usize,
@@ -44,10 +45,11 @@ pub(crate) struct VmBench {
 }
 
 impl Bench {
-    /// A bench of so many samples, 5 s apart; before them comes esxtop's first one, all zero.
+    /// A bench of so many samples, 5 s apart unless told otherwise; before them comes esxtop's first one, all zero.
     pub(crate) fn new(samples: usize) -> Self {
         Self {
             samples,
+            interval_s: 5,
             devices: Vec::new(),
             worlds: true,
             paths: 1,
@@ -78,6 +80,11 @@ impl Bench {
             counters: Vec::new(),
         });
         self.devices.last_mut().unwrap()
+    }
+
+    /// How far apart its samples are.
+    pub(crate) fn interval_s(&mut self, seconds: i64) {
+        self.interval_s = seconds;
     }
 
     /// Leaves the rows of worlds out.
@@ -167,7 +174,8 @@ impl Bench {
 
     pub(crate) fn recording(&self) -> Recording {
         let mut recording = Recording::new("esx01".into());
-        recording.times_ms = (0..=self.samples).map(|sample| 5_000 * sample as i64).collect();
+        recording.times_ms =
+            (0..=self.samples).map(|s| 1_000 * self.interval_s * s as i64).collect();
         let mut adapter =
             |number| recording.add_entity(Entity::new(Kind::Adapter, format!("vmhba{number}")));
         let adapters: Vec<EntityId> = (1..=self.adapters).map(&mut adapter).collect();

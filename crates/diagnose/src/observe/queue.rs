@@ -153,14 +153,19 @@ impl Device<'_> {
         is_long() == Some(true) && self.is_full(sample) == Some(false)
     }
 
+    /// What commands that take so many milliseconds below the host must wait for it to count.
+    pub(crate) fn least_wait_ms(&self, davg_ms: f64) -> f64 {
+        let part = self.limits.get(Threshold::WaitPercent) / 100.0;
+        self.limits.get(Threshold::KavgMs).min(part * davg_ms)
+    }
+
     /// The spell in which commands wait for a slot of this device because all are taken.
     pub(super) fn find_full_queue(&self) -> Option<FullQueue> {
         let limit = |threshold| self.limits.get(threshold);
         let waiting = |s| Some(little(self.flow.rate(s)?, self.slot_wait_ms(s)?));
-        let part = limit(Threshold::WaitPercent) / 100.0;
         let spell = self.spell(|sample| {
-            let counts = |davg: f64| limit(Threshold::KavgMs).min(part * davg);
-            reaches(self.slot_wait_ms(sample), self.flow.davg(sample).map(counts))
+            let least_ms = self.flow.davg(sample).map(|davg_ms| self.least_wait_ms(davg_ms));
+            reaches(self.slot_wait_ms(sample), least_ms)
                 && waiting(sample) >= Some(limit(Threshold::Waiting))
         })?;
         let spell = self.at_the_lower_limit(spell);

@@ -153,9 +153,11 @@ fn policy_wait_ms<'v, 'a: 'v>(
     Some(known.iter().filter_map(|disk| disk.policy_wait_ms).fold(0.0, f64::max))
 }
 
-/// What is known to wait for its policy most of the time that it takes. A volume of VMs together is
-/// held as a whole; virtual volumes are held each for itself.
+/// What is known to wait for its policy, for longer than chance makes it and in the samples that are
+/// slower: whatever else such a command waits for, less of that is more of this. A volume of VMs
+/// together is held as a whole; virtual volumes are held each for itself.
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
+    const COUNTS: f64 = 0.1;
     const MOST: f64 = 0.5;
     let facts = case.facts.device(device.flow.name);
     let array = facts.array.as_ref()?;
@@ -166,13 +168,19 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
         let wait_ms = match vm {
             Some(vm) => policy_wait_ms(case, case.host.vdisks_of(vm, device)),
             None => policy_wait_ms(case, case.host.vdisks_on(device)),
-        }?;
+        }
+        .filter(|wait_ms| *wait_ms > 0.0)?;
         let free_ms = flow.per_command(&device.busy, Flow::davg)? - wait_ms;
-        let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= MOST * davg);
+        let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= COUNTS * davg);
         let spell = device.spell(is_held)?;
         let davg = flow.per_command(&spell.samples, Flow::davg)?;
         let waiting = little(flow.mean_rate(&spell.samples)?, davg - free_ms);
+        let times = |samples: &[usize]| Some(samples.len() as f64 * flow.mean_rate(samples)?);
+        let explains =
+            wait_ms * times(&device.busy)? >= MOST * (davg - free_ms) * times(&spell.samples)?;
         let faster = Some(("a command that the policy does not hold".into(), free_ms));
+        let counts =
+            waiting >= device.limits.get(Threshold::Waiting) || is_slow(device, flow, &spell);
         let held = Held {
             flow,
             vm,
@@ -183,7 +191,7 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
             link: None,
             certainty: 0.98,
         };
-        (waiting >= device.limits.get(Threshold::Waiting)).then_some((davg, held))
+        (counts && explains).then_some((davg, held))
     });
     held.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, held)| held)
 }

@@ -235,12 +235,18 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         finding.causers = super::causers(&finding.sufferers);
     }
     finding.changes = fix(case, device, samples);
-    finding.do_not = vec![
+    finding.do_not = vec![depths(case, device, samples)];
+    finding
+}
+
+/// What a deeper queue does before it.
+fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> String {
+    let short = case.short_queue(device);
+    short.and_then(|_| case.little_room(device, samples)).unwrap_or_else(|| {
         "Do not raise queue depths: more commands at a slow array only wait there instead of on \
          the host."
-            .into(),
-    ];
-    finding
+            .into()
+    })
 }
 
 /// Whether the array behind a device is known to keep commands waiting for others.

@@ -82,10 +82,10 @@ impl<'a> Crowded<'a> {
         let spell = Spell::any(&device.busy, |sample| crowded.binary_search(&sample).is_ok())?;
         let place = (case.host.name.to_owned(), device.flow.name.to_owned());
         let this = Self { device, array, crowd, spell, alone_ms, slow_ms };
-        let longest = |users: &Vec<ArrayUser>| users.first().is_some_and(|user| this.waits(user));
+        let wait = |users: &Vec<ArrayUser>| users.iter().any(|user| this.waits(user));
         let is_part = match crowd.at == place {
-            true => crowd.modest.values().any(longest),
-            false => crowd.modest.get(&place).is_some_and(longest),
+            true => crowd.modest.values().any(wait),
+            false => crowd.modest.get(&place).is_some_and(wait),
         };
         let davg_ms = device.flow.per_command(&this.spell.samples, Flow::davg)?;
         (is_part && this.is_long(davg_ms)).then_some(this)
@@ -96,15 +96,19 @@ impl<'a> Crowded<'a> {
         self.array.is_crowded(&self.spell.samples, davg_ms) && davg_ms >= self.slow_ms
     }
 
+    /// Whether a VM waits for others. Who waits for a policy of its own does as much whatever the
+    /// others do: what the array saves it, the policy takes.
     fn waits(&self, user: &ArrayUser) -> bool {
-        self.is_long(user.davg_ms())
+        const COUNTS: f64 = 0.1;
+        let davg_ms = user.davg_ms();
+        self.is_long(davg_ms) && user.policy_wait_ms < COUNTS * davg_ms
     }
 
     /// The finding about it, seen from the device.
     pub(super) fn judge(&self, case: &Case<'_>) -> Option<Finding> {
         let Self { device, array, crowd, spell, alone_ms, .. } = self;
         let (outstanding, holders) = (crowd.outstanding, &crowd.holders);
-        let of = |users: &'a [ArrayUser]| users.iter().take_while(|user| self.waits(user));
+        let of = |users: &'a [ArrayUser]| users.iter().filter(|user| self.waits(user));
         let place = (case.host.name.to_owned(), device.flow.name.to_owned());
         let mine = crowd.modest.get(&place).map(Vec::as_slice);
         let waiting: Vec<&ArrayUser> = match mine {
@@ -112,7 +116,15 @@ impl<'a> Crowded<'a> {
             None => crowd.modest.values().flat_map(|users| of(users)).collect(),
         };
         let longest = |a: &&&ArrayUser, b: &&&ArrayUser| a.davg_ms().total_cmp(&b.davg_ms());
-        let (first, worst) = (holders.first()?, waiting.iter().max_by(longest)?);
+        let worst = waiting.iter().max_by(longest)?;
+        let parties: Vec<Party> = holders.iter().map(|user| user.vm.clone()).collect();
+        let leading = super::leading(&parties);
+        let leaders: Vec<&ArrayUser> = holders.iter().take(leading.min(NAMED)).collect();
+        let size_kib = leaders.first().and_then(|user| user.size_kib);
+        let rest = if leaders.len() < holders.len() { " and others on its device" } else { "" };
+        let names = |name: &dyn Fn(&ArrayUser) -> String| {
+            leaders.iter().map(|user| name(user)).collect::<Vec<_>>().join(", ")
+        };
         let whole = || Object { kind: ObjectKind::Array, name: array.name.clone() };
         let object = mine.map_or_else(whole, |_| device.object());
         let mut finding = case.finding(Cause::ArraySlow, object, spell);
@@ -126,8 +138,8 @@ impl<'a> Crowded<'a> {
             number(*alone_ms),
             number(at(holders)),
             number(outstanding),
-            named(first),
-            if holders.len() > 1 { " and others on its device" } else { "" },
+            names(&named),
+            rest,
             number(100.0 * array.work(&spell.samples))
         );
         let wait_ms = device.flow.per_command(&spell.samples, Flow::davg)? - alone_ms;
@@ -143,13 +155,14 @@ impl<'a> Crowded<'a> {
         finding.confidence = 0.95;
         let party = |user: &ArrayUser| Party { name: named(user), ..user.vm.clone() };
         finding.sufferers = waiting.into_iter().map(party).collect();
-        finding.causers = holders.iter().take(NAMED).map(party).collect();
+        finding.causers = leaders.iter().copied().map(party).collect();
+        let vms: Vec<&Party> = leaders.iter().map(|user| &user.vm).collect();
         finding.changes = vec![
-            changes::limit_iops(&first.vm, first.size_kib, case.facts),
+            changes::limit_iops(&vms, size_kib, case.facts),
             changes::look(
                 format!(
                     "Move {} to another array, or give this one more (disks, controllers).",
-                    first.vm.name
+                    names(&|user| user.vm.name.clone())
                 ),
                 Vec::new(),
             )

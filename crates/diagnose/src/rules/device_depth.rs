@@ -46,7 +46,7 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = case.short_queue(device)?;
+        let full = &case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty))
     })
@@ -89,7 +89,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
-    finding.sufferers = super::waiting(device, &full.spell.samples);
+    finding.sufferers = super::waiting(case, device, &full.spell.samples);
     finding.causers = super::causers(&device.tenants(&full.spell.samples));
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));

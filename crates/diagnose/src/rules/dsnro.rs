@@ -70,7 +70,7 @@ fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> 
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = case.short_queue(device)?;
+        let full = &case.short_queue(device)?;
         let (certainty, above) = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty, above))
     })
@@ -97,7 +97,7 @@ fn judge(
     }
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = device_depth::unknown(case, name, true);
-    finding.sufferers = super::waiting(device, &full.spell.samples);
+    finding.sufferers = super::waiting(case, device, &full.spell.samples);
     finding.causers = super::causers(&device.tenants(&full.spell.samples));
     finding.changes = fix(case, device, full, above);
     finding.do_not = vec![

@@ -17,16 +17,39 @@ pub(super) const RULE: Rule = Rule {
 
 /// Part of the commands that must fail.
 const MOST: f64 = 0.5;
+/// What all of them are, beyond rounding.
+const ALL: f64 = 0.99;
+/// Samples in a row in which all must fail where there is next to no load.
+const LASTING: usize = 3;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.each_device(|device| {
+    let found = |device: &Device<'_>| {
         let least = device.limits.get(Threshold::AbortsPerSecond);
-        let spell = Spell::find(&device.busy, |sample| {
-            let most = device.flow.rate(sample).map(|rate| (MOST * rate).max(least));
-            most.is_some() && failing(device, sample) >= most
-        })?;
+        let most_fail = Spell::find(&device.busy, |sample| fails(device, sample, MOST, least));
+        let spell = all_fail(case, device).or(most_fail)?;
         judge(case, device, &spell)
-    })
+    };
+    case.host.devices.iter().filter_map(found).collect()
+}
+
+/// Whether such a part of the commands fails, and so many a second.
+fn fails(device: &Device<'_>, sample: usize, part: f64, least: f64) -> bool {
+    let most = device.flow.rate(sample).map(|rate| (part * rate).max(least));
+    most.is_some() && failing(device, sample) >= most
+}
+
+/// The samples in which all that is sent fails, however little it is: a guest whose commands all fail
+/// sends next to none. What only the host asks of a device may fail every day.
+fn all_fail(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
+    let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
+    let all_fail =
+        |sample: usize| device.flow.rate(sample) > Some(0.0) && fails(device, sample, ALL, 0.0);
+    let mut runs = every.split(|&sample| !all_fail(sample)).filter(|run| !run.is_empty());
+    let is_known = !case.facts.device(device.flow.name).lost.is_empty();
+    let lasts = is_known || runs.any(|run| run.len() >= LASTING);
+    let spell = Spell::any(&every, all_fail).filter(|_| lasts)?;
+    let is_sent = device.worlds.is_empty() || !device.tenants(&spell.samples).is_empty();
+    is_sent.then_some(spell)
 }
 
 /// Commands that fail in a second, but for those that meet a reservation of another host: they are
@@ -39,22 +62,28 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let (name, samples) = (device.flow.name, &spell.samples);
     let failing = mean(samples.iter().filter_map(|&sample| failing(device, sample)))?;
     let rate = device.flow.mean_rate(samples)?;
+    let is_lost = !case.facts.device(name).lost.is_empty();
     let mut finding = case.finding(Cause::Failures, device.object(), spell);
     finding.sentence = format!(
-        "{} % of the commands on {name} fail: {} of {} a second.",
+        "{} % of the commands on {name} fail: {} of {} a second{}.",
         number(100.0 * failing / rate),
         number(failing),
-        number(rate)
+        number(rate),
+        if is_lost { ", for the device is permanently lost (PDL)" } else { "" }
     );
-    finding.standing = spell.mean(|sample| device.flow.outstanding(sample))?;
+    let outstanding = spell.mean(|sample| device.flow.outstanding(sample));
+    finding.standing = outstanding.unwrap_or_default();
     finding.evidence = vec![
         Evidence::new("FCMDS/s", failing, "1/s"),
         Evidence::new("commands per second", rate, "1/s"),
     ];
-    finding.confidence = 0.9 * spell.weight();
-    finding.raise_confidence = vec![
-        "The sense data of the failed commands in vmkernel.log: \"H:\", \"D:\", \"P:\"".into(),
-    ];
+    finding.confidence = 0.99;
+    if !is_lost {
+        finding.confidence = 0.9 * spell.weight();
+        finding.raise_confidence = vec![
+            "The sense data of the failed commands in vmkernel.log: \"H:\", \"D:\", \"P:\"".into(),
+        ];
+    }
     finding.sufferers = device.tenants(samples);
     finding.changes = vec![changes::look(
         "Find out from their sense data what the device refuses, or why it cannot.",
@@ -84,6 +113,33 @@ mod tests {
     fn nine_of_ten_commands_that_fail_are_a_fault() {
         let finding = failing(90.0, 0.0).only(Cause::Failures, &Facts::default());
         assert!(finding.sentence.contains("commands on naa.1 fail: 90 of"), "{}", finding.sentence);
+    }
+
+    /// A VM that does 14,000 a second until its device is lost; then 8 a second, all of which fail.
+    fn lost(samples: usize) -> Bench {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 64);
+        let is_lost = move |s: usize| s >= 12 - samples;
+        device.counter(Counter::FailedCommands, move |s| if is_lost(s) { 8.0 } else { 0.0 });
+        let vm = device.vm("a").iops_when(move |s| if is_lost(s) { 8.0 } else { 14_000.0 });
+        vm.davg_when(move |s| if is_lost(s) { 0.0 } else { 0.57 });
+        bench
+    }
+
+    #[test]
+    fn where_all_fail_it_is_a_fault_at_any_rate() {
+        let finding = lost(4).only(Cause::Failures, &Facts::default());
+        assert!(finding.sentence.starts_with("100 % of the commands"), "{}", finding.sentence);
+        assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (4, "a"));
+        assert!(lost(1).findings().is_empty(), "one sample of few commands is everyday");
+    }
+
+    #[test]
+    fn a_device_that_is_known_to_be_lost_is_named_in_one_sample() {
+        let mut facts = Facts::default();
+        facts.devices.entry("naa.1".into()).or_default().lost = vec![(0, i64::MAX)];
+        let finding = lost(1).only(Cause::Failures, &facts);
+        assert!(finding.sentence.contains("permanently lost"), "{}", finding.sentence);
     }
 
     #[test]

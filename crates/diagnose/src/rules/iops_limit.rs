@@ -6,6 +6,8 @@
 //! virtual adapter has it. So a disk is judged by that latency less DAVG, and a VM by its QAVG
 //! where the columns of virtual disks are missing.
 
+use std::collections::BTreeMap;
+
 use counters::{Counter, Kind};
 
 use super::{
@@ -15,7 +17,7 @@ use super::{
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
-    World, is_round, little, mean, reaches, unrest_percent,
+    World, is_round, largest, little, mean, reaches, unrest_percent,
 };
 use levels::weighted_mean;
 
@@ -36,6 +38,9 @@ const PATH_PART: f64 = 0.5;
 /// there too, but neither make a rate flat nor take most of a command's time.
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
+
+/// How near to a known limit the rate must come: its second is not esxtop's.
+const NEAR: f64 = 0.9;
 
 /// What may be held to a rate.
 #[derive(Clone, Copy)]
@@ -67,9 +72,9 @@ impl<'a> Suspect<'a> {
         self.world.map(|world| &world.flow)
     }
 
-    fn size_kib(&self, spell: &Spell) -> Option<f64> {
-        let of_disk = || spell.mean(|sample| self.disk?.size_kib(sample));
-        self.flow().map_or_else(of_disk, |flow| flow.size_kib(&spell.samples))
+    fn size_kib(&self, samples: &[usize]) -> Option<f64> {
+        let of_disk = || mean(samples.iter().map(|&sample| self.disk?.size_kib(sample)));
+        self.flow().map_or_else(of_disk, |flow| flow.size_kib(samples))
     }
 
     fn rate(&self, sample: usize) -> Option<f64> {
@@ -128,20 +133,19 @@ impl<'a> Suspect<'a> {
     }
 
     /// The mean over commands of a time.
-    fn per_command(&self, spell: &Spell, millis: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-        weighted_mean(spell.samples.iter().map(|&s| Some((millis(s)?, self.rate(s)?))))
+    fn per_command(&self, samples: &[usize], millis: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        weighted_mean(samples.iter().map(|&s| Some((millis(s)?, self.rate(s)?))))
     }
 
     /// Commands a second, each counted as often as the unit of limits fits into it.
-    fn in_units(&self, spell: &Spell) -> Option<f64> {
-        let rate = spell.mean(|sample| self.rate(sample))?;
-        Some(changes::in_cost_units(rate, self.size_kib(spell)))
+    fn in_units(&self, sample: usize) -> Option<f64> {
+        Some(changes::in_cost_units(self.rate(sample)?, self.size_kib(&[sample])))
     }
 
     /// Whether the VMkernel's own queue accounts for the wait.
     fn is_seen(&self, spell: &Spell) -> bool {
         let qavg_ms = self.flow().and_then(|flow| flow.per_command(&spell.samples, Flow::qavg));
-        let wait_ms = self.per_command(spell, |sample| self.wait_ms(sample));
+        let wait_ms = self.per_command(&spell.samples, |sample| self.wait_ms(sample));
         reaches(qavg_ms, wait_ms.map(|wait_ms| UNSEEN_PART * wait_ms))
     }
 }
@@ -151,14 +155,18 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     suspects.filter_map(|suspect| judge(case, &suspect, &held(case, &suspect)?)).collect()
 }
 
-/// Mean commands on a device that are known to wait for the IOPS limits of their own disks.
-pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> f64 {
-    let known = suspects(case, device).into_iter().filter(|s| known_limit(case, s).is_some());
-    let waiting = |suspect: Suspect<'_>| {
-        let spell = held(case, &suspect)?;
-        spell.mean(|sample| suspect.waiting(sample))
-    };
-    known.filter_map(waiting).sum()
+/// The VMs on a device that are known to wait for the IOPS limits of their own disks, and the mean
+/// commands that do.
+pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> BTreeMap<String, f64> {
+    let mut held_back = BTreeMap::new();
+    let suspects = suspects(case, device).into_iter();
+    for suspect in suspects.filter(|suspect| known_limit(case, suspect).is_some()) {
+        let spell = held(case, &suspect);
+        if let Some(waiting) = spell.and_then(|spell| spell.mean(|s| suspect.waiting(s))) {
+            *held_back.entry(suspect.vm().to_owned()).or_default() += waiting;
+        }
+    }
+    held_back
 }
 
 /// Whether this rule has a finding on a device: then its rate is no array's.
@@ -195,8 +203,6 @@ fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
 /// The samples in which a suspect waits for no slot of the device, at a rate that is a known limit or
 /// does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
-    /// How near to a known limit the rate must come: its second is not esxtop's.
-    const NEAR: f64 = 0.9;
     let device = suspect.device;
     let known = known_limit(case, suspect);
     if device.is_nfs && known.is_none() {
@@ -223,17 +229,22 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
             && !suspect.is_refused(sample)?;
         Some(holds)
     };
-    let spell = device.spell(|sample| is_held(sample) == Some(true))?;
     if let Some(Some(limit)) = known {
-        return (suspect.in_units(&spell) >= Some(NEAR * f64::from(limit))).then_some(spell);
+        let spell = Spell::any(&device.busy, |sample| is_held(sample) == Some(true))?;
+        let least = NEAR * f64::from(limit);
+        let most = largest(spell.samples.iter().map(|&s| suspect.in_units(s)));
+        let counts = suspect.per_command(&device.busy, |s| suspect.wait_ms(s))
+            >= Some(device.limits.get(Threshold::KavgMs));
+        return (most >= Some(least) && counts).then_some(spell);
     }
+    let spell = device.spell(|sample| is_held(sample) == Some(true))?;
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
     let allowed = limit(Threshold::FlatPercent).max(200.0 / commands.max(1.0));
     let is_flat = unrest.is_none_or(|unrest| unrest <= allowed);
-    let wait_ms = suspect.per_command(&spell, |sample| suspect.wait_ms(sample))?;
-    let latency_ms = suspect.per_command(&spell, |sample| suspect.latency_ms(sample))?;
+    let wait_ms = suspect.per_command(&spell.samples, |sample| suspect.wait_ms(sample))?;
+    let latency_ms = suspect.per_command(&spell.samples, |sample| suspect.latency_ms(sample))?;
     let is_plain = wait_ms >= Threshold::KavgMs.info().classic.max(UNSEEN_PART * latency_ms)
         && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
     (is_flat && (is_plain || suspect.is_seen(&spell))).then_some(spell)
@@ -243,16 +254,23 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     let (device, flow) = (suspect.device, suspect.flow());
     let (samples, vm, name) = (&spell.samples, suspect.vm(), suspect.name());
     let rate = spell.mean(|sample| suspect.rate(sample))?;
-    let wait_ms = suspect.per_command(spell, |sample| suspect.wait_ms(sample))?;
+    let wait_ms = suspect.per_command(samples, |sample| suspect.wait_ms(sample))?;
     let is_seen = suspect.is_seen(spell);
     let mut finding = case.finding(Cause::IopsLimit, suspect.object(), spell);
     let place = if is_seen { "in the VMkernel" } else { "above the VMkernel's queues" };
     let (rate_text, wait) = (number(rate), number(wait_ms));
+    let size = suspect.size_kib(samples);
+    let normalised = changes::in_cost_units(rate, size);
     let known = known_limit(case, suspect).flatten();
     finding.sentence = match known {
-        Some(limit) => format!(
+        Some(limit) if normalised >= NEAR * f64::from(limit) => format!(
             "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
              {wait} ms {place}.",
+            number(f64::from(limit))
+        ),
+        Some(limit) => format!(
+            "{name} is held in bursts by its IOPS limit of {}: each command waits {wait} ms \
+             {place}, at {rate_text} a second in the mean of those samples.",
             number(f64::from(limit))
         ),
         None => format!(
@@ -263,8 +281,6 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
         ),
     };
     finding.standing = spell.mean(|sample| suspect.waiting(sample))?;
-    let size = suspect.size_kib(spell);
-    let normalised = changes::in_cost_units(rate, size);
     let latency = suspect.disk.and_then(|disk| disk.latency_ms(samples));
     let in_units = format!("the same in units of {} KiB", changes::cost_unit_kib());
     finding.evidence = vec![

@@ -189,17 +189,27 @@ impl Case<'_> {
         })
     }
 
-    /// The full queue of a device, unless those who wait there are known to wait for their own IOPS
-    /// limits.
-    fn full_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
-        let full = device.full.as_ref()?;
-        let others = full.waiting - iops_limit::waiting_for_limits(self, device);
-        (others >= device.limits.get(Threshold::Waiting)).then_some(full)
+    /// The full queue of a device as it is without those who are known to wait there for their own
+    /// IOPS limits: what the others wait must count as it must of a device.
+    fn full_queue(&self, device: &Device<'_>) -> Option<FullQueue> {
+        let mut full = device.full.clone()?;
+        let held = iops_limit::waiting_for_limits(self, device);
+        if held.is_empty() {
+            return Some(full);
+        }
+        let samples = &full.spell.samples;
+        let others = device.tenants(samples).into_iter().filter(|vm| !held.contains_key(&*vm.name));
+        let rate: f64 = others.map(|vm| vm.iops).sum();
+        full.waiting -= held.values().sum::<f64>();
+        full.wait_ms = 1000.0 * full.waiting / rate.max(f64::MIN_POSITIVE);
+        let least_ms = device.least_wait_ms(device.flow.per_command(samples, Flow::davg)?);
+        let counts = full.waiting >= device.limits.get(Threshold::Waiting);
+        (counts && full.wait_ms >= least_ms).then_some(full)
     }
 
     /// The full queue of a device, unless the array before it is known to do all it can or to be
     /// crowded.
-    fn short_queue<'d>(&self, device: &'d Device<'_>) -> Option<&'d FullQueue> {
+    fn short_queue(&self, device: &Device<'_>) -> Option<FullQueue> {
         self.full_queue(device).filter(|full| !self.is_array_spent(device, &full.spell.samples))
     }
 
@@ -244,9 +254,12 @@ fn rank_of_queue(finding: &Finding) -> Rank {
     if finding.changes.is_empty() { Rank::Next } else { Rank::Wait }
 }
 
-/// Those on a device whose wait for its slots counts; all of them where it counts for nobody alone.
-fn waiting(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
-    let all = device.tenants(samples);
+/// Those on a device whose wait for its slots, and for no limit of their own, counts; all of them
+/// where it counts for nobody alone.
+fn waiting(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    let held = iops_limit::waiting_for_limits(case, device);
+    let mut all = device.tenants(samples);
+    all.retain(|party| !held.contains_key(&party.name));
     let least_ms = device.limits.get(Threshold::KavgMs);
     let waits = |party: &&Party| party.waiting >= Some(least_ms * party.iops / 1000.0);
     let waiting: Vec<Party> = all.iter().filter(waits).cloned().collect();
@@ -275,12 +288,17 @@ fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> 
 /// Those of some parties, the one with most slots first, that cause what all of them suffer: whoever
 /// is alone, or holds more than the others by more than chance. Where all are alike nobody is it.
 fn causers(parties: &[Party]) -> Vec<Party> {
-    const NOISE: f64 = 1.5;
     const MOST: usize = 5;
-    let most = parties.first().map_or(0.0, |first| first.slots);
-    let leading = parties.iter().take_while(|party| party.slots * NOISE >= most).count();
+    let leading = leading(parties);
     let all_alike = leading == parties.len() && leading > 1;
     parties.iter().take(if all_alike { 0 } else { leading.min(MOST) }).cloned().collect()
+}
+
+/// How many of some parties, the one with most slots first, differ from that one by chance alone.
+fn leading(parties: &[Party]) -> usize {
+    const NOISE: f64 = 1.5;
+    let most = parties.first().map_or(0.0, |first| first.slots);
+    parties.iter().take_while(|party| party.slots * NOISE >= most).count()
 }
 
 /// The numbers of a device queue over a spell.

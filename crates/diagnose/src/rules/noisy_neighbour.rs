@@ -31,7 +31,7 @@ const ENOUGH_COMMANDS: f64 = 3.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        let full = case.full_queue(device)?;
+        let full = &case.full_queue(device)?;
         let tenants = device.tenants(&full.spell.samples);
         let (holder, others) = tenants.split_first()?;
         let slots: f64 = tenants.iter().map(|tenant| tenant.slots).sum();
@@ -132,7 +132,7 @@ fn fix(
     let reachable = known.map_or(to, |depth| to.min(depth));
     let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
-    let mut changes = vec![changes::limit_iops(holder, size_kib, case.facts)];
+    let mut changes = vec![changes::limit_iops(&[holder], size_kib, case.facts)];
     if reachable > from {
         let depths = (from, reachable);
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));

@@ -5,7 +5,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, largest, mean,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
+    largest, mean,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -22,69 +23,134 @@ const OUTSTANDING: f64 = 2.0;
 const LASTING: [usize; 2] = [2, 3];
 /// Seconds after load that are enough in one sample.
 const STALL_S: f64 = 4.5;
+/// The same after so much load that many commands are missing, and how many.
+const SHORT_S: f64 = 1.9;
+const MISSING: f64 = 100.0;
+
+/// How far more commands than there are slots must be outstanding by Little's law, and how many times
+/// longer than the quick ones they must take, for them to be older than their sample.
+const BEYOND: f64 = 1.25;
+const FAR: f64 = 9.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.devices.iter().filter_map(|device| found(case, device)).collect()
 }
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
+    let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
     let first = device.busy.first().map_or(0, |before| before + 1);
-    let after: Vec<usize> = (first..case.host.times_ms.len()).collect();
-    let silent = |sample: usize| is_silent(device, sample);
-    let lasting = LASTING[usize::from(device.busy.is_empty())];
-    let lasts = |run: &[usize]| {
-        let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
-        run.len() >= lasting || !device.busy.is_empty() && seconds >= STALL_S
-    };
-    let lasts = after.split(|sample| !silent(*sample)).any(lasts);
-    let spell = Spell::any(&after, silent).filter(|_| lasts)?;
+    let silent = |sample: usize| sample >= first && is_silent(device, sample);
+    let mut runs = every.split(|sample| !silent(*sample)).filter(|run| !run.is_empty());
+    let lasts = runs.any(|run| lasts(case, device, run));
+    let ends = |sample: usize| stalled_s(case, device, sample).is_some();
+    let is_known = |sample: usize| is_known(case, device, sample);
+    let spell = Spell::any(&every, |s| lasts && silent(s) || ends(s) || is_known(s))?;
     judge(case, device, &spell)
 }
 
+fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
+    let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
+    let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING[1] };
+    run.len() >= LASTING[0] || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
+}
+
 fn is_silent(device: &Device<'_>, sample: usize) -> bool {
-    device.flow.commands.at(sample) == Some(0.0)
-        && device.queue.sampled(sample).is_some_and(|inside| inside >= OUTSTANDING)
+    device.flow.commands.at(sample) == Some(0.0) && inside(device, sample) >= Some(OUTSTANDING)
+}
+
+/// Commands at the instant of the sample; of NFS esxtop has ACTV alone [ELA].
+fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
+    let actv = || device.queue.actv.at(sample).filter(|_| device.is_nfs);
+    device.queue.sampled(sample).or_else(actv)
+}
+
+/// For how many seconds a device gave no answer before what a sample completes, where that is proven:
+/// by Little's law far more commands were outstanding than there are slots, so they are older than
+/// the sample. A mean of a second and more is a slow array's, which has a rule of its own.
+fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64> {
+    let depths = [Some(sample), sample.checked_sub(1)].into_iter().flatten();
+    let slots = largest(depths.filter_map(|sample| device.queue.depth_at(sample)))?;
+    let inside = device.flow.in_flight(sample)?;
+    let far_ms = FAR * device.quickest_ms..device.limits.get(Threshold::StallMs);
+    let is_far = far_ms.contains(&device.flow.davg(sample)?);
+    let seconds = inside * case.host.interval_s(sample) / slots;
+    (is_far && inside >= BEYOND * slots && seconds >= SHORT_S).then_some(seconds)
+}
+
+/// Whether the array is known to give no answer in a sample in which there is somebody to be answered.
+fn is_known(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    let times = case.host.begin_ms(sample)..case.host.times_ms[sample];
+    let mut silent = case.facts.device(device.flow.name).silent.iter();
+    let is_asked = || inside(device, sample) >= Some(1.0) || device.flow.rate(sample) > Some(0.0);
+    silent.any(|(from, to)| *from < times.end && times.start < *to) && is_asked()
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
-    let name = device.flow.name;
-    let inside = mean(spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample)))?;
-    let aborts = largest(device.faults.aborts.over(&spell.samples));
+    let (name, samples) = (device.flow.name, &spell.samples);
+    let inside = largest(samples.iter().filter_map(|&sample| inside(device, sample)))?;
+    let aborts = largest(device.faults.aborts.over(samples));
     let mut finding = case.finding(Cause::Silence, device.object(), spell);
     let dead = dead_paths(case, name);
+    let is_known = samples.iter().any(|&sample| is_known(case, device, sample));
+    let stalled = largest(samples.iter().filter_map(|&sample| stalled_s(case, device, sample)));
     let why = match dead {
+        _ if is_known => "its array is known to give no answer".into(),
         Some(1) => "its path is down".into(),
         Some(all) => format!("all its {all} paths are down"),
+        None if device.is_nfs => "as when the server or the network is gone".into(),
         None => "as when all paths are down".into(),
     };
-    finding.sentence = format!(
-        "{name} does not answer: {} commands are outstanding and none completes, {why}.",
-        number(inside)
-    );
+    let still: Vec<usize> = samples.iter().copied().filter(|&s| is_silent(device, s)).collect();
+    finding.sentence = match stalled {
+        Some(seconds) if still.is_empty() => format!(
+            "{name} did not answer for about {} s, {why}: what it completes then is older than the \
+             sample, since all its slots together do not hold so many commands.",
+            number(seconds)
+        ),
+        _ => format!(
+            "{name} does not answer: {} commands are outstanding and none completes, {why}.",
+            number(inside)
+        ),
+    };
     finding.standing = inside;
+    let rate = device.flow.mean_rate(if still.is_empty() { samples } else { &still });
+    let rate = rate.unwrap_or_default();
     finding.evidence = vec![
-        Evidence::new("commands per second", 0.0, "1/s"),
+        Evidence::new("commands per second", rate, "1/s"),
         Evidence::new("ACTV + QUED, sampled", inside, ""),
     ];
-    finding.evidence.extend(Evidence::of([("aborts per second, at most", aborts, "1/s")]));
-    if dead.is_some() {
+    let davg = largest(samples.iter().filter_map(|&sample| device.flow.davg(sample)));
+    finding.evidence.extend(Evidence::of([
+        ("DAVG, at most", davg.filter(|ms| *ms > 0.0), "ms"),
+        ("aborts per second, at most", aborts, "1/s"),
+    ]));
+    if dead.is_some() || is_known {
         finding.confidence = 0.99;
     } else {
         finding.confidence = if aborts > Some(0.0) { 0.95 } else { 0.85 };
         finding.raise_confidence =
             vec!["\"APD\" or \"permanently inaccessible\" in vmkernel.log and vobd.log".into()];
     }
-    finding.sufferers = stopped(device, &spell.samples);
-    finding.changes = vec![changes::look(
-        "Find out what happened to the paths, the fabric and the array in this window.",
-        vec![
-            format!("esxcli storage core path list -d {}", changes::shell(name)),
-            "esxcli storage core adapter list".into(),
-        ],
-    )];
+    finding.sufferers = stopped(device, samples);
+    finding.changes = vec![look(device)];
     finding.do_not =
         vec!["Do not reboot the host first: it may hang on the device it cannot reach.".into()];
     Some(finding)
+}
+
+/// Where to look for what happened.
+fn look(device: &Device<'_>) -> Change {
+    if device.is_nfs {
+        let what = "Find out what happened to the network and the server in this window.";
+        return changes::look(what, Vec::new());
+    }
+    changes::look(
+        "Find out what happened to the paths, the fabric and the array in this window.",
+        vec![
+            format!("esxcli storage core path list -d {}", changes::shell(device.flow.name)),
+            "esxcli storage core adapter list".into(),
+        ],
+    )
 }
 
 /// How many paths a device has, where all of them are known to be down.
@@ -111,7 +177,9 @@ fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, Thresholds, fixture::Bench};
+    use counters::{Counter, Entity, Kind, Recording};
+
+    use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
 
     #[test]
     fn commands_that_never_complete_are_silence() {
@@ -132,6 +200,72 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.vm("a").iops_when(|s| if s == 4 { 0.0 } else { 500.0 }).davg(1.0).sampled(|_| 12);
         assert_eq!(bench.first(Cause::Silence, &Facts::default()).window.samples, 1);
+    }
+
+    #[test]
+    fn two_seconds_of_nothing_are_named_where_ten_thousand_commands_are_missing() {
+        let mut bench = Bench::new(24);
+        bench.interval_s(2);
+        let device = bench.device("naa.1", 64);
+        device.vm("a").iops_when(|s| if s == 9 { 0.0 } else { 5_600.0 }).davg(1.4).sampled(|_| 8);
+        assert_eq!(bench.first(Cause::Silence, &Facts::default()).window.samples, 1);
+    }
+
+    #[test]
+    fn an_nfs_volume_that_gives_no_answer_for_20_s_is_silent() {
+        let mut recording = Recording::new("esx1".into());
+        recording.times_ms = (0..28).map(|sample| 2_000 * sample).collect();
+        let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+        // Eight threads do 5,600 a second, but for nine samples; those eight complete in the next:
+        // of its 5,654 commands they take 20 s each, so the mean is 29.7 ms.
+        let put = |still: f64, after: f64, normal: f64| {
+            let value = |sample| match sample {
+                11..=19 => still,
+                20 => after,
+                _ => normal,
+            };
+            (0..28).map(value).collect::<Vec<f64>>()
+        };
+        recording.set_column(volume, Counter::Commands, put(0.0, 2_827.0, 5_600.0));
+        recording.set_column(volume, Counter::GuestLatency, put(0.0, 29.71, 1.43));
+        recording.set_constant(volume, Counter::ActiveCommands, 8.0, 28);
+        let verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
+        let finding = &verdict.findings[0];
+        assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 9));
+        assert!(!finding.sentence.contains("paths"), "{}", finding.sentence);
+    }
+
+    /// 400 commands a second at 0.4 ms, for which a device of 64 slots is silent for 3 s. It holds 64
+    /// of them, the rest waits in the guest; in the sample that follows 702.5 a second complete,
+    /// 64 of them after 3 s: 134 ms in the mean.
+    fn short_stall() -> Bench {
+        let mut bench = Bench::new(24);
+        bench.interval_s(2);
+        let after = |then: f64, normal: f64| move |s: usize| if s == 13 { then } else { normal };
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(after(702.5, 400.0)).davg_when(after(133.84, 0.4));
+        vm.sampled(|s| if s == 12 { 64 } else { 0 });
+        bench
+    }
+
+    #[test]
+    fn three_seconds_between_two_samples_are_proven_by_what_completes_then() {
+        let finding = short_stall().first(Cause::Silence, &Facts::default());
+        assert_eq!(finding.window.samples, 1);
+        // 702.5/s x 0.13384 s x 2 s are 188 s of waiting, of 64 commands: 2.94 s each.
+        assert!(finding.sentence.contains("for about 2.94 s"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn an_array_that_is_known_to_be_silent_is_named_so() {
+        let bench = short_stall();
+        let mut facts = Facts::default();
+        let begin_ms = bench.recording().times_ms[13];
+        facts.devices.entry("naa.1".into()).or_default().silent =
+            vec![(begin_ms - 1_500, begin_ms + 1_500)];
+        let finding = bench.first(Cause::Silence, &facts);
+        assert_eq!((finding.window.samples, finding.confidence), (2, 0.99));
+        assert!(finding.sentence.contains("known to give no answer"), "{}", finding.sentence);
     }
 
     #[test]
