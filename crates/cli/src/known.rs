@@ -309,6 +309,7 @@ fn arrays(
         .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
+            queue_limit: array.config.queue_limit,
             busy: loads
                 .iter()
                 .filter_map(|load| busy(&array.config.service, load.served))

@@ -66,6 +66,8 @@ pub struct ArrayFacts {
     pub name: String,
     /// What a command takes there and on the wire when it waits for nobody, in milliseconds.
     pub service_ms: Option<f64>,
+    /// Commands that its queue takes before it refuses more; `None` is no limit.
+    pub queue_limit: Option<u32>,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
     /// The mean share of its link in use in each sample, in the fuller direction, 0 to 1; nothing

@@ -37,6 +37,7 @@ pub(crate) struct VmBench {
     davg: Series<f64>,
     kavg: Series<f64>,
     sampled: Option<Series<u32>>,
+    queued: Option<Series<u32>>,
     size_kib: f64,
     controller: Option<Controller>,
     guest_wait: Option<(f64, f64)>,
@@ -293,6 +294,7 @@ impl DeviceBench {
             davg: Box::new(|_| 0.0),
             kavg: Box::new(|_| 0.0),
             sampled: None,
+            queued: None,
             size_kib: 8.0,
             controller: Some(Controller::Pvscsi),
             guest_wait: None,
@@ -386,6 +388,12 @@ impl VmBench {
         self
     }
 
+    /// QUED at the instants of the samples.
+    pub(crate) fn queued(&mut self, queued: impl Fn(usize) -> u32 + 'static) -> &mut Self {
+        self.queued = Some(Box::new(queued));
+        self
+    }
+
     pub(crate) fn size_kib(&mut self, size_kib: f64) -> &mut Self {
         self.size_kib = size_kib;
         self
@@ -422,7 +430,11 @@ impl VmBench {
             kavg,
             size_kib: self.size_kib,
             active: sampled.unwrap_or(rate * davg / 1000.0),
-            queued: if sampled.is_some() { 0.0 } else { rate * kavg / 1000.0 },
+            queued: match &self.queued {
+                Some(queued) => f64::from(queued(sample)),
+                None if sampled.is_some() => 0.0,
+                None => rate * kavg / 1000.0,
+            },
         }
     }
 

@@ -40,9 +40,19 @@ pub(crate) fn headline(
         },
         (Outcome::Idle, _) => too_little(host),
         _ => format!(
-            "Nothing is wrong: no storage problem in this capture. No queue is full; {}.",
+            "Nothing is wrong: no storage problem in this capture. {}; {}.",
+            queues(host),
             latencies(host)
         ),
+    }
+}
+
+/// What is said of the queues where none is found to hurt: slots that are all taken hurt nobody
+/// while no command waits for them.
+fn queues(host: &Host<'_>) -> &'static str {
+    match host.busy_devices().any(Device::is_used_up) {
+        true => "Few commands wait",
+        false => "No queue is full",
     }
 }
 
@@ -250,6 +260,15 @@ mod tests {
         assert!(finding.at.is_row(Kind::VirtualDisk, "held:scsi0:1"), "{:?}", finding.at);
         assert_eq!(finding.datastore.as_deref(), Some("gold"));
         assert_eq!(verdict.place(&finding.at), "held:scsi0:1");
+    }
+
+    #[test]
+    fn a_queue_of_which_every_slot_is_taken_is_not_said_to_have_room() {
+        // 1,907/s x 16.78 ms are 32: every slot of the device, and nobody waits.
+        let mut bench = Bench::new(12);
+        bench.device("naa.1", 32).vm("a").iops(1_907.0).davg(16.78);
+        let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
+        assert!(!verdict.headline.contains("No queue is full"), "{}", verdict.headline);
     }
 
     #[test]

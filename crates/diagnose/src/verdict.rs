@@ -97,19 +97,13 @@ fn evidence<'a>(host: &Host<'a>) -> Vec<Evidence> {
         Evidence::new("their commands per second", rates.sum(), "1/s"),
     ];
     evidence.extend(latencies.into_iter().flatten());
-    let highest_use = largest(host.busy_devices().filter_map(use_of));
+    let highest_use = largest(host.busy_devices().filter_map(Device::mean_use));
     let queued = host.busy_devices().flat_map(|device| device.queue.qued.over(&device.busy));
     evidence.extend(Evidence::of([
         ("highest use of a device queue, mean", highest_use.map(|part| 100.0 * part), "%"),
         ("highest QUED, sampled", largest(queued), ""),
     ]));
     evidence
-}
-
-/// The share of a device's slots in use, by Little's law.
-fn use_of(device: &Device<'_>) -> Option<f64> {
-    let used = |s: &usize| Some(device.in_slots(*s)? / device.queue.depth_at(*s)?);
-    crate::mean(device.busy.iter().map(used))
 }
 
 fn choice(device: &Device<'_>, thresholds: &Thresholds, facts: &Facts) -> ProfileChoice {

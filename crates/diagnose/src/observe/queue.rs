@@ -43,7 +43,6 @@ impl<'a> Queue<'a> {
     /// Whether the sample caught every slot taken and somebody waiting. The columns are not read
     /// at one instant, so the last slots may seem free.
     fn is_caught_full(&self, sample: usize) -> bool {
-        const NEARLY: f64 = 0.95;
         let actv = |depth| self.actv.at(sample).is_some_and(|actv| actv >= NEARLY * depth);
         self.depth_at(sample).is_some_and(actv)
             && self.qued.at(sample).is_some_and(|qued| qued >= 1.0)
@@ -96,6 +95,8 @@ pub(crate) const ROUNDED: f64 = 0.01;
 /// the competition (`Disk.SchedQControlSeqReqs` [LAMW]).
 const RUN: f64 = Advanced::SchedQControlSeqReqs.info().default as f64;
 
+/// Share of the slots from which all of them are taken.
+const NEARLY: f64 = 0.95;
 /// Mean use from which a queue counts as full without being caught so.
 const FULL: f64 = 0.7;
 
@@ -115,6 +116,16 @@ impl Device<'_> {
     pub(crate) fn in_slots(&self, sample: usize) -> Option<f64> {
         let behind = self.flow.davg(sample)? + self.path_wait_ms(sample)?;
         Some(little(self.flow.rate(sample)?, behind))
+    }
+
+    /// The mean share of its slots in use under load.
+    pub(crate) fn mean_use(&self) -> Option<f64> {
+        mean(self.busy.iter().map(|&s| Some(self.in_slots(s)? / self.queue.depth_at(s)?)))
+    }
+
+    /// Whether all of its slots are in use in the mean, but for the last that may seem free.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.mean_use() >= Some(NEARLY)
     }
 
     /// Whether every slot was taken, as caught by the sample or by Little's law; `None` where

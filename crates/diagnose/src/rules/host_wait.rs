@@ -8,7 +8,10 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk, little};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold, Vdisk,
+    World, little,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Held,
@@ -17,16 +20,79 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// Commands of a VM that must wait, and samples in a row in which none completes.
+const STARVED: f64 = 2.0;
+const LASTING: usize = 3;
+/// Part of an array's queue from which it counts as full.
+const FULL: f64 = 0.95;
+
 /// Part of the samples that says what the others are.
 const MOSTLY: f64 = 0.5;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let unexplained =
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
-    case.each_device(|device| {
+    let held = case.each_device(|device| {
         let spell = spell(device).filter(|_| unexplained(device))?;
         judge(case, device, &spell)
-    })
+    });
+    let starved = case.each_device(|device| starved(case, device));
+    held.into_iter().chain(starved).collect()
+}
+
+/// The VM of a device that has most commands waiting of those of which none completes, while others on
+/// the device go on: no latency shows that, for what does not complete has none.
+fn starved(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
+    let queued = |world: &World<'_>, sample: usize| {
+        let is_still = world.flow.rate(sample) == Some(0.0);
+        world.queue.qued.at(sample).filter(|qued| is_still && *qued >= STARVED)
+    };
+    let starves = |world: &World<'_>| {
+        let waits = |sample: usize| queued(world, sample).is_some();
+        let mut runs = device.busy.split(|&sample| !waits(sample));
+        let lasts = runs.any(|run| run.len() >= LASTING);
+        Spell::any(&device.busy, waits).filter(|_| lasts)
+    };
+    let worlds = device.worlds.iter().filter(|world| !world.is_system);
+    let all = worlds.filter_map(|world| {
+        let spell = starves(world)?;
+        Some((world, spell.mean(|sample| queued(world, sample))?, spell))
+    });
+    let (world, waiting, spell) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (name, samples) = (device.flow.name, &spell.samples);
+    let rate = device.flow.mean_rate(samples)?;
+    let inside = spell.mean(|sample| device.flow.in_flight(sample))?;
+    let array = case.array(device);
+    let limit = array.and_then(|array| Some((&array.name, array.queue_limit?)));
+    let full = limit.filter(|(_, limit)| inside >= FULL * f64::from(*limit));
+    let why = full.map(|(array, limit)| {
+        format!(": the queue of array {array} takes {limit}, and they have them all")
+    });
+    let mut finding = case.finding(Cause::HostWait, device.object(), &spell);
+    finding.sentence = format!(
+        "{} commands of {} wait for {name} and none completes, while others do {} a second there{}.",
+        number(waiting),
+        world.owner,
+        number(rate),
+        why.as_deref().unwrap_or_default()
+    );
+    finding.standing = waiting;
+    finding.evidence = queue_evidence(device, &spell);
+    finding.evidence.push(Evidence::new(format!("QUED of {}", world.owner), waiting, ""));
+    finding.confidence = if why.is_some() { 0.98 } else { 0.85 };
+    let waiting = Some(waiting);
+    let name = world.owner.into();
+    finding.sufferers = vec![Party { name, iops: 0.0, gavg_ms: None, slots: 0.0, waiting }];
+    finding.causers = device.tenants(samples);
+    finding.changes = vec![changes::look(
+        "Find out what keeps its commands from being sent: an array that answers that its queue is \
+         full, or others that take every slot that comes free.",
+        vec![format!(
+            "esxcli storage core device stats get -d {}",
+            changes::shell(device.flow.name)
+        )],
+    )];
+    Some(finding)
 }
 
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
@@ -78,7 +144,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 mod tests {
     use counters::Counter;
 
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{ArrayFacts, Cause, Facts, fixture::Bench};
 
     #[test]
     fn nothing_is_wrong_stands_beside_no_mean_of_137_ms_in_the_host() {
@@ -87,6 +153,23 @@ mod tests {
         let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
         vm.davg(1.0).kavg(137.0).sampled(|_| 9);
         bench.only(Cause::HostWait, &Facts::default());
+    }
+
+    #[test]
+    fn a_vm_that_completes_nothing_beside_another_is_named() {
+        let mut bench = Bench::new(12);
+        let device = bench.device("naa.1", 32);
+        device.vm("v-1").iops(20_910.0).davg(0.956).kavg(0.191).sampled(|_| 20);
+        device.vm("v-2").iops(0.0).queued(|_| 24);
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert!(finding.sentence.starts_with("24 commands of v-2 wait"), "{}", finding.sentence);
+        assert_eq!((finding.window.samples, &*finding.sufferers[0].name), (12, "v-2"));
+        let array = ArrayFacts { name: "a".into(), queue_limit: Some(20), ..ArrayFacts::default() };
+        let mut facts = Facts::default();
+        facts.devices.entry("naa.1".into()).or_default().array = Some(array.into());
+        let finding = bench.only(Cause::HostWait, &facts);
+        // 20,910/s x 0.956 ms are 20 at the array.
+        assert!(finding.sentence.contains("array a takes 20"), "{}", finding.sentence);
     }
 
     #[test]
