@@ -115,6 +115,14 @@ pub(crate) fn complaints(report: &ReadReport) -> Vec<String> {
             lines.push(format!("{name}: ends early: {}", clean(why)));
         }
     }
+    lines.extend(report.hosts.iter().filter(|host| host.repeated_samples > 0).map(|host| {
+        format!(
+            "{}: {} left out: an earlier file has one of the same instant (those of \
+             `kavg run` all begin at one)",
+            clean(&host.host),
+            counted(host.repeated_samples, "sample")
+        )
+    }));
     lines
 }
 

@@ -249,6 +249,17 @@ fn a_change_that_was_tried_and_recorded_in_a_file_of_its_own_narrows_the_answer(
     assert!(widths[1] < 0.9 * widths[0] && widths[1] < 1.25, "{widths:?}");
 }
 
+#[test]
+fn samples_that_another_file_has_already_are_told() {
+    let captured = Captured::new("s2-lun-depth");
+    let after = captured.path("after.csv");
+    let said = kavg(&["run", "s2-lun-depth", "-q", "--set", DEEPER, "--csv", &after]);
+    assert_eq!(said.err, "", "{said:?}");
+    let said = captured.whatif(&[&after, "--set", DEEPER, "--to", BEFORE]);
+    assert_eq!((said.code, said.err.lines().count()), (0, 1), "{said:?}");
+    assert!(said.err.contains("left out: an earlier file has one of the same instant"), "{said:?}");
+}
+
 /// Every key of a value and of what it holds.
 fn keys(value: &Value) -> Vec<String> {
     match value {
