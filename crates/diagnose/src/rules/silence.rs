@@ -28,7 +28,7 @@ const SHORT_S: f64 = 1.9;
 const MISSING: f64 = 100.0;
 
 /// How far more commands than there are slots must be outstanding by Little's law, and how many times
-/// longer than the quick ones they must take, for them to be older than their sample.
+/// longer than those beside them they must take, for them to be older than their sample.
 const BEYOND: f64 = 1.25;
 const FAR: f64 = 9.0;
 
@@ -66,13 +66,17 @@ fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
 
 /// For how many seconds a device gave no answer before what a sample completes, where that is proven:
 /// by Little's law far more commands were outstanding than there are slots, so they are older than
-/// the sample. A mean of a second and more is a slow array's, which has a rule of its own.
+/// the sample, and those before and after it are quick. A mean of a second and more is a slow
+/// array's, which has a rule of its own.
 fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64> {
     let depths = [Some(sample), sample.checked_sub(1)].into_iter().flatten();
     let slots = largest(depths.filter_map(|sample| device.queue.depth_at(sample)))?;
     let inside = device.flow.in_flight(sample)?;
-    let far_ms = FAR * device.quickest_ms..device.limits.get(Threshold::StallMs);
-    let is_far = far_ms.contains(&device.flow.davg(sample)?);
+    let davg = device.flow.davg(sample).filter(|ms| *ms < device.limits.get(Threshold::StallMs))?;
+    let measured = |sample: usize| device.flow.davg(sample).filter(|ms| *ms > 0.0);
+    let before = (0..sample).rev().find_map(measured);
+    let after = (sample + 1..case.host.times_ms.len()).find_map(measured);
+    let is_far = [before, after].into_iter().flatten().all(|ms| davg >= FAR * ms);
     let seconds = inside * case.host.interval_s(sample) / slots;
     (is_far && inside >= BEYOND * slots && seconds >= SHORT_S).then_some(seconds)
 }
