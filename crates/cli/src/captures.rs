@@ -152,7 +152,7 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
     stamps.map(str::to_owned).into_iter().chain(counts).collect()
 }
 
-/// A file for each host to write to, for [`write`].
+/// A file for each host to write to, for [`write()`].
 pub(crate) fn claim_samples<'a>(
     path: &Path,
     hosts: impl ExactSizeIterator<Item = &'a str>,

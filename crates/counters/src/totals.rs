@@ -136,7 +136,7 @@ impl Levels {
 /// Counters of a virtual disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VdiskCounters {
-    /// Completed I/Os, by [`Direction`](crate::Direction).
+    /// Completed I/Os, by [`Direction`].
     pub io: [IoTotals; 3],
     /// Total latency, guest wait included.
     pub total: Histogram,
@@ -153,7 +153,7 @@ pub struct VdiskCounters {
     pub queued: Occupancy,
     /// Commands holding one.
     pub slots: Occupancy,
-    /// Commands that failed, by [`Direction`](crate::Direction).
+    /// Commands that failed, by [`Direction`].
     pub failed: [u64; 3],
     /// Commands aborted: from the abort on, also while the driver still has them.
     pub aborts: u64,
@@ -248,7 +248,7 @@ pub struct GateCounters {
     pub active: Occupancy,
     /// Commands waiting at this gate.
     pub queued: Occupancy,
-    /// Completed I/Os, by [`Direction`](crate::Direction); `queue_ns` is the wait at paths and adapters alone.
+    /// Completed I/Os, by [`Direction`]; `queue_ns` is the wait at paths and adapters alone.
     /// Adapters leave them 0: they are the sums of their paths.
     pub io: [IoTotals; 3],
     /// Commands that were split.
