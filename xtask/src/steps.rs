@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// Measured on two idle cores.
-const HOW_LONG: &str = "This takes 8 to 9 minutes from nothing on two idle cores, most of it to \
+const HOW_LONG: &str = "This takes 7 to 8 minutes from nothing on two idle cores, most of it to \
                         build, and about a minute where all is built.";
 
 const STEPS: &[Step] = &[
