@@ -247,8 +247,9 @@ fn the_journal_of_a_killed_run_replays_as_far_as_it_goes() {
         .unwrap();
     let mut keys = run.stdin.take().unwrap();
     keys.write_all(&[b'\n'; 200]).unwrap();
-    let told = BufReader::new(run.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(told.into_iter().any(|line| line.starts_with("3.")));
+    // Read from until the end: a run whose reader has gone ends, and its journal with it.
+    let mut told = BufReader::new(run.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.any(|line| line.starts_with("3.")));
     let mut files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
     let part = files.find(|file| file.extension().is_some_and(|end| end == "part")).unwrap();
     // Two of the three seconds that were seen, of ten submissions and ten answers each, are on their way.
@@ -258,6 +259,7 @@ fn the_journal_of_a_killed_run_replays_as_far_as_it_goes() {
     }
     run.kill().unwrap();
     run.wait().unwrap();
+    drop(told);
     let said = kavg(&["replay", part.to_str().unwrap()]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     assert!(said.out.contains("as far as it goes: the journal is cut at byte "), "{said:?}");

@@ -352,17 +352,22 @@ impl<'a> Model<'a> {
         first.filter(|_| each.all(|other| other == first))
     }
 
-    /// The part of a VM's latency that is spent in the VMkernel, where it is not held to a rate there.
-    fn waits(&self, vm: &str) -> f64 {
+    /// What is recorded of a VM on each device, and what it is taken for.
+    fn guests_of(&self, vm: &str) -> impl Iterator<Item = (&Tenant<'a>, &GuestCalibration)> {
         let each = self.devices.iter().zip(&self.calibrated);
         let each = each.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
+        each.filter(move |(_, guest)| guest.vm == vm)
+    }
+
+    /// The part of a VM's latency that is spent in the VMkernel, where it is not held to a rate there.
+    fn waits(&self, vm: &str) -> f64 {
         let part = |(tenant, guest): (&Tenant<'_>, &GuestCalibration)| {
             let world = tenant.world.as_ref().filter(|_| guest.held_at_iops.is_none())?;
             let of = |latency| world.per_command(&self.window, latency);
             Some((of(Row::kavg)? / of(Row::gavg)?.max(1e-9), guest.iops))
         };
-        let own = each.filter(|(_, guest)| guest.vm == vm);
-        weighted_mean(own.filter_map(part).map(Some)).map_or(0.0, |part| part.clamp(0.0, 0.9))
+        weighted_mean(self.guests_of(vm).filter_map(part).map(Some))
+            .map_or(0.0, |part| part.clamp(0.0, 0.9))
     }
 
     /// What a VM does where its disks are held to limits: all that these let through of what it
@@ -370,9 +375,7 @@ impl<'a> Model<'a> {
     /// all of it.
     fn held(&self, vm: &str, changed: &Plan<'_>) -> Option<Held> {
         let (mut all, mut sent) = (Held::default(), 0.0);
-        let each = self.devices.iter().zip(&self.calibrated);
-        let each = each.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
-        for (tenant, guest) in each.filter(|(_, guest)| guest.vm == vm) {
+        for (tenant, guest) in self.guests_of(vm) {
             let limit = changed.limit_asked(guest).unwrap_or(f64::INFINITY);
             let most = limit / guest.units();
             let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(most));

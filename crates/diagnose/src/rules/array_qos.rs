@@ -21,6 +21,9 @@ use crate::{
 
 use levels::array_of;
 
+/// The part of a command's time below the host from which its wait for a policy counts.
+pub(super) const POLICY_COUNTS: f64 = 0.1;
+
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Wait,
@@ -157,7 +160,6 @@ fn policy_wait_ms<'v, 'a: 'v>(
 /// slower: whatever else such a command waits for, less of that is more of this. A volume of VMs
 /// together is held as a whole; virtual volumes are held each for itself.
 fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
-    const COUNTS: f64 = 0.1;
     const MOST: f64 = 0.5;
     let facts = case.facts.device(device.flow.name);
     let array = facts.array.as_ref()?;
@@ -171,7 +173,7 @@ fn held_by_policy<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a
         }
         .filter(|wait_ms| *wait_ms > 0.0)?;
         let free_ms = flow.per_command(&device.busy, Flow::davg)? - wait_ms;
-        let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= COUNTS * davg);
+        let is_held = |s| flow.davg(s).is_some_and(|davg| davg - free_ms >= POLICY_COUNTS * davg);
         let spell = device.spell(is_held)?;
         let davg = flow.per_command(&spell.samples, Flow::davg)?;
         let waiting = little(flow.mean_rate(&spell.samples)?, davg - free_ms);

@@ -99,9 +99,8 @@ impl<'a> Crowded<'a> {
     /// Whether a VM waits for others. Who waits for a policy of its own does as much whatever the
     /// others do: what the array saves it, the policy takes.
     fn waits(&self, user: &ArrayUser) -> bool {
-        const COUNTS: f64 = 0.1;
         let davg_ms = user.davg_ms();
-        self.is_long(davg_ms) && user.policy_wait_ms < COUNTS * davg_ms
+        self.is_long(davg_ms) && user.policy_wait_ms < array_qos::POLICY_COUNTS * davg_ms
     }
 
     /// The finding about it, seen from the device.
