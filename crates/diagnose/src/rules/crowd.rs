@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, changes, noisy_neighbour::MODEST_SHARE, number};
+use super::{Case, array_qos, changes, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
     Party, Spell, Threshold, little,
