@@ -226,6 +226,13 @@ impl Recording {
         self.columns.iter().map(|(entity, counter, values)| (*entity, *counter, values.as_slice()))
     }
 
+    /// Every column of an object.
+    pub fn columns_of(&self, entity: EntityId) -> impl Iterator<Item = (Counter, &[f64])> {
+        let from = (entity, Counter::TABLE[0].counter);
+        let own = self.index.range(from..).take_while(move |((id, _), _)| *id == entity);
+        own.map(|((_, counter), &column)| (*counter, self.columns[column].2.as_slice()))
+    }
+
     /// The values of a counter, one a sample; `None` when the source does not have it.
     #[must_use]
     pub fn series(&self, entity: EntityId, counter: Counter) -> Option<&[f64]> {
