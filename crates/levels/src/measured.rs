@@ -51,15 +51,10 @@ fn without_impossible(beside: &Beside<'_>, counter: Counter, values: &[f64]) -> 
             && !(is_time && value == f64::from(u16::MAX))
             && beside.allows(bound, sample, value))
     };
-    let first =
-        values.iter().enumerate().position(|cell| !cell.1.is_nan() && is_impossible(cell))?;
-    let mut values = values.to_vec();
-    for sample in first..values.len() {
-        if is_impossible((sample, &values[sample])) {
-            values[sample] = f64::NAN;
-        }
-    }
-    Some(values)
+    let cells = || values.iter().enumerate();
+    let is_clean = cells().all(|cell| cell.1.is_nan() || !is_impossible(cell));
+    let cleaned = |cell: (usize, &f64)| if is_impossible(cell) { f64::NAN } else { *cell.1 };
+    (!is_clean).then(|| cells().map(cleaned).collect())
 }
 
 /// From where on a value was not measured: a counter of 32 or 64 bits that wrapped prints numbers
