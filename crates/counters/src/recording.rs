@@ -245,6 +245,14 @@ impl Recording {
         Arc::make_mut(&mut self.layout).add(entity, counter);
     }
 
+    /// Nothing is added any more but rows: what was kept free for it is given back.
+    pub(crate) fn close_layout(&mut self) {
+        let layout = Arc::make_mut(&mut self.layout);
+        layout.entities.shrink_to_fit();
+        layout.columns.shrink_to_fit();
+        layout.latest.shrink_to_fit();
+    }
+
     /// Adds a row: the values of all columns, to be filled in, in the order in which the columns were
     /// added.
     pub(crate) fn add_row(&mut self, at_ms: i64) -> impl Iterator<Item = &mut f64> {

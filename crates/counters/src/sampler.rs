@@ -182,6 +182,7 @@ impl Sampler {
         let entities = Entities::add(&inventory, &mut empty);
         let interval = Interval { before: &start, after: &start };
         interval.row(&inventory, &entities, |entity, counter, _| empty.add_column(entity, counter));
+        empty.close_layout();
         Self { inventory, entities, empty, epoch_ms, last: start }
     }
 
