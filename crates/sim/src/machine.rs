@@ -372,14 +372,18 @@ impl<'a, W: Watch> Machine<'a, W> {
         targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
     }
 
-    /// Hands an input over and does what follows from it. A refusal is logged.
-    pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) {
+    /// Hands an input over and does what follows from it; whether the host took it. A refusal is
+    /// logged.
+    pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) -> bool {
         let index = self.hosts[host].index;
         self.watch.input(index, at, &input);
-        if let Err(error) = self.hosts[host].engine.handle_input(at, input) {
+        let result = self.hosts[host].engine.handle_input(at, input);
+        let is_taken = result.is_ok();
+        if let Err(error) = result {
             self.log.push(LogLine { at, host: index, what: Logged::Refused(error.to_string()) });
         }
         self.drain(host, at);
+        is_taken
     }
 
     /// Lets a workload issue what is due.
