@@ -15,8 +15,9 @@ use model::{Array, Aside, Command, CurveUse, PolicyWait};
 use scenario::{Face, Scenario, Workload};
 
 use crate::{
+    events::EventList,
     fault::{Faults, gone},
-    heap::{EventList, Pending},
+    heap::Pending,
     key::{Class, Key, Tag},
 };
 
