@@ -4,7 +4,7 @@ use std::thread;
 
 use counters::{Counter, EntityId, Kind, Recording};
 use knobs::Setting;
-use levels::Column;
+use levels::{Column, Measured};
 use scenario::Scenario;
 
 use crate::{
@@ -106,7 +106,7 @@ impl Key {
 /// The counters of the devices and of their busiest VMs, with what the recording has over the
 /// window.
 pub(crate) fn keys(
-    recording: &Recording,
+    recording: &Measured,
     devices: &[Device<'_>],
     names: &[(String, String)],
     window: &[usize],
@@ -149,7 +149,7 @@ pub(crate) fn keys(
 /// rate, and to be as much quicker as the device.
 pub(crate) fn add_seen(
     keys: &mut [Key],
-    (recording, device): (&Recording, &Device<'_>),
+    (recording, device): (&Measured, &Device<'_>),
     (asked, samples, is_beside): (f64, &[usize], bool),
 ) {
     let is_there = |tenant: &Tenant<'_>| tenant.row.mean_rate(samples) > Some(0.0);
@@ -231,7 +231,7 @@ fn deviation(window: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f
 }
 
 fn of_device(
-    recording: &Recording,
+    recording: &Measured,
     device: &Device<'_>,
     counter: Counter,
     window: &[usize],
