@@ -13,6 +13,7 @@ use knobs::{
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
+    names::{array_name, device_name, plain, policy, quoted, store, vm_names},
     observe::{Depths, Device},
     question::iscsi_kib,
     rows::{OUTSTANDING_MAX, Row},
@@ -78,40 +79,6 @@ pub(crate) struct Plan<'a> {
     /// What the software initiator cuts commands into, in KiB.
     pub(crate) iscsi_kib: u32,
     pub(crate) commands: f64,
-}
-
-/// A name that a scenario takes: other characters than letters, digits, dots and dashes are
-/// replaced.
-pub(crate) fn plain(name: &str) -> String {
-    const LENGTH_MAX: usize = 60;
-    let keep = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
-    let text: String = name.chars().take(LENGTH_MAX).map(keep).collect();
-    if text.is_empty() { "unnamed".into() } else { text }
-}
-
-/// Names by which tenants of one VM are known in the scenario: alike names are told apart.
-pub(crate) fn vm_names(calibrated: &[DeviceCalibration]) -> Vec<(String, String)> {
-    let mut names: Vec<(String, String)> = Vec::new();
-    let mut taken = BTreeSet::new();
-    for guest in calibrated.iter().flat_map(|device| &device.guests) {
-        if names.iter().any(|(vm, _)| *vm == guest.vm) {
-            continue;
-        }
-        let base = plain(&guest.vm);
-        let mut name = base.clone();
-        let mut number = 2;
-        while !taken.insert(name.clone()) {
-            name = format!("{base}_{number}");
-            number += 1;
-        }
-        names.push((guest.vm.clone(), name));
-    }
-    names
-}
-
-/// The names of devices in the scenario: an NFS volume is known by its datastore's.
-pub(crate) fn device_name(device: &Device<'_>) -> String {
-    if device.is_nfs { plain(&device.name) } else { device.name.clone() }
 }
 
 impl Plan<'_> {
@@ -637,15 +604,6 @@ impl DeviceCalibration {
     }
 }
 
-fn array_name(index: usize) -> String {
-    format!("array{}", index + 1)
-}
-
-/// The name of the policy of one disk from a level of load on.
-fn policy(device: usize, tenant: usize, level: usize) -> String {
-    format!("disk{}-{}-level{}", device + 1, tenant + 1, level + 1)
-}
-
 impl GuestCalibration {
     /// The rates at which the array holds its disk, each with the first level of load that has it.
     fn policies(&self) -> impl Iterator<Item = (usize, f64)> {
@@ -781,10 +739,6 @@ fn adapters_of(device: &Device<'_>) -> Vec<(String, Option<f64>)> {
     if device.adapters.is_empty() { vec![("vmhba0".into(), None)] } else { device.adapters.clone() }
 }
 
-fn store(index: usize) -> String {
-    format!("store{}", index + 1)
-}
-
 /// Whole sectors, up to what an adapter passes.
 fn bytes_of(size_kib: Option<f64>) -> u64 {
     const SECTOR: f64 = 512.0;
@@ -796,17 +750,4 @@ fn deepest(system: GuestSystem) -> String {
     let vm = GuestName { vm: None, system: Some(system) };
     let (depth, ring_pages) = (Some(PVSCSI_DEPTH_MAX), Some(PVSCSI_RING_PAGES_MAX));
     format!("guest_driver = \"{}\"\n", Setting::Pvscsi { vm, depth, ring_pages })
-}
-
-/// A string of TOML.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in diagnose::clean(text).chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -8,7 +8,7 @@ use levels::{Column, Measured};
 use scenario::Scenario;
 
 use crate::{
-    Error, build,
+    Error, names,
     observe::{Device, Tenant},
     rows::Row,
 };
@@ -114,7 +114,7 @@ pub(crate) fn keys(
     let mut keys = Vec::new();
     for device in devices {
         let kind = if device.is_nfs { Kind::NfsVolume } else { Kind::Device };
-        let of = (device.name.as_str(), &*build::device_name(device), kind);
+        let of = (device.name.as_str(), &*names::device_name(device), kind);
         for counter in OF_DEVICE {
             let captured = of_device(recording, device, counter.0, window);
             if device.is_nfs && captured.is_none() {

@@ -9,10 +9,11 @@ use serde::Serialize;
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     array::Point,
-    build::{self, Assumed, Demand, Knee, Plan, Reading},
+    build::{Assumed, Demand, Knee, Plan, Reading},
     demand::{Place, spread},
     lacks,
     light::Light,
+    names,
     observe::{Device, Tenant, levels},
     question::{Asked, Held, Limited, iscsi_kib},
     rows::Row,
@@ -136,7 +137,7 @@ impl<'a> Model<'a> {
     /// # Errors
     /// One line when a setting is refused as esxcli refuses it, or the host cannot be modelled.
     pub fn answer(&self) -> Result<Answer, Error> {
-        let names = build::vm_names(&self.calibrated);
+        let names = names::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names);
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let mut is_tried = false;
