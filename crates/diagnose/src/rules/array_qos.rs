@@ -270,17 +270,21 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
 }
 
 /// A whole device held to a round rate, to the command, while a crowd is outstanding that does not
-/// wait in the host, though nothing in the recording is quicker. What is slow by any measure may as
-/// well be an array at its limit.
+/// wait in the host, though nothing in the recording is quicker; or one that was cut to it. What is
+/// slow by any measure may as well be an array at its limit.
 fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
-    let spell = device.spell(|sample| {
-        flow.davg(sample) >= Some(limit(Threshold::QosMs))
-            && flow.in_flight(sample) >= Some(2.0 * CROWD)
-            && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
-    })?;
-    let is_set = is_round_within(flow.mean_rate(&spell.samples)?, EXACTLY)
-        && is_regulated(case, device, &spell);
+    let held = |least: f64| {
+        let spell = device.spell(|sample| {
+            flow.davg(sample) >= Some(limit(Threshold::QosMs))
+                && flow.in_flight(sample) >= Some(least)
+                && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
+        })?;
+        is_round_within(settled_rate(flow, &spell)?, EXACTLY).then_some(spell)
+    };
+    let in_a_crowd = || held(2.0 * CROWD).filter(|spell| is_regulated(case, device, spell));
+    let spell = in_a_crowd().or_else(|| after_a_burst(case, device, &held(HELD)?))?;
+    let is_set = spell.samples.len() >= ENOUGH_SAMPLES;
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
         || iops_limit::applies(case, device);
@@ -294,6 +298,37 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         link: None,
         certainty: 0.55,
     })
+}
+
+/// The samples of a spell in which a device is held to a round rate, where it did more before: as much
+/// as it had credit for [S4]. The same number is outstanding at either rate, so that what is asked for
+/// did not change, and each rate stays to the command.
+fn after_a_burst(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Spell> {
+    const FEWER: f64 = 0.8;
+    const ALIKE: f64 = 1.25;
+    let flow = &device.flow;
+    let level = settled_rate(flow, spell)?;
+    let is_at = |sample: &&usize| {
+        flow.rate(**sample).is_some_and(|rate| (rate / level - 1.0).abs() <= EXACTLY)
+    };
+    let samples: Vec<usize> = spell.samples.iter().filter(is_at).copied().collect();
+    let before: Vec<usize> =
+        device.busy.iter().copied().filter(|s| Some(s) < samples.first()).collect();
+    let grown = |value: &dyn Fn(usize) -> Option<f64>| {
+        Some(mean(samples.iter().map(|&s| value(s)))? / mean(before.iter().map(|&s| value(s)))?)
+    };
+    let is_cut = grown(&|sample| flow.rate(sample))? <= FEWER;
+    let inside = grown(&|sample| flow.in_flight(sample))?;
+    let settled = Spell { samples, of: spell.of };
+    let was = Spell { samples: before, of: spell.of };
+    let are_exact = [&settled, &was].iter().all(|spell| is_exact(case, device, spell));
+    let lasts = was.samples.len() >= 2 && settled.samples.len() >= ENOUGH_SAMPLES;
+    (lasts && is_cut && (1.0 / ALIKE..=ALIKE).contains(&inside) && are_exact).then_some(settled)
+}
+
+/// The rate in most of a spell: where a policy sets in within a sample, that one has more or less.
+fn settled_rate(flow: &Flow<'_>, spell: &Spell) -> Option<f64> {
+    quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)
 }
 
 /// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
@@ -346,16 +381,21 @@ fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
 /// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
 /// outstanding is not.
 fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
-    const STEADY: f64 = 0.25;
     const SETTLED_PERCENT: f64 = 10.0;
-    let rates = rates(&device.flow, spell);
-    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
-    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
     let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
     let inside: Vec<f64> = inside.collect();
-    rates.len() >= ENOUGH_SAMPLES
-        && reaches(steady, unrest_percent(&rates))
+    spell.samples.len() >= ENOUGH_SAMPLES
+        && is_exact(case, device, spell)
         && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
+}
+
+/// Whether a rate stays far nearer to itself than the number of completions in an interval would by
+/// chance.
+fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    const STEADY: f64 = 0.25;
+    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
+    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
+    reaches(steady, unrest_percent(&rates(&device.flow, spell)))
 }
 
 /// Whether commands come when they are due and not when others return: their number scatters from
@@ -546,6 +586,41 @@ mod tests {
         });
         let finding = bench.only(Cause::ArrayQos, &Facts::default());
         assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_policy_that_sets_in_within_a_sample_is_one_at_30_000_a_second_too() {
+        let mut bench = Bench::new(27);
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(|s| match s {
+            0..4 => 2_845.0 + 2.0 * s as f64,
+            4 => 16_430.0,
+            _ => 30_000.0 - 0.5 * (s % 2) as f64,
+        });
+        vm.davg_when(|s| [0.41, 1.49, 1.6][usize::from(s > 3) + usize::from(s > 4)])
+            .sampled(|s| if s < 4 { 1 } else { 48 });
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("these rows do not tell which"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_rate_that_is_cut_when_credit_is_spent_is_a_policys() {
+        // 6,000 a second while there is credit and 2,000 after it, with 13 to 14 outstanding [S4].
+        let held = |burst: f64, rate: f64| {
+            let mut bench = Bench::new(27);
+            let vm = bench.device("naa.1", 32).vm("a");
+            vm.iops_when(move |s| if s < 2 { burst } else { rate });
+            vm.davg_when(move |s| 1_000.0 / if s < 2 { burst / 12.7 } else { rate / 14.2 });
+            vm.sampled(|s| [12, 12, 17, 12, 14, 19, 13][s % 7]);
+            bench.findings()
+        };
+        let causes = |findings: &[crate::Finding]| -> Vec<Cause> {
+            findings.iter().map(|finding| finding.cause).collect()
+        };
+        assert_eq!(causes(&held(6_000.0, 2_000.0)), [Cause::ArrayQos]);
+        // A rate that nobody set, and one that was never more.
+        assert_eq!(causes(&held(6_000.0, 2_037.0)), []);
+        assert_eq!(causes(&held(2_000.0, 2_000.0)), []);
     }
 
     /// A link of 400 MB/s carries 6,104 commands a second of 64 KiB; before, there is little to do.

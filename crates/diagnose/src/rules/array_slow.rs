@@ -7,7 +7,8 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, array_qos, changes, crowd::Crowded, latency_evidence, number, sufferers,
+    Case, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded, latency_evidence, number,
+    sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -64,6 +65,8 @@ enum Why {
     Before(f64),
     /// Another of its array is asked for as much and takes so many milliseconds.
     Peer(String, f64),
+    /// One VM that asks for no more waits behind another that came.
+    Behind(Box<Behind>),
 }
 
 impl<'a> Slow<'a> {
@@ -97,7 +100,13 @@ impl<'a> Slow<'a> {
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
         let plain = spell.and_then(|spell| Self::new(device, spell, Why::Plain));
-        plain.or_else(|| Self::slowed(device)).or_else(|| Self::beside_a_peer(case, device))
+        plain
+            .or_else(|| Self::slowed(device))
+            .or_else(|| Self::beside_a_peer(case, device))
+            .or_else(|| {
+                let (spell, behind) = Behind::find(case, device)?;
+                Self::new(device, spell, Why::Behind(behind.into()))
+            })
     }
 
     /// A device that takes several times as long as it did, at a rate that falls as much, with no
@@ -201,6 +210,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
             number(davg),
             number(*peer_ms)
         ),
+        Why::Behind(behind) => behind.sentence(device, worst.standing),
         Why::Plain => {
             let known = array.and_then(|array| known_rest(array, samples, davg));
             sentence(device, davg, kavg, known, knee.is_some(), alike.len())
@@ -231,22 +241,29 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-    if matches!(worst.why, Why::Plain) {
-        finding.causers = super::causers(&finding.sufferers);
-    }
     finding.changes = fix(case, device, samples);
-    finding.do_not = vec![depths(case, device, samples)];
+    match &worst.why {
+        Why::Plain => finding.causers = super::causers(&finding.sufferers),
+        Why::Behind(behind) => {
+            finding.sufferers = vec![behind.victim.clone()];
+            finding.causers = vec![behind.holder.clone()];
+            finding.changes.insert(0, behind.fix(case, device, samples));
+        }
+        Why::Before(_) | Why::Peer(..) => {}
+    }
+    finding.do_not.extend(depths(case, device, samples));
     finding
 }
 
-/// What a deeper queue does before it.
-fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> String {
+/// What a deeper queue does before it; nothing where a short one is found that is worth raising.
+fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let short = case.short_queue(device);
-    short.and_then(|_| case.little_room(device, samples)).unwrap_or_else(|| {
-        "Do not raise queue depths: more commands at a slow array only wait there instead of on \
-         the host."
-            .into()
-    })
+    if short.is_some_and(|full| !case.is_slow_for_all(device, &full.spell.samples)) {
+        return case.little_room(device, samples);
+    }
+    let spared = "Do not raise queue depths: more commands at a slow array only wait there instead of \
+                  on the host.";
+    Some(spared.into())
 }
 
 /// Whether the array behind a device is known to keep commands waiting for others.
