@@ -44,10 +44,10 @@ const LEVEL: f64 = 1.2;
 const EXACT: f64 = 1.03;
 const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
-const HELD: f64 = 3.0;
+pub(super) const HELD: f64 = 3.0;
 
 /// Samples below which chance makes a flat rate, and one late sample a number that moves.
-const ENOUGH_SAMPLES: usize = 5;
+pub(super) const ENOUGH_SAMPLES: usize = 5;
 /// Commands that a peer must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
@@ -280,10 +280,10 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
                 && flow.in_flight(sample) >= Some(least)
                 && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
         })?;
-        is_round_within(settled_rate(flow, &spell)?, EXACTLY).then_some(spell)
+        settled(flow, spell)
     };
-    let in_a_crowd = || held(2.0 * CROWD).filter(|spell| is_regulated(case, device, spell));
-    let spell = in_a_crowd().or_else(|| after_a_burst(case, device, &held(HELD)?))?;
+    let in_a_crowd = || Some((held(2.0 * CROWD).filter(|s| is_regulated(case, device, s))?, None));
+    let (spell, faster) = in_a_crowd().or_else(|| after_a_burst(case, device, held(HELD)?))?;
     let is_set = spell.samples.len() >= ENOUGH_SAMPLES;
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
@@ -292,7 +292,7 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         flow,
         vm: None,
         spell,
-        faster: None,
+        faster,
         beside: false,
         policy: None,
         link: None,
@@ -300,35 +300,39 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
     })
 }
 
-/// The samples of a spell in which a device is held to a round rate, where it did more before: as much
-/// as it had credit for [S4]. The same number is outstanding at either rate, so that what is asked for
-/// did not change, and each rate stays to the command.
-fn after_a_burst(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Spell> {
-    const FEWER: f64 = 0.8;
-    const ALIKE: f64 = 1.25;
-    let flow = &device.flow;
-    let level = settled_rate(flow, spell)?;
-    let is_at = |sample: &&usize| {
-        flow.rate(**sample).is_some_and(|rate| (rate / level - 1.0).abs() <= EXACTLY)
+/// The samples of a spell at its usual rate, where that is a round one: where a policy sets in within
+/// a sample, that one has more or less.
+fn settled(flow: &Flow<'_>, spell: Spell) -> Option<Spell> {
+    let usual = quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)?;
+    let is_usual = |sample: &usize| {
+        flow.rate(*sample).is_some_and(|rate| (rate / usual - 1.0).abs() <= EXACTLY)
     };
-    let samples: Vec<usize> = spell.samples.iter().filter(is_at).copied().collect();
-    let before: Vec<usize> =
-        device.busy.iter().copied().filter(|s| Some(s) < samples.first()).collect();
-    let grown = |value: &dyn Fn(usize) -> Option<f64>| {
-        Some(mean(samples.iter().map(|&s| value(s)))? / mean(before.iter().map(|&s| value(s)))?)
-    };
-    let is_cut = grown(&|sample| flow.rate(sample))? <= FEWER;
-    let inside = grown(&|sample| flow.in_flight(sample))?;
-    let settled = Spell { samples, of: spell.of };
-    let was = Spell { samples: before, of: spell.of };
-    let are_exact = [&settled, &was].iter().all(|spell| is_exact(case, device, spell));
-    let lasts = was.samples.len() >= 2 && settled.samples.len() >= ENOUGH_SAMPLES;
-    (lasts && is_cut && (1.0 / ALIKE..=ALIKE).contains(&inside) && are_exact).then_some(settled)
+    let samples = spell.samples.into_iter().filter(is_usual).collect();
+    is_round_within(usual, EXACTLY).then_some(Spell { samples, ..spell })
 }
 
-/// The rate in most of a spell: where a policy sets in within a sample, that one has more or less.
-fn settled_rate(flow: &Flow<'_>, spell: &Spell) -> Option<f64> {
-    quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)
+/// A spell at a rate to which a device was cut: before, it did as much as it had credit for [S4]. The
+/// same number is outstanding at either rate, so that what is asked for did not change, and each rate
+/// stays to the command; what was answered faster, and in how many milliseconds.
+fn after_a_burst(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    spell: Spell,
+) -> Option<(Spell, Option<(String, f64)>)> {
+    const CUT: f64 = 0.8;
+    const ALIKE: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+    let flow = &device.flow;
+    let first = spell.samples.first()?;
+    let samples: Vec<usize> = device.busy.iter().copied().filter(|sample| sample < first).collect();
+    let before = Spell { samples, of: spell.of };
+    let grown =
+        |value: &dyn Fn(usize) -> Option<f64>| Some(spell.mean(value)? / before.mean(value)?);
+    let is_cut = grown(&|sample| flow.rate(sample))? <= CUT;
+    let is_alike = ALIKE.contains(&grown(&|sample| flow.in_flight(sample))?);
+    let are_exact = [&spell, &before].iter().all(|spell| is_exact(case, device, spell));
+    let before_ms = flow.per_command(&before.samples, Flow::davg)?;
+    let faster = ("the same device before, with as many outstanding,".into(), before_ms);
+    (is_cut && is_alike && are_exact).then_some((spell, Some(faster)))
 }
 
 /// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
@@ -391,7 +395,7 @@ fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
 
 /// Whether a rate stays far nearer to itself than the number of completions in an interval would by
 /// chance.
-fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+pub(super) fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     const STEADY: f64 = 0.25;
     let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
     let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
@@ -600,6 +604,7 @@ mod tests {
         vm.davg_when(|s| [0.41, 1.49, 1.6][usize::from(s > 3) + usize::from(s > 4)])
             .sampled(|s| if s < 4 { 1 } else { 48 });
         let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("no more than 30,000 commands"), "{}", finding.sentence);
         assert!(finding.sentence.contains("these rows do not tell which"), "{}", finding.sentence);
     }
 

@@ -252,7 +252,30 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
         Why::Before(_) | Why::Peer(..) => {}
     }
     finding.do_not.extend(depths(case, device, samples));
+    if alike.is_empty() && array.is_none() && matches!(worst.why, Why::Plain) {
+        leave_open(case, device, spell, &mut finding);
+    }
     finding
+}
+
+/// Tells of a device that stays at its rate to the command that a policy may hold it there: more
+/// often than not rates that nobody sets scatter.
+fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut Finding) {
+    const EITHER: f64 = 0.5;
+    let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(array_qos::HELD);
+    let lasts = spell.samples.len() >= array_qos::ENOUGH_SAMPLES;
+    let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };
+    if device.is_nfs || !lasts || !is_held || !array_qos::is_exact(case, device, spell) {
+        return;
+    }
+    finding.sentence += &format!(
+        " Its rate stays at {} a second, as when a QoS policy of the array holds it there: these rows \
+         do not tell which.",
+        number(rate)
+    );
+    finding.confidence = finding.confidence.min(EITHER);
+    let policy = "The array's policy for this volume, if it has one, and its QoS counters";
+    finding.raise_confidence.insert(0, policy.into());
 }
 
 /// What a deeper queue does before it; nothing where a short one is found that is worth raising.
@@ -429,9 +452,24 @@ mod tests {
     use crate::{Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
 
     #[test]
+    fn a_rate_that_stays_to_the_command_may_be_a_policys() {
+        // 154 a second of 256 KiB is what a policy of 6,000 IOPS allows [S4].
+        let mut bench = Bench::new(11);
+        let vm = bench.device("naa.1", 128).vm("writer").size_kib(256.0);
+        vm.iops_when(|s| [153.8, 153.9][s % 2]).davg(52.0);
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        let told =
+            "Its rate stays at 154 a second, as when a QoS policy of the array holds it there";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        assert!(finding.confidence <= 0.5, "{}", finding.confidence);
+        assert!(finding.raise_confidence[0].starts_with("The array's policy for this volume"));
+    }
+
+    #[test]
     fn a_slow_array_is_named_and_no_queue_is_raised() {
         let mut bench = Bench::new(6);
-        bench.device("naa.1", 64).vm("a").iops(800.0).davg(40.0);
+        let rate = |sample: usize| 800.0 + 60.0 * (sample % 2) as f64;
+        bench.device("naa.1", 64).vm("a").iops_when(rate).davg(40.0);
         let finding = bench.only(Cause::ArraySlow, &Facts::default());
         assert!(finding.confidence > 0.85);
         assert!(finding.caution.is_none());
