@@ -9,8 +9,12 @@ use counters::Counter;
 
 use super::{
     Case, Rank, Rule, changes, iops_limit, latency_evidence,
-    line_rate::{self, LineRate},
+    line_rate::LineRate,
     number,
+    steady::{
+        ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, rates, settled,
+        spread,
+    },
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -46,8 +50,6 @@ const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
 pub(super) const HELD: f64 = 3.0;
 
-/// Samples below which chance makes a flat rate, and one late sample a number that moves.
-pub(super) const ENOUGH_SAMPLES: usize = 5;
 /// Commands that a peer must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
@@ -59,9 +61,6 @@ const NARROW: f64 = 8.0;
 const CROWD: f64 = 8.0;
 /// Part of the samples in which a crowd must stand where nothing else is quick.
 const CROWDED: f64 = 0.9;
-/// How near a steady rate must be to a round number to be one that somebody set. A saturated array
-/// is steady too, but round only by chance.
-const EXACTLY: f64 = 0.002;
 
 /// A flow that is held to a rate.
 struct Held<'a> {
@@ -300,17 +299,6 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
     })
 }
 
-/// The samples of a spell at its usual rate, where that is a round one: where a policy sets in within
-/// a sample, that one has more or less.
-fn settled(flow: &Flow<'_>, spell: Spell) -> Option<Spell> {
-    let usual = quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)?;
-    let is_usual = |sample: &usize| {
-        flow.rate(*sample).is_some_and(|rate| (rate / usual - 1.0).abs() <= EXACTLY)
-    };
-    let samples = spell.samples.into_iter().filter(is_usual).collect();
-    is_round_within(usual, EXACTLY).then_some(Spell { samples, ..spell })
-}
-
 /// A spell at a rate to which a device was cut: before, it did as much as it had credit for [S4]. The
 /// same number is outstanding at either rate, so that what is asked for did not change, and each rate
 /// stays to the command; what was answered faster, and in how many milliseconds.
@@ -356,12 +344,6 @@ fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_slow(other))
 }
 
-/// How many times the high values of a spell are the low ones.
-fn spread(spell: &Spell, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-    let end = |share| quantile(spell.samples.iter().map(|sample| value(*sample)), share);
-    Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
-}
-
 /// Whether a rate, at the latency of a device at rest, needs fewer servers than an array has.
 fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
     at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
@@ -379,38 +361,6 @@ fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
     let few = (2..=4).flat_map(|length| answered.windows(length));
     let few = few.filter(|few| commands(few) >= Some(ENOUGH_COMMANDS));
     few.filter_map(|few| flow.per_command(few, Flow::davg)).fold(device.quickest_ms, f64::min)
-}
-
-/// Whether a rate is steadier than completions that nobody regulates: their number in an interval
-/// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
-/// outstanding is not.
-fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
-    const SETTLED_PERCENT: f64 = 10.0;
-    let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
-    let inside: Vec<f64> = inside.collect();
-    spell.samples.len() >= ENOUGH_SAMPLES
-        && is_exact(case, device, spell)
-        && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
-}
-
-/// Whether a rate stays far nearer to itself than the number of completions in an interval would by
-/// chance.
-pub(super) fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
-    const STEADY: f64 = 0.25;
-    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
-    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
-    reaches(steady, unrest_percent(&rates(&device.flow, spell)))
-}
-
-/// Whether commands come when they are due and not when others return: their number scatters from
-/// sample to sample as that of arrivals does, while the mean of each interval stays. Who is held back
-/// has as many out as he may.
-fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
-    const SCATTERED: f64 = 0.5;
-    let sampled = |sample: &usize| device.queue.sampled(*sample);
-    let inside: Vec<f64> = spell.samples.iter().filter_map(sampled).collect();
-    let arrivals = mean(inside.iter().copied()).map(|mean| SCATTERED * 100.0 / mean.sqrt());
-    reaches(unrest_percent(&inside), arrivals)
 }
 
 /// Whether a device is a disk of the host's own, by the form of its name.
@@ -441,15 +391,6 @@ fn faster_peer(
     latencies
         .filter(|(_, peer)| *peer > 0.0 && peer * CONTRAST <= davg)
         .min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
-    spell.samples.iter().filter_map(|&sample| flow.rate(sample)).collect()
-}
-
-/// Whether a rate moves as little as a setting does.
-fn is_steady(rates: &[f64]) -> bool {
-    unrest_percent(rates).is_some_and(|unrest| unrest <= line_rate::STEADY_PERCENT)
 }
 
 /// The spell in which a flow has a latency worth asking about and a rate that does not move by

@@ -8,7 +8,7 @@ use counters::Counter;
 
 use super::{
     Case, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded, latency_evidence, number,
-    sufferers,
+    steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -263,9 +263,9 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
 fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut Finding) {
     const EITHER: f64 = 0.5;
     let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(array_qos::HELD);
-    let lasts = spell.samples.len() >= array_qos::ENOUGH_SAMPLES;
+    let lasts = spell.samples.len() >= steady::ENOUGH_SAMPLES;
     let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };
-    if device.is_nfs || !lasts || !is_held || !array_qos::is_exact(case, device, spell) {
+    if device.is_nfs || !lasts || !is_held || !steady::is_exact(case, device, spell) {
         return;
     }
     finding.sentence += &format!(

@@ -20,6 +20,7 @@ mod reservations;
 mod silence;
 mod sioc;
 mod splitting;
+mod steady;
 mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
