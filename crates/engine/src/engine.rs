@@ -3,7 +3,10 @@
 //! Everything is decided in [`Engine::handle_input`]; [`Engine::poll_output`] only hands over. So
 //! the outputs are a function of the inputs alone, and a recorded run replays exactly.
 
-use alloc::{collections::BinaryHeap, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BinaryHeap},
+    vec::Vec,
+};
 use core::cmp::Reverse;
 
 use counters::{
@@ -86,7 +89,7 @@ impl Engine {
             vscsi: config.vscsi.iter().map(Vscsi::new).collect(),
             vdisks: Vec::with_capacity(config.vdisks.len()),
             worlds: Vec::with_capacity(config.vdisks.len()),
-            devices: Vec::with_capacity(config.devices.len()),
+            devices: Vec::new(),
             paths: config.paths.iter().map(Path::new).collect(),
             adapters: config.adapters.iter().map(Adapter::new).collect(),
             ios: Slab::default(),
@@ -94,9 +97,14 @@ impl Engine {
             timers: BinaryHeap::new(),
             outputs: Outputs::default(),
         };
+        let mut worlds = BTreeMap::new();
         for disk in &config.vdisks {
             let max_transfer = config.vscsi[disk.vscsi.index()].max_transfer;
-            engine.add_vdisk(disk, max_transfer, &config.vms[disk.vm.index()]);
+            let shared = worlds.get(&(disk.vm, disk.device)).copied();
+            let world = engine.add_vdisk(disk, max_transfer, &config.vms[disk.vm.index()], shared);
+            if !config.version.schedules_per_file() {
+                worlds.insert((disk.vm, disk.device), world);
+            }
         }
         engine.add_devices(config);
         engine.refresh_gates();
@@ -106,15 +114,18 @@ impl Engine {
     }
 
     /// From ESXi 6.0 on every virtual disk has a world of its own on its device; before that
-    /// those of one VM share it [PFS].
-    pub(crate) fn add_vdisk(&mut self, disk: &VdiskConfig, max_transfer: u32, vm: &VmConfig) {
-        let mut beside = self.vdisks.iter();
-        let is_shared = !self.version.schedules_per_file();
-        let is_beside = |other: &&Vdisk| (other.vm, other.device) == (disk.vm, disk.device);
-        let world = match beside.find(|other| is_shared && is_beside(other)) {
-            Some(other) => {
-                self.worlds[other.world.index()].join(disk.allocation);
-                other.world
+    /// those of one VM share it [PFS]: the `shared` one, if there is one already. Its world.
+    pub(crate) fn add_vdisk(
+        &mut self,
+        disk: &VdiskConfig,
+        max_transfer: u32,
+        vm: &VmConfig,
+        shared: Option<WorldId>,
+    ) -> WorldId {
+        let world = match shared {
+            Some(world) => {
+                self.worlds[world.index()].join(disk.allocation);
+                world
             }
             None => {
                 self.worlds.push(World::new(disk.allocation));
@@ -126,23 +137,23 @@ impl Engine {
             CompetitionUnit::File => self.vdisks.len() as u16,
         };
         self.vdisks.push(Vdisk::new(disk, max_transfer, vm, world, contender));
+        world
     }
 
     fn add_devices(&mut self, config: &HostConfig) {
-        for (index, device) in config.devices.iter().enumerate() {
-            let id = DeviceId::new(index);
-            let mut device = self.new_device(device);
-            let of_device = config.paths.iter().enumerate().filter(|(_, p)| p.device == id);
-            let paths = of_device.clone().map(|(path, _)| PathId::new(path));
-            paths.for_each(|path| device.selector.add(path));
+        self.devices = config.devices.iter().map(|device| self.new_device(device)).collect();
+        for (index, path) in config.paths.iter().enumerate() {
+            let device = &mut self.devices[path.device.index()];
+            device.selector.add(PathId::new(index));
+            device.allow(config.adapters[path.adapter.index()].timeout_ns);
+        }
+        for disk in &config.vdisks {
+            self.devices[disk.device.index()].allow(config.vms[disk.vm.index()].timeout_ns);
+        }
+        for id in (0..self.devices.len()).map(DeviceId::new) {
+            let device = &mut self.devices[id.index()];
             device.selector.refresh(&self.paths);
-            let of_adapters =
-                of_device.map(|(_, path)| config.adapters[path.adapter.index()].timeout_ns);
-            let disks = config.vdisks.iter().filter(|disk| disk.device == id);
-            let of_guests = disks.map(|disk| config.vms[disk.vm.index()].timeout_ns);
-            device.timeout_ns = of_adapters.chain(of_guests).flatten().min().unwrap_or(0);
             device.needs_watch = device.timeout_ns > 0;
-            self.devices.push(device);
             self.refresh_base(id);
         }
         self.refresh_affinity();
