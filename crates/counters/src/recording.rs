@@ -124,16 +124,16 @@ struct Column {
 const NONE: u32 = u32::MAX;
 
 impl Layout {
+    /// The columns of an object, with their places, the last one first.
+    fn of(&self, entity: EntityId) -> impl Iterator<Item = (usize, &Column)> {
+        let at = |place: u32| self.columns.get(place as usize).map(|it| (place as usize, it));
+        let latest = self.latest.get(entity.0 as usize).and_then(|place| at(*place));
+        core::iter::successors(latest, move |(_, column)| at(column.earlier))
+    }
+
     /// The column of a counter. An object has few: they are walked.
     fn find(&self, entity: EntityId, counter: Counter) -> Option<usize> {
-        let mut at = *self.latest.get(entity.0 as usize)? as usize;
-        while let Some(column) = self.columns.get(at) {
-            if column.counter == counter {
-                return Some(at);
-            }
-            at = column.earlier as usize;
-        }
-        None
+        self.of(entity).find(|(_, column)| column.counter == counter).map(|(place, _)| place)
     }
 
     fn add(&mut self, entity: EntityId, counter: Counter) {
@@ -311,6 +311,11 @@ impl Recording {
     pub fn columns(&self) -> impl Iterator<Item = (EntityId, Counter, &[f64])> {
         let columns = self.layout.columns.iter().enumerate();
         columns.map(|(index, column)| (column.entity, column.counter, self.values(index)))
+    }
+
+    /// Every column of an object, the last one first.
+    pub fn columns_of(&self, entity: EntityId) -> impl Iterator<Item = (Counter, &[f64])> {
+        self.layout.of(entity).map(|(place, column)| (column.counter, self.values(place)))
     }
 
     /// The values of a counter, one a sample; `None` when the source does not have it.
