@@ -77,3 +77,53 @@ impl EventList {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Class, Key};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Takes the next event, which must be the one expected; when it happens.
+    fn pop(
+        list: &mut EventList,
+        expected: &mut BTreeSet<(Time, Key)>,
+    ) -> Result<Time, TestCaseError> {
+        let popped = list.pop_before(Time::NEVER).map(|(at, event)| (at, event.key));
+        prop_assert_eq!(popped, expected.pop_first());
+        Ok(popped.map_or(Time::ZERO, |(at, _)| at))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// It is filled until the heap is left for the wheel and emptied until that is left for the heap,
+        /// with many at one instant.
+        #[test]
+        fn the_order_is_the_same_whatever_the_width(
+            spans in prop::collection::vec(1_u64..50_000, 1..4),
+            factor in any::<u64>(),
+        ) {
+            let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
+            let (mut now, mut index) = (Time(5), 0);
+            for span in spans {
+                for _ in 0..2 * WIDE {
+                    index += 1;
+                    let mixed = factor.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+                    let (at, key) = (now + mixed % span, Key::new(Class::Arrival, 0, mixed % 97 << 20 | index));
+                    list.push(at, Pending::of(key));
+                    expected.insert((at, key));
+                    if index % 3 == 0 {
+                        now = pop(&mut list, &mut expected)?;
+                    }
+                }
+                prop_assert!(matches!(list, EventList::Wide(_)));
+                while expected.len() > 1_000 {
+                    now = pop(&mut list, &mut expected)?;
+                }
+                prop_assert!(matches!(list, EventList::Narrow(_)));
+            }
+        }
+    }
+}
