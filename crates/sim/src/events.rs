@@ -96,34 +96,35 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
+           #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// It is filled until the heap is left for the wheel and emptied until that is left for the heap,
-        /// with many at one instant.
-        #[test]
-        fn the_order_is_the_same_whatever_the_width(
-            spans in prop::collection::vec(1_u64..50_000, 1..4),
-            factor in any::<u64>(),
-        ) {
-            let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
-            let (mut now, mut index) = (Time(5), 0);
-            for span in spans {
-                for _ in 0..2 * WIDE {
-                    index += 1;
-                    let mixed = factor.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-                    let (at, key) = (now + mixed % span, Key::new(Class::Arrival, 0, mixed % 97 << 20 | index));
-                    list.push(at, Pending::of(key));
-                    expected.insert((at, key));
-                    if index % 3 == 0 {
-                        now = pop(&mut list, &mut expected)?;
-                    }
-                }
-                prop_assert!(matches!(list, EventList::Wide(_)));
-                while expected.len() > 1_000 {
-                    now = pop(&mut list, &mut expected)?;
-                }
-                prop_assert!(matches!(list, EventList::Narrow(_)));
-            }
-        }
-    }
+           /// It is filled until the heap is left for the wheel and emptied until that is left for the heap,
+           /// with many at one instant.
+           #[test]
+           fn the_order_is_the_same_whatever_the_width(
+               spans in prop::collection::vec(1_u64..50_000, 1..4),
+               factor in any::<u64>(),
+           ) {
+               let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
+               let (mut now, mut index) = (Time(5), 0);
+               for span in spans {
+                   for _ in 0..2 * WIDE {
+                       index += 1;
+                       let mixed = factor.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+                       let (at, rank) = (now + mixed % span, (mixed % 97) << 20 | index);
+    let key = Key::new(Class::Arrival, 0, rank);
+                       list.push(at, Pending::of(key));
+                       expected.insert((at, key));
+                       if index % 3 == 0 {
+                           now = pop(&mut list, &mut expected)?;
+                       }
+                   }
+                   prop_assert!(matches!(list, EventList::Wide(_)));
+                   while expected.len() > 1_000 {
+                       now = pop(&mut list, &mut expected)?;
+                   }
+                   prop_assert!(matches!(list, EventList::Narrow(_)));
+               }
+           }
+       }
 }
