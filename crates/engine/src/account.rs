@@ -8,9 +8,9 @@ use counters::{AdapterId, DeviceId, IoTotals, PathId, Status, Time, VdiskId};
 use crate::{
     adapter::Adapter,
     device::Device,
-    engine::Engine,
     path::Path,
     slab::{Extra, Io, NONE, State, Times},
+    stack::Stack,
     vscsi::{Vdisk, Vscsi},
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) adapter: &'a mut Adapter,
 }
 
-impl Engine {
+impl Stack {
     /// An I/O that has a path, and the objects that it passes.
     #[inline]
     pub(crate) fn lane(&mut self, io: u32) -> Lane<'_> {
@@ -46,7 +46,7 @@ impl Engine {
     }
 }
 
-impl Engine {
+impl Stack {
     /// Where the time of an I/O went up to now, whatever its state.
     pub(crate) fn times_of(&self, io: u32) -> Times {
         let record = &self.ios[io];

@@ -14,9 +14,9 @@ use knobs::Advanced;
 
 use crate::{
     device::{Device, Outage},
-    engine::Engine,
     path::Stays,
     slab::{State, Times},
+    stack::Stack,
     vscsi::Vdisk,
 };
 
@@ -57,13 +57,9 @@ struct Census {
     paths: Vec<OnPath>,
 }
 
-impl Engine {
-    /// Checks every invariant.
-    ///
-    /// # Errors
-    /// One line that says which invariant does not hold, and where: an error here is a bug of the
-    /// engine.
-    pub fn check(&self) -> Result<(), String> {
+impl Stack {
+    /// [`Engine::check`](crate::Engine::check).
+    pub(crate) fn check(&self) -> Result<(), String> {
         self.check_pieces()?;
         let census = self.census();
         for (id, vdisk) in self.vdisks.iter().enumerate() {
