@@ -117,6 +117,15 @@ impl Device {
         self.active < self.room && self.queued > 0 && self.selector.has_path()
     }
 
+    /// A command of `contender` takes a slot. `true` when competition began or ended with it.
+    #[inline]
+    pub(crate) fn take_slot(&mut self, contender: u16) -> bool {
+        self.queued -= 1;
+        self.active += 1;
+        self.taken += 1;
+        self.competition.count(contender)
+    }
+
     /// Slots that may be taken, anew.
     pub(crate) fn refresh_room(&mut self) {
         self.room = self.counters.depth.min(self.window);

@@ -14,6 +14,7 @@ use knobs::Advanced;
 
 use crate::{
     Dispatch, Error, Output, Request, Sink,
+    device::Device,
     slab::{Extra, Io, NONE, State},
     split,
     stack::Stack,
@@ -63,8 +64,8 @@ impl Stack {
     }
 
     fn submit_parts(&mut self, request: Request, max: u32, out: &mut impl Sink) -> IoId {
-        let whole = self.ios.insert(self.now, &request, NONE);
-        self.ios[whole].state = State::Whole;
+        let (whole, record) = self.ios.insert(self.now, &request, NONE);
+        record.state = State::Whole;
         self.extra_of(whole).parts = request.bytes.div_ceil(max);
         let id = self.ios.id_of(whole);
         let mut part = request;
@@ -83,12 +84,11 @@ impl Stack {
     #[inline]
     fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
-        let io = self.ios.insert(now, &request, extra);
-        let name = self.ios.id_of(io);
+        let (io, record) = self.ios.insert(now, &request, extra);
+        let name = record.id(io);
         let id = request.vdisk;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.offered += 1;
-        let record = &mut self.ios[io];
         record.seat = vdisk.inside.take(io);
         vdisk.waited_ns += now - record.submitted;
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
@@ -108,19 +108,19 @@ impl Stack {
     /// Into the queue of its world, and on if the device has a slot; `again` puts it at the front.
     #[inline]
     pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool, out: &mut impl Sink) {
-        self.line_up(io, id, again);
-        let device = self.vdisks[id.index()].device;
-        if self.devices[device.index()].needs_watch {
-            self.watch(device);
+        let (id, device) = self.line_up(io, id, again);
+        let (needs_watch, has_free_slot) = (device.needs_watch, device.has_free_slot());
+        if needs_watch {
+            self.watch(id);
         }
-        if self.devices[device.index()].has_free_slot() {
-            self.pump(device, out);
+        if has_free_slot {
+            self.pump(id, out);
         }
     }
 
-    /// Into the queue of its world.
+    /// Into the queue of its world; gives its device.
     #[inline]
-    pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) {
+    pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) -> (DeviceId, &Device) {
         let now = self.now;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.queued.enter(now);
@@ -135,68 +135,72 @@ impl Stack {
             record.entered = now;
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         }
+        (vdisk.device, device)
     }
 
-    /// Gives free slots of a device to what waits for them.
+    /// [`Stack::fill`] where that is rare: its code is large.
     pub(crate) fn pump(&mut self, id: DeviceId, out: &mut impl Sink) {
+        self.fill(id, out);
+    }
+
+    /// Gives free slots of a device to what waits for them: onto a path, and through the adapter if
+    /// it has room.
+    #[inline(always)]
+    fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
+        let now = self.now;
         loop {
             let device = &mut self.devices[id.index()];
             if !device.has_free_slot() {
                 return;
             }
-            let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, self.now) else {
-                self.wake_for_limit(id);
-                return;
+            let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, now) else {
+                return self.wake_for_limit(id);
             };
-            self.take_slot(id, io, out);
-            if self.devices[id.index()].needs_watch {
+            let record = &mut self.ios[io];
+            let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
+            vdisk.take_slot(now);
+            if device.take_slot(vdisk.contender) {
+                device.refresh_depth(id, now, out);
+            }
+            let chosen = device.selector.choose(&mut self.paths, now, record.data());
+            let chosen = chosen.expect("a device without a path gives no slots");
+            let path = &mut self.paths[chosen.index()];
+            path.stays.taken += 1;
+            (record.path, record.since) = (chosen.0, now);
+            let needs_watch = device.needs_watch;
+            if path.is_open() {
+                path.counters.active.enter(now);
+                let (adapter, losses) = (path.adapter, path.losses);
+                self.pass(io, adapter, losses, out);
+            } else {
+                path.line_up(&mut self.ios, io, now);
+            }
+            if needs_watch {
                 self.watch(id);
             }
         }
     }
 
-    /// Into a slot of the device, onto a path, and through the adapter if it has room.
-    #[inline]
-    fn take_slot(&mut self, id: DeviceId, io: u32, out: &mut impl Sink) {
-        let now = self.now;
-        let record = &mut self.ios[io];
-        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-        vdisk.counters.queued.leave(now);
-        vdisk.counters.slots.enter(now);
-        let device = &mut self.devices[id.index()];
-        device.queued -= 1;
-        device.active += 1;
-        device.taken += 1;
-        let path = device.selector.choose(&mut self.paths, now, record.data());
-        record.path = path.expect("a device without a path gives no slots").0;
-        if device.competition.count(vdisk.contender) {
-            device.refresh_depth(id, now, out);
-        }
-        record.since = now;
-        let path = &mut self.paths[usize::from(record.path)];
-        path.stays.taken += 1;
-        let adapter = &mut self.adapters[path.adapter.index()];
-        if !path.is_open() {
-            record.state = State::AtPath;
-            path.counters.queued.enter(now);
-            path.queue.push(&mut self.ios, io);
-            return;
-        }
-        path.counters.active.enter(now);
+    /// On from its path: to the driver, or in line where others wait for the adapter.
+    #[inline(always)]
+    fn pass(&mut self, io: u32, id: AdapterId, losses: u16, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[id.index()];
         if adapter.is_open() {
-            record.hand_over(path.losses, adapter, now);
-            let piece = self.split.piece(adapter.driver.transport);
-            self.send(io, piece, out);
+            self.hand_over(io, id, losses, out);
         } else {
-            adapter.line_up(&mut self.ios, io, now);
+            adapter.line_up(&mut self.ios, io, self.now);
         }
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
     #[inline(always)]
-    fn send(&mut self, io: u32, piece: u32, out: &mut impl Sink) {
-        let record = &self.ios[io];
-        if record.extra == NONE && record.bytes <= piece {
+    fn hand_over(&mut self, io: u32, id: AdapterId, losses: u16, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[id.index()];
+        adapter.counters.active.enter(self.now);
+        let piece = self.split.piece(adapter.driver.transport);
+        let record = &mut self.ios[io];
+        record.hand_over(losses, self.now);
+        if record.is_whole(piece) {
             out.put(Output::Dispatch(record.command(io)));
         } else {
             self.send_pieces(io, piece, out);
@@ -266,8 +270,12 @@ impl Stack {
         if let Status::CheckCondition(sense) = status {
             status = self.sensed(id, sense, out);
         }
-        match self.ios.state_of(id) {
-            Some(State::Active) => self.answered(id.slot(), status, array_ns, out),
+        let state = self.ios.state_of(id);
+        if state == Some(State::Active) {
+            self.answered(id.slot(), status, array_ns, out);
+            return Ok(());
+        }
+        match state {
             Some(State::Piece) => self.piece_done(id.slot(), status, array_ns, out),
             Some(State::Recalled | State::Overdue | State::WrittenOff | State::Orphan)
                 if !self.is_in_pieces(id.slot()) =>
@@ -345,9 +353,8 @@ impl Stack {
         let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
         let depth_changed = lane.device.count_result(status);
-        let adapter_waits = !lane.adapter.queue.is_empty();
-        let path_waits = !lane.path.queue.is_empty();
-        let (vdisk, device, path, adapter) = lane.ids();
+        let gates_are_wanted = lane.gates_are_wanted();
+        let (vdisk, device, path) = lane.ids();
         if lane.io.state == State::Recalled {
             self.pause_if_stalled(device);
             self.end_recalled(io, out);
@@ -361,13 +368,11 @@ impl Stack {
         if depth_changed {
             self.refresh_depth(device, out);
         }
-        if adapter_waits {
-            self.open_adapter(adapter, out);
-        }
-        if path_waits {
+        if gates_are_wanted {
+            self.open_adapter(self.paths[path.index()].adapter, out);
             self.open_path(path, out);
         }
-        self.pump(device, out);
+        self.fill(device, out);
         self.open_guest(vdisk, out);
     }
 
@@ -375,11 +380,9 @@ impl Stack {
     /// guest's driver cut go together.
     #[inline]
     pub(crate) fn end(&mut self, io: u32, status: Status, out: &mut impl Sink) {
-        let record = &self.ios[io];
-        let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
-        self.vdisks[vdisk.index()].inside.leave(record.seat);
-        let request = self.ios.id_of(io);
-        self.ios.free(io);
+        let Io { vdisk, tag, extra, .. } = self.ios[io];
+        let vdisk = VdiskId(vdisk);
+        let request = self.ios.free(io);
         if extra == NONE {
             out.put(Output::Complete { request, vdisk, tag, status });
             return;
@@ -421,7 +424,8 @@ impl Stack {
             let Some(io) = adapter.queue.pop(&mut self.ios) else { return };
             adapter.counters.queued.leave(self.now);
             self.end_wait(io);
-            self.pass_adapter(io, out);
+            let losses = self.paths[usize::from(self.ios[io].path)].losses;
+            self.hand_over(io, id, losses, out);
         }
     }
 
@@ -435,14 +439,9 @@ impl Stack {
             let Some(io) = path.queue.pop(&mut self.ios) else { return };
             path.counters.queued.leave(self.now);
             path.counters.active.enter(self.now);
-            let adapter = path.adapter;
+            let (adapter, losses) = (path.adapter, path.losses);
             self.end_wait(io);
-            let adapter = &mut self.adapters[adapter.index()];
-            if adapter.is_open() {
-                self.pass_adapter(io, out);
-            } else {
-                adapter.line_up(&mut self.ios, io, self.now);
-            }
+            self.pass(io, adapter, losses, out);
         }
     }
 
@@ -461,17 +460,6 @@ impl Stack {
             self.vdisks[vdisk].gate_ns += waited;
             self.extra_of(io).gate_ns += waited;
         }
-    }
-
-    /// To the driver after a wait.
-    #[cold]
-    fn pass_adapter(&mut self, io: u32, out: &mut impl Sink) {
-        let record = &mut self.ios[io];
-        let path = &self.paths[usize::from(record.path)];
-        let adapter = &mut self.adapters[path.adapter.index()];
-        record.hand_over(path.losses, adapter, self.now);
-        let piece = self.split.piece(adapter.driver.transport);
-        self.send(io, piece, out);
     }
 
     /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.

@@ -185,7 +185,7 @@ impl Stack {
         let mut lane = self.lane(io);
         lane.device.counters.held.leave(now);
         let status = lane.path.status_of(lane.io, status);
-        let (vdisk, device, ..) = lane.ids();
+        let (vdisk, device, _) = lane.ids();
         if is_given_up {
             self.end_recalled(io, out);
         } else if status.is_final() {

@@ -6,7 +6,7 @@ use counters::{DeviceId, PathId, Status, VdiskId, VmId};
 
 use crate::{
     Error, Output, Sink,
-    slab::{Queue, State, Times},
+    slab::{Io, Queue, State, Times},
     stack::Stack,
     vscsi::Vdisk,
 };
@@ -175,10 +175,12 @@ impl Stack {
             State::Held => device.counters.held.leave(now),
             _ => {}
         }
-        let times = self.times_of(io);
-        if state != State::Guest {
-            let disk = &mut self.vdisks[id.index()];
-            disk.leave(&mut self.vscsi[disk.vscsi.index()]);
+        let (times, seat) = (self.times_of(io), self.ios[io].seat);
+        let disk = &mut self.vdisks[id.index()];
+        if state == State::Guest {
+            disk.inside.leave(seat);
+        } else {
+            disk.leave(&mut self.vscsi[disk.vscsi.index()], seat);
         }
         if self.ios[io].is_at_gate() {
             self.leave_gate(io);
@@ -206,9 +208,10 @@ impl Stack {
     /// answer says.
     pub(crate) fn end_recalled(&mut self, io: u32, out: &mut impl Sink) {
         let times = self.times_of(io);
-        let disk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
+        let Io { vdisk, seat, .. } = self.ios[io];
+        let disk = &mut self.vdisks[usize::from(vdisk)];
         disk.aborted.add(&times);
-        disk.leave(&mut self.vscsi[disk.vscsi.index()]);
+        disk.leave(&mut self.vscsi[disk.vscsi.index()], seat);
         self.end(io, Status::Aborted, out);
     }
 
@@ -226,7 +229,7 @@ impl Stack {
     /// Gives up its slot of the device while it waits for its path or at the adapter.
     fn leave_gate(&mut self, io: u32) {
         let now = self.now;
-        let (vdisk, device, path, adapter) = self.lane(io).ids();
+        let (vdisk, device, path) = self.lane(io).ids();
         self.end_wait(io);
         let path = &mut self.paths[path.index()];
         path.stays.left += 1;
@@ -235,7 +238,7 @@ impl Stack {
             path.queue.remove(&mut self.ios, io);
         } else {
             path.counters.active.leave(now);
-            let adapter = &mut self.adapters[adapter.index()];
+            let adapter = &mut self.adapters[path.adapter.index()];
             adapter.counters.queued.leave(now);
             adapter.queue.remove(&mut self.ios, io);
         }

@@ -33,6 +33,13 @@ impl Sink for Outputs {
 }
 
 impl Outputs {
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.handed_over == self.decided.len()
+    }
+
     /// The next one, in the order in which they came.
     #[inline]
     pub fn pop(&mut self) -> Option<Output> {

@@ -5,7 +5,7 @@
 //! All else that the engine says is kept until it has done with its input, because it may lead to the
 //! next one: so are commands where a device of the host does not answer as it should.
 
-use counters::{DeviceId, IoId, Time, VdiskId};
+use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
 use engine::{Dispatch, Engine, HostConfig, Input, Output, Outputs, Sink};
 use model::{Array, Aside, Command};
 use scenario::Face;
@@ -24,14 +24,16 @@ pub(crate) struct Outside<W> {
     pub(crate) watch: W,
 }
 
+/// How long an application waits after an error before it goes on (ruling: one that did not would
+/// fail without end at one instant).
+const ERROR_PAUSE_NS: u64 = SECOND;
+
 /// A host under simulation.
 pub(crate) struct Host {
     /// Its index in the scenario.
     pub(crate) index: usize,
     pub(crate) engine: Engine,
-    wires: Wires,
-    /// What the engine decided and is not done yet.
-    left: Outputs,
+    driver: Driver,
     /// The workloads that issued to each virtual disk, by the ordinal in their tags.
     pub(crate) seats: Vec<Vec<u32>>,
     /// The earliest wake-up in the event list.
@@ -49,49 +51,59 @@ pub(crate) struct Host {
     pub(crate) moved: Vec<(VdiskId, u64, Aside)>,
 }
 
-/// What leads from a host to the arrays.
-struct Wires {
-    /// Its place in the component, and what arrays know it by.
+/// What does as the engine of a host says.
+struct Driver {
+    /// The host's index in the scenario, and in the component.
+    index: usize,
     host: usize,
-    initiator: u32,
     /// Array (of this component) and volume of each virtual disk.
     targets: Vec<(u32, u32)>,
+    /// Whether commands are kept as well: a device may not answer them.
+    keeps_commands: bool,
+    /// What the engine decided and is not done yet.
+    left: Outputs,
 }
 
-/// Takes what an engine decides.
+/// Where the decisions of an engine go.
 struct Outlet<'a, W> {
-    at: Time,
-    index: usize,
-    wires: &'a Wires,
-    /// Whether commands are kept as well.
-    keeps_all: bool,
-    left: &'a mut Outputs,
+    driver: &'a mut Driver,
     outside: &'a mut Outside<W>,
+    at: Time,
 }
 
 impl<W: Watch> Sink for Outlet<'_, W> {
     #[inline(always)]
     fn put(&mut self, output: Output) {
-        self.outside.watch.output(self.index, self.at, &output);
+        let Self { driver, outside, at } = self;
+        outside.watch.output(driver.index, *at, &output);
         match output {
-            Output::Dispatch(command) if !self.keeps_all => {
-                self.wires.send(self.at, command, self.outside);
+            Output::Dispatch(command) if !driver.keeps_commands => {
+                driver.send(*at, command, outside);
             }
-            output => self.left.put(output),
+            output => driver.left.put(output),
         }
     }
 }
 
-impl Wires {
+impl Driver {
     /// Sends a command to its array, which says when it will answer.
-    #[inline]
+    #[inline(always)]
     fn send<W>(&self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
         let (array, volume) = self.targets[sent.vdisk.index()];
-        let command = Command { volume, host: self.initiator, op: sent.op, bytes: sent.bytes };
+        let host = self.index as u32;
+        let command = Command { volume, host, op: sent.op, bytes: sent.bytes };
         let answer = outside.arrays[array as usize].dispatch(at, command);
         let key = Key::done(self.host, sent.io.slot(), answer.status);
         let (generation, array_ns) = (sent.io.generation(), answer.array_ns);
         outside.events.push(answer.at, Pending { key, generation, array, array_ns });
+    }
+}
+
+impl<W> Outside<W> {
+    /// An application got an error, and goes on after a while.
+    #[cold]
+    pub(crate) fn retry_later(&mut self, at: Time, key: Key) {
+        self.events.push(at + ERROR_PAUSE_NS, Pending::of(key));
     }
 }
 
@@ -107,8 +119,13 @@ impl Host {
         Self {
             index,
             engine: Engine::new(config),
-            wires: Wires { host: local, initiator: index as u32, targets },
-            left: Outputs::default(),
+            driver: Driver {
+                index,
+                host: local,
+                targets,
+                keeps_commands: false,
+                left: Outputs::default(),
+            },
             seats: vec![Vec::new(); config.vdisks.len()],
             armed: Time::NEVER,
             is_down: false,
@@ -121,7 +138,7 @@ impl Host {
 
     /// Array (of this component) and volume of each virtual disk.
     pub(crate) fn targets(&self) -> &[(u32, u32)] {
-        &self.wires.targets
+        &self.driver.targets
     }
 
     /// Hands an input over. Commands that follow from it are on their way to the arrays then, and
@@ -134,24 +151,34 @@ impl Host {
         outside: &mut Outside<W>,
     ) -> Result<Option<IoId>, engine::Error> {
         outside.watch.input(self.index, at, &input);
-        let Self { index, engine, wires, left, faults, .. } = self;
-        let keeps_all = faults.is_some();
-        engine.handle(at, input, &mut Outlet { at, index: *index, wires, keeps_all, left, outside })
+        self.engine.handle(at, input, &mut Outlet { driver: &mut self.driver, outside, at })
+    }
+
+    /// What arrays do with the commands of its devices; from now on none is sent unseen.
+    pub(crate) fn faults(&mut self, devices: usize) -> &mut Faults {
+        self.driver.keeps_commands = true;
+        self.faults.get_or_insert_with(|| Faults::new(devices))
     }
 
     /// The next thing that is left to do: what the engine decided, and then what a device that was
     /// silent was sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_left(&mut self) -> Option<Output> {
-        match self.left.pop() {
-            Some(output) => Some(output),
-            None => self.faults.as_mut()?.resumed.pop_front().map(Output::Dispatch),
+        if self.driver.keeps_commands && self.driver.left.is_empty() {
+            self.resume();
         }
+        self.driver.left.pop()
+    }
+
+    #[cold]
+    fn resume(&mut self) {
+        let resumed = self.faults.as_mut().and_then(|faults| faults.resumed.pop_front());
+        resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
     }
 
     /// Sends a command that was kept.
     pub(crate) fn send<W>(&self, at: Time, command: Dispatch, outside: &mut Outside<W>) {
-        self.wires.send(at, command, outside);
+        self.driver.send(at, command, outside);
     }
 
     /// A command is taken back at once, unless the array answers it at this very instant or does not
@@ -185,7 +212,7 @@ impl Host {
     ) -> bool {
         match self.handle(at, input, outside) {
             Ok(_) => true,
-            Err(error) => not_listened(&error, &input),
+            Err(error) => not_listened(&error, input),
         }
     }
 
@@ -249,7 +276,7 @@ impl Host {
 
 /// Nobody listens to the answer to what was taken back; any other refusal is a bug.
 #[cold]
-fn not_listened(error: &engine::Error, input: &Input) -> bool {
+fn not_listened(error: &engine::Error, input: Input) -> bool {
     assert!(matches!(error, engine::Error::NotOutstanding(_)), "{input:?} was refused: {error}");
     false
 }

@@ -9,14 +9,13 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{DeviceId, HostSnapshot, IoId, SECOND, Status, Time, VdiskId};
+use counters::{DeviceId, HostSnapshot, IoId, Status, Time, VdiskId};
 use engine::{Event, Input, Output, Request};
 use model::{Array, Aside, CurveUse, PolicyWait};
 use scenario::{Face, Scenario, Workload};
 
 use crate::{
     Watch,
-    fault::Faults,
     heap::{EventList, Pending},
     host::{Host, Outside},
     key::{Class, Key, Tag},
@@ -48,10 +47,6 @@ pub enum Logged {
 
 /// Lines kept of a log; what comes after them is only counted.
 const LOG_MAX: usize = 1000;
-
-/// How long an application waits after an error before it goes on (ruling: one that did not would
-/// fail without end at one instant).
-const ERROR_PAUSE_NS: u64 = SECOND;
 
 /// A stretch of time during which a workload ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,7 +256,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             return self.drain(key.host(), at);
         }
         if host.answer(at, input, &mut self.outside) {
-            self.drain(key.host(), at);
+            self.drain_often(key.host(), at);
         }
     }
 
@@ -271,8 +266,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let Self { hosts, outside, scenario, .. } = self;
         let host = &mut hosts[index];
         let devices = scenario.hosts[host.index].config.devices.len();
-        let faults = host.faults.get_or_insert_with(|| Faults::new(devices));
-        let (withheld, told) = faults.turn(device, face);
+        let (withheld, told) = host.faults(devices).turn(device, face);
         for path in told {
             let up = Input::Path { path, up: true };
             host.handle(at, up, outside).expect("the path is the host's");
@@ -362,9 +356,14 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(host, at);
     }
 
-    /// Does what the engine decided, until there is nothing left to do at this instant.
-    #[inline]
+    /// [`Machine::drain_often`] where that is rare: its code is large.
     pub(crate) fn drain(&mut self, index: usize, at: Time) {
+        self.drain_often(index, at);
+    }
+
+    /// Does what the engine decided, until there is nothing left to do at this instant.
+    #[inline(always)]
+    fn drain_often(&mut self, index: usize, at: Time) {
         while let Some((player, io)) = self.drain_here(index, at) {
             let host = self.players[player].host;
             self.players[player].submit(&mut self.hosts[host], at, io, &mut self.outside);
@@ -379,7 +378,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     /// The same, until a workload that has moved to another host has an I/O to issue there.
-    #[inline]
+    #[inline(always)]
     fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
         let Self { hosts, players, outside, log, spans, .. } = self;
         let host = &mut hosts[index];
@@ -395,8 +394,7 @@ impl<'a, W: Watch> Machine<'a, W> {
                     let tag = Tag(tag);
                     let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
                     if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
-                        let key = Key::retry(index, id, tag.slot());
-                        outside.events.push(at + ERROR_PAUSE_NS, Pending::of(key));
+                        outside.retry_later(at, Key::retry(index, id, tag.slot()));
                         continue;
                     }
                     let player = &mut players[id];
