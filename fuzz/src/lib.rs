@@ -12,6 +12,7 @@ use std::io::{Cursor, Write};
 use arbitrary::{Arbitrary, Unstructured};
 use capture::{Cut, Input, Limits, ReadOptions, Substitutes, read_inputs};
 use counters::Recording;
+use levels::Measured;
 use scenario::Scenario;
 use twox_hash::XxHash3_64;
 
@@ -95,7 +96,7 @@ pub fn reader(bytes: &[u8]) {
     capture.recordings.iter().for_each(assert_sound);
     let _ = capture::info(&capture);
     for recording in &capture.recordings {
-        judged(recording);
+        judged(recording.clone());
         let written = written(recording);
         // What has no disk column is no capture.
         if let Some(again) = read(vec![Input::from_bytes("again.csv", written)]) {
@@ -194,12 +195,13 @@ pub fn anonymize(bytes: &[u8]) {
 /// A recording of any shape, links to nowhere and numbers that are none included, has a verdict.
 pub fn diagnose(bytes: &[u8]) {
     if let Ok(loose) = Loose::arbitrary(&mut Unstructured::new(bytes)) {
-        judged(&loose.recording());
+        judged(loose.recording());
     }
 }
 
-fn judged(recording: &Recording) {
-    let verdict = diagnose::diagnose(recording, &Default::default(), &Default::default());
+fn judged(recording: Recording) {
+    let verdict =
+        diagnose::diagnose(&Measured::of(recording), &Default::default(), &Default::default());
     for finding in &verdict.findings {
         assert!((0.0..=1.0).contains(&finding.confidence), "{finding:?}");
     }

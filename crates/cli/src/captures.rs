@@ -9,6 +9,7 @@ use std::{
 
 use capture::{Capture, FileReport, Progress, ReadOptions, ReadReport, Stamps, write_esxtop};
 use counters::Recording;
+use levels::Measured;
 
 use crate::{
     Result,
@@ -17,12 +18,14 @@ use crate::{
     text::{clean, counted, whole},
 };
 
-/// Reads what the diagnosis looks at, and no more. A capture without a sample is refused.
-pub(crate) fn read_needed(files: &[PathBuf]) -> Result<Capture> {
+/// Reads what the diagnosis looks at, and no more, and tells what was damaged. A capture without a
+/// sample is refused.
+pub(crate) fn read_needed(files: &[PathBuf]) -> Result<(Vec<Measured>, ReadReport)> {
     let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
     let capture = read(files, &options)?;
     require_samples(&capture)?;
-    Ok(capture)
+    complain(&capture.report);
+    Ok((capture.recordings.into_iter().map(Measured::of).collect(), capture.report))
 }
 
 /// One row is not enough: the first one of esxtop has no rates yet [CAP-A], and of a single one

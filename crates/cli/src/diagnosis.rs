@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use capture::{Capture, FileReport};
+use capture::{FileReport, ReadReport};
 use diagnose::{
     Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare, diagnose,
     render_comparison_markdown, render_comparison_styled, render_markdown, render_styled,
 };
+use levels::Measured;
 use serde::Serialize;
 
 use crate::{
@@ -22,9 +23,11 @@ const LINES: usize = 20;
 
 /// Captures of one time: a verdict for each host.
 pub(crate) struct Side {
-    /// What was read.
-    pub(crate) capture: Capture,
-    /// The verdict on each of its recordings.
+    /// What each host recorded.
+    pub(crate) recordings: Vec<Measured>,
+    /// What was read of the files.
+    pub(crate) report: ReadReport,
+    /// The verdict on each of the recordings.
     pub(crate) verdicts: Vec<Verdict>,
 }
 
@@ -49,19 +52,18 @@ pub(crate) struct Diagnosis<'a> {
 impl Side {
     /// Reads captures and judges them. What was damaged is told.
     pub(crate) fn read(files: &[PathBuf], thresholds: &Thresholds, facts: &Facts) -> Result<Self> {
-        let capture = captures::read_needed(files)?;
-        captures::complain(&capture.report);
+        let (recordings, report) = captures::read_needed(files)?;
         let judge = |recording| diagnose(recording, thresholds, facts);
-        let mut verdicts: Vec<Verdict> = capture.recordings.iter().map(judge).collect();
-        let cut = capture.report.files.iter().find(|file| file.ends_where_spreadsheets_do());
+        let mut verdicts: Vec<Verdict> = recordings.iter().map(judge).collect();
+        let cut = report.files.iter().find(|file| file.ends_where_spreadsheets_do());
         if let Some(file) = cut {
             verdicts.iter_mut().for_each(|verdict| verdict.lack(cut_by_spreadsheet(file)));
         }
-        Ok(Self { capture, verdicts })
+        Ok(Self { recordings, report, verdicts })
     }
 
     fn judged(&self) -> Vec<Judged<'_>> {
-        let hosts = self.capture.recordings.iter().zip(&self.verdicts);
+        let hosts = self.recordings.iter().zip(&self.verdicts);
         hosts.map(|(recording, verdict)| Judged { recording, verdict }).collect()
     }
 }

@@ -7,12 +7,11 @@ use std::{
 };
 
 use counters::{
-    Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Recording, Time,
-    VdiskId,
+    Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
 use knobs::{Advanced, Knob, PathPolicy};
-use levels::Flow;
+use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
@@ -22,7 +21,7 @@ pub(crate) fn facts(
     scenario: &Scenario,
     window: &Window,
     views: &[WindowView],
-    samples: &[Recording],
+    samples: &[Measured],
 ) -> Vec<Facts> {
     let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
     let hosts = scenario.hosts.iter().zip(views).enumerate();
@@ -294,12 +293,8 @@ struct Load {
 }
 
 /// How busy each array of a scenario is in each sample, and who has commands there.
-fn arrays(
-    scenario: &Scenario,
-    views: &[WindowView],
-    samples: &[Recording],
-) -> Vec<Arc<ArrayFacts>> {
-    let rows = samples.first().map_or(0, Recording::len);
+fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Vec<Arc<ArrayFacts>> {
+    let rows = samples.first().map_or(0, |own| own.len());
     let mut loads = vec![vec![Load::default(); rows]; scenario.arrays.len()];
     for (host, recording) in scenario.hosts.iter().zip(samples) {
         add_load(&mut loads, scenario, host, recording);
@@ -330,7 +325,7 @@ fn arrays(
     arrays.into_iter().map(Arc::new).collect()
 }
 
-fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording: &Recording) {
+fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording: &Measured) {
     let disks: BTreeMap<&str, _> =
         recording.of_kind(Kind::VirtualDisk).map(|(id, disk)| (disk.name.as_str(), id)).collect();
     let pieces: Vec<f64> = (0..recording.len()).map(|sample| pieces(recording, sample)).collect();
@@ -358,7 +353,7 @@ fn add_load(loads: &mut [Vec<Load>], scenario: &Scenario, host: &Host, recording
 fn users(
     host: &Host,
     view: &WindowView,
-    recording: &Recording,
+    recording: &Measured,
     crowded: &[Vec<usize>],
 ) -> Vec<(usize, ArrayUser)> {
     let disks = host.config.vdisks.iter().zip(&host.targets);
@@ -392,7 +387,7 @@ fn users(
 }
 
 /// Commands that a host sends for each that it counts: large ones are split on the way.
-fn pieces(recording: &Recording, sample: usize) -> f64 {
+fn pieces(recording: &Measured, sample: usize) -> f64 {
     let sum = |counter| -> f64 {
         let adapters = recording.of_kind(Kind::Adapter);
         adapters.filter_map(|(id, _)| recording.value(id, counter, sample)).sum()

@@ -3,9 +3,8 @@
 
 use std::fmt::Write;
 
-use counters::Recording;
 use diagnose::Verdict;
-use levels::Level;
+use levels::{Level, Measured};
 
 use crate::{
     html::stack::Blamed,
@@ -16,7 +15,7 @@ use crate::{
 const BAR: usize = 14;
 
 /// The levels on the device of the worst finding; nothing when there is no finding.
-pub(crate) fn render(recording: &Recording, verdict: &Verdict) -> String {
+pub(crate) fn render(recording: &Measured, verdict: &Verdict) -> String {
     let stack = Blamed::of_verdict(recording, verdict).filter(|stack| stack.guilty.is_some());
     stack.map(|stack| table(&stack, &verdict.named(&stack.device))).unwrap_or_default()
 }

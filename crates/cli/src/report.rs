@@ -8,7 +8,7 @@ use diagnose::Verdict;
 use scenario::Scenario;
 use sim::{Checked, Outcome};
 
-use levels::{Level, Stack};
+use levels::{Level, Measured, Stack};
 
 use crate::{known, stack, verdict};
 
@@ -85,10 +85,15 @@ impl Report {
         hosts.map(|(all, view)| verdict::samples(&self.scenario, window, all, view)).collect()
     }
 
+    /// The same, as whoever judges rows reads them.
+    pub(crate) fn measured(&self, window: usize) -> Vec<Measured> {
+        self.samples(window).into_iter().map(Measured::of).collect()
+    }
+
     /// The verdict on each host over a window.
     pub(crate) fn verdicts(&self, window: usize) -> &[Verdict] {
         self.verdicts[window].get_or_init(|| {
-            let samples = self.samples(window);
+            let samples = self.measured(window);
             let views = &self.outcome.windows[window];
             let window = &self.scenario.windows[window];
             let facts = known::facts(&self.scenario, window, views, &samples);

@@ -74,7 +74,7 @@ impl Drive {
         step.map(Step::finish).transpose()?;
         if let Some(journal) = journal {
             let at_end = outcome.windows.first().into_iter().flatten();
-            journal.finish(at_end.map(|view| &view.counters))?.finish()?;
+            journal.finish(at_end.map(|view| view.counters.as_ref()))?.finish()?;
         }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })

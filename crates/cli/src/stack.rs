@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceKind, EntityId, Kind, Recording};
-use levels::{Column, Flow, Level, LevelKind, Queue, Stack, little, slot_wait_ms};
+use counters::{Counter, DeviceKind, EntityId, Kind};
+use levels::{Column, Flow, Level, LevelKind, Measured, Queue, Stack, little, slot_wait_ms};
 use model::Service;
 use scenario::{Host, Scenario};
 use sim::WindowView;
@@ -102,7 +102,7 @@ struct Rows<'a> {
     scenario: &'a Scenario,
     host: &'a Host,
     view: &'a WindowView,
-    recording: &'a Recording,
+    recording: Measured,
     /// The places of the virtual disks on each device.
     disks: BTreeMap<usize, Vec<usize>>,
     ids: BTreeMap<(Kind, &'a str), EntityId>,
@@ -112,11 +112,11 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new(scenario: &'a Scenario, host: &'a Host, view: &'a WindowView) -> Self {
-        let recording = &view.recording;
+        let recording = Measured::of(view.recording.clone());
         let named = |(id, entity): (u32, &'a counters::Entity)| {
             ((entity.kind, entity.name.as_str()), EntityId(id))
         };
-        let ids = (0..).zip(recording.entities()).map(named).collect();
+        let ids = (0..).zip(view.recording.entities()).map(named).collect();
         let several = scenario.hosts.len() > 1;
         let prefix = if several { format!("{} ", host.config.name) } else { String::new() };
         let mut disks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -131,11 +131,11 @@ impl<'a> Rows<'a> {
     }
 
     fn value(&self, id: EntityId, counter: Counter) -> Option<f64> {
-        Column::of(self.recording, id, counter).at(0)
+        Column::of(&self.recording, id, counter).at(0)
     }
 
-    fn flow(&self, id: EntityId) -> Flow<'a> {
-        Flow::of(self.recording, id)
+    fn flow(&self, id: EntityId) -> Flow<'_> {
+        Flow::of(&self.recording, id)
     }
 
     /// Guests, their virtual disks, and adapters that several disks share.

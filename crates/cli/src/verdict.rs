@@ -2,6 +2,7 @@
 
 use counters::{MILLISECOND, Recording};
 use diagnose::{Facts, Outcome, Thresholds, Verdict, diagnose, render_text};
+use levels::Measured;
 use scenario::{Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
@@ -31,7 +32,7 @@ pub(crate) fn samples(
 }
 
 /// The verdict on a recording of a host of which `facts` are known.
-pub(crate) fn judge(recording: &Recording, facts: &Facts) -> Verdict {
+pub(crate) fn judge(recording: &Measured, facts: &Facts) -> Verdict {
     diagnose(recording, &Thresholds::default(), facts)
 }
 

@@ -1,10 +1,10 @@
 //! The hook of the diagnosis: every change that a verdict proposes is simulated, as far as a
 //! simulation knows it.
 
+use levels::Measured;
 use std::collections::BTreeMap;
 
 use ::whatif::{Model, Question};
-use counters::Recording;
 use diagnose::{Change, Facts, Simulated, Verdict, Window};
 use knobs::Setting;
 
@@ -15,7 +15,7 @@ const COMMANDS: f64 = 40_000.0;
 /// Fills in what a simulation says of each change of each verdict. A change that sets nothing
 /// known, or of which nothing useful can be said, stays as it is: a range that holds everything
 /// from nothing on is no prediction.
-pub(crate) fn simulate(recordings: &[Recording], verdicts: &mut [Verdict], facts: &Facts) {
+pub(crate) fn simulate(recordings: &[Measured], verdicts: &mut [Verdict], facts: &Facts) {
     for (recording, verdict) in recordings.iter().zip(verdicts) {
         let mut known = BTreeMap::new();
         for finding in &mut verdict.findings {
@@ -44,7 +44,7 @@ fn settings(change: &Change) -> Vec<Setting> {
 }
 
 fn ask(
-    recording: &Recording,
+    recording: &Measured,
     facts: &Facts,
     settings: Vec<Setting>,
     window: Window,

@@ -1,8 +1,11 @@
-//! A latency histogram in the manner of HDR: constant relative error, constant size, no
-//! allocation but one at the first entry: most disks of a large scenario never see a write, or a
-//! wait. Eight buckets to the octave from 256 ns to 137 s.
+//! A latency histogram in the manner of HDR: constant relative error, constant size, and no allocation
+//! but one at the first entry, for most disks of a large scenario never see a write, or a wait. Eight
+//! buckets to the octave from 256 ns to 137 s.
+//!
+//! Entries are counted in 16 bits, so that what a disk's life touches is small; what goes beyond them is
+//! carried into a second table, which few histograms ever have.
 
-use alloc::{boxed::Box, vec};
+use alloc::boxed::Box;
 
 use crate::Time;
 
@@ -23,36 +26,62 @@ const BUCKETS: usize = ((MAX_BITS - MIN_BITS) * SUB) as usize + 2;
 /// are interpolated inside it. A bucket saturates at 4,294,967,295 entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// All of them, or none before the first entry.
-    buckets: Box<[u32]>,
+    /// The low and the high halves of the counts; none while they are all 0.
+    low: Option<Box<Halves>>,
+    high: Option<Box<Halves>>,
 }
+
+type Halves = [u16; BUCKETS];
 
 impl Histogram {
     /// Becomes another one, in its own memory once it has some.
     pub fn copy(&mut self, from: &Self) {
-        self.buckets.clone_from(&from.buckets);
+        for (own, from) in [(&mut self.low, &from.low), (&mut self.high, &from.high)] {
+            match (own, from) {
+                (Some(own), Some(from)) => own.clone_from(from),
+                (own, from) => own.clone_from(from),
+            }
+        }
     }
 
     /// Counts one duration.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         let bucket = bucket_of(nanos);
-        match self.buckets.get_mut(bucket) {
-            Some(entries) => *entries = entries.saturating_add(1),
-            None => self.begin()[bucket] = 1,
+        let low = self.low.get_or_insert_with(zeroes);
+        low[bucket] = low[bucket].wrapping_add(1);
+        if low[bucket] == 0 {
+            self.set(bucket, self.at(bucket).saturating_add(1 << u16::BITS));
         }
     }
 
+    /// Entries of a bucket.
+    fn at(&self, bucket: usize) -> u32 {
+        let half = |half: &Option<Box<Halves>>| half.as_ref().map_or(0, |half| half[bucket]);
+        u32::from(half(&self.high)) << u16::BITS | u32::from(half(&self.low))
+    }
+
     #[cold]
-    fn begin(&mut self) -> &mut [u32] {
-        self.buckets = vec![0; BUCKETS].into();
-        &mut self.buckets
+    fn set(&mut self, bucket: usize, entries: u32) {
+        let halves =
+            [(&mut self.low, entries as u16), (&mut self.high, (entries >> u16::BITS) as u16)];
+        for (half, value) in halves {
+            if half.is_some() || value > 0 {
+                half.get_or_insert_with(zeroes)[bucket] = value;
+            }
+        }
+    }
+
+    /// Every bucket that holds something, and its entries.
+    fn used(&self) -> impl Iterator<Item = (usize, u32)> {
+        let buckets = if self.low.is_some() { 0..BUCKETS } else { 0..0 };
+        buckets.map(|bucket| (bucket, self.at(bucket))).filter(|(_, entries)| *entries > 0)
     }
 
     /// Entries in all buckets.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.buckets.iter().map(|&n| u64::from(n)).sum()
+        self.used().map(|(_, entries)| u64::from(entries)).sum()
     }
 
     /// The least duration in nanoseconds that a share (0 to 1) of the entries do not exceed, as near
@@ -65,7 +94,7 @@ impl Histogram {
         }
         let wanted = (share.clamp(0.0, 1.0) * total as f64).max(1.0);
         let mut below = 0.0;
-        for (index, &n) in self.buckets.iter().enumerate().filter(|(_, n)| **n > 0) {
+        for (index, n) in self.used() {
             let here = f64::from(n);
             if below + here >= wanted {
                 let (low, high) = bounds_of(index);
@@ -79,32 +108,33 @@ impl Histogram {
 
     /// Adds the entries of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        if self.buckets.is_empty() {
-            self.buckets.clone_from(&other.buckets);
-            return;
-        }
-        for (mine, &theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine = mine.saturating_add(theirs);
+        for (bucket, entries) in other.used() {
+            self.set(bucket, self.at(bucket).saturating_add(entries));
         }
     }
 
     /// The entries that came after an `earlier` reading of the same histogram.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let mut delta = self.clone();
-        for (now, &then) in delta.buckets.iter_mut().zip(&earlier.buckets) {
-            *now = now.saturating_sub(then);
+        let mut delta = Self::default();
+        for (bucket, entries) in self.used() {
+            delta.set(bucket, entries.saturating_sub(earlier.at(bucket)));
         }
         delta
     }
 
     /// Every bucket that holds something: its bounds in nanoseconds and its entries.
     pub fn filled(&self) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
-        self.buckets.iter().enumerate().filter(|(_, n)| **n > 0).map(|(index, &n)| {
-            let (low, high) = bounds_of(index);
-            (low, high, n)
+        self.used().map(|(bucket, entries)| {
+            let (low, high) = bounds_of(bucket);
+            (low, high, entries)
         })
     }
+}
+
+#[cold]
+fn zeroes() -> Box<Halves> {
+    Box::new([0; BUCKETS])
 }
 
 /// The exponent of a floating-point number and the first bits of its fraction, read as one whole
@@ -136,6 +166,7 @@ fn bounds_of(bucket: usize) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     #[test]
@@ -174,6 +205,27 @@ mod tests {
         }
         // Spread evenly over its bucket, it is met closely.
         assert!(histogram.quantile(0.95).unwrap().abs_diff(950_000) < 2_000);
+    }
+
+    #[test]
+    fn a_bucket_holds_more_than_16_bits_and_saturates_at_32() {
+        let mut histogram = Histogram::default();
+        (0..200_000).for_each(|_| histogram.record(1_000_000));
+        histogram.record(5_000);
+        let before = histogram.clone();
+        (0..100_000).for_each(|_| histogram.record(1_000_000));
+        let entries =
+            |histogram: &Histogram| histogram.filled().map(|(.., n)| n).collect::<Vec<_>>();
+        assert_eq!(entries(&histogram), [1, 300_000]);
+        assert_eq!(entries(&histogram.since(&before)), [100_000]);
+        let mut sum = Histogram::default();
+        (0..20_000).for_each(|_| sum.merge(&histogram));
+        assert_eq!(entries(&sum), [20_000, u32::MAX]);
+        (0..100_000).for_each(|_| sum.record(1_000_000));
+        assert_eq!(entries(&sum), [20_000, u32::MAX]);
+        let mut copied = before;
+        copied.copy(&sum);
+        assert_eq!(copied, sum);
     }
 
     proptest! {

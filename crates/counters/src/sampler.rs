@@ -4,7 +4,7 @@
 //! delta(time) / delta(commands) and 0 without commands, %USD = 100 * ACTV / DQLEN,
 //! LOAD = (ACTV + QUED) / DQLEN.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
 use core::ops::Range;
 
@@ -131,7 +131,7 @@ pub struct Sampler {
     entities: Entities,
     empty: Recording,
     epoch_ms: i64,
-    last: HostSnapshot,
+    last: Arc<HostSnapshot>,
 }
 
 /// The rows of the recording for each noun of the inventory.
@@ -177,9 +177,12 @@ impl Sampler {
     /// A sampler whose first interval begins with the snapshot `start`. `epoch_ms` is the
     /// wall-clock time of [`Time::ZERO`](crate::Time::ZERO) in milliseconds since 1970-01-01 UTC.
     #[must_use]
-    pub fn new(inventory: Inventory, epoch_ms: i64, start: HostSnapshot) -> Self {
+    pub fn new(inventory: Inventory, epoch_ms: i64, start: Arc<HostSnapshot>) -> Self {
         let mut empty = Recording::new(inventory.host.clone());
         let entities = Entities::add(&inventory, &mut empty);
+        let interval = Interval { before: &start, after: &start };
+        interval.row(&inventory, &entities, |entity, counter, _| empty.add_column(entity, counter));
+        empty.close_layout();
         Self { inventory, entities, empty, epoch_ms, last: start }
     }
 
@@ -189,26 +192,27 @@ impl Sampler {
         self.empty.clone()
     }
 
-    /// Adds the row of the interval from the last snapshot to this one. A snapshot that is not
-    /// later than the last one adds nothing.
-    pub fn sample(&mut self, now: &HostSnapshot, into: &mut Recording) {
-        if now.at > self.last.at {
+    /// Adds the row of the interval from the last snapshot to this one, and gives back the last one,
+    /// which is no longer needed. A snapshot that is not later than the last one adds nothing.
+    pub fn sample(
+        &mut self,
+        now: &Arc<HostSnapshot>,
+        into: &mut Recording,
+    ) -> Option<Arc<HostSnapshot>> {
+        (now.at > self.last.at).then(|| {
             self.add_row(&self.last, now, into);
-            self.last.copy(now);
-        }
+            core::mem::replace(&mut self.last, Arc::clone(now))
+        })
     }
 
     /// Adds the row between any two snapshots of this host: what the one has counted since the
     /// other, which must be earlier.
     pub fn add_row(&self, before: &HostSnapshot, after: &HostSnapshot, into: &mut Recording) {
-        let interval = Interval { before, after };
-        into.times_ms.push(self.epoch_ms + (after.at.0 / crate::MILLISECOND) as i64);
-        let mut row = Row { recording: into, interval: &interval };
-        row.adapters(&self.inventory, &self.entities);
-        row.paths(&self.entities);
-        row.devices(&self.inventory, &self.entities);
-        row.worlds(&self.inventory, &self.entities);
-        row.vdisks(&self.entities);
+        let at_ms = self.epoch_ms + (after.at.0 / crate::MILLISECOND) as i64;
+        let mut values = into.add_row(at_ms);
+        Interval { before, after }.row(&self.inventory, &self.entities, |_, _, value| {
+            *values.next().expect("every row has the same values") = value;
+        });
     }
 }
 
@@ -369,15 +373,32 @@ impl Delta {
     }
 }
 
+impl Interval<'_> {
+    /// Puts the values of its row, in an order that depends on the inventory alone.
+    fn row(
+        &self,
+        inventory: &Inventory,
+        entities: &Entities,
+        put: impl FnMut(EntityId, Counter, f64),
+    ) {
+        let mut row = Row { put, interval: self };
+        row.adapters(inventory, entities);
+        row.paths(entities);
+        row.devices(inventory, entities);
+        row.worlds(inventory, entities);
+        row.vdisks(entities);
+    }
+}
+
 /// One row under construction.
-struct Row<'a> {
-    recording: &'a mut Recording,
+struct Row<'a, P> {
+    put: P,
     interval: &'a Interval<'a>,
 }
 
-impl Row<'_> {
+impl<P: FnMut(EntityId, Counter, f64)> Row<'_, P> {
     fn put(&mut self, entity: EntityId, counter: Counter, value: f64) {
-        self.recording.push(entity, counter, value);
+        (self.put)(entity, counter, value);
     }
 
     fn per_second(&self, count: u64) -> f64 {

@@ -282,14 +282,6 @@ pub struct HostSnapshot {
 }
 
 impl HostSnapshot {
-    /// Fills it with another one.
-    pub fn copy(&mut self, from: &Self) {
-        self.at = from.at;
-        self.fill_vdisks(from.vdisks.iter());
-        self.fill_devices(from.devices.iter());
-        self.fill_gates(from.paths.iter(), from.adapters.iter());
-    }
-
     /// Fills in the virtual disks, in the order of their ids.
     pub fn fill_vdisks<'a>(&mut self, from: impl ExactSizeIterator<Item = &'a VdiskCounters>) {
         self.vdisks.resize_with(from.len(), VdiskCounters::default);

@@ -2,6 +2,7 @@
 //! would print for their worlds; the rows of devices, paths, adapters and virtual disks follow.
 
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use levels::Measured;
 
 use crate::{Cause, Facts, Finding, Host, TICKET_LINE, Thresholds, Verdict, diagnose, rules::Case};
 
@@ -126,7 +127,7 @@ impl Bench {
         for &cause in Cause::ALL {
             self.check_what_is_read(cause, facts);
         }
-        let verdict = diagnose(&self.recording(), thresholds, facts);
+        let verdict = diagnose(&Measured::of(self.recording()), thresholds, facts);
         for line in [Some(&verdict.headline), verdict.advice.as_ref()].into_iter().flatten() {
             assert!(line.chars().count() <= TICKET_LINE && !line.contains('\n'), "{line}");
         }
@@ -166,8 +167,9 @@ impl Bench {
             shown.set_column(id, counter, values.to_vec());
         }
         let thresholds = Thresholds::default();
-        let [of_shown, of_all] = [&shown, &all].map(|recording| {
-            let host = Host::observe(recording, &thresholds, facts);
+        let [of_shown, of_all] = [shown, all].map(|recording| {
+            let recording = Measured::of(recording);
+            let host = Host::observe(&recording, &thresholds, facts);
             (rule.find)(&Case::new(&host, facts))
         });
         assert_eq!(of_shown, of_all, "{} reads more", cause.key());

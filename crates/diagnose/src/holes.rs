@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::{Cause, Facts, Object, Thresholds, diagnose, fixture::Bench};
 use counters::{Counter, EntityId, Kind, Recording};
+use levels::Measured;
 
 /// The causes that are found, each with its object.
 fn found(recording: &Recording) -> BTreeSet<(Cause, Object)> {
-    let verdict = diagnose(recording, &Thresholds::default(), &Facts::default());
+    let verdict =
+        diagnose(&Measured::of(recording.clone()), &Thresholds::default(), &Facts::default());
     verdict.findings.into_iter().map(|finding| (finding.cause, finding.at)).collect()
 }
 

@@ -5,7 +5,8 @@
 //! are those of the devices behind them, and no virtual disk has commands that no device has
 //! [CAP-A]. A file in which they do not, by far, is a part of one.
 
-use counters::{Counter, Kind, Recording};
+use counters::{Counter, Kind};
+use levels::Measured;
 
 use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, number, quantile};
 
@@ -22,7 +23,7 @@ pub(crate) const NEEDED: [(Kind, &[Counter]); 2] = [
 ];
 
 /// What the recording of a host lacks.
-pub(crate) fn of(recording: &Recording, host: &Host<'_>) -> Vec<Lack> {
+pub(crate) fn of(recording: &Measured, host: &Host<'_>) -> Vec<Lack> {
     let counters = NEEDED.iter().flat_map(|(kind, needed)| {
         needed.iter().filter_map(|counter| without(recording, host, *kind, *counter))
     });
@@ -76,7 +77,7 @@ fn beyond_devices(host: &Host<'_>) -> Option<String> {
 
 /// Objects of a kind that have no value of a counter. A device with load has slots, so a DQLEN of 0
 /// is none.
-fn without(recording: &Recording, host: &Host<'_>, kind: Kind, counter: Counter) -> Option<Lack> {
+fn without(recording: &Measured, host: &Host<'_>, kind: Kind, counter: Counter) -> Option<Lack> {
     let has_slots =
         |id| counter == Counter::DeviceQDepth && host.busy_devices().any(|device| device.id == id);
     let lacks = |id| {
@@ -128,7 +129,7 @@ fn worlds(host: &Host<'_>) -> Vec<Lack> {
 }
 
 /// GAVG that is not DAVG + KAVG, or worlds that do more than their device.
-fn latencies(recording: &Recording, host: &Host<'_>) -> Option<Lack> {
+fn latencies(recording: &Measured, host: &Host<'_>) -> Option<Lack> {
     let is_off = |share: f64| !(ALL..=1.0 / ALL).contains(&share);
     let broken = |device: &&Device<'_>| {
         let gavg = Column::of(recording, device.id, Counter::GuestLatency);

@@ -1,6 +1,7 @@
 //! The published cases and the quiet hosts, as whole verdicts.
 
 use counters::{Counter, EntityId, Recording};
+use levels::Measured;
 
 use crate::{
     Cause, Facts, Outcome, Profile, Thresholds, Verdict, diagnose, fixture::Bench, render_text,
@@ -105,7 +106,7 @@ fn too_little_load_to_judge_is_no_all_clear() {
 
 #[test]
 fn an_empty_recording_cannot_tell() {
-    let recording = counters::Recording::new("esx01".into());
+    let recording = Measured::of(Recording::new("esx01".into()));
     let verdict = crate::diagnose(&recording, &Thresholds::default(), &Facts::default());
     assert_eq!(verdict.outcome, Outcome::CannotTell);
     assert!(!render_text(&verdict).is_empty());
@@ -162,7 +163,7 @@ fn garbage_in_a_twentieth_of_the_samples_changes_no_verdict() {
     for bench in [quiet, slow, held, s0_run_a(), Bench::noisy_neighbour()] {
         let expected = causes(&judged(&bench));
         for scattered in [false, true] {
-            let recording = littered(bench.recording(), scattered);
+            let recording = Measured::of(littered(bench.recording(), scattered));
             let verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
             assert_eq!(causes(&verdict), expected, "{}", verdict.headline);
         }

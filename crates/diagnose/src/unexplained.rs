@@ -124,6 +124,7 @@ fn disks(host: &Host<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use counters::{Counter, Entity, Kind, Recording};
+    use levels::Measured;
 
     use crate::{Facts, Outcome, Thresholds, Verdict, diagnose, fixture::Bench};
 
@@ -168,7 +169,7 @@ mod tests {
             recording.set_constant(disk, Counter::Reads, *rate, SAMPLES);
             recording.set_constant(disk, Counter::VdiskReadLatency, *ms, SAMPLES);
         }
-        diagnose(&recording, &Thresholds::default(), &Facts::default())
+        diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default())
     }
 
     #[test]
@@ -195,7 +196,7 @@ mod tests {
         for (id, counter, values) in all.columns().filter(|c| c.1 != Counter::DeviceQDepth) {
             cut.set_column(id, counter, values.to_vec());
         }
-        let verdict = diagnose(&cut, &Thresholds::default(), &Facts::default());
+        let verdict = diagnose(&Measured::of(cut), &Thresholds::default(), &Facts::default());
         let line = "39.9 commands wait 0.91 ms each in the VMkernel for naa.1: which limit holds them \
                     is not known without DQLEN.";
         assert_eq!((verdict.outcome, verdict.headline.as_str()), (Outcome::CannotTell, line));

@@ -1,7 +1,5 @@
 //! From findings to a verdict: the worst first, and the proof when there are none.
 
-use counters::Recording;
-
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
     Thresholds, Verdict, Window, disagreement,
@@ -10,6 +8,7 @@ use crate::{
     rules::{self, Case},
     unexplained,
 };
+use levels::Measured;
 
 /// Judges a recording: what is wrong, or that nothing is.
 ///
@@ -17,7 +16,7 @@ use crate::{
 /// raise the confidence. Whether the recording came from a simulation or from a real host makes
 /// no difference.
 #[must_use]
-pub fn diagnose(recording: &Recording, thresholds: &Thresholds, facts: &Facts) -> Verdict {
+pub fn diagnose(recording: &Measured, thresholds: &Thresholds, facts: &Facts) -> Verdict {
     let host = Host::observe(recording, thresholds, facts);
     let mut facts = facts.clone();
     let disagreements = disagreement::take_out(&host, &mut facts);

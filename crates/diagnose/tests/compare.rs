@@ -5,6 +5,7 @@ use diagnose::{
     Comparison, Facts, Judged, SharedKind, Thresholds, Trend, compare, diagnose, render_comparison,
     render_comparison_markdown,
 };
+use levels::Measured;
 
 /// What a VM does on a device.
 #[derive(Clone, Copy)]
@@ -78,8 +79,10 @@ fn steady(name: &str, from_s: i64, load: Load) -> Recording {
 }
 
 fn compared(before: &[Recording], after: &[Recording]) -> Comparison {
+    let measured = |side: &[Recording]| side.iter().cloned().map(Measured::of).collect::<Vec<_>>();
+    let (before, after) = (measured(before), measured(after));
     let judge = |recording| diagnose(recording, &Thresholds::default(), &Facts::default());
-    let [was, is] = [before, after].map(|side| side.iter().map(judge).collect::<Vec<_>>());
+    let [was, is] = [&before, &after].map(|side| side.iter().map(judge).collect::<Vec<_>>());
     let before: Vec<_> =
         before.iter().zip(&was).map(|(recording, verdict)| Judged { recording, verdict }).collect();
     let after: Vec<_> =

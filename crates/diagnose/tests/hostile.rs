@@ -5,6 +5,7 @@ use diagnose::{
     Facts, Judged, Thresholds, compare, diagnose, render_comparison, render_comparison_markdown,
     render_markdown, render_text,
 };
+use levels::Measured;
 use proptest::prelude::*;
 
 fn value() -> impl Strategy<Value = f64> {
@@ -63,7 +64,7 @@ proptest! {
         if !zero.is_empty() {
             thresholds.set(zero, 0.0).unwrap();
         }
-        let verdict = diagnose(&build(&rows, &times), &thresholds, &Facts::default());
+        let verdict = diagnose(&Measured::of(build(&rows, &times)), &thresholds, &Facts::default());
         for finding in &verdict.findings {
             prop_assert!((0.0..=1.0).contains(&finding.confidence), "{finding:?}");
             prop_assert!(!finding.sentence.is_empty());
@@ -90,6 +91,7 @@ proptest! {
             recordings[1].host = "esx02".into();
         }
         let judge = |recording| diagnose(recording, &Thresholds::default(), &Facts::default());
+        let recordings = recordings.map(Measured::of);
         let verdicts = recordings.each_ref().map(judge);
         let [before, after] =
             [0, 1].map(|i| Judged { recording: &recordings[i], verdict: &verdicts[i] });

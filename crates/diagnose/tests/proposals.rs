@@ -8,17 +8,21 @@ mod hosts;
 
 use std::collections::BTreeMap;
 
-use counters::{DEFAULT_INTERVAL_S, Kind, Recording, interval_s};
+use counters::{DEFAULT_INTERVAL_S, Kind, interval_s};
 use diagnose::{Change, Party, Step, TICKET_LINE, Thresholds, Verdict, diagnose};
 use hosts::{Drawn, check_each, device_limits, seeds};
 use knobs::{Advanced, Driver, GuestOs, Knob, Line, Setting, Version};
-use levels::{Flow, owner};
+use levels::{Flow, Measured, owner};
 use scenario::{Host, Scenario};
 
-/// The verdict on the host that is judged.
+/// What esxtop shows of the host that is judged.
+fn recorded(scenario: &Scenario) -> Measured {
+    Measured::of(sim::run(scenario, 1, &()).recordings.swap_remove(0))
+}
+
+/// The verdict on it.
 fn judge(drawn: &Drawn) -> Verdict {
-    let recording = &sim::run(&drawn.scenario, 1, &()).recordings[0];
-    diagnose(recording, &Thresholds::default(), &drawn.facts)
+    diagnose(&recorded(&drawn.scenario), &Thresholds::default(), &drawn.facts)
 }
 
 /// All that can be set on a host, as it is in force.
@@ -210,7 +214,7 @@ fn the_answer_is_two_lines_that_fit_a_ticket() {
         }
     };
     check_each(seeds(60), |drawn| {
-        let recording = &sim::run(&drawn.scenario, 1, &()).recordings[0];
+        let recording = &recorded(&drawn.scenario);
         let mut of_another_time = drawn.facts.clone();
         for known in of_another_time.devices.values_mut() {
             known.max_queue_depth = known.max_queue_depth.map(|depth| 2 * depth);
@@ -224,7 +228,7 @@ fn the_answer_is_two_lines_that_fit_a_ticket() {
 
 /// What some VMs moved in a recording, in MiB, and how far chance alone takes that: commands that come
 /// and go by themselves number their mean give or take its square root.
-fn moved(recording: &Recording, vms: &[Party]) -> (f64, f64) {
+fn moved(recording: &Measured, vms: &[Party]) -> (f64, f64) {
     let is_one = |name: &str| vms.iter().any(|vm| vm.name == name);
     let own = |(id, world)| is_one(owner(recording, world)).then(|| Flow::of(recording, id));
     let flows: Vec<_> = recording.of_kind(Kind::World).filter_map(own).collect();
@@ -252,7 +256,7 @@ fn what_is_proposed_makes_nobody_who_suffers_slower() {
         if drawn.text.contains("queue_limit") {
             return Ok(());
         }
-        let before = &sim::run(&drawn.scenario, 1, &()).recordings[0];
+        let before = &recorded(&drawn.scenario);
         let verdict = diagnose(before, &Thresholds::default(), &drawn.facts);
         let findings = verdict.findings.iter();
         let all = findings.flat_map(|finding| finding.changes.iter().map(move |c| (finding, c)));
@@ -262,7 +266,7 @@ fn what_is_proposed_makes_nobody_who_suffers_slower() {
                 let line = lines(&step.set, &changed.hosts[0]).remove(0);
                 changed = with(&changed, &line).unwrap_or(changed);
             }
-            let after = &sim::run(&changed, 1, &()).recordings[0];
+            let after = &recorded(&changed);
             let of = |recording| moved(recording, &finding.sufferers);
             let [(was, was_by), (is, is_by)] = [before, after].map(of);
             if is < LEAST * was && was - is > DEVIATIONS * was_by.hypot(is_by) {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use diagnose::{Facts, Profile, Thresholds, diagnose, render_text};
+use levels::Measured;
 use testing::{real_captures, skipped};
 
 /// The captures of real hosts.
@@ -30,6 +31,7 @@ fn quiet_hosts_raise_no_finding() {
         let options = capture::ReadOptions::default();
         let read = capture::read(&[file], &options, &mut |_, _| {});
         let recordings = read.unwrap_or_else(|error| panic!("{error}")).recordings;
+        let recordings: Vec<_> = recordings.into_iter().map(Measured::of).collect();
         for (recording, thresholds) in
             recordings.iter().flat_map(|recording| thresholds.iter().map(move |t| (recording, t)))
         {

@@ -6,6 +6,7 @@ use diagnose::{
     render_markdown, render_text,
 };
 use knobs::Setting;
+use levels::Measured;
 
 fn row(
     object: &str,
@@ -18,7 +19,7 @@ fn row(
 }
 
 fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
-    let recording = Recording::new("esx01".into());
+    let recording = Measured::of(Recording::new("esx01".into()));
     let mut verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
     let simulated = Simulated {
         sentence: "GAVG of naa.1 falls from 4.8 to between 1.6 and 2.1 ms.".into(),

@@ -9,7 +9,7 @@
 
 use alloc::{string::String, vec, vec::Vec};
 
-use counters::{AdapterId, DeviceId, GateCounters, PathId, VdiskId, VscsiId};
+use counters::{AdapterId, DeviceId, GateCounters, PathId, VdiskId, VscsiId, WorldId};
 
 use crate::{
     AdapterConfig, DeviceConfig, Error, HostConfig, Object, Part, PathConfig, Sink, VdiskConfig,
@@ -150,7 +150,10 @@ impl Stack {
         self.known_device(config.device)?;
         let next = self.vdisks.len();
         match self.vdisks.get_mut(id.index()) {
-            None if id.index() == next => self.add_vdisk(config, max_transfer, vm),
+            None if id.index() == next => {
+                let shared = self.shared_world(config);
+                self.add_vdisk(config, max_transfer, vm, shared);
+            }
             None => return Err(Error::Unknown("virtual disk", id.index())),
             Some(known) if known.is_gone && known.is_idle() && known.is_from_to(config) => {
                 known.come_back(config, max_transfer, vm);
@@ -161,6 +164,13 @@ impl Stack {
         self.refresh_disk(id, out);
         self.refresh_timeout(config.device);
         Ok(())
+    }
+
+    /// The world that a virtual disk has in common with one that is there.
+    fn shared_world(&self, config: &VdiskConfig) -> Option<WorldId> {
+        let is_beside = |disk: &&Vdisk| (disk.vm, disk.device) == (config.vm, config.device);
+        let beside = self.vdisks.iter().find(is_beside);
+        beside.map(|disk| disk.world).filter(|_| !self.version.schedules_per_file())
     }
 
     pub(crate) fn detach(

@@ -87,6 +87,12 @@ impl Device {
         self.selector.take_over(fresh.selector);
     }
 
+    /// Its commands may take so long, or for ever, by one of those who say so.
+    pub(crate) fn allow(&mut self, timeout_ns: Option<u64>) {
+        let so_far = Some(self.timeout_ns).filter(|nanos| *nanos > 0);
+        self.timeout_ns = so_far.into_iter().chain(timeout_ns).min().unwrap_or(0);
+    }
+
     /// The limit in force.
     pub(crate) fn effective_depth(&self) -> u32 {
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;

@@ -1,6 +1,6 @@
 //! The objects of one host's stack, and what is worked out from several of them.
 
-use alloc::vec::Vec;
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use counters::{DeviceCounters, DeviceId, DeviceKind, PathId, Time, VdiskId, VmId, WorldId};
 
@@ -65,16 +65,21 @@ impl Stack {
             vscsi: config.vscsi.iter().map(Vscsi::new).collect(),
             vdisks: Vec::with_capacity(config.vdisks.len()),
             worlds: Vec::with_capacity(config.vdisks.len()),
-            devices: Vec::with_capacity(config.devices.len()),
+            devices: Vec::new(),
             paths: config.paths.iter().map(Path::new).collect(),
             adapters: config.adapters.iter().map(Adapter::new).collect(),
             ios: Slab::default(),
             extras: Extras::default(),
             timers: Timers::default(),
         };
+        let mut worlds = BTreeMap::new();
         for disk in &config.vdisks {
             let max_transfer = config.vscsi[disk.vscsi.index()].max_transfer;
-            stack.add_vdisk(disk, max_transfer, &config.vms[disk.vm.index()]);
+            let shared = worlds.get(&(disk.vm, disk.device)).copied();
+            let world = stack.add_vdisk(disk, max_transfer, &config.vms[disk.vm.index()], shared);
+            if !config.version.schedules_per_file() {
+                worlds.insert((disk.vm, disk.device), world);
+            }
         }
         stack.add_devices(config);
         stack.refresh_gates();
@@ -82,15 +87,18 @@ impl Stack {
     }
 
     /// From ESXi 6.0 on every virtual disk has a world of its own on its device; before that
-    /// those of one VM share it [PFS].
-    pub(crate) fn add_vdisk(&mut self, disk: &VdiskConfig, max_transfer: u32, vm: &VmConfig) {
-        let mut beside = self.vdisks.iter();
-        let is_shared = !self.version.schedules_per_file();
-        let is_beside = |other: &&Vdisk| (other.vm, other.device) == (disk.vm, disk.device);
-        let world = match beside.find(|other| is_shared && is_beside(other)) {
-            Some(other) => {
-                self.worlds[other.world.index()].join(disk.allocation);
-                other.world
+    /// those of one VM share it [PFS]: the `shared` one, if there is one already. Its world.
+    pub(crate) fn add_vdisk(
+        &mut self,
+        disk: &VdiskConfig,
+        max_transfer: u32,
+        vm: &VmConfig,
+        shared: Option<WorldId>,
+    ) -> WorldId {
+        let world = match shared {
+            Some(world) => {
+                self.worlds[world.index()].join(disk.allocation);
+                world
             }
             None => {
                 self.worlds.push(World::new(disk.allocation));
@@ -102,23 +110,23 @@ impl Stack {
             CompetitionUnit::File => self.vdisks.len() as u16,
         };
         self.vdisks.push(Vdisk::new(disk, max_transfer, vm, world, contender));
+        world
     }
 
     fn add_devices(&mut self, config: &HostConfig) {
-        for (index, device) in config.devices.iter().enumerate() {
-            let id = DeviceId::new(index);
-            let mut device = self.new_device(device);
-            let of_device = config.paths.iter().enumerate().filter(|(_, p)| p.device == id);
-            let paths = of_device.clone().map(|(path, _)| PathId::new(path));
-            paths.for_each(|path| device.selector.add(path));
+        self.devices = config.devices.iter().map(|device| self.new_device(device)).collect();
+        for (index, path) in config.paths.iter().enumerate() {
+            let device = &mut self.devices[path.device.index()];
+            device.selector.add(PathId::new(index));
+            device.allow(config.adapters[path.adapter.index()].timeout_ns);
+        }
+        for disk in &config.vdisks {
+            self.devices[disk.device.index()].allow(config.vms[disk.vm.index()].timeout_ns);
+        }
+        for id in (0..self.devices.len()).map(DeviceId::new) {
+            let device = &mut self.devices[id.index()];
             device.selector.refresh(&self.paths);
-            let of_adapters =
-                of_device.map(|(_, path)| config.adapters[path.adapter.index()].timeout_ns);
-            let disks = config.vdisks.iter().filter(|disk| disk.device == id);
-            let of_guests = disks.map(|disk| config.vms[disk.vm.index()].timeout_ns);
-            device.timeout_ns = of_adapters.chain(of_guests).flatten().min().unwrap_or(0);
             device.needs_watch = device.timeout_ns > 0;
-            self.devices.push(device);
             // The limits it begins with are no change of them.
             self.refresh_base(id, &mut ());
         }

@@ -9,10 +9,8 @@
 use counters::{Counter, EntityId, Recording, SECOND, interval_s};
 use knobs::{Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
 
-/// The columns of a row that bound a value.
-#[derive(Clone, Copy, Debug)]
+/// The columns of an object that bound each other.
 pub(crate) struct Beside<'a> {
-    bound: Bound,
     times_ms: &'a [i64],
     commands: &'a [f64],
     /// Mebibytes and commands a second, read and written.
@@ -20,11 +18,13 @@ pub(crate) struct Beside<'a> {
     latencies: [&'a [f64]; 3],
     active: &'a [f64],
     queued: &'a [f64],
+    /// The deepest DQLEN that was seen.
+    slots: f64,
 }
 
 /// What bounds a counter.
-#[derive(Clone, Copy, Debug)]
-enum Bound {
+#[derive(Clone, Copy)]
+pub(crate) enum Bound {
     /// Commands are at least those that read and write.
     Commands,
     /// Those that read are some of all, and so are those that write.
@@ -36,7 +36,7 @@ enum Bound {
     /// A refused command is sent again after a while.
     Conflicts,
     /// Below the host no more than these can be at a time.
-    Slots(f64),
+    Slots,
     /// What took longer than an interval was there when it began.
     Waits,
     /// The same, and who waits in a queue does so for some time.
@@ -62,46 +62,50 @@ const ROUNDED: f64 = 0.02;
 /// Commands of which nothing is made.
 const FEW: f64 = 8.0;
 
+impl Bound {
+    /// What bounds that counter.
+    pub(crate) const fn of(counter: Counter) -> Self {
+        match counter {
+            Counter::Commands => Self::Commands,
+            Counter::Reads | Counter::Writes => Self::Parts,
+            Counter::FailedCommands => Self::Faults,
+            Counter::Aborts | Counter::Resets => Self::GivenUp,
+            Counter::Conflicts => Self::Conflicts,
+            Counter::DriverLatency => Self::Slots,
+            Counter::QueueLatency => Self::Queue,
+            Counter::KernelLatency | Counter::GuestLatency => Self::Waits,
+            _ => Self::Row,
+        }
+    }
+}
+
 impl<'a> Beside<'a> {
-    /// What bounds a counter of an object.
-    pub(crate) fn of(recording: &'a Recording, id: EntityId, counter: Counter) -> Self {
+    /// The columns of an object.
+    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
         let series = |counter| recording.series(id, counter).unwrap_or_default();
-        let bound = match counter {
-            Counter::Commands => Bound::Commands,
-            Counter::Reads | Counter::Writes => Bound::Parts,
-            Counter::FailedCommands => Bound::Faults,
-            Counter::Aborts | Counter::Resets => Bound::GivenUp,
-            Counter::Conflicts => Bound::Conflicts,
-            Counter::DriverLatency => {
-                let depths = series(Counter::DeviceQDepth).iter().copied();
-                let deepest = depths.filter(|d| (1.0..=MOST_SLOTS).contains(d)).reduce(f64::max);
-                Bound::Slots(deepest.unwrap_or(MOST_SLOTS))
-            }
-            Counter::QueueLatency => Bound::Queue,
-            Counter::KernelLatency | Counter::GuestLatency => Bound::Waits,
-            _ => Bound::Row,
-        };
+        let depths = series(Counter::DeviceQDepth).iter().copied();
+        let deepest = depths.filter(|depth| (1.0..=MOST_SLOTS).contains(depth)).reduce(f64::max);
         let parts = [Counter::MbRead, Counter::MbWritten, Counter::Reads, Counter::Writes];
         let latencies = [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency];
         Self {
-            bound,
             times_ms: &recording.times_ms,
             commands: series(Counter::Commands),
             parts: parts.map(series),
             latencies: latencies.map(series),
             active: series(Counter::ActiveCommands),
             queued: series(Counter::QueuedCommands),
+            slots: deepest.unwrap_or(MOST_SLOTS),
         }
     }
 
     /// Whether a value may be true beside the others of its sample.
-    pub(crate) fn allows(&self, sample: usize, value: f64) -> bool {
+    pub(crate) fn allows(&self, bound: Bound, sample: usize, value: f64) -> bool {
         if self.is_repeated(sample, value) {
             return false;
         }
         let Some(seconds) = interval_s(self.times_ms, sample) else { return true };
         let rate = at(self.commands, sample);
-        match self.bound {
+        match bound {
             Bound::Commands => self.has_as_many(sample, value),
             Bound::Row => true,
             Bound::Parts => {
@@ -122,10 +126,10 @@ impl<'a> Beside<'a> {
                 let retries = INSTANT * (inside + 1.0) / RETRY_S;
                 value <= INEXACT * rate.unwrap_or_default() + retries
             }
-            Bound::Slots(slots) => {
+            Bound::Slots => {
                 let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
                 // Those that complete began in the interval, or are of those in the slots before.
-                rate * seconds * each_s <= INEXACT * slots * (seconds + each_s)
+                rate * seconds * each_s <= INEXACT * self.slots * (seconds + each_s)
             }
             Bound::Queue if value == 0.0 && at(self.queued, sample) >= Some(1.0) => false,
             Bound::Waits | Bound::Queue => {

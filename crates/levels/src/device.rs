@@ -6,10 +6,10 @@
 //! QAVG of a path covers path and adapter alone, so the device queue's wait is QAVG of the device
 //! less that of its paths, and what KAVG has beyond QAVG is the world's [CAP-A].
 
-use counters::{Counter, EntityId, Kind, Recording};
+use counters::{Counter, EntityId, Kind};
 
 use crate::{
-    Column, Flow, Level, LevelKind, Queue, Tenant, Vdisk, little,
+    Column, Flow, Level, LevelKind, Measured, Queue, Tenant, Vdisk, little,
     series::{mean, usual, weighted_mean},
     tenants,
 };
@@ -39,7 +39,7 @@ pub fn slot_wait_ms<'a: 'b, 'b>(
 
 /// A device over some samples, which are to be such with commands.
 pub struct DeviceView<'a> {
-    recording: &'a Recording,
+    recording: &'a Measured,
     device: EntityId,
     flow: Flow<'a>,
     paths: Vec<Flow<'a>>,
@@ -54,7 +54,7 @@ type Figure<'a> = fn(&Flow<'a>, usize) -> Option<f64>;
 impl<'a> DeviceView<'a> {
     /// A device over those of `samples` in which it has commands.
     #[must_use]
-    pub fn new(recording: &'a Recording, device: EntityId, mut samples: Vec<usize>) -> Self {
+    pub fn new(recording: &'a Measured, device: EntityId, mut samples: Vec<usize>) -> Self {
         let flow = Flow::of(recording, device);
         samples.retain(|&sample| flow.rate(sample) > Some(0.0));
         let iops = flow.mean_rate(&samples).unwrap_or_default();

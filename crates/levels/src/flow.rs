@@ -4,9 +4,12 @@
 //! 18 commands a second had waits and ACTV 0 in every sample [CAP-A]. Commands/sec times latency
 //! is the mean number of commands inside over the whole interval.
 
-use counters::{Counter, EntityId, Kind, Recording};
+use counters::{Counter, EntityId, Kind};
 
-use crate::series::{Column, mean, weighted_mean};
+use crate::{
+    Measured,
+    series::{Column, mean, weighted_mean},
+};
 
 /// The columns that devices, worlds, paths and adapters have in common, by sample.
 #[derive(Clone, Debug)]
@@ -34,7 +37,7 @@ struct Way<'a> {
 
 impl<'a> Way<'a> {
     /// Of an adapter, or of the one that a path leads through.
-    fn of(recording: &'a Recording, id: EntityId) -> Option<Self> {
+    fn of(recording: &'a Measured, id: EntityId) -> Option<Self> {
         let entity = recording.entity(id);
         let adapter = if entity.kind == Kind::Adapter { Some(id) } else { entity.adapter }?;
         let column = |counter| Column::of(recording, adapter, counter);
@@ -70,7 +73,7 @@ impl<'a> Flow<'a> {
 
     /// The columns of an object.
     #[must_use]
-    pub fn of(recording: &'a Recording, id: EntityId) -> Self {
+    pub fn of(recording: &'a Measured, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
             name: &recording.entity(id).name,

@@ -3,13 +3,14 @@
 //!
 //! It stands on `counters` and below everybody who looks at rows: the diagnosis, what-if, the
 //! pictures on terminal and page. What a number is worth is decided here and once: which values
-//! are none (`series`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
+//! are none (`measured`), and what Little's law makes of rates and latencies (`flow`, `vdisk`).
 
 mod array;
 mod beside;
 mod device;
 mod flow;
 mod level;
+mod measured;
 mod series;
 mod stack;
 mod tenant;
@@ -19,6 +20,7 @@ pub use array::array_of;
 pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, inside, little};
 pub use level::LevelKind;
+pub use measured::Measured;
 pub use series::{
     Column, is_round, is_round_within, largest, latency_percentiles, mean, most_frequent, quantile,
     sum, unrest_percent, usual, usual_interval_s, weighted_mean, weighted_quantiles,

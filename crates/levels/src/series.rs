@@ -1,79 +1,35 @@
 //! Columns of a recording, and the few statistics that the rules need of them.
 
-use counters::{Counter, EntityId, PERCENTILES, Recording, interval_s};
-use knobs::NFS_OUTSTANDING;
+use counters::{Counter, EntityId, PERCENTILES, interval_s};
 
-use crate::beside::Beside;
+use crate::Measured;
 
 /// The column of a counter; empty where the source does not have it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Column<'a> {
-    values: &'a [f64],
-    /// What its counter never comes to.
-    absurd: f64,
-    is_time: bool,
-    /// What it comes to beside the others of its row.
-    beside: Option<Beside<'a>>,
-}
-
-/// From where on a value was not measured: a counter of 32 or 64 bits that wrapped prints numbers
-/// beside 2^32 or 2^64, divided by the interval or not. What kavg counts itself is what it is.
-fn absurd(counter: Counter) -> f64 {
-    const NONE: f64 = 1e15;
-    let info = counter.info();
-    match (counter, info.unit) {
-        _ if !info.in_esxtop => NONE,
-        // The most that are outstanding anywhere are those of NFS on all its volumes; one less is
-        // 16 bits that are all set.
-        (
-            Counter::AdapterQDepth
-            | Counter::DeviceQDepth
-            | Counter::WorldQDepth
-            | Counter::ActiveCommands
-            | Counter::QueuedCommands,
-            _,
-        ) => f64::from(NFS_OUTSTANDING.default - 1),
-        // More than any device completes, and than can be refused, aborted or split of it.
-        (_, "1/s") => 4e6,
-        (_, "MiB/s") => 1e6,
-        // The most patient guest gives a command up after 3 minutes (reference, section 12), the
-        // host before it (`Misc.APDTimeout`).
-        (_, "ms") => 1.8e5,
-        _ => NONE,
-    }
-}
+pub struct Column<'a>(&'a [f64]);
 
 impl<'a> Column<'a> {
     /// The column of a counter of an object.
     #[must_use]
-    pub fn of(recording: &'a Recording, entity: EntityId, counter: Counter) -> Self {
-        let values = recording.series(entity, counter).unwrap_or_default();
-        let is_time = counter.info().unit == "ms";
-        let beside = Some(Beside::of(recording, entity, counter));
-        Self { values, absurd: absurd(counter), is_time, beside }
+    pub fn of(recording: &'a Measured, entity: EntityId, counter: Counter) -> Self {
+        Self(recording.series(entity, counter).unwrap_or_default())
     }
 
-    /// One value. Missing and negative ones (esxtop's sentinels -1 and -3) are none, and so is what
-    /// its counter never comes to, a time of all 16 bits, and what cannot be beside the others of the
-    /// row.
+    /// One value; `None` where it was not measured.
     #[must_use]
     pub fn at(&self, sample: usize) -> Option<f64> {
-        let value = self.values.get(sample).copied()?;
-        let is_possible = (0.0..self.absurd).contains(&value)
-            && !(self.is_time && value == f64::from(u16::MAX))
-            && self.beside.is_none_or(|beside| beside.allows(sample, value));
-        is_possible.then_some(value)
+        self.0.get(sample).copied().filter(|value| !value.is_nan())
     }
 
     /// Whether the source has the counter.
     #[must_use]
     pub const fn is_there(self) -> bool {
-        !self.values.is_empty()
+        !self.0.is_empty()
     }
 
     /// All its values.
     pub fn every(self) -> impl Iterator<Item = f64> + 'a {
-        (0..self.values.len()).filter_map(move |sample| self.at(sample))
+        self.0.iter().copied().filter(|value| !value.is_nan())
     }
 
     /// The values at those samples that have one.
@@ -218,8 +174,6 @@ pub fn is_round_within(rate: f64, part: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use counters::{Entity, Kind};
-
     use super::*;
 
     #[test]
@@ -295,156 +249,5 @@ mod tests {
     fn settings_are_round() {
         assert!([1_000.0, 2_512.0, 64_500.0 / 43.0].map(is_round).iter().all(|round| *round));
         assert!([0.0, 0.5, 1_370.0, 33_000.0].map(is_round).iter().all(|round| !round));
-    }
-
-    #[test]
-    fn sentinels_and_holes_are_no_values() {
-        let column = column(&[1.0, -3.0, f64::NAN, f64::INFINITY, 2.0], Counter::Resets);
-        assert_eq!(column.over(&[0, 1, 2, 3, 4, 5]).collect::<Vec<_>>(), [1.0, 2.0]);
-    }
-
-    fn column(values: &[f64], counter: Counter) -> Column<'_> {
-        let is_time = counter.info().unit == "ms";
-        Column { values, absurd: absurd(counter), is_time, beside: None }
-    }
-
-    /// A device of 2,000 commands a second at 1 ms with the values of one sample replaced.
-    fn with(replaced: &[(Counter, f64)]) -> Recording {
-        let mut recording = Recording::new("esx".into());
-        recording.times_ms = (0..6).map(|sample| 5_000 * sample).collect();
-        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
-        let row = [
-            (Counter::Commands, 2_000.0),
-            (Counter::Reads, 2_000.0),
-            (Counter::Writes, 0.0),
-            (Counter::MbRead, 15.6),
-            (Counter::DriverLatency, 1.0),
-            (Counter::KernelLatency, 0.01),
-            (Counter::QueueLatency, 0.0),
-            (Counter::GuestLatency, 1.01),
-            (Counter::DeviceQDepth, 64.0),
-            (Counter::ActiveCommands, 2.0),
-            (Counter::QueuedCommands, 0.0),
-            (Counter::Aborts, 0.0),
-            (Counter::Resets, 0.0),
-            (Counter::Conflicts, 0.0),
-            (Counter::FailedCommands, 0.0),
-        ];
-        for (counter, value) in row {
-            let mut values = vec![value; 6];
-            for (_, other) in replaced.iter().filter(|(of, _)| *of == counter) {
-                values[3] = *other;
-            }
-            recording.set_column(device, counter, values);
-        }
-        recording
-    }
-
-    fn is_measured(recording: &Recording, counter: Counter) -> bool {
-        Column::of(recording, EntityId(0), counter).at(3).is_some()
-    }
-
-    #[test]
-    fn what_cannot_be_beside_its_row_was_not_measured() {
-        let impossible = [
-            (Counter::Aborts, 2_147_483.65),
-            (Counter::Resets, 65_535.0),
-            (Counter::Aborts, 1_900.0),
-            (Counter::FailedCommands, 65_535.0),
-            (Counter::Conflicts, 65_535.0),
-            (Counter::DriverLatency, 65_535.0),
-            (Counter::DriverLatency, 4_294.97),
-            (Counter::KernelLatency, 65_535.0),
-            (Counter::QueueLatency, 65_535.0),
-            (Counter::GuestLatency, 65_535.0),
-            (Counter::GuestLatency, 1e6),
-            (Counter::Commands, 0.0),
-            (Counter::Writes, 1e6),
-        ];
-        for (counter, value) in impossible {
-            assert!(!is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
-        }
-        for (counter, value) in [
-            (Counter::Aborts, 40.0),
-            (Counter::Resets, 4.0),
-            (Counter::FailedCommands, 1_990.0),
-            (Counter::Conflicts, 91.0),
-            (Counter::DriverLatency, 30.0),
-            (Counter::KernelLatency, 137.0),
-        ] {
-            assert!(is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
-        }
-    }
-
-    #[test]
-    fn one_number_in_every_cell_of_a_row_was_not_measured() {
-        let all = |number| {
-            let rates = [
-                Counter::Commands,
-                Counter::Reads,
-                Counter::Writes,
-                Counter::MbRead,
-                Counter::Aborts,
-            ];
-            let times =
-                [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency].into_iter();
-            times.chain(rates).map(|counter| (counter, number)).collect::<Vec<_>>()
-        };
-        for number in [2.0, 7_000.0, 65_535.0, 1e6, 1.7e5] {
-            let row = with(&all(number));
-            for (counter, _) in all(number) {
-                assert!(!is_measured(&row, counter), "{counter:?} {number}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_a_row_bounds_is_bounded_in_the_first_row_too() {
-        let mut first = with(&[]);
-        first.set_column(EntityId(0), Counter::Aborts, vec![65_535.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-        assert_eq!(Column::of(&first, EntityId(0), Counter::Aborts).at(0), None);
-    }
-
-    #[test]
-    fn a_stall_of_seconds_is_possible_for_those_that_were_outstanding() {
-        for (rate, stall_ms) in [(5.0, 4_200.0), (0.2, 90_000.0), (12.0, 9_000.0)] {
-            let moved = (Counter::MbRead, 0.0);
-            let row = [(Counter::Commands, rate), (Counter::Reads, rate), moved];
-            let stalled = with(&[&row[..], &[(Counter::DriverLatency, stall_ms)]].concat());
-            assert!(is_measured(&stalled, Counter::DriverLatency), "{stall_ms}");
-        }
-    }
-
-    #[test]
-    fn wrapped_and_impossible_values_are_none_in_every_counter_of_esxtop() {
-        let wrapped = [2_f64.powi(32), 2_f64.powi(64)];
-        let garbage: Vec<f64> = wrapped
-            .into_iter()
-            .flat_map(|most| [most - 2.0, most - 1.0, most, most + 1.0, most / 5.0, most / 60.0])
-            .chain([-1.0, -3.0, 1e9])
-            .collect();
-        let judged = [
-            Counter::Commands,
-            Counter::Resets,
-            Counter::Aborts,
-            Counter::Conflicts,
-            Counter::SplitCopies,
-            Counter::MbRead,
-            Counter::DriverLatency,
-            Counter::QueueLatency,
-            Counter::VdiskReadLatency,
-            Counter::DeviceQDepth,
-            Counter::AdapterQDepth,
-            Counter::QueuedCommands,
-        ];
-        for counter in judged {
-            let most: Vec<f64> = column(&garbage, counter).every().collect();
-            assert_eq!(most, [], "{counter:?}");
-        }
-        assert_eq!(column(&[4_096.0], Counter::DeviceQDepth).at(0), Some(4_096.0));
-        assert_eq!(column(&[65_535.0, 65_534.0], Counter::VdiskReadLatency).at(0), None);
-        assert_eq!(column(&[65_535.0], Counter::Commands).at(0), Some(65_535.0));
-        assert_eq!(column(&[22_263.0], Counter::QueueLatency).at(0), Some(22_263.0));
-        assert_eq!(column(&[2_000_000.0], Counter::Commands).at(0), Some(2_000_000.0));
     }
 }

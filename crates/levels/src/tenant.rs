@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Entity, EntityId, Kind, Recording};
+use counters::{Entity, EntityId, Kind};
 
 use crate::{
-    Flow,
+    Flow, Measured,
     series::{mean, sum, weighted_mean},
 };
 
@@ -19,14 +19,14 @@ pub struct Tenant<'a> {
 
 /// Whose a world is: its VM, or the process that it is, or its own name.
 #[must_use]
-pub fn owner<'a>(recording: &'a Recording, world: &'a Entity) -> &'a str {
+pub fn owner<'a>(recording: &'a Measured, world: &'a Entity) -> &'a str {
     let vm = world.vm.and_then(|vm| recording.entities().get(vm.0 as usize));
     vm.map(|vm| vm.name.as_str()).or(world.process.as_deref()).unwrap_or(&world.name)
 }
 
 /// The VMs on a device, those with most commands outstanding first.
 #[must_use]
-pub fn tenants(recording: &Recording, device: EntityId) -> Vec<Tenant<'_>> {
+pub fn tenants(recording: &Measured, device: EntityId) -> Vec<Tenant<'_>> {
     let mut tenants: BTreeMap<&str, Tenant<'_>> = BTreeMap::new();
     for (id, world) in recording.of_kind(Kind::World) {
         if world.device == Some(device) {

@@ -3,9 +3,10 @@
 //! esxtop has no queue counter for them, but the mean number outstanding follows from Little's
 //! law, and a driver's limit shows as a number that stays at 32, 64 or 254.
 
-use counters::{Controller, Counter, EntityId, Recording};
+use counters::{Controller, Counter, EntityId};
 
 use crate::{
+    Measured,
     flow::{inside, little, sum_of},
     series::{Column, weighted_mean},
 };
@@ -46,7 +47,7 @@ impl<'a> Vdisk<'a> {
 
     /// The columns of a virtual disk.
     #[must_use]
-    pub fn of(recording: &'a Recording, id: EntityId) -> Self {
+    pub fn of(recording: &'a Measured, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         let entity = recording.entity(id);
         let owner = entity.vm.and_then(|vm| recording.entities().get(vm.0 as usize));

@@ -279,25 +279,23 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(index, at);
     }
 
-    /// Fills in the counters of each host as of `now`, and in them what applications keep to
-    /// themselves.
-    pub(crate) fn snapshot(&self, now: Time, all: &mut Vec<HostSnapshot>) {
-        all.resize_with(self.hosts.len(), HostSnapshot::default);
-        for (host, all) in self.hosts.iter().zip(all.iter_mut()) {
-            host.engine.snapshot(now, all);
-        }
-        let mut add = |host: usize, vdisk: VdiskId, moved: u64, aside: &Aside| {
-            let disk = &mut all[host].vdisks[vdisk.index()];
+    /// Fills in the counters of a host as of `now`, and in them what applications keep to themselves.
+    pub(crate) fn snapshot(&self, now: Time, index: usize, into: &mut HostSnapshot) {
+        let host = &self.hosts[index];
+        host.engine.snapshot(now, into);
+        let mut add = |vdisk: VdiskId, moved: u64, aside: &Aside| {
+            let disk = &mut into.vdisks[vdisk.index()];
             disk.offered += moved + aside.lost + u64::from(aside.waiting.now());
             disk.lost += aside.lost;
             disk.guest_queued.add(&aside.waiting);
         };
-        for player in &self.players {
-            add(player.host, player.vdisk, 0, &player.workload.aside());
+        for (vdisk, seats) in (0..).map(VdiskId).zip(&host.seats) {
+            let seated = seats.iter().map(|player| &self.players[*player as usize]);
+            for player in seated.filter(|player| (player.host, player.vdisk) == (index, vdisk)) {
+                add(vdisk, 0, &player.workload.aside());
+            }
         }
-        for (index, host) in self.hosts.iter().enumerate() {
-            host.moved.iter().for_each(|(vdisk, moved, aside)| add(index, *vdisk, *moved, aside));
-        }
+        host.moved.iter().for_each(|(vdisk, moved, aside)| add(*vdisk, *moved, aside));
     }
 
     /// How the measured curve of each array of the scenario was used so far.

@@ -1,5 +1,7 @@
 //! A whole run: components side by side, samples, windows, and what comes out.
 
+use std::sync::Arc;
+
 use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
 use model::CurveUse;
@@ -34,9 +36,9 @@ pub struct WindowView {
     /// One sample that spans the window.
     pub recording: Recording,
     /// The counters at its beginning.
-    pub counters_before: HostSnapshot,
+    pub counters_before: Arc<HostSnapshot>,
     /// The counters at its end.
-    pub counters: HostSnapshot,
+    pub counters: Arc<HostSnapshot>,
     /// The limits at its beginning.
     pub limits_before: Limits,
     /// The limits at its end.
@@ -126,7 +128,7 @@ struct HostRows {
     sampler: Sampler,
     samples: Recording,
     /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
-    begins: Vec<Option<(HostSnapshot, Limits, PolicyWaits)>>,
+    begins: Vec<Option<(Arc<HostSnapshot>, Limits, PolicyWaits)>>,
     windows: Vec<Option<WindowView>>,
 }
 
@@ -134,11 +136,16 @@ impl Part {
     /// Runs a component from one moment at which something is read to the next.
     fn run<W: Watch>(mut machine: Machine<'_, W>, progress: &dyn Progress) -> (Self, W) {
         let scenario = machine.scenario;
-        let mut now = Vec::new();
-        machine.snapshot(Time::ZERO, &mut now);
-        let hosts = machine.hosts.iter().zip(&now);
-        let mut rows: Vec<_> =
-            hosts.map(|(host, begin)| HostRows::new(scenario, host.index, begin)).collect();
+        let hosts = machine.hosts.iter().enumerate();
+        let mut rows: Vec<_> = hosts
+            .map(|(index, host)| {
+                let mut begin = HostSnapshot::default();
+                machine.snapshot(Time::ZERO, index, &mut begin);
+                HostRows::new(scenario, host.index, Arc::new(begin))
+            })
+            .collect();
+        // A snapshot that nobody needs any longer: the next is filled in its memory.
+        let mut spare = HostSnapshot::default();
         let mut curves = vec![Vec::new(); scenario.windows.len()];
         let (mut told, mut reached) = (0, Time::ZERO);
         for at in moments(scenario) {
@@ -148,9 +155,12 @@ impl Part {
                 progress.reached(reached, machine.ios - told);
                 told = machine.ios;
             }
-            machine.snapshot(at, &mut now);
-            for ((rows, host), now) in rows.iter_mut().zip(&machine.hosts).zip(&now) {
-                rows.read(scenario, now, &host.engine, || machine.policy_waits(host));
+            for (index, (rows, host)) in rows.iter_mut().zip(&machine.hosts).enumerate() {
+                let mut now = std::mem::take(&mut spare);
+                machine.snapshot(at, index, &mut now);
+                let over =
+                    rows.read(scenario, Arc::new(now), &host.engine, || machine.policy_waits(host));
+                spare = Arc::try_unwrap(over).unwrap_or_default();
             }
             read_curves(&machine, at, &mut curves);
         }
@@ -189,10 +199,10 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
 }
 
 impl HostRows {
-    fn new(scenario: &Scenario, host: usize, begin: &HostSnapshot) -> Self {
+    fn new(scenario: &Scenario, host: usize, begin: Arc<HostSnapshot>) -> Self {
         let windows = scenario.windows.len();
         let inventory = scenario.hosts[host].config.inventory();
-        let sampler = Sampler::new(inventory, EPOCH_MS, begin.clone());
+        let sampler = Sampler::new(inventory, EPOCH_MS, begin);
         Self {
             samples: sampler.recording(),
             sampler,
@@ -201,28 +211,28 @@ impl HostRows {
         }
     }
 
+    /// Reads what a moment asks for; gives back a snapshot that is no longer needed here.
     fn read(
         &mut self,
         scenario: &Scenario,
-        now: &HostSnapshot,
+        now: Arc<HostSnapshot>,
         engine: &Engine,
         policy_waits: impl Fn() -> PolicyWaits,
-    ) {
+    ) -> Arc<HostSnapshot> {
         let at = now.at;
-        if at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns {
-            self.sampler.sample(now, &mut self.samples);
-        }
+        let is_sample = at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns;
+        let over = is_sample.then(|| self.sampler.sample(&now, &mut self.samples)).flatten();
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
-                self.begins[index] = Some((now.clone(), Limits::of(engine), policy_waits()));
+                self.begins[index] = Some((Arc::clone(&now), Limits::of(engine), policy_waits()));
             }
             if window.to == at
                 && let Some((counters_before, limits_before, waits_before)) =
                     self.begins[index].take()
             {
                 let mut recording = self.sampler.recording();
-                self.sampler.add_row(&counters_before, now, &mut recording);
-                let (counters, limits) = (now.clone(), Limits::of(engine));
+                self.sampler.add_row(&counters_before, &now, &mut recording);
+                let (counters, limits) = (Arc::clone(&now), Limits::of(engine));
                 let mut policy_waits = policy_waits();
                 for ((_, wait), (_, before)) in policy_waits.iter_mut().zip(waits_before) {
                     wait.commands -= before.commands;
@@ -238,6 +248,7 @@ impl HostRows {
                 });
             }
         }
+        over.unwrap_or(now)
     }
 
     fn finish(self, index: usize) -> HostPart {

@@ -74,7 +74,7 @@ fn every_invariant_holds_through_every_event() {
     for (engine, view) in engines.iter().zip(&outcome.windows[0]) {
         let mut counters = HostSnapshot::default();
         engine.snapshot(view.counters.at, &mut counters);
-        assert_eq!(counters, view.counters);
+        assert_eq!(counters, *view.counters);
     }
     for (host, recording) in scenario.hosts.iter().zip(&outcome.recordings) {
         let columns = recording.columns().count() as u64;
@@ -110,7 +110,7 @@ fn the_base_model_is_within_half_a_percent_of_its_closed_form() {
 fn littles_law_holds_at_every_level() {
     let scenario = common::scenario(common::BASE);
     let outcome = run(&scenario, 1, &());
-    let HostSnapshot { vdisks, devices, .. } = &outcome.windows[0][0].counters;
+    let HostSnapshot { vdisks, devices, .. } = &*outcome.windows[0][0].counters;
     let (disk, device, end) = (&vdisks[0], &devices[0], Time(scenario.duration_ns));
     let mut sum = disk.io[0];
     sum.add(&disk.io[1]);

@@ -24,7 +24,7 @@ fn journal_of<W: Watch>(built: &Scenario, scenario: &Scenario, pace: W) -> Vec<u
     let hosts = built.hosts.iter().map(|host| &host.config);
     let journal = Journal::new(Vec::new(), &built.name, hosts).unwrap();
     let (outcome, (_, journal)) = run_watched(scenario, (pace, journal));
-    journal.finish(outcome.windows[0].iter().map(|view| &view.counters)).unwrap()
+    journal.finish(outcome.windows[0].iter().map(|view| view.counters.as_ref())).unwrap()
 }
 
 #[test]

@@ -7,8 +7,8 @@
 //! and writes against writes; what only the load has is bounded by what it takes there. More bytes
 //! take no longer than the rate at which the array was seen to pass them.
 
-use counters::{Counter, Recording};
-use levels::{Column, largest, mean, weighted_mean};
+use counters::Counter;
+use levels::{Column, Measured, largest, mean, weighted_mean};
 
 use crate::observe::Device;
 
@@ -51,7 +51,7 @@ const WRITES_MORE: f64 = 0.05;
 impl Light {
     /// From the samples of a lighter load and of the load in question.
     pub(crate) fn of(
-        recording: &Recording,
+        recording: &Measured,
         devices: &[&Device<'_>],
         light: &[usize],
         load: &[usize],

@@ -1,9 +1,9 @@
 //! What the recording shows of the devices in question: their queues, who sends to them, through
 //! which adapters, and when the load was how high.
 
-use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
+use counters::{Controller, Counter, Entity, EntityId, Kind};
 use knobs::disk_depths;
-use levels::{Column, largest, mean, owner, quantile, weighted_mean};
+use levels::{Column, Measured, largest, mean, owner, quantile, weighted_mean};
 
 use crate::rows::{Figure, Row};
 
@@ -57,7 +57,7 @@ impl Tenant<'_> {
 }
 
 impl<'a> Device<'a> {
-    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+    pub(crate) fn of(recording: &'a Measured, id: EntityId) -> Self {
         let entity = recording.entity(id);
         let mut device = Self {
             id,
@@ -92,7 +92,7 @@ impl<'a> Device<'a> {
         samples.iter().copied().filter(is_busy).collect()
     }
 
-    fn find_tenants(&self, recording: &'a Recording) -> Vec<Tenant<'a>> {
+    fn find_tenants(&self, recording: &'a Measured) -> Vec<Tenant<'a>> {
         let disks: Vec<(EntityId, &Entity)> = recording
             .of_kind(Kind::VirtualDisk)
             .filter(|(_, disk)| disk.device == Some(self.id))
@@ -126,7 +126,7 @@ impl<'a> Device<'a> {
 
 /// The virtual disks of a world when they account for its commands, else the world itself.
 fn of_world<'a>(
-    recording: &'a Recording,
+    recording: &'a Measured,
     (id, world): (EntityId, &'a Entity),
     disks: &[(EntityId, &Entity)],
 ) -> Vec<Tenant<'a>> {
@@ -155,7 +155,7 @@ fn of_world<'a>(
 }
 
 fn of_disk<'a>(
-    recording: &'a Recording,
+    recording: &'a Measured,
     (id, disk): (EntityId, &Entity),
     world: Option<Row<'a>>,
 ) -> Tenant<'a> {
@@ -164,7 +164,7 @@ fn of_disk<'a>(
 
 /// A tenant with the names of a virtual disk.
 fn named<'a>(
-    recording: &Recording,
+    recording: &Measured,
     disk: &Entity,
     row: Row<'a>,
     world: Option<Row<'a>>,
@@ -183,7 +183,7 @@ fn named<'a>(
 
 /// The adapters over which a device has commands, or all that lead to it when none has. One whose
 /// commands were not measured may have them.
-fn adapters_of(recording: &Recording, device: EntityId) -> Vec<(String, Option<f64>)> {
+fn adapters_of(recording: &Measured, device: EntityId) -> Vec<(String, Option<f64>)> {
     let mut found: Vec<(EntityId, Option<f64>)> = Vec::new();
     for (id, path) in recording.of_kind(Kind::Path).filter(|(_, path)| path.device == Some(device))
     {

@@ -1,8 +1,8 @@
 //! The row of a device, a world or a virtual disk over all samples, as `levels` reads it. What was
 //! not measured is none, and what is made of several samples leaves it out.
 
-use counters::{Counter, EntityId, Kind, Recording};
-use levels::{Column, Flow, Vdisk, largest, mean, weighted_mean};
+use counters::{Counter, EntityId, Kind};
+use levels::{Column, Flow, Measured, Vdisk, largest, mean, weighted_mean};
 
 /// The most commands that anybody has outstanding, as a scenario allows.
 pub(crate) const OUTSTANDING_MAX: f64 = 65_536.0;
@@ -19,7 +19,7 @@ pub(crate) struct Row<'a> {
 pub(crate) type Figure<'a> = fn(&Row<'a>, usize) -> Option<f64>;
 
 impl<'a> Row<'a> {
-    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+    pub(crate) fn of(recording: &'a Measured, id: EntityId) -> Self {
         let is_disk = recording.entity(id).kind == Kind::VirtualDisk;
         Self {
             flow: Flow::of(recording, id),

@@ -4,7 +4,7 @@ use std::thread;
 
 use counters::{Counter, EntityId, Kind, Recording};
 use knobs::Setting;
-use levels::Column;
+use levels::{Column, Measured};
 use scenario::Scenario;
 
 use crate::{Error, build, observe::Device, rows::Row};
@@ -84,7 +84,7 @@ impl Key {
 /// The counters of the devices and of their busiest VMs, with what the recording has over the
 /// window.
 pub(crate) fn keys(
-    recording: &Recording,
+    recording: &Measured,
     devices: &[Device<'_>],
     names: &[(String, String)],
     window: &[usize],
@@ -148,7 +148,7 @@ pub(crate) fn keys(
 /// keep its rate, and to be as much quicker as the device.
 pub(crate) fn add_seen(
     keys: &mut [Key],
-    (recording, device): (&Recording, &Device<'_>),
+    (recording, device): (&Measured, &Device<'_>),
     samples: &[usize],
 ) {
     let of = |counter| of_device(recording, device, counter, samples);
@@ -227,7 +227,7 @@ fn deviation(window: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f
 }
 
 fn of_device(
-    recording: &Recording,
+    recording: &Measured,
     device: &Device<'_>,
     counter: Counter,
     window: &[usize],

@@ -13,7 +13,8 @@
 use std::fmt::Write;
 
 use capture::{Metric, VscsiHistogram};
-use counters::{Direction, EntityId, Kind, Recording};
+use counters::{Direction, EntityId, Kind};
+use levels::Measured;
 
 use crate::{Error, GuestCalibration, Habit, observe::Tenant};
 
@@ -33,7 +34,7 @@ pub(crate) struct Counted<'a> {
 /// # Errors
 /// One line that names the world that the recording lacks.
 pub(crate) fn by_disk<'a>(
-    recording: &'a Recording,
+    recording: &'a Measured,
     histograms: &'a [VscsiHistogram],
 ) -> Result<Vec<Counted<'a>>, Error> {
     let mut disks: Vec<Counted<'a>> = Vec::new();
@@ -50,7 +51,7 @@ pub(crate) fn by_disk<'a>(
 
 /// The VM of a leader world, by which esxtop names its rows on devices [CAP-A]; the only VM where
 /// no row has a world.
-fn vm_of(recording: &Recording, world: u64) -> Option<&str> {
+fn vm_of(recording: &Measured, world: u64) -> Option<&str> {
     let name = |id: EntityId| recording.entities().get(id.0 as usize).map(|vm| vm.name.as_str());
     let suffix = format!("-{world}");
     let mut worlds = recording.of_kind(Kind::World).peekable();
@@ -61,7 +62,7 @@ fn vm_of(recording: &Recording, world: u64) -> Option<&str> {
     worlds.find(|(_, row)| row.name.ends_with(&suffix)).and_then(|(_, row)| name(row.vm?))
 }
 
-fn unknown(recording: &Recording, histogram: &VscsiHistogram) -> Error {
+fn unknown(recording: &Measured, histogram: &VscsiHistogram) -> Error {
     Error::new(format!(
         "vscsiStats counted for world {}, and {} has no VM with that leader world: the histograms \
          are of another host, or of before the VM was started again",

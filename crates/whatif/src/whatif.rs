@@ -1,9 +1,9 @@
 //! From a recording and a question to an answer.
 
-use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, Recording};
+use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind};
 use diagnose::{Facts, Simulated};
 use knobs::{DiskName, GuestName, Setting};
-use levels::{mean, usual_interval_s, weighted_mean};
+use levels::{Measured, mean, usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
@@ -32,7 +32,7 @@ const CALIBRATIONS: usize = 3;
 
 /// A recorded host, calibrated over a stretch of its recording.
 pub struct Model<'a> {
-    recording: &'a Recording,
+    recording: &'a Measured,
     facts: &'a Facts,
     question: &'a Question,
     devices: Vec<Device<'a>>,
@@ -79,7 +79,7 @@ impl<'a> Model<'a> {
     /// One line when the recording does not have the device, when the window has no samples, or
     /// when there was no load to calibrate on.
     pub fn calibrate(
-        recording: &'a Recording,
+        recording: &'a Measured,
         facts: &'a Facts,
         question: &'a Question,
     ) -> Result<Self, Error> {
@@ -440,7 +440,7 @@ const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits };
 
 /// The devices in question, the busiest first, and then those that share an array with them.
 fn devices<'a>(
-    recording: &'a Recording,
+    recording: &'a Measured,
     question: &Question,
     asked: &[EntityId],
     window: &[usize],
@@ -556,7 +556,7 @@ fn array(
     group: &[usize],
     devices: &[Device<'_>],
     calibrated: &[DeviceCalibration],
-    (recording, window): (&Recording, &[usize]),
+    (recording, window): (&Measured, &[usize]),
 ) -> ArrayCalibration {
     let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
     // An array of which something was not measured tells nothing.
@@ -645,7 +645,7 @@ fn free(device: &Device<'_>, calibrated: &DeviceCalibration, sample: usize) -> O
 }
 
 /// The samples whose interval ends in the window.
-fn samples_in(recording: &Recording, (from, to): (i64, i64)) -> Result<Vec<usize>, Error> {
+fn samples_in(recording: &Measured, (from, to): (i64, i64)) -> Result<Vec<usize>, Error> {
     let times = recording.times_ms.iter().enumerate();
     let samples: Vec<usize> =
         times.filter(|(_, at)| from < **at && **at <= to).map(|(sample, _)| sample).collect();
@@ -660,12 +660,12 @@ fn samples_in(recording: &Recording, (from, to): (i64, i64)) -> Result<Vec<usize
 }
 
 /// Seconds of an interval: the median.
-fn interval_s(recording: &Recording) -> f64 {
+fn interval_s(recording: &Measured) -> f64 {
     usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S)
 }
 
 /// The devices in question.
-fn chosen(recording: &Recording, question: &Question) -> Result<Vec<EntityId>, Error> {
+fn chosen(recording: &Measured, question: &Question) -> Result<Vec<EntityId>, Error> {
     let all = || {
         let of = |kind| recording.of_kind(kind).map(|(id, _)| id);
         of(Kind::Device).chain(of(Kind::NfsVolume))
@@ -692,7 +692,7 @@ fn chosen(recording: &Recording, question: &Question) -> Result<Vec<EntityId>, E
     Ok(found)
 }
 
-fn devices_of(recording: &Recording, vm: &str) -> Result<Vec<EntityId>, Error> {
+fn devices_of(recording: &Measured, vm: &str) -> Result<Vec<EntityId>, Error> {
     let vm_id = recording.find(Kind::Vm, vm).ok_or_else(|| {
         let names = recording.of_kind(Kind::Vm).map(|(_, vm)| vm.name.as_str());
         Error::new(format!("no VM `{vm}` in this recording; there are: {}", some(names)))
@@ -704,7 +704,7 @@ fn devices_of(recording: &Recording, vm: &str) -> Result<Vec<EntityId>, Error> {
         .collect())
 }
 
-fn unknown_device(recording: &Recording, name: &str) -> Error {
+fn unknown_device(recording: &Measured, name: &str) -> Error {
     let names = recording.of_kind(Kind::Device).map(|(_, device)| device.name.as_str());
     Error::new(format!("no device `{name}` in this recording; there are: {}", some(names)))
 }

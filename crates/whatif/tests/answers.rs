@@ -3,6 +3,7 @@
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
 use knobs::Line;
+use levels::Measured;
 use scenario::Scenario;
 use whatif::{Answer, Error, Model, Question, Seen, Verdict};
 
@@ -26,10 +27,10 @@ const VARIED: &str = "[[workload]]\nvm = \"sql\"\nname = \"a\"\nthreads = 8\nsto
                       [[workload]]\nvm = \"sql\"\nname = \"b\"\nthreads = 96\nstart = \"20s\"\n";
 const LIGHT: &str = "[vm.sql.workload]\narrival = \"poisson\"\nrate = 2000\n";
 
-fn recorded(text: &str) -> Recording {
+fn recorded(text: &str) -> Measured {
     let no_files = &mut |_: &str| Err("no files".to_owned());
     let scenario = Scenario::parse("test.toml", text, no_files).expect("a scenario");
-    sim::run(&scenario, 1, &()).recordings.swap_remove(0)
+    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
 }
 
 fn question(recording: &Recording, line: &str) -> Question {
@@ -184,13 +185,14 @@ fn tried() -> (String, String) {
 
 #[test]
 fn where_no_model_fits_a_change_that_was_tried_is_answered_with_what_was_seen() {
-    let mut recording = recorded(&tried().1);
+    let mut recording = Recording::clone(&recorded(&tried().1));
     let id = recording.find(Kind::Device, DEVICE).unwrap();
     let of = |recording: &Recording, counter| recording.series(id, counter).unwrap().to_vec();
     // The first half takes twice as long as all of its parts together.
     let mut gavg = of(&recording, Counter::GuestLatency);
     gavg[..15].iter_mut().for_each(|ms| *ms *= 2.0);
     recording.set_column(id, Counter::GuestLatency, gavg);
+    let recording = Measured::of(recording);
     let window = (i64::MIN, recording.times_ms[14]);
     let facts = Facts::default();
     let ask = |line: &str| {
@@ -314,11 +316,12 @@ fn it_can_be_said_that_a_device_has_its_array_alone() {
 
 #[test]
 fn where_today_does_not_come_out_there_is_no_after() {
-    let mut recording = recorded(&host(32, VARIED));
+    let mut recording = Recording::clone(&recorded(&host(32, VARIED)));
     let id = recording.find(Kind::Device, DEVICE).unwrap();
     let doubled = recording.series(id, Counter::Commands).unwrap().iter().map(|n| 2.0 * n);
     let doubled = doubled.collect();
     recording.set_column(id, Counter::Commands, doubled);
+    let recording = Measured::of(recording);
     let question = question(&recording, &deeper(64));
     let facts = Facts::default();
     let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
@@ -548,7 +551,7 @@ fn a_limit_that_is_lifted_is_answered_for_its_vm() {
 #[test]
 fn half_of_the_last_digit_that_esxtop_prints_is_no_miss() {
     // 0.044 ms at the array and 0.004 ms in the VMkernel are 0.048 ms; printed, 0.04, 0.00 and 0.05.
-    let mut recording = recorded(&host(32, LIGHT));
+    let mut recording = Recording::clone(&recorded(&host(32, LIGHT)));
     let printed = [
         (Counter::DriverLatency, 0.04),
         (Counter::KernelLatency, 0.0),
@@ -564,6 +567,7 @@ fn half_of_the_last_digit_that_esxtop_prints_is_no_miss() {
             }
         }
     }
+    let recording = Measured::of(recording);
     let question = question(&recording, &deeper(64));
     let facts = Facts::default();
     let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();

@@ -4,6 +4,7 @@
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
 use diagnose::Facts;
 use knobs::Line;
+use levels::Measured;
 use proptest::prelude::*;
 use whatif::{Model, Question};
 
@@ -89,7 +90,7 @@ proptest! {
             "storage nmp device set -d '' -P VMW_PSP_RR",
         ]),
     ) {
-        let recording = build(&rows, times);
+        let recording = Measured::of(build(&rows, times));
         let question = Question {
             settings: line.parse::<Line>().expect("a line").settings,
             window,

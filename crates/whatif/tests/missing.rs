@@ -4,13 +4,14 @@
 use counters::{Counter, Kind, Recording};
 use diagnose::Facts;
 use knobs::Line;
+use levels::Measured;
 use scenario::Scenario;
 use whatif::{Answer, Error, Model, Question, Verdict};
 
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
 
 /// Two VMs behind one device queue, whose load rises in three steps.
-fn recorded() -> Recording {
+fn recorded() -> Measured {
     let load = |vm: &str, name: &str, threads: u32, from: u32, to: u32| {
         format!(
             "[[workload]]\nvm = \"{vm}\"\nname = \"{name}\"\nthreads = {threads}\n\
@@ -37,10 +38,10 @@ fn recorded() -> Recording {
     );
     let no_files = &mut |_: &str| Err("no files".to_owned());
     let scenario = Scenario::parse("test.toml", &text, no_files).expect("a scenario");
-    sim::run(&scenario, 1, &()).recordings.swap_remove(0)
+    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
 }
 
-fn ask(recording: &Recording) -> Result<Answer, Error> {
+fn ask(recording: &Measured) -> Result<Answer, Error> {
     let line = format!("storage core device set -d {DEVICE} -O 48");
     let question = Question {
         settings: line.parse::<Line>().expect("a line").settings,
@@ -78,14 +79,14 @@ impl Random {
 }
 
 /// Every column of a recording, emptied where told.
-fn emptied(recording: &Recording, mut is_empty: impl FnMut(usize) -> bool) -> Recording {
+fn emptied(recording: &Recording, mut is_empty: impl FnMut(usize) -> bool) -> Measured {
     let mut holed = recording.clone();
     let columns: Vec<_> = recording.columns().map(|(id, c, v)| (id, c, v.to_vec())).collect();
     for (place, (id, counter, values)) in columns.into_iter().enumerate() {
         let hole = |value| if is_empty(place) { f64::NAN } else { value };
         holed.set_column(id, counter, values.into_iter().map(hole).collect());
     }
-    holed
+    Measured::of(holed)
 }
 
 #[test]

@@ -4,9 +4,9 @@
 use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write};
 
 use capture::parse_vscsistats;
-use counters::Recording;
 use diagnose::Facts;
 use knobs::Line;
+use levels::Measured;
 use scenario::Scenario;
 use whatif::{Answer, Error, GuestCalibration, Habit, Model, Question, Verdict};
 
@@ -37,7 +37,7 @@ impl Load {
 }
 
 /// One VM behind a device queue; its load begins after 2 and then 12 threads, 10 s each.
-fn recorded(depth: usize, load: Load) -> Recording {
+fn recorded(depth: usize, load: Load) -> Measured {
     let text = format!(
         "title = \"a test\"\nduration = \"60s\"\nsample = \"2s\"\n\
          [array.flash]\nservers = {SERVERS}\nservice = \"{SERVICE_US}us\"\n\
@@ -53,7 +53,7 @@ fn recorded(depth: usize, load: Load) -> Recording {
     );
     let no_files = &mut |_: &str| Err("no files".to_owned());
     let scenario = Scenario::parse("test.toml", &text, no_files).expect("a scenario");
-    sim::run(&scenario, 1, &()).recordings.swap_remove(0)
+    Measured::of(sim::run(&scenario, 1, &()).recordings.swap_remove(0))
 }
 
 /// Numbers between 0 and 1, by xorshift.
@@ -152,14 +152,14 @@ fn counted(depth: usize, load: Load, seed: u64) -> String {
 }
 
 /// The leader world of the VM, as the rows of the recording name it.
-fn world(recording: &Recording) -> String {
+fn world(recording: &Measured) -> String {
     let mut worlds = recording.of_kind(counters::Kind::World);
     let (_, world) = worlds.next().expect("the VM has a world");
     world.name.rsplit('-').next().expect("a number").into()
 }
 
 /// Asks for a deeper queue over the samples from `from` on.
-fn ask_from(recording: &Recording, from: usize, histograms: &str) -> Result<Answer, Error> {
+fn ask_from(recording: &Measured, from: usize, histograms: &str) -> Result<Answer, Error> {
     let text = histograms.replace("{world}", &world(recording));
     let question = Question {
         settings: DEEPER.parse::<Line>().expect("a line").settings,
@@ -179,7 +179,7 @@ fn ask_from(recording: &Recording, from: usize, histograms: &str) -> Result<Answ
 }
 
 /// The same over all but the quiet third.
-fn ask(recording: &Recording, histograms: &str) -> Result<Answer, Error> {
+fn ask(recording: &Measured, histograms: &str) -> Result<Answer, Error> {
     ask_from(recording, 11, histograms)
 }
 

@@ -34,8 +34,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "xtask",
         &[
-            "counters", "knobs", "engine", "model", "scenario", "capture", "diagnose", "sim",
-            "whatif", "testing",
+            "counters", "knobs", "levels", "engine", "model", "scenario", "capture", "diagnose",
+            "sim", "whatif", "testing",
         ],
     ),
 ];

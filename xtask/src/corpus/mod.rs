@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use capture::{Input, ReadOptions, read_inputs, write_esxtop};
 use counters::Recording;
 use diagnose::{Facts, Thresholds, Verdict, diagnose, render_text};
+use levels::Measured;
 use scenario::Scenario;
 
 use case::{Case, HOST};
@@ -217,17 +218,18 @@ fn diagnosed(text: Vec<u8>) -> Verdict {
 }
 
 /// A recording as it comes back from a capture: what esxtop does not write is gone.
-pub(crate) fn through_esxtop(recording: &Recording) -> Recording {
+pub(crate) fn through_esxtop(recording: &Recording) -> Measured {
     let mut text = Vec::new();
     write_esxtop(recording, &mut text).expect("memory takes it");
     read_esxtop(text)
 }
 
-fn read_esxtop(text: Vec<u8>) -> Recording {
+fn read_esxtop(text: Vec<u8>) -> Measured {
     let inputs = vec![Input::from_bytes("corpus", text)];
     let options = ReadOptions { counters: diagnose::needed(), ..ReadOptions::default() };
     let capture = read_inputs(inputs, &options, &mut |_, _| {});
-    capture.expect("what is written can be read").recordings.swap_remove(0)
+    let mut capture = capture.expect("what is written can be read");
+    Measured::of(capture.recordings.swap_remove(0))
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Diagnose {
         let side = |files: &[PathBuf]| -> Result<Side> {
             let mut side = Side::read(files, &thresholds, &facts)?;
             if !self.no_simulate {
-                whatif::simulate(&side.capture.recordings, &mut side.verdicts, &facts);
+                whatif::simulate(&side.recordings, &mut side.verdicts, &facts);
             }
             Ok(side)
         };

@@ -108,7 +108,7 @@ impl Run {
         let window = || window.unwrap_or_else(|| report.worst());
         if let Some(output) = page {
             let window = window();
-            let samples = report.samples(0);
+            let samples = report.measured(0);
             let page = html::Page::of_run(&report, window, &samples, report.verdicts(window));
             output.write(|file| Ok(html::write(&page, file)?))?;
         }

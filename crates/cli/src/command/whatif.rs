@@ -5,9 +5,10 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
-use counters::{Kind, Recording};
+use counters::Kind;
 use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
 use knobs::{Line, Setting};
+use levels::Measured;
 use serde::Serialize;
 
 use crate::{
@@ -101,14 +102,12 @@ impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let facts = facts::read(&self.esxcli)?;
         let histograms = self.histograms()?;
-        let capture = captures::read_needed(&self.files)?;
-        captures::complain(&capture.report);
+        let (recordings, _) = captures::read_needed(&self.files)?;
         let mut claimed =
             Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
-        let mut outputs = self.claim(&capture.recordings, &mut claimed)?.into_iter();
+        let mut outputs = self.claim(&recordings, &mut claimed)?.into_iter();
         let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
-        let asked = capture
-            .recordings
+        let asked = recordings
             .iter()
             .map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
@@ -137,7 +136,7 @@ impl Whatif {
     }
 
     /// Where the model of each host goes.
-    fn claim(&self, recordings: &[Recording], outputs: &mut Outputs) -> Result<Vec<Output>> {
+    fn claim(&self, recordings: &[Measured], outputs: &mut Outputs) -> Result<Vec<Output>> {
         let Some(path) = &self.scenario else { return Ok(Vec::new()) };
         let hosts = recordings.iter().map(|recording| recording.host.as_str());
         captures::claim(path, hosts, outputs)
@@ -145,7 +144,7 @@ impl Whatif {
 
     fn ask<'a>(
         &'a self,
-        recording: &'a Recording,
+        recording: &'a Measured,
         (facts, histograms): (&Facts, &[VscsiHistogram]),
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
@@ -180,7 +179,7 @@ impl Whatif {
 
     /// The groups of devices that are said to share an array; names that the capture lacks are
     /// refused.
-    fn arrays(&self, recording: &Recording) -> Result<Vec<Vec<String>>> {
+    fn arrays(&self, recording: &Measured) -> Result<Vec<Vec<String>>> {
         let known = |name: &str| recording.find(Kind::Device, name).is_some();
         let mut groups = Vec::new();
         for group in &self.array {
@@ -195,7 +194,7 @@ impl Whatif {
 
     /// What was asked for; where nothing was, the window of the worst finding about what the
     /// change is about.
-    fn window(&self, recording: &Recording, facts: &Facts, settings: &[Setting]) -> (i64, i64) {
+    fn window(&self, recording: &Measured, facts: &Facts, settings: &[Setting]) -> (i64, i64) {
         let verdict = diagnose(recording, &Thresholds::default(), facts);
         let is_meant = |finding: &&Finding| {
             self.device.as_ref().is_some_and(|device| finding.at.is_row(Kind::Device, device))

@@ -3,9 +3,9 @@
 //! Which object is charted is decided here: those that findings are about, then those with most
 //! load, within a bound of numbers on the page. The script draws whatever charts it is given.
 
-use counters::{Counter as C, EntityId, Kind, Recording};
+use counters::{Counter as C, EntityId, Kind};
 use diagnose::{Finding, ObjectKind};
-use levels::{Column, Flow, Tenant, Vdisk, tenants};
+use levels::{Column, Flow, Measured, Tenant, Vdisk, tenants};
 use maud::{Markup, html};
 
 use super::{
@@ -281,7 +281,7 @@ fn quoted(text: &str) -> String {
 
 /// One object of a recording, drawn.
 struct Drawing<'a> {
-    recording: &'a Recording,
+    recording: &'a Measured,
     id: EntityId,
     bucket: usize,
 }

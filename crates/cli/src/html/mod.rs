@@ -29,8 +29,9 @@ mod words;
 
 use std::io::{self, Write};
 
-use counters::{EntityId, Recording};
+use counters::EntityId;
 use diagnose::{Comparison, Outcome, Verdict};
+use levels::Measured;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::{captures, diagnosis::Side, report::Report};
@@ -71,7 +72,7 @@ impl<'a> Page<'a> {
     pub(crate) fn of_run(
         report: &'a Report,
         window: usize,
-        samples: &'a [Recording],
+        samples: &'a [Measured],
         verdicts: &'a [Verdict],
     ) -> Self {
         let hosts = samples.iter().zip(verdicts);
@@ -80,16 +81,16 @@ impl<'a> Page<'a> {
     }
 
     fn add(&mut self, side: &'a Side, name: &'static str) {
-        let hosts = side.capture.recordings.iter().zip(&side.verdicts);
+        let hosts = side.recordings.iter().zip(&side.verdicts);
         self.hosts.extend(hosts.map(|(recording, verdict)| Host::new(recording, verdict, name)));
-        self.remarks.extend(captures::complaints(&side.capture.report));
+        self.remarks.extend(captures::complaints(&side.report));
     }
 }
 
 /// One host of a page.
 struct Host<'a> {
     /// Its counters.
-    recording: &'a Recording,
+    recording: &'a Measured,
     /// What they were judged to be.
     verdict: &'a Verdict,
     /// `before` or `after` where there are two sides; empty where there is one.
@@ -101,7 +102,7 @@ struct Host<'a> {
 impl<'a> Host<'a> {
     /// A host with the verdict on it. `side` is `before` or `after`, or empty where there is one
     /// side only.
-    fn new(recording: &'a Recording, verdict: &'a Verdict, side: &'static str) -> Self {
+    fn new(recording: &'a Measured, verdict: &'a Verdict, side: &'static str) -> Self {
         Self { recording, verdict, side, devices: rows::devices(recording, verdict) }
     }
 

@@ -1,16 +1,16 @@
 //! What a report needs of a recording beside its columns: who belongs to a device, and which
 //! samples are in a window.
 
-use counters::{Entity, EntityId, Kind, Recording};
+use counters::{Entity, EntityId, Kind};
 use diagnose::{Object, ObjectKind, Verdict};
-use levels::Flow;
+use levels::{Flow, Measured};
 
 /// A number of a row in a sample.
 pub(super) type Figure<'a> = fn(&Flow<'a>, usize) -> Option<f64>;
 
 /// Devices and NFS volumes that completed a command: those that were judged, then those with a
 /// load that is not worth it (a CD-ROM); of each the one with most commands outstanding first.
-pub(super) fn devices(recording: &Recording, verdict: &Verdict) -> Vec<EntityId> {
+pub(super) fn devices(recording: &Measured, verdict: &Verdict) -> Vec<EntityId> {
     let is_judged = |name: &str| verdict.profiles.iter().any(|profile| profile.device == name);
     let rank = |(id, entity): (EntityId, &Entity)| {
         let load = Flow::of(recording, id).load(recording.len())?;
@@ -25,7 +25,7 @@ pub(super) fn devices(recording: &Recording, verdict: &Verdict) -> Vec<EntityId>
 }
 
 /// The samples between two instants; a sample bears the instant at which its interval ends.
-pub(super) fn samples(recording: &Recording, from_ms: i64, to_ms: i64) -> Vec<usize> {
+pub(super) fn samples(recording: &Measured, from_ms: i64, to_ms: i64) -> Vec<usize> {
     let inside = |(_, time): &(usize, &i64)| from_ms < **time && **time <= to_ms;
     recording.times_ms.iter().enumerate().filter(inside).map(|(sample, _)| sample).collect()
 }
@@ -33,7 +33,7 @@ pub(super) fn samples(recording: &Recording, from_ms: i64, to_ms: i64) -> Vec<us
 /// The device that an object is, is on, or leads to: of several the one with most load, which
 /// comes first in `devices`. An object without a command is found by what it is.
 pub(super) fn device_of(
-    recording: &Recording,
+    recording: &Measured,
     devices: &[EntityId],
     object: &Object,
 ) -> Option<EntityId> {

@@ -1,9 +1,9 @@
 //! The stack of one device over the window of the worst finding, and which findings blame which of
 //! its levels.
 
-use counters::{EntityId, Kind, Recording};
+use counters::{EntityId, Kind};
 use diagnose::{Cause, Finding, Verdict, Window};
-use levels::{DeviceView, Level, LevelKind, Vdisk};
+use levels::{DeviceView, Level, LevelKind, Measured, Vdisk};
 
 use super::{Host, rows};
 
@@ -25,11 +25,11 @@ impl Blamed {
     }
 
     /// The same without a page.
-    pub(crate) fn of_verdict(recording: &Recording, verdict: &Verdict) -> Option<Self> {
+    pub(crate) fn of_verdict(recording: &Measured, verdict: &Verdict) -> Option<Self> {
         Self::new(recording, verdict, &rows::devices(recording, verdict))
     }
 
-    fn new(recording: &Recording, verdict: &Verdict, devices: &[EntityId]) -> Option<Self> {
+    fn new(recording: &Measured, verdict: &Verdict, devices: &[EntityId]) -> Option<Self> {
         let worst = verdict.findings.first();
         let device_of = |finding: &Finding| rows::device_of(recording, devices, &finding.at);
         let busiest = || devices.first().copied();
@@ -55,11 +55,7 @@ impl Blamed {
 }
 
 /// The virtual disks on a device; those that the finding is about alone, if it is about such.
-fn disks<'a>(
-    recording: &'a Recording,
-    device: EntityId,
-    worst: Option<&Finding>,
-) -> Vec<Vdisk<'a>> {
+fn disks<'a>(recording: &'a Measured, device: EntityId, worst: Option<&Finding>) -> Vec<Vdisk<'a>> {
     let on = || recording.of_kind(Kind::VirtualDisk).filter(move |d| d.1.device == Some(device));
     let is_blamed = |disk: &(EntityId, &counters::Entity)| {
         worst.is_some_and(|worst| rows::is_about(&worst.at, disk.1))

@@ -3,9 +3,9 @@
 //!
 //! Means are over the samples with commands; latencies are weighted by commands.
 
-use counters::{Counter as C, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, Recording, interval_s};
+use counters::{Counter as C, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s};
 use diagnose::Verdict;
-use levels::{Column, Flow, Vdisk, latency_percentiles, tenants, usual, weighted_mean};
+use levels::{Column, Flow, Measured, Vdisk, latency_percentiles, tenants, usual, weighted_mean};
 use maud::{Markup, html};
 
 use super::{
@@ -84,7 +84,7 @@ const DEVICE_HEADS: [&str; 12] = [
     "max QUED",
 ];
 
-fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
+fn device<'a>(recording: &'a Measured, id: EntityId) -> Row {
     let flow = Flow::of(recording, id);
     let samples = with_commands(recording, |sample| flow.rate(sample));
     let column = |counter| Column::of(recording, id, counter);
@@ -112,7 +112,7 @@ fn device<'a>(recording: &'a Recording, id: EntityId) -> Row {
 
 const VM_HEADS: [&str; 5] = ["commands/s", "GAVG ms", "P95 GAVG", "in slots", "waiting"];
 
-fn vms<'a>(recording: &'a Recording, devices: &[EntityId]) -> Vec<Row> {
+fn vms<'a>(recording: &'a Measured, devices: &[EntityId]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for &device in devices {
         for vm in tenants(recording, device) {
@@ -143,7 +143,7 @@ fn time_of(flow: &Flow<'_>, sample: usize) -> Option<f64> {
 
 const DISK_HEADS: [&str; 4] = ["reads + writes/s", "ms", "outstanding", "wait in guest ms"];
 
-fn disks<'a>(recording: &'a Recording) -> Vec<Row> {
+fn disks<'a>(recording: &'a Measured) -> Vec<Row> {
     let row = |(id, entity): (EntityId, &'a Entity)| {
         let disk = Vdisk::of(recording, id);
         let samples = with_commands(recording, |sample| disk.rate(sample));
@@ -171,7 +171,7 @@ fn disks<'a>(recording: &'a Recording) -> Vec<Row> {
 const ADAPTER_HEADS: [&str; 7] =
     ["commands/s", "MiB/s", "DAVG ms", "KAVG ms", "QAVG ms", "AQLEN", "in use"];
 
-fn adapters<'a>(recording: &'a Recording) -> Vec<Row> {
+fn adapters<'a>(recording: &'a Measured) -> Vec<Row> {
     let row = |(id, entity): (EntityId, &'a Entity)| {
         let flow = Flow::of(recording, id);
         let samples = with_commands(recording, |sample| flow.rate(sample));
@@ -195,13 +195,13 @@ fn latencies<'a>(flow: &Flow<'a>, samples: &[usize]) -> [Option<f64>; 4] {
     of.map(|of| flow.per_command(samples, of))
 }
 
-fn with_commands(recording: &Recording, rate: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
+fn with_commands(recording: &Measured, rate: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
     (0..recording.len()).filter(|&sample| rate(sample) > Some(0.0)).collect()
 }
 
 /// P95 of a latency over the commands of some samples; `of` has it and the rate of a sample.
 fn p95(
-    recording: &Recording,
+    recording: &Measured,
     samples: &[usize],
     of: impl Fn(usize) -> Option<(f64, f64)>,
 ) -> Option<f64> {

@@ -6,6 +6,7 @@ use diagnose::{
     Simulated, SimulatedRow, Step, Thresholds, Verdict, Window, diagnose,
 };
 use knobs::{Advanced, Line, Setting};
+use levels::Measured;
 
 use super::{Host, Page, body, charts::Charts, write};
 
@@ -62,11 +63,11 @@ fn set(recording: &mut Recording, row: EntityId, values: &[(C, f64)]) {
     }
 }
 
-fn judge(recording: &Recording) -> Verdict {
+fn judge(recording: &Measured) -> Verdict {
     diagnose(recording, &Thresholds::default(), &Facts::default())
 }
 
-fn page<'a>(recording: &'a Recording, verdict: &'a Verdict) -> Page<'a> {
+fn page<'a>(recording: &'a Measured, verdict: &'a Verdict) -> Page<'a> {
     Page {
         hosts: vec![Host::new(recording, verdict, "")],
         comparison: None,
@@ -174,7 +175,8 @@ const fn dsnro(value: u32) -> Setting {
 
 #[test]
 fn what_is_copied_to_undo_is_a_line_and_nothing_else() {
-    let (_, body) = written(&page(&recording("esx01", ["sql01", "web01"]), &verdict()));
+    let (_, body) =
+        written(&page(&Measured::of(recording("esx01", ["sql01", "web01"])), &verdict()));
     let undo = body.split("<dt>Undo</dt>").nth(1).unwrap().split("</dl>").next().unwrap();
     assert!(undo.contains("and reboot the host"), "{undo}");
     let copied: Vec<_> = undo.split("<code>").skip(1).collect();
@@ -185,7 +187,7 @@ fn what_is_copied_to_undo_is_a_line_and_nothing_else() {
 
 #[test]
 fn a_small_host_in_full() {
-    let recording = recording("esx01", ["sql01", "web01"]);
+    let recording = Measured::of(recording("esx01", ["sql01", "web01"]));
     let verdict = verdict();
     let (_, body) = written(&page(&recording, &verdict));
     insta::assert_snapshot!(body);
@@ -210,6 +212,7 @@ fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
         let disk = recording.find(Kind::VirtualDisk, disk).unwrap();
         set(&mut recording, disk, &[(C::Reads, 50.0)]);
     }
+    let recording = Measured::of(recording);
     let verdict = judge(&recording);
     let (file, body) = written(&page(&recording, &verdict));
     assert_eq!(verdict.findings, [], "{}", verdict.headline);
@@ -222,7 +225,7 @@ fn nothing_wrong_is_a_page_with_its_proof_and_its_charts() {
 
 #[test]
 fn a_recording_without_samples_or_devices_is_a_page_too() {
-    let empty = Recording::new("esx01".into());
+    let empty = Measured::of(Recording::new("esx01".into()));
     let verdict = judge(&empty);
     let (file, body) = written(&page(&empty, &verdict));
     assert!(body.contains("Cannot tell"), "{body}");
@@ -233,7 +236,7 @@ fn a_recording_without_samples_or_devices_is_a_page_too() {
 fn names_are_names_whatever_they_contain() {
     let names = ["</script><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>"];
     let host = "esx\u{202e}\u{2028}\0\x1b[2J<!--";
-    let recording = recording(host, names);
+    let recording = Measured::of(recording(host, names));
     let verdict = judge(&recording);
     let (file, body) = written(&page(&recording, &verdict));
     assert!(!verdict.findings.is_empty());
@@ -253,7 +256,7 @@ fn names_are_names_whatever_they_contain() {
 
 #[test]
 fn the_policy_names_every_script_and_style_and_nothing_else() {
-    let recording = recording("esx01", ["sql01", "web01"]);
+    let recording = Measured::of(recording("esx01", ["sql01", "web01"]));
     let verdict = judge(&recording);
     let (file, _) = written(&page(&recording, &verdict));
     let (_, policy) = file.split_once("Content-Security-Policy\" content=\"").unwrap();
@@ -279,6 +282,7 @@ fn a_long_recording_is_reduced_and_says_so() {
     let mut davg: Vec<f64> = (0..samples).map(|n| 0.5 + (n % 7) as f64 / 100.0).collect();
     davg[7_777] = 0.95;
     recording.set_column(device, C::DriverLatency, davg);
+    let recording = Measured::of(recording);
     let verdict = judge(&recording);
     let (file, body) = written(&page(&recording, &verdict));
     assert!(body.contains("Of each 10 of the 10,000 samples the least and the largest"), "{body}");
@@ -294,7 +298,7 @@ fn data(file: &str) -> serde_json::Value {
 
 #[test]
 fn a_finding_about_a_virtual_disk_shows_the_disk_and_its_limit() {
-    let recording = recording("esx01", ["sql01", "web01"]);
+    let recording = Measured::of(recording("esx01", ["sql01", "web01"]));
     let mut verdict = verdict();
     let finding = &mut verdict.findings[0];
     finding.cause = Cause::VirtualDiskCap;
@@ -317,6 +321,7 @@ fn an_nfs_volume_has_gavg_alone() {
     recording.times_ms = (1..=SAMPLES as i64).map(|n| n * 5_000).collect();
     let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs01".into()));
     set(&mut recording, volume, &[(C::Commands, 500.0), (C::GuestLatency, 4.0)]);
+    let recording = Measured::of(recording);
     let verdict = judge(&recording);
     let (file, body) = written(&page(&recording, &verdict));
     assert!(body.contains("nfs01, NFS: GAVG alone"), "{body}");

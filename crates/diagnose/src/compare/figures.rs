@@ -1,7 +1,7 @@
 //! The figures of an object on one side, and what became of them on the other.
 
-use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, Recording, interval_s};
-use levels::{inside, latency_percentiles, weighted_mean};
+use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind, interval_s};
+use levels::{Measured, inside, latency_percentiles, weighted_mean};
 
 use super::noise::{self, Term};
 use crate::{Column, Figure, Flow, Vdisk, little, most_frequent};
@@ -99,7 +99,7 @@ impl<T> Together<'_, T> {
 }
 
 /// The moments of an object: of a VM, those of its worlds together where they carry its commands.
-pub(super) fn moments(recording: &Recording, id: EntityId) -> Vec<Moment> {
+pub(super) fn moments(recording: &Measured, id: EntityId) -> Vec<Moment> {
     let own = read(recording, id);
     if recording.entity(id).kind != Kind::Vm {
         return own;
@@ -115,7 +115,7 @@ pub(super) fn moments(recording: &Recording, id: EntityId) -> Vec<Moment> {
     if commands(&all) > 0.0 && commands(&all) >= 0.9 * commands(&own) { all } else { own }
 }
 
-fn read(recording: &Recording, id: EntityId) -> Vec<Moment> {
+fn read(recording: &Measured, id: EntityId) -> Vec<Moment> {
     let (flow, disk) = (Flow::of(recording, id), Vdisk::of(recording, id));
     let kind = recording.entity(id).kind;
     let is_disk = matches!(kind, Kind::Vm | Kind::VirtualDisk);

@@ -1,6 +1,7 @@
 //! The answer of a comparison in one sentence, and what stands against believing it.
 
-use counters::{Kind, Recording};
+use counters::Kind;
+use levels::Measured;
 
 use super::Judged;
 use crate::{BeforeAfter, FindingChange, ObjectChange, SharedDevice, Trend, number};
@@ -144,7 +145,7 @@ fn of_samples(was: &Judged<'_>, is: &Judged<'_>) -> Vec<String> {
 }
 
 /// Whether two recordings hold the same numbers.
-fn is_same(a: &Recording, b: &Recording) -> bool {
+fn is_same(a: &Measured, b: &Measured) -> bool {
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     a.times_ms == b.times_ms
         && a.columns().count() == b.columns().count()

@@ -13,7 +13,8 @@ mod trend;
 
 use std::collections::BTreeMap;
 
-use counters::{EntityId, Kind, Recording};
+use counters::{EntityId, Kind};
+use levels::Measured;
 
 use crate::{
     BeforeAfter, Comparison, Finding, FindingChange, ObjectChange, ObjectName, Trend, Verdict,
@@ -24,7 +25,7 @@ use figures::{Moment, figures, moments};
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
     /// The samples of one host.
-    pub recording: &'a Recording,
+    pub recording: &'a Measured,
     /// What [`diagnose`](crate::diagnose) says of them.
     pub verdict: &'a Verdict,
 }
@@ -103,7 +104,7 @@ fn before_after(before: &Judged<'_>, after: &Judged<'_>) -> BeforeAfter {
 }
 
 /// Adds the objects of one kind, the one first in which commands spend most time.
-fn compare_kind(result: &mut BeforeAfter, kind: Kind, before: &Recording, after: &Recording) {
+fn compare_kind(result: &mut BeforeAfter, kind: Kind, before: &Measured, after: &Measured) {
     let (was, is) = (names(before, kind), names(after, kind));
     let alone = |side: &BTreeMap<&str, EntityId>, other: &BTreeMap<&str, EntityId>| {
         let lonely = side.keys().filter(|name| !other.contains_key(*name));
@@ -123,7 +124,7 @@ fn compare_kind(result: &mut BeforeAfter, kind: Kind, before: &Recording, after:
 }
 
 /// The objects of a kind by name; of two that have the same, the first.
-fn names(recording: &Recording, kind: Kind) -> BTreeMap<&str, EntityId> {
+fn names(recording: &Measured, kind: Kind) -> BTreeMap<&str, EntityId> {
     let mut names = BTreeMap::new();
     for (id, entity) in recording.of_kind(kind) {
         names.entry(entity.name.as_str()).or_insert(id);

@@ -6,7 +6,8 @@ mod spell;
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, Recording, interval_s};
+use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s};
+use levels::Measured;
 
 pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
@@ -97,7 +98,7 @@ pub(crate) struct Faults<'a> {
 
 impl<'a> Host<'a> {
     pub(crate) fn observe(
-        recording: &'a Recording,
+        recording: &'a Measured,
         thresholds: &'a Thresholds,
         facts: &Facts,
     ) -> Self {
@@ -134,7 +135,7 @@ impl<'a> Host<'a> {
 
     fn add(
         &mut self,
-        recording: &'a Recording,
+        recording: &'a Measured,
         id: EntityId,
         entity: &'a Entity,
         device: Option<usize>,
@@ -261,7 +262,7 @@ impl<'a> Host<'a> {
 }
 
 impl<'a> Device<'a> {
-    fn of(recording: &'a Recording, id: EntityId, limits: Limits<'a>) -> Self {
+    fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
             id,
@@ -430,7 +431,7 @@ fn is_busy(flow: &Flow<'_>, limits: Limits<'_>, trickles: bool, sample: usize) -
 }
 
 impl<'a> World<'a> {
-    fn of(recording: &'a Recording, id: EntityId, entity: &'a Entity) -> Self {
+    fn of(recording: &'a Measured, id: EntityId, entity: &'a Entity) -> Self {
         Self {
             flow: Flow::of(recording, id),
             queue: Queue::of(recording, id),
@@ -488,7 +489,7 @@ impl<'a> Adapter<'a> {
         Object::row(Kind::Adapter, self.flow.name)
     }
 
-    fn of(recording: &'a Recording, id: EntityId) -> Self {
+    fn of(recording: &'a Measured, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
             id,

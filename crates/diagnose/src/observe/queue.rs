@@ -1,7 +1,8 @@
 //! A device queue: its limit over time, and whether it is full.
 
-use counters::{Controller, Counter, EntityId, Recording};
+use counters::{Controller, Counter, EntityId};
 use knobs::{Advanced, GuestOs, limits_of};
+use levels::Measured;
 
 use super::{
     Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile, reaches,
@@ -21,7 +22,7 @@ impl<'a> Queue<'a> {
     pub(crate) const COUNTERS: &'static [Counter] =
         &[Counter::DeviceQDepth, Counter::ActiveCommands, Counter::QueuedCommands];
 
-    pub(crate) fn of(recording: &'a Recording, id: EntityId) -> Self {
+    pub(crate) fn of(recording: &'a Measured, id: EntityId) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
             dqlen: column(Counter::DeviceQDepth),

@@ -120,6 +120,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
 mod tests {
     use super::SURE;
     use counters::Counter;
+    use levels::Measured;
 
     use crate::{Cause, Facts, fixture::Bench};
 
@@ -144,7 +145,8 @@ mod tests {
         let mut recording = bench.recording();
         for jump_ms in [0, 3_600_000, -4_000] {
             recording.times_ms[6..].iter_mut().for_each(|time| *time += jump_ms);
-            let verdict = crate::diagnose(&recording, &Default::default(), &Facts::default());
+            let measured = Measured::of(recording.clone());
+            let verdict = crate::diagnose(&measured, &Default::default(), &Facts::default());
             let aborts = verdict.findings.iter().find(|finding| finding.cause == Cause::Aborts);
             assert!(aborts.is_some_and(|finding| finding.confidence < SURE), "{jump_ms}");
             recording.times_ms[6..].iter_mut().for_each(|time| *time -= jump_ms);

@@ -182,6 +182,7 @@ fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
 #[cfg(test)]
 mod tests {
     use counters::{Counter, Entity, Kind, Recording};
+    use levels::Measured;
 
     use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
 
@@ -233,7 +234,7 @@ mod tests {
         recording.set_column(volume, Counter::Commands, put(0.0, 2_827.0, 5_600.0));
         recording.set_column(volume, Counter::GuestLatency, put(0.0, 29.71, 1.43));
         recording.set_constant(volume, Counter::ActiveCommands, 8.0, 28);
-        let verdict = diagnose(&recording, &Thresholds::default(), &Facts::default());
+        let verdict = diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default());
         let finding = &verdict.findings[0];
         assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 9));
         assert!(!finding.sentence.contains("paths"), "{}", finding.sentence);
