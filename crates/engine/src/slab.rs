@@ -337,6 +337,11 @@ impl Slab {
         self[slot].id(slot)
     }
 
+    /// The places that are free, in the order in which they will be used.
+    pub(crate) fn free_places(&self) -> impl Iterator<Item = u32> + '_ {
+        Queue { head: self.free, tail: NONE }.iter(self)
+    }
+
     /// Every record, used or not.
     pub(crate) fn indices(&self) -> core::ops::Range<u32> {
         0..self.items.len() as u32
