@@ -114,6 +114,14 @@ impl ArrayFacts {
         self.work(samples) >= BUSY && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
     }
 
+    /// What its queue takes, where a device that has `inside` commands there and all others that are
+    /// known to have some fill it: it answers what comes then that it is full.
+    pub(crate) fn full_queue(&self, inside: f64) -> Option<u32> {
+        const FULL: f64 = 0.95;
+        let all = self.users.iter().map(|user| user.vm.slots).sum::<f64>();
+        self.queue_limit.filter(|limit| all.max(inside) >= FULL * f64::from(*limit))
+    }
+
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that
     /// they take below the host is wait for those.
     pub(crate) fn is_crowded(&self, samples: &[usize], davg_ms: f64) -> bool {

@@ -44,6 +44,7 @@ pub(crate) struct VmBench {
     guest_wait: Option<(f64, f64)>,
     above_ms: f64,
     slot: usize,
+    is_cut: bool,
 }
 
 impl Bench {
@@ -302,6 +303,7 @@ impl DeviceBench {
             guest_wait: None,
             above_ms: 0.0,
             slot: 1,
+            is_cut: false,
         });
         self.vms.last_mut().unwrap()
     }
@@ -332,7 +334,7 @@ impl DeviceBench {
             let share = |sample| (bench.path_share)(path, sample);
             bench.record_path(recording, id, &|sample| self.sum(sample), &share);
         }
-        for vm in &self.vms {
+        for vm in self.vms.iter().filter(|vm| !vm.is_cut) {
             vm.record(self, bench, recording, row);
         }
     }
@@ -409,6 +411,12 @@ impl VmBench {
     /// Its place on the virtual adapter `scsi0`.
     pub(crate) fn slot(&mut self, slot: usize) -> &mut Self {
         self.slot = slot;
+        self
+    }
+
+    /// Leaves its rows out of the recording; the device still has its commands.
+    pub(crate) fn cut_out(&mut self) -> &mut Self {
+        self.is_cut = true;
         self
     }
 

@@ -1,11 +1,11 @@
 //! A device queue: its limit over time, and whether it is full.
 
 use counters::{Controller, Counter, EntityId};
-use knobs::{Advanced, GuestOs, limits_of};
+use knobs::{Advanced, DSNRO, GuestOs, limits_of};
 use levels::Measured;
 
 use super::{
-    Column, Device, Spell, is_round, largest, little, mean, most_frequent, quantile, reaches,
+    Column, Device, Host, Spell, is_round, largest, little, mean, most_frequent, quantile, reaches,
 };
 use crate::Threshold;
 
@@ -171,9 +171,22 @@ impl Device<'_> {
         self.limits.get(Threshold::KavgMs).min(part * davg_ms)
     }
 
+    /// Whether samples are those of bursts that come again: several times the commands of the others,
+    /// and more than once or twice by chance.
+    fn recurs_with_load(&self, spell: &Spell) -> bool {
+        const OFTEN: usize = 3;
+        const TIMES: f64 = 3.0;
+        let is_quiet = |sample: &usize| !spell.samples.contains(sample);
+        let quiet: Vec<usize> = self.busy.iter().copied().filter(is_quiet).collect();
+        let rates = [&spell.samples, &quiet].map(|samples| self.flow.mean_rate(samples));
+        let more = rates[0].zip(rates[1]).is_some_and(|(burst, quiet)| burst >= TIMES * quiet);
+        spell.samples.len() >= OFTEN && more
+    }
+
     /// The spell in which commands wait for a slot of this device because all are taken.
     /// Known may be DSNRO, which is in force in a burst that no sample catches, and how many commands
-    /// all guests let out.
+    /// all guests let out. Where it is not known, and bursts come again that several VMs have, it is
+    /// its default: the limit that samples show is the one between them [S1].
     pub(super) fn find_full_queue(
         &self,
         dsnro: Option<f64>,
@@ -187,17 +200,23 @@ impl Device<'_> {
                 && waiting(sample) >= Some(limit(Threshold::Waiting))
         };
         let mean_ms = self.flow.per_command(&self.busy, |_, sample| self.slot_wait_ms(sample));
-        let is_long_in_the_mean = guests.is_some() && mean_ms >= Some(limit(Threshold::KavgMs));
-        let spell = self
-            .spell(waits)
-            .or_else(|| Spell::any(&self.busy, waits).filter(|_| is_long_in_the_mean))?;
+        let is_long_in_the_mean = mean_ms >= Some(limit(Threshold::KavgMs));
+        let is_known = |spell: &Spell| guests.is_some() || self.recurs_with_load(spell);
+        let one_by_one = || {
+            let spell = Spell::any(&self.busy, waits).filter(|_| is_long_in_the_mean)?;
+            is_known(&spell).then_some(spell)
+        };
+        let spell = self.spell(waits).or_else(one_by_one)?;
         let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
         let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
         // Worlds that were cut out of the recording are of one more VM at least.
         let hidden = usize::from(self.hides_worlds(&spell.samples));
         let competitors = self.competitors(&spell.samples) + hidden;
-        let dsnro = dsnro.filter(|_| in_bursts && competitors > 1).unwrap_or(f64::INFINITY);
+        let lowers = in_bursts && competitors > 1;
+        let is_unseen = lowers && self.motion() == Motion::Steady && self.recurs_with_load(&spell);
+        let default = is_unseen.then(|| f64::from(DSNRO.default));
+        let dsnro = dsnro.filter(|_| lowers).or(default).unwrap_or(f64::INFINITY);
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors, dsnro, guests) {
             return None;
         }
@@ -233,9 +252,10 @@ impl Device<'_> {
     }
 
     /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
-    /// of d leaves n - d waiting for d in service, so wait and service give n away: a driver's
-    /// default in Windows for each VM is the most to expect where that is not known. A flat, round rate is rather a limit, and so is a
-    /// wait beside free slots.
+    /// of d leaves n - d waiting for d in service, so wait and service give n away: where it is not
+    /// known what the guests let out, a driver's default in Windows for each VM is the most to expect,
+    /// and that in Linux where the commands are several times those of quiet samples. A flat, round
+    /// rate is rather a limit, and so is a wait beside free slots.
     fn may_fill_in_bursts(
         &self,
         spell: &Spell,
@@ -243,7 +263,8 @@ impl Device<'_> {
         dsnro: f64,
         guests: Option<f64>,
     ) -> bool {
-        let driver_depth = limits_of(Controller::Pvscsi, GuestOs::Windows).disk_depth;
+        let system = if self.recurs_with_load(spell) { GuestOs::Linux } else { GuestOs::Windows };
+        let driver_depth = limits_of(Controller::Pvscsi, system).disk_depth;
         let guests = guests.unwrap_or(f64::from(driver_depth) * competitors.max(1) as f64);
         let wait = spell.mean(|sample| self.flow.waiting(sample));
         let service = spell.mean(|sample| self.in_slots(sample));
@@ -322,10 +343,16 @@ impl Device<'_> {
         }
     }
 
-    /// Whether its limit rose and never fell, as when a depth was set: competition would lower it.
-    pub(crate) fn only_rises(&self) -> bool {
-        let depths = self.queue.dqlen.every().filter(|depth| *depth > 0.0);
-        self.motion() != Motion::Steady && depths.is_sorted()
+    /// Whether its limit rose and never fell, and no faster than a host is rebooted, as when the
+    /// driver's depth was set: competition would lower it, and what acts at once needs no reboot.
+    pub(crate) fn rises_over_a_reboot(&self, host: &Host<'_>) -> bool {
+        const REBOOT_S: f64 = 120.0;
+        let depths = || self.queue.dqlen.every().filter(|depth| *depth > 0.0);
+        let lowest = depths().reduce(f64::min);
+        let rise = (0..host.times_ms.len()).find(|&sample| self.queue.depth_at(sample) > lowest);
+        self.motion() != Motion::Steady
+            && depths().is_sorted()
+            && rise.is_some_and(|sample| host.interval_s(sample) >= REBOOT_S)
     }
 
     /// The largest limit that the recording shows for this device.

@@ -9,8 +9,12 @@ use counters::Counter;
 
 use super::{
     Case, Rank, Rule, changes, iops_limit, latency_evidence,
-    line_rate::{self, LineRate},
+    line_rate::LineRate,
     number,
+    steady::{
+        ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, rates, settled,
+        spread,
+    },
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -44,10 +48,8 @@ const LEVEL: f64 = 1.2;
 const EXACT: f64 = 1.03;
 const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
-const HELD: f64 = 3.0;
+pub(super) const HELD: f64 = 3.0;
 
-/// Samples below which chance makes a flat rate, and one late sample a number that moves.
-const ENOUGH_SAMPLES: usize = 5;
 /// Commands that a peer must have completed for its latency to mean anything.
 const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
@@ -59,9 +61,6 @@ const NARROW: f64 = 8.0;
 const CROWD: f64 = 8.0;
 /// Part of the samples in which a crowd must stand where nothing else is quick.
 const CROWDED: f64 = 0.9;
-/// How near a steady rate must be to a round number to be one that somebody set. A saturated array
-/// is steady too, but round only by chance.
-const EXACTLY: f64 = 0.002;
 
 /// A flow that is held to a rate.
 struct Held<'a> {
@@ -270,17 +269,21 @@ fn held_device<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> 
 }
 
 /// A whole device held to a round rate, to the command, while a crowd is outstanding that does not
-/// wait in the host, though nothing in the recording is quicker. What is slow by any measure may as
-/// well be an array at its limit.
+/// wait in the host, though nothing in the recording is quicker; or one that was cut to it. What is
+/// slow by any measure may as well be an array at its limit.
 fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>> {
     let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
-    let spell = device.spell(|sample| {
-        flow.davg(sample) >= Some(limit(Threshold::QosMs))
-            && flow.in_flight(sample) >= Some(2.0 * CROWD)
-            && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
-    })?;
-    let is_set = is_round_within(flow.mean_rate(&spell.samples)?, EXACTLY)
-        && is_regulated(case, device, &spell);
+    let held = |least: f64| {
+        let spell = device.spell(|sample| {
+            flow.davg(sample) >= Some(limit(Threshold::QosMs))
+                && flow.in_flight(sample) >= Some(least)
+                && flow.waiting(sample).is_some_and(|waiting| waiting < limit(Threshold::Waiting))
+        })?;
+        settled(flow, spell)
+    };
+    let in_a_crowd = || Some((held(2.0 * CROWD).filter(|s| is_regulated(case, device, s))?, None));
+    let (spell, faster) = in_a_crowd().or_else(|| after_a_burst(case, device, held(HELD)?))?;
+    let is_set = spell.samples.len() >= ENOUGH_SAMPLES;
     let is_other = is_slow(device, flow, &spell)
         || is_array_slow(case, device, &spell)
         || iops_limit::applies(case, device);
@@ -288,12 +291,36 @@ fn held_exactly<'a>(case: &Case<'_>, device: &'a Device<'a>) -> Option<Held<'a>>
         flow,
         vm: None,
         spell,
-        faster: None,
+        faster,
         beside: false,
         policy: None,
         link: None,
         certainty: 0.55,
     })
+}
+
+/// A spell at a rate to which a device was cut: before, it did as much as it had credit for [S4]. The
+/// same number is outstanding at either rate, so that what is asked for did not change, and each rate
+/// stays to the command; what was answered faster, and in how many milliseconds.
+fn after_a_burst(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    spell: Spell,
+) -> Option<(Spell, Option<(String, f64)>)> {
+    const CUT: f64 = 0.8;
+    const ALIKE: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+    let flow = &device.flow;
+    let first = spell.samples.first()?;
+    let samples: Vec<usize> = device.busy.iter().copied().filter(|sample| sample < first).collect();
+    let before = Spell { samples, of: spell.of };
+    let grown =
+        |value: &dyn Fn(usize) -> Option<f64>| Some(spell.mean(value)? / before.mean(value)?);
+    let is_cut = grown(&|sample| flow.rate(sample))? <= CUT;
+    let is_alike = ALIKE.contains(&grown(&|sample| flow.in_flight(sample))?);
+    let are_exact = [&spell, &before].iter().all(|spell| is_exact(case, device, spell));
+    let before_ms = flow.per_command(&before.samples, Flow::davg)?;
+    let faster = ("the same device before, with as many outstanding,".into(), before_ms);
+    (is_cut && is_alike && are_exact).then_some((spell, Some(faster)))
 }
 
 /// Whether a flow is slow by any measure. What is merely slower than others may be on disks, or
@@ -317,12 +344,6 @@ fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
     array.is_some() && others.any(|other| array_of(other.flow.name) == array && is_slow(other))
 }
 
-/// How many times the high values of a spell are the low ones.
-fn spread(spell: &Spell, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-    let end = |share| quantile(spell.samples.iter().map(|sample| value(*sample)), share);
-    Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
-}
-
 /// Whether a rate, at the latency of a device at rest, needs fewer servers than an array has.
 fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
     at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
@@ -340,33 +361,6 @@ fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
     let few = (2..=4).flat_map(|length| answered.windows(length));
     let few = few.filter(|few| commands(few) >= Some(ENOUGH_COMMANDS));
     few.filter_map(|few| flow.per_command(few, Flow::davg)).fold(device.quickest_ms, f64::min)
-}
-
-/// Whether a rate is steadier than completions that nobody regulates: their number in an interval
-/// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
-/// outstanding is not.
-fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
-    const STEADY: f64 = 0.25;
-    const SETTLED_PERCENT: f64 = 10.0;
-    let rates = rates(&device.flow, spell);
-    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
-    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
-    let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
-    let inside: Vec<f64> = inside.collect();
-    rates.len() >= ENOUGH_SAMPLES
-        && reaches(steady, unrest_percent(&rates))
-        && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
-}
-
-/// Whether commands come when they are due and not when others return: their number scatters from
-/// sample to sample as that of arrivals does, while the mean of each interval stays. Who is held back
-/// has as many out as he may.
-fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
-    const SCATTERED: f64 = 0.5;
-    let sampled = |sample: &usize| device.queue.sampled(*sample);
-    let inside: Vec<f64> = spell.samples.iter().filter_map(sampled).collect();
-    let arrivals = mean(inside.iter().copied()).map(|mean| SCATTERED * 100.0 / mean.sqrt());
-    reaches(unrest_percent(&inside), arrivals)
 }
 
 /// Whether a device is a disk of the host's own, by the form of its name.
@@ -397,15 +391,6 @@ fn faster_peer(
     latencies
         .filter(|(_, peer)| *peer > 0.0 && peer * CONTRAST <= davg)
         .min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
-    spell.samples.iter().filter_map(|&sample| flow.rate(sample)).collect()
-}
-
-/// Whether a rate moves as little as a setting does.
-fn is_steady(rates: &[f64]) -> bool {
-    unrest_percent(rates).is_some_and(|unrest| unrest <= line_rate::STEADY_PERCENT)
 }
 
 /// The spell in which a flow has a latency worth asking about and a rate that does not move by
@@ -546,6 +531,42 @@ mod tests {
         });
         let finding = bench.only(Cause::ArrayQos, &Facts::default());
         assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_policy_that_sets_in_within_a_sample_is_one_at_30_000_a_second_too() {
+        let mut bench = Bench::new(27);
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(|s| match s {
+            0..4 => 2_845.0 + 2.0 * s as f64,
+            4 => 16_430.0,
+            _ => 30_000.0 - 0.5 * (s % 2) as f64,
+        });
+        vm.davg_when(|s| [0.41, 1.49, 1.6][usize::from(s > 3) + usize::from(s > 4)])
+            .sampled(|s| if s < 4 { 1 } else { 48 });
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("no more than 30,000 commands"), "{}", finding.sentence);
+        assert!(finding.sentence.contains("these rows do not tell which"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_rate_that_is_cut_when_credit_is_spent_is_a_policys() {
+        // 6,000 a second while there is credit and 2,000 after it, with 13 to 14 outstanding [S4].
+        let held = |burst: f64, rate: f64| {
+            let mut bench = Bench::new(27);
+            let vm = bench.device("naa.1", 32).vm("a");
+            vm.iops_when(move |s| if s < 2 { burst } else { rate });
+            vm.davg_when(move |s| 1_000.0 / if s < 2 { burst / 12.7 } else { rate / 14.2 });
+            vm.sampled(|s| [12, 12, 17, 12, 14, 19, 13][s % 7]);
+            bench.findings()
+        };
+        let causes = |findings: &[crate::Finding]| -> Vec<Cause> {
+            findings.iter().map(|finding| finding.cause).collect()
+        };
+        assert_eq!(causes(&held(6_000.0, 2_000.0)), [Cause::ArrayQos]);
+        // A rate that nobody set, and one that was never more.
+        assert_eq!(causes(&held(6_000.0, 2_037.0)), []);
+        assert_eq!(causes(&held(2_000.0, 2_000.0)), []);
     }
 
     /// A link of 400 MB/s carries 6,104 commands a second of 64 KiB; before, there is little to do.

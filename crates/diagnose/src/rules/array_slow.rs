@@ -7,7 +7,8 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, array_qos, changes, crowd::Crowded, latency_evidence, number, sufferers,
+    Case, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded, latency_evidence, number,
+    steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -64,6 +65,8 @@ enum Why {
     Before(f64),
     /// Another of its array is asked for as much and takes so many milliseconds.
     Peer(String, f64),
+    /// One VM that asks for no more waits behind another that came.
+    Behind(Box<Behind>),
 }
 
 impl<'a> Slow<'a> {
@@ -97,7 +100,13 @@ impl<'a> Slow<'a> {
             .or_else(|| Spell::any(&device.busy, stalls))
             .or_else(|| Spell::any(&device.busy, is_slow).filter(|_| is_slow_in_the_mean));
         let plain = spell.and_then(|spell| Self::new(device, spell, Why::Plain));
-        plain.or_else(|| Self::slowed(device)).or_else(|| Self::beside_a_peer(case, device))
+        plain
+            .or_else(|| Self::slowed(device))
+            .or_else(|| Self::beside_a_peer(case, device))
+            .or_else(|| {
+                let (spell, behind) = Behind::find(case, device)?;
+                Self::new(device, spell, Why::Behind(behind.into()))
+            })
     }
 
     /// A device that takes several times as long as it did, at a rate that falls as much, with no
@@ -201,6 +210,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
             number(davg),
             number(*peer_ms)
         ),
+        Why::Behind(behind) => behind.sentence(device, worst.standing),
         Why::Plain => {
             let known = array.and_then(|array| known_rest(array, samples, davg));
             sentence(device, davg, kavg, known, knee.is_some(), alike.len())
@@ -231,22 +241,52 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
     finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
-    if matches!(worst.why, Why::Plain) {
-        finding.causers = super::causers(&finding.sufferers);
-    }
     finding.changes = fix(case, device, samples);
-    finding.do_not = vec![depths(case, device, samples)];
+    match &worst.why {
+        Why::Plain => finding.causers = super::causers(&finding.sufferers),
+        Why::Behind(behind) => {
+            finding.sufferers = vec![behind.victim.clone()];
+            finding.causers = vec![behind.holder.clone()];
+            finding.changes.insert(0, behind.fix(case, device, samples));
+        }
+        Why::Before(_) | Why::Peer(..) => {}
+    }
+    finding.do_not.extend(depths(case, device, samples));
+    if alike.is_empty() && array.is_none() && matches!(worst.why, Why::Plain) {
+        leave_open(case, device, spell, &mut finding);
+    }
     finding
 }
 
-/// What a deeper queue does before it.
-fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> String {
+/// Tells of a device that stays at its rate to the command that a policy may hold it there: more
+/// often than not rates that nobody sets scatter.
+fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut Finding) {
+    const EITHER: f64 = 0.5;
+    let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(array_qos::HELD);
+    let lasts = spell.samples.len() >= steady::ENOUGH_SAMPLES;
+    let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };
+    if device.is_nfs || !lasts || !is_held || !steady::is_exact(case, device, spell) {
+        return;
+    }
+    finding.sentence += &format!(
+        " Its rate stays at {} a second, as when a QoS policy of the array holds it there: these rows \
+         do not tell which.",
+        number(rate)
+    );
+    finding.confidence = finding.confidence.min(EITHER);
+    let policy = "The array's policy for this volume, if it has one, and its QoS counters";
+    finding.raise_confidence.insert(0, policy.into());
+}
+
+/// What a deeper queue does before it; nothing where a short one is found that is worth raising.
+fn depths(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<String> {
     let short = case.short_queue(device);
-    short.and_then(|_| case.little_room(device, samples)).unwrap_or_else(|| {
-        "Do not raise queue depths: more commands at a slow array only wait there instead of on \
-         the host."
-            .into()
-    })
+    if short.is_some_and(|full| !case.is_slow_for_all(device, &full.spell.samples)) {
+        return case.little_room(device, samples);
+    }
+    let spared = "Do not raise queue depths: more commands at a slow array only wait there instead of \
+                  on the host.";
+    Some(spared.into())
 }
 
 /// Whether the array behind a device is known to keep commands waiting for others.
@@ -412,9 +452,24 @@ mod tests {
     use crate::{Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
 
     #[test]
+    fn a_rate_that_stays_to_the_command_may_be_a_policys() {
+        // 154 a second of 256 KiB is what a policy of 6,000 IOPS allows [S4].
+        let mut bench = Bench::new(11);
+        let vm = bench.device("naa.1", 128).vm("writer").size_kib(256.0);
+        vm.iops_when(|s| [153.8, 153.9][s % 2]).davg(52.0);
+        let finding = bench.only(Cause::ArraySlow, &Facts::default());
+        let told =
+            "Its rate stays at 154 a second, as when a QoS policy of the array holds it there";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        assert!(finding.confidence <= 0.5, "{}", finding.confidence);
+        assert!(finding.raise_confidence[0].starts_with("The array's policy for this volume"));
+    }
+
+    #[test]
     fn a_slow_array_is_named_and_no_queue_is_raised() {
         let mut bench = Bench::new(6);
-        bench.device("naa.1", 64).vm("a").iops(800.0).davg(40.0);
+        let rate = |sample: usize| 800.0 + 60.0 * (sample % 2) as f64;
+        bench.device("naa.1", 64).vm("a").iops_when(rate).davg(40.0);
         let finding = bench.only(Cause::ArraySlow, &Facts::default());
         assert!(finding.confidence > 0.85);
         assert!(finding.caution.is_none());

@@ -32,7 +32,9 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
     match (device.motion(), full.competitors) {
         (Motion::Moving, _) => None,
-        (Motion::TwoLevels { .. }, 0) if device.worlds.is_empty() && device.only_rises() => {
+        (Motion::TwoLevels { .. }, 0)
+            if device.worlds.is_empty() && device.rises_over_a_reboot(case.host) =>
+        {
             Some(0.6)
         }
         (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants != 1 => None,
@@ -90,7 +92,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
     finding.sufferers = super::waiting(case, device, &full.spell.samples);
-    finding.causers = super::causers(&device.tenants(&full.spell.samples));
+    finding.causers = super::causers_on(device, &full.spell.samples);
     let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
     let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
     let facts = case.facts.device(name);

@@ -22,7 +22,7 @@ const UNSEEN: f64 = 0.65;
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
     let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
     let unseen = device.worlds.is_empty() && lowered;
-    if unseen && device.only_rises() {
+    if unseen && device.rises_over_a_reboot(case.host) {
         return None;
     }
     let facts = case.facts.device(device.flow.name);
@@ -98,7 +98,7 @@ fn judge(
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = device_depth::unknown(case, name, true);
     finding.sufferers = super::waiting(case, device, &full.spell.samples);
-    finding.causers = super::causers(&device.tenants(&full.spell.samples));
+    finding.causers = super::causers_on(device, &full.spell.samples);
     finding.changes = fix(case, device, full, above);
     finding.do_not = vec![
         "Do not raise the HBA's parameter alone: while VMs compete, DSNRO overrides it.".into(),
@@ -111,14 +111,19 @@ fn judge(
 
 fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String {
     let depth = number(full.depth);
+    let is_seen = device.queue.dqlen.every().any(|dqlen| dqlen == full.depth);
     let slots = match above.map(number) {
-        Some(above) if device.deepest() > Some(full.depth) => {
-            format!("falls from {above} to {depth}")
+        Some(above) if !is_seen => {
+            format!("has {depth} of the {above} slots that the samples between its bursts show")
         }
-        Some(above) => format!("is held at {depth} of {above}"),
-        None => format!("is held at {depth}"),
+        Some(above) if device.deepest() > Some(full.depth) => {
+            format!("falls from {above} to {depth} slots")
+        }
+        Some(above) => format!("is held at {depth} of {above} slots"),
+        None => format!("is held at {depth} slots"),
     };
     let which = match above {
+        Some(_) if !is_seen => "DSNRO, unless somebody changed it",
         Some(_) => "DSNRO",
         None => "DSNRO, or a driver's depth of the same number: these rows do not tell which",
     };
@@ -126,10 +131,11 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
         format!("On {} the queue", device.flow.name)
     } else {
         let compete = full.competitors.max(2);
-        format!("{compete} VMs compete on {}, so its queue", device.flow.name)
+        let least = if device.hides_worlds(&full.spell.samples) { "At least " } else { "" };
+        format!("{least}{compete} VMs compete on {}, so its queue", device.flow.name)
     };
     format!(
-        "{who} {slots} slots ({which}){}: {} commands wait {} ms each \
+        "{who} {slots} ({which}){}: {} commands wait {} ms each \
          in the VMkernel.",
         if full.in_bursts { " and is full in bursts" } else { "" },
         number(full.waiting),
@@ -202,13 +208,80 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_rises_once_and_stays_is_no_competition_of_unseen_vms() {
+    fn without_worlds_a_depth_that_rises_over_a_reboot_may_be_the_drivers() {
         let mut bench = Bench::new(10);
+        bench.interval_s(300);
         let device = bench.device("naa.1", 32).depth(|sample| if sample < 6 { 32 } else { 96 });
         let kavg = |sample| if sample < 6 { 0.49 } else { 0.0 };
         device.vm("only").iops(65_000.0).davg(0.49).kavg_when(kavg);
         bench.without_worlds();
         bench.only(Cause::DeviceDepth, &Facts::default());
+    }
+
+    #[test]
+    fn a_depth_that_rises_while_the_host_runs_is_no_drivers() {
+        // A module's parameter acts after a reboot [S0]; DSNRO, and the end of competition, at once [S1].
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 32).depth(|sample| if sample < 6 { 32 } else { 96 });
+        let kavg = |sample| if sample < 6 { 0.49 } else { 0.0 };
+        device.vm("only").iops(65_000.0).davg(0.49).kavg_when(kavg);
+        bench.without_worlds();
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.confidence < 0.7, "{}", finding.confidence);
+    }
+
+    #[test]
+    fn bursts_that_the_samples_miss_meet_a_limit_that_they_do_not_show() {
+        // Three VMs of 100 threads for 2 s in every 20, read every 5 s, on a device of 64 slots.
+        let mut bench = Bench::new(23);
+        let device = bench.device("naa.1", 64);
+        let burst = |sample: usize| sample % 4 == 3;
+        for vm in ["b-1", "b-2", "b-3"] {
+            let rate = move |sample| if burst(sample) { 7_225.0 } else { 0.0 };
+            device.vm(vm).iops_when(rate).davg(0.59).kavg(5.6).sampled(|_| 0);
+        }
+        let wait = move |sample| if burst(sample) { 5.6 } else { 0.0 };
+        device.vm("oltp").iops(2_000.0).davg(0.41).kavg_when(wait).sampled(|_| 1);
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        let told = "4 VMs compete on naa.1, so its queue has 32 of the 64 slots that the samples \
+                    between its bursts show (DSNRO, unless somebody changed it) and is full in bursts";
+        assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
+        assert_eq!(finding.window.samples, 5);
+    }
+
+    #[test]
+    fn one_sample_of_each_burst_is_enough_where_they_come_again() {
+        // A VM of 128 threads for 1 s in every 10, read every 2 s, beside a small one.
+        let mut bench = Bench::new(27);
+        bench.interval_s(2);
+        let device = bench.device("naa.1", 32);
+        let burst = |sample: usize| sample % 5 == 2;
+        let rate = move |sample| if burst(sample) { 23_800.0 } else { 0.0 };
+        device.vm("batch").iops_when(rate).davg(0.66).kavg(2.0).sampled(|_| 0);
+        let wait = move |sample| if burst(sample) { 1.0 } else { 0.0 };
+        device.vm("oltp").iops(800.0).davg(0.5).kavg_when(wait).sampled(|_| 1);
+        let findings = bench.findings();
+        let causes: Vec<Cause> = findings.iter().map(|finding| finding.cause).collect();
+        assert_eq!(causes, [Cause::NoisyNeighbour, Cause::Dsnro]);
+        let finding = &findings[1];
+        assert_eq!(finding.causers[0].name, "batch");
+        assert!(finding.sentence.contains("full in bursts"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn beside_vms_that_were_cut_out_nobody_is_accused() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 32).depth(|s| if s < 4 { 32 } else { 64 });
+        let kavg = |sample| if sample < 4 { 0.84 } else { 0.0 };
+        for vm in ["sql-1", "sql-2", "sql-3", "sql-4"] {
+            let vm_bench = device.vm(vm).iops(9_565.0).davg(0.84).kavg_when(kavg);
+            if vm != "sql-1" {
+                vm_bench.cut_out();
+            }
+        }
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.sentence.starts_with("At least 2 VMs compete"), "{}", finding.sentence);
+        assert_eq!((finding.causers.len(), finding.sufferers.len()), (0, 1));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod adapter_queue;
 mod adaptive_throttling;
 mod array_qos;
 mod array_slow;
+mod behind;
 mod crowd;
 mod device_depth;
 mod dsnro;
@@ -19,6 +20,7 @@ mod reservations;
 mod silence;
 mod sioc;
 mod splitting;
+mod steady;
 mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
@@ -167,10 +169,19 @@ impl Case<'_> {
         array.zip(davg_ms).is_some_and(|(array, davg_ms)| array.is_full(samples, davg_ms))
     }
 
-    /// Whether more commands are known to gain nothing at the array behind a device, or to take it
-    /// from others there.
+    /// Whether more commands are known to gain nothing at the array behind a device, to be refused
+    /// there, or to take it from others.
     fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
-        self.is_array_full(device, samples) || crowd::Crowded::of(self, device).is_some()
+        self.is_array_full(device, samples)
+            || self.full_array(device, samples).is_some()
+            || crowd::Crowded::of(self, device).is_some()
+    }
+
+    /// The array behind a device and what its queue takes, where it is known to be full.
+    fn full_array(&self, device: &Device<'_>, samples: &[usize]) -> Option<(&str, u32)> {
+        let array = self.array(device)?;
+        let inside = mean(samples.iter().map(|&sample| device.flow.in_flight(sample)))?;
+        Some((&array.name, array.full_queue(inside)?))
     }
 
     /// What a deeper queue gains at most, where the array behind it is known to have little left.
@@ -214,7 +225,7 @@ impl Case<'_> {
     }
 
     /// The advice of a finding about a full queue, where a deeper one would not help: before an array
-    /// of which nothing is known but that it is slow for every VM, more commands only wait there [S0].
+    /// that is slow for every VM, more commands only wait there [S0].
     fn spare_the_array(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
         if self.is_slow_for_all(device, &full.spell.samples) {
             finding.changes.clear();
@@ -227,12 +238,16 @@ impl Case<'_> {
         }
     }
 
-    /// Whether an array of which nothing else is known is slow for every VM.
+    /// Whether an array is slow for every VM, and not known to be so for another reason than what
+    /// is asked of it.
     fn is_slow_for_all(&self, device: &Device<'_>, samples: &[usize]) -> bool {
+        let davg_ms = device.flow.per_command(samples, Flow::davg);
+        let is_crowded =
+            |array: &ArrayFacts| davg_ms.is_some_and(|ms| array.is_crowded(samples, ms));
         let excess_ms = |flow: &Flow<'_>, s| Some(flow.davg(s)? - device.surely_slow_ms(s)?);
         let is_slow = |flow: &Flow<'_>| flow.per_command(samples, excess_ms) >= Some(0.0);
         let mut worlds = device.worlds.iter().map(|world| &world.flow);
-        self.array(device).is_none()
+        self.array(device).is_none_or(is_crowded)
             && is_slow(&device.flow)
             && worlds.all(|flow| flow.mean_rate(samples) == Some(0.0) || is_slow(flow))
     }
@@ -292,6 +307,13 @@ fn causers(parties: &[Party]) -> Vec<Party> {
     let leading = leading(parties);
     let all_alike = leading == parties.len() && leading > 1;
     parties.iter().take(if all_alike { 0 } else { leading.min(MOST) }).cloned().collect()
+}
+
+/// Those of the VMs on a device that cause what all of them suffer; nobody where the recording lacks
+/// some of them.
+fn causers_on(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    let all = || causers(&device.tenants(samples));
+    if device.hides_worlds(samples) { Vec::new() } else { all() }
 }
 
 /// How many of some parties, the one with most slots first, differ from that one by chance alone.

@@ -48,8 +48,13 @@ fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     judge(case, device, &spell)
 }
 
+/// Whether samples without an answer are none of chance. A device of which even the quick commands
+/// take longer than that is slow, and answers.
 fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
     let seconds: f64 = run.iter().map(|&sample| case.host.interval_s(sample)).sum();
+    if device.quickest_ms.is_finite() && 1000.0 * seconds <= device.quickest_ms {
+        return false;
+    }
     let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING[1] };
     run.len() >= LASTING[0] || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
 }
@@ -185,6 +190,19 @@ mod tests {
     use levels::Measured;
 
     use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
+
+    #[test]
+    fn a_device_whose_every_command_takes_longer_is_slow_and_not_silent() {
+        // Eight commands at a time, 33 s each, read every 5 s: they complete in one sample of four.
+        let mut bench = Bench::new(40);
+        let device = bench.device("naa.1", 32);
+        device
+            .vm("a")
+            .iops_when(|s| if s % 4 == 3 { 0.4 } else { 0.0 })
+            .davg(33_000.0)
+            .sampled(|_| 8);
+        bench.only(Cause::ArraySlow, &Facts::default());
+    }
 
     #[test]
     fn commands_that_never_complete_are_silence() {

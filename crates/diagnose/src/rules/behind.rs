@@ -1,0 +1,180 @@
+//! A VM that waits behind another at the array: its commands take several times as long as they did,
+//! though it asks for no more, since another came that holds most of the commands on the device. No
+//! queue of the host is full then, and no latency need be long for what the array is.
+
+use std::cmp::Ordering::Equal;
+
+use knobs::DiskName;
+
+use super::{Case, changes, number};
+use crate::{Change, Device, Party, Spell, Threshold, Vdisk, World, little, mean, quantile};
+
+/// How many times as long as in its quick samples a command must take, and as many commands as before
+/// the other must have there.
+const TIMES: f64 = 4.0;
+/// Up to which growth somebody asks for no more than before.
+const ALIKE: f64 = 1.25;
+/// Samples that each of both times must have.
+const LASTING: usize = 3;
+/// Share of the commands on the device that is most of them.
+const MOST: f64 = 0.5;
+
+/// Who waits behind whom.
+pub(super) struct Behind {
+    pub(super) victim: Party,
+    /// What a command of the victim took before, in milliseconds.
+    before_ms: f64,
+    pub(super) holder: Party,
+}
+
+impl Behind {
+    /// The VM on a device that waits longest so, and when.
+    pub(super) fn find(case: &Case<'_>, device: &Device<'_>) -> Option<(Spell, Self)> {
+        if device.full.is_some() {
+            return None;
+        }
+        let shares = Share::all(case, device);
+        let found = shares.iter().filter_map(|share| share.behind(device, &shares));
+        found.max_by(|a, b| a.1.victim.gavg_ms.partial_cmp(&b.1.victim.gavg_ms).unwrap_or(Equal))
+    }
+
+    /// What is told of a device with so many commands.
+    pub(super) fn sentence(&self, device: &Device<'_>, commands: f64) -> String {
+        let Self { victim, before_ms, holder } = self;
+        format!(
+            "{} takes {} ms a command on {} ({}) where it took {} ms before, though it asks for no \
+             more: {} came and has {} of the {} commands there.",
+            victim.name,
+            number(victim.gavg_ms.unwrap_or_default()),
+            device.flow.name,
+            if device.is_nfs { "GAVG" } else { "DAVG" },
+            number(*before_ms),
+            holder.name,
+            number(holder.slots),
+            number(commands)
+        )
+    }
+
+    /// Who holds most of the commands is to send fewer; of a virtual disk it is its VM.
+    pub(super) fn fix(&self, case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Change {
+        let vm = Party { name: DiskName::from(&*self.holder.name).vm, ..self.holder.clone() };
+        changes::limit_iops(&[&vm], device.flow.size_kib(samples), case.facts)
+    }
+}
+
+/// What a VM has of a device: its world, or on an NFS volume, where VMs have none, a virtual disk.
+struct Share<'a> {
+    name: &'a str,
+    rate: Box<dyn Fn(usize) -> Option<f64> + 'a>,
+    /// Time of a command below the host, as far as the source tells.
+    ms: Box<dyn Fn(usize) -> Option<f64> + 'a>,
+    size_kib: Box<dyn Fn(usize) -> Option<f64> + 'a>,
+}
+
+impl<'a> Share<'a> {
+    fn all(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Self> {
+        if device.is_nfs {
+            let disks = case.host.vdisks_on(device);
+            let share = |disk: &'a Vdisk<'_>| Self {
+                name: disk.name,
+                rate: Box::new(|sample| disk.rate(sample)),
+                ms: Box::new(|sample| disk.latency_ms(&[sample])),
+                size_kib: Box::new(|sample| disk.size_kib(sample)),
+            };
+            return disks.map(share).collect();
+        }
+        let worlds = device.worlds.iter().filter(|world| !world.is_system);
+        let share = |world: &'a World<'_>| Self {
+            name: world.owner,
+            rate: Box::new(|sample| world.flow.rate(sample)),
+            ms: Box::new(|sample| world.flow.davg(sample)),
+            size_kib: Box::new(|sample| world.flow.size_kib(&[sample])),
+        };
+        worlds.map(share).collect()
+    }
+
+    fn inside(&self, sample: usize) -> Option<f64> {
+        match (self.rate)(sample)? {
+            0.0 => Some(0.0),
+            rate => Some(little(rate, (self.ms)(sample)?)),
+        }
+    }
+
+    /// When its commands wait behind those of another that came, and behind whose.
+    fn behind(&self, device: &Device<'_>, all: &[Self]) -> Option<(Spell, Behind)> {
+        let limit = |threshold| device.limits.get(threshold);
+        let quick_ms = quantile(device.busy.iter().map(|&sample| (self.ms)(sample)), 0.1)?;
+        let far_ms = (TIMES * quick_ms).max(limit(Threshold::FlashMs));
+        let spell = Spell::find(&device.busy, |sample| {
+            (self.ms)(sample) >= Some(far_ms)
+                && self.inside(sample) >= Some(limit(Threshold::BusyOutstanding))
+        })?;
+        let first = *spell.samples.first()?;
+        let before: Vec<usize> = device.busy.iter().copied().filter(|s| *s < first).collect();
+        let over = |samples: &[usize], value: &dyn Fn(usize) -> Option<f64>| {
+            mean(samples.iter().map(|&sample| value(sample)))
+        };
+        let grown = |value: &dyn Fn(usize) -> Option<f64>| {
+            Some(over(&spell.samples, value)? / over(&before, value)?)
+        };
+        let is_alike = grown(&self.rate)? <= ALIKE && grown(&self.size_kib)? <= ALIKE;
+        let whole = spell.mean(|sample| device.flow.in_flight(sample))?;
+        let held = |other: &&Self| {
+            let inside = |samples| over(samples, &|sample| other.inside(sample));
+            let now = inside(&spell.samples).unwrap_or(0.0);
+            let was = inside(&before).unwrap_or(0.0);
+            other.name != self.name && now >= MOST * whole && now >= TIMES * was
+        };
+        let holder = all.iter().find(held)?.party(&spell)?;
+        let before_ms = over(&before, &self.ms)?;
+        let lasts = before.len().min(spell.samples.len()) >= LASTING;
+        let victim = self.party(&spell)?;
+        (lasts && is_alike).then_some((spell, Behind { victim, before_ms, holder }))
+    }
+
+    fn party(&self, spell: &Spell) -> Option<Party> {
+        Some(Party {
+            name: self.name.into(),
+            iops: spell.mean(&self.rate)?,
+            gavg_ms: spell.mean(&self.ms),
+            slots: spell.mean(|sample| self.inside(sample))?,
+            waiting: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cause, Facts, fixture::Bench};
+
+    /// A VM that does 500 a second, and a second one that comes with 60 commands in half of the
+    /// recording; both take as long then.
+    fn with_another(rate: impl Fn(usize) -> f64 + 'static, then_ms: f64) -> Bench {
+        let mut bench = Bench::new(16);
+        let device = bench.device("naa.1", 128);
+        let ms = move |sample: usize| if sample < 8 { 1.0 } else { then_ms };
+        device.vm("oltp").iops_when(rate).davg_when(ms);
+        let other = move |sample: usize| {
+            if sample < 8 { 0.0 } else { (60_000.0 + 900.0 * (sample % 3) as f64) / then_ms }
+        };
+        device.vm("backup").iops_when(other).davg(then_ms).size_kib(64.0);
+        bench
+    }
+
+    #[test]
+    fn who_asks_for_no_more_and_waits_behind_another_is_told() {
+        let finding = with_another(|_| 500.0, 4.7).only(Cause::ArraySlow, &Facts::default());
+        let told = "oltp takes 4.7 ms a command on naa.1 (DAVG) where it took 1 ms before, though it \
+                    asks for no more: backup came and has";
+        assert!(finding.sentence.starts_with(told), "{}", finding.sentence);
+        assert_eq!((&*finding.sufferers[0].name, &*finding.causers[0].name), ("oltp", "backup"));
+        assert!(finding.changes[0].what.starts_with("Give each disk of backup an IOPS limit"));
+    }
+
+    #[test]
+    fn who_asks_for_more_or_waits_little_longer_is_not() {
+        let grows = |sample: usize| if sample < 8 { 500.0 } else { 900.0 };
+        assert!(with_another(grows, 4.7).findings().is_empty());
+        assert!(with_another(|_| 500.0, 2.5).findings().is_empty());
+    }
+}

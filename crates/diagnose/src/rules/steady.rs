@@ -1,0 +1,71 @@
+//! How steady the rate of a flow is: as flat as a setting, as round as one, and nearer to itself than
+//! completions are by chance.
+
+use super::{Case, line_rate};
+use crate::{
+    Device, Flow, Spell, mean, observe::is_round_within, quantile, reaches, unrest_percent,
+};
+
+/// Samples below which chance makes a flat rate, and one late sample a number that moves.
+pub(super) const ENOUGH_SAMPLES: usize = 5;
+/// How near a steady rate must be to a round number to be one that somebody set. A saturated array
+/// is steady too, but round only by chance.
+pub(super) const EXACTLY: f64 = 0.002;
+
+/// The samples of a spell at its usual rate, where that is a round one: where a policy sets in within
+/// a sample, that one has more or less.
+pub(super) fn settled(flow: &Flow<'_>, spell: Spell) -> Option<Spell> {
+    let usual = quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)?;
+    let is_usual = |sample: &usize| {
+        flow.rate(*sample).is_some_and(|rate| (rate / usual - 1.0).abs() <= EXACTLY)
+    };
+    let samples = spell.samples.into_iter().filter(is_usual).collect();
+    is_round_within(usual, EXACTLY).then_some(Spell { samples, ..spell })
+}
+
+/// How many times the high values of a spell are the low ones.
+pub(super) fn spread(spell: &Spell, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+    let end = |share| quantile(spell.samples.iter().map(|sample| value(*sample)), share);
+    Some(end(0.9)? / end(0.1)?.max(f64::MIN_POSITIVE))
+}
+
+/// Whether a rate is steadier than completions that nobody regulates: their number in an interval
+/// varies by its square root. A load that comes at a fixed rate is as steady, but then the number
+/// outstanding is not.
+pub(super) fn is_regulated(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    const SETTLED_PERCENT: f64 = 10.0;
+    let inside = spell.samples.iter().filter_map(|&sample| device.queue.sampled(sample));
+    let inside: Vec<f64> = inside.collect();
+    spell.samples.len() >= ENOUGH_SAMPLES
+        && is_exact(case, device, spell)
+        && unrest_percent(&inside).is_some_and(|unrest| unrest <= SETTLED_PERCENT)
+}
+
+/// Whether a rate stays far nearer to itself than the number of completions in an interval would by
+/// chance.
+pub(super) fn is_exact(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
+    const STEADY: f64 = 0.25;
+    let commands = spell.mean(|s| Some(device.flow.rate(s)? * case.host.interval_s(s)));
+    let steady = commands.map(|commands| STEADY * 100.0 / commands.sqrt());
+    reaches(steady, unrest_percent(&rates(&device.flow, spell)))
+}
+
+/// Whether commands come when they are due and not when others return: their number scatters from
+/// sample to sample as that of arrivals does, while the mean of each interval stays. Who is held back
+/// has as many out as he may.
+pub(super) fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
+    const SCATTERED: f64 = 0.5;
+    let sampled = |sample: &usize| device.queue.sampled(*sample);
+    let inside: Vec<f64> = spell.samples.iter().filter_map(sampled).collect();
+    let arrivals = mean(inside.iter().copied()).map(|mean| SCATTERED * 100.0 / mean.sqrt());
+    reaches(unrest_percent(&inside), arrivals)
+}
+
+pub(super) fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
+    spell.samples.iter().filter_map(|&sample| flow.rate(sample)).collect()
+}
+
+/// Whether a rate moves as little as a setting does.
+pub(super) fn is_steady(rates: &[f64]) -> bool {
+    unrest_percent(rates).is_some_and(|unrest| unrest <= line_rate::STEADY_PERCENT)
+}
