@@ -71,7 +71,7 @@ impl Requests {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&mut self, random: &mut Random, tag: u32) -> Io {
         let bits = random.bits();
         let op = self.ops[usize::from(u64::from(bits as u32) >= self.first_below)];
