@@ -114,6 +114,16 @@ fn s1_what_the_capture_shows_at_the_depth_that_is_asked_for_is_in_the_range() {
 }
 
 #[test]
+fn s1_a_deeper_row_whose_slots_were_not_full_tells_of_a_depth_between() {
+    let line = "storage core device set -d naa.60000970000197800380533030303445 -O 64";
+    let said = Captured::new("s1-competing-worlds").whatif(&["--set", line, "--json"]);
+    let answers: Value = serde_json::from_str(&said.out).unwrap();
+    // The 50 that are outstanding at 128 find room in 64, too.
+    holds(&answers["answers"][0], "naa.60000970000197800380533030303445", "GAVG/cmd", 50.0 / 102.0);
+    holds(&answers["answers"][0], "small", "CMDS/s", 2_000.0);
+}
+
+#[test]
 fn s2_the_published_after_lies_in_the_range() {
     let answer = asked(&before("s2-lun-depth", 5, 600), &[DEEPER]);
     let row = &answer["simulated"]["rows"][0];
@@ -138,6 +148,29 @@ fn s4_the_published_after_lies_in_the_range() {
     holds(&answer, "bad", "CMDS/s", 26.0);
     let sentence = answer["simulated"]["sentence"].as_str().unwrap();
     assert!(!sentence.contains("nothing"), "{sentence}");
+}
+
+#[test]
+fn s4_whole_the_published_after_lies_in_the_range_though_the_burst_credit_ends() {
+    let captured = Captured::new("s4-solidfire");
+    let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O 256";
+    let lines = [
+        "system module parameters set -m iscsi_vmk -p iscsivmk_LunQDepth=256",
+        line,
+        "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 512",
+    ];
+    let answer = asked(&captured, &lines);
+    holds(&answer, "good", "GAVG/cmd", 1.0);
+    // Half of it at the burst rate, half at the other: 25.6 and 12.8 a second [S4].
+    holds(&answer, "bad", "CMDS/s", 19.2);
+    // A limit between the two leaves credit for bursts, and the good neighbour alone.
+    let answer = asked(&captured, &["bad: DiskLimitIOPerSecond 272"]);
+    holds(&answer, "good", "GAVG/cmd", 1.0);
+    holds(&answer, "bad", "CMDS/s", 17.0);
+    // What the host takes is not in the capture: the answer says so.
+    let answer = asked(&captured, &[line]);
+    let sentence = answer["simulated"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("if Device Max Queue Depth of"), "{sentence}");
 }
 
 /// An answer about VMs, held against the simulation of the shipped scenario with a line in force.

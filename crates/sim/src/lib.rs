@@ -11,6 +11,7 @@ mod event;
 mod expect;
 mod fault;
 mod heap;
+mod host;
 mod key;
 mod machine;
 mod pace;
@@ -21,8 +22,9 @@ mod watch;
 
 pub use error::Error;
 pub use expect::{Checked, check};
-pub use machine::{LogLine, Logged, PolicyWaits, Span, Watch};
+pub use machine::{LogLine, Logged, PolicyWaits, Span};
 pub use pace::{Clock, Pace, Paced, WallClock};
 pub use run::{EPOCH_MS, Limits, Outcome, Progress, WindowView, run, run_watched};
 pub use source::Source;
 pub use step::{Step, in_words};
+pub use watch::Watch;

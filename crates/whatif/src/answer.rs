@@ -92,6 +92,9 @@ pub(crate) fn answer(
     if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
     }
+    if asked.is_tried && kept.iter().any(|run| gives_what_was_seen(keys, run)) {
+        kept.retain(|run| gives_what_was_seen(keys, run));
+    }
     let quickest_ms = arrays.iter().map(|array| array.davg_ms[0]).fold(f64::INFINITY, f64::min);
     let rounding = (ROUNDING_MS / quickest_ms).min(0.1);
     if miss > MATCHES {
@@ -117,8 +120,11 @@ pub(crate) fn answer(
         .enumerate()
         .map(|(index, key)| row(key, index, (rounding, asked), best, &kept))
         .collect();
-    if asked.is_of_depth {
-        laws::hold(keys, (calibrated, arrays), (rounding, &asked), &mut rows);
+    if asked.is_of_depth
+        && laws::hold(keys, (calibrated, arrays), (rounding, &asked), &mut rows)
+        && let Some(device) = calibrated.first()
+    {
+        doubts.push(refused(&device.device));
     }
     if let Some(limited) = asked.limited {
         laws::hold_to_limit(keys, calibrated, (limited, rounding, &asked), &mut rows);
@@ -227,6 +233,16 @@ fn none(sentence: &str, doubts: Vec<String>) -> Simulated {
     Simulated { sentence: sentence.into(), identified: false, doubts, rows: Vec::new() }
 }
 
+/// Why a deeper queue may give less.
+fn refused(device: &str) -> String {
+    format!(
+        "The range begins below today because the array may reject what is beyond the commands that \
+         it was seen to take (TASK SET FULL): a host that throttles for that halves its queue and \
+         lets it grow back, three quarters of it on average. `esxcli storage core device list -d \
+         {device}` says whether it does (Queue Full Sample Size above 0; --esxcli FILE)."
+    )
+}
+
 /// That a VM may not wait for its turn, if that may take longer than guests wait.
 fn gives_up(keys: &[Key], vm: &str, rows: &[SimulatedRow]) -> Option<String> {
     let is_its = |key: &Key| !key.is_device() && key.object == vm;
@@ -319,6 +335,19 @@ fn answers_today(keys: &[Key], run: &Run) -> bool {
         key.captured.is_none_or(|captured| {
             (today.mean - captured).abs() <= (MATCHES + key.chance) * captured
         })
+    })
+}
+
+/// Whether its devices do as many commands after the change, and as quickly, as they did where it was
+/// tried.
+fn gives_what_was_seen(keys: &[Key], run: &Run) -> bool {
+    let both = keys.iter().zip(run.today.iter().zip(&run.after));
+    both.filter(|(key, _)| key.is_device() && key.is_total()).all(|(key, (today, after))| {
+        let Some(([low, high], captured)) = key.seen_between(MATCHES).zip(key.captured) else {
+            return true;
+        };
+        let after = captured * after.mean / today.mean.max(1e-12);
+        (low..=high).contains(&after)
     })
 }
 

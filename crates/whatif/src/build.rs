@@ -13,6 +13,7 @@ use knobs::{
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
+    names::{array_name, device_name, plain, policy, quoted, store, vm_names},
     observe::{Depths, Device},
     question::iscsi_kib,
     rows::{OUTSTANDING_MAX, Row},
@@ -78,40 +79,6 @@ pub(crate) struct Plan<'a> {
     /// What the software initiator cuts commands into, in KiB.
     pub(crate) iscsi_kib: u32,
     pub(crate) commands: f64,
-}
-
-/// A name that a scenario takes: other characters than letters, digits, dots and dashes are
-/// replaced.
-pub(crate) fn plain(name: &str) -> String {
-    const LENGTH_MAX: usize = 60;
-    let keep = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
-    let text: String = name.chars().take(LENGTH_MAX).map(keep).collect();
-    if text.is_empty() { "unnamed".into() } else { text }
-}
-
-/// Names by which tenants of one VM are known in the scenario: alike names are told apart.
-pub(crate) fn vm_names(calibrated: &[DeviceCalibration]) -> Vec<(String, String)> {
-    let mut names: Vec<(String, String)> = Vec::new();
-    let mut taken = BTreeSet::new();
-    for guest in calibrated.iter().flat_map(|device| &device.guests) {
-        if names.iter().any(|(vm, _)| *vm == guest.vm) {
-            continue;
-        }
-        let base = plain(&guest.vm);
-        let mut name = base.clone();
-        let mut number = 2;
-        while !taken.insert(name.clone()) {
-            name = format!("{base}_{number}");
-            number += 1;
-        }
-        names.push((guest.vm.clone(), name));
-    }
-    names
-}
-
-/// The names of devices in the scenario: an NFS volume is known by its datastore's.
-pub(crate) fn device_name(device: &Device<'_>) -> String {
-    if device.is_nfs { plain(&device.name) } else { device.name.clone() }
 }
 
 impl Plan<'_> {
@@ -260,21 +227,25 @@ impl Plan<'_> {
         );
         for (device, calibrated) in self.calibrated.iter().enumerate() {
             for (tenant, guest) in calibrated.guests.iter().enumerate() {
-                let Some(rate) = guest.throttled_at_iops.filter(|_| calibrated.array == index)
-                else {
-                    continue;
-                };
-                // The array sees pieces. One that counts bytes keeps the rate of whole commands,
-                // one that counts commands that of the pieces as they are cut today.
-                let cut_kib = if knee == Knee::Most { iscsi_kib(&[]) } else { self.iscsi_kib };
-                let rate = rate * self.pieces(&self.devices[device], (guest.size_kib, cut_kib));
-                let _ = writeln!(
-                    out,
-                    "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {rate}",
-                    array_name(index),
-                    policy(device, tenant),
-                    plain(&guest.vm)
-                );
+                let is_there = calibrated.array == index;
+                let most = guest.throttled.iter().copied().fold(0.0, f64::max);
+                // Who sends less keeps its credit for bursts.
+                let has_credit = knee == Knee::Most && self.limit_asked(guest).is_some();
+                for (level, rate) in guest.policies().filter(|_| is_there) {
+                    let rate = if has_credit { most } else { rate };
+                    // The array sees pieces. One that counts bytes keeps the rate of whole commands,
+                    // one that counts commands that of the pieces as they are cut today.
+                    let cut_kib = if knee == Knee::Most { iscsi_kib(&[]) } else { self.iscsi_kib };
+                    let pieces = self.pieces(&self.devices[device], (guest.size_kib, cut_kib));
+                    let _ = writeln!(
+                        out,
+                        "[array.{}.qos.{}]  # {} waits at the array where others do not\nmax = {:.0}",
+                        array_name(index),
+                        policy(device, tenant, level),
+                        plain(&guest.vm),
+                        rate * f64::from(pieces)
+                    );
+                }
             }
         }
     }
@@ -447,8 +418,11 @@ impl Plan<'_> {
                 let loads = self.levels.iter().map(|level| self.load(device, tenant, level));
                 let most = loads.map(|(_, outstanding)| outstanding).fold(0.0, f64::max);
                 let parts = (most / PER_DISK).ceil().clamp(1.0, f64::from(DISKS_OF_VM));
-                for part in 0..parts as u32 {
-                    let wanted = guest.disk.clone().filter(|slot| part == 0 && fits(slot, most));
+                // A disk has one policy for ever: one that the array holds to several rates is several.
+                let policies: Vec<_> = guest.policies().map(|(level, _)| Some(level)).collect();
+                let policies = if policies.is_empty() { vec![None] } else { policies };
+                for policy in policies.into_iter().flat_map(|of| vec![of; parts as usize]) {
+                    let wanted = guest.disk.clone().filter(|slot| fits(slot, most));
                     let slot = free_slot(&mut taken, &vm, wanted);
                     disks.push(Disk {
                         vm: vm.clone(),
@@ -456,6 +430,7 @@ impl Plan<'_> {
                         device,
                         tenant,
                         guest,
+                        policy,
                         most: most / parts,
                         parts,
                     });
@@ -520,8 +495,8 @@ impl Plan<'_> {
         if let Some(adapter) = adapter_type(disk) {
             let _ = writeln!(out, "adapter = \"{adapter}\"");
         }
-        if disk.guest.throttled_at_iops.is_some() {
-            let _ = writeln!(out, "qos = \"{}\"", policy(disk.device, disk.tenant));
+        if let Some(level) = disk.policy {
+            let _ = writeln!(out, "qos = \"{}\"", policy(disk.device, disk.tenant, level));
         }
         let asked = self.limits.iter().rfind(|(name, _)| is_meant(name, disk.guest));
         let (limit, why) = match asked {
@@ -545,7 +520,7 @@ impl Plan<'_> {
             let [rate, outstanding] = [rate, outstanding].map(|whole| whole / disk.parts);
             let cap = disk.guest.capped_at.filter(|&d| stands_at(d, outstanding * disk.parts));
             let duty = self.duty(disk.device, level);
-            if rate >= 0.01 {
+            if rate >= 0.01 && disk.policy == disk.guest.policy_of(index) {
                 let read = row.read_share(level).or(disk.guest.read_share).unwrap_or(1.0) * 100.0;
                 let size = bytes_of(row.size_kib(level).or(disk.guest.size_kib));
                 let guests = &self.calibrated[disk.device].guests;
@@ -629,13 +604,18 @@ impl DeviceCalibration {
     }
 }
 
-fn array_name(index: usize) -> String {
-    format!("array{}", index + 1)
-}
+impl GuestCalibration {
+    /// The rates at which the array holds its disk, each with the first level of load that has it.
+    fn policies(&self) -> impl Iterator<Item = (usize, f64)> {
+        let all = self.throttled.iter().copied().enumerate();
+        all.filter(|&(level, _)| self.policy_of(level) == Some(level))
+    }
 
-/// The name of the policy of one disk.
-fn policy(device: usize, tenant: usize) -> String {
-    format!("disk{}-{}", device + 1, tenant + 1)
+    /// The first level of load with the same rate, where the array holds its disk.
+    fn policy_of(&self, level: usize) -> Option<usize> {
+        let own = self.throttled.get(level)?;
+        self.throttled.iter().position(|rate| rate == own)
+    }
 }
 
 /// How long what is simulated, in seconds.
@@ -652,6 +632,8 @@ struct Disk<'a> {
     device: usize,
     tenant: usize,
     guest: &'a GuestCalibration,
+    /// The first of the levels of load with its policy, where the array holds it to a rate.
+    policy: Option<usize>,
     /// Commands outstanding in the heaviest level.
     most: f64,
     /// Disks that stand for the same guest.
@@ -757,10 +739,6 @@ fn adapters_of(device: &Device<'_>) -> Vec<(String, Option<f64>)> {
     if device.adapters.is_empty() { vec![("vmhba0".into(), None)] } else { device.adapters.clone() }
 }
 
-fn store(index: usize) -> String {
-    format!("store{}", index + 1)
-}
-
 /// Whole sectors, up to what an adapter passes.
 fn bytes_of(size_kib: Option<f64>) -> u64 {
     const SECTOR: f64 = 512.0;
@@ -772,17 +750,4 @@ fn deepest(system: GuestSystem) -> String {
     let vm = GuestName { vm: None, system: Some(system) };
     let (depth, ring_pages) = (Some(PVSCSI_DEPTH_MAX), Some(PVSCSI_RING_PAGES_MAX));
     format!("guest_driver = \"{}\"\n", Setting::Pvscsi { vm, depth, ring_pages })
-}
-
-/// A string of TOML.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in diagnose::clean(text).chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

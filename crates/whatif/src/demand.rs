@@ -75,8 +75,12 @@ pub struct GuestCalibration {
     /// Whether that is sure: a limit of its own, and no bursts.
     #[serde(skip)]
     pub(crate) is_held_surely: bool,
-    /// The rate at which the array holds its disk while it answers the others quickly.
+    /// The rate at which the array holds its disk while it answers the others quickly: the mean,
+    /// where that is not always the same.
     pub throttled_at_iops: Option<u32>,
+    /// The same rate by level of load; nothing where the array does not hold it.
+    #[serde(skip)]
+    pub(crate) throttled: Vec<f64>,
     /// What `vscsiStats` says of it, and what that narrows, in a sentence.
     pub vscsistats: Option<String>,
     /// Whether that shows no bursts.
@@ -92,12 +96,12 @@ const SHORT: f64 = 0.1;
 /// What is known of a guest's device when the guest is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Whether no slot is free most of the time.
+    /// Whether no slot is free most of the time in which the guest waits.
     pub(crate) is_full: bool,
     /// What a command of the others waits in the VMkernel, in milliseconds.
     pub(crate) others_wait_ms: Option<f64>,
-    /// What the array takes for a command of the others, in milliseconds; none without others.
-    pub(crate) others_davg_ms: Option<f64>,
+    /// Whether the array takes much longer for its commands than for those of others.
+    pub(crate) is_held: bool,
     /// Commands by which samples of the device differ; none without others.
     pub(crate) unrest: Option<f64>,
     /// Seconds of an interval.
@@ -120,7 +124,9 @@ impl GuestCalibration {
         let row = &tenant.row;
         let (iops, outstanding) = row.load(window)?;
         let capped_at = cap(tenant, levels);
-        let throttled_at_iops = throttled(tenant, window, place);
+        let throttled = throttled(tenant, window, levels, place).unwrap_or_default();
+        let throttled_at_iops =
+            (!throttled.is_empty()).then(|| iops.round().clamp(1.0, 1e9) as u32);
         // What the array holds fills the queue, and then its commands wait in the host too.
         let held = held(tenant, window, place).filter(|_| throttled_at_iops.is_none());
         let held_at_iops = held.map(|(rate, _)| rate);
@@ -158,6 +164,7 @@ impl GuestCalibration {
             held_at_iops,
             is_held_surely: held.is_some_and(|(_, is_sure)| is_sure),
             throttled_at_iops,
+            throttled,
             vscsistats: None,
             never_rests: false,
         })
@@ -335,10 +342,6 @@ fn cap(tenant: &Tenant<'_>, levels: &[Vec<usize>]) -> Option<u32> {
 /// touches. Only an IOPS limit does that [API: enforced even when uncongested]; where chance
 /// touches its rate, so do bursts.
 fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, bool)> {
-    /// Mean commands that wait.
-    const WAITING: f64 = 1.0;
-    /// Part of its commands that wait.
-    const PART: f64 = 0.3;
     /// How much longer it waits than others on a full device.
     const LONGER: f64 = 1.5;
     /// Commands by which its samples differ at most: less than chance does.
@@ -346,10 +349,8 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     /// How much more than that those of others differ, as a factor.
     const RESTLESS: f64 = 4.0;
     let world = tenant.world.as_ref()?;
-    let waiting = world.mean(window, Row::waiting)?;
-    let outstanding = world.mean(window, Row::outstanding)?;
     let rate = tenant.row.mean_rate(window)?;
-    let waits = waiting >= WAITING && waiting >= PART * outstanding && rate >= 1.0;
+    let waits = tenant.waits(window) && rate >= 1.0;
     let wait_ms = world.per_command(window, Row::qavg)?;
     let is_steady = spread(&tenant.row, window)? * place.interval_s <= STEADY;
     let is_longer = |others_ms: f64| others_ms > 0.0 && wait_ms >= LONGER * others_ms;
@@ -366,20 +367,29 @@ pub(crate) fn spread(row: &Row<'_>, window: &[usize]) -> Option<f64> {
     Some(share(0.9)? - share(0.1)?)
 }
 
-/// The rate at which the array holds a disk: its commands take much longer there than those of the
-/// others, and come at a rate that no chance touches (QoS of a volume delays what comes too early,
-/// reference `array-and-control.md`, section 6.4).
-fn throttled(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<u32> {
-    /// How much longer they take.
-    const LONGER: f64 = 3.0;
+/// The rates at which the array holds a disk, by level of load: its commands take much longer there
+/// than those of the others, and come at a rate that no chance touches (QoS of a volume delays what
+/// comes too early, and lets a burst through until its credit is spent; reference
+/// `array-and-control.md`, sections 6.1 and 6.4).
+fn throttled(
+    tenant: &Tenant<'_>,
+    window: &[usize],
+    levels: &[Vec<usize>],
+    place: Place,
+) -> Option<Vec<f64>> {
     /// Part by which the rate differs at most, beside a few commands.
     const STEADY: f64 = 0.03;
-    let davg_ms = tenant.world.as_ref()?.per_command(window, Row::davg)?;
-    let others_ms = place.others_davg_ms.filter(|ms| *ms > 0.0)?;
-    if davg_ms < LONGER * others_ms {
-        return None;
+    /// Samples of a level that are enough to tell.
+    const SAMPLES: usize = 3;
+    let steady = |samples: &[usize]| {
+        let rate = tenant.row.mean_rate(samples).filter(|rate| *rate >= 1.0)?;
+        let is_steady = spread(&tenant.row, samples)? <= STEADY * rate + 4.0 / place.interval_s;
+        is_steady.then_some(rate)
+    };
+    let of = |level: &Vec<usize>| steady(level).filter(|_| level.len() >= SAMPLES);
+    match steady(window).filter(|_| place.is_held) {
+        Some(rate) => Some(vec![rate; levels.len()]),
+        None if place.is_held => levels.iter().map(of).collect(),
+        None => None,
     }
-    let rate = tenant.row.mean_rate(window)?;
-    let is_steady = spread(&tenant.row, window)? <= STEADY * rate + 4.0 / place.interval_s;
-    (is_steady && rate >= 1.0).then(|| rate.round().clamp(1.0, 1e9) as u32)
 }

@@ -19,32 +19,41 @@ use crate::{
 
 /// What falls or rises by less than this is level.
 const LEVEL: f64 = 0.01;
+/// Part of its slots that a device loses on average whose host throttles for an array that rejects
+/// commands beyond those that it was seen to take: the depth is halved, and climbs back by one
+/// (reference `esxi-host-stack.md`, section 4 [KB-QF]).
+const REFUSED: f64 = 0.25;
 
-/// All of them, for a question that is one of depths.
+/// All of them, for a question that is one of depths. Whether less than today is in the range because
+/// the host may throttle for the array.
 pub(crate) fn hold(
     keys: &[Key],
     (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
     (rounding, asked): (f64, &Asked<'_>),
     rows: &mut [SimulatedRow],
-) {
+) -> bool {
     // What the array holds to a rate stays at it.
     let is_held = calibrated.first().is_some_and(DeviceCalibration::is_mostly_held);
     let is_known = is_held || arrays.iter().all(ArrayCalibration::is_known_above);
-    hold_to_laws(keys, (rounding, is_known), rows);
+    let may_refuse = asked.may_throttle && !is_known;
+    let is_refused = hold_to_laws(keys, (rounding, may_refuse), rows);
+    hold_to_hidden(keys, calibrated, rows);
     hold_to_slots(keys, calibrated, asked, rows);
     hold_to_what_was_seen(keys, rounding, rows);
+    is_refused
 }
 
 /// What holds of any array and any guests, whatever the readings say: a deeper queue makes the
 /// commands of a device neither fewer nor longer under way between the virtual adapter and the
 /// completion, a shorter one neither more nor shorter. It is said of the one device whose depth
 /// moves, and not where several do.
-fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [SimulatedRow]) {
+fn hold_to_laws(
+    keys: &[Key],
+    (rounding, may_refuse): (f64, bool),
+    rows: &mut [SimulatedRow],
+) -> bool {
     /// Change of DQLEN that counts.
     const MOVES: f64 = 0.02;
-    /// Part that an array loses at most where it gets more than it was seen to take: one that
-    /// answers TASK SET FULL does less with more, and so do some at great depth [PARDA].
-    const REFUSED: f64 = 0.2;
     /// Part of GAVG that is a small wait.
     const SMALL: f64 = 0.1;
     let depths: Vec<(String, bool)> = keys
@@ -57,7 +66,7 @@ fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [Sim
             (deeper != shorter).then(|| (key.object.clone(), deeper))
         })
         .collect();
-    let [(device, is_deeper)] = depths.as_slice() else { return };
+    let [(device, is_deeper)] = depths.as_slice() else { return false };
     let captured = |counter| {
         keys.iter()
             .find(|key| key.object == *device && key.is(counter))
@@ -70,7 +79,7 @@ fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [Sim
         _ => 1.0,
     };
     let is_small = gavg.zip(kavg).is_some_and(|(gavg, kavg)| kavg <= SMALL * gavg);
-    let is_refused = *is_deeper && !is_small && !is_known;
+    let is_refused = *is_deeper && !is_small && may_refuse;
     // What the array loses its VMs lose.
     let of_vms = keys.iter().zip(rows.iter_mut()).filter(|(key, _)| !key.is_device());
     for (_, row) in of_vms.filter(|(key, _)| is_refused && key.is(Counter::Commands)) {
@@ -78,15 +87,47 @@ fn hold_to_laws(keys: &[Key], (rounding, is_known): (f64, bool), rows: &mut [Sim
     }
     for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.object == *device) {
         let Some(captured) = key.captured else { continue };
-        let refused = if is_refused { REFUSED } else { 0.0 };
-        let chance = key.chance + rounding + LEVEL + refused;
-        let (least, most) = (captured * (1.0 - chance), captured * (1.0 + chance));
+        let chance = key.chance + rounding + LEVEL;
+        let kept = if is_refused { 1.0 - REFUSED } else { 1.0 };
+        let (least, most) = (captured * (1.0 - chance) * kept, captured * (1.0 + chance) / kept);
         if key.is(Counter::Commands) == *is_deeper && key.is_total() {
             row.low = if is_refused { row.low.min(least) } else { row.low.max(least) };
             row.high = row.high.max(most / gone);
         } else if key.is_total() {
             row.high = if is_refused { row.high.max(most) } else { row.high.min(most) };
             row.low = row.low.min(least * gone);
+        }
+    }
+    is_refused
+}
+
+/// What waits in a guest beyond its driver's depth may be sent at any rate, and one that just does not
+/// fill a deeper queue waits nowhere.
+fn hold_to_hidden(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
+    for device in calibrated {
+        let place = |counter| {
+            keys.iter()
+                .position(|key| key.is_device() && key.object == device.device && key.is(counter))
+        };
+        let hidden = |guest: &GuestCalibration| guest.is_pinned && guest.capped_at.is_some();
+        let ([Some(depth), Some(davg)], true) = (
+            [Counter::DeviceQDepth, Counter::DriverLatency].map(place),
+            device.guests.iter().any(hidden),
+        ) else {
+            continue;
+        };
+        if rows[depth].low <= rows[depth].today {
+            continue;
+        }
+        let davg_ms = rows[davg].low;
+        for (counter, least) in [
+            (Counter::GuestLatency, davg_ms),
+            (Counter::KernelLatency, 0.0),
+            (Counter::MeanQueued, 0.0),
+        ] {
+            if let Some(place) = place(counter) {
+                rows[place].low = rows[place].low.min(least);
+            }
         }
     }
 }
@@ -136,11 +177,18 @@ fn hold_to_slots(
 }
 
 /// What was seen at the depth that is asked for, of a load that may be the one in question, may be so
-/// again.
+/// again; what was tried is so again, but for chance.
 fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow]) {
     for (key, row) in keys.iter().zip(rows) {
         let Some([low, high]) = key.seen_between(rounding) else { continue };
-        (row.low, row.high) = (row.low.min(low), row.high.max(high));
+        let chance = key.chance + LEVEL;
+        let around = [low * (1.0 - chance), high * (1.0 + chance)];
+        let overlaps = row.low <= around[1] && around[0] <= row.high;
+        (row.low, row.high) = match key.seen.is_some_and(|seen| seen.is_tried) {
+            true if overlaps => (row.low.max(around[0]), row.high.min(around[1])),
+            true => (around[0], around[1]),
+            false => (row.low.min(low), row.high.max(high)),
+        };
     }
 }
 

@@ -21,6 +21,7 @@ mod error;
 mod lacks;
 mod laws;
 mod light;
+mod names;
 mod observe;
 mod question;
 mod rows;

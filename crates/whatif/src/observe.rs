@@ -54,6 +54,23 @@ impl Tenant<'_> {
         let depths = disk_depths(self.controller.unwrap_or(Controller::Pvscsi));
         depths.last().map(|&most| f64::from(most))
     }
+
+    /// Whether much of what it has outstanding waits in the VMkernel.
+    pub(crate) fn waits(&self, samples: &[usize]) -> bool {
+        /// Mean commands that wait.
+        const WAITING: f64 = 1.0;
+        /// Part of its commands that wait.
+        const PART: f64 = 0.3;
+        let Some(world) = &self.world else { return false };
+        let [waiting, inside] = [Row::waiting, Row::outstanding].map(|of| world.mean(samples, of));
+        waiting >= Some(WAITING) && waiting >= inside.map(|inside| PART * inside)
+    }
+
+    /// The samples in which it waits, or all where it never does.
+    pub(crate) fn waiting(&self, samples: &[usize]) -> Vec<usize> {
+        let own: Vec<usize> = samples.iter().copied().filter(|s| self.waits(&[*s])).collect();
+        if own.is_empty() { samples.to_vec() } else { own }
+    }
 }
 
 impl<'a> Device<'a> {
@@ -205,38 +222,52 @@ fn adapters_of(recording: &Measured, device: EntityId) -> Vec<(String, Option<f6
 }
 
 /// Samples of like load, the lightest level first: each is simulated as a phase of its own,
-/// because latency does not follow the mean of the load.
+/// because latency does not follow the mean of the load. Where the array may hold a tenant to
+/// a rate, a level has one such rate.
 pub(crate) fn levels(devices: &[Device<'_>], samples: &[usize]) -> Vec<Vec<usize>> {
-    /// Levels differ at least by this factor in the commands outstanding.
-    const APART: f64 = 1.3;
-    /// A level has at least this part of the samples.
-    const PART: usize = 12;
     let tenants = || devices.iter().flat_map(|device| &device.tenants);
     let usual: Vec<Option<f64>> =
         tenants().map(|tenant| tenant.row.mean(samples, Row::outstanding)).collect();
     // Who was not measured in a sample makes it neither lighter nor heavier.
     let load = |sample: usize| -> f64 {
         let of = tenants().zip(&usual).map(|(t, usual)| t.row.outstanding(sample).or(*usual));
-        of.flatten().sum::<f64>().max(1e-3)
+        of.flatten().sum()
     };
-    let mut ordered: Vec<(f64, usize)> = samples.iter().map(|&s| (load(s), s)).collect();
+    let mut levels = apart(samples, samples.len(), load);
+    for device in devices {
+        for tenant in device.tenants.iter().filter(|tenant| device.is_held(tenant, samples)) {
+            let rate = |sample| tenant.row.rate(sample).unwrap_or_default();
+            levels = levels.iter().flat_map(|level| apart(level, samples.len(), rate)).collect();
+        }
+    }
+    levels
+}
+
+/// Samples in groups of like values, the least first; `all` are those that the smallest group is a
+/// part of.
+fn apart(samples: &[usize], all: usize, value: impl Fn(usize) -> f64) -> Vec<Vec<usize>> {
+    /// Groups differ at least by this factor.
+    const APART: f64 = 1.3;
+    /// A group has at least this part of all samples.
+    const PART: usize = 12;
+    let mut ordered: Vec<(f64, usize)> = samples.iter().map(|&s| (value(s).max(1e-3), s)).collect();
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let least = (samples.len() / PART).max(1);
-    let mut levels = vec![ordered];
-    while levels.len() < LEVELS_MAX {
-        let spread = |level: &[(f64, usize)]| match level {
+    let least = (all / PART).max(1);
+    let mut groups = vec![ordered];
+    while groups.len() < LEVELS_MAX {
+        let spread = |group: &[(f64, usize)]| match group {
             [first, .., last] => last.0 / first.0,
             _ => 1.0,
         };
-        let widest = (0..levels.len())
-            .max_by(|&a, &b| (spread(&levels[a])).total_cmp(&spread(&levels[b])).then(b.cmp(&a)));
-        let Some(widest) = widest.filter(|&level| spread(&levels[level]) > APART) else { break };
-        let Some(cut) = widest_gap(&levels[widest], least) else { break };
-        let upper = levels[widest].split_off(cut);
-        levels.insert(widest + 1, upper);
+        let widest = (0..groups.len())
+            .max_by(|&a, &b| (spread(&groups[a])).total_cmp(&spread(&groups[b])).then(b.cmp(&a)));
+        let Some(widest) = widest.filter(|&group| spread(&groups[group]) > APART) else { break };
+        let Some(cut) = widest_gap(&groups[widest], least) else { break };
+        let upper = groups[widest].split_off(cut);
+        groups.insert(widest + 1, upper);
     }
-    let samples_of = |level: Vec<(f64, usize)>| level.into_iter().map(|(_, s)| s).collect();
-    levels.into_iter().map(samples_of).collect()
+    let samples_of = |group: Vec<(f64, usize)>| group.into_iter().map(|(_, s)| s).collect();
+    groups.into_iter().map(samples_of).collect()
 }
 
 /// Where to cut a level in two so that its loads differ most, by the sum of squares of logarithms.
@@ -299,6 +330,16 @@ impl<'a> Device<'a> {
         weighted_mean(each.map(|(world, s)| Some((latency(world, s)?, world.rate(s)?))))
     }
 
+    /// Whether the array takes much longer for a tenant than for the other VMs, as it does for one that
+    /// it holds to a rate.
+    pub(crate) fn is_held(&self, tenant: &Tenant<'a>, samples: &[usize]) -> bool {
+        /// How much longer.
+        const LONGER: f64 = 3.0;
+        let own = tenant.world.as_ref().and_then(|world| world.per_command(samples, Row::davg));
+        let others = self.of_others(tenant, samples, Row::davg).filter(|ms| *ms > 0.0);
+        own.zip(others).is_some_and(|(own, others)| own >= LONGER * others)
+    }
+
     /// Commands at the array while there are any: where commands wait although the mean leaves
     /// slots free, they come in bursts that fill the queue.
     pub(crate) fn concurrency(&self, sample: usize) -> Option<f64> {
@@ -357,17 +398,24 @@ impl<'a> Device<'a> {
         self.busy(&all).into_iter().filter(is_other).collect()
     }
 
-    /// Samples at the depth `asked`, another than the window's, of a load that may be the same: its VMs
-    /// send no less and have no more outstanding where the queue is deeper, as guests do
+    /// Samples at another depth than the window's, of a load that may be the same, that tell what the
+    /// depth `asked` does: they are at it, or at a deeper one of which no more slots were in use. Their
+    /// VMs send no less and have no more outstanding where the queue is deeper, as guests do
     /// that wait for their answers or send at a rate, and those that are missing send little.
     pub(crate) fn seen_at(&self, asked: f64, window: &[usize]) -> Vec<usize> {
         /// Part by which a rate or a number differs by chance.
         const CHANCE: f64 = 0.05;
         /// Part of the commands that may be of VMs that are missing.
         const MISSING: f64 = 0.2;
+        /// Part of the slots asked for that may be in use on average for them not to be full.
+        const FREE: f64 = 0.8;
         let Some(usual) = self.mean_depth(window) else { return Vec::new() };
         let is_deeper = asked > usual;
-        let is_there = |&s: &usize| self.depth(s) == Some(asked);
+        let has_room = |s: usize| self.row.in_flight(s) <= Some(FREE * asked);
+        let is_there = |&s: &usize| {
+            let depth = self.depth(s);
+            depth == Some(asked) || is_deeper && depth > Some(asked) && has_room(s)
+        };
         let seen: Vec<usize> = self.regimes(window).into_iter().filter(is_there).collect();
         let sends = |tenant: &&Tenant<'_>| tenant.row.mean_rate(&seen) >= Some(RATE_MIN);
         let load = |samples: &[usize]| -> Option<[f64; 3]> {
@@ -384,6 +432,16 @@ impl<'a> Device<'a> {
             && more[1] <= (1.0 + CHANCE) * less[1]
             && more[2] >= (1.0 - CHANCE) * less[2];
         if is_most && is_same { seen } else { Vec::new() }
+    }
+
+    /// Whether samples at the depth `asked` stand right beside the window: a change of the depth, and
+    /// no other load.
+    pub(crate) fn is_beside(&self, asked: f64, seen: &[usize], window: &[usize]) -> bool {
+        /// Samples between the two.
+        const BETWEEN: usize = 2;
+        let ends = || window.first().into_iter().chain(window.last());
+        let is_beside = |&s: &usize| ends().any(|end| end.abs_diff(s) <= BETWEEN + 1);
+        seen.iter().all(|&s| self.depth(s) == Some(asked)) && seen.iter().any(is_beside)
     }
 
     /// How many VMs and system processes send to it.

@@ -32,6 +32,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_of_depth: bool,
     /// Whether commands came in bursts.
     pub(crate) is_bursty: bool,
+    /// Whether the host may throttle its queue for an array that rejects commands.
+    pub(crate) may_throttle: bool,
+    /// Whether what is asked for was tried: the recording has the same load under it.
+    pub(crate) is_tried: bool,
     /// How long the load lasted, in milliseconds.
     pub(crate) span_ms: f64,
 }

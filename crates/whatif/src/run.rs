@@ -7,7 +7,11 @@ use knobs::Setting;
 use levels::{Column, Measured};
 use scenario::Scenario;
 
-use crate::{Error, build, observe::Device, rows::Row};
+use crate::{
+    Error, names,
+    observe::{Device, Tenant},
+    rows::Row,
+};
 
 /// The file that a refusal names.
 const FILE: &str = "model.toml";
@@ -41,12 +45,30 @@ pub(crate) struct Key {
     pub(crate) captured: Option<f64>,
     /// What chance alone does to the captured mean, as a part of it: two standard errors.
     pub(crate) chance: f64,
-    /// What it was at the depth that is asked for, if a load that may be the same was seen there,
-    /// and what chance does to that, as a part of it.
-    pub(crate) seen: Option<(f64, f64)>,
+    /// What it was at the depth that is asked for, if a load that may be the same was seen there.
+    pub(crate) seen: Option<Seen>,
+}
+
+/// A counter at another depth than the window's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seen {
+    mean: f64,
+    /// What chance does to it, as a part of it: two standard errors.
+    chance: f64,
+    /// Whether that was right beside the window, and of all its VMs: a change that was tried.
+    pub(crate) is_tried: bool,
 }
 
 impl Key {
+    fn new(
+        (object, simulated, kind): (&str, &str, Kind),
+        (counter, name, unit): (Counter, &'static str, &'static str),
+        (captured, chance): (Option<f64>, f64),
+    ) -> Self {
+        let (object, simulated) = (object.to_owned(), simulated.to_owned());
+        Self { object, simulated, kind, counter, name, unit, captured, chance, seen: None }
+    }
+
     pub(crate) fn is_device(&self) -> bool {
         self.kind != Kind::Vm
     }
@@ -67,7 +89,7 @@ impl Key {
 
     /// Between which it was at the depth that is asked for, if it was seen there.
     pub(crate) fn seen_between(&self, rounding: f64) -> Option<[f64; 2]> {
-        let (mean, chance) = self.seen?;
+        let Seen { mean, chance, .. } = self.seen?;
         let margin = match self.is(Counter::DeviceQDepth) {
             true => 0.0,
             false => chance + rounding,
@@ -92,65 +114,46 @@ pub(crate) fn keys(
     let mut keys = Vec::new();
     for device in devices {
         let kind = if device.is_nfs { Kind::NfsVolume } else { Kind::Device };
-        for (counter, name, unit) in OF_DEVICE {
-            let captured = of_device(recording, device, counter, window);
+        let of = (device.name.as_str(), &*names::device_name(device), kind);
+        for counter in OF_DEVICE {
+            let captured = of_device(recording, device, counter.0, window);
             if device.is_nfs && captured.is_none() {
                 continue;
             }
-            let (object, simulated) = (device.name.clone(), build::device_name(device));
-            let chance = if counter == Counter::DeviceQDepth {
+            let chance = if counter.0 == Counter::DeviceQDepth {
                 // The state of one instant: between two depths any mean may be seen.
                 let depths = || window.iter().filter_map(|&s| device.depth(s));
                 let least = depths().fold(f64::INFINITY, f64::min);
                 let mean = device.mean_depth(window).unwrap_or(1.0);
                 (depths().fold(0.0, f64::max) - least).max(0.0) / mean
             } else {
-                chance(&[&device.row], counter, window)
+                chance(&[&device.row], counter.0, window)
             };
-            keys.push(Key {
-                object,
-                simulated,
-                kind,
-                counter,
-                name,
-                unit,
-                captured,
-                chance,
-                seen: None,
-            });
+            keys.push(Key::new(of, counter, (captured, chance)));
         }
     }
     for (object, simulated, rate, ms) in vms(devices, names, window) {
         let tenants = devices.iter().flat_map(|device| &device.tenants);
         let rows: Vec<&Row<'_>> =
             tenants.filter(|tenant| tenant.vm == object).map(|tenant| &tenant.row).collect();
-        for ((counter, name, unit), captured) in OF_VM.into_iter().zip([rate, ms]) {
-            let (object, simulated) = (object.clone(), simulated.clone());
-            let (kind, captured) = (Kind::Vm, Some(captured));
-            let chance = chance(&rows, counter, window);
-            keys.push(Key {
-                object,
-                simulated,
-                kind,
-                counter,
-                name,
-                unit,
-                captured,
-                chance,
-                seen: None,
-            });
+        for (counter, captured) in OF_VM.into_iter().zip([rate, ms]) {
+            let chance = chance(&rows, counter.0, window);
+            keys.push(Key::new((&object, &simulated, Kind::Vm), counter, (Some(captured), chance)));
         }
     }
     keys
 }
 
-/// What the counters of a device and of its VMs were in `samples`. A VM that was not there is taken to
-/// keep its rate, and to be as much quicker as the device.
+/// What the counters of a device and of its VMs were in `samples`, which tell what the depth `asked`
+/// does; `is_beside` is whether they are beside the window. A VM that was not there is taken to keep its
+/// rate, and to be as much quicker as the device.
 pub(crate) fn add_seen(
     keys: &mut [Key],
     (recording, device): (&Measured, &Device<'_>),
-    samples: &[usize],
+    (asked, samples, is_beside): (f64, &[usize], bool),
 ) {
+    let is_there = |tenant: &Tenant<'_>| tenant.row.mean_rate(samples) > Some(0.0);
+    let is_tried = is_beside && device.tenants.iter().all(is_there);
     let of = |counter| of_device(recording, device, counter, samples);
     let gavg = keys.iter().find(|key| key.is_of(device, Counter::GuestLatency));
     let quicker = gavg.and_then(|key| Some(of(Counter::GuestLatency)? / key.captured?));
@@ -160,6 +163,7 @@ pub(crate) fn add_seen(
         let (rate, stands) = loads.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         let is_own = key.is_of(device, key.counter);
         let mean = match key.counter {
+            Counter::DeviceQDepth if is_own => Some(asked),
             counter if is_own => of(counter),
             _ if key.is_device() || loads.is_empty() => continue,
             Counter::Commands if rate > 0.0 => Some(rate),
@@ -175,7 +179,7 @@ pub(crate) fn add_seen(
             Counter::DeviceQDepth => 0.0,
             counter => chance(&rows, counter, samples),
         };
-        key.seen = mean.map(|mean| (mean, chance));
+        key.seen = mean.map(|mean| Seen { mean, chance, is_tried });
     }
 }
 

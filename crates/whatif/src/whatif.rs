@@ -9,10 +9,11 @@ use serde::Serialize;
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     array::Point,
-    build::{self, Assumed, Demand, Knee, Plan, Reading},
+    build::{Assumed, Demand, Knee, Plan, Reading},
     demand::{Place, spread},
     lacks,
     light::Light,
+    names,
     observe::{Device, Tenant, levels},
     question::{Asked, Held, Limited, iscsi_kib},
     rows::Row,
@@ -136,15 +137,19 @@ impl<'a> Model<'a> {
     /// # Errors
     /// One line when a setting is refused as esxcli refuses it, or the host cannot be modelled.
     pub fn answer(&self) -> Result<Answer, Error> {
-        let names = build::vm_names(&self.calibrated);
+        let names = names::vm_names(&self.calibrated);
         let (settings, limits) = self.settings(&names);
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
+        let mut is_tried = false;
         for device in &self.devices {
             let Some(asked) = depth_asked(&self.question.settings, device) else { continue };
-            let seen = device.seen_at(f64::from(asked), &self.window);
+            let asked = f64::from(asked);
+            let seen = device.seen_at(asked, &self.window);
+            let is_beside = device.is_beside(asked, &seen, &self.window);
             if !seen.is_empty() {
-                run::add_seen(&mut keys, (self.recording, device), &seen);
+                run::add_seen(&mut keys, (self.recording, device), (asked, &seen, is_beside));
             }
+            is_tried |= is_beside;
         }
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
@@ -188,10 +193,22 @@ impl<'a> Model<'a> {
             limited,
             is_of_depth: !guests_change && limits.is_empty(),
             is_bursty: self.is_bursty(),
+            may_throttle: self.devices.iter().any(|device| self.may_throttle(device)),
+            is_tried,
             span_ms: 1000.0 * interval_s(self.recording) * self.window.len() as f64,
         };
-        let (simulated, verdict, miss) =
+        let (mut simulated, verdict, miss) =
             answer::answer(&keys, &runs, calibration, asked, self.doubts());
+        let of = |device| Some((device, self.assumed_depth(device)?));
+        if let (false, Some((device, depth))) =
+            (simulated.rows.is_empty(), self.devices.iter().find_map(of))
+        {
+            simulated.sentence += &format!(
+                " That is so if Device Max Queue Depth of {} is {depth} or more, which the \
+                 recording does not show.",
+                device.name
+            );
+        }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
 
@@ -411,17 +428,41 @@ impl<'a> Model<'a> {
         (settings, limits)
     }
 
+    /// Whether adaptive throttling may be on for a device: esxcli prints a sample size of 0 where it is
+    /// off [KB-QF].
+    fn may_throttle(&self, device: &Device<'_>) -> bool {
+        let known = self.facts.devices.get(&device.name);
+        !device.is_nfs && known.and_then(|known| known.queue_full_sample_size) != Some(0)
+    }
+
+    /// What Device Max Queue Depth is taken for because DSNRO is to be so much, which nothing shows that
+    /// the host takes.
+    fn assumed_depth(&self, device: &Device<'_>) -> Option<u32> {
+        let is_driver = |setting: &Setting| matches!(setting, Setting::ModuleDepth { .. });
+        let queue = self.plan(&[]).queue(device);
+        let is_assumed = queue.assumed == Assumed::Dsnro && queue.dsnro < Some(queue.base);
+        (is_assumed && !self.question.settings.iter().any(is_driver)).then_some(queue.base)
+    }
+
     /// What the answer rests on, beyond arrays and guests.
     fn doubts(&self) -> Vec<String> {
         let plan = self.plan(&[]);
-        let doubt = |device: &Device<'_>| match plan.queue(device).assumed {
-            Assumed::Nothing => None,
-            Assumed::Dsnro => Some(format!(
-                "DQLEN of {} stood still while VMs competed: it is taken for DSNRO, and the depth \
-                 above it is a guess; `esxcli storage core device list -d {}` says it (--esxcli FILE).",
-                device.name, device.name
-            )),
-            Assumed::Restless => None,
+        let doubt = |device: &Device<'_>| {
+            (plan.queue(device).assumed == Assumed::Dsnro).then(|| {
+                let above = match self.assumed_depth(device) {
+                    Some(depth) => format!(
+                        "Device Max Queue Depth for {depth}, as much as is asked for (where it is \
+                         less, ESXi 6.5 and later refuse the line, and earlier versions stay below \
+                         it [S1])"
+                    ),
+                    None => "the depth above it is a guess".into(),
+                };
+                format!(
+                    "DQLEN of {name} stood still while VMs competed: it is taken for DSNRO, and \
+                     {above}; `esxcli storage core device list -d {name}` says it (--esxcli FILE).",
+                    name = device.name
+                )
+            })
         };
         let scsi = self.devices.iter().filter(|device| !device.is_nfs);
         let lost = self.devices.iter().filter_map(|device| lacks::doubt(device, &self.window));
@@ -511,9 +552,9 @@ fn guests(
     });
     let of = |tenant: &Tenant<'_>| {
         let place = Place {
-            is_full: device.is_full(&own),
+            is_full: device.is_full(&tenant.waiting(&own)),
             others_wait_ms: device.of_others(tenant, &own, Row::qavg),
-            others_davg_ms: device.of_others(tenant, &own, Row::davg),
+            is_held: device.is_held(tenant, &own),
             unrest: (device.vms() > 1)
                 .then(|| spread(&device.row, &own).map(|spread| spread * interval_s))
                 .flatten(),

@@ -11,17 +11,21 @@ use counters::{Time, WorldId};
 use crate::world::World;
 
 /// First whoever is behind its reservation, then the lowest share tag.
+#[inline]
 pub(super) fn choose(backlog: &[WorldId], worlds: &[World], now: Time) -> Option<WorldId> {
     let mut reserved: Option<(Time, WorldId)> = None;
     let mut shared: Option<(u64, WorldId)> = None;
     for &id in backlog {
         let world = &worlds[id.index()];
-        if !world.may_go(now) {
-            continue;
-        }
-        let due = (world.tags.reservation, id);
-        if world.reservation_ns != 0 && due.0 <= now && reserved.is_none_or(|best| due < best) {
-            reserved = Some(due);
+        if world.is_bound {
+            if !world.may_go(now) {
+                continue;
+            }
+            let due = (world.tags.reservation, id);
+            let is_behind = world.reservation_ns != 0 && due.0 <= now;
+            if is_behind && reserved.is_none_or(|best| due < best) {
+                reserved = Some(due);
+            }
         }
         let rank = (world.tags.share, id);
         if shared.is_none_or(|best| rank < best) {

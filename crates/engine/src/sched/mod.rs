@@ -88,7 +88,7 @@ impl Sched {
     }
 
     /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &mut Slab, now: Time) -> Option<u32> {
         let chosen = self.choose(worlds, ios, now)?;
         let world = &mut worlds[chosen.index()];
@@ -134,7 +134,7 @@ impl Sched {
         self.backlog.iter().any(|world| worlds[world.index()].may_go(now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, worlds: &[World], ios: &Slab, now: Time) -> Option<WorldId> {
         if let [only] = *self.backlog.as_slice() {
             return worlds[only.index()].may_go(now).then_some(only);
@@ -163,12 +163,8 @@ impl Sched {
         let Some(head) = world.queue.head() else { return };
         let arrival = ios[head].entered;
         let cost = self.cost_of(&ios[head]);
-        if world.limit_ns != 0 {
-            world.tags.limit = (world.tags.limit + cost * world.limit_ns).max(arrival);
-        }
-        if world.reservation_ns != 0 {
-            let due = world.tags.reservation + cost * world.reservation_ns;
-            world.tags.reservation = due.max(arrival);
+        if world.is_bound {
+            world.tag_bounds(cost, arrival);
         }
         let step = world.tags.share.saturating_add(cost * world.share_ns);
         world.tags.share = match self.policy {
