@@ -201,7 +201,7 @@ mod tests {
             ("Little's law", "Little's law"),
             ("vscsiStats", "vscsiStats"),
             ("qlfxmaxqdepth", "qlnativefc"),
-            ("path loss", "A path"),
+            ("path loss", "Path lost"),
             ("mclock", "Disk.SchedulerWithReservation"),
             ("device queue full", "Device queue full, limited by DSNRO"),
         ];

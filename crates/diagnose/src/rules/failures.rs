@@ -104,9 +104,9 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 /// sense 5h/25h/00h, 4h/3Eh/01h, 4h/3Eh/03h or 4h/4Ch/00h [KB-PDL, DOC-APD].
 fn map_again(name: &str) -> Change {
     changes::look(
-        "Ask who removed the volume on the array, or took this host out of its group: the array says \
-         by sense 5h/25h/00h that it is gone, or by 4h/3Eh or 4h/4Ch that it is broken. Map it again, or \
-         move its VMs.",
+        "Ask who removed the volume on the array, or took this host out of its group, and map it again \
+         or move its VMs. The array says by sense 5h/25h/00h that it is gone, or by 4h/3Eh or 4h/4Ch that \
+         it is broken.",
         vec![format!("esxcli storage core path list -d {}", changes::shell(name))],
     )
 }
@@ -131,7 +131,7 @@ mod tests {
         let mut facts = Facts::default();
         facts.devices.entry("naa.1".into()).or_default().lost = vec![(25_000, 45_000)];
         let finding = bench.only(Cause::Failures, &facts);
-        assert!(finding.changes[0].what.contains("Map it again"), "{:?}", finding.changes);
+        assert!(finding.changes[0].what.contains("map it again"), "{:?}", finding.changes);
     }
 
     fn failing(failed: f64, conflicts: f64) -> Bench {
