@@ -21,6 +21,7 @@ mod names;
 mod powercli;
 mod refusal;
 mod setting;
+mod show;
 mod version;
 mod vscsi;
 mod words;
@@ -39,9 +40,10 @@ pub use names::{list, nearest, unknown};
 pub use powercli::{LIMIT, get_esxcli};
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, DiskName, Form, GuestName, Host, Knob, Named, PathPolicy, PolicyChange, Resolved,
-    ScsiPlace, Setting, Target,
+    Allocation, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named, PathPolicy, PolicyChange,
+    Resolved, ScsiPlace, Setting, Target,
 };
+pub use show::{show_device, show_option};
 pub use version::Version;
 pub use vscsi::{
     GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,

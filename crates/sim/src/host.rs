@@ -12,8 +12,9 @@ use scenario::Face;
 
 use crate::{
     Watch,
+    events::EventList,
     fault::{Faults, gone},
-    heap::{EventList, Pending},
+    heap::Pending,
     key::Key,
 };
 

@@ -8,6 +8,7 @@ pub mod bench;
 mod component;
 mod error;
 mod event;
+mod events;
 mod expect;
 mod fault;
 mod heap;
@@ -19,6 +20,7 @@ mod run;
 mod source;
 mod step;
 mod watch;
+mod wheel;
 
 pub use error::Error;
 pub use expect::{Checked, check};

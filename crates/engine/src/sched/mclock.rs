@@ -38,10 +38,14 @@ const fn rank(tag: u64, id: WorldId) -> u128 {
     (tag as u128) << u16::BITS | id.0 as u128
 }
 
+/// The least share tag of the worlds that wait; that of nobody is the greatest.
+pub(super) fn least(backlog: &[WorldId], worlds: &[World]) -> u64 {
+    backlog.iter().map(|id| worlds[id.index()].tags.share).min().unwrap_or(u64::MAX)
+}
+
 /// A world that was idle begins level with the others when their tags have run ahead of time;
 /// otherwise it would hold them up until it has caught up.
 #[inline]
-pub(super) fn floor(backlog: &[WorldId], worlds: &[World], now: Time) -> u64 {
-    let least = backlog.iter().map(|id| worlds[id.index()].tags.share).min();
-    least.filter(|&tag| tag > now.0).unwrap_or(0)
+pub(super) const fn floor(least: u64, now: Time) -> u64 {
+    if least > now.0 && least < u64::MAX { least } else { 0 }
 }
