@@ -264,16 +264,27 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     let size = suspect.size_kib(samples);
     let normalised = changes::in_cost_units(rate, size);
     let known = known_limit(case, suspect).flatten();
+    let at_end = case.facts.vdisks.get(name).and_then(|facts| facts.limit_at_end);
+    let of = |limit: u32| match at_end.filter(|at_end| *at_end != limit) {
+        Some(at_end) => {
+            format!(
+                "{}, which is {} at the end",
+                number(f64::from(limit)),
+                number(f64::from(at_end))
+            )
+        }
+        None => number(f64::from(limit)),
+    };
     finding.sentence = match known {
         Some(limit) if normalised >= NEAR * f64::from(limit) => format!(
             "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
              {wait} ms {place}.",
-            number(f64::from(limit))
+            of(limit)
         ),
         Some(limit) => format!(
             "{name} is held in bursts by its IOPS limit of {}: each command waits {wait} ms \
              {place}, at {rate_text} a second in the mean of those samples.",
-            number(f64::from(limit))
+            of(limit)
         ),
         None => format!(
             "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
@@ -313,7 +324,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     finding.sufferers = sufferers(case, device, spell);
     finding.sufferers.retain(|party| party.name == if device.is_nfs { name } else { vm });
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm, name, known)];
+    finding.changes = vec![changes::lift_limit(vm, name, at_end)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     if let Some((peer, times)) = like_shares(suspect, spell).filter(|_| known.is_none()) {
         finding.sentence.push_str(&format!(
