@@ -3,14 +3,14 @@
 //!
 //! For every single I/O, not only on average: GAVG = DAVG + KAVG and QAVG <= KAVG [CAP-A].
 
-use counters::{AdapterId, DeviceId, IoTotals, PathId, Status, Time, VdiskId};
+use counters::{DeviceId, IoTotals, PathId, Status, Time, VdiskId};
 
 use crate::{
     adapter::Adapter,
     device::Device,
-    engine::Engine,
     path::Path,
     slab::{Extra, Io, NONE, State, Times},
+    stack::Stack,
     vscsi::{Vdisk, Vscsi},
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) adapter: &'a mut Adapter,
 }
 
-impl Engine {
+impl Stack {
     /// An I/O that has a path, and the objects that it passes.
     #[inline]
     pub(crate) fn lane(&mut self, io: u32) -> Lane<'_> {
@@ -46,7 +46,7 @@ impl Engine {
     }
 }
 
-impl Engine {
+impl Stack {
     /// Where the time of an I/O went up to now, whatever its state.
     pub(crate) fn times_of(&self, io: u32) -> Times {
         let record = &self.ios[io];
@@ -67,8 +67,14 @@ impl Engine {
 impl Lane<'_> {
     /// Which they are.
     #[inline]
-    pub(crate) fn ids(&self) -> (VdiskId, DeviceId, PathId, AdapterId) {
-        (VdiskId(self.io.vdisk), self.vdisk.device, PathId(self.io.path), self.path.adapter)
+    pub(crate) fn ids(&self) -> (VdiskId, DeviceId, PathId) {
+        (VdiskId(self.io.vdisk), self.vdisk.device, PathId(self.io.path))
+    }
+
+    /// Whether others wait for a slot of its path or of its adapter.
+    #[inline]
+    pub(crate) const fn gates_are_wanted(&self) -> bool {
+        !(self.path.queue.is_empty() && self.adapter.queue.is_empty())
     }
 
     /// Gives up its slot of the device, of the path and of the adapter.
@@ -84,8 +90,8 @@ impl Lane<'_> {
 
     /// Gives up its slot of the virtual disk and of the virtual adapter.
     #[inline]
-    pub(crate) const fn leave_kernel(&mut self) {
-        self.vdisk.leave(self.ring);
+    pub(crate) fn leave_kernel(&mut self) {
+        self.vdisk.leave(self.ring, self.io.seat);
     }
 
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.

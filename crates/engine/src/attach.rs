@@ -12,16 +12,16 @@ use alloc::{string::String, vec, vec::Vec};
 use counters::{AdapterId, DeviceId, GateCounters, PathId, VdiskId, VscsiId, WorldId};
 
 use crate::{
-    AdapterConfig, DeviceConfig, Error, HostConfig, Object, Part, PathConfig, VdiskConfig,
+    AdapterConfig, DeviceConfig, Error, HostConfig, Object, Part, PathConfig, Sink, VdiskConfig,
     VmConfig, VscsiConfig,
     adapter::Adapter,
-    engine::Engine,
     path::Path,
+    stack::Stack,
     vscsi::{Vdisk, Vscsi},
 };
 
-impl Engine {
-    pub(crate) fn attach(&mut self, part: Part) -> Result<(), Error> {
+impl Stack {
+    pub(crate) fn attach(&mut self, part: Part, out: &mut impl Sink) -> Result<(), Error> {
         let name = String::new();
         match part {
             Part::Adapter { id, driver, lun_depth, depth, timeout_ns } => {
@@ -31,11 +31,13 @@ impl Engine {
                     &AdapterConfig { name, driver, lun_depth, depth, timeout_ns },
                 )
             }
-            Part::Device { id, kind, dsnro, policy, path_policy } => {
-                self.attach_device(id, &DeviceConfig { name, kind, dsnro, policy, path_policy })
-            }
+            Part::Device { id, kind, dsnro, policy, path_policy } => self.attach_device(
+                id,
+                &DeviceConfig { name, kind, dsnro, policy, path_policy },
+                out,
+            ),
             Part::Path { id, device, adapter, optimized } => {
-                self.attach_path(id, &PathConfig { name, device, adapter, optimized })
+                self.attach_path(id, &PathConfig { name, device, adapter, optimized }, out)
             }
             Part::Vscsi { id, vm, controller, depth, max_transfer } => {
                 at_least_one(depth)?;
@@ -56,7 +58,7 @@ impl Engine {
                 let vm = self.known_vscsi(vscsi)?.vm;
                 let disk = VdiskConfig { name: name.clone(), vm, vscsi, device, depth, allocation };
                 let vm = VmConfig { name, world: 0, system, powered_on, timeout_ns };
-                self.attach_vdisk(id, &disk, max_transfer, &vm)
+                self.attach_vdisk(id, &disk, max_transfer, &vm, out)
             }
         }
     }
@@ -74,7 +76,12 @@ impl Engine {
         Ok(())
     }
 
-    fn attach_device(&mut self, id: DeviceId, config: &DeviceConfig) -> Result<(), Error> {
+    fn attach_device(
+        &mut self,
+        id: DeviceId,
+        config: &DeviceConfig,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         match self.devices.get(id.index()) {
             None => {
                 let device = self.new_device(config);
@@ -86,13 +93,18 @@ impl Engine {
             }
             Some(_) => return Err(Error::InUse("device", id.index())),
         }
-        self.refresh_paths(id);
+        self.refresh_paths(id, out);
         self.refresh_timeout(id);
-        self.apply_options();
+        self.apply_options(out);
         Ok(())
     }
 
-    fn attach_path(&mut self, id: PathId, config: &PathConfig) -> Result<(), Error> {
+    fn attach_path(
+        &mut self,
+        id: PathId,
+        config: &PathConfig,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         self.known_device(config.device)?;
         self.known_adapter(config.adapter)?;
         match self.paths.get_mut(id.index()) {
@@ -106,9 +118,9 @@ impl Engine {
             Some(_) => return Err(Error::InUse("path", id.index())),
         }
         self.refresh_gates();
-        self.refresh_paths(config.device);
+        self.refresh_paths(config.device, out);
         self.refresh_timeout(config.device);
-        self.pump(config.device);
+        self.pump(config.device, out);
         Ok(())
     }
 
@@ -133,6 +145,7 @@ impl Engine {
         config: &VdiskConfig,
         max_transfer: u32,
         vm: &VmConfig,
+        out: &mut impl Sink,
     ) -> Result<(), Error> {
         self.known_device(config.device)?;
         let next = self.vdisks.len();
@@ -148,7 +161,7 @@ impl Engine {
             Some(_) => return Err(Error::InUse("virtual disk", id.index())),
         }
         self.refresh_world(id);
-        self.refresh_disk(id);
+        self.refresh_disk(id, out);
         self.refresh_timeout(config.device);
         Ok(())
     }
@@ -160,12 +173,17 @@ impl Engine {
         beside.map(|disk| disk.world).filter(|_| !self.version.schedules_per_file())
     }
 
-    pub(crate) fn detach(&mut self, object: Object, drain: bool) -> Result<(), Error> {
+    pub(crate) fn detach(
+        &mut self,
+        object: Object,
+        drain: bool,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         match object {
             Object::Adapter(id) => {
                 self.known_adapter(id)?;
                 self.adapters[id.index()].is_gone = true;
-                self.detach_paths(drain, |path| path.adapter == id);
+                self.detach_paths(drain, |path| path.adapter == id, out);
             }
             Object::Device(id) => {
                 self.known_device(id)?;
@@ -174,56 +192,56 @@ impl Engine {
                     return Err(Error::InUse("device", id.index()));
                 }
                 self.devices[id.index()].is_gone = true;
-                self.detach_paths(drain, |path| path.device == id);
+                self.detach_paths(drain, |path| path.device == id, out);
             }
             Object::Path(id) => {
                 self.known_path(id)?;
-                self.detach_path(id, drain);
+                self.detach_path(id, drain, out);
             }
             Object::Vm(id) => {
                 self.check_vm(id)?;
                 for disk in (0..self.vdisks.len()).map(VdiskId::new) {
                     if self.vdisks[disk.index()].vm == id {
-                        self.detach_vdisk(disk, drain);
+                        self.detach_vdisk(disk, drain, out);
                     }
                 }
             }
             Object::Vdisk(id) => {
                 self.known_vdisk(id)?;
-                self.detach_vdisk(id, drain);
+                self.detach_vdisk(id, drain, out);
             }
         }
         Ok(())
     }
 
-    fn detach_paths(&mut self, drain: bool, is_meant: impl Fn(&Path) -> bool) {
+    fn detach_paths(&mut self, drain: bool, is_meant: impl Fn(&Path) -> bool, out: &mut impl Sink) {
         for id in (0..self.paths.len()).map(PathId::new) {
             if is_meant(&self.paths[id.index()]) {
-                self.detach_path(id, drain);
+                self.detach_path(id, drain, out);
             }
         }
     }
 
-    fn detach_path(&mut self, id: PathId, drain: bool) {
+    fn detach_path(&mut self, id: PathId, drain: bool, out: &mut impl Sink) {
         let path = &mut self.paths[id.index()];
         let device = path.device;
         path.is_gone = true;
         path.losses = path.losses.wrapping_add(u16::from(!drain));
-        self.refresh_paths(device);
+        self.refresh_paths(device, out);
         self.leave_path(id);
         self.refresh_timeout(device);
-        self.pump(device);
+        self.pump(device, out);
     }
 
-    fn detach_vdisk(&mut self, id: VdiskId, drain: bool) {
+    fn detach_vdisk(&mut self, id: VdiskId, drain: bool, out: &mut impl Sink) {
         let disk = &mut self.vdisks[id.index()];
         (disk.is_gone, disk.is_on) = (true, false);
-        self.refresh_disk(id);
+        self.refresh_disk(id, out);
         if !drain {
-            self.abort_disk(id, None);
+            self.abort_disk(id, None, out);
         }
         self.refresh_world(id);
-        self.restart(id);
+        self.restart(id, out);
     }
 
     fn known_adapter(&self, id: AdapterId) -> Result<(), Error> {

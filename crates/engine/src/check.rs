@@ -14,9 +14,9 @@ use knobs::Advanced;
 
 use crate::{
     device::{Device, Outage},
-    engine::Engine,
     path::Stays,
-    slab::{State, Times},
+    slab::{Io, State, Times},
+    stack::Stack,
     vscsi::Vdisk,
 };
 
@@ -57,13 +57,10 @@ struct Census {
     paths: Vec<OnPath>,
 }
 
-impl Engine {
-    /// Checks every invariant.
-    ///
-    /// # Errors
-    /// One line that says which invariant does not hold, and where: an error here is a bug of the
-    /// engine.
-    pub fn check(&self) -> Result<(), String> {
+impl Stack {
+    /// [`Engine::check`](crate::Engine::check).
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.check_records()?;
         self.check_pieces()?;
         let census = self.census();
         for (id, vdisk) in self.vdisks.iter().enumerate() {
@@ -76,6 +73,26 @@ impl Engine {
         }
         self.check_paths(&census)?;
         self.check_adapters(&census)
+    }
+
+    /// A record is free or in use, and whoever sits on a virtual disk is inside of it: what ended is
+    /// found by nobody any more, not by the reset of its disk nor by a reboot.
+    fn check_records(&self) -> Result<(), String> {
+        let is_free = |io: &u32| self.ios[*io].state == State::Free;
+        let free = self.ios.indices().filter(is_free).count();
+        equal("free records of host", 0, self.ios.free_places().take_while(is_free).count(), free)?;
+        for (id, vdisk) in self.vdisks.iter().enumerate() {
+            for seat in 0..vdisk.inside.len() {
+                let Some(io) = vdisk.inside.at(seat) else { continue };
+                let Io { vdisk, seat: own, state, .. } = self.ios[io];
+                let is_inside =
+                    !matches!(state, State::Free | State::Piece | State::Left | State::Whole);
+                if (usize::from(vdisk), own as usize, is_inside) != (id, seat, true) {
+                    return Err(format!("seat {seat} of virtual disk {id} is taken by {state:?}"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A piece belongs to a command that is under way.
@@ -143,6 +160,8 @@ impl Engine {
     fn check_vdisk(&self, id: usize, vdisk: &Vdisk, found: &OfVdisk) -> Result<(), String> {
         let counters = &vdisk.counters;
         let waiting = vdisk.guest.iter(&self.ios).count() as u32;
+        let seats = (0..vdisk.inside.len()).filter_map(|seat| vdisk.inside.at(seat)).count() as u32;
+        equal("I/Os that sit on virtual disk", id, seats, found.guest + found.kernel)?;
         equal("guest queue of virtual disk", id, counters.guest_queued.now(), found.guest)?;
         equal("guest FIFO of virtual disk", id, waiting, found.guest)?;
         equal("ACTV of virtual disk", id, vdisk.active, found.kernel)?;

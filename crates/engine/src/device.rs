@@ -17,8 +17,7 @@
 use counters::{DeviceCounters, DeviceId, DeviceKind, Sense, Status, Time};
 
 use crate::{
-    CompetitionUnit, Event, Output, outputs::Outputs, path::Selector, sched::Sched,
-    throttle::Throttle,
+    CompetitionUnit, Event, Output, Sink, path::Selector, sched::Sched, throttle::Throttle,
 };
 
 /// A device. Its limit in force is `counters.depth`; `counters.active` and `counters.queued` are
@@ -102,7 +101,7 @@ impl Device {
     }
 
     /// Puts the limit in force that follows from its state. `id` is its own.
-    pub(crate) fn refresh_depth(&mut self, id: DeviceId, now: Time, outputs: &mut Outputs) {
+    pub(crate) fn refresh_depth(&mut self, id: DeviceId, now: Time, out: &mut impl Sink) {
         let depth = self.effective_depth();
         if depth == self.counters.depth {
             return;
@@ -115,13 +114,22 @@ impl Device {
         }
         self.counters.depth_over_time.set(depth, now);
         self.refresh_room();
-        outputs.push(Output::Event(Event::DepthChanged { device: id, depth }));
+        out.put(Output::Event(Event::DepthChanged { device: id, depth }));
     }
 
     /// Whether something waits that nothing holds but, perhaps, its IOPS limit.
     #[inline]
     pub(crate) const fn has_free_slot(&self) -> bool {
         self.active < self.room && self.queued > 0 && self.selector.has_path()
+    }
+
+    /// A command of `contender` takes a slot. `true` when competition began or ended with it.
+    #[inline]
+    pub(crate) fn take_slot(&mut self, contender: u16) -> bool {
+        self.queued -= 1;
+        self.active += 1;
+        self.taken += 1;
+        self.competition.count(contender)
     }
 
     /// Slots that may be taken, anew.

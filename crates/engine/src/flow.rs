@@ -13,38 +13,39 @@ use counters::{AdapterId, DeviceId, IoId, Op, PathId, Status, VdiskId, VscsiId};
 use knobs::Advanced;
 
 use crate::{
-    Dispatch, Error, Output, Request,
-    engine::Engine,
+    Dispatch, Error, Output, Request, Sink,
+    device::Device,
     slab::{Extra, Io, NONE, State},
     split,
+    stack::Stack,
     vscsi::Vdisk,
 };
 
-impl Engine {
+impl Stack {
     /// A guest issues an I/O; its driver cuts what is larger than the adapter takes [VMB14].
     #[inline]
-    pub(crate) fn submit(&mut self, request: Request) -> Result<IoId, Error> {
+    pub(crate) fn submit(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
         let id = request.vdisk.index();
         let vdisk = self.vdisks.get(id).ok_or(Error::Unknown("virtual disk", id))?;
         if !vdisk.takes_io {
-            return self.submit_in_vain(request);
+            return self.submit_in_vain(request, out);
         }
         if request.bytes == 0 && request.op.needs_bytes() {
             return Err(Error::Empty);
         }
-        Ok(self.take_in(request))
+        Ok(self.take_in(request, out))
     }
 
     #[inline(always)]
-    pub(crate) fn take_in(&mut self, request: Request) -> IoId {
+    pub(crate) fn take_in(&mut self, request: Request, out: &mut impl Sink) -> IoId {
         let vdisk = &self.vdisks[request.vdisk.index()];
         let op = self.lock_of(vdisk, request.op);
         let request = Request { op, ..request };
         if request.bytes <= vdisk.max_transfer || !op.moves_data() {
-            return self.admit(request, NONE);
+            return self.admit(request, NONE, out);
         }
         let max = vdisk.max_transfer;
-        self.submit_parts(request, max)
+        self.submit_parts(request, max, out)
     }
 
     /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
@@ -62,16 +63,16 @@ impl Engine {
         }
     }
 
-    fn submit_parts(&mut self, request: Request, max: u32) -> IoId {
-        let whole = self.ios.insert(self.now, &request, NONE);
-        self.ios[whole].state = State::Whole;
+    fn submit_parts(&mut self, request: Request, max: u32, out: &mut impl Sink) -> IoId {
+        let (whole, record) = self.ios.insert(self.now, &request, NONE);
+        record.state = State::Whole;
         self.extra_of(whole).parts = request.bytes.div_ceil(max);
         let id = self.ios.id_of(whole);
         let mut part = request;
         for bytes in split::pieces(request.bytes, max) {
             let offset = request.bytes - part.bytes;
             let extra = self.extras.insert(Extra { offset, ..Extra::new(id) });
-            self.extras[extra].io = self.admit(Request { bytes, ..part }, extra).slot();
+            self.extras[extra].io = self.admit(Request { bytes, ..part }, extra, out).slot();
             part.lba = part.lba.wrapping_add(u64::from(bytes) / 512);
             part.bytes -= bytes;
         }
@@ -81,20 +82,19 @@ impl Engine {
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
     /// queue.
     #[inline]
-    fn admit(&mut self, request: Request, extra: u32) -> IoId {
+    fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
-        let io = self.ios.insert(now, &request, extra);
-        let name = self.ios.id_of(io);
+        let (io, record) = self.ios.insert(now, &request, extra);
+        let name = record.id(io);
         let id = request.vdisk;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.offered += 1;
-        let record = &mut self.ios[io];
         record.seat = vdisk.inside.take(io);
         vdisk.waited_ns += now - record.submitted;
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
         if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
             vdisk.enter(ring);
-            self.queue(io, id, false);
+            self.queue(io, id, false, out);
             return name;
         }
         vdisk.counters.guest_queued.enter(now);
@@ -107,20 +107,20 @@ impl Engine {
 
     /// Into the queue of its world, and on if the device has a slot; `again` puts it at the front.
     #[inline]
-    pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool) {
-        self.line_up(io, id, again);
-        let device = self.vdisks[id.index()].device;
-        if self.devices[device.index()].needs_watch {
-            self.watch(device);
+    pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool, out: &mut impl Sink) {
+        let (id, device) = self.line_up(io, id, again);
+        let (needs_watch, has_free_slot) = (device.needs_watch, device.has_free_slot());
+        if needs_watch {
+            self.watch(id);
         }
-        if self.devices[device.index()].has_free_slot() {
-            self.pump(device);
+        if has_free_slot {
+            self.pump(id, out);
         }
     }
 
-    /// Into the queue of its world.
+    /// Into the queue of its world; gives its device.
     #[inline]
-    pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) {
+    pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) -> (DeviceId, &Device) {
         let now = self.now;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.queued.enter(now);
@@ -135,110 +135,114 @@ impl Engine {
             record.entered = now;
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         }
+        (vdisk.device, device)
     }
 
-    /// Gives free slots of a device to what waits for them.
-    pub(crate) fn pump(&mut self, id: DeviceId) {
+    /// [`Stack::fill`] where that is rare: its code is large.
+    pub(crate) fn pump(&mut self, id: DeviceId, out: &mut impl Sink) {
+        self.fill(id, out);
+    }
+
+    /// Gives free slots of a device to what waits for them: onto a path, and through the adapter if
+    /// it has room.
+    #[inline(always)]
+    fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
+        let now = self.now;
         loop {
             let device = &mut self.devices[id.index()];
             if !device.has_free_slot() {
                 return;
             }
-            let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, self.now) else {
-                self.wake_for_limit(id);
-                return;
+            let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, now) else {
+                return self.wake_for_limit(id);
             };
-            self.take_slot(id, io);
-            if self.devices[id.index()].needs_watch {
+            let record = &mut self.ios[io];
+            let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
+            vdisk.take_slot(now);
+            if device.take_slot(vdisk.contender) {
+                device.refresh_depth(id, now, out);
+            }
+            let chosen = device.selector.choose(&mut self.paths, now, record.data());
+            let chosen = chosen.expect("a device without a path gives no slots");
+            let path = &mut self.paths[chosen.index()];
+            path.stays.taken += 1;
+            (record.path, record.since) = (chosen.0, now);
+            let needs_watch = device.needs_watch;
+            if path.is_open() {
+                path.counters.active.enter(now);
+                let (adapter, losses) = (path.adapter, path.losses);
+                self.pass(io, adapter, losses, out);
+            } else {
+                path.line_up(&mut self.ios, io, now);
+            }
+            if needs_watch {
                 self.watch(id);
             }
         }
     }
 
-    /// Into a slot of the device, onto a path, and through the adapter if it has room.
-    #[inline]
-    fn take_slot(&mut self, id: DeviceId, io: u32) {
-        let now = self.now;
-        let record = &mut self.ios[io];
-        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-        vdisk.counters.queued.leave(now);
-        vdisk.counters.slots.enter(now);
-        let device = &mut self.devices[id.index()];
-        device.queued -= 1;
-        device.active += 1;
-        device.taken += 1;
-        let path = device.selector.choose(&mut self.paths, now, record.data());
-        record.path = path.expect("a device without a path gives no slots").0;
-        if device.competition.count(vdisk.contender) {
-            device.refresh_depth(id, now, &mut self.outputs);
-        }
-        record.since = now;
-        let path = &mut self.paths[usize::from(record.path)];
-        path.stays.taken += 1;
-        let adapter = &mut self.adapters[path.adapter.index()];
-        if !path.is_open() {
-            record.state = State::AtPath;
-            path.counters.queued.enter(now);
-            path.queue.push(&mut self.ios, io);
-            return;
-        }
-        path.counters.active.enter(now);
+    /// On from its path: to the driver, or in line where others wait for the adapter.
+    #[inline(always)]
+    fn pass(&mut self, io: u32, id: AdapterId, losses: u16, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[id.index()];
         if adapter.is_open() {
-            record.hand_over(path.losses, adapter, now);
-            let piece = self.split.piece(adapter.driver.transport);
-            self.send(io, piece);
+            self.hand_over(io, id, losses, out);
         } else {
-            adapter.line_up(&mut self.ios, io, now);
+            adapter.line_up(&mut self.ios, io, self.now);
         }
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
     #[inline(always)]
-    fn send(&mut self, io: u32, piece: u32) {
-        let record = &self.ios[io];
-        if record.extra == NONE && record.bytes <= piece {
-            self.outputs.push(Output::Dispatch(record.command(io)));
+    fn hand_over(&mut self, io: u32, id: AdapterId, losses: u16, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[id.index()];
+        adapter.counters.active.enter(self.now);
+        let piece = self.split.piece(adapter.driver.transport);
+        let record = &mut self.ios[io];
+        record.hand_over(losses, self.now);
+        if record.is_whole(piece) {
+            out.put(Output::Dispatch(record.command(io)));
         } else {
-            self.send_pieces(io, piece);
+            self.send_pieces(io, piece, out);
         }
     }
 
     #[cold]
-    fn send_pieces(&mut self, io: u32, piece: u32) {
+    fn send_pieces(&mut self, io: u32, piece: u32, out: &mut impl Sink) {
         let command = self.command(io);
         self.extra_of(io).array_ns = 0;
         if self.has_left(io) {
-            self.send_left(io, command, piece);
+            self.send_left(io, command, piece, out);
         } else if command.bytes <= piece || !command.op.moves_data() {
-            self.outputs.push(Output::Dispatch(command));
+            out.put(Output::Dispatch(command));
         } else {
             let pieces = command.bytes.div_ceil(piece);
             let path = &mut self.paths[command.path.index()];
             path.counters.count_split(pieces);
             self.adapters[path.adapter.index()].counters.count_split(pieces);
-            self.cut(io, command, piece);
+            self.cut(io, command, piece, out);
         }
     }
 
     /// Of a command that was cut only what was not moved is sent again: an array that takes fewer
     /// commands than it has pieces gets it done in turns.
-    fn send_left(&mut self, io: u32, command: Dispatch, piece: u32) {
+    fn send_left(&mut self, io: u32, command: Dispatch, piece: u32, out: &mut impl Sink) {
         let extra = self.ios[io].extra;
         while let Some(left) = self.extras[extra].left.pop(&mut self.ios) {
             let Io { block: offset, bytes, .. } = self.ios[left];
             self.ios.free(left);
-            self.cut(io, Dispatch { offset, bytes, ..command }, piece);
+            self.cut(io, Dispatch { offset, bytes, ..command }, piece, out);
         }
     }
 
-    fn cut(&mut self, io: u32, mut command: Dispatch, piece: u32) {
+    fn cut(&mut self, io: u32, mut command: Dispatch, piece: u32, out: &mut impl Sink) {
         self.ios[io].state = State::InPieces;
         for bytes in split::pieces(command.bytes, piece) {
             let piece = self.ios.insert_piece(io, command.offset, bytes);
             let extra = &mut self.extras[self.ios[io].extra];
             extra.pieces.push(&mut self.ios, piece);
             command = Dispatch { io: self.ios.id_of(piece), bytes, ..command };
-            self.outputs.push(Output::Dispatch(command));
+            out.put(Output::Dispatch(command));
             command.offset += bytes;
         }
     }
@@ -255,18 +259,28 @@ impl Engine {
 
     /// The driver answered a command.
     #[inline]
-    pub(crate) fn done(&mut self, id: IoId, status: Status, array_ns: u64) -> Result<(), Error> {
+    pub(crate) fn done(
+        &mut self,
+        id: IoId,
+        status: Status,
+        array_ns: u64,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         let mut status = status;
         if let Status::CheckCondition(sense) = status {
-            status = self.sensed(id, sense);
+            status = self.sensed(id, sense, out);
         }
-        match self.ios.state_of(id) {
-            Some(State::Active) => self.answered(id.slot(), status, array_ns),
-            Some(State::Piece) => self.piece_done(id.slot(), status, array_ns),
+        let state = self.ios.state_of(id);
+        if state == Some(State::Active) {
+            self.answered(id.slot(), status, array_ns, out);
+            return Ok(());
+        }
+        match state {
+            Some(State::Piece) => self.piece_done(id.slot(), status, array_ns, out),
             Some(State::Recalled | State::Overdue | State::WrittenOff | State::Orphan)
                 if !self.is_in_pieces(id.slot()) =>
             {
-                self.answered_at_last(id.slot(), status, array_ns);
+                self.answered_at_last(id.slot(), status, array_ns, out);
             }
             _ => return Err(Error::NotOutstanding(id)),
         }
@@ -274,7 +288,7 @@ impl Engine {
     }
 
     /// The driver let go of a command that it was asked to cancel.
-    pub(crate) fn cancelled(&mut self, id: IoId) -> Result<(), Error> {
+    pub(crate) fn cancelled(&mut self, id: IoId, out: &mut impl Sink) -> Result<(), Error> {
         let io = match self.ios.state_of(id) {
             None | Some(State::Free | State::Left) => return Err(Error::NotOutstanding(id)),
             Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
@@ -286,11 +300,11 @@ impl Engine {
             State::Overdue | State::WrittenOff => Status::PathLost,
             _ => return Err(Error::NotCancelled(id)),
         };
-        self.done(id, status, 0)
+        self.done(id, status, 0, out)
     }
 
     /// The worst result of a piece counts, and the longest latency.
-    fn piece_done(&mut self, piece: u32, status: Status, array_ns: u64) {
+    fn piece_done(&mut self, piece: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let extra = &mut self.extras[self.ios[piece].extra];
         let io = extra.io;
         let Io { path, vdisk, .. } = self.ios[io];
@@ -306,20 +320,20 @@ impl Engine {
         if !extra.pieces.is_empty() {
             return;
         }
-        self.answered_at_last(io, worst, array_ns);
+        self.answered_at_last(io, worst, array_ns, out);
         if status.is_final() && worst == Status::TaskSetFull {
             // What was refused came back before what the array took, so there is room now.
             let device = self.vdisks[usize::from(vdisk)].device;
             self.devices[device.index()].make_room();
-            self.pump(device);
+            self.pump(device, out);
         }
     }
 
     /// Every piece of a command is back, perhaps after its slots were written off.
-    fn answered_at_last(&mut self, io: u32, status: Status, array_ns: u64) {
+    fn answered_at_last(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         match self.ios[io].state {
-            State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns),
-            _ => self.answered(io, status, array_ns),
+            State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns, out),
+            _ => self.answered(io, status, array_ns, out),
         }
     }
 
@@ -334,48 +348,43 @@ impl Engine {
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
     #[inline]
-    fn answered(&mut self, io: u32, status: Status, array_ns: u64) {
+    fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
         let depth_changed = lane.device.count_result(status);
-        let adapter_waits = !lane.adapter.queue.is_empty();
-        let path_waits = !lane.path.queue.is_empty();
-        let (vdisk, device, path, adapter) = lane.ids();
+        let gates_are_wanted = lane.gates_are_wanted();
+        let (vdisk, device, path) = lane.ids();
         if lane.io.state == State::Recalled {
             self.pause_if_stalled(device);
-            self.end_recalled(io);
+            self.end_recalled(io, out);
         } else if status.is_final() {
             lane.account(status, array_ns);
             lane.leave_kernel();
-            self.end(io, status);
+            self.end(io, status, out);
         } else {
-            self.send_again(io, vdisk, device, status);
+            self.send_again(io, vdisk, device, status, out);
         }
         if depth_changed {
-            self.refresh_depth(device);
+            self.refresh_depth(device, out);
         }
-        if adapter_waits {
-            self.open_adapter(adapter);
+        if gates_are_wanted {
+            self.open_adapter(self.paths[path.index()].adapter, out);
+            self.open_path(path, out);
         }
-        if path_waits {
-            self.open_path(path);
-        }
-        self.pump(device);
-        self.open_guest(vdisk);
+        self.fill(device, out);
+        self.open_guest(vdisk, out);
     }
 
     /// The I/O goes back to the guest, and its record is free; the parts of a request that the
     /// guest's driver cut go together.
     #[inline]
-    pub(crate) fn end(&mut self, io: u32, status: Status) {
-        let record = &self.ios[io];
-        let (vdisk, tag, extra) = (VdiskId(record.vdisk), record.tag, record.extra);
-        self.vdisks[vdisk.index()].inside.leave(record.seat);
-        let request = self.ios.id_of(io);
-        self.ios.free(io);
+    pub(crate) fn end(&mut self, io: u32, status: Status, out: &mut impl Sink) {
+        let Io { vdisk, tag, extra, .. } = self.ios[io];
+        let vdisk = VdiskId(vdisk);
+        let request = self.ios.free(io);
         if extra == NONE {
-            self.outputs.push(Output::Complete { request, vdisk, tag, status });
+            out.put(Output::Complete { request, vdisk, tag, status });
             return;
         }
         while let Some(left) = self.extras[extra].left.pop(&mut self.ios) {
@@ -384,13 +393,13 @@ impl Engine {
         self.extras.remove(extra);
         let request = self.extras[extra].request;
         if request.slot() == io {
-            self.outputs.push(Output::Complete { request, vdisk, tag, status });
+            out.put(Output::Complete { request, vdisk, tag, status });
         } else {
-            self.end_part(request.slot(), status);
+            self.end_part(request.slot(), status, out);
         }
     }
 
-    fn end_part(&mut self, whole: u32, status: Status) {
+    fn end_part(&mut self, whole: u32, status: Status, out: &mut impl Sink) {
         let extra = self.ios[whole].extra;
         let request = &mut self.extras[extra];
         request.parts -= 1;
@@ -402,11 +411,11 @@ impl Engine {
         let request = self.ios.id_of(whole);
         self.extras.remove(extra);
         self.ios.free(whole);
-        self.outputs.push(Output::Complete { request, vdisk, tag, status });
+        out.put(Output::Complete { request, vdisk, tag, status });
     }
 
     /// Lets what waits at an adapter pass, as far as it has room.
-    pub(crate) fn open_adapter(&mut self, id: AdapterId) {
+    pub(crate) fn open_adapter(&mut self, id: AdapterId, out: &mut impl Sink) {
         loop {
             let adapter = &mut self.adapters[id.index()];
             if !adapter.has_room() {
@@ -415,12 +424,13 @@ impl Engine {
             let Some(io) = adapter.queue.pop(&mut self.ios) else { return };
             adapter.counters.queued.leave(self.now);
             self.end_wait(io);
-            self.pass_adapter(io);
+            let losses = self.paths[usize::from(self.ios[io].path)].losses;
+            self.hand_over(io, id, losses, out);
         }
     }
 
     /// Lets what waits for a path pass, as far as it has room.
-    pub(crate) fn open_path(&mut self, id: PathId) {
+    pub(crate) fn open_path(&mut self, id: PathId, out: &mut impl Sink) {
         loop {
             let path = &mut self.paths[id.index()];
             if !path.has_room() {
@@ -429,14 +439,9 @@ impl Engine {
             let Some(io) = path.queue.pop(&mut self.ios) else { return };
             path.counters.queued.leave(self.now);
             path.counters.active.enter(self.now);
-            let adapter = path.adapter;
+            let (adapter, losses) = (path.adapter, path.losses);
             self.end_wait(io);
-            let adapter = &mut self.adapters[adapter.index()];
-            if adapter.is_open() {
-                self.pass_adapter(io);
-            } else {
-                adapter.line_up(&mut self.ios, io, self.now);
-            }
+            self.pass(io, adapter, losses, out);
         }
     }
 
@@ -457,20 +462,9 @@ impl Engine {
         }
     }
 
-    /// To the driver after a wait.
-    #[cold]
-    fn pass_adapter(&mut self, io: u32) {
-        let record = &mut self.ios[io];
-        let path = &self.paths[usize::from(record.path)];
-        let adapter = &mut self.adapters[path.adapter.index()];
-        record.hand_over(path.losses, adapter, self.now);
-        let piece = self.split.piece(adapter.driver.transport);
-        self.send(io, piece);
-    }
-
     /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
     #[inline]
-    pub(crate) fn open_guest(&mut self, freed: VdiskId) {
+    pub(crate) fn open_guest(&mut self, freed: VdiskId, out: &mut impl Sink) {
         let vdisk = &mut self.vdisks[freed.index()];
         let id = vdisk.vscsi;
         let ring = &mut self.vscsi[id.index()];
@@ -486,14 +480,14 @@ impl Engine {
         }
         let ring_is_wanted = !ring.waiting.is_empty();
         if let Some(io) = entered {
-            self.queue(io, freed, false);
+            self.queue(io, freed, false, out);
         }
         if ring_is_wanted {
-            self.open_ring(id);
+            self.open_ring(id, out);
         }
     }
 
-    fn open_ring(&mut self, id: VscsiId) {
+    fn open_ring(&mut self, id: VscsiId, out: &mut impl Sink) {
         loop {
             let ring = &mut self.vscsi[id.index()];
             if !ring.has_room() {
@@ -507,7 +501,7 @@ impl Engine {
                 vdisk.wait_for_ring(next, ring);
             }
             if let Some(io) = entered {
-                self.queue(io, next, false);
+                self.queue(io, next, false, out);
             }
         }
     }

@@ -23,16 +23,18 @@ mod flow;
 mod io;
 mod options;
 mod outage;
-mod outputs;
 mod overdue;
 mod path;
 mod reset;
 mod retry;
 mod sched;
 mod settings;
+mod sink;
 mod slab;
 mod split;
+mod stack;
 mod throttle;
+mod timer;
 mod vscsi;
 mod world;
 
@@ -43,3 +45,4 @@ pub use config::{
 pub use engine::{DeviceLimits, Engine};
 pub use error::Error;
 pub use io::{Dispatch, Event, Input, Object, Output, Part, Request, Wakeup};
+pub use sink::{Outputs, Sink};

@@ -11,43 +11,41 @@
 //! A path over which the array says that the device is gone is used no more until it is said to be up
 //! again. What the driver has of a lost device ends as the driver says.
 
-use core::cmp::Reverse;
-
 use counters::{DeviceId, IoId, IoTotals, PathId, SECOND, Sense, Status, Time, VdiskId};
 
 use knobs::Advanced;
 
 use crate::{
-    Error, Event, Output, Request, device::Outage, engine::Engine, retry::Timer, slab::State,
+    Error, Event, Output, Request, Sink, device::Outage, slab::State, stack::Stack, timer::Timer,
 };
 
-impl Engine {
+impl Stack {
     /// Looks again at which paths of a device are usable.
-    pub(crate) fn refresh_paths(&mut self, id: DeviceId) {
+    pub(crate) fn refresh_paths(&mut self, id: DeviceId, out: &mut impl Sink) {
         let device = &mut self.devices[id.index()];
         device.selector.refresh(&self.paths);
         match (device.outage, device.selector.has_path()) {
             (Outage::None, true) => {}
             (_, true) => {
                 device.outage = Outage::None;
-                self.outputs.push(Output::Event(Event::PathsBack { device: id }));
-                self.refresh_disks(id);
+                out.put(Output::Event(Event::PathsBack { device: id }));
+                self.refresh_disks(id, out);
             }
             (Outage::None, false) => {
                 device.outage = Outage::Apd { until: Time::NEVER };
                 if !device.is_gone {
-                    self.outputs.push(Output::Event(Event::AllPathsDown { device: id }));
+                    out.put(Output::Event(Event::AllPathsDown { device: id }));
                 }
-                self.refresh_apd(id);
+                self.refresh_apd(id, out);
             }
             (_, false) => {}
         }
-        self.refresh_base(id);
+        self.refresh_base(id, out);
     }
 
     /// The options as they are now: switched on, the time of an outage begins at once; switched off,
     /// all I/O waits. A time that has begun goes on [DOC-APD].
-    pub(crate) fn refresh_apd(&mut self, id: DeviceId) {
+    pub(crate) fn refresh_apd(&mut self, id: DeviceId, out: &mut impl Sink) {
         let is_handled = self.options.get(Advanced::ApdHandlingEnable) == 1;
         let timeout_s = u64::from(self.options.get(Advanced::ApdTimeout));
         let outage = &mut self.devices[id.index()].outage;
@@ -55,32 +53,32 @@ impl Engine {
             Outage::Apd { until: Time::NEVER } if is_handled => {
                 let until = self.now + timeout_s * SECOND;
                 *outage = Outage::Apd { until };
-                self.timers.push(Reverse((until, Timer::Apd(id))));
+                self.timers.set(until, Timer::Apd(id));
             }
             Outage::Apd { .. } | Outage::TimedOut if !is_handled => {
                 *outage = Outage::Apd { until: Time::NEVER };
-                self.refresh_disks(id);
+                self.refresh_disks(id, out);
             }
             _ => {}
         }
     }
 
     /// A timer of an outage that has ended means nothing.
-    pub(crate) fn apd_due(&mut self, id: DeviceId, at: Time) {
+    pub(crate) fn apd_due(&mut self, id: DeviceId, at: Time, out: &mut impl Sink) {
         let device = &mut self.devices[id.index()];
         if device.outage == (Outage::Apd { until: at }) {
             device.outage = Outage::TimedOut;
             if !device.is_gone {
-                self.outputs.push(Output::Event(Event::ApdTimedOut { device: id }));
+                out.put(Output::Event(Event::ApdTimedOut { device: id }));
             }
-            self.refresh_disks(id);
+            self.refresh_disks(id, out);
         }
     }
 
     /// What sense data say of the path that they came over: where the device is gone for good another
     /// path is tried, and the guest hears of it when there is none.
     #[cold]
-    pub(crate) fn sensed(&mut self, id: IoId, sense: Sense) -> Status {
+    pub(crate) fn sensed(&mut self, id: IoId, sense: Sense, out: &mut impl Sink) -> Status {
         let told = Status::CheckCondition(sense);
         let io = match self.ios.state_of(id) {
             Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
@@ -97,26 +95,26 @@ impl Engine {
         }
         path.is_lost = true;
         let (lost, device) = (PathId(record.path), path.device);
-        self.lose_path(lost, device, sense);
+        self.lose_path(lost, device, sense, out);
         match self.devices[device.index()].outage {
             Outage::Lost(_) => told,
             _ => Status::PathLost,
         }
     }
 
-    fn lose_path(&mut self, path: PathId, id: DeviceId, sense: Sense) {
+    fn lose_path(&mut self, path: PathId, id: DeviceId, sense: Sense, out: &mut impl Sink) {
         let device = &mut self.devices[id.index()];
         let mut paths = device.selector.paths().iter().map(|path| &self.paths[path.index()]);
         if paths.all(|path| path.is_lost || path.is_gone)
             && !matches!(device.outage, Outage::Lost(_))
         {
             device.outage = Outage::Lost(sense);
-            self.outputs.push(Output::Event(Event::PermanentLoss { device: id }));
+            out.put(Output::Event(Event::PermanentLoss { device: id }));
         }
-        self.refresh_paths(id);
+        self.refresh_paths(id, out);
         self.leave_path(path);
-        self.refresh_disks(id);
-        self.pump(id);
+        self.refresh_disks(id, out);
+        self.pump(id, out);
     }
 
     /// How I/O of a virtual disk ends at once, if its device refuses it.
@@ -130,26 +128,30 @@ impl Engine {
     }
 
     /// Which virtual disks of a device take I/O, and the end of what is inside the others.
-    fn refresh_disks(&mut self, device: DeviceId) {
+    fn refresh_disks(&mut self, device: DeviceId, out: &mut impl Sink) {
         for id in (0..self.vdisks.len()).map(VdiskId::new) {
             if self.vdisks[id.index()].device == device {
-                self.refresh_disk(id);
+                self.refresh_disk(id, out);
             }
         }
     }
 
-    pub(crate) fn refresh_disk(&mut self, id: VdiskId) {
+    pub(crate) fn refresh_disk(&mut self, id: VdiskId, out: &mut impl Sink) {
         let refusal = self.refusal_of(id);
         let disk = &mut self.vdisks[id.index()];
         disk.takes_io = disk.is_on && refusal.is_none();
         if let Some(status) = refusal {
-            self.fail_disk(id, status);
+            self.fail_disk(id, status, out);
         }
     }
 
     /// An I/O of a VM that is off, or to a device that is gone.
     #[cold]
-    pub(crate) fn submit_in_vain(&mut self, request: Request) -> Result<IoId, Error> {
+    pub(crate) fn submit_in_vain(
+        &mut self,
+        request: Request,
+        out: &mut impl Sink,
+    ) -> Result<IoId, Error> {
         let id = request.vdisk;
         self.known_vdisk(id)?;
         let Some(status) = self.refusal_of(id).filter(|_| self.vdisks[id.index()].is_on) else {
@@ -158,13 +160,13 @@ impl Engine {
         if request.bytes == 0 && request.op.needs_bytes() {
             return Err(Error::Empty);
         }
-        let request = self.take_in(request);
-        self.fail_disk(id, status);
+        let request = self.take_in(request, out);
+        self.fail_disk(id, status, out);
         Ok(request)
     }
 
     /// Ends what waits of a virtual disk; what the driver has ends with its answer.
-    fn fail_disk(&mut self, id: VdiskId, status: Status) {
+    fn fail_disk(&mut self, id: VdiskId, status: Status, out: &mut impl Sink) {
         for seat in 0..self.vdisks[id.index()].inside.len() {
             let Some(io) = self.vdisks[id.index()].inside.at(seat) else { continue };
             if matches!(self.ios[io].state, State::Guest | State::Queued | State::Held) {
@@ -178,9 +180,9 @@ impl Engine {
                     ..IoTotals::default()
                 };
                 self.vdisks[id.index()].counters.count(op, status, &total);
-                self.end(io, status);
+                self.end(io, status, out);
             }
         }
-        self.restart(id);
+        self.restart(id, out);
     }
 }

@@ -18,20 +18,18 @@
 //!
 //! One timer a device, set anew when it is due, and none for an I/O.
 
-use core::cmp::Reverse;
-
 use alloc::vec::Vec;
 
 use counters::{DeviceId, PathId, Status, Time, VdiskId};
 
 use crate::{
-    Output,
-    engine::Engine,
-    retry::Timer,
+    Output, Sink,
     slab::{Io, State},
+    stack::Stack,
+    timer::Timer,
 };
 
-impl Engine {
+impl Stack {
     /// Looks after a device from now on, until it has nothing outstanding.
     #[cold]
     pub(crate) fn watch(&mut self, id: DeviceId) {
@@ -43,11 +41,11 @@ impl Engine {
         let device = &mut self.devices[id.index()];
         device.needs_watch = false;
         device.watch_at = at;
-        self.timers.push(Reverse((at, Timer::Watch(id))));
+        self.timers.set(at, Timer::Watch(id));
     }
 
     /// Deals with what is overdue on a device.
-    pub(crate) fn look_after(&mut self, id: DeviceId, at: Time) {
+    pub(crate) fn look_after(&mut self, id: DeviceId, at: Time, out: &mut impl Sink) {
         if self.devices[id.index()].watch_at != at {
             return;
         }
@@ -55,20 +53,20 @@ impl Engine {
         let mine: Vec<_> = disks.filter(|disk| self.vdisks[disk.index()].device == id).collect();
         let (mut next, mut is_silent) = (Time::NEVER, false);
         for &disk in &mine {
-            self.reset_if_stuck(disk);
-            is_silent |= self.look_after_disk(disk, &mut next);
+            self.reset_if_stuck(disk, out);
+            is_silent |= self.look_after_disk(disk, &mut next, out);
             next = next.min(self.vdisks[disk.index()].resets_at);
         }
         if is_silent {
             self.devices[id.index()].counters.resets += 1;
-            self.outputs.push(Output::Reset { device: id });
+            out.put(Output::Reset { device: id });
         }
         for at in 0..self.devices[id.index()].selector.paths().len() {
             let path = self.devices[id.index()].selector.paths()[at];
-            self.open_adapter(self.paths[path.index()].adapter);
-            self.open_path(path);
+            self.open_adapter(self.paths[path.index()].adapter, out);
+            self.open_path(path, out);
         }
-        mine.iter().for_each(|disk| self.restart(*disk));
+        mine.iter().for_each(|disk| self.restart(*disk, out));
         let device = &mut self.devices[id.index()];
         if next == Time::NEVER && device.active == 0 || device.timeout_ns == 0 {
             device.needs_watch = device.timeout_ns > 0;
@@ -82,18 +80,18 @@ impl Engine {
 
     /// The same of a virtual disk, and when the first of its I/Os wants it again. `true` when the
     /// driver does not even let go of what it was asked for.
-    fn look_after_disk(&mut self, id: VdiskId, next: &mut Time) -> bool {
+    fn look_after_disk(&mut self, id: VdiskId, next: &mut Time, out: &mut impl Sink) -> bool {
         let mut is_silent = false;
         for seat in 0..self.vdisks[id.index()].inside.len() {
             let of_seat = |engine: &Self| engine.vdisks[id.index()].inside.at(seat);
             if let Some(io) = of_seat(self).filter(|io| self.given_up_at(*io) <= self.now) {
-                self.abort_io(io, id);
+                self.abort_io(io, id, out);
                 let disk = &mut self.vdisks[id.index()];
                 disk.resets_at = disk.resets_at.min(self.now + disk.timeout_ns);
             }
             let Some(io) = of_seat(self) else { continue };
             if self.deadline(io) <= self.now {
-                is_silent |= self.pass_deadline(io);
+                is_silent |= self.pass_deadline(io, out);
             }
             *next = self.deadline(io).min(self.given_up_at(io)).min(*next);
         }
@@ -101,7 +99,7 @@ impl Engine {
     }
 
     /// A guest whose aborts did not help resets its disk.
-    fn reset_if_stuck(&mut self, id: VdiskId) {
+    fn reset_if_stuck(&mut self, id: VdiskId, out: &mut impl Sink) {
         let disk = &mut self.vdisks[id.index()];
         if disk.resets_at > self.now {
             return;
@@ -110,7 +108,7 @@ impl Engine {
         if inside.any(|io| matches!(self.ios[io].state, State::Recalled | State::Orphan)) {
             disk.resets_at = self.now + disk.timeout_ns;
             disk.counters.resets += 1;
-            self.abort_disk(id, None);
+            self.abort_disk(id, None, out);
         } else {
             disk.resets_at = Time::NEVER;
         }
@@ -142,7 +140,7 @@ impl Engine {
     }
 
     /// `true` when it is written off.
-    fn pass_deadline(&mut self, io: u32) -> bool {
+    fn pass_deadline(&mut self, io: u32, out: &mut impl Sink) -> bool {
         match self.ios[io].state {
             State::Overdue => self.write_off(io, State::WrittenOff),
             State::Recalled => self.write_off(io, State::Orphan),
@@ -152,7 +150,7 @@ impl Engine {
                 disk.counters.overdue += 1;
                 let selector = &mut self.devices[disk.device.index()].selector;
                 selector.avoid(PathId(path), &self.paths);
-                self.ask_back(io, State::Overdue);
+                self.ask_back(io, State::Overdue, out);
                 return false;
             }
         }
@@ -172,7 +170,13 @@ impl Engine {
     }
 
     /// The driver answers what was written off.
-    pub(crate) fn answered_late(&mut self, io: u32, status: Status, array_ns: u64) {
+    pub(crate) fn answered_late(
+        &mut self,
+        io: u32,
+        status: Status,
+        array_ns: u64,
+        out: &mut impl Sink,
+    ) {
         let now = self.now;
         let held = now - self.ios[io].since;
         self.extra_of(io).hold_ns += held;
@@ -181,18 +185,18 @@ impl Engine {
         let mut lane = self.lane(io);
         lane.device.counters.held.leave(now);
         let status = lane.path.status_of(lane.io, status);
-        let (vdisk, device, ..) = lane.ids();
+        let (vdisk, device, _) = lane.ids();
         if is_given_up {
-            self.end_recalled(io);
+            self.end_recalled(io, out);
         } else if status.is_final() {
             lane.account(status, array_ns);
             lane.leave_kernel();
-            self.end(io, status);
+            self.end(io, status, out);
         } else {
-            self.send_again(io, vdisk, device, status);
+            self.send_again(io, vdisk, device, status, out);
         }
-        self.pump(device);
-        self.open_guest(vdisk);
+        self.pump(device, out);
+        self.open_guest(vdisk, out);
     }
 
     /// What a guest gives up while it is overdue has been asked for already.

@@ -15,7 +15,7 @@ use knobs::PathPolicy;
 
 use crate::{
     PathConfig,
-    slab::{Io, Queue},
+    slab::{Io, Queue, Slab, State},
 };
 
 /// A path.
@@ -85,6 +85,13 @@ impl Path {
         self.queue.is_empty() && self.has_room()
     }
 
+    /// A command that holds a slot of its device waits here.
+    pub(crate) fn line_up(&mut self, ios: &mut Slab, io: u32, now: Time) {
+        ios[io].state = State::AtPath;
+        self.counters.queued.enter(now);
+        self.queue.push(ios, io);
+    }
+
     pub(crate) const fn is_idle(&self) -> bool {
         self.counters.active.now() == 0 && self.queue.is_empty()
     }
@@ -116,8 +123,8 @@ impl Path {
 pub(crate) struct Selector {
     paths: Vec<PathId>,
     policy: PathPolicy,
-    /// The position in `paths` of the one in use; `None` when none is usable.
-    current: Option<usize>,
+    /// The one in use; `None` when none is usable.
+    in_use: Option<PathId>,
     ios: u32,
     bytes: u64,
     /// I/Os that the latency policy still sends to the current path to measure it.
@@ -130,7 +137,7 @@ impl Selector {
         Self {
             paths,
             policy,
-            current: None,
+            in_use: None,
             ios: 0,
             bytes: 0,
             probes_left: 0,
@@ -159,32 +166,46 @@ impl Selector {
     }
 
     pub(crate) const fn has_path(&self) -> bool {
-        self.current.is_some()
+        self.in_use.is_some()
+    }
+
+    /// The position in `paths` of the one in use.
+    fn current(&self) -> Option<usize> {
+        self.paths.iter().position(|path| Some(*path) == self.in_use)
+    }
+
+    /// Goes on to the next usable one, if one is in use.
+    fn turn_on(&mut self, all: &[Path]) {
+        if let Some(at) = self.current() {
+            self.turn_to(self.next_usable(at, all));
+        }
+    }
+
+    fn turn_to(&mut self, at: Option<usize>) {
+        self.in_use = at.map(|at| self.paths[at]);
     }
 
     /// Leaves a path that does not answer, if another one is usable.
     pub(crate) fn avoid(&mut self, path: PathId, all: &[Path]) {
-        if let Some(at) = self.current.filter(|at| self.paths[*at] == path) {
-            self.current = self.next_usable(at, all);
+        if self.in_use == Some(path) {
+            self.turn_on(all);
         }
     }
 
     /// Looks again at which paths are up. Fixed goes back to its first; the others stay where
     /// they are as long as that path is usable.
     pub(crate) fn refresh(&mut self, all: &[Path]) {
-        let stays = self.current.filter(|&at| self.is_usable(at, all));
-        self.current = match self.policy {
-            PathPolicy::Fixed => None,
-            _ => stays,
-        }
-        .or_else(|| (0..self.paths.len()).find(|&at| self.is_usable(at, all)));
+        let stays = self.current().filter(|&at| self.is_usable(at, all));
+        let kept = if self.policy == PathPolicy::Fixed { None } else { stays };
+        let first = || (0..self.paths.len()).find(|&at| self.is_usable(at, all));
+        self.turn_to(kept.or_else(first));
     }
 
     /// The path of the next command of `bytes` bytes; `None` when all paths are down.
     #[inline]
     pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
         if matches!(self.policy, PathPolicy::Fixed | PathPolicy::MostRecentlyUsed) {
-            return Some(self.paths[self.current?]);
+            return self.in_use;
         }
         self.choose_in_turn(all, now, bytes)
     }
@@ -193,16 +214,16 @@ impl Selector {
         if let PathPolicy::Latency { sampling_ios, eval_ns } = self.policy {
             self.sample(all, now, sampling_ios, eval_ns);
         }
-        let at = self.current?;
+        let path = self.in_use?;
         if let PathPolicy::RoundRobin { iops, bytes: limit } = self.policy {
             self.ios += 1;
             self.bytes += u64::from(bytes);
             if self.ios >= iops || self.bytes >= limit {
                 (self.ios, self.bytes) = (0, 0);
-                self.current = self.next_usable(at, all);
+                self.turn_on(all);
             }
         }
-        Some(self.paths[at])
+        Some(path)
     }
 
     /// Measures a completed command for the latency policy.
@@ -229,12 +250,12 @@ impl Selector {
             0 => {}
             1 => {
                 self.probes_left = 0;
-                self.current = self.fastest(all);
+                self.turn_to(self.fastest(all));
             }
             left => {
                 self.probes_left = left - 1;
-                if let Some(at) = self.current.filter(|_| left % sampling_ios.max(1) == 0) {
-                    self.current = self.next_usable(at, all);
+                if left % sampling_ios.max(1) == 0 {
+                    self.turn_on(all);
                 }
             }
         }

@@ -1,29 +1,36 @@
 //! Ends other than completion: aborts, power, reboots of guests and of the host, lost paths.
 
+use alloc::vec::Vec;
+
 use counters::{DeviceId, PathId, Status, VdiskId, VmId};
 
 use crate::{
-    Error, Output,
-    engine::Engine,
-    slab::{Queue, State, Times},
+    Error, Output, Sink,
+    slab::{Io, Queue, State, Times},
+    stack::Stack,
     vscsi::Vdisk,
 };
 
-impl Engine {
+impl Stack {
     /// Ends every I/O of that tag; none is no error, since it may have completed meanwhile.
-    pub(crate) fn abort(&mut self, id: VdiskId, tag: u32) -> Result<(), Error> {
+    pub(crate) fn abort(
+        &mut self,
+        id: VdiskId,
+        tag: u32,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         self.ever_vdisk(id)?;
-        self.abort_disk(id, Some(tag));
-        self.restart(id);
+        self.abort_disk(id, Some(tag), out);
+        self.restart(id, out);
         Ok(())
     }
 
     /// Ends every I/O of a virtual disk.
-    pub(crate) fn reset(&mut self, id: VdiskId) -> Result<(), Error> {
+    pub(crate) fn reset(&mut self, id: VdiskId, out: &mut impl Sink) -> Result<(), Error> {
         self.ever_vdisk(id)?;
         self.vdisks[id.index()].counters.resets += 1;
-        self.abort_disk(id, None);
-        self.restart(id);
+        self.abort_disk(id, None, out);
+        self.restart(id, out);
         Ok(())
     }
 
@@ -33,31 +40,31 @@ impl Engine {
         known.ok_or(Error::Unknown("virtual disk", id.index()))
     }
 
-    pub(crate) fn power(&mut self, vm: VmId, on: bool) -> Result<(), Error> {
+    pub(crate) fn power(&mut self, vm: VmId, on: bool, out: &mut impl Sink) -> Result<(), Error> {
         self.check_vm(vm)?;
         for id in (0..self.vdisks.len()).map(VdiskId::new) {
             if self.vdisks[id.index()].vm == vm && !self.vdisks[id.index()].is_gone {
                 self.vdisks[id.index()].is_on = on;
-                self.refresh_disk(id);
+                self.refresh_disk(id, out);
             }
         }
         if !on {
-            self.abort_vm(vm);
+            self.abort_vm(vm, out);
         }
         Ok(())
     }
 
     /// Staged settings of the guest's drivers come into force.
-    pub(crate) fn reboot_guest(&mut self, vm: VmId) -> Result<(), Error> {
+    pub(crate) fn reboot_guest(&mut self, vm: VmId, out: &mut impl Sink) -> Result<(), Error> {
         self.check_vm(vm)?;
-        self.abort_vm(vm);
+        self.abort_vm(vm, out);
         self.start_guest(vm);
         Ok(())
     }
 
     /// Staged settings of the host and of its guests come into force.
-    pub(crate) fn reboot(&mut self) {
-        self.abort_disks(|_| true);
+    pub(crate) fn reboot(&mut self, out: &mut impl Sink) {
+        self.abort_disks(|_| true, out);
         self.options.reboot();
         for adapter in &mut self.adapters {
             adapter.lun_depth = adapter.staged_lun_depth;
@@ -69,10 +76,10 @@ impl Engine {
             self.devices[index].competition.reset();
             self.devices[index].window = u32::MAX;
             self.devices[index].refresh_room();
-            self.refresh_base(DeviceId::new(index));
+            self.refresh_base(DeviceId::new(index), out);
         }
         self.refresh_gates();
-        self.apply_options();
+        self.apply_options(out);
     }
 
     fn start_guest(&mut self, vm: VmId) {
@@ -86,7 +93,12 @@ impl Engine {
 
     /// A path goes up or down. What was sent down it and has not come back is sent again when its
     /// answer would have come.
-    pub(crate) fn set_path(&mut self, id: PathId, up: bool) -> Result<(), Error> {
+    pub(crate) fn set_path(
+        &mut self,
+        id: PathId,
+        up: bool,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         let path = self.known_path(id)?;
         path.up = up;
         if up {
@@ -95,47 +107,44 @@ impl Engine {
             path.losses = path.losses.wrapping_add(1);
         }
         let device = path.device;
-        self.refresh_paths(device);
+        self.refresh_paths(device, out);
         if !up {
             self.leave_path(id);
         }
-        self.pump(device);
+        self.pump(device, out);
         Ok(())
     }
 
-    fn abort_vm(&mut self, vm: VmId) {
-        self.abort_disks(|vdisk| vdisk.vm == vm);
+    fn abort_vm(&mut self, vm: VmId, out: &mut impl Sink) {
+        self.abort_disks(|vdisk| vdisk.vm == vm, out);
     }
 
     /// Ends every I/O of the disks that are wanted quiet, then fills the slots that this freed.
-    fn abort_disks(&mut self, is_wanted: impl Fn(&Vdisk) -> bool) {
-        for step in [|engine: &mut Self, id| engine.abort_disk(id, None), Self::restart] {
-            for id in (0..self.vdisks.len()).map(VdiskId::new) {
-                if is_wanted(&self.vdisks[id.index()]) {
-                    step(self, id);
-                }
-            }
-        }
+    fn abort_disks(&mut self, is_wanted: impl Fn(&Vdisk) -> bool, out: &mut impl Sink) {
+        let all = (0..self.vdisks.len()).map(VdiskId::new);
+        let wanted: Vec<_> = all.filter(|id| is_wanted(&self.vdisks[id.index()])).collect();
+        wanted.iter().for_each(|id| self.abort_disk(*id, None, out));
+        wanted.iter().for_each(|id| self.restart(*id, out));
     }
 
     /// Ends the I/Os of a virtual disk, or those of one tag. What the driver has is asked back, and
     /// its guest hears of it when the driver has answered: a late answer must not find the guest's
     /// memory in another use.
-    pub(crate) fn abort_disk(&mut self, id: VdiskId, tag: Option<u32>) {
+    pub(crate) fn abort_disk(&mut self, id: VdiskId, tag: Option<u32>, out: &mut impl Sink) {
         for seat in 0..self.vdisks[id.index()].inside.len() {
             let io = self.vdisks[id.index()].inside.at(seat);
             if let Some(io) = io.filter(|io| tag.is_none_or(|tag| self.ios[*io].tag == tag)) {
-                self.abort_io(io, id);
+                self.abort_io(io, id, out);
             }
         }
     }
 
-    pub(crate) fn abort_io(&mut self, io: u32, id: VdiskId) {
+    pub(crate) fn abort_io(&mut self, io: u32, id: VdiskId, out: &mut impl Sink) {
         let counters = &mut self.vdisks[id.index()].counters;
         match self.ios[io].state {
             State::Active | State::InPieces => {
                 counters.aborts += 1;
-                self.ask_back(io, State::Recalled);
+                self.ask_back(io, State::Recalled, out);
             }
             State::Overdue | State::WrittenOff => self.give_up(io, id),
             State::Recalled | State::Orphan => {}
@@ -143,7 +152,7 @@ impl Engine {
                 counters.aborts += 1;
                 let times = self.take_out(io, id);
                 self.vdisks[id.index()].aborted.add(&times);
-                self.end(io, Status::Aborted);
+                self.end(io, Status::Aborted, out);
             }
         }
     }
@@ -166,10 +175,12 @@ impl Engine {
             State::Held => device.counters.held.leave(now),
             _ => {}
         }
-        let times = self.times_of(io);
-        if state != State::Guest {
-            let disk = &mut self.vdisks[id.index()];
-            disk.leave(&mut self.vscsi[disk.vscsi.index()]);
+        let (times, seat) = (self.times_of(io), self.ios[io].seat);
+        let disk = &mut self.vdisks[id.index()];
+        if state == State::Guest {
+            disk.inside.leave(seat);
+        } else {
+            disk.leave(&mut self.vscsi[disk.vscsi.index()], seat);
         }
         if self.ios[io].is_at_gate() {
             self.leave_gate(io);
@@ -178,46 +189,47 @@ impl Engine {
     }
 
     /// Asks the driver for what it has. The slots are given back with its answer.
-    pub(crate) fn ask_back(&mut self, io: u32, state: State) {
+    pub(crate) fn ask_back(&mut self, io: u32, state: State, out: &mut impl Sink) {
         let record = &mut self.ios[io];
         record.state = state;
         let (path, extra) = (PathId(record.path), record.extra);
         if !self.is_in_pieces(io) {
             let io = self.ios.id_of(io);
-            self.outputs.push(Output::Cancel { io, path });
+            out.put(Output::Cancel { io, path });
             return;
         }
         for piece in self.extras[extra].pieces.iter(&self.ios) {
             let io = self.ios.id_of(piece);
-            self.outputs.push(Output::Cancel { io, path });
+            out.put(Output::Cancel { io, path });
         }
     }
 
     /// The driver answered what it was asked for: the guest hears that it was aborted, whatever the
     /// answer says.
-    pub(crate) fn end_recalled(&mut self, io: u32) {
+    pub(crate) fn end_recalled(&mut self, io: u32, out: &mut impl Sink) {
         let times = self.times_of(io);
-        let disk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
+        let Io { vdisk, seat, .. } = self.ios[io];
+        let disk = &mut self.vdisks[usize::from(vdisk)];
         disk.aborted.add(&times);
-        disk.leave(&mut self.vscsi[disk.vscsi.index()]);
-        self.end(io, Status::Aborted);
+        disk.leave(&mut self.vscsi[disk.vscsi.index()], seat);
+        self.end(io, Status::Aborted, out);
     }
 
     /// Fills the slots that aborts on a virtual disk freed: of its device, of the paths there, and
     /// its own.
-    pub(crate) fn restart(&mut self, id: VdiskId) {
+    pub(crate) fn restart(&mut self, id: VdiskId, out: &mut impl Sink) {
         let device = self.vdisks[id.index()].device;
         for path in 0..self.devices[device.index()].selector.paths().len() {
-            self.open_path(self.devices[device.index()].selector.paths()[path]);
+            self.open_path(self.devices[device.index()].selector.paths()[path], out);
         }
-        self.pump(device);
-        self.open_guest(id);
+        self.pump(device, out);
+        self.open_guest(id, out);
     }
 
     /// Gives up its slot of the device while it waits for its path or at the adapter.
     fn leave_gate(&mut self, io: u32) {
         let now = self.now;
-        let (vdisk, device, path, adapter) = self.lane(io).ids();
+        let (vdisk, device, path) = self.lane(io).ids();
         self.end_wait(io);
         let path = &mut self.paths[path.index()];
         path.stays.left += 1;
@@ -226,7 +238,7 @@ impl Engine {
             path.queue.remove(&mut self.ios, io);
         } else {
             path.counters.active.leave(now);
-            let adapter = &mut self.adapters[adapter.index()];
+            let adapter = &mut self.adapters[path.adapter.index()];
             adapter.counters.queued.leave(now);
             adapter.queue.remove(&mut self.ios, io);
         }

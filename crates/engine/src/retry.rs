@@ -1,28 +1,17 @@
-//! What is sent again: BUSY, TASK SET FULL, reservation conflicts and lost paths, and the timers
-//! that wait for it.
+//! What is sent again: BUSY, TASK SET FULL, reservation conflicts and lost paths, and what is done
+//! when a timer is due.
 
 use counters::{DeviceId, IoId, MILLISECOND, Status, Time, VdiskId};
 
 use knobs::{Advanced, CONFLICT_RETRIES, CONFLICT_RETRY_NS, STALLED_QUEUE_MS};
 
 use crate::{
+    Sink,
     device::Device,
-    engine::Engine,
     slab::{Extra, NONE, State},
+    stack::Stack,
+    timer::Timer,
 };
-
-/// What a wake-up is for; earlier variants and lower ids first at the same instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
-    /// A device has something that may go now.
-    Device(DeviceId),
-    /// A held I/O is to be sent again.
-    Again(IoId),
-    /// Commands of a device may be overdue.
-    Watch(DeviceId),
-    /// A device may have been without a path for too long.
-    Apd(DeviceId),
-}
 
 impl Extra {
     /// Adds the answer to a piece. The longest latency counts, and the worst result: one that
@@ -37,10 +26,17 @@ impl Extra {
     }
 }
 
-impl Engine {
+impl Stack {
     /// Sends a command again, at once or after the wait that its result asks for. It has given up
     /// its slot and stays in the VMkernel, so the wait is KAVG.
-    pub(crate) fn send_again(&mut self, io: u32, vdisk: VdiskId, device: DeviceId, why: Status) {
+    pub(crate) fn send_again(
+        &mut self,
+        io: u32,
+        vdisk: VdiskId,
+        device: DeviceId,
+        why: Status,
+        out: &mut impl Sink,
+    ) {
         let spent = self.now - self.ios[io].since;
         let extra = self.extra_of(io);
         extra.device_ns += spent;
@@ -51,28 +47,28 @@ impl Engine {
         self.ios[io].since = self.now;
         self.pause_if_stalled(device);
         if let Some(status) = self.refusal_of(vdisk) {
-            return self.fail(io, status);
+            return self.fail(io, status, out);
         }
         match why {
             Status::Busy => self.hold(io, self.busy_hold_ns()),
             Status::ReservationConflict => {
                 self.vdisks[vdisk.index()].counters.conflicts += 1;
                 if retries > CONFLICT_RETRIES {
-                    self.fail(io, why);
+                    self.fail(io, why, out);
                 } else {
                     self.hold(io, CONFLICT_RETRY_NS);
                 }
             }
-            _ => self.queue(io, vdisk, true),
+            _ => self.queue(io, vdisk, true, out),
         }
     }
 
     /// Ends an I/O that has had a path and holds no slot.
-    fn fail(&mut self, io: u32, status: Status) {
+    fn fail(&mut self, io: u32, status: Status, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         lane.account(status, 0);
         lane.leave_kernel();
-        self.end(io, status);
+        self.end(io, status, out);
     }
 
     /// A full array has nothing of this device that could complete.
@@ -96,7 +92,7 @@ impl Engine {
         let (vdisk, now) = (VdiskId(self.ios[io].vdisk), self.now);
         self.device_of(vdisk).counters.held.enter(now);
         let timer = Timer::Again(self.ios.id_of(io));
-        self.timers.push(core::cmp::Reverse((until, timer)));
+        self.timers.set(until, timer);
     }
 
     /// Asks for a wake-up when the first limit of a device lets something go.
@@ -110,29 +106,25 @@ impl Engine {
         let device = &mut self.devices[id.index()];
         if at < device.wake_at {
             device.wake_at = at;
-            self.timers.push(core::cmp::Reverse((at, Timer::Device(id))));
+            self.timers.set(at, Timer::Device(id));
         }
     }
 
     /// Does what is due by now.
-    pub(crate) fn run_timers(&mut self) {
-        while let Some(&core::cmp::Reverse((at, timer))) = self.timers.peek() {
-            if at > self.now {
-                return;
-            }
-            self.timers.pop();
+    pub(crate) fn run_timers(&mut self, out: &mut impl Sink) {
+        while let Some((at, timer)) = self.timers.take_due(self.now) {
             match timer {
-                Timer::Device(id) => self.device_due(id, at),
-                Timer::Again(io) => self.hold_ended(io),
-                Timer::Watch(id) => self.look_after(id, at),
-                Timer::Apd(id) => self.apd_due(id, at),
+                Timer::Device(id) => self.device_due(id, at, out),
+                Timer::Again(io) => self.hold_ended(io, out),
+                Timer::Watch(id) => self.look_after(id, at, out),
+                Timer::Apd(id) => self.apd_due(id, at, out),
             }
         }
     }
 
     /// A timer that an earlier one took the place of means nothing: it would only set another,
     /// and the two would go on beside each other.
-    fn device_due(&mut self, id: DeviceId, at: Time) {
+    fn device_due(&mut self, id: DeviceId, at: Time, out: &mut impl Sink) {
         let device = &mut self.devices[id.index()];
         if device.wake_at != at {
             return;
@@ -141,11 +133,11 @@ impl Engine {
         if device.window == 0 {
             device.make_room();
         }
-        self.pump(id);
+        self.pump(id, out);
     }
 
     /// When a held I/O was aborted meanwhile, its timer means nothing: its id has ended.
-    fn hold_ended(&mut self, id: IoId) {
+    fn hold_ended(&mut self, id: IoId, out: &mut impl Sink) {
         if self.ios.state_of(id) != Some(State::Held) {
             return;
         }
@@ -155,7 +147,7 @@ impl Engine {
         let vdisk = VdiskId(self.ios[io].vdisk);
         let now = self.now;
         self.device_of(vdisk).counters.held.leave(now);
-        self.queue(io, vdisk, true);
+        self.queue(io, vdisk, true, out);
     }
 
     /// The device of a virtual disk.

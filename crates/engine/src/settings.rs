@@ -8,25 +8,25 @@ use counters::{DeviceId, VdiskId, VmId};
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
 
 use crate::{
-    Error,
-    engine::{Engine, split_sizes},
+    Error, Sink,
+    stack::{Stack, split_sizes},
 };
 
-impl Engine {
-    pub(crate) fn set(&mut self, knob: Knob) -> Result<(), Error> {
+impl Stack {
+    pub(crate) fn set(&mut self, knob: Knob, out: &mut impl Sink) -> Result<(), Error> {
         self.check_ids(knob)?;
         knob.check(self.version).map_err(|refusal| Error::Refused(refusal.into()))?;
         match knob {
-            Knob::SchedNumReqOutstanding { device, value } => self.set_dsnro(device, value)?,
-            Knob::MaxQueueDepth { device, value } => self.set_max_depth(device, value)?,
+            Knob::SchedNumReqOutstanding { device, value } => self.set_dsnro(device, value, out)?,
+            Knob::MaxQueueDepth { device, value } => self.set_max_depth(device, value, out)?,
             Knob::QueueFull { device, sample_size, threshold } => {
-                self.set_queue_full(device, sample_size, threshold);
+                self.set_queue_full(device, sample_size, threshold, out);
             }
-            Knob::Advanced { option, value } => self.set_advanced(option, value),
+            Knob::Advanced { option, value } => self.set_advanced(option, value, out),
             Knob::ModuleDepth { driver, value } => self.set_module_depth(driver, value)?,
             Knob::Pvscsi { vm, depth, ring_pages } => self.set_pvscsi(vm, depth, ring_pages),
             Knob::PathPolicy { device, policy } => self.set_path_policy(device, policy),
-            Knob::Allocation { vdisk, allocation } => self.set_allocation(vdisk, allocation),
+            Knob::Allocation { vdisk, allocation } => self.set_allocation(vdisk, allocation, out),
         }
         Ok(())
     }
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    fn set_dsnro(&mut self, id: DeviceId, value: u32) -> Result<(), Error> {
+    fn set_dsnro(&mut self, id: DeviceId, value: u32, out: &mut impl Sink) -> Result<(), Error> {
         let device = &mut self.devices[id.index()];
         let max = device.base;
         if self.version.refuses_dsnro_above_depth() && !(1..=max).contains(&value) {
@@ -51,12 +51,17 @@ impl Engine {
         }
         device.dsnro_set = Some(value);
         device.dsnro = value;
-        self.refresh_depth(id);
-        self.pump(id);
+        self.refresh_depth(id, out);
+        self.pump(id, out);
         Ok(())
     }
 
-    fn set_max_depth(&mut self, id: DeviceId, value: u32) -> Result<(), Error> {
+    fn set_max_depth(
+        &mut self,
+        id: DeviceId,
+        value: u32,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
         let max = self.driver_depth(id);
         if !(1..=max).contains(&value) {
             return refuse(&format!(
@@ -64,24 +69,24 @@ impl Engine {
             ));
         }
         self.devices[id.index()].max_depth_set = value;
-        self.refresh_base(id);
-        self.pump(id);
+        self.refresh_base(id, out);
+        self.pump(id, out);
         Ok(())
     }
 
-    fn set_queue_full(&mut self, id: DeviceId, size: u32, threshold: u32) {
+    fn set_queue_full(&mut self, id: DeviceId, size: u32, threshold: u32, out: &mut impl Sink) {
         self.devices[id.index()].throttle.set(size, threshold);
-        self.refresh_depth(id);
-        self.pump(id);
+        self.refresh_depth(id, out);
+        self.pump(id, out);
     }
 
-    fn set_advanced(&mut self, option: Advanced, value: u32) {
+    fn set_advanced(&mut self, option: Advanced, value: u32, out: &mut impl Sink) {
         self.options.set(option, value);
-        self.apply_options();
+        self.apply_options(out);
     }
 
     /// Hands the options in force to those who go by them.
-    pub(crate) fn apply_options(&mut self) {
+    pub(crate) fn apply_options(&mut self, out: &mut impl Sink) {
         self.split = split_sizes(&self.options);
         self.refresh_affinity();
         let policy = self.default_policy();
@@ -98,9 +103,9 @@ impl Engine {
             device.competition.switches_max = self.options.get(Advanced::SchedQControlVmSwitches);
             device.competition.run_max = self.options.get(Advanced::SchedQControlSeqReqs);
             device.throttle.set_global(sample_size, threshold);
-            self.refresh_apd(DeviceId::new(index));
-            self.refresh_depth(DeviceId::new(index));
-            self.pump(DeviceId::new(index));
+            self.refresh_apd(DeviceId::new(index), out);
+            self.refresh_depth(DeviceId::new(index), out);
+            self.pump(DeviceId::new(index), out);
         }
     }
 
@@ -132,12 +137,12 @@ impl Engine {
         self.devices[id.index()].selector.set_policy(policy, &self.paths);
     }
 
-    fn set_allocation(&mut self, id: VdiskId, allocation: Allocation) {
+    fn set_allocation(&mut self, id: VdiskId, allocation: Allocation, out: &mut impl Sink) {
         let vdisk = &mut self.vdisks[id.index()];
         let device = vdisk.device;
         vdisk.allocation = allocation;
         self.refresh_world(id);
-        self.pump(device);
+        self.pump(device, out);
     }
 
     /// Works out anew what the world of a virtual disk gets from those of its disks that are there.

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 use counters::{IoId, Op, PathId, Status, Time, VdiskId};
 
-use crate::{Dispatch, Request, adapter::Adapter};
+use crate::{Dispatch, Request};
 
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -92,6 +92,26 @@ pub(crate) struct Io {
 }
 
 impl Io {
+    /// A record that has never been used.
+    const FREE: Self = Self {
+        submitted: Time::ZERO,
+        entered: Time::ZERO,
+        since: Time::ZERO,
+        tag: 0,
+        next: NONE,
+        prev: NONE,
+        seat: NONE,
+        bytes: 0,
+        block: 0,
+        extra: NONE,
+        generation: 0,
+        vdisk: 0,
+        path: 0,
+        losses: 0,
+        op: Op::Read,
+        state: State::Free,
+    };
+
     /// An I/O as it comes from the guest.
     #[inline]
     const fn new(now: Time, request: &Request, extra: u32, generation: u32) -> Self {
@@ -117,17 +137,28 @@ impl Io {
 
     /// Goes to the driver.
     #[inline]
-    pub(crate) const fn hand_over(&mut self, losses: u16, adapter: &mut Adapter, now: Time) {
+    pub(crate) const fn hand_over(&mut self, losses: u16, now: Time) {
         self.state = State::Active;
         self.since = now;
         self.losses = losses;
-        adapter.counters.active.enter(now);
+    }
+
+    /// Whether the driver gets all of a request at once, where the wire takes so many bytes.
+    #[inline]
+    pub(crate) const fn is_whole(&self, piece: u32) -> bool {
+        self.extra == NONE && self.bytes <= piece
+    }
+
+    /// Its id; `io` is its own number.
+    #[inline]
+    pub(crate) const fn id(&self, io: u32) -> IoId {
+        IoId::new(io, self.generation)
     }
 
     /// What the driver gets of an I/O that is a request of its own; `io` is its own number.
     #[inline]
     pub(crate) const fn command(&self, io: u32) -> Dispatch {
-        let id = IoId::new(io, self.generation);
+        let id = self.id(io);
         Dispatch {
             io: id,
             request: id,
@@ -246,16 +277,21 @@ impl Default for Slab {
 impl Slab {
     /// A record for an I/O, written in its place: it is too large to be made elsewhere and copied.
     #[inline]
-    pub(crate) fn insert(&mut self, now: Time, request: &Request, extra: u32) -> u32 {
+    pub(crate) fn insert(&mut self, now: Time, request: &Request, extra: u32) -> (u32, &mut Io) {
         if self.free == NONE {
-            self.items.push(Io::new(now, request, extra, 0));
-            return (self.items.len() - 1) as u32;
+            self.grow();
         }
         let slot = self.free;
         let record = &mut self.items[slot as usize];
         self.free = record.next;
         *record = Io::new(now, request, extra, record.generation);
-        slot
+        (slot, record)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.items.len() as u32;
+        self.items.push(Io::FREE);
     }
 
     /// A record for a piece of an I/O with the driver: `bytes` from `offset` in its request on.
@@ -263,8 +299,7 @@ impl Slab {
         let Io { vdisk, tag, op, extra, path, since, .. } = self[of];
         let (vdisk, lba, waited_ns) = (VdiskId(vdisk), 0, 0);
         let request = Request { vdisk, op, lba, bytes, waited_ns, tag };
-        let piece = self.insert(since, &request, extra);
-        let record = &mut self[piece];
+        let (piece, record) = self.insert(since, &request, extra);
         record.state = State::Piece;
         record.path = path;
         record.block = offset;
@@ -279,15 +314,15 @@ impl Slab {
         *generation = generation.wrapping_add(1);
     }
 
-    /// Its id ends with it.
+    /// Its id, which this was, ends with it.
     #[inline]
-    pub(crate) fn free(&mut self, slot: u32) {
-        let free = self.free;
-        self.renew(slot);
-        let record = &mut self[slot];
+    pub(crate) fn free(&mut self, slot: u32) -> IoId {
+        let record = &mut self.items[slot as usize];
+        let id = record.id(slot);
+        record.generation = record.generation.wrapping_add(1);
         record.state = State::Free;
-        record.next = free;
-        self.free = slot;
+        record.next = core::mem::replace(&mut self.free, slot);
+        id
     }
 
     /// The state of what has that id; `None` when it has ended, or never was.
@@ -299,7 +334,12 @@ impl Slab {
 
     #[inline]
     pub(crate) fn id_of(&self, slot: u32) -> IoId {
-        IoId::new(slot, self[slot].generation)
+        self[slot].id(slot)
+    }
+
+    /// The places that are free, in the order in which they will be used.
+    pub(crate) fn free_places(&self) -> impl Iterator<Item = u32> + '_ {
+        Queue { head: self.free, tail: NONE }.iter(self)
     }
 
     /// Every record, used or not.

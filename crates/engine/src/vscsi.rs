@@ -166,11 +166,19 @@ impl Vdisk {
         ring.active += 1;
     }
 
-    /// It gives them back.
+    /// It gives them back, and its seat.
     #[inline]
-    pub(crate) const fn leave(&mut self, ring: &mut Vscsi) {
+    pub(crate) fn leave(&mut self, ring: &mut Vscsi, seat: u32) {
         self.active -= 1;
         ring.active -= 1;
+        self.inside.leave(seat);
+    }
+
+    /// A command takes a slot of the device.
+    #[inline]
+    pub(crate) const fn take_slot(&mut self, now: Time) {
+        self.counters.queued.leave(now);
+        self.counters.slots.enter(now);
     }
 
     /// The next one in the guest's queue enters, if there is one and it has a slot of both.

@@ -18,6 +18,8 @@ pub(crate) struct World {
     pub(crate) share_ns: u64,
     pub(crate) limit_ns: u64,
     pub(crate) reservation_ns: u64,
+    /// Whether it has a limit or a reservation.
+    pub(crate) is_bound: bool,
     /// The tags of the command at the head of the queue.
     pub(crate) tags: Tags,
     /// Where the last command dispatched ended, in blocks of 4 KiB.
@@ -43,6 +45,7 @@ impl World {
             share_ns: 0,
             limit_ns: 0,
             reservation_ns: 0,
+            is_bound: false,
             tags: Tags::default(),
             last_block: 0,
         };
@@ -57,6 +60,7 @@ impl World {
         self.share_ns = nanos_per(allocation.shares);
         self.limit_ns = allocation.limit_iops.map_or(0, nanos_per);
         self.reservation_ns = nanos_per(allocation.reservation_iops);
+        self.is_bound = self.limit_ns != 0 || self.reservation_ns != 0;
     }
 
     /// Joins another virtual disk of the VM: before ESXi 6.0 they share one world, whose shares
@@ -75,5 +79,17 @@ impl World {
     #[inline]
     pub(crate) fn may_go(&self, now: Time) -> bool {
         self.limit_ns == 0 || self.tags.limit <= now
+    }
+
+    /// Gives the command at the head what holds it back and what hurries it.
+    #[cold]
+    pub(crate) fn tag_bounds(&mut self, cost: u64, arrival: Time) {
+        if self.limit_ns != 0 {
+            self.tags.limit = (self.tags.limit + cost * self.limit_ns).max(arrival);
+        }
+        if self.reservation_ns != 0 {
+            let due = self.tags.reservation + cost * self.reservation_ns;
+            self.tags.reservation = due.max(arrival);
+        }
     }
 }

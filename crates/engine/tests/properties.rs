@@ -134,6 +134,31 @@ fn what_is_sent_at_the_instant_a_path_comes_back_is_not_lost() {
     assert!(bench.alive.is_empty());
 }
 
+/// Every way of an I/O to its end frees its record and its seat: at once, after a wait in the guest,
+/// in pieces, in parts, sent again. A second use of the places finds nothing of the first.
+#[test]
+fn what_has_ended_is_found_by_no_reset_and_no_reboot() {
+    let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));
+    let (option, value) = (Advanced::DiskMaxIoSize, 512);
+    bench.input(Input::Set(Knob::Advanced { option, value }));
+    for _ in 0..2 {
+        for bytes in [512, 1 << 20, 3 << 20].into_iter().cycle().take(90) {
+            bench.submit(VdiskId(0), Op::Read, 0, bytes);
+        }
+        bench.answer(0, Status::TaskSetFull);
+        while !bench.out.is_empty() {
+            bench.answer(0, Status::Good);
+        }
+        assert!(bench.alive.is_empty());
+        for input in [Input::Reset(VdiskId(0)), Input::RebootGuest(VmId(0)), Input::Reboot] {
+            bench.input(input);
+        }
+        assert!(bench.out.is_empty());
+    }
+    let disk = &counters_of(&bench.engine).vdisks[0];
+    assert_eq!((disk.aborts, disk.io[0].commands), (0, disk.offered));
+}
+
 #[test]
 fn a_refusal_does_not_start_a_full_queue() {
     let mut bench = Bench::new(one_disk(SchedPolicy::Mclock, Allocation::default()));

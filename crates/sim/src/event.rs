@@ -5,8 +5,9 @@ use engine::{Input, Object, Part, VdiskConfig};
 use scenario::Action;
 
 use crate::{
+    Watch,
     key::{Class, Key},
-    machine::{Machine, Player, Watch},
+    machine::{Machine, Player},
 };
 
 impl<W: Watch> Machine<'_, W> {
@@ -170,7 +171,7 @@ impl<W: Watch> Machine<'_, W> {
         self.pause(host, None, at);
         self.hosts[host].is_down = true;
         self.input(host, at, Input::Reboot);
-        self.hosts[host].reset(at, None, &mut self.watch);
+        self.hosts[host].reset(at, None, &mut self.outside);
         self.drain(host, at);
         let boot_ns = self.scenario.hosts[self.hosts[host].index].boot_ns;
         self.push(at + boot_ns, Key::new(Class::Boot, host, 0));

@@ -1,4 +1,4 @@
-//! The event list: a 4-ary heap of words, each the time of an event and the place where it lies.
+//! The event list while little is pending: a 4-ary heap of words, each the time of an event and the place where it lies.
 //!
 //! ```text
 //!   word:  40 bits of nanoseconds since the epoch | 24 bits of place
@@ -56,7 +56,7 @@ struct Hole {
 /// Removing the top is put off: what handles an event mostly adds one, and the new event then
 /// takes the place of the old one in a single pass.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EventList {
+pub(crate) struct Heap {
     words: Vec<u64>,
     /// The top when it has been taken and not yet been replaced.
     hole: Option<Hole>,
@@ -71,7 +71,22 @@ pub(crate) struct EventList {
     tied_at: Time,
 }
 
-impl EventList {
+impl Heap {
+    /// How much is pending within reach.
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Everything, in any order.
+    pub(crate) fn drain(mut self) -> Vec<(Time, Pending)> {
+        self.close_hole();
+        let place = |word: u64| (word & ((1 << PLACE_BITS) - 1)) as usize;
+        let within = self.words.iter().map(|word| (self.time_of(*word), self.events[place(*word)]));
+        let tied = self.tied.iter().map(|event| (self.tied_at, *event));
+        within.chain(tied).chain(self.far.iter().copied()).collect()
+    }
+
     /// Adds an event.
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, event: Pending) {
@@ -249,7 +264,7 @@ mod tests {
         /// Times are few, so that many are equal, and some lie in later epochs.
         #[test]
         fn events_come_out_by_time_and_key(steps in prop::collection::vec((0_u64..6, 0_u64..3), 1..300)) {
-            let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
+            let (mut list, mut expected) = (Heap::default(), BTreeSet::new());
             let mut now = Time::ZERO;
             for (index, (far, pops)) in (0..).zip(steps) {
                 // Keys fall, so that order of arrival and order of keys differ.
@@ -272,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_event_at_the_limit_stays() {
-        let mut list = EventList::default();
+        let mut list = Heap::default();
         for at in [Time(7), Time(REACH + 7)] {
             list.push(at, pending(1));
             assert_eq!(list.pop_before(at), None);

@@ -9,36 +9,22 @@
 //! The way from the dispatch to the answer is a closed form in the array's model, so an I/O costs
 //! one event. Virtual time jumps from one to the next; [`Watch`] may wait, record, or look on.
 
-use counters::{DeviceId, HostSnapshot, IoId, SECOND, Status, Time, VdiskId};
-use engine::{Dispatch, Engine, Event, Input, Output, Request};
-use model::{Array, Aside, Command, CurveUse, PolicyWait};
+use counters::{DeviceId, HostSnapshot, IoId, Status, Time, VdiskId};
+use engine::{Event, Input, Output, Request};
+use model::{Array, Aside, CurveUse, PolicyWait};
 use scenario::{Face, Scenario, Workload};
 
 use crate::{
-    fault::{Faults, gone},
-    heap::{EventList, Pending},
+    Watch,
+    events::EventList,
+    heap::Pending,
+    host::{Host, Outside},
     key::{Class, Key, Tag},
 };
 
 /// Of each virtual disk whose volume has a policy of the array, in their order: what commands to the
 /// volume, of all hosts, waited for it.
 pub type PolicyWaits = Vec<(VdiskId, PolicyWait)>;
-
-/// Whoever looks on: the clock of a run in real time, the journal, a debugger.
-pub trait Watch {
-    /// Called before anything happens at `at`.
-    #[inline]
-    fn before(&mut self, _at: Time) {}
-    /// Called with every input of a host's engine; `host` is its index in the scenario.
-    #[inline]
-    fn input(&mut self, _host: usize, _at: Time, _input: &Input) {}
-    /// Called with every output of it.
-    #[inline]
-    fn output(&mut self, _host: usize, _at: Time, _output: &Output) {}
-}
-
-/// Nobody looks on.
-impl Watch for () {}
 
 /// A line of the log: a change that an administrator would find in vmkernel.log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,34 +48,6 @@ pub enum Logged {
 
 /// Lines kept of a log; what comes after them is only counted.
 const LOG_MAX: usize = 1000;
-
-/// How long an application waits after an error before it goes on (ruling: one that did not would
-/// fail without end at one instant).
-const ERROR_PAUSE_NS: u64 = SECOND;
-
-/// A host under simulation.
-pub(crate) struct Host {
-    /// Its index in the scenario.
-    pub(crate) index: usize,
-    pub(crate) engine: Engine,
-    /// Array (of this component) and volume of each virtual disk.
-    targets: Vec<(u32, u32)>,
-    /// The workloads that issued to each virtual disk, by the ordinal in their tags.
-    seats: Vec<Vec<u32>>,
-    /// The earliest wake-up in the event list.
-    armed: Time,
-    /// Between going down for a reboot and being up again.
-    pub(crate) is_down: bool,
-    /// Which of its VMs are on.
-    pub(crate) is_on: Vec<bool>,
-    /// What arrays do with the commands of devices, if any does not answer them.
-    pub(crate) faults: Option<Box<Faults>>,
-    /// Which of its virtual disks are not there.
-    pub(crate) gone: Vec<VdiskId>,
-    /// What applications that have left kept to themselves while they were here: the virtual disk
-    /// they were on, and how many waited when they left.
-    left: Vec<(VdiskId, u64, Aside)>,
-}
 
 /// A stretch of time during which a workload ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,14 +84,12 @@ pub(crate) struct Machine<'a, W> {
     pub(crate) hosts: Vec<Host>,
     /// Position in `hosts` of each host of the scenario.
     pub(crate) local: Vec<Option<usize>>,
-    arrays: Vec<Array>,
-    /// Position in `arrays` of each array of the scenario.
+    pub(crate) outside: Outside<W>,
+    /// Position in its `arrays` of each array of the scenario.
     array_of: Vec<Option<u32>>,
     pub(crate) players: Vec<Player>,
     /// Position in `players` of each workload of the scenario.
     pub(crate) player_of: Vec<Option<usize>>,
-    events: EventList,
-    pub(crate) watch: W,
     pub(crate) log: Vec<LogLine>,
     /// When workloads ran.
     pub(crate) spans: Vec<Span>,
@@ -148,12 +104,10 @@ impl<'a, W: Watch> Machine<'a, W> {
             scenario,
             hosts: Vec::new(),
             local: vec![None; scenario.hosts.len()],
-            arrays: Vec::new(),
+            outside: Outside { arrays: Vec::new(), events: EventList::default(), watch },
             array_of: vec![None; scenario.arrays.len()],
             players: Vec::new(),
             player_of: vec![None; scenario.workloads.len()],
-            events: EventList::default(),
-            watch,
             log: Vec::new(),
             spans: Vec::new(),
             ios: 0,
@@ -173,7 +127,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     fn add_host(&mut self, index: usize) {
         let scenario = self.scenario;
         let host = &scenario.hosts[index];
-        let Self { arrays, array_of, .. } = self;
+        let Self { outside: Outside { arrays, .. }, array_of, .. } = self;
         let mut local_array = |array: usize| {
             *array_of[array].get_or_insert_with(|| {
                 let seed = stream(scenario.seed, Stream::Array, array);
@@ -184,18 +138,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let targets = host.targets.iter().map(|t| (local_array(t.array), t.volume)).collect();
         let local = self.hosts.len();
         self.local[index] = Some(local);
-        self.hosts.push(Host {
-            index,
-            engine: Engine::new(&host.config),
-            targets,
-            seats: vec![Vec::new(); host.config.vdisks.len()],
-            armed: Time::NEVER,
-            is_down: false,
-            is_on: host.config.vms.iter().map(|vm| vm.powered_on).collect(),
-            faults: None,
-            gone: Vec::new(),
-            left: Vec::new(),
-        });
+        self.hosts.push(Host::new(index, local, targets, &host.config));
         for knob in &host.settings {
             self.input(local, Time::ZERO, Input::Set(*knob));
         }
@@ -254,19 +197,19 @@ impl<'a, W: Watch> Machine<'a, W> {
         let aside = moving.workload.take_aside(at);
         let (from, here) = (moving.host, moving.vdisk);
         if aside != Aside::default() {
-            self.hosts[from].left.push((here, waiting, aside));
+            self.hosts[from].moved.push((here, waiting, aside));
         }
         self.seat(player, host, vdisk);
     }
 
     pub(crate) fn push(&mut self, at: Time, key: Key) {
-        self.events.push(at, Pending::of(key));
+        self.outside.events.push(at, Pending::of(key));
     }
 
     /// Lets everything happen that happens before `limit`.
     pub(crate) fn run_until(&mut self, limit: Time) {
-        while let Some((at, event)) = self.events.pop_before(limit) {
-            self.watch.before(at);
+        while let Some((at, event)) = self.outside.events.pop_before(limit) {
+            self.outside.watch.before(at);
             if event.key.class() == Class::Done {
                 self.done(at, event);
             } else {
@@ -307,33 +250,31 @@ impl<'a, W: Watch> Machine<'a, W> {
     fn done(&mut self, at: Time, event: Pending) {
         let Pending { key, generation, array, array_ns } = event;
         let (io, status) = (IoId::new(key.slot(), generation), key.status());
-        self.arrays[array as usize].done(status);
+        self.outside.arrays[array as usize].done(status);
         let host = &mut self.hosts[key.host()];
         let input = Input::Done { io, status, array_ns };
-        if host.faults.is_some() && host.withhold_answer(at, input, &mut self.watch) {
+        if host.faults.is_some() && host.withhold_answer(at, input, &mut self.outside) {
             return self.drain(key.host(), at);
         }
-        if host.answer(at, input, &mut self.watch) {
-            self.drain(key.host(), at);
+        if host.answer(at, input, &mut self.outside) {
+            self.drain_often(key.host(), at);
         }
     }
 
     /// From now on the array does so with the commands of a device; those that it kept get what
     /// they would get now.
     pub(crate) fn set_face(&mut self, at: Time, index: usize, device: DeviceId, face: Face) {
-        let Self { hosts, watch, scenario, .. } = self;
+        let Self { hosts, outside, scenario, .. } = self;
         let host = &mut hosts[index];
         let devices = scenario.hosts[host.index].config.devices.len();
-        let faults = host.faults.get_or_insert_with(|| Faults::new(devices));
-        let (withheld, told) = faults.turn(device, face);
+        let (withheld, told) = host.faults(devices).turn(device, face);
         for path in told {
             let up = Input::Path { path, up: true };
-            watch.input(host.index, at, &up);
-            host.engine.handle_input(at, up).expect("the path is the host's");
+            host.handle(at, up, outside).expect("the path is the host's");
         }
         for input in withheld {
-            if !host.withhold_answer(at, input, watch) {
-                host.answer_rarely(at, input, watch);
+            if !host.withhold_answer(at, input, outside) {
+                host.answer_rarely(at, input, outside);
             }
         }
         self.drain(index, at);
@@ -355,29 +296,33 @@ impl<'a, W: Watch> Machine<'a, W> {
                 add(vdisk, 0, &player.workload.aside());
             }
         }
-        host.left.iter().for_each(|(vdisk, moved, aside)| add(*vdisk, *moved, aside));
+        host.moved.iter().for_each(|(vdisk, moved, aside)| add(*vdisk, *moved, aside));
     }
 
     /// How the measured curve of each array of the scenario was used so far.
     pub(crate) fn curves(&self) -> Vec<CurveUse> {
-        let local = |array: &Option<u32>| self.arrays[(*array)? as usize].curve_use();
+        let local = |array: &Option<u32>| self.outside.arrays[(*array)? as usize].curve_use();
         self.array_of.iter().map(|array| local(array).unwrap_or_default()).collect()
     }
 
     /// What commands to the volume of each virtual disk of a host waited for its policy so far,
     /// where it has one; in the order of the disks.
     pub(crate) fn policy_waits(&self, host: &Host) -> PolicyWaits {
-        let of = |(array, volume): (u32, u32)| self.arrays[array as usize].policy_wait(volume);
-        let targets = host.targets.iter().enumerate();
+        let of =
+            |(array, volume): (u32, u32)| self.outside.arrays[array as usize].policy_wait(volume);
+        let targets = host.targets().iter().enumerate();
         targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
     }
 
     /// Hands an input over and does what follows from it. A refusal is logged.
     pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) {
-        let index = self.hosts[host].index;
-        self.watch.input(index, at, &input);
-        if let Err(error) = self.hosts[host].engine.handle_input(at, input) {
-            self.log.push(LogLine { at, host: index, what: Logged::Refused(error.to_string()) });
+        let into = &mut self.hosts[host];
+        if let Err(error) = into.handle(at, input, &mut self.outside) {
+            self.log.push(LogLine {
+                at,
+                host: into.index,
+                what: Logged::Refused(error.to_string()),
+            });
         }
         self.drain(host, at);
     }
@@ -387,35 +332,40 @@ impl<'a, W: Watch> Machine<'a, W> {
         let player = &mut self.players[id];
         let host = &mut self.hosts[player.host];
         while let Some(io) = player.workload.wake(at) {
-            player.submit(host, at, io, &mut self.watch);
+            player.submit(host, at, io, &mut self.outside);
         }
         let index = player.host;
-        player.arm(id, &mut self.events);
+        player.arm(id, &mut self.outside.events);
         self.drain(index, at);
     }
 
     /// A thread of an application that got an error goes on.
     fn retry(&mut self, at: Time, who: usize) {
-        let Self { hosts, players, events, watch, spans, .. } = self;
+        let Self { hosts, players, outside, spans, .. } = self;
         let id = who >> Tag::SLOT_BITS;
         let player = &mut players[id];
         let host = player.host;
         match player.workload.complete(at, Tag(who as u32).slot()) {
-            Some(io) => player.submit(&mut hosts[host], at, io, watch),
+            Some(io) => player.submit(&mut hosts[host], at, io, outside),
             None => {
-                player.arm(id, events);
+                player.arm(id, &mut outside.events);
                 spans.extend(player.over(at));
             }
         }
         self.drain(host, at);
     }
 
-    /// Does what the engine decided, until there is nothing left to do at this instant.
-    #[inline]
+    /// [`Machine::drain_often`] where that is rare: its code is large.
     pub(crate) fn drain(&mut self, index: usize, at: Time) {
+        self.drain_often(index, at);
+    }
+
+    /// Does what the engine decided, until there is nothing left to do at this instant.
+    #[inline(always)]
+    fn drain_often(&mut self, index: usize, at: Time) {
         while let Some((player, io)) = self.drain_here(index, at) {
             let host = self.players[player].host;
-            self.players[player].submit(&mut self.hosts[host], at, io, &mut self.watch);
+            self.players[player].submit(&mut self.hosts[host], at, io, &mut self.outside);
             self.drain(host, at);
         }
         let host = &mut self.hosts[index];
@@ -427,15 +377,15 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     /// The same, until a workload that has moved to another host has an I/O to issue there.
-    #[inline]
+    #[inline(always)]
     fn drain_here(&mut self, index: usize, at: Time) -> Option<(usize, model::Io)> {
-        let Self { hosts, arrays, players, events, watch, log, spans, .. } = self;
+        let Self { hosts, players, outside, log, spans, .. } = self;
         let host = &mut hosts[index];
-        while let Some(output) = host.poll(at, watch) {
+        while let Some(output) = host.next_left() {
             match output {
-                Output::Dispatch(dispatch) => {
-                    if host.faults.is_none() || !host.withhold(at, dispatch, watch) {
-                        host.dispatch(index, at, dispatch, arrays, events);
+                Output::Dispatch(command) => {
+                    if !host.withhold(at, command, outside) {
+                        host.send(at, command, outside);
                     }
                 }
                 Output::Complete { vdisk, tag, status, .. } => {
@@ -443,22 +393,21 @@ impl<'a, W: Watch> Machine<'a, W> {
                     let tag = Tag(tag);
                     let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
                     if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
-                        let key = Key::retry(index, id, tag.slot());
-                        events.push(at + ERROR_PAUSE_NS, Pending::of(key));
+                        outside.retry_later(at, Key::retry(index, id, tag.slot()));
                         continue;
                     }
                     let player = &mut players[id];
                     match player.workload.complete(at, tag.slot()) {
-                        Some(io) if player.host == index => player.submit(host, at, io, watch),
+                        Some(io) if player.host == index => player.submit(host, at, io, outside),
                         Some(io) => return Some((id, io)),
                         None => {
-                            player.arm(id, events);
+                            player.arm(id, &mut outside.events);
                             spans.extend(player.over(at));
                         }
                     }
                 }
-                Output::Cancel { io, .. } => host.let_go(at, io, watch),
-                Output::Reset { device } => host.reset(at, Some(device), watch),
+                Output::Cancel { io, .. } => host.let_go(at, io, outside),
+                Output::Reset { device } => host.reset(at, Some(device), outside),
                 Output::Event(event) if log.len() < LOG_MAX => {
                     log.push(LogLine { at, host: host.index, what: Logged::Event(event) });
                 }
@@ -467,114 +416,6 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
         None
     }
-}
-
-impl Host {
-    /// The next thing to do: what the engine decided, and then what a device that was silent was sent.
-    #[inline]
-    fn poll<W: Watch>(&mut self, at: Time, watch: &mut W) -> Option<Output> {
-        match self.engine.poll_output() {
-            Some(output) => {
-                watch.output(self.index, at, &output);
-                Some(output)
-            }
-            None => self.faults.as_mut()?.resumed.pop_front().map(Output::Dispatch),
-        }
-    }
-
-    /// Sends a command to its array, which says when it will answer.
-    #[inline]
-    fn dispatch(
-        &self,
-        index: usize,
-        at: Time,
-        dispatch: Dispatch,
-        arrays: &mut [Array],
-        events: &mut EventList,
-    ) {
-        let (array, volume) = self.targets[dispatch.vdisk.index()];
-        let host = self.index as u32;
-        let command = Command { volume, host, op: dispatch.op, bytes: dispatch.bytes };
-        let answer = arrays[array as usize].dispatch(at, command);
-        let key = Key::done(index, dispatch.io.slot(), answer.status);
-        let (generation, array_ns) = (dispatch.io.generation(), answer.array_ns);
-        events.push(answer.at, Pending { key, generation, array, array_ns });
-    }
-
-    /// A command is taken back at once, unless the array answers it at this very instant or does not
-    /// even answer that; the array goes on with it.
-    fn let_go<W: Watch>(&mut self, at: Time, io: IoId, watch: &mut W) {
-        let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
-        if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
-            self.answer_rarely(at, Input::Cancelled { io }, watch);
-        }
-    }
-
-    /// [`Host::answer`] where that is rare: its code is large.
-    #[cold]
-    fn answer_rarely<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
-        self.answer(at, input, watch)
-    }
-
-    /// Hands over what became of a command; `false` when nobody listens, because the host took it
-    /// back meanwhile.
-    #[inline(always)]
-    fn answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
-        watch.input(self.index, at, &input);
-        match self.engine.handle_input(at, input) {
-            Ok(_) => true,
-            Err(error) => not_listened(&error, &input),
-        }
-    }
-
-    /// A command to a device that is silent or gone; `false` when the array takes it.
-    fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, watch: &mut W) -> bool {
-        let device = self.engine.device_of_command(sent.io);
-        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
-        match faults.faces[device.index()] {
-            Face::Up => return false,
-            Face::Silent => faults.commands.push((device, sent)),
-            Face::Lost => {
-                if !faults.told.contains(&(device, sent.path)) {
-                    faults.told.push((device, sent.path));
-                }
-                self.answer_rarely(at, gone(sent.io), watch);
-            }
-        }
-        true
-    }
-
-    /// An answer of a device that is silent or gone; `false` when it is as good as any.
-    fn withhold_answer<W: Watch>(&mut self, at: Time, input: Input, watch: &mut W) -> bool {
-        let Input::Done { io, .. } = input else { return false };
-        let device = self.engine.device_of_command(io);
-        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
-        match faults.faces[device.index()] {
-            Face::Up => return false,
-            Face::Silent => faults.answers.push((device, input)),
-            Face::Lost => {
-                self.answer_rarely(at, gone(io), watch);
-            }
-        }
-        true
-    }
-
-    /// The driver lets go of what it was asked for on a device, or on all.
-    pub(crate) fn reset<W: Watch>(&mut self, at: Time, device: Option<DeviceId>, watch: &mut W) {
-        let Some(faults) = &mut self.faults else { return };
-        let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
-        let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
-        for (_, io) in asked {
-            self.answer_rarely(at, Input::Cancelled { io }, watch);
-        }
-    }
-}
-
-/// Nobody listens to the answer to what was taken back; any other refusal is a bug.
-#[cold]
-fn not_listened(error: &engine::Error, input: &Input) -> bool {
-    assert!(matches!(error, engine::Error::NotOutstanding(_)), "{input:?} was refused: {error}");
-    false
 }
 
 impl Player {
@@ -586,7 +427,7 @@ impl Player {
     }
 
     #[inline(always)]
-    fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, watch: &mut W) {
+    fn submit<W: Watch>(&self, host: &mut Host, at: Time, io: model::Io, outside: &mut Outside<W>) {
         let request = Request {
             vdisk: self.vdisk,
             op: io.op,
@@ -596,8 +437,7 @@ impl Player {
             tag: Tag::new(self.ordinal, io.tag).0,
         };
         let input = Input::Submit(request);
-        watch.input(host.index, at, &input);
-        host.engine.handle_input(at, input).expect("workloads run on VMs that are on");
+        host.handle(at, input, outside).expect("workloads run on VMs that are on");
     }
 
     /// When it has issued all that it ever will, the time that it took.

@@ -8,8 +8,8 @@ use model::CurveUse;
 use scenario::Scenario;
 
 use crate::{
-    component,
-    machine::{LogLine, Machine, PolicyWaits, Span, Watch},
+    Watch, component,
+    machine::{LogLine, Machine, PolicyWaits, Span},
 };
 
 /// What a run yields.
@@ -167,8 +167,8 @@ impl Part {
         machine.end(Time(scenario.duration_ns));
         let hosts = rows.into_iter().zip(&machine.hosts);
         let hosts = hosts.map(|(rows, host)| rows.finish(host.index)).collect();
-        let Machine { log, spans, ios, watch, .. } = machine;
-        (Self { hosts, curves, spans, log, ios }, watch)
+        let Machine { log, spans, ios, outside, .. } = machine;
+        (Self { hosts, curves, spans, log, ios }, outside.watch)
     }
 }
 

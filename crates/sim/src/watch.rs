@@ -1,4 +1,4 @@
-//! Several who look on at one run: two at once, or perhaps none; and the journal.
+//! Whoever looks on at a run: several at once, or perhaps none; and the journal.
 
 use std::io::Write;
 
@@ -6,7 +6,21 @@ use counters::Time;
 use engine::{Input, Output};
 use journal::Journal;
 
-use crate::Watch;
+/// Whoever looks on: the clock of a run in real time, the journal, a debugger.
+pub trait Watch {
+    /// Called before anything happens at `at`.
+    #[inline]
+    fn before(&mut self, _at: Time) {}
+    /// Called with every input of a host's engine; `host` is its index in the scenario.
+    #[inline]
+    fn input(&mut self, _host: usize, _at: Time, _input: &Input) {}
+    /// Called with every output of it.
+    #[inline]
+    fn output(&mut self, _host: usize, _at: Time, _output: &Output) {}
+}
+
+/// Nobody looks on.
+impl Watch for () {}
 
 impl<A: Watch, B: Watch> Watch for (A, B) {
     #[inline]

@@ -11,10 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::house::{File, Finding, House};
 use crate::rust::{self, Mention};
 
-/// Circles that wait for the engine's own rework: a crate and its files.
-const EXCEPTIONS: &[(&str, &[&str])] =
-    &[("crates/engine", &["adapter", "slab"]), ("crates/engine", &["engine", "retry"])];
-
 pub(crate) fn check(house: &House) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
     for file in house.rust() {
@@ -26,22 +22,9 @@ pub(crate) fn check(house: &House) -> Vec<Finding> {
 }
 
 fn of_crate(root: &str, files: &[&File]) -> Vec<Finding> {
-    let found = Modules::of(root, files).circles();
-    let is_excepted = |circle: &Vec<String>| EXCEPTIONS.contains(&(root, &names(circle)));
-    let stale = EXCEPTIONS.iter().filter(|(of, circle)| {
-        *of == root && !files.is_empty() && !found.iter().any(|found| names(found) == *circle)
-    });
-    let broken = found.iter().filter(|circle| !is_excepted(circle));
-    broken
-        .map(|circle| Finding::new(root, format!("files use each other: {}", circle.join(", "))))
-        .chain(stale.map(|(of, circle)| {
-            Finding::new(*of, format!("no circle any more: {}", circle.join(", ")))
-        }))
-        .collect()
-}
-
-fn names(circle: &[String]) -> Vec<&str> {
-    circle.iter().map(String::as_str).collect()
+    let circles = Modules::of(root, files).circles();
+    let found = circles.iter().map(|circle| format!("files use each other: {}", circle.join(", ")));
+    found.map(|line| Finding::new(root, line)).collect()
 }
 
 /// The modules of a crate by their paths (`observe::queue`; the root has none), and what each

@@ -11,17 +11,21 @@ use counters::{Time, WorldId};
 use crate::world::World;
 
 /// First whoever is behind its reservation, then the lowest share tag.
+#[inline]
 pub(super) fn choose(backlog: &[WorldId], worlds: &[World], now: Time) -> Option<WorldId> {
     let mut reserved: Option<(Time, WorldId)> = None;
     let mut shared: Option<(u64, WorldId)> = None;
     for &id in backlog {
         let world = &worlds[id.index()];
-        if !world.may_go(now) {
-            continue;
-        }
-        let due = (world.tags.reservation, id);
-        if world.reservation_ns != 0 && due.0 <= now && reserved.is_none_or(|best| due < best) {
-            reserved = Some(due);
+        if world.is_bound {
+            if !world.may_go(now) {
+                continue;
+            }
+            let due = (world.tags.reservation, id);
+            let is_behind = world.reservation_ns != 0 && due.0 <= now;
+            if is_behind && reserved.is_none_or(|best| due < best) {
+                reserved = Some(due);
+            }
         }
         let rank = (world.tags.share, id);
         if shared.is_none_or(|best| rank < best) {
@@ -31,10 +35,14 @@ pub(super) fn choose(backlog: &[WorldId], worlds: &[World], now: Time) -> Option
     reserved.map(|(_, id)| id).or(shared.map(|(_, id)| id))
 }
 
+/// The least share tag of the worlds that wait; that of nobody is the greatest.
+pub(super) fn least(backlog: &[WorldId], worlds: &[World]) -> u64 {
+    backlog.iter().map(|id| worlds[id.index()].tags.share).min().unwrap_or(u64::MAX)
+}
+
 /// A world that was idle begins level with the others when their tags have run ahead of time;
 /// otherwise it would hold them up until it has caught up.
 #[inline]
-pub(super) fn floor(backlog: &[WorldId], worlds: &[World], now: Time) -> u64 {
-    let least = backlog.iter().map(|id| worlds[id.index()].tags.share).min();
-    least.filter(|&tag| tag > now.0).unwrap_or(0)
+pub(super) const fn floor(least: u64, now: Time) -> u64 {
+    if least > now.0 && least < u64::MAX { least } else { 0 }
 }

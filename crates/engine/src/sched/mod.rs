@@ -25,6 +25,9 @@ pub(crate) struct Sched {
     /// Bytes that count as one I/O (`Disk.SchedCostUnit`).
     pub(crate) cost_unit: u32,
     backlog: Vec<WorldId>,
+    /// The least share tag of the backlog under mClock, while it is known: so a crowd that comes at one
+    /// instant is not walked for each of it.
+    least: Option<u64>,
     affinity: sfq::Affinity,
     /// The share tag of the command dispatched last: fair queueing's virtual time.
     virtual_time: u64,
@@ -36,6 +39,7 @@ impl Sched {
             policy,
             cost_unit,
             backlog: Vec::new(),
+            least: None,
             affinity: sfq::Affinity::default(),
             virtual_time: 0,
         }
@@ -61,7 +65,9 @@ impl Sched {
         if was_idle {
             let floor = self.floor(worlds, now);
             self.backlog.push(world);
-            self.tag_head(&mut worlds[world.index()], ios, floor);
+            let entry = &mut worlds[world.index()];
+            self.tag_head(entry, ios, floor);
+            self.least = self.least.map(|least| least.min(entry.tags.share));
         }
     }
 
@@ -77,6 +83,7 @@ impl Sched {
         now: Time,
     ) {
         let entry = &mut worlds[world.index()];
+        self.least = None;
         if let Some(next) = entry.queue.head() {
             let step = self.cost_of(&ios[next]) * entry.share_ns;
             entry.tags.share = entry.tags.share.saturating_sub(step);
@@ -88,11 +95,12 @@ impl Sched {
     }
 
     /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &mut Slab, now: Time) -> Option<u32> {
         let chosen = self.choose(worlds, ios, now)?;
         let world = &mut worlds[chosen.index()];
         let io = world.queue.pop(ios)?;
+        self.least = None;
         if world.tags.reservation > now {
             // It went by its share, which does not use up the reservation.
             let step = self.cost_of(&ios[io]) * world.reservation_ns;
@@ -119,6 +127,7 @@ impl Sched {
 
     #[inline]
     fn drop_from_backlog(&mut self, world: WorldId) {
+        self.least = None;
         if let Some(at) = self.backlog.iter().position(|&other| other == world) {
             self.backlog.swap_remove(at);
         }
@@ -134,7 +143,7 @@ impl Sched {
         self.backlog.iter().any(|world| worlds[world.index()].may_go(now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, worlds: &[World], ios: &Slab, now: Time) -> Option<WorldId> {
         if let [only] = *self.backlog.as_slice() {
             return worlds[only.index()].may_go(now).then_some(only);
@@ -148,11 +157,14 @@ impl Sched {
 
     /// The least share tag that a world may begin with.
     #[inline]
-    fn floor(&self, worlds: &[World], now: Time) -> u64 {
+    fn floor(&mut self, worlds: &[World], now: Time) -> u64 {
         match self.policy {
             SchedPolicy::Fifo => 0,
             SchedPolicy::Sfq => self.virtual_time,
-            SchedPolicy::Mclock => mclock::floor(&self.backlog, worlds, now),
+            SchedPolicy::Mclock => {
+                let least = self.least.get_or_insert_with(|| mclock::least(&self.backlog, worlds));
+                mclock::floor(*least, now)
+            }
         }
     }
 
@@ -163,12 +175,8 @@ impl Sched {
         let Some(head) = world.queue.head() else { return };
         let arrival = ios[head].entered;
         let cost = self.cost_of(&ios[head]);
-        if world.limit_ns != 0 {
-            world.tags.limit = (world.tags.limit + cost * world.limit_ns).max(arrival);
-        }
-        if world.reservation_ns != 0 {
-            let due = world.tags.reservation + cost * world.reservation_ns;
-            world.tags.reservation = due.max(arrival);
+        if world.is_bound {
+            world.tag_bounds(cost, arrival);
         }
         let step = world.tags.share.saturating_add(cost * world.share_ns);
         world.tags.share = match self.policy {

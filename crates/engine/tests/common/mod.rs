@@ -549,7 +549,14 @@ impl Bench {
         for part in parts {
             self.input(Input::Attach(part));
         }
-        for path in 0..config.paths.len() {
+        // A device that was attached may never have had a path.
+        for device in (0..config.devices.len()).map(DeviceId::new) {
+            if config.paths.iter().all(|path| path.device != device) {
+                let (id, adapter) = (PathId::new(self.config.paths.len()), AdapterId(0));
+                self.input(Input::Attach(Part::Path { id, device, adapter, optimized: true }));
+            }
+        }
+        for path in 0..self.config.paths.len() {
             self.input(Input::Path { path: PathId::new(path), up: true });
         }
     }

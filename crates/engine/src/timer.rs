@@ -1,0 +1,45 @@
+//! The moments at which something happens in the engine by itself, the earliest first.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+
+use counters::{DeviceId, IoId, Time};
+
+/// What a wake-up is for; earlier variants and lower ids first at the same instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A device has something that may go now.
+    Device(DeviceId),
+    /// A held I/O is to be sent again.
+    Again(IoId),
+    /// Commands of a device may be overdue.
+    Watch(DeviceId),
+    /// A device may have been without a path for too long.
+    Apd(DeviceId),
+}
+
+/// All that are set. None is taken back: what it was for looks whether it still is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timers {
+    set: BinaryHeap<Reverse<(Time, Timer)>>,
+}
+
+impl Timers {
+    pub(crate) fn set(&mut self, at: Time, timer: Timer) {
+        self.set.push(Reverse((at, timer)));
+    }
+
+    /// The first, if there is one.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<(Time, Timer)> {
+        self.set.peek().map(|Reverse(first)| *first)
+    }
+
+    /// Takes the first when it is due.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, Timer)> {
+        let first = self.first().filter(|(at, _)| *at <= now)?;
+        self.set.pop();
+        Some(first)
+    }
+}

@@ -1,0 +1,283 @@
+//! A host under simulation, and its driver: between the engine, which decides, and the arrays,
+//! which do what it says.
+//!
+//! A command goes to its array while the engine decides, and the array's answer onto the event list.
+//! All else that the engine says is kept until it has done with its input, because it may lead to the
+//! next one: so are commands where a device of the host does not answer as it should.
+
+use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
+use engine::{Dispatch, Engine, HostConfig, Input, Output, Outputs, Sink};
+use model::{Array, Aside, Command};
+use scenario::Face;
+
+use crate::{
+    Watch,
+    events::EventList,
+    fault::{Faults, gone},
+    heap::Pending,
+    key::Key,
+};
+
+/// What hosts have in common: the arrays, what is pending, and whoever looks on.
+pub(crate) struct Outside<W> {
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) events: EventList,
+    pub(crate) watch: W,
+}
+
+/// How long an application waits after an error before it goes on (ruling: one that did not would
+/// fail without end at one instant).
+const ERROR_PAUSE_NS: u64 = SECOND;
+
+/// A host under simulation.
+pub(crate) struct Host {
+    /// Its index in the scenario.
+    pub(crate) index: usize,
+    pub(crate) engine: Engine,
+    driver: Driver,
+    /// The workloads that issued to each virtual disk, by the ordinal in their tags.
+    pub(crate) seats: Vec<Vec<u32>>,
+    /// The earliest wake-up in the event list.
+    pub(crate) armed: Time,
+    /// Between going down for a reboot and being up again.
+    pub(crate) is_down: bool,
+    /// Which of its VMs are on.
+    pub(crate) is_on: Vec<bool>,
+    /// What arrays do with the commands of devices, if any does not answer them.
+    pub(crate) faults: Option<Box<Faults>>,
+    /// Which of its virtual disks are not there.
+    pub(crate) gone: Vec<VdiskId>,
+    /// What applications that have left kept to themselves while they were here: the virtual disk
+    /// they were on, and how many waited when they left.
+    pub(crate) moved: Vec<(VdiskId, u64, Aside)>,
+}
+
+/// What does as the engine of a host says.
+struct Driver {
+    /// The host's index in the scenario, and in the component.
+    index: usize,
+    host: usize,
+    /// Array (of this component) and volume of each virtual disk.
+    targets: Vec<(u32, u32)>,
+    /// Whether commands are kept as well: a device may not answer them.
+    keeps_commands: bool,
+    /// What the engine decided and is not done yet.
+    left: Outputs,
+}
+
+/// Where the decisions of an engine go.
+struct Outlet<'a, W> {
+    driver: &'a mut Driver,
+    outside: &'a mut Outside<W>,
+    at: Time,
+}
+
+impl<W: Watch> Sink for Outlet<'_, W> {
+    #[inline(always)]
+    fn put(&mut self, output: Output) {
+        let Self { driver, outside, at } = self;
+        outside.watch.output(driver.index, *at, &output);
+        match output {
+            Output::Dispatch(command) if !driver.keeps_commands => {
+                driver.send(*at, command, outside);
+            }
+            output => driver.left.put(output),
+        }
+    }
+}
+
+impl Driver {
+    /// Sends a command to its array, which says when it will answer.
+    #[inline(always)]
+    fn send<W>(&self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
+        let (array, volume) = self.targets[sent.vdisk.index()];
+        let host = self.index as u32;
+        let command = Command { volume, host, op: sent.op, bytes: sent.bytes };
+        let answer = outside.arrays[array as usize].dispatch(at, command);
+        let key = Key::done(self.host, sent.io.slot(), answer.status);
+        let (generation, array_ns) = (sent.io.generation(), answer.array_ns);
+        outside.events.push(answer.at, Pending { key, generation, array, array_ns });
+    }
+}
+
+impl<W> Outside<W> {
+    /// An application got an error, and goes on after a while.
+    #[cold]
+    pub(crate) fn retry_later(&mut self, at: Time, key: Key) {
+        self.events.push(at + ERROR_PAUSE_NS, Pending::of(key));
+    }
+}
+
+impl Host {
+    /// A host as it is after a boot: its index in the scenario and in the component, and where its
+    /// virtual disks lie.
+    pub(crate) fn new(
+        index: usize,
+        local: usize,
+        targets: Vec<(u32, u32)>,
+        config: &HostConfig,
+    ) -> Self {
+        Self {
+            index,
+            engine: Engine::new(config),
+            driver: Driver {
+                index,
+                host: local,
+                targets,
+                keeps_commands: false,
+                left: Outputs::default(),
+            },
+            seats: vec![Vec::new(); config.vdisks.len()],
+            armed: Time::NEVER,
+            is_down: false,
+            is_on: config.vms.iter().map(|vm| vm.powered_on).collect(),
+            faults: None,
+            gone: Vec::new(),
+            moved: Vec::new(),
+        }
+    }
+
+    /// Array (of this component) and volume of each virtual disk.
+    pub(crate) fn targets(&self) -> &[(u32, u32)] {
+        &self.driver.targets
+    }
+
+    /// Hands an input over. Commands that follow from it are on their way to the arrays then, and
+    /// the rest is in [`Host::next_left`].
+    #[inline(always)]
+    pub(crate) fn handle<W: Watch>(
+        &mut self,
+        at: Time,
+        input: Input,
+        outside: &mut Outside<W>,
+    ) -> Result<Option<IoId>, engine::Error> {
+        outside.watch.input(self.index, at, &input);
+        self.engine.handle(at, input, &mut Outlet { driver: &mut self.driver, outside, at })
+    }
+
+    /// What arrays do with the commands of its devices; from now on none is sent unseen.
+    pub(crate) fn faults(&mut self, devices: usize) -> &mut Faults {
+        self.driver.keeps_commands = true;
+        self.faults.get_or_insert_with(|| Faults::new(devices))
+    }
+
+    /// The next thing that is left to do: what the engine decided, and then what a device that was
+    /// silent was sent.
+    #[inline(always)]
+    pub(crate) fn next_left(&mut self) -> Option<Output> {
+        if self.driver.keeps_commands && self.driver.left.is_empty() {
+            self.resume();
+        }
+        self.driver.left.pop()
+    }
+
+    #[cold]
+    fn resume(&mut self) {
+        let resumed = self.faults.as_mut().and_then(|faults| faults.resumed.pop_front());
+        resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
+    }
+
+    /// Sends a command that was kept.
+    pub(crate) fn send<W>(&self, at: Time, command: Dispatch, outside: &mut Outside<W>) {
+        self.driver.send(at, command, outside);
+    }
+
+    /// A command is taken back at once, unless the array answers it at this very instant or does not
+    /// even answer that; the array goes on with it.
+    pub(crate) fn let_go<W: Watch>(&mut self, at: Time, io: IoId, outside: &mut Outside<W>) {
+        let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
+        if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
+            self.answer_rarely(at, Input::Cancelled { io }, outside);
+        }
+    }
+
+    /// [`Host::answer`] where that is rare: its code is large.
+    #[cold]
+    pub(crate) fn answer_rarely<W: Watch>(
+        &mut self,
+        at: Time,
+        input: Input,
+        outside: &mut Outside<W>,
+    ) -> bool {
+        self.answer(at, input, outside)
+    }
+
+    /// Hands over what became of a command; `false` when nobody listens, because the host took it
+    /// back meanwhile.
+    #[inline(always)]
+    pub(crate) fn answer<W: Watch>(
+        &mut self,
+        at: Time,
+        input: Input,
+        outside: &mut Outside<W>,
+    ) -> bool {
+        match self.handle(at, input, outside) {
+            Ok(_) => true,
+            Err(error) => not_listened(&error, input),
+        }
+    }
+
+    /// A command to a device that is silent or gone; `false` when the array takes it.
+    pub(crate) fn withhold<W: Watch>(
+        &mut self,
+        at: Time,
+        sent: Dispatch,
+        outside: &mut Outside<W>,
+    ) -> bool {
+        let device = self.engine.device_of_command(sent.io);
+        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        match faults.faces[device.index()] {
+            Face::Up => return false,
+            Face::Silent => faults.commands.push((device, sent)),
+            Face::Lost => {
+                if !faults.told.contains(&(device, sent.path)) {
+                    faults.told.push((device, sent.path));
+                }
+                self.answer_rarely(at, gone(sent.io), outside);
+            }
+        }
+        true
+    }
+
+    /// An answer of a device that is silent or gone; `false` when it is as good as any.
+    pub(crate) fn withhold_answer<W: Watch>(
+        &mut self,
+        at: Time,
+        input: Input,
+        outside: &mut Outside<W>,
+    ) -> bool {
+        let Input::Done { io, .. } = input else { return false };
+        let device = self.engine.device_of_command(io);
+        let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
+        match faults.faces[device.index()] {
+            Face::Up => return false,
+            Face::Silent => faults.answers.push((device, input)),
+            Face::Lost => {
+                self.answer_rarely(at, gone(io), outside);
+            }
+        }
+        true
+    }
+
+    /// The driver lets go of what it was asked for on a device, or on all.
+    pub(crate) fn reset<W: Watch>(
+        &mut self,
+        at: Time,
+        device: Option<DeviceId>,
+        outside: &mut Outside<W>,
+    ) {
+        let Some(faults) = &mut self.faults else { return };
+        let is_meant = |(of, _): &mut (DeviceId, IoId)| device.is_none_or(|device| *of == device);
+        let asked: Vec<_> = faults.asked.extract_if(.., is_meant).collect();
+        for (_, io) in asked {
+            self.answer_rarely(at, Input::Cancelled { io }, outside);
+        }
+    }
+}
+
+/// Nobody listens to the answer to what was taken back; any other refusal is a bug.
+#[cold]
+fn not_listened(error: &engine::Error, input: Input) -> bool {
+    assert!(matches!(error, engine::Error::NotOutstanding(_)), "{input:?} was refused: {error}");
+    false
+}
