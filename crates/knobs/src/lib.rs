@@ -39,8 +39,8 @@ pub use names::{list, nearest, unknown};
 pub use powercli::{LIMIT, get_esxcli};
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, DiskName, Form, GuestName, Host, Knob, Named, PathPolicy, PolicyChange, Resolved,
-    ScsiPlace, Setting, Target,
+    Allocation, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named, PathPolicy, PolicyChange,
+    Resolved, ScsiPlace, Setting, Target,
 };
 pub use version::Version;
 pub use vscsi::{

@@ -5,7 +5,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 use core::{fmt, str::FromStr};
 
 use crate::{
-    DiskName, GuestDriver, GuestName, GuestSystem, Refusal, ScsiPlace, Setting,
+    DiskName, GuestDriver, GuestName, GuestSystem, MOVED_TO, Refusal, ScsiPlace, Setting,
     command::Call,
     esxcli,
     powercli::{self, LIMIT},
@@ -57,10 +57,11 @@ impl FromStr for Line {
 }
 
 impl From<&str> for DiskName {
-    /// `sql01:scsi0:1` is one disk of `sql01`, `sql01` all of them.
+    /// `sql01:scsi0:1` is one disk of `sql01`, wherever it was moved to, `sql01` all of them.
     fn from(text: &str) -> Self {
         let place = |text: &str| {
             let (bus, unit) = text.strip_prefix("scsi")?.split_once(':')?;
+            let unit = unit.split(MOVED_TO).next()?;
             Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? })
         };
         let split = text.split_once(":scsi").map(|(vm, _)| (vm, &text[vm.len() + 1..]));

@@ -144,6 +144,9 @@ pub struct DiskName {
     pub disk: Option<ScsiPlace>,
 }
 
+/// In kavg's own rows: behind it stands the datastore that an event moved a disk to.
+pub const MOVED_TO: char = '@';
+
 /// Where a disk is in its virtual machine: `scsi0:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScsiPlace {

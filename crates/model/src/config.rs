@@ -3,6 +3,8 @@
 
 use alloc::vec::Vec;
 
+use counters::Op;
+
 /// The spread of a service time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
@@ -182,15 +184,27 @@ pub struct Burst {
     pub off_ns: u64,
 }
 
+/// What a mix has beside plain reads and writes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Others {
+    /// Operations with their shares of all I/Os that are drawn, 0 to 1, together at most 1. A compare
+    /// and write is of one sector; all others have the sizes of the mix.
+    pub shares: Vec<(Op, f64)>,
+    /// Writes after which the next I/O is a flush, at least 1; `None` flushes never.
+    pub flush_after: Option<u32>,
+}
+
 /// What the I/Os of a workload are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mix {
     /// Reads and writes.
     ReadWrite {
-        /// The share of reads, 0 to 1.
+        /// The share of reads among what `others` leaves, 0 to 1.
         read_share: f64,
         /// Sizes.
         sizes: SizeMix,
+        /// What else there is.
+        others: Others,
     },
     /// Metadata operations under a reservation of the whole LUN.
     Reserve,

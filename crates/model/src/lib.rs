@@ -20,8 +20,8 @@ mod workload;
 pub use array::{Answer, Array, Command, PolicyWait};
 pub use arrival::Aside;
 pub use config::{
-    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Qos, Service, SizeMix, Spread, VolumeConfig,
-    WAITING_MAX, WorkloadConfig, WriteProtocol,
+    Access, ArrayConfig, Arrival, Burst, Cost, Mix, Others, Qos, Service, SizeMix, Spread,
+    VolumeConfig, WAITING_MAX, WorkloadConfig, WriteProtocol,
 };
 pub use request::Io;
 pub use service::CurveUse;

@@ -2,10 +2,10 @@
 
 use alloc::boxed::Box;
 
-use counters::Op;
+use counters::{Direction, Op};
 
 use crate::{
-    config::{Access, Mix, WorkloadConfig},
+    config::{Access, Mix, Others, WorkloadConfig},
     random::{Random, below},
 };
 
@@ -35,11 +35,23 @@ pub(crate) struct Requests {
     /// The first when 32 random bits are below `first_below`, else the second.
     ops: [Op; 2],
     first_below: u64,
+    /// Few workloads have any.
+    others: Option<Box<OtherOps>>,
     sizes: Box<[Size]>,
     access: Access,
     /// Sectors of the working set, and where the next sequential I/O begins.
     sectors: u64,
     next: u64,
+}
+
+/// What is neither the first nor the second.
+#[derive(Clone, Debug)]
+struct OtherOps {
+    /// Each when 32 random bits are below its number, and not below the one before it.
+    below: Box<[(u64, Op)]>,
+    /// Writes until the next flush, and from one to the next; 0 for never.
+    until_flush: u32,
+    flush_after: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +68,20 @@ impl Requests {
     pub(crate) fn new(config: &WorkloadConfig) -> Self {
         let sectors = (config.working_set / u64::from(SECTOR)).max(1);
         // A metadata operation is one small I/O: the lock's sector (section 7.4).
-        let (ops, first_share, sizes): (_, _, &[_]) = match &config.mix {
-            Mix::ReadWrite { read_share, sizes } => ([Op::Read, Op::Write], *read_share, &sizes.0),
-            Mix::Reserve => ([Op::Reserve; 2], 1.0, &[(SECTOR, 1)]),
-            Mix::Ats => ([Op::Ats; 2], 1.0, &[(SECTOR, 1)]),
+        let one_sector = &[(SECTOR, 1)];
+        let (ops, first_share, sizes, others): (_, _, &[_], _) = match &config.mix {
+            Mix::ReadWrite { read_share, sizes, others } => {
+                ([Op::Read, Op::Write], *read_share, &sizes.0, OtherOps::new(others))
+            }
+            Mix::Reserve => ([Op::Reserve; 2], 1.0, one_sector, None),
+            Mix::Ats => ([Op::Ats; 2], 1.0, one_sector, None),
         };
+        let taken = others.as_ref().map_or(0, |others| others.all_below());
+        let left = (1_u64 << 32) - taken;
         Self {
             ops,
-            first_below: (first_share * (1_u64 << 32) as f64) as u64,
+            first_below: taken + (first_share * left as f64) as u64,
+            others,
             sizes: thresholds(sizes, sectors),
             access: config.access,
             sectors,
@@ -74,7 +92,19 @@ impl Requests {
     #[inline]
     pub(crate) fn draw(&mut self, random: &mut Random, tag: u32) -> Io {
         let bits = random.bits();
-        let op = self.ops[usize::from(u64::from(bits as u32) >= self.first_below)];
+        let drawn = u64::from(bits as u32);
+        let op = self.ops[usize::from(drawn >= self.first_below)];
+        let Some(others) = &mut self.others else { return self.place(random, op, bits, tag) };
+        match others.instead_of(op, drawn) {
+            Op::Flush => Io { op: Op::Flush, lba: 0, bytes: 0, waited_ns: 0, tag },
+            Op::Ats => Io { bytes: SECTOR, ..self.place(random, Op::Ats, bits, tag) },
+            op => self.place(random, op, bits, tag),
+        }
+    }
+
+    /// How large it is and where.
+    #[inline]
+    fn place(&mut self, random: &mut Random, op: Op, bits: u64, tag: u32) -> Io {
         let size = self.size(random);
         let lba = match self.access {
             Access::Random => below(bits, size.places) * u64::from(size.sectors),
@@ -103,6 +133,39 @@ impl Requests {
         let first = if end > self.sectors { 0 } else { self.next };
         self.next = first + u64::from(sectors);
         first
+    }
+}
+
+impl OtherOps {
+    fn new(others: &Others) -> Option<Box<Self>> {
+        let mut sum = 0.0;
+        let below = others.shares.iter().map(|(op, share)| {
+            sum += share;
+            ((f64::min(sum, 1.0) * WHOLE) as u64, *op)
+        });
+        let below: Box<[_]> = below.collect();
+        let flush_after = others.flush_after.unwrap_or(0);
+        let any = !below.is_empty() || flush_after > 0;
+        any.then(|| Box::new(Self { below, until_flush: flush_after, flush_after }))
+    }
+
+    /// What 32 random bits are below where they choose one of these.
+    fn all_below(&self) -> u64 {
+        self.below.last().map_or(0, |(below, _)| *below)
+    }
+
+    /// What is issued where `op` was chosen by 32 random bits: a flush when it is due, one of these
+    /// when it is chosen.
+    fn instead_of(&mut self, op: Op, drawn: u64) -> Op {
+        if self.flush_after > 0 && self.until_flush == 0 {
+            self.until_flush = self.flush_after;
+            return Op::Flush;
+        }
+        let op = self.below.iter().find(|(below, _)| drawn < *below).map_or(op, |(_, op)| *op);
+        if op.direction() == Direction::Write {
+            self.until_flush = self.until_flush.saturating_sub(1);
+        }
+        op
     }
 }
 

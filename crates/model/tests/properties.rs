@@ -2,8 +2,8 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Qos, Service, SizeMix, Spread,
-    VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Service, SizeMix,
+    Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -101,8 +101,13 @@ fn arrival() -> impl Strategy<Value = Arrival> {
 
 fn mix() -> impl Strategy<Value = Mix> {
     prop_oneof![
-        (any::<f64>(), vec((short_number(), short_number()), 1..4))
-            .prop_map(|(read_share, sizes)| Mix::ReadWrite { read_share, sizes: SizeMix(sizes) }),
+        (any::<f64>(), vec((short_number(), short_number()), 1..4)).prop_map(
+            |(read_share, sizes)| Mix::ReadWrite {
+                read_share,
+                sizes: SizeMix(sizes),
+                others: Others::default(),
+            }
+        ),
         Just(Mix::Reserve),
         Just(Mix::Ats),
     ]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Qos,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Others, Qos,
     Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
@@ -31,7 +31,11 @@ fn closed(threads: u32) -> Arrival {
 fn workload(arrival: Arrival, read_share: f64, bytes: u32) -> WorkloadConfig {
     WorkloadConfig {
         arrival,
-        mix: Mix::ReadWrite { read_share, sizes: SizeMix(vec![(bytes, 1)]) },
+        mix: Mix::ReadWrite {
+            read_share,
+            sizes: SizeMix(vec![(bytes, 1)]),
+            others: Others::default(),
+        },
         access: Access::Random,
         working_set: 1 << 30,
         burst: None,
@@ -422,7 +426,7 @@ fn a_workload_is_over_after_so_many_ios_and_begins_anew_when_it_is_started() {
 fn mixes_have_their_shares() {
     let mut config = workload(closed(1), 0.7, 4096);
     let sizes = SizeMix(vec![(4096, 3), (65536, 1)]);
-    config.mix = Mix::ReadWrite { read_share: 0.7, sizes };
+    config.mix = Mix::ReadWrite { read_share: 0.7, sizes, others: Others::default() };
     config.working_set = 1 << 20;
     let mut workload = Workload::new(&config, 1);
     workload.start(Time::ZERO);
@@ -439,6 +443,30 @@ fn mixes_have_their_shares() {
         workload.start(Time::ZERO);
         assert_eq!(workload.wake(Time::ZERO).map(|io| (io.op, io.bytes)), Some((op, 512)));
     }
+}
+
+#[test]
+fn other_operations_have_their_shares_and_a_flush_follows_each_so_many_writes() {
+    let mut config = workload(closed(1), 0.5, 4096);
+    let shares = vec![(Op::Discard, 0.1), (Op::Ats, 0.2), (Op::WriteFua, 0.07)];
+    let others = Others { shares, flush_after: Some(3) };
+    config.mix = Mix::ReadWrite { read_share: 0.5, sizes: SizeMix(vec![(4096, 1)]), others };
+    let mut workload = Workload::new(&config, 1);
+    workload.start(Time::ZERO);
+    let ios: Vec<Io> = (0..100_000).filter_map(|_| workload.complete(Time(0), 0)).collect();
+    let (flushes, drawn): (Vec<Io>, Vec<Io>) = ios.iter().partition(|io| io.op == Op::Flush);
+    let share = |op| drawn.iter().filter(|io| io.op == op).count() as f64 / drawn.len() as f64;
+    for (op, part) in [(Op::Discard, 0.1), (Op::Ats, 0.2), (Op::WriteFua, 0.07)] {
+        assert!(close(share(op), part, 0.01), "{op:?}: {}", share(op));
+    }
+    assert!(close(share(Op::Read), 0.63 / 2.0, 0.01) && close(share(Op::Write), 0.63 / 2.0, 0.01));
+    assert!(flushes.iter().all(|io| (io.lba, io.bytes) == (0, 0)));
+    assert!(drawn.iter().all(|io| io.bytes == if io.op == Op::Ats { 512 } else { 4096 }));
+    let is_write = |io: &&Io| matches!(io.op, Op::Write | Op::WriteFua);
+    let between =
+        ios.split(|io| io.op == Op::Flush).map(|some| some.iter().filter(is_write).count());
+    let between: Vec<usize> = between.collect();
+    assert!(between[..between.len() - 1].iter().all(|writes| *writes == 3));
 }
 
 #[test]

@@ -57,17 +57,43 @@ struct Placed<'a> {
 /// What one table makes happen, and on which hosts.
 type Actions = Result<Vec<(usize, Action)>, Error>;
 
-/// Makes VMs known to the hosts that they will migrate to.
+/// Makes VMs known to the hosts that they will migrate to, and their disks to the devices.
 pub(crate) fn place_migrants(root: &Table<'_>, site: &mut Site) -> Result<(), Error> {
-    for node in root.list("event") {
-        if let (Some(to), Some(vms)) = (node.child("migrate"), node.child("vm")) {
-            let host = site.hosts.names.find_one(&to)?;
-            for vm in site.vms.names.find(&vms)? {
-                site.place(vm, host, &to)?;
+    let migrations = || {
+        let nodes = root.list("event").into_iter();
+        nodes.filter_map(|node| Some((node.child("migrate")?, node.child("vm")?)))
+    };
+    for (to, vms) in migrations().filter(|(to, _)| !to.is_table()) {
+        let host = site.hosts.names.find_one(&to)?;
+        for vm in site.vms.names.find(&vms)? {
+            site.place(vm, host, &to)?;
+        }
+    }
+    for (to, vms) in migrations().filter(|(to, _)| to.is_table()) {
+        for vm in site.vms.names.find(&vms)? {
+            let (datastore, disks) = relocation(&to, site, &site.vms.vms[vm])?;
+            for disk in disks {
+                site.place_on((vm, disk), datastore, &to)?;
             }
         }
     }
     Ok(())
+}
+
+/// `{ datastore = "gold-2", disk = "scsi0:1" }`: where to, and the disks by their positions in the VM,
+/// all of them when none is named.
+fn relocation(node: &Node<'_>, site: &Site, vm: &Vm) -> Result<(usize, Vec<usize>), Error> {
+    let table = node.table(&["datastore", "disk"])?;
+    let datastore = site.datastores.names.find_one(&table.need("datastore")?)?;
+    let of_file = |position: usize| vm.disks[position].moved.unwrap_or(position);
+    let mut disks = Vec::new();
+    for disk in table.list("disk") {
+        disks.push(of_file(vm.disk(&disk)?));
+    }
+    if disks.is_empty() {
+        disks.extend((0..vm.disks.len()).filter(|disk| of_file(*disk) == *disk));
+    }
+    Ok((datastore, disks))
 }
 
 /// Reads every event, ascending in time, and tries each on its host.
@@ -89,7 +115,8 @@ pub(crate) fn read(
     }
     tables.sort_by_key(|(at, _)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
-    let mut course = Course { site, workloads, homes, allocations: BTreeMap::new() };
+    let mut course =
+        Course { site, workloads, homes, allocations: BTreeMap::new(), moved: BTreeMap::new() };
     let mut events = Vec::new();
     for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
@@ -102,10 +129,13 @@ pub(crate) fn read(
         }
     }
     for Placed { event, .. } in &events {
-        if let Action::Attach(object) = event.action
-            && first_of(&events, event.host, object) == Some(&event.action)
-        {
-            site.hosts.hosts[event.host].absent.push(object);
+        let comes = match event.action {
+            Action::Attach(object) => object,
+            Action::Relocate { to, .. } => Object::Vdisk(to),
+            _ => continue,
+        };
+        if first_of(&events, event.host, comes) == Some(&event.action) {
+            site.hosts.hosts[event.host].absent.push(comes);
         }
     }
     rehearse(&events, &site.hosts.hosts)?;
@@ -116,6 +146,7 @@ pub(crate) fn read(
 fn first_of<'e>(events: &'e [Placed<'_>], host: usize, part: Object) -> Option<&'e Action> {
     let is_it = |action: &Action| match *action {
         Action::Attach(object) | Action::Detach { object, .. } => object == part,
+        Action::Relocate { from, to } => [from, to].map(Object::Vdisk).contains(&part),
         _ => false,
     };
     let mine = events.iter().filter(|placed| placed.event.host == host);
@@ -157,6 +188,8 @@ struct Course<'s> {
     homes: Vec<usize>,
     /// Allocations that events changed, by VM and disk.
     allocations: BTreeMap<(usize, usize), Allocation>,
+    /// Where disks are that were moved to other datastores, by VM and disk.
+    moved: BTreeMap<(usize, usize), usize>,
 }
 
 impl<'s> Course<'s> {
@@ -235,8 +268,46 @@ impl<'s> Course<'s> {
         Ok(self.vms(table)?.into_iter().map(action).collect())
     }
 
+    /// Where a disk of a VM is by now: its position there.
+    fn now(&self, vm: usize, disk: usize) -> usize {
+        self.moved.get(&(vm, disk)).copied().unwrap_or(disk)
+    }
+
+    /// `migrate = { datastore = "gold-2" }`: the disks of the VM that are not there yet go on there, on
+    /// every host that knows it.
+    fn relocate(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let mut actions = Vec::new();
+        for (index, vm) in self.vms(table)? {
+            let (datastore, disks) = relocation(deed, self.site, vm)?;
+            let before = actions.len();
+            for disk in disks {
+                let was = self.now(index, disk);
+                let Some(is) = vm.place_of(disk, datastore).filter(|is| *is != was) else {
+                    continue;
+                };
+                self.moved.insert((index, disk), is);
+                let set = self.allocations.get(&(index, disk));
+                for (host, place) in &vm.places {
+                    let (from, to) = (place.vdisks[was], place.vdisks[is]);
+                    actions.push((*host, Action::Relocate { from, to }));
+                    let knob = |&allocation| Knob::Allocation { vdisk: to, allocation };
+                    actions.extend(set.map(|set| (*host, Action::Set(knob(set)))));
+                }
+            }
+            if actions.len() == before {
+                let message =
+                    format!("what is meant of VM `{}` is on that datastore already", vm.name);
+                return Err(deed.error(&message));
+            }
+        }
+        Ok(actions)
+    }
+
     /// `migrate = "esx-2"`: the VM goes on there.
     fn migrate(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        if deed.is_table() {
+            return self.relocate(table, deed);
+        }
         let to_host = self.site.hosts.names.find_one(deed)?;
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
@@ -293,11 +364,18 @@ impl<'s> Course<'s> {
             let mut add = |object| found.push((host, action(object, drain)));
             match what.name() {
                 "vm" => {
-                    for vm in self.site.vms.names.find(&what)? {
-                        let vm = &self.site.vms.vms[vm];
+                    for index in self.site.vms.names.find(&what)? {
+                        let vm = &self.site.vms.vms[index];
                         let Some(place) = vm.places.get(&host) else { continue };
                         add(match values.get("disk") {
-                            Some(disk) => Object::Vdisk(place.vdisks[vm.disk(&disk)?]),
+                            Some(disk) => {
+                                Object::Vdisk(place.vdisks[self.now(index, vm.disk(&disk)?)])
+                            }
+                            None if vm.disks.iter().any(|disk| disk.moved.is_some()) => {
+                                let message =
+                                    "its disks are moved to another datastore; name `disk`";
+                                return Err(what.error(message));
+                            }
                             None => Object::Vm(place.vm),
                         });
                     }
@@ -360,6 +438,7 @@ impl<'s> Course<'s> {
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
             let position = vm.disk(&disk)?;
+            let now = self.now(index, position);
             let was = self.allocations.entry((index, position)).or_insert_with(|| {
                 let vdisk = vm.places[&vm.home].vdisks[position];
                 self.site.hosts.hosts[vm.home].config.vdisks[vdisk.index()].allocation
@@ -367,7 +446,7 @@ impl<'s> Course<'s> {
             *was = vm::allocation(&values, *was)?;
             let allocation = *was;
             let knob = |place: &Place| {
-                Action::Set(Knob::Allocation { vdisk: place.vdisks[position], allocation })
+                Action::Set(Knob::Allocation { vdisk: place.vdisks[now], allocation })
             };
             actions.extend(vm.places.iter().map(|(host, place)| (*host, knob(place))));
         }

@@ -5,7 +5,7 @@
 //! iodepth says, 4k, reads, half of a mix being reads.
 
 use counters::MICROSECOND;
-use model::{Access, Arrival, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
+use model::{Access, Arrival, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error,
@@ -203,7 +203,7 @@ impl<'t> Reader<'t> {
             disk: None,
             config: WorkloadConfig {
                 arrival: self.arrival(way, read_share, &sizes)?,
-                mix: Mix::ReadWrite { read_share, sizes },
+                mix: Mix::ReadWrite { read_share, sizes, others: Others::default() },
                 access: self.access(way, access)?,
                 working_set: self.parse(&["size", "filesize"], WORKING_SET_DEFAULT, file_size)?,
                 burst: None,
@@ -542,7 +542,11 @@ mod tests {
     fn forty() -> Stream {
         let config = WorkloadConfig {
             arrival: Arrival::Closed { threads: 40, think_ns: 0, rate: None },
-            mix: Mix::ReadWrite { read_share: 0.0, sizes: SizeMix(vec![(512 << 10, 1)]) },
+            mix: Mix::ReadWrite {
+                read_share: 0.0,
+                sizes: SizeMix(vec![(512 << 10, 1)]),
+                others: Others::default(),
+            },
             access: Access::Random,
             working_set: 512 << 20,
             burst: None,

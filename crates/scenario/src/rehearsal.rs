@@ -2,7 +2,7 @@
 //! refuse in the middle of a run is refused where the file asks for it.
 
 use counters::Time;
-use engine::{Engine, Error, Input};
+use engine::{Engine, Error, Input, Object};
 use knobs::Knob;
 
 use crate::{Action, Host};
@@ -11,12 +11,18 @@ use crate::{Action, Host};
 pub(crate) struct Rehearsal(Engine);
 
 impl Rehearsal {
-    /// A host as it is when the run begins.
-    pub(crate) fn new(host: &Host) -> Result<Self, String> {
+    /// A host with all that it ever has.
+    pub(crate) fn whole(host: &Host) -> Result<Self, String> {
         let mut rehearsal = Self(Engine::new(&host.config));
         for knob in &host.settings {
             rehearsal.set(Time::ZERO, *knob)?;
         }
+        Ok(rehearsal)
+    }
+
+    /// A host as it is when the run begins.
+    pub(crate) fn new(host: &Host) -> Result<Self, String> {
+        let mut rehearsal = Self::whole(host)?;
         for &object in &host.absent {
             rehearsal.input(Time::ZERO, Input::Detach { object, drain: false })?;
         }
@@ -37,6 +43,11 @@ impl Rehearsal {
             }
             Action::Detach { object, drain } => {
                 self.part(host, at, Input::Detach { object, drain })
+            }
+            Action::Relocate { from, to } => {
+                self.event(host, at, &Action::Attach(Object::Vdisk(to)))?;
+                let object = Object::Vdisk(from);
+                self.part(host, at, Input::Detach { object, drain: true })
             }
             Action::Set(knob) => self.set(at, knob),
             Action::Reboot => self.input(at, Input::Reboot),

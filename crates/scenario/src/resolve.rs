@@ -4,8 +4,8 @@
 use counters::{DeviceId, DeviceKind, VdiskId, VmId};
 use engine::VmConfig;
 use knobs::{
-    Allocation, DiskName, Driver, GuestDriver, GuestName, GuestOs, Knob, Line, Refusal, Setting,
-    Version,
+    Allocation, DiskName, Driver, GuestDriver, GuestName, GuestOs, Knob, Line, MOVED_TO, Refusal,
+    Setting, Version,
 };
 
 use crate::{Host, datastore::is_network, names};
@@ -79,7 +79,8 @@ impl knobs::Host for Host {
 
     fn disks(&self, name: &DiskName) -> Vec<(VdiskId, Allocation)> {
         let of_vm = |vm: VmId| names::is_member(&self.config.vms[vm.index()].name, &name.vm);
-        let is_it = |disk: &str| name.disk.is_none_or(|place| place.to_string() == disk);
+        let own = |disk: &str| disk.split(MOVED_TO).next().map(str::to_string);
+        let is_it = |disk: &str| name.disk.is_none_or(|place| Some(place.to_string()) == own(disk));
         let all = self.config.vdisks.iter().enumerate();
         all.filter(|(_, vdisk)| of_vm(vdisk.vm) && is_it(&vdisk.name))
             .map(|(index, vdisk)| (VdiskId::new(index), vdisk.allocation))

@@ -177,7 +177,7 @@ fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
 /// Puts what was resolved in force, when no host refuses it.
 fn put(hosts: &mut [Host], settings: Settings) -> Result<(), String> {
     for own in settings.chunk_by(|a, b| a.0 == b.0) {
-        let mut rehearsal = Rehearsal::new(&hosts[own[0].0])?;
+        let mut rehearsal = Rehearsal::whole(&hosts[own[0].0])?;
         own.iter().try_for_each(|(_, knob)| rehearsal.set(Time::ZERO, *knob))?;
     }
     for (host, knob) in settings {

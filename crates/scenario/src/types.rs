@@ -154,6 +154,13 @@ pub enum Action {
         /// What it does.
         face: Face,
     },
+    /// A virtual disk goes on on another device: what it has under way goes on to its end where it was.
+    Relocate {
+        /// The virtual disk where it was.
+        from: VdiskId,
+        /// The same one where it is from now on.
+        to: VdiskId,
+    },
     /// A workload starts; index into [`Scenario::workloads`].
     StartWorkload(usize),
     /// A workload stops; index into [`Scenario::workloads`].

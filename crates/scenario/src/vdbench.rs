@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use counters::SECOND;
-use model::{Access, Arrival, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
+use model::{Access, Arrival, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error, names,
@@ -512,6 +512,7 @@ impl<'t> Reader<'t> {
                 let mix = Mix::ReadWrite {
                     read_share: definition.read_share,
                     sizes: definition.sizes.clone(),
+                    others: Others::default(),
                 };
                 let (access, working_set) = (definition.access, storage.size);
                 let config = WorkloadConfig {
@@ -592,7 +593,11 @@ mod tests {
         let streams = read("s0.vdb", text).unwrap();
         let config = WorkloadConfig {
             arrival: Arrival::Closed { threads: 96, think_ns: 0, rate: None },
-            mix: Mix::ReadWrite { read_share: 1.0, sizes: SizeMix(vec![(4096, 1)]) },
+            mix: Mix::ReadWrite {
+                read_share: 1.0,
+                sizes: SizeMix(vec![(4096, 1)]),
+                others: Others::default(),
+            },
             access: Access::Sequential,
             working_set: 100 << 20,
             burst: None,
@@ -624,7 +629,10 @@ mod tests {
             Arrival::Open { rate, poisson: false, outstanding_max, waiting_max: WAITING_MAX };
         assert_eq!((config.arrival, config.access), (open, Access::Mixed(0.4)));
         let sizes = SizeMix(vec![(4 << 10, 1), (8 << 10, 1), (12 << 10, 1)]);
-        assert_eq!(config.mix, Mix::ReadWrite { read_share: 1.0, sizes });
+        assert_eq!(
+            config.mix,
+            Mix::ReadWrite { read_share: 1.0, sizes, others: Others::default() }
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
 use engine::{VdiskConfig, VmConfig, VscsiConfig};
-use knobs::{Allocation, GuestOs, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
+use knobs::{Allocation, GuestOs, MOVED_TO, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
+use model::Qos;
 
 use crate::{
     Error, Host, Target,
@@ -71,6 +72,8 @@ pub(crate) struct Disk {
     adapter: usize,
     target: Target,
     allocation: Allocation,
+    /// The disk that this one is once an event has moved that to another datastore: its position.
+    pub(crate) moved: Option<usize>,
 }
 
 /// A disk as its table has it: VMs of one group deal it to datastores in turn.
@@ -185,6 +188,7 @@ impl Site {
             adapter: vm.adapter(plan.slot, &plan.table)?,
             target: self.target(datastore, &plan.table, &vm.name, &plan.name)?,
             allocation: plan.allocation,
+            moved: None,
         };
         vm.disks.push(disk);
         Ok(())
@@ -198,19 +202,58 @@ impl Site {
         vm: &str,
         disk: &str,
     ) -> Result<Target, Error> {
-        let datastore = &self.datastores.datastores[datastore];
-        match (datastore.volume, table.get("qos")) {
-            (Some(_), Some(node)) => Err(node.error(
+        let on = &self.datastores.datastores[datastore];
+        if let (Some(_), Some(node)) = (on.volume, table.get("qos")) {
+            return Err(node.error(
                 "a policy of its own needs a datastore with kind = \"vvol\"; on others it stands \
                  at the datastore or volume",
-            )),
-            (Some(volume), None) => Ok(volume),
-            (None, _) => {
-                let own = self.arrays.policy(datastore.array, table)?;
-                let qos = own.or_else(|| datastore.qos.clone());
-                Ok(self.arrays.add_volume(datastore.array, format!("{vm}:{disk}"), qos))
-            }
+            ));
         }
+        let own = self.arrays.policy(on.array, table)?;
+        Ok(self.volume(datastore, own, vm, disk))
+    }
+
+    /// The volume of a disk: its datastore's, or one of its own with a policy of its own or of the
+    /// datastore's.
+    fn volume(&mut self, datastore: usize, own: Option<Qos>, vm: &str, disk: &str) -> Target {
+        let on = &self.datastores.datastores[datastore];
+        on.volume.unwrap_or_else(|| {
+            let qos = own.or_else(|| on.qos.clone());
+            self.arrays.add_volume(on.array, format!("{vm}:{disk}"), qos)
+        })
+    }
+
+    /// Gives a disk of a VM a place on another datastore, on every host that knows the VM, if it has
+    /// none there yet: the position of the disk that it is there.
+    pub(crate) fn place_on(
+        &mut self,
+        (index, position): (usize, usize),
+        datastore: usize,
+        node: &Node<'_>,
+    ) -> Result<usize, Error> {
+        let vm = &self.vms.vms[index];
+        if let Some(there) = vm.place_of(position, datastore) {
+            return Ok(there);
+        }
+        let disk = &vm.disks[position];
+        let name = format!("{}{MOVED_TO}{}", disk.name, self.datastores.datastores[datastore].name);
+        let owner = vm.name.clone();
+        let (adapter, allocation) = (disk.adapter, disk.allocation);
+        let target = self.volume(datastore, None, &owner, &name);
+        let vm = &mut self.vms.vms[index];
+        for (&host, place) in &mut vm.places {
+            let Host { config, targets, .. } = &mut self.hosts.hosts[host];
+            let device = self.datastores.device(datastore, host, &config.name, node)?;
+            if config.vdisks.len() >= IDS_MAX {
+                return Err(node.error(&too_many(&config.name)));
+            }
+            let here = config.vdisks[place.vdisks[position].index()].clone();
+            place.vdisks.push(VdiskId::new(config.vdisks.len()));
+            config.vdisks.push(VdiskConfig { name: name.clone(), device, ..here });
+            targets.push(target);
+        }
+        vm.disks.push(Disk { name, datastore, adapter, target, allocation, moved: Some(position) });
+        Ok(vm.disks.len() - 1)
     }
 
     /// The ids of a VM on a host, which gets to know it when it does not yet: on at its home,
@@ -227,8 +270,7 @@ impl Site {
         }
         let config = &mut self.hosts.hosts[host].config;
         if config.vms.len() >= IDS_MAX || config.vdisks.len() + vm.disks.len() > IDS_MAX {
-            let message = format!("host `{}` has too many VMs or disks", config.name);
-            return Err(node.error(&format!("{message}; at most {IDS_MAX} of each")));
+            return Err(node.error(&too_many(&config.name)));
         }
         let nvme = vm.adapters.iter().any(|adapter| adapter.controller == Controller::Nvme);
         if nvme && !vm.system && !config.version.has_vnvme() {
@@ -277,6 +319,7 @@ impl Site {
                 adapter: 0,
                 target,
                 allocation: Allocation::default(),
+                moved: None,
             }],
             places: BTreeMap::new(),
             adapters: vec![Adapter { bus: "nvme", number: 0, controller, disks: 1 }],
@@ -330,6 +373,14 @@ impl Vm {
         position.ok_or_else(|| node.error(&names::unknown("disk", name, known)))
     }
 
+    /// The position of what a disk is on a datastore.
+    pub(crate) fn place_of(&self, position: usize, datastore: usize) -> Option<usize> {
+        let is_it = |(at, disk): (usize, &Disk)| {
+            disk.datastore == datastore && (at == position || disk.moved == Some(position))
+        };
+        self.disks.iter().enumerate().position(is_it)
+    }
+
     /// Adds the VM to a host's tables. The devices are those of its disks, in order.
     fn add_to(&self, host: &mut Host, powered_on: bool, devices: &[DeviceId]) -> Place {
         let config = &mut host.config;
@@ -376,6 +427,10 @@ impl Vm {
             _ => limits,
         }
     }
+}
+
+fn too_many(host: &str) -> String {
+    format!("host `{host}` has too many VMs or disks; at most {IDS_MAX} of each")
 }
 
 /// `"on"` or `"off"`.

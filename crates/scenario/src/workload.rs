@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{MILLISECOND, SECOND, Time, VdiskId};
+use counters::{MILLISECOND, Op, SECOND, Time, VdiskId};
 use knobs::RESERVE_TIME_MAX_MS;
-use model::{Access, Arrival, Burst, Mix, SizeMix, WAITING_MAX, WorkloadConfig};
+use model::{Access, Arrival, Burst, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error, Workload, fio, names,
     reader::{Node, Table},
     stream::{
         IO_BYTES_MAX, RATE_MAX, RATE_MIN, SECTOR, Stream, THREADS_MAX, WORKING_SET_DEFAULT,
-        check_io_size,
+        check_io_size, check_shares,
     },
     units, vdbench,
     vm::{Site, Vm},
@@ -22,6 +22,8 @@ const WORKLOADS_MAX: usize = 1_000_000;
 pub const WORKLOADS_OF_DISK_MAX: u32 = 1 << 16;
 /// The largest disk: 62 TB, in whole TiB.
 const WORKING_SET_MAX: u64 = 62 << 40;
+/// Writes between two flushes at most.
+const FLUSH_AFTER_MAX: u32 = 1_000_000;
 /// Metadata operations that a host has under way at once on one datastore.
 const METADATA_OUTSTANDING: u32 = 32;
 
@@ -33,12 +35,18 @@ const STREAM_KEYS: &[&str] = &[
     "outstanding",
     "backlog",
     "read",
+    "fua",
+    "flush_after",
+    "others",
     "size",
     "access",
     "working_set",
     "on",
     "off",
 ];
+/// Operations beside reads and writes, by the keys of their shares.
+const OTHER_OPS: [(&str, Op); 3] =
+    [("discard", Op::Discard), ("write_zeroes", Op::WriteZeroes), ("compare_and_write", Op::Ats)];
 const OTHER_KEYS: &[&str] =
     &["vm", "disk", "name", "start", "stop", "phases", "vdbench", "fio", "ioping"];
 
@@ -383,7 +391,7 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
     let sizes = keys.read("size", sizes)?.unwrap_or_else(|| SizeMix(vec![(4096, 1)]));
     let config = WorkloadConfig {
         arrival: arrival(keys)?,
-        mix: Mix::ReadWrite { read_share, sizes },
+        mix: Mix::ReadWrite { read_share, sizes, others: others(keys, read_share)? },
         access: access.unwrap_or(Access::Random),
         working_set: keys.read("working_set", working_set)?.unwrap_or(WORKING_SET_DEFAULT),
         burst: burst(keys)?,
@@ -391,6 +399,34 @@ fn config(keys: &Keys<'_, '_>) -> Result<WorkloadConfig, Error> {
     };
     fits(keys.own.node(), &config)?;
     Ok(config)
+}
+
+/// What is neither read nor written: `fua` is a share of the writes, `others` has shares of all I/Os.
+fn others(keys: &Keys<'_, '_>, read_share: f64) -> Result<Others, Error> {
+    let of_writes = ["fua", "flush_after"].iter().find_map(|key| keys.get(key));
+    if let (Some(node), true) = (of_writes, read_share >= 1.0) {
+        return Err(node.error("there are no writes: `read` is 100%"));
+    }
+    let mut shares = keys.read("others", other_shares)?.unwrap_or_default();
+    let left: f64 = 1.0 - shares.iter().map(|(_, share)| share).sum::<f64>();
+    if let Some(fua) = keys.read("fua", |node| node.parsed(units::percent))? {
+        shares.push((Op::WriteFua, left * (1.0 - read_share) * fua));
+    }
+    let flush_after = keys.read("flush_after", |node| node.integer32(1..=FLUSH_AFTER_MAX))?;
+    Ok(Others { shares, flush_after })
+}
+
+/// `others = { discard = "5%", write_zeroes = "1%" }`.
+fn other_shares(node: &Node<'_>) -> Result<Vec<(Op, f64)>, Error> {
+    let table = node.table(&OTHER_OPS.map(|(key, _)| key))?;
+    let mut shares = Vec::new();
+    for (key, op) in OTHER_OPS {
+        let share = table.read(key, |node| node.parsed(units::percent))?;
+        shares.extend(share.map(|share| (op, share)));
+    }
+    let sum = shares.iter().map(|(_, share)| share).sum();
+    check_shares(sum, true).map_err(|message| node.error(&message))?;
+    Ok(shares)
 }
 
 fn arrival(keys: &Keys<'_, '_>) -> Result<Arrival, Error> {
@@ -493,7 +529,11 @@ fn ioping(node: &Node<'_>) -> Result<Stream, Error> {
     }
     let config = WorkloadConfig {
         arrival: Arrival::Closed { threads: 1, think_ns: SECOND, rate: None },
-        mix: Mix::ReadWrite { read_share: 1.0, sizes: SizeMix(vec![(4096, 1)]) },
+        mix: Mix::ReadWrite {
+            read_share: 1.0,
+            sizes: SizeMix(vec![(4096, 1)]),
+            others: Others::default(),
+        },
         access: Access::Random,
         working_set: WORKING_SET_DEFAULT,
         burst: None,

@@ -15,12 +15,17 @@ impl<W: Watch> Machine<'_, W> {
     pub(crate) fn event(&mut self, at: Time, host: usize, index: usize) {
         let scenario = self.scenario;
         match &scenario.events[index].action {
-            Action::Set(knob) => self.input(host, at, Input::Set(*knob)),
+            Action::Set(knob) => {
+                self.input(host, at, Input::Set(*knob));
+            }
             Action::Path { path, up } => {
                 self.input(host, at, Input::Path { path: *path, up: *up });
             }
-            Action::Attach(object) => self.attach(at, host, *object),
+            Action::Attach(object) => {
+                self.attach(at, host, *object);
+            }
             Action::Detach { object, drain } => self.detach(at, host, *object, *drain),
+            Action::Relocate { from, to } => self.relocate(at, host, *from, *to),
             Action::Face { device, face } => self.set_face(at, host, *device, *face),
             Action::Power { vm, on } => self.power(at, host, *vm, *on),
             Action::RebootGuest(vm) => {
@@ -126,21 +131,37 @@ impl<W: Watch> Machine<'_, W> {
         self.input(host, at, Input::Detach { object, drain });
     }
 
-    /// It comes, and they go on.
-    fn attach(&mut self, at: Time, host: usize, object: Object) {
+    /// It comes, and they go on, if the host takes it.
+    fn attach(&mut self, at: Time, host: usize, object: Object) -> bool {
         let disks = self.disks_of(host, object);
         let config = &self.scenario.hosts[self.hosts[host].index].config;
+        let mut is_there = true;
         for mut part in config.parts(object) {
             if let Part::Vdisk { id, powered_on, .. } = &mut part {
                 *powered_on = self.hosts[host].is_on[config.vdisks[id.index()].vm.index()];
             }
-            self.input(host, at, Input::Attach(part));
+            is_there &= self.input(host, at, Input::Attach(part));
+        }
+        if !is_there {
+            return false;
         }
         self.hosts[host].gone.retain(|disk| !disks.contains(disk));
         let playing = self.on_disks(host, &disks);
         let running: Vec<_> =
             playing.into_iter().filter(|player| self.players[*player].is_running).collect();
         self.resume(&running, at);
+        true
+    }
+
+    /// A virtual disk goes on on another device, and with it its workloads; what they have outstanding
+    /// where it was comes back to them.
+    fn relocate(&mut self, at: Time, host: usize, from: VdiskId, to: VdiskId) {
+        if self.attach(at, host, Object::Vdisk(to)) {
+            for player in self.on_disks(host, &[from]) {
+                self.reseat(player, host, to, at);
+            }
+            self.detach(at, host, Object::Vdisk(from), true);
+        }
     }
 
     fn disks_of(&self, host: usize, object: Object) -> Vec<VdiskId> {

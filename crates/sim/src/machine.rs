@@ -314,10 +314,13 @@ impl<'a, W: Watch> Machine<'a, W> {
         targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
     }
 
-    /// Hands an input over and does what follows from it. A refusal is logged.
-    pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) {
+    /// Hands an input over and does what follows from it; whether the host took it. A refusal is
+    /// logged.
+    pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) -> bool {
         let into = &mut self.hosts[host];
-        if let Err(error) = into.handle(at, input, &mut self.outside) {
+        let taken = into.handle(at, input, &mut self.outside);
+        let is_taken = taken.is_ok();
+        if let Err(error) = taken {
             self.log.push(LogLine {
                 at,
                 host: into.index,
@@ -325,6 +328,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             });
         }
         self.drain(host, at);
+        is_taken
     }
 
     /// Lets a workload issue what is due.

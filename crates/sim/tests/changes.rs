@@ -2,6 +2,7 @@
 
 mod common;
 
+use counters::SECOND;
 use sim::{LogLine, Logged, check, run};
 
 const SCENARIO: &str = r#"
@@ -138,4 +139,132 @@ fn parts_come_and_go_while_the_others_run() {
     assert!(failed.is_empty(), "{failed:?}");
     let refused = |line: &LogLine| matches!(line.what, Logged::Refused(_));
     assert!(!outcome.log.iter().any(refused), "{:?}", outcome.log);
+}
+
+/// Two hosts and two datastores; a VM moves its disks and itself, with a limit that goes along.
+const MOVES: &str = r#"
+title = "A disk moves while its datastore is silent, its VM moves, and its limit changes"
+duration = "60s"
+
+[array.a]
+servers = 64
+service = "1ms"
+spread = "constant"
+
+[host.esx]
+count = 2
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+
+[datastore.here]
+[datastore.there]
+
+[vm.web]
+host = "esx-1"
+disk."scsi0:0".datastore = "here"
+disk."scsi0:1".datastore = "here"
+
+[[workload]]
+vm = "web"
+disk = ["scsi0:0", "scsi0:1"]
+threads = 1
+rate = 200
+
+[[event]]
+at = "5s"
+datastore = "here"
+state = "silent"
+
+[[event]]
+at = "10s"
+vm = "web"
+migrate = { datastore = "there" }
+
+# What the disks have under way is still on the silent device: they cannot come back to it.
+[[event]]
+at = "15s"
+vm = "web"
+migrate = { datastore = "here", disk = "scsi0:1" }
+
+[[event]]
+at = "20s"
+datastore = "here"
+state = "up"
+
+[[event]]
+at = "25s"
+vm = "web"
+allocation = { disk = "scsi0:0", limit = 50 }
+
+[[event]]
+at = "30s"
+vm = "web"
+migrate = "esx-2"
+
+[[event]]
+at = "40s"
+vm = "web"
+migrate = { datastore = "here", disk = "scsi0:0" }
+
+[[window]]
+name = "refused"
+from = "16s"
+to = "20s"
+
+[[window]]
+name = "there"
+from = "21s"
+to = "25s"
+
+[[window]]
+name = "other-host"
+from = "31s"
+to = "40s"
+
+[[window]]
+name = "back"
+from = "41s"
+
+[[expect]]
+window = "refused"
+vm = "web"
+counter = "cmds"
+max = 0
+
+[[expect]]
+window = "there"
+datastore = "there"
+host = "esx-1"
+counter = "cmds"
+value = 400
+within = 2
+
+[[expect]]
+window = "other-host"
+vm = "web"
+disk = "scsi0:0@there"
+host = "esx-2"
+counter = "cmds"
+value = 50
+within = 1
+
+[[expect]]
+window = "back"
+vm = "web"
+disk = "scsi0:0"
+host = "esx-2"
+counter = "cmds"
+value = 50
+within = 1
+"#;
+
+#[test]
+fn a_disk_moves_with_its_limit_and_on_every_host_that_knows_its_vm() {
+    let scenario = common::scenario(MOVES);
+    let outcome = run(&scenario, 1, &());
+    let missed: Vec<_> = check(&scenario, &outcome).into_iter().filter(|one| !one.holds).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+    let refused = outcome.log.iter().filter(|line| matches!(line.what, Logged::Refused(_)));
+    let refused: Vec<_> = refused.map(|line| (line.at.0 / SECOND, line.host)).collect();
+    assert_eq!(refused, [(15, 0)]);
 }

@@ -17,8 +17,8 @@ use engine::{
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
-    Access, ArrayConfig, Arrival, Mix, Service, SizeMix, Spread, VolumeConfig, WorkloadConfig,
-    WriteProtocol,
+    Access, ArrayConfig, Arrival, Mix, Others, Service, SizeMix, Spread, VolumeConfig,
+    WorkloadConfig, WriteProtocol,
 };
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
 
@@ -266,7 +266,11 @@ impl Model {
             vdisk: VdiskId::new(vm),
             config: WorkloadConfig {
                 arrival: Arrival::Closed { threads: THREADS, think_ns: 0, rate: None },
-                mix: Mix::ReadWrite { read_share: 0.7, sizes: SizeMix(vec![(4096, 1)]) },
+                mix: Mix::ReadWrite {
+                    read_share: 0.7,
+                    sizes: SizeMix(vec![(4096, 1)]),
+                    others: Others::default(),
+                },
                 access: Access::Random,
                 working_set: 1 << 30,
                 burst: None,
