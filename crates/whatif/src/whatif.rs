@@ -201,15 +201,8 @@ impl<'a> Model<'a> {
         };
         let (mut simulated, verdict, miss) =
             answer::answer(&keys, &runs, calibration, asked, self.doubts());
-        let of = |device| Some((device, self.assumed_depth(device)?));
-        if let (false, Some((device, depth))) =
-            (simulated.rows.is_empty(), self.devices.iter().find_map(of))
-        {
-            simulated.sentence += &format!(
-                " That is so if Device Max Queue Depth of {} is {depth} or more, which the \
-                 recording does not show.",
-                device.name
-            );
+        if !simulated.rows.is_empty() {
+            simulated.sentence += &self.condition();
         }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
@@ -453,6 +446,17 @@ impl<'a> Model<'a> {
         let queue = self.plan(&[]).queue(device);
         let is_assumed = queue.assumed == Assumed::Dsnro && queue.dsnro < Some(queue.base);
         (is_assumed && !self.question.settings.iter().any(is_driver)).then_some(queue.base)
+    }
+
+    /// Under which condition the answer is so, in a sentence; nothing where under none.
+    fn condition(&self) -> String {
+        let of = |device| Some((device, self.assumed_depth(device)?));
+        let Some((device, depth)) = self.devices.iter().find_map(of) else { return String::new() };
+        format!(
+            " That is so if Device Max Queue Depth of {} is {depth} or more, which the recording does \
+             not show.",
+            device.name
+        )
     }
 
     /// What the answer rests on, beyond arrays and guests.
