@@ -10,6 +10,7 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
+use engine::DepthMode;
 use knobs::{Advanced, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
@@ -108,10 +109,19 @@ impl Known<'_> {
             ),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
+            depth_of_path: self.depth_of_path(id),
             array,
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
         }
+    }
+
+    /// What one path takes, where those that are up are added.
+    fn depth_of_path(&self, id: DeviceId) -> Option<u32> {
+        let config = &self.host.config;
+        let path = self.paths.get(&id)?.first()?;
+        let adapter = &config.adapters[config.paths[path.index()].adapter.index()];
+        (config.depth_mode == DepthMode::SumOfActivePaths).then_some(adapter.lun_depth)
     }
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {

@@ -36,6 +36,9 @@ pub struct DeviceFacts {
     pub queue_full_sample_size: Option<u32>,
     /// How its paths are used.
     pub paths: Option<PathFacts>,
+    /// What one path takes, where the host adds its paths up to the device's depth: a scenario may ask
+    /// for that, ESXi does not do it.
+    pub depth_of_path: Option<u32>,
     /// The array behind it.
     pub array: Option<Arc<ArrayFacts>>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
