@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use capture::{FileReport, ReadReport};
 use diagnose::{
-    Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare, diagnose,
-    render_comparison_markdown, render_comparison_styled, render_markdown, render_styled,
+    Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare,
+    diagnose_together, render_comparison_markdown, render_comparison_styled, render_markdown,
+    render_styled,
 };
 use levels::Measured;
 use serde::Serialize;
@@ -53,8 +54,7 @@ impl Side {
     /// Reads captures and judges them. What was damaged is told.
     pub(crate) fn read(files: &[PathBuf], thresholds: &Thresholds, facts: &Facts) -> Result<Self> {
         let (recordings, report) = captures::read_needed(files)?;
-        let judge = |recording| diagnose(recording, thresholds, facts);
-        let mut verdicts: Vec<Verdict> = recordings.iter().map(judge).collect();
+        let mut verdicts = diagnose_together(&recordings, thresholds, facts);
         let cut = report.files.iter().find(|file| file.ends_where_spreadsheets_do());
         if let Some(file) = cut {
             verdicts.iter_mut().for_each(|verdict| verdict.lack(cut_by_spreadsheet(file)));

@@ -10,6 +10,7 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
+use engine::DepthMode;
 use knobs::{Advanced, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
@@ -108,10 +109,19 @@ impl Known<'_> {
             ),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
             paths: Some(self.paths(id)),
+            depth_of_path: self.depth_of_path(id),
             array,
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
         }
+    }
+
+    /// What one path takes, where those that are up are added.
+    fn depth_of_path(&self, id: DeviceId) -> Option<u32> {
+        let config = &self.host.config;
+        let path = self.paths.get(&id)?.first()?;
+        let adapter = &config.adapters[config.paths[path.index()].adapter.index()];
+        (config.depth_mode == DepthMode::SumOfActivePaths).then_some(adapter.lun_depth)
     }
 
     fn vdisk(&self, id: VdiskId) -> VdiskFacts {
@@ -124,6 +134,7 @@ impl Known<'_> {
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
+            limit_at_end: self.course.limits_at_end[id.index()],
             policy_wait_ms: policy_wait_ms(self.view, id),
         }
     }
@@ -190,6 +201,8 @@ fn lasting(before: u32, after: u32) -> Option<u32> {
 struct Course {
     /// The IOPS limit of each virtual disk: the lowest that was in force in the window.
     limits: Vec<Option<u32>>,
+    /// The same at its end.
+    limits_at_end: Vec<Option<u32>>,
     policies: BTreeMap<DeviceId, PathPolicy>,
     /// Devices of which an event set DSNRO.
     own_dsnro: BTreeSet<DeviceId>,
@@ -210,8 +223,8 @@ impl Course {
     fn of(scenario: &Scenario, index: usize, window: &Window) -> Self {
         let host = &scenario.hosts[index];
         let disks = host.config.vdisks.iter();
-        let limits = disks.map(|disk| disk.allocation.limit_iops).collect();
-        let mut course = Self { limits, ..Self::default() };
+        let limits: Vec<_> = disks.map(|disk| disk.allocation.limit_iops).collect();
+        let mut course = Self { limits_at_end: limits.clone(), limits, ..Self::default() };
         for knob in &host.settings {
             course.set(*knob, false);
         }
@@ -240,6 +253,7 @@ impl Course {
                 let limit = &mut self.limits[vdisk.index()];
                 let was = limit.filter(|_| is_during);
                 *limit = was.into_iter().chain(allocation.limit_iops).min();
+                self.limits_at_end[vdisk.index()] = allocation.limit_iops;
             }
             Knob::SchedNumReqOutstanding { device, .. } => {
                 self.own_dsnro.insert(device);

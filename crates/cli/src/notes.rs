@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, EntityId, Kind, Time};
+use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId};
+use engine::{DeviceConfig, HostConfig, VdiskConfig};
+use knobs::{Advanced, Knob};
 use model::{Arrival, Service};
-use scenario::Window;
+use scenario::{Action, Window};
 use sim::WindowView;
 
 use crate::{
@@ -41,23 +43,29 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [demand, over, spans, depths, curves, vms].map(|kind| kind(report, index)).concat()
+    [demand, unheard, over, spans, depths, curves, vms].map(|kind| kind(report, index)).concat()
 }
 
-/// A virtual disk that an open workload is on: its name, and a second offered, served and lost.
+/// A virtual disk that an open workload is on: its name, and a second offered, served, given up by the
+/// application before they were sent (lost) and by the guest after (aborted).
 struct Demand {
     name: String,
     offered: f64,
     served: f64,
     lost: f64,
+    aborted: Option<f64>,
     waiting: f64,
 }
 
 impl Demand {
     fn line(&self) -> String {
-        let Self { name, offered, served, lost, waiting } = self;
+        let Self { name, offered, served, lost, aborted, waiting } = self;
+        let aborted = aborted.filter(|aborted| *aborted > 0.0);
+        let aborted =
+            aborted.map_or(String::new(), |aborted| format!(", {} aborted", rate(aborted)));
         format!(
-            "{name}: {} I/Os a second offered, {} served, {} lost; {} wait in guest and application",
+            "{name}: {} I/Os a second offered, {} served, {} lost{aborted}; {} wait in guest and \
+             application",
             rate(*offered),
             rate(*served),
             rate(*lost),
@@ -88,12 +96,55 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
             offered: value(Counter::Offered)?,
             served: value(Counter::Commands)?,
             lost: value(Counter::Lost)?,
+            aborted: aborted(&report.scenario.hosts[host].config, recording, id),
             waiting: value(Counter::MeanGuestQueued)?,
         })
     });
     let mut unmet: Vec<_> = demand.filter(|disk| disk.served < MET * disk.offered).collect();
     unmet.sort_by(|a, b| (b.offered - b.served).total_cmp(&(a.offered - a.served)));
     few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
+}
+
+/// What the guest of a virtual disk aborts a second: its world's count, where no other disk of the VM is
+/// on the device.
+fn aborted(config: &HostConfig, recording: &Recording, id: VdiskId) -> Option<f64> {
+    let disk = &config.vdisks[id.index()];
+    let shares = |other: &&VdiskConfig| other.vm == disk.vm && other.device == disk.device;
+    let is_alone = config.vdisks.iter().filter(shares).count() == 1;
+    let vm = &config.vms[disk.vm.index()].name;
+    let device = &config.devices[disk.device.index()].name;
+    let mut worlds = recording.of_kind(Kind::World).filter(|_| is_alone);
+    let (world, _) = worlds.find(|(_, world)| {
+        world.vm.is_some_and(|of| recording.entity(of).name == *vm)
+            && world.device.is_some_and(|on| recording.entity(on).name == *device)
+    })?;
+    recording.value(world, Counter::Aborts, 0)
+}
+
+/// Settings for protocol endpoints on hosts where they govern no device: each has a DSNRO of its own, or
+/// is no endpoint.
+fn unheard(report: &Report, _: usize) -> Vec<String> {
+    let info = Advanced::VvolPesnro.info();
+    let is_it =
+        |knob: &Knob| matches!(knob, Knob::Advanced { option, .. } if *option == info.option);
+    let hosts = report.scenario.hosts.iter().enumerate().filter(|(index, host)| {
+        let mut events = report.scenario.events.iter().filter(|event| event.host == *index);
+        let governs = |device: &DeviceConfig| {
+            device.kind == DeviceKind::ProtocolEndpoint && device.dsnro.is_none()
+        };
+        let is_set = host.settings.iter().any(is_it)
+            || events.any(|event| matches!(event.action, Action::Set(knob) if is_it(&knob)));
+        is_set && !host.config.devices.iter().any(governs)
+    });
+    let lines = hosts.map(|(_, host)| {
+        format!(
+            "host {}: {} is set and governs none of its devices; it is the DSNRO of vVol protocol \
+             endpoints that have none of their own",
+            clean(&host.config.name),
+            info.path
+        )
+    });
+    few(lines, "hosts on which it governs nothing")
 }
 
 /// Workloads that were over before the window began: nothing of them is in its figures.

@@ -1,12 +1,12 @@
 //! The things an administrator can do, as settings; their lines for esxcli, PowerCLI and the guest
 //! are renderings of those.
 
-pub(crate) use knobs::shell;
 use knobs::{
     Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
     PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange,
-    Seen, Setting, get_esxcli, powershell_name,
+    Seen, Setting, get_esxcli, powershell_name, show_option,
 };
+pub(crate) use knobs::{shell, show_device};
 
 use crate::{Adapter, Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts, largest};
 
@@ -128,7 +128,7 @@ fn raise_dsnro_if_deeper(name: &str, from: u32) -> Change {
             "Raise DSNRO of {name} above {from} as far as its Device Max Queue Depth, once that is \
              more: the line shows both."
         ),
-        vec![list_device(name)],
+        vec![show_device(name)],
     )
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn raise_driver_if_not_deeper(device: &Device<'_>, (from, to): (u32, 
          driver that holds it at {from}, and that is to be raised first, to {to} where the driver \
          takes as much: with the output of the line as --esxcli FILE the lines to type are told."
     );
-    look(what, vec![list_device(name)])
+    look(what, vec![show_device(name)])
 }
 
 /// Sets an advanced option to more, within its range.
@@ -155,13 +155,17 @@ fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) 
 /// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
 /// The driver is known from `facts`, or guessed from the depth that is there now. Where a `dsnro`
 /// holds the device besides, that is raised with it: the lower of both is the limit while VMs compete.
+/// Where the depths of paths are added, each gets its part.
 pub(crate) fn raise_driver_depth(
     host: &Host<'_>,
     device: &Device<'_>,
-    (from, to): (u32, u32),
+    depths: (u32, u32),
     dsnro: Option<u32>,
     facts: &Facts,
 ) -> Change {
+    let of_path = facts.device(device.flow.name).depth_of_path;
+    let (from, to) = of_path
+        .map_or(depths, |depth| (depth, depth.saturating_mul(depths.1.div_ceil(depths.0.max(1)))));
     let adapters = host.adapters_of(device);
     let module = adapters.iter().find_map(|adapter| facts.drivers.get(adapter.flow.name));
     let seen = seen(&adapters, facts);
@@ -389,11 +393,10 @@ pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Chang
     if undo.as_ref() == Some(&most) {
         return None;
     }
+    let shown = most.show();
     let mut change = setting(what, None, vec![Step { set: most, undo }]);
     if !is_known {
-        let systems = [GuestSystem::Windows, GuestSystem::Linux];
-        let own = systems.into_iter().filter(|other| system.is_none_or(|own| own == *other));
-        change.guest.splice(0..0, own.map(GuestSystem::show));
+        change.guest.splice(0..0, shown);
         let reboot = and_reboot(change.effect);
         change.undo = format!("The same line with the values that are shown, if any{reboot}");
     }
@@ -481,14 +484,14 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
     let was = |name: &str| {
         let is_own = |disk: &str| DiskName::from(disk).vm == name;
         let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
-        let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_iops).collect();
+        let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_at_end).collect();
         known.dedup();
         if let [was] = known[..] { Some(was) } else { None }
     };
     let lines = names.iter().map(|name| limits(name, Some(limit), was(name))).collect();
     let mut change = setting(what, None, lines);
     for name in names.iter().filter(|name| was(name).is_none()) {
-        change.powercli.insert(0, show_limits(name));
+        change.powercli.splice(0..0, limits(name, None, None).set.show());
         change.undo = UNDO_AS_SHOWN.into();
     }
     change.risk = "The VM is slower whenever it would have been allowed more.".into();
@@ -510,7 +513,7 @@ pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
-/// Takes the limit of `at` off, a disk of a VM, where a source tells it; else shows those of the VM,
+/// Takes the limit of `at` off, a disk of a VM, where a source tells it in force; else shows those of the VM,
 /// for it may be of another of its disks, or there is none.
 pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
     let what = format!(
@@ -521,18 +524,9 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
         Some(limit) => setting(what, None, vec![limits(at, None, Some(Some(limit)))]),
         None => look(what, Vec::new()).risking("", UNDO_AS_SHOWN),
     };
-    change.powercli.insert(0, show_limits(vm));
+    change.powercli.splice(0..0, limits(vm, None, None).set.show());
     change.risk = "The VM takes more of the device from the others.".into();
     change
-}
-
-/// The line to see which limits the disks of a VM have.
-fn show_limits(vm: &str) -> String {
-    format!(
-        "(Get-VM {} | Get-VMResourceConfiguration).DiskResourceConfiguration | \
-         Select-Object Key, DiskLimitIOPerSecond",
-        powershell_name(vm)
-    )
 }
 
 /// The limit of the disks of that name, and that which they have as far as it is known.
@@ -548,7 +542,7 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     let by_scsi2 = facts.device(device).locks_by_scsi2;
     let vaai = format!("esxcli storage core device vaai status get -d {}", shell(device));
     let info = Advanced::HardwareAcceleratedLocking.info();
-    let shown = format!("esxcli system settings advanced list -o {}", info.path);
+    let shown = show_option(info.path);
     match by_scsi2 {
         Some(false) => {}
         Some(true) => {
@@ -590,11 +584,6 @@ pub(crate) fn raise_iscsi_io_size(host: &Host<'_>, is_known: bool) -> Change {
     let mut change = setting(what, Some(host), steps);
     change.risk = "Fewer and larger pieces on the wire; the array must take them.".into();
     change
-}
-
-/// The line to see what a device is set to.
-pub(crate) fn list_device(device: &str) -> String {
-    format!("esxcli storage core device list -d {}", shell(device))
 }
 
 #[cfg(test)]

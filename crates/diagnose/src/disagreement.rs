@@ -87,11 +87,11 @@ pub(crate) fn tell(disagreements: &[Disagreement], finding: &mut Finding) {
         "See what limits {} today before anything is set: it may be deeper already.",
         finding.at.name
     );
-    finding.changes.insert(0, changes::look(what, vec![changes::list_device(&finding.at.name)]));
+    finding.changes.insert(0, changes::look(what, vec![changes::show_device(&finding.at.name)]));
     if finding.cause != Cause::NoisyNeighbour {
         finding.confidence = finding.confidence.min(UNSURE);
     }
-    let list = changes::list_device(&finding.at.name);
+    let list = changes::show_device(&finding.at.name);
     finding
         .raise_confidence
         .insert(0, format!("`{list}` of the same time: the one given disagrees with DQLEN"));

@@ -4,7 +4,9 @@
 use counters::{Controller, Counter, Entity, EntityId, Kind, Recording};
 use levels::Measured;
 
-use crate::{Cause, Facts, Finding, Host, TICKET_LINE, Thresholds, Verdict, diagnose, rules::Case};
+use crate::{
+    Cause, Device, Facts, Finding, Host, TICKET_LINE, Thresholds, Verdict, diagnose, rules::Case,
+};
 
 /// A value for each sample.
 type Series<T> = Box<dyn Fn(usize) -> T>;
@@ -163,7 +165,8 @@ impl Bench {
         let mut shown = Recording::new(all.host.clone());
         shown.times_ms.clone_from(&all.times_ms);
         all.entities().iter().for_each(|entity| _ = shown.add_entity(entity.clone()));
-        let is_read = |counter| rule.reads.iter().any(|group| group.contains(&counter));
+        let groups = rule.reads.iter().chain([&Device::COUNTERS]);
+        let is_read = |counter| groups.clone().any(|group| group.contains(&counter));
         for (id, counter, values) in all.columns().filter(|column| is_read(column.1)) {
             shown.set_column(id, counter, values.to_vec());
         }
@@ -171,7 +174,7 @@ impl Bench {
         let [of_shown, of_all] = [shown, all].map(|recording| {
             let recording = Measured::of(recording);
             let host = Host::observe(&recording, &thresholds, facts);
-            (rule.find)(&Case::new(&host, facts))
+            (rule.find)(&Case::new(&host, &[], facts))
         });
         assert_eq!(of_shown, of_all, "{} reads more", cause.key());
     }

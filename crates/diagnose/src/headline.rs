@@ -120,6 +120,8 @@ fn of_finding(finding: &Finding) -> String {
         );
     }
     let cost = finding.sufferers.first().and_then(|party| party.gavg_ms);
+    // The latency of a failed command is no storage's.
+    let cost = cost.filter(|_| finding.cause != Cause::Failures);
     let cost = cost.filter(|ms| *ms > 0.0).map(|ms| format!(", {} ms a command", number(ms)));
     let rate = finding.evidence.iter().find(|each| each.unit == "1/s");
     let rate = rate.filter(|_| finding.cause == Cause::IopsLimit);

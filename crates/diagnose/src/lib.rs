@@ -54,7 +54,7 @@ pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
-pub use verdict::{RECORD_LINE, diagnose};
+pub use verdict::{RECORD_LINE, diagnose, diagnose_together};
 
 pub(crate) use observe::{
     Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, ROUNDED, Spell,

@@ -2,7 +2,7 @@
 
 use counters::Counter;
 
-use crate::{Cause, lacks};
+use crate::{Cause, Device, lacks};
 
 /// What the comparison, what-if and the reports look at beside the rules: the mix of reads and
 /// writes, the array's latency of each, and kavg's own means of ACTV and QUED.
@@ -21,7 +21,7 @@ const REPORTED: &[Counter] = &[
 pub fn needed() -> Vec<Counter> {
     let of_rules = Cause::ALL.iter().flat_map(|cause| cause.rule().reads.iter().copied());
     let of_lacks = lacks::NEEDED.iter().map(|(_, counters)| *counters);
-    let all = of_rules.chain(of_lacks).chain([REPORTED]);
+    let all = of_rules.chain(of_lacks).chain([Device::COUNTERS, REPORTED]);
     let mut needed: Vec<Counter> = all.flatten().copied().collect();
     needed.sort_unstable();
     needed.dedup();

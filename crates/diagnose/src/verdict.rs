@@ -18,31 +18,55 @@ use levels::Measured;
 #[must_use]
 pub fn diagnose(recording: &Measured, thresholds: &Thresholds, facts: &Facts) -> Verdict {
     let host = Host::observe(recording, thresholds, facts);
+    judge(recording, &host, &[], thresholds, facts)
+}
+
+/// Judges recordings of one time, each with a verdict of its own: what several hosts show of an array
+/// that they share counts for each.
+#[must_use]
+pub fn diagnose_together(
+    recordings: &[Measured],
+    thresholds: &Thresholds,
+    facts: &Facts,
+) -> Vec<Verdict> {
+    let observe = |recording| Host::observe(recording, thresholds, facts);
+    let hosts: Vec<Host<'_>> = recordings.iter().map(observe).collect();
+    let pairs = recordings.iter().zip(&hosts);
+    pairs.map(|(recording, host)| judge(recording, host, &hosts, thresholds, facts)).collect()
+}
+
+fn judge(
+    recording: &Measured,
+    host: &Host<'_>,
+    hosts: &[Host<'_>],
+    thresholds: &Thresholds,
+    facts: &Facts,
+) -> Verdict {
     let mut facts = facts.clone();
-    let disagreements = disagreement::take_out(&host, &mut facts);
-    let case = Case::new(&host, &facts);
+    let disagreements = disagreement::take_out(host, &mut facts);
+    let case = Case::new(host, hosts, &facts);
     let mut findings = rules::find_all(&case);
     findings.iter_mut().for_each(|finding| disagreement::tell(&disagreements, finding));
-    let names = names(&host, &facts);
+    let names = names(host, &facts);
     let objects = host.objects();
     findings.iter_mut().for_each(|finding| name(finding, &objects, &names));
-    let mut lacks = lacks::of(recording, &host);
+    let mut lacks = lacks::of(recording, host);
     if findings.is_empty() {
-        lacks.extend(unexplained::of(&host));
+        lacks.extend(unexplained::of(host));
     }
-    let outcome = outcome(&host, &findings, &lacks);
+    let outcome = outcome(host, &findings, &lacks);
     Verdict {
         host: host.name.into(),
         outcome,
-        headline: headline(&host, outcome, &findings, &lacks),
+        headline: headline(host, outcome, &findings, &lacks),
         lacks,
         advice: advice(&findings),
-        window: window(&host),
+        window: window(host),
         findings,
-        evidence: evidence(&host),
+        evidence: evidence(host),
         profiles: host.busy_devices().map(|device| choice(device, thresholds, &facts)).collect(),
         disagreements: disagreements.into_iter().map(|each| each.sentence).collect(),
-        missing: missing(&host),
+        missing: missing(host),
         names,
     }
 }

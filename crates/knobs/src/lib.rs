@@ -21,6 +21,7 @@ mod names;
 mod powercli;
 mod refusal;
 mod setting;
+mod show;
 mod version;
 mod vscsi;
 mod words;
@@ -42,6 +43,7 @@ pub use setting::{
     Allocation, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named, PathPolicy, PolicyChange,
     Resolved, ScsiPlace, Setting, Target,
 };
+pub use show::{show_device, show_option};
 pub use version::Version;
 pub use vscsi::{
     GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,

@@ -50,7 +50,7 @@ const BYTES_PER_SECOND: &[(&str, f64)] = &[
 /// What is wrong and what is allowed, without the place.
 pub fn duration(text: &str) -> Result<u64, String> {
     let allowed = "a duration is a number with its unit, as \"500us\", \"0.37ms\", \"30s\", \
-                   \"5min\" or \"2h\"";
+                   \"5min\", \"2h\" or \"1d\"";
     let nanos = scaled(text, NANOS).ok_or_else(|| format!("`{text}` is no duration; {allowed}"))?;
     bounded(text, nanos, DAYS_MAX * 86400e9, "a duration is at most 100 days")
 }

@@ -18,14 +18,14 @@ pub(crate) struct Explain {
     /// `counters`, `settings`, `options`, `drivers`, `thresholds`, `findings` [default: the names
     /// of all that is explained]
     #[arg(value_name = "NAME", allow_hyphen_values = true)]
-    name: Option<String>,
+    name: Vec<String>,
 }
 
 impl Explain {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let text = match &self.name {
-            Some(name) => text(name)?,
-            None => index(),
+        let text = match &*self.name.join(" ") {
+            "" => index(),
+            name => text(name)?,
         };
         out.write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)

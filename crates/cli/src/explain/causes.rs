@@ -182,7 +182,14 @@ const CAUSES: &[Words] = &[
 ];
 
 /// What else people call a cause.
-const ALSO: &[(&str, &[&str])] = &[("array-qos", &["QoS"]), ("sioc", &["Storage I/O Control"])];
+const ALSO: &[(&str, &[&str])] = &[
+    ("array-qos", &["QoS"]),
+    ("sioc", &["Storage I/O Control"]),
+    ("path-down", &["path loss", "path failover", "dead path"]),
+    ("reservation-conflicts", &["reservation conflict"]),
+    ("dsnro", &["device queue full"]),
+    ("device-depth", &["device queue full"]),
+];
 
 /// Every cause.
 pub(crate) fn articles() -> Vec<Article> {

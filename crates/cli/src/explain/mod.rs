@@ -201,6 +201,9 @@ mod tests {
             ("Little's law", "Little's law"),
             ("vscsiStats", "vscsiStats"),
             ("qlfxmaxqdepth", "qlnativefc"),
+            ("path loss", "Path lost"),
+            ("mclock", "Disk.SchedulerWithReservation"),
+            ("device queue full", "Device queue full, limited by DSNRO"),
         ];
         for (name, title) in cases {
             let found = found(name);

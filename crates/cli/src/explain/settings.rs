@@ -3,9 +3,10 @@
 
 use ::counters::Controller;
 use knobs::{
-    Advanced, AdvancedInfo, Allocation, DSNRO, DiskName, Driver, Effect, GuestOs, NFS_DEPTH,
-    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
-    PathPolicy, PolicyChange, Setting, Transport, Version, limits_of,
+    Advanced, AdvancedInfo, Allocation, DSNRO, DiskName, Driver, Effect, GuestName, GuestOs,
+    GuestSystem, NFS_DEPTH, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT,
+    PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Transport, Version, limits_of,
+    show_option,
 };
 
 use super::Article;
@@ -37,7 +38,10 @@ const N: u32 = 77_777;
 
 /// The line that sets something as it is typed, with N for its numbers.
 fn line(setting: &Setting) -> String {
-    let line = setting.esxcli().or_else(|| setting.powercli()).unwrap_or_default();
+    as_typed(&setting.esxcli().or_else(|| setting.powercli()).unwrap_or_default())
+}
+
+fn as_typed(line: &str) -> String {
     format!("$ {}", line.replace(&N.to_string(), "N"))
 }
 
@@ -45,7 +49,10 @@ fn device() -> String {
     "DEVICE".into()
 }
 
-const DEVICE_LIST: &str = "$ esxcli storage core device list -d DEVICE";
+/// The lines that show what is set, as they are typed.
+fn shown(setting: &Setting) -> String {
+    setting.show().iter().map(|line| as_typed(line)).collect::<Vec<_>>().join("\n")
+}
 
 fn dsnro() -> Article {
     let (min, max) = (DSNRO.min, DSNRO.max);
@@ -53,6 +60,7 @@ fn dsnro() -> Article {
     let run = Advanced::SchedQControlSeqReqs.info();
     let per_device = first_version(|version| !version.has_global_dsnro());
     let refusing = first_version(Version::refuses_dsnro_above_depth);
+    let set = Setting::SchedNumReqOutstanding { device: device(), value: N };
     Article {
         names: names(&[
             "DSNRO",
@@ -87,10 +95,9 @@ fn dsnro() -> Article {
                 "{min} to {max}; from {refusing} on at most the device's own depth, and more is \
                  refused [S1, HP]."
             )),
-            ("Read it", format!("{DEVICE_LIST}\nand look for \"No of outstanding IOs with competing \
-                worlds\". In esxtop it shows as DQLEN (screen u) that falls while VMs compete.")),
-            ("Set it", format!("{}\nIt is set for each device, on every host that uses it.",
-                line(&Setting::SchedNumReqOutstanding { device: device(), value: N }))),
+            ("Read it", format!("{}\nand look for \"No of outstanding IOs with competing worlds\". In \
+                esxtop it shows as DQLEN (screen u) that falls while VMs compete.", shown(&set))),
+            ("Set it", format!("{}\nIt is set for each device, on every host that uses it.", line(&set))),
             ("In force", DSNRO.effect.text().into()),
             ("Leave alone", "Most environments should leave it: more for one VM is less for its \
                 neighbours, and for other hosts on the array. Do not raise it where one VM alone fills \
@@ -105,6 +112,7 @@ fn first_version(has: impl Fn(Version) -> bool) -> &'static str {
 }
 
 fn max_queue_depth() -> Article {
+    let set = Setting::MaxQueueDepth { device: device(), value: N };
     Article {
         names: names(&[
             "Device Max Queue Depth",
@@ -124,10 +132,10 @@ fn max_queue_depth() -> Article {
                 what it allows.".into()),
             ("Default", "The depth of the driver: kavg explain drivers.".into()),
             ("Range", "1 to what the driver advertises; more is refused [QD254].".into()),
-            ("Read it", format!("{DEVICE_LIST}\nand look for \"Device Max Queue Depth\"; outputs of \
-                5.5 do not have the line [LIST5].")),
+            ("Read it", format!("{}\nand look for \"Device Max Queue Depth\"; outputs of 5.5 do not have \
+                the line [LIST5].", shown(&set))),
             ("Set it", format!("{}\nTo get more than the driver gives, its module's parameter has to be \
-                raised first.", line(&Setting::MaxQueueDepth { device: device(), value: N }))),
+                raised first.", line(&set))),
             ("In force", Effect::AtOnce.text().into()),
             ("Leave alone", "A deeper queue helps only where commands wait for it (QUED above 0, KAVG \
                 beside a low DAVG). On an array that is slow it moves the wait there [S0].".into()),
@@ -137,6 +145,7 @@ fn max_queue_depth() -> Article {
 
 fn queue_full() -> Article {
     let (size, threshold) = (Advanced::QFullSampleSize.info(), Advanced::QFullThreshold.info());
+    let set = Setting::QueueFull { device: device(), sample_size: N, threshold: N };
     Article {
         names: names(&[
             "adaptive throttling",
@@ -184,14 +193,12 @@ fn queue_full() -> Article {
             (
                 "Read it",
                 format!(
-                    "{DEVICE_LIST}\nand look for \"Queue Full Sample Size\" and \"Queue \
-                Full Threshold\". In esxtop DQLEN halves and climbs."
+                    "{}\nand look for \"Queue Full Sample Size\" and \"Queue Full Threshold\". In \
+                    esxtop DQLEN halves and climbs.",
+                    shown(&set)
                 ),
             ),
-            (
-                "Set it",
-                line(&Setting::QueueFull { device: device(), sample_size: N, threshold: N }),
-            ),
+            ("Set it", line(&set)),
             ("In force", size.effect.text().into()),
             (
                 "Leave alone",
@@ -204,6 +211,16 @@ fn queue_full() -> Article {
 }
 
 fn pvscsi() -> Article {
+    let systems = |lines: fn(&Setting) -> Vec<String>| {
+        let systems = [GuestSystem::Windows, GuestSystem::Linux].into_iter();
+        let of = |system: GuestSystem| {
+            let vm = GuestName { vm: None, system: Some(system) };
+            let set = Setting::Pvscsi { vm, depth: Some(N), ring_pages: Some(N) };
+            let lines = lines(&set).into_iter().map(|line| as_typed(&line));
+            [format!("{}:", system.name())].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+        };
+        systems.map(of).collect::<Vec<_>>().join("\n")
+    };
     let depth = |guest| limits_of(Controller::Pvscsi, guest).disk_depth;
     Article {
         names: names(&[
@@ -244,18 +261,8 @@ fn pvscsi() -> Article {
                 "Range",
                 format!("1 to {PVSCSI_DEPTH_MAX} a disk, 1 to {PVSCSI_RING_PAGES_MAX} pages."),
             ),
-            (
-                "Read it",
-                "Windows: the value DriverParameter below HKLM\\SYSTEM\\CurrentControlSet\\\
-                Services\\pvscsi\\Parameters\\Device. Linux: /sys/module/vmw_pvscsi/parameters."
-                    .into(),
-            ),
-            (
-                "Set it",
-                "Windows: RequestRingPages=N,MaxQueueDepth=N in that value. Linux: \
-                vmw_pvscsi.cmd_per_lun=N vmw_pvscsi.ring_pages=N on the kernel's line."
-                    .into(),
-            ),
+            ("Read it", systems(Setting::show)),
+            ("Set it", systems(Setting::guest)),
             ("In force", Effect::GuestReboot.text().into()),
             (
                 "Leave alone",
@@ -341,10 +348,7 @@ fn nfs(client: &Driver) -> Article {
             ),
             (
                 "Read it",
-                format!(
-                    "$ esxcli system settings advanced list -o /{}",
-                    NFS_DEPTH.name.replace('.', "/")
-                ),
+                as_typed(&show_option(&format!("/{}", NFS_DEPTH.name.replace('.', "/")))),
             ),
             (
                 "Leave alone",
@@ -370,7 +374,7 @@ fn path_policy() -> Article {
     let since = first_version(Version::has_latency_policy);
     let by_iops = PathPolicy::RoundRobin { iops: N, bytes: u64::MAX };
     let set = [PolicyChange::PlugIn(PathPolicy::ROUND_ROBIN), PolicyChange::RoundRobin(by_iops)];
-    let set = set.map(|policy| line(&Setting::PathPolicy { device: device(), policy }));
+    let set = set.map(|policy| Setting::PathPolicy { device: device(), policy });
     Article {
         names: names(&[
             "path policy",
@@ -404,8 +408,8 @@ fn path_policy() -> Article {
                 ),
             ),
             ("Range", "At least 1 command or 1 byte.".into()),
-            ("Read it", "$ esxcli storage nmp device list -d DEVICE".into()),
-            ("Set it", set.join("\n")),
+            ("Read it", shown(&set[0])),
+            ("Set it", set.each_ref().map(line).join("\n")),
             ("In force", Effect::AtOnce.text().into()),
             (
                 "Leave alone",
@@ -420,6 +424,8 @@ fn path_policy() -> Article {
 fn allocation() -> Article {
     let unit = Advanced::SchedCostUnit.info();
     let shares = Allocation::SHARES;
+    let vdisk = DiskName { vm: "NAME".into(), disk: None };
+    let set = Setting::Allocation { vdisk, allocation: Some(N) };
     Article {
         names: names(&["IOPS limit", "DiskLimitIOPerSecond", "limit", "reservation", "DiskShares"]),
         title: "IOPS limit, reservation and shares of a virtual disk".into(),
@@ -453,18 +459,16 @@ fn allocation() -> Article {
             ),
             (
                 "Read it",
-                "$ (Get-VM NAME | Get-VMResourceConfiguration).DiskResourceConfiguration\nIn no \
-                column of esxtop: a flat rate and KAVG while slots are free are its sign."
-                    .into(),
+                format!(
+                    "{}\nIn no column of esxtop: a flat rate and KAVG while slots are free are its sign.",
+                    shown(&set)
+                ),
             ),
             (
                 "Set it",
                 format!(
                     "{}\n-1 is none; a limit of a storage policy is changed in the policy.",
-                    line(&Setting::Allocation {
-                        vdisk: DiskName { vm: "NAME".into(), disk: None },
-                        allocation: Some(N),
-                    })
+                    line(&set)
                 ),
             ),
             ("In force", Effect::AtOnce.text().into()),
@@ -595,22 +599,18 @@ const ALSO: &[(Advanced, &[&str])] = &[
         &["vVol", "vVols", "virtual volumes", "protocol endpoint", "PE", "PESNRO"],
     ),
     (Advanced::HardwareAcceleratedLocking, &["ATS", "atomic test and set"]),
+    (Advanced::SchedulerWithReservation, &["mClock", "dmClock", "scheduler"]),
 ];
 
 fn option(words: &Words) -> Article {
     let info = words.option.info();
     let name = info.path.trim_start_matches('/').replace('/', ".");
+    let set = Setting::Advanced { option: words.option, value: Some(N) };
     let mut sections = numbers(info);
     sections.insert(1, ("When it acts", words.when.into()));
     sections.push(("Leave alone", words.leave.into()));
-    sections.insert(
-        sections.len() - 1,
-        ("Set it", line(&Setting::Advanced { option: words.option, value: Some(N) })),
-    );
-    sections.insert(
-        sections.len() - 2,
-        ("Read it", format!("$ esxcli system settings advanced list -o {}", info.path)),
-    );
+    sections.insert(sections.len() - 1, ("Set it", line(&set)));
+    sections.insert(sections.len() - 2, ("Read it", shown(&set)));
     let short = name.rsplit('.').next().unwrap_or_default().to_owned();
     let also = ALSO.iter().filter(|(option, _)| *option == words.option);
     let also = also.flat_map(|(_, names)| *names).map(|&name| name.to_owned());
@@ -638,12 +638,13 @@ fn numbers(info: &AdvancedInfo) -> Vec<(&'static str, String)> {
 fn driver(driver: &'static Driver) -> Article {
     let limit = |depth: u32| if depth == u32::MAX { "none".into() } else { depth.to_string() };
     let module = driver.module;
+    let of_driver = Setting::ModuleDepth { driver, value: N };
     let (range, set, effect) = match driver.parameter {
         Some(_) => (
             format!("{} to {}", driver.depth_min, driver.depth_max),
             format!(
                 "{}\nThe line replaces all parameters of the module: repeat those that are set.",
-                line(&Setting::ModuleDepth { driver, value: N })
+                line(&of_driver)
             ),
             Effect::HostReboot.text(),
         ),
@@ -670,8 +671,8 @@ fn driver(driver: &'static Driver) -> Article {
             ("When it acts", "Always. While VMs compete DSNRO lowers it.".into()),
             ("Default", format!("{}; the adapter as a whole (AQLEN) {}.", limit(driver.depth_default), limit(driver.adapter_depth))),
             ("Range", range),
-            ("Read it", format!("$ esxcli system module parameters list -m {module}\n\
-                $ esxcli storage core adapter list\nThe second shows which driver an adapter has.")),
+            ("Read it", format!("{}\n$ esxcli storage core adapter list\nThe second shows which driver \
+                an adapter has.", shown(&of_driver))),
             ("Set it", set),
             ("In force", effect.into()),
             ("Leave alone", "It deepens every device of the driver at once, and the array's ports see \

@@ -262,6 +262,9 @@ impl<'a> Host<'a> {
 }
 
 impl<'a> Device<'a> {
+    /// The counters by which every rule's device is observed, beside those of the rule.
+    pub(crate) const COUNTERS: &'static [Counter] = &[Counter::FailedCommands];
+
     fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);
         Self {
@@ -339,13 +342,20 @@ impl<'a> Device<'a> {
     }
 
     /// The latency of the quick samples, of the device or of one of its worlds: a volume that the
-    /// array slows down on purpose says nothing of what the array can do.
+    /// array slows down on purpose says nothing of what the array can do, nor do commands that fail.
     fn quickest(&self) -> f64 {
         const QUICK: f64 = 0.1;
-        let own = quantile(self.busy.iter().map(|&sample| self.flow.davg(sample)), QUICK);
+        const MOST_FAIL: f64 = 0.5;
+        let fails = |sample: usize| {
+            let rate = self.flow.rate(sample);
+            self.faults.failed.at(sample) >= rate.map(|rate| MOST_FAIL * rate) && rate.is_some()
+        };
+        let served: Vec<usize> = self.busy.iter().copied().filter(|&s| !fails(s)).collect();
+        let served = if served.is_empty() { &self.busy } else { &served };
+        let own = quantile(served.iter().map(|&sample| self.flow.davg(sample)), QUICK);
         let worlds = self.worlds.iter();
         worlds
-            .filter_map(|world| world.flow.per_command(&self.busy, Flow::davg))
+            .filter_map(|world| world.flow.per_command(served, Flow::davg))
             .chain(own)
             .fold(f64::INFINITY, f64::min)
     }

@@ -97,7 +97,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
     };
     finding.confidence = certainty * spell.weight();
     if !is_known {
-        let list = changes::list_device(name);
+        let list = changes::show_device(name);
         finding.raise_confidence = vec![
             format!("\"Queue Full Sample Size\" above 0 in `{list}`"),
             "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
@@ -107,7 +107,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
     finding.changes = vec![changes::look(
         "Lower the load on the array's port or volume: fewer hosts or volumes on the port, lower \
          depths on the hosts that send most.",
-        vec![changes::list_device(name)],
+        vec![changes::show_device(name)],
     )
     .risking("Whoever sends less is slower.", "Send more again")];
     finding.do_not = vec![

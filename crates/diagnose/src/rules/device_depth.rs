@@ -66,7 +66,7 @@ pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String>
     if lacking.is_empty() {
         return Vec::new();
     }
-    let list = changes::list_device(name);
+    let list = changes::show_device(name);
     vec![format!("`{list}` as --esxcli FILE: {}", lacking.join(" and "))]
 }
 
@@ -143,6 +143,26 @@ mod tests {
         let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=128";
         assert_eq!(finding.changes[0].esxcli, [line]);
         assert!(finding.confidence > 0.95);
+    }
+
+    #[test]
+    fn depths_of_paths_that_are_added_are_raised_and_undone_each() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 32).vm("sql01").iops(65_000.0).davg(0.49).kavg(0.45);
+        let mut facts = Facts::default();
+        facts.drivers.insert("vmhba1".into(), "lpfc".into());
+        let device = DeviceFacts {
+            max_queue_depth: Some(32),
+            depth_of_path: Some(16),
+            ..DeviceFacts::default()
+        };
+        facts.devices.insert("naa.1".into(), device);
+        let change = &bench.only(Cause::DeviceDepth, &facts).changes[0];
+        let set = |depth| {
+            format!("esxcli system module parameters set -m lpfc -p lpfc_lun_queue_depth={depth}")
+        };
+        assert_eq!((&change.esxcli, change.undo_lines()), (&vec![set(64)], vec![set(16)]));
+        assert!(change.what.contains(" from 16 to 64"), "{}", change.what);
     }
 
     #[test]

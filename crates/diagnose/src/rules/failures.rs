@@ -6,7 +6,7 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
+use crate::{Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -85,13 +85,30 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         ];
     }
     finding.sufferers = device.tenants(samples);
-    finding.changes = vec![changes::look(
+    finding.changes = if is_lost { vec![map_again(name)] } else { vec![] };
+    finding.changes.push(changes::look(
         "Find out from their sense data what the device refuses, or why it cannot.",
         vec![format!("esxcli storage core device stats get -d {}", changes::shell(name))],
-    )];
+    ));
     finding.do_not =
         vec!["Do not go by its latency: that of a failed command is no storage's.".into()];
+    if is_lost {
+        let wait =
+            "Do not wait for it: no timer runs for a lost device, and what is sent fails at once.";
+        finding.do_not.push(wait.into());
+    }
     Some(finding)
+}
+
+/// What ends a permanent loss: its array says on every path that there is no such logical unit, by
+/// sense 5h/25h/00h, 4h/3Eh/01h, 4h/3Eh/03h or 4h/4Ch/00h [KB-PDL, DOC-APD].
+fn map_again(name: &str) -> Change {
+    changes::look(
+        "Ask who removed the volume on the array, or took this host out of its group, and map it again \
+         or move its VMs. The array says by sense 5h/25h/00h that it is gone, or by 4h/3Eh or 4h/4Ch that \
+         it is broken.",
+        vec![format!("esxcli storage core path list -d {}", changes::shell(name))],
+    )
 }
 
 #[cfg(test)]
@@ -99,6 +116,23 @@ mod tests {
     use counters::Counter;
 
     use crate::{Cause, Facts, fixture::Bench};
+
+    #[test]
+    fn a_lost_device_says_nothing_of_how_quick_the_array_is() {
+        // 2,000 a second at 3 ms, and in the middle 96 a second that fail at once.
+        let mut bench = Bench::new(11);
+        let device = bench.device("naa.1", 64);
+        let lost = |sample: usize| (4..8).contains(&sample);
+        device.counter(Counter::FailedCommands, move |s| if lost(s) { 96.0 } else { 0.0 });
+        let rate = move |s| if lost(s) { 96.0 } else { 2_000.0 + 70.0 * (s % 3) as f64 };
+        device.vm("a").iops_when(rate).davg_when(move |s| if lost(s) { 0.02 } else { 3.06 });
+        let finding = bench.only(Cause::Failures, &Facts::default());
+        assert!(finding.changes[0].what.starts_with("Find out from their sense data"));
+        let mut facts = Facts::default();
+        facts.devices.entry("naa.1".into()).or_default().lost = vec![(25_000, 45_000)];
+        let finding = bench.only(Cause::Failures, &facts);
+        assert!(finding.changes[0].what.contains("map it again"), "{:?}", finding.changes);
+    }
 
     fn failing(failed: f64, conflicts: f64) -> Bench {
         let mut bench = Bench::new(12);

@@ -9,8 +9,8 @@ use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold, Vdisk,
-    World, little, reaches,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
+    Vdisk, World, little, reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -41,42 +41,66 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     whole.into_iter().chain(starved).collect()
 }
 
-/// Commands that wait in the host because the queue of an array takes no more, as only a scenario
-/// knows: the slots of the device are as many as they were.
+/// Commands that wait in the host for what is behind the device, as only a scenario knows: the queue of
+/// an array that takes no more, or the paths in use beside idle ones. The device has slots enough.
 fn refused(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let flow = &device.flow;
-    let is_full = |sample: usize| case.full_array(device, &[sample]).is_some();
+    let is_full = |sample: usize| behind(case, device, &[sample]).is_some();
     let spell = device.spell(|sample| {
         let counts = flow.waiting(sample) >= Some(device.limits.get(Threshold::Waiting));
         let least_ms = flow.davg(sample).map(|davg_ms| device.least_wait_ms(davg_ms));
         counts && reaches(flow.kavg(sample), least_ms) && is_full(sample)
     })?;
-    let (array, limit) = case.full_array(device, &spell.samples)?;
     let waiting = spell.mean(|sample| flow.waiting(sample))?;
+    let full = behind(case, device, &spell.samples)?;
     let mut finding = case.finding(Cause::HostWait, device.object(), &spell);
     finding.sentence = format!(
-        "{} commands to {} wait {} ms each in the host (KAVG) though it has slots: the queue of \
-         array {array} takes {limit}, and it answers that it is full.",
+        "{} commands to {} wait {} ms each in the host (KAVG) though it has slots: {}.",
         number(waiting),
         flow.name,
-        number(flow.per_command(&spell.samples, Flow::kavg)?)
+        number(flow.per_command(&spell.samples, Flow::kavg)?),
+        full.why
     );
     finding.standing = waiting;
     finding.evidence = queue_evidence(device, &spell);
-    finding.evidence.push(Evidence::new(format!("queue of array {array}"), limit.into(), ""));
+    finding.evidence.push(Evidence::new(full.what, full.takes.into(), ""));
     finding.confidence = 0.98;
     finding.sufferers = device.tenants(&spell.samples);
     finding.causers = super::causers(&finding.sufferers);
-    finding.changes = vec![changes::look(
-        "Ask less of the array, or spread the VMs over more of its volumes and ports, as its vendor \
-         says what each takes.",
-        Vec::new(),
-    )];
-    finding.do_not = vec![
-        "Do not raise queue depths on any of its hosts: the array refuses what they would send."
-            .into(),
-    ];
+    finding.changes = full.changes;
+    finding.do_not =
+        vec!["Do not raise the device's depth: what is behind it takes no more.".into()];
     Some(finding)
+}
+
+/// What is full behind a device.
+struct Full {
+    what: String,
+    takes: u32,
+    why: String,
+    changes: Vec<Change>,
+}
+
+fn behind(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<Full> {
+    let array = case.full_array(device, samples).map(|(array, takes)| Full {
+        what: format!("queue of array {array}"),
+        takes,
+        why: format!("the queue of array {array} takes {takes}, and it answers that it is full"),
+        changes: vec![changes::look(
+            "Ask less of the array, or spread the VMs over more of its volumes and ports, as its \
+             vendor says what each takes.",
+            Vec::new(),
+        )],
+    });
+    array.or_else(|| {
+        let takes = case.full_paths(device, samples)?;
+        Some(Full {
+            what: "commands that the paths in use take".into(),
+            takes,
+            why: format!("the paths in use take {takes} of them, and the others are idle"),
+            changes: changes::use_all_paths(case.host, device, case.facts).into_iter().collect(),
+        })
+    })
 }
 
 /// The VM of a device that has most commands waiting of those of which none completes, while others on
@@ -179,7 +203,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 mod tests {
     use counters::Counter;
 
-    use crate::{ArrayFacts, Cause, Facts, fixture::Bench};
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, PathFacts, Thresholds, fixture::Bench};
 
     #[test]
     fn nothing_is_wrong_stands_beside_no_mean_of_137_ms_in_the_host() {
@@ -229,6 +253,29 @@ mod tests {
             assert!(finding.sentence.contains(told), "{}", finding.sentence);
             assert!(bench.findings().iter().all(|finding| finding.cause != Cause::HostWait));
         }
+    }
+
+    #[test]
+    fn one_path_that_is_full_beside_idle_ones_is_named() {
+        // 64 threads, four paths of 16 commands, of which a fixed policy uses one.
+        let paths =
+            PathFacts { policy: "VMW_PSP_FIXED".into(), working: 1, ..PathFacts::default() };
+        let device = DeviceFacts {
+            max_queue_depth: Some(64),
+            depth_of_path: Some(16),
+            paths: Some(paths),
+            ..DeviceFacts::default()
+        };
+        let facts = Facts { devices: [("naa.1".into(), device)].into(), ..Facts::default() };
+        let mut bench = Bench::new(9);
+        bench.paths(4).adapter_each();
+        let rate = |sample: usize| 25_900.0 + 100.0 * (sample % 3) as f64;
+        bench.device("naa.1", 64).vm("v").iops_when(rate).davg(0.62).kavg(1.85).sampled(|_| 64);
+        let findings = bench.diagnose(&Thresholds::default(), &facts).findings;
+        let finding = findings.iter().find(|finding| finding.cause == Cause::HostWait).unwrap();
+        let told = "the paths in use take 16 of them, and the others are idle";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        assert!(finding.changes[0].esxcli[0].contains("-P VMW_PSP_RR"), "{:?}", finding.changes);
     }
 
     #[test]

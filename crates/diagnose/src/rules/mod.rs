@@ -17,6 +17,7 @@ mod line_rate;
 mod noisy_neighbour;
 mod path_down;
 mod reservations;
+mod shared;
 mod silence;
 mod sioc;
 mod splitting;
@@ -40,6 +41,8 @@ use crowd::Crowd;
 pub(crate) struct Case<'a> {
     host: &'a Host<'a>,
     facts: &'a Facts,
+    /// The hosts that are judged together, this one among them.
+    hosts: &'a [Host<'a>],
     /// What crowds the arrays that are known, by their names.
     crowds: BTreeMap<String, Crowd>,
 }
@@ -112,8 +115,8 @@ pub(crate) fn find_all(case: &Case<'_>) -> Vec<Finding> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(host: &'a Host<'a>, facts: &'a Facts) -> Self {
-        Self { host, facts, crowds: Crowd::all(facts) }
+    pub(crate) fn new(host: &'a Host<'a>, hosts: &'a [Host<'a>], facts: &'a Facts) -> Self {
+        Self { host, facts, hosts, crowds: Crowd::all(facts) }
     }
 }
 
@@ -184,6 +187,17 @@ impl Case<'_> {
         Some((&array.name, array.full_queue(inside)?))
     }
 
+    /// What the paths in use take, where they are known to be full and others of the device idle.
+    fn full_paths(&self, device: &Device<'_>, samples: &[usize]) -> Option<u32> {
+        const FULL: f64 = 0.95;
+        let facts = self.facts.device(device.flow.name);
+        let working = u32::try_from(facts.paths.as_ref()?.working).ok()?;
+        let slots = facts.depth_of_path?.saturating_mul(working);
+        let inside = mean(samples.iter().map(|&sample| device.flow.in_flight(sample)));
+        (Some(slots) < facts.max_queue_depth && inside >= Some(FULL * f64::from(slots)))
+            .then_some(slots)
+    }
+
     /// What a deeper queue gains at most, where the array behind it is known to have little left.
     fn little_room(&self, device: &Device<'_>, samples: &[usize]) -> Option<String> {
         const MUCH: f64 = 0.5;
@@ -227,7 +241,17 @@ impl Case<'_> {
     /// The advice of a finding about a full queue, where a deeper one would not help: before an array
     /// that is slow for every VM, more commands only wait there [S0].
     fn spare_the_array(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
-        if self.is_slow_for_all(device, &full.spell.samples) {
+        let samples = &full.spell.samples;
+        if let Some(told) = shared::waits_elsewhere(self, device, samples) {
+            finding.changes = vec![changes::look(
+                "Look at the utilization of the array first, and at its busiest volumes: a deeper queue \
+                 gains what the array has left, and beyond that takes it from the other hosts.",
+                Vec::new(),
+            )];
+            finding.caution = None;
+            finding.do_not = vec![format!("Do not raise the depth before that: {told}.")];
+        }
+        if self.is_slow_for_all(device, samples) {
             finding.changes.clear();
             finding.caution = None;
             finding.do_not = vec![

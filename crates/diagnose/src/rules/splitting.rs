@@ -89,7 +89,7 @@ fn look_elsewhere(why: &str) -> Change {
             "{why}: nothing of software iSCSI cuts here. See what does: {option}, or the largest \
              command that the driver takes."
         ),
-        vec![format!("esxcli system settings advanced list -o {option}")],
+        vec![knobs::show_option(option)],
     )
 }
 

@@ -11,6 +11,8 @@ use capture::{
     csv_cell,
 };
 
+use diagnose::steers;
+
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
@@ -66,10 +68,17 @@ pub(crate) fn anonymize(
     mapping.write(|out| {
         writeln!(out, "kind,name,substitute")?;
         for (kind, name, substitute) in substitutes.iter() {
-            writeln!(out, "{kind},{},{substitute}", csv_cell(name))?;
+            writeln!(out, "{kind},{},{substitute}", csv_cell(&seen(name)))?;
         }
         Ok(())
     })
+}
+
+/// A name of which every character is seen: what would steer a terminal, or turn around what is read on
+/// it, is written as its code (`\u{202e}`).
+fn seen(name: &str) -> String {
+    let seen = |c: char| if steers(c) { c.escape_unicode().to_string() } else { c.into() };
+    name.chars().map(seen).collect()
 }
 
 /// Copies the files of each host as one.
