@@ -134,6 +134,7 @@ impl Known<'_> {
             adapter_depth: lasting(before.1, limits.1),
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
+            limit_at_end: self.course.limits_at_end[id.index()],
             policy_wait_ms: policy_wait_ms(self.view, id),
         }
     }
@@ -200,6 +201,8 @@ fn lasting(before: u32, after: u32) -> Option<u32> {
 struct Course {
     /// The IOPS limit of each virtual disk: the lowest that was in force in the window.
     limits: Vec<Option<u32>>,
+    /// The same at its end.
+    limits_at_end: Vec<Option<u32>>,
     policies: BTreeMap<DeviceId, PathPolicy>,
     /// Devices of which an event set DSNRO.
     own_dsnro: BTreeSet<DeviceId>,
@@ -220,8 +223,8 @@ impl Course {
     fn of(scenario: &Scenario, index: usize, window: &Window) -> Self {
         let host = &scenario.hosts[index];
         let disks = host.config.vdisks.iter();
-        let limits = disks.map(|disk| disk.allocation.limit_iops).collect();
-        let mut course = Self { limits, ..Self::default() };
+        let limits: Vec<_> = disks.map(|disk| disk.allocation.limit_iops).collect();
+        let mut course = Self { limits_at_end: limits.clone(), limits, ..Self::default() };
         for knob in &host.settings {
             course.set(*knob, false);
         }
@@ -250,6 +253,7 @@ impl Course {
                 let limit = &mut self.limits[vdisk.index()];
                 let was = limit.filter(|_| is_during);
                 *limit = was.into_iter().chain(allocation.limit_iops).min();
+                self.limits_at_end[vdisk.index()] = allocation.limit_iops;
             }
             Knob::SchedNumReqOutstanding { device, .. } => {
                 self.own_dsnro.insert(device);

@@ -278,6 +278,20 @@ fn an_iops_limit_that_an_event_sets_is_known() {
 }
 
 #[test]
+fn a_limit_that_an_event_raises_is_taken_back_to_what_it_is_then() {
+    let rest = format!(
+        "[datastore.prod]\n{VM}limit = 300\n[vm.sql.workload]\nthreads = 30\nsize = \"8k\"\n\
+         [[event]]\nat = \"14s\"\nvm = \"sql\"\nallocation = {{ disk = \"scsi0:1\", limit = 400 }}\n"
+    );
+    let run = run(&scenario("servers = 64\nservice = \"0.4ms\"", "driver = \"nfnic\"", &rest));
+    let finding = &findings(&run)[0];
+    let sentence = finding["sentence"].as_str().unwrap();
+    assert!(sentence.contains("by its IOPS limit of 300, which is 400 at the end"), "{sentence}");
+    let undo = &finding["changes"][0]["steps"][0]["undo"];
+    assert_eq!(undo, "sql:scsi0:1: DiskLimitIOPerSecond 400");
+}
+
+#[test]
 fn throttling_that_is_on_and_acts_is_known() {
     let rest = format!(
         "[datastore.prod]\n{VM}[vm.sql.workload]\nthreads = 64\n\

@@ -484,7 +484,7 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
     let was = |name: &str| {
         let is_own = |disk: &str| DiskName::from(disk).vm == name;
         let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
-        let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_iops).collect();
+        let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_at_end).collect();
         known.dedup();
         if let [was] = known[..] { Some(was) } else { None }
     };
@@ -513,7 +513,7 @@ pub(crate) fn cost_unit_kib() -> f64 {
     f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
 }
 
-/// Takes the limit of `at` off, a disk of a VM, where a source tells it; else shows those of the VM,
+/// Takes the limit of `at` off, a disk of a VM, where a source tells it in force; else shows those of the VM,
 /// for it may be of another of its disks, or there is none.
 pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
     let what = format!(

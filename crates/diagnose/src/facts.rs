@@ -163,8 +163,10 @@ pub struct VdiskFacts {
     pub adapter_depth: Option<u32>,
     /// The system in the guest.
     pub guest: GuestOs,
-    /// Its IOPS limit in the host; `None` is no limit.
+    /// Its IOPS limit in the host, the lowest that was in force; `None` is no limit.
     pub limit_iops: Option<u32>,
+    /// The limit that is in force at the end, which an undo restores.
+    pub limit_at_end: Option<u32>,
     /// What a command to its volume waits in the mean, in milliseconds, for the policy by which the
     /// array holds the volume to a rate (QoS); `None` where there is no policy.
     pub policy_wait_ms: Option<f64>,

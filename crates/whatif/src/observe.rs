@@ -1,9 +1,9 @@
 //! What the recording shows of the devices in question: their queues, who sends to them, through
 //! which adapters, and when the load was how high.
 
-use counters::{Controller, Counter, Entity, EntityId, Kind};
-use knobs::disk_depths;
-use levels::{Column, Measured, largest, mean, owner, quantile, weighted_mean};
+use counters::{Controller, Counter, Entity, EntityId, Kind, MILLISECOND};
+use knobs::{CONFLICT_RETRY_NS, disk_depths};
+use levels::{Column, Measured, largest, little, mean, owner, quantile, weighted_mean};
 
 use crate::rows::{Figure, Row};
 
@@ -23,6 +23,7 @@ pub(crate) struct Device<'a> {
     pub(crate) row: Row<'a>,
     dqlen: Column<'a>,
     actv: Column<'a>,
+    conflicts: Column<'a>,
     /// Samples over which its load rests again and again.
     pub(crate) resting: Vec<usize>,
     /// How many samples the recording has.
@@ -83,6 +84,7 @@ impl<'a> Device<'a> {
             row: Row::of(recording, id),
             dqlen: Column::of(recording, id, Counter::DeviceQDepth),
             actv: Column::of(recording, id, Counter::ActiveCommands),
+            conflicts: Column::of(recording, id, Counter::Conflicts),
             resting: Vec::new(),
             samples: recording.len(),
             adapters: adapters_of(recording, id),
@@ -100,6 +102,17 @@ impl<'a> Device<'a> {
     /// The mean of DQLEN.
     pub(crate) fn mean_depth(&self, samples: &[usize]) -> Option<f64> {
         mean(samples.iter().map(|&sample| self.depth(sample)))
+    }
+
+    /// Commands a second that meet SCSI reservations of other hosts, where those that wait to be tried
+    /// again are a part of what is outstanding that counts.
+    pub(crate) fn refused(&self, samples: &[usize]) -> Option<f64> {
+        /// That part.
+        const COUNTS: f64 = 0.1;
+        let conflicts = mean(self.conflicts.over(samples).map(Some))?;
+        let held = little(conflicts, (CONFLICT_RETRY_NS / MILLISECOND) as f64);
+        let inside = self.row.mean(samples, Row::outstanding)?;
+        (held > COUNTS * inside).then_some(conflicts)
     }
 
     /// Samples among these in which it is seen to have load.

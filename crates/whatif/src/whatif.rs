@@ -153,10 +153,12 @@ impl<'a> Model<'a> {
         }
         let plan = self.plan(&[]);
         let changed = Plan { limits: &limits, iscsi_kib: iscsi_kib(&settings), ..self.plan(&[]) };
-        if let Some(device) = self.devices.iter().find(|device| self.is_restless(device)) {
-            return Ok(match self.is_out_of_reach(device) {
+        if let Some((device, why)) =
+            self.devices.iter().find_map(|d| Some((d, self.unmodelled(d)?)))
+        {
+            return Ok(match self.is_restless(device) && self.is_out_of_reach(device) {
                 true => self.unreached(device, &keys),
-                false => self.no_model(device),
+                false => self.no_model(&why),
             });
         }
         run::parse(&plan.scenario(BEST, &[]), &settings).map_err(|refusal| {
@@ -199,15 +201,8 @@ impl<'a> Model<'a> {
         };
         let (mut simulated, verdict, miss) =
             answer::answer(&keys, &runs, calibration, asked, self.doubts());
-        let of = |device| Some((device, self.assumed_depth(device)?));
-        if let (false, Some((device, depth))) =
-            (simulated.rows.is_empty(), self.devices.iter().find_map(of))
-        {
-            simulated.sentence += &format!(
-                " That is so if Device Max Queue Depth of {} is {depth} or more, which the \
-                 recording does not show.",
-                device.name
-            );
+        if !simulated.rows.is_empty() {
+            simulated.sentence += &self.condition();
         }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
@@ -218,10 +213,8 @@ impl<'a> Model<'a> {
         let of = |array: usize| {
             let mut time = [0.0, 0.0];
             for (device, calibrated) in self.devices.iter().zip(&self.calibrated) {
-                // Commands that a limit lets through one by one find a latency that jumps.
-                let is_held =
-                    |g: &GuestCalibration| g.held_at_iops.or(g.throttled_at_iops).is_some();
-                let is_free = !calibrated.guests.iter().any(is_held);
+                // What the array itself holds to a rate says nothing of how quick it is.
+                let is_free = !calibrated.is_throttled();
                 if calibrated.array != array || !is_free {
                     continue;
                 }
@@ -248,13 +241,24 @@ impl<'a> Model<'a> {
         (0..self.arrays.len()).map(of).collect()
     }
 
-    /// The answer where something moves a queue that is not modelled.
-    fn no_model(&self, device: &Device<'_>) -> Answer {
-        let sentence = format!(
-            "Something moves DQLEN of {} (adaptive throttling or Storage I/O Control), and no model \
-             here follows it, so there is no prediction.",
-            device.name
-        );
+    /// What goes on at a device that no model here follows, in a sentence.
+    fn unmodelled(&self, device: &Device<'_>) -> Option<String> {
+        let name = &device.name;
+        if self.is_restless(device) {
+            return Some(format!(
+                "Something moves DQLEN of {name} (adaptive throttling or Storage I/O Control)"
+            ));
+        }
+        let refused = device.refused(&self.window)?;
+        Some(format!(
+            "{refused:.0} commands a second on {name} meet SCSI reservations of other hosts and wait to \
+             be tried again"
+        ))
+    }
+
+    /// The answer where no model follows what goes on.
+    fn no_model(&self, why: &str) -> Answer {
+        let sentence = format!("{why}, and no model here follows it, so there is no prediction.");
         let (identified, rows) = (false, Vec::new());
         Answer {
             verdict: Verdict::NoModel,
@@ -442,6 +446,17 @@ impl<'a> Model<'a> {
         let queue = self.plan(&[]).queue(device);
         let is_assumed = queue.assumed == Assumed::Dsnro && queue.dsnro < Some(queue.base);
         (is_assumed && !self.question.settings.iter().any(is_driver)).then_some(queue.base)
+    }
+
+    /// Under which condition the answer is so, in a sentence; nothing where under none.
+    fn condition(&self) -> String {
+        let of = |device| Some((device, self.assumed_depth(device)?));
+        let Some((device, depth)) = self.devices.iter().find_map(of) else { return String::new() };
+        format!(
+            " That is so if Device Max Queue Depth of {} is {depth} or more, which the recording does \
+             not show.",
+            device.name
+        )
     }
 
     /// What the answer rests on, beyond arrays and guests.

@@ -323,6 +323,19 @@ fn a_depth_that_is_set_is_no_range() {
 }
 
 #[test]
+fn commands_that_wait_for_reservations_of_other_hosts_have_no_model() {
+    let locks = "[datastore.ds]\nmetadata = { rate = 8, lock = \"scsi2\" }\n";
+    let text = host(32, STEADY)
+        .replace("[host.esx.adapter", "[host.esx]\ncount = 2\n[host.esx.adapter")
+        .replace("[datastore.ds]\n", locks)
+        .replace("[vm.sql]\n", "[vm.sql]\nhost = \"esx-1\"\n");
+    let answer = ask(&text, &depth(16)).unwrap();
+    assert_eq!((answer.verdict, answer.simulated.rows.len()), (Verdict::NoModel, 0));
+    let sentence = &answer.simulated.sentence;
+    assert!(sentence.contains("meet SCSI reservations of other hosts"), "{sentence}");
+}
+
+#[test]
 fn a_limit_that_throttling_never_comes_to_gains_nothing() {
     let throttled = format!(
         "\n[[event]]\nat = \"0s\"\nesxcli = \"storage core device set -d {DEVICE} -s 32 -q 4\"\n"

@@ -252,6 +252,15 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     (is_flat && (is_plain || suspect.is_seen(&spell))).then_some(spell)
 }
 
+/// A limit, and what it is at the end where that is another.
+fn told(limit: u32, at_end: Option<u32>) -> String {
+    let limit = f64::from(limit);
+    match at_end.map(f64::from).filter(|at_end| *at_end != limit) {
+        Some(at_end) => format!("{}, which is {} at the end", number(limit), number(at_end)),
+        None => number(limit),
+    }
+}
+
 fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Finding> {
     let (device, flow) = (suspect.device, suspect.flow());
     let (samples, vm, name) = (&spell.samples, suspect.vm(), suspect.name());
@@ -264,16 +273,17 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     let size = suspect.size_kib(samples);
     let normalised = changes::in_cost_units(rate, size);
     let known = known_limit(case, suspect).flatten();
+    let at_end = case.facts.vdisks.get(name).and_then(|facts| facts.limit_at_end);
     finding.sentence = match known {
         Some(limit) if normalised >= NEAR * f64::from(limit) => format!(
             "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
              {wait} ms {place}.",
-            number(f64::from(limit))
+            told(limit, at_end)
         ),
         Some(limit) => format!(
             "{name} is held in bursts by its IOPS limit of {}: each command waits {wait} ms \
              {place}, at {rate_text} a second in the mean of those samples.",
-            number(f64::from(limit))
+            told(limit, at_end)
         ),
         None => format!(
             "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
@@ -313,7 +323,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     finding.sufferers = sufferers(case, device, spell);
     finding.sufferers.retain(|party| party.name == if device.is_nfs { name } else { vm });
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm, name, known)];
+    finding.changes = vec![changes::lift_limit(vm, name, at_end)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     if let Some((peer, times)) = like_shares(suspect, spell).filter(|_| known.is_none()) {
         finding.sentence.push_str(&format!(
