@@ -3,7 +3,7 @@
 mod common;
 
 use counters::SECOND;
-use sim::{LogLine, Logged, check, run};
+use sim::{Logged, check, run};
 
 const SCENARIO: &str = r#"
 title = "A disk and an adapter come, another goes"
@@ -130,15 +130,20 @@ counter = "fcmds"
 max = 0
 "#;
 
+/// Every expectation of a scenario is met, and only these are refused: seconds and hosts.
+fn holds_but_for(text: &str, expected: &[(u64, usize)]) {
+    let scenario = common::scenario(text);
+    let outcome = run(&scenario, 1, &());
+    let missed: Vec<_> = check(&scenario, &outcome).into_iter().filter(|one| !one.holds).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+    let refused = outcome.log.iter().filter(|line| matches!(line.what, Logged::Refused(_)));
+    let refused: Vec<_> = refused.map(|line| (line.at.0 / SECOND, line.host)).collect();
+    assert_eq!(refused, expected);
+}
+
 #[test]
 fn parts_come_and_go_while_the_others_run() {
-    let scenario = common::scenario(SCENARIO);
-    let outcome = run(&scenario, 1, &());
-    let failed: Vec<_> =
-        check(&scenario, &outcome).into_iter().filter(|checked| !checked.holds).collect();
-    assert!(failed.is_empty(), "{failed:?}");
-    let refused = |line: &LogLine| matches!(line.what, Logged::Refused(_));
-    assert!(!outcome.log.iter().any(refused), "{:?}", outcome.log);
+    holds_but_for(SCENARIO, &[]);
 }
 
 /// Two hosts and two datastores; a VM moves its disks and itself, with a limit that goes along.
@@ -260,11 +265,57 @@ within = 1
 
 #[test]
 fn a_disk_moves_with_its_limit_and_on_every_host_that_knows_its_vm() {
-    let scenario = common::scenario(MOVES);
-    let outcome = run(&scenario, 1, &());
-    let missed: Vec<_> = check(&scenario, &outcome).into_iter().filter(|one| !one.holds).collect();
-    assert!(missed.is_empty(), "{missed:?}");
-    let refused = outcome.log.iter().filter(|line| matches!(line.what, Logged::Refused(_)));
-    let refused: Vec<_> = refused.map(|line| (line.at.0 / SECOND, line.host)).collect();
-    assert_eq!(refused, [(15, 0)]);
+    holds_but_for(MOVES, &[(15, 0)]);
+}
+
+/// A disk whose commands nobody answers is removed, and added too early.
+const TOO_EARLY: &str = r#"
+title = "A disk comes back while it still has commands under way"
+duration = "20s"
+
+[array.a]
+servers = 8
+service = "1ms"
+
+[host.esx.adapter.vmhba1]
+driver = "fnic"
+
+[datastore.ds]
+
+[vm.web]
+disk."scsi0:0".datastore = "ds"
+workload = { arrival = "fixed", rate = 100 }
+
+[[event]]
+at = "5s"
+datastore = "ds"
+state = "silent"
+
+[[event]]
+at = "6s"
+remove = { vm = "web", disk = "scsi0:0", drain = true }
+
+[[event]]
+at = "7s"
+add = { vm = "web", disk = "scsi0:0" }
+
+[[event]]
+at = "8s"
+datastore = "ds"
+state = "up"
+
+[[window]]
+name = "away"
+from = "9s"
+
+[[expect]]
+window = "away"
+vm = "web"
+counter = "cmds"
+max = 0
+"#;
+
+#[test]
+fn what_comes_back_too_early_is_refused_and_stays_away() {
+    holds_but_for(TOO_EARLY, &[(7, 0)]);
 }
