@@ -5,7 +5,9 @@ use diagnose::{Simulated, SimulatedRow};
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen, laws,
+    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
+    cost::unit_kib,
+    laws,
     question::{Asked, Limited},
     run::{Figure, Figures, Key},
 };
@@ -87,7 +89,7 @@ pub(crate) fn answer(
     let Some(((miss, at), best)) = closest else {
         return (none("The recording has no device to simulate.", doubts), Verdict::NoModel, 1.0);
     };
-    doubts.splice(0..0, doubts_of(calibrated, arrays));
+    doubts.splice(0..0, doubts_of(calibrated, arrays, asked.limited.map(|limited| limited.vm)));
     let mut kept: Vec<&Run> = runs.iter().collect();
     if kept.iter().any(|run| answers_today(keys, run)) {
         kept.retain(|run| answers_today(keys, run));
@@ -110,6 +112,12 @@ pub(crate) fn answer(
     // A wait may be that for a limit which nothing tells from a full queue.
     let is_free = asked.limited.is_some_and(|limited| limited.is_lifted() && !limited.may_wait());
     if (asked.is_of_depth || is_free) && runs.iter().all(|run| run.today == run.after) {
+        const SPLIT: &str = "There is no prediction: the change cuts commands into other pieces, and \
+                             what a piece costs the initiator and the array is not modelled. Nothing \
+                             else of it comes to bear.";
+        if asked.is_split {
+            return (none(SPLIT, doubts), Verdict::NoModel, miss);
+        }
         const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                            never comes to bear.";
         let (simulated, verdict) = unmoved(keys, (lifted, None), WHY, doubts);
@@ -133,8 +141,10 @@ pub(crate) fn answer(
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
-        const WHY: &str = "No command would come to its end in one reading of the recording: none \
-                           waits so long, and there is no prediction.";
+        const WHY: &str = "There is no prediction: the recording fits a load of which no command \
+                           would be answered within the simulated time after the change, so nothing \
+                           can be said of latency. A recording of a longer stretch, or of a busier \
+                           one, would tell.";
         return (none(WHY, doubts), Verdict::NoModel, miss);
     }
     let (simulated, verdict) = told(keys, lifted, rows, doubts);
@@ -370,12 +380,12 @@ fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
         let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
         let rounding = match () {
             () if key.unit != "ms" => 0.0,
-            // What is left of one that is printed when another is taken off.
-            () if key.is(Counter::KernelLatency) => 2.0 * ROUNDING_MS,
-            () => ROUNDING_MS,
+            () if key.is(Counter::DriverLatency) => ROUNDING_MS,
+            // The array is brought to one that is printed, and held against another.
+            () => 2.0 * ROUNDING_MS,
         };
         let apart = ((figure.mean - captured).abs() - rounding).max(0.0);
-        let miss = (apart / whole - key.chance).max(0.0);
+        let miss = apart / whole;
         if JUDGED.iter().any(|counter| key.is(*counter)) && miss > worst.0 {
             worst = (miss, index);
         }
@@ -569,7 +579,11 @@ fn number(value: f64) -> String {
     out
 }
 
-fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> Vec<String> {
+fn doubts_of(
+    calibrated: &[DeviceCalibration],
+    arrays: &[ArrayCalibration],
+    limited: Option<&str>,
+) -> Vec<String> {
     let mut doubts: Vec<String> = arrays.iter().filter_map(ArrayCalibration::doubt).collect();
     for device in calibrated {
         let unknown = device.guests.iter().filter(|guest| guest.habit == Habit::Unknown).count();
@@ -592,6 +606,20 @@ fn doubts_of(calibrated: &[DeviceCalibration], arrays: &[ArrayCalibration]) -> V
                     "{} stands at the {depth} commands of its driver: what more it would send \
                      waits in the guest, where no counter of the host sees it.",
                     guest.vm
+                ));
+            }
+            if let [least, most] = guest.units
+                && least < most
+                && limited == Some(guest.vm.as_str())
+            {
+                doubts.push(format!(
+                    "Each begun {:.0} KiB of a command count as one to an IOPS limit, and the mean size \
+                     of the commands of {} leaves open what that comes to: {} to {} a command. \
+                     `vscsiStats` tells.",
+                    unit_kib(),
+                    guest.vm,
+                    number(least),
+                    number(most)
                 ));
             }
             if let Some(rate) = guest.throttled_at_iops {

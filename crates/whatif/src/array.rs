@@ -188,7 +188,8 @@ fn slopes(seen: Seen, above: [f64; 2], below: [f64; 2]) -> [Slopes; 3] {
     let best_below = middle(below).clamp(0.0, 1.0);
     match seen {
         Seen::Steady => [of(0.5, 0.5), of(1.0, 0.0), of(0.0, 1.0)],
-        Seen::Saturated => [of(1.0, best_below), of(1.0, flat_below), of(0.95, steep_below)],
+        // Its knee may lie right below what was seen.
+        Seen::Saturated => [of(1.0, best_below), of(1.0, 0.0), of(0.95, steep_below)],
         Seen::NoKnee => [of(middle(above), best_below), of(1.0, flat_below), of(0.0, steep_below)],
         Seen::Knee => [
             of(middle(above), best_below),

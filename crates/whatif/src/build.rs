@@ -12,6 +12,7 @@ use knobs::{
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
+    cost::units_of,
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     names::{array_name, device_name, plain, policy, quoted, store, vm_names},
     observe::{Depths, Device},
@@ -306,6 +307,23 @@ impl Plan<'_> {
         }
     }
 
+    /// Whether commands are cut into other pieces than today, by an adapter that may be one of iSCSI.
+    pub(crate) fn is_split(&self) -> bool {
+        let may_cut = |(name, _): &(String, Option<f64>)| {
+            let known = self.facts.drivers.get(name).and_then(|name| Driver::from_module(name));
+            known.is_none_or(|driver| matches!(driver.transport, Transport::Iscsi))
+        };
+        let is_cut = |guest: &GuestCalibration| {
+            let size_kib = guest.size_kib.unwrap_or(SIZE_KIB);
+            let [now, then] = [iscsi_kib(&[]), self.iscsi_kib].map(f64::from);
+            (size_kib / now).ceil() != (size_kib / then).ceil()
+        };
+        let mut each = self.devices.iter().zip(self.calibrated);
+        each.any(|(device, of)| {
+            adapters_of(device).iter().any(may_cut) && of.guests.iter().any(is_cut)
+        })
+    }
+
     /// The deepest queue of the devices that share an adapter with this one.
     fn adapter_depth(&self, device: &Device<'_>) -> u32 {
         let own = adapters_of(device);
@@ -500,12 +518,18 @@ impl Plan<'_> {
         }
         let asked = self.limits.iter().rfind(|(name, _)| is_meant(name, disk.guest));
         let (limit, why) = match asked {
-            Some((_, limit)) => (*limit, ""),
+            // Commands of one size stand for those that may be of many.
+            Some((_, limit)) => {
+                let [least, most] = disk.guest.units;
+                let units = if reading.knee == Knee::Least { most } else { least };
+                let part = units_of(size_kib(disk.guest.size_kib)) / units;
+                (limit.map(|limit| f64::from(limit) * part), "")
+            }
             None if reading.demand == Demand::Bursts => (None, ""),
-            None => (disk.guest.held_at_iops, "  # it waits where others do not"),
+            None => (disk.guest.held_at_iops.map(f64::from), "  # it waits where others do not"),
         };
         if let Some(limit) = limit {
-            let limit = (f64::from(limit) / disk.parts).max(1.0);
+            let limit = (limit / disk.parts).max(1.0);
             let _ = writeln!(out, "limit = {limit:.0}{why}");
         }
     }
@@ -522,7 +546,7 @@ impl Plan<'_> {
             let duty = self.duty(disk.device, level);
             if rate >= 0.01 && disk.policy == disk.guest.policy_of(index) {
                 let read = row.read_share(level).or(disk.guest.read_share).unwrap_or(1.0) * 100.0;
-                let size = bytes_of(row.size_kib(level).or(disk.guest.size_kib));
+                let size = 1024.0 * size_kib(row.size_kib(level).or(disk.guest.size_kib));
                 let guests = &self.calibrated[disk.device].guests;
                 let all: f64 = guests.iter().map(|guest| guest.outstanding).sum();
                 let is_minor = disk.guest.outstanding < MINOR * all;
@@ -739,10 +763,10 @@ fn adapters_of(device: &Device<'_>) -> Vec<(String, Option<f64>)> {
     if device.adapters.is_empty() { vec![("vmhba0".into(), None)] } else { device.adapters.clone() }
 }
 
-/// Whole sectors, up to what an adapter passes.
-fn bytes_of(size_kib: Option<f64>) -> u64 {
-    const SECTOR: f64 = 512.0;
-    ((size_kib.unwrap_or(SIZE_KIB) * 1024.0 / SECTOR).round().clamp(1.0, 65_536.0) * SECTOR) as u64
+/// The size of the commands that stand for others: whole sectors, up to what an adapter passes.
+pub(crate) fn size_kib(mean_kib: Option<f64>) -> f64 {
+    const SECTOR_KIB: f64 = 0.5;
+    (mean_kib.unwrap_or(SIZE_KIB) / SECTOR_KIB).round().clamp(1.0, 65_536.0) * SECTOR_KIB
 }
 
 /// The line that lets PVSCSI of a guest send all that it can.

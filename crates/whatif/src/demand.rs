@@ -11,11 +11,16 @@
 //! of the queue, not of the guest.
 
 use counters::Controller;
-use knobs::{Advanced, PVSCSI_DEPTH_MAX, disk_depths};
+use knobs::{PVSCSI_DEPTH_MAX, disk_depths};
 use levels::{mean, quantile};
 use serde::Serialize;
 
-use crate::{observe::Tenant, rows::Row};
+use crate::{
+    build::size_kib,
+    cost::{units, units_of},
+    observe::Tenant,
+    rows::Row,
+};
 
 /// How a guest answers to latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,6 +66,9 @@ pub struct GuestCalibration {
     pub iops: f64,
     /// KiB of a command, where known.
     pub size_kib: Option<f64>,
+    /// What a command counts to an IOPS limit on average, least and greatest.
+    #[serde(skip)]
+    pub(crate) units: [f64; 2],
     /// The share of reads, 0 to 1, where known.
     pub read_share: Option<f64>,
     /// Whether a full queue or a limit makes its rate, which then tells nothing of what it wants.
@@ -146,7 +154,7 @@ impl GuestCalibration {
             let is_known = place.is_between && stands.is_some_and(|n| stands_at(depth, n));
             (0.0, is_known.then_some(0.0))
         } else {
-            pause(row, window, regimes)
+            pause(row, window, regimes, place.interval_s)
         };
         Some(Self {
             vm: tenant.vm.clone(),
@@ -157,6 +165,7 @@ impl GuestCalibration {
             outstanding,
             iops,
             size_kib: row.size_kib(window),
+            units: units(row, window),
             read_share: row.read_share(window),
             is_pinned,
             capped_at,
@@ -172,11 +181,6 @@ impl GuestCalibration {
 }
 
 impl GuestCalibration {
-    /// What its commands count to an IOPS limit.
-    pub(crate) fn units(&self) -> f64 {
-        units(self.size_kib)
-    }
-
     /// The most commands that it has outstanding, however long they take.
     pub(crate) fn outstanding_at_most(&self) -> f64 {
         let undriven = f64::from(PVSCSI_DEPTH_MAX).max(self.outstanding);
@@ -184,12 +188,6 @@ impl GuestCalibration {
         let all = |pause_ms: f64| self.outstanding + self.iops * pause_ms / 1000.0;
         self.pause_ms.1.filter(|_| self.capped_at.is_none()).map_or(most, |ms| most.min(all(ms)))
     }
-}
-
-/// What a command counts to an IOPS limit: each part of so many KiB is one [LAMW].
-fn units(size_kib: Option<f64>) -> f64 {
-    let unit_kib = f64::from(Advanced::SchedCostUnit.info().default) / 1024.0;
-    size_kib.map_or(1.0, |kib| (kib / unit_kib).ceil().max(1.0))
 }
 
 impl Habit {
@@ -203,8 +201,11 @@ impl Habit {
     }
 }
 
-/// Whether the rate differs no more than chance makes it, while latency does.
+/// Whether the rate differs no more than chance makes it, while latency does. One that chance does not
+/// touch is as well that of something that holds it, in the host or in the array.
 fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
+    /// By how much less than chance the counts of a rate differ that is held, by their variance.
+    const PACED: f64 = 0.1;
     /// How much more than chance the counts may differ, by their variance.
     const CHANCE: f64 = 2.0;
     /// How much more than the rate latency must differ: threads that pause for `LONG` times GAVG
@@ -220,7 +221,9 @@ fn keeps_its_rate(row: &Row<'_>, window: &[usize], place: Place) -> bool {
         return false;
     };
     let commands = mean * place.interval_s;
-    busy.len() >= SAMPLES && rate * rate * commands <= CHANCE && latency >= MORE * rate
+    busy.len() >= SAMPLES
+        && (PACED..=CHANCE).contains(&(rate * rate * commands))
+        && latency >= MORE * rate
 }
 
 /// The deviation from sample to sample: levels and trends do not count.
@@ -232,8 +235,13 @@ fn unrest(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64
 
 /// How long its threads pause: the line of the commands outstanding over the rate, from sample to
 /// sample. Samples of the same load under another depth make it longer.
-fn pause(row: &Row<'_>, window: &[usize], regimes: &[usize]) -> (f64, Option<f64>) {
-    let within = steps(row, window).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+fn pause(
+    row: &Row<'_>,
+    window: &[usize],
+    regimes: &[usize],
+    interval_s: f64,
+) -> (f64, Option<f64>) {
+    let within = steps(row, window, interval_s).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
     let is_same = is_same_load(row, window, regimes);
     let across = if is_same { between(row, window, regimes) } else { None };
     let [low, high] = match across {
@@ -265,13 +273,15 @@ const ERRORS: f64 = 3.0;
 const ROUNDING_S: f64 = 0.5e-5;
 
 /// Bounds of the pause from one sample to the next, in milliseconds; `None` of too few steps.
-fn steps(row: &Row<'_>, window: &[usize]) -> Option<[f64; 2]> {
+fn steps(row: &Row<'_>, window: &[usize], interval_s: f64) -> Option<[f64; 2]> {
     /// Steps that are enough to tell.
     const STEPS: usize = 6;
     /// The load changes where it is so much higher than before, as a factor.
     const JUMPS: f64 = 1.3;
     /// Part of what is outstanding that may be left over.
     const STEADY: f64 = 0.01;
+    /// Commands by which two counts of a rate that stands still may differ.
+    const GRAIN: f64 = 2.0;
     /// Steps share their samples: what that does to their error.
     const SHARED: f64 = 1.5;
     let (mut xx, mut xy, mut yy, mut count) = (0.0, 0.0, 0.0, 0_usize);
@@ -285,7 +295,8 @@ fn steps(row: &Row<'_>, window: &[usize]) -> Option<[f64; 2]> {
             count += 1;
         }
     }
-    if count < STEPS || xx <= 0.0 {
+    // Counts are of whole commands: what moves by no more stands still.
+    if count < STEPS || (xx / count as f64).sqrt() * interval_s <= GRAIN {
         return None;
     }
     let slope = xy / xx;
@@ -357,7 +368,8 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     // A full queue makes nobody's rate as steady as that: those of others vary.
     let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * STEADY);
     let alone = is_steady && (place.others_wait_ms.is_some_and(is_longer) || is_paced);
-    let held = (rate * units(tenant.row.size_kib(window))).round().clamp(1.0, 1e9) as u32;
+    let units = units_of(size_kib(tenant.row.size_kib(window)));
+    let held = (rate * units).round().clamp(1.0, 1e9) as u32;
     (waits && (!place.is_full || alone)).then_some((held, is_steady))
 }
 

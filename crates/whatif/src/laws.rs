@@ -202,8 +202,11 @@ pub(crate) fn hold_to_limit(
             false => at_most(row, captured * (1.0 + chance)),
         }
     }
-    if limited.is_lifted() && limited.may_wait() {
-        hold_to_unseen(keys, limited, rows);
+    if limited.is_lifted() {
+        if limited.may_wait() {
+            hold_to_unseen(keys, limited, rows);
+        }
+        hold_to_outstanding(keys, calibrated, limited.vm, rows);
     }
     if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
         hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
@@ -260,6 +263,37 @@ fn hold_to_unseen(keys: &[Key], limited: Limited<'_>, rows: &mut [SimulatedRow])
     }
 }
 
+/// What the commands take that a VM and its devices had outstanding, and may have again, at any rate of
+/// the range: by Little's law no wide range of the one goes with a narrow one of the other.
+fn hold_to_outstanding(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    vm: &str,
+    rows: &mut [SimulatedRow],
+) {
+    for device in calibrated.iter().filter(|of| of.guests.iter().any(|guest| guest.vm == vm)) {
+        let stands = |is_meant: &dyn Fn(&GuestCalibration) -> bool| -> f64 {
+            device.guests.iter().filter(|g| is_meant(g)).map(|guest| guest.outstanding).sum()
+        };
+        let [own, all] = [stands(&|guest| guest.vm == vm), stands(&|_| true)];
+        for (is_device, object, stands) in [(false, vm, own), (true, &*device.device, all)] {
+            let place = |counter| {
+                keys.iter().position(|key| {
+                    key.is_device() == is_device && key.object == object && key.is(counter)
+                })
+            };
+            let (Some(rate), Some(gavg)) = (place(Counter::Commands), place(Counter::GuestLatency))
+            else {
+                continue;
+            };
+            let [most, least] =
+                [rows[rate].low, rows[rate].high].map(|rate| 1000.0 * stands / rate.max(1e-9));
+            let row = &mut rows[gavg];
+            (row.low, row.high) = (row.low.min(least), row.high.max(most));
+        }
+    }
+}
+
 /// What a VM does that is held to a limit, however few of its commands a run counts: by Little's
 /// law they wait as long as those take that are outstanding, and its device has their wait.
 fn hold_to_held(
@@ -270,7 +304,7 @@ fn hold_to_held(
 ) {
     // A count is of whole commands.
     let chance = LEVEL + 1000.0 / (asked.span_ms * held.iops[1]).max(1.0);
-    let [slowest, quickest] = [held.iops[0] * (1.0 - chance), held.iops[1] * (1.0 + chance)];
+    let [slowest, quickest] = [held.iops[0] * (1.0 - chance), held.iops[1]];
     let [fewest, most] = held.outstanding;
     let waits_ms = [1000.0 * fewest / quickest, 1000.0 * most / slowest];
     // Guests that give up before their turn comes may get nothing.

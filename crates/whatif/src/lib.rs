@@ -16,6 +16,7 @@
 mod answer;
 mod array;
 mod build;
+mod cost;
 mod demand;
 mod error;
 mod lacks;

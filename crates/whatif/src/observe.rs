@@ -11,6 +11,8 @@ use crate::rows::{Figure, Row};
 pub(crate) const RATE_MIN: f64 = 1.0;
 /// Part of a world's commands that its virtual disks must account for to stand in its place.
 const ACCOUNTED: f64 = 0.9;
+/// Part by which a rate or a number differs by chance.
+const CHANCE: f64 = 0.05;
 /// Levels of load that are told apart.
 const LEVELS_MAX: usize = 4;
 
@@ -54,6 +56,17 @@ impl Tenant<'_> {
         self.disk.as_ref()?;
         let depths = disk_depths(self.controller.unwrap_or(Controller::Pvscsi));
         depths.last().map(|&most| f64::from(most))
+    }
+
+    /// Whether its load in other samples may be that of the window: a guest that waits for its answers
+    /// has fewer outstanding where it sends more, and one with a rate of its own keeps that.
+    pub(crate) fn is_same(&self, samples: &[usize], window: &[usize]) -> bool {
+        let (Some(then), Some(now)) = (self.row.load(samples), self.row.load(window)) else {
+            return false;
+        };
+        let is_less =
+            |a: (f64, f64), b: (f64, f64)| a.0 < (1.0 - CHANCE) * b.0 && a.1 < (1.0 - CHANCE) * b.1;
+        then.0 >= RATE_MIN && !is_less(then, now) && !is_less(now, then)
     }
 
     /// Whether much of what it has outstanding waits in the VMkernel.
@@ -301,6 +314,17 @@ fn widest_gap(level: &[(f64, usize)], least: usize) -> Option<usize> {
     best.map(|(_, index)| index)
 }
 
+/// Without the first and the last of each stretch of samples, in which the load or the depth may have
+/// been another for a part of the time; all where nothing else is left. A recording may be cut
+/// anywhere.
+fn inner(samples: Vec<usize>, all: usize) -> Vec<usize> {
+    let is_in = |sample: Option<usize>| sample.is_none_or(|sample| samples.contains(&sample));
+    let next = |sample: usize| Some(sample + 1).filter(|next| *next < all);
+    let is_inner = |&s: &usize| is_in(s.checked_sub(1)) && is_in(next(s));
+    let inner: Vec<usize> = samples.iter().copied().filter(is_inner).collect();
+    if inner.is_empty() { samples } else { inner }
+}
+
 /// The limits of a device's queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Depths {
@@ -416,8 +440,6 @@ impl<'a> Device<'a> {
     /// VMs send no less and have no more outstanding where the queue is deeper, as guests do
     /// that wait for their answers or send at a rate, and those that are missing send little.
     pub(crate) fn seen_at(&self, asked: f64, window: &[usize]) -> Vec<usize> {
-        /// Part by which a rate or a number differs by chance.
-        const CHANCE: f64 = 0.05;
         /// Part of the commands that may be of VMs that are missing.
         const MISSING: f64 = 0.2;
         /// Part of the slots asked for that may be in use on average for them not to be full.
@@ -429,10 +451,9 @@ impl<'a> Device<'a> {
             let depth = self.depth(s);
             depth == Some(asked) || is_deeper && depth > Some(asked) && has_room(s)
         };
-        let seen: Vec<usize> = self.regimes(window).into_iter().filter(is_there).collect();
-        let sends = |tenant: &&Tenant<'_>| tenant.row.mean_rate(&seen) >= Some(RATE_MIN);
+        let seen = inner(self.regimes(window).into_iter().filter(is_there).collect(), self.samples);
         let load = |samples: &[usize]| -> Option<[f64; 3]> {
-            let there = self.tenants.iter().filter(sends);
+            let there = self.tenants.iter().filter(|tenant| tenant.is_same(&seen, window));
             let all: Vec<(f64, f64)> = there.map(|t| t.row.load(samples)).collect::<Option<_>>()?;
             let (rate, stands) =
                 all.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
@@ -451,10 +472,12 @@ impl<'a> Device<'a> {
     /// no other load.
     pub(crate) fn is_beside(&self, asked: f64, seen: &[usize], window: &[usize]) -> bool {
         /// Samples between the two.
-        const BETWEEN: usize = 2;
+        const BETWEEN: usize = 3;
         let ends = || window.first().into_iter().chain(window.last());
         let is_beside = |&s: &usize| ends().any(|end| end.abs_diff(s) <= BETWEEN + 1);
-        seen.iter().all(|&s| self.depth(s) == Some(asked)) && seen.iter().any(is_beside)
+        let is_at = |&s: &usize| self.depth(s) == Some(asked);
+        let is_same = |tenant: &Tenant<'_>| tenant.is_same(seen, window);
+        self.tenants.iter().all(is_same) && seen.iter().all(is_at) && seen.iter().any(is_beside)
     }
 
     /// How many VMs and system processes send to it.

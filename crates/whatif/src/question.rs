@@ -30,6 +30,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) limited: Option<Limited<'a>>,
     /// Whether nothing but depths of devices is changed.
     pub(crate) is_of_depth: bool,
+    /// Whether commands are cut into other pieces than before.
+    pub(crate) is_split: bool,
     /// Whether commands came in bursts.
     pub(crate) is_bursty: bool,
     /// Whether the host may throttle its queue for an array that rejects commands.

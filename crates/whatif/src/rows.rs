@@ -80,6 +80,18 @@ impl<'a> Row<'a> {
         Some(1024.0 * self.flow.mib_per_s(sample)? / self.rate(sample)?)
     }
 
+    /// Between how many KiB that is, by the grain of what is printed.
+    pub(crate) fn kib_between(&self, sample: usize) -> Option<[f64; 2]> {
+        /// Half of the last digit of a rate that esxtop prints.
+        const ROUNDING: f64 = 0.005;
+        let rate = self.rate(sample).filter(|rate| *rate > ROUNDING)?;
+        // Of what is read and what is written.
+        let mib_per_s = self.flow.mib_per_s(sample)?;
+        let low = (mib_per_s - 2.0 * ROUNDING).max(0.0) / (rate + ROUNDING);
+        let high = (mib_per_s + 2.0 * ROUNDING) / (rate - ROUNDING);
+        Some([1024.0 * low, 1024.0 * high])
+    }
+
     /// The share of reads.
     fn read_part(&self, sample: usize) -> Option<f64> {
         Some((self.reads.at(sample)? / self.rate(sample)?).min(1.0))

@@ -16,7 +16,7 @@ use capture::{Metric, VscsiHistogram};
 use counters::{Direction, EntityId, Kind};
 use levels::Measured;
 
-use crate::{Error, GuestCalibration, Habit, observe::Tenant};
+use crate::{Error, GuestCalibration, Habit, cost, observe::Tenant};
 
 /// Commands that are enough to tell.
 const COMMANDS: u64 = 1_000;
@@ -108,6 +108,8 @@ impl<'a> Counted<'a> {
             }
         }
         guest.size_kib = guest.size_kib.or_else(|| self.size_kib());
+        let lengths = self.find(Metric::IoLength, None);
+        guest.units = lengths.and_then(cost::counted).unwrap_or(guest.units);
         guest.read_share = guest.read_share.or_else(|| self.read_share());
         guest.never_rests = self.never_rests();
         guest.vscsistats = Some(says);

@@ -54,7 +54,7 @@ pub struct Calibration {
     /// Samples of it with load.
     pub samples: usize,
     /// How far the simulation of today is from the recording, in per cent, in the counter that is
-    /// furthest, beyond what chance does.
+    /// furthest.
     pub mismatch_percent: f64,
     /// The arrays.
     pub arrays: Vec<ArrayCalibration>,
@@ -194,6 +194,7 @@ impl<'a> Model<'a> {
         let asked = Asked {
             limited,
             is_of_depth: !guests_change && limits.is_empty(),
+            is_split: changed.is_split(),
             is_bursty: self.is_bursty(),
             may_throttle: self.devices.iter().any(|device| self.may_throttle(device)),
             is_tried,
@@ -398,8 +399,8 @@ impl<'a> Model<'a> {
         let (mut all, mut sent) = (Held::default(), 0.0);
         for (tenant, guest) in self.guests_of(vm) {
             let limit = changed.limit_asked(guest).unwrap_or(f64::INFINITY);
-            let most = limit / guest.units();
-            let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(most));
+            let [most, fewest] = guest.units.map(|units| limit / units);
+            let least = |&s: &usize| tenant.row.rate(s).map(|rate| rate.min(fewest));
             sent += tenant.row.mean_rate(&self.window).unwrap_or_default();
             let own = Held {
                 iops: [mean(self.window.iter().map(least)).unwrap_or_default(), most],

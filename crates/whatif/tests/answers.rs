@@ -678,3 +678,74 @@ fn a_wait_behind_a_full_queue_may_be_that_for_a_limit() {
         holds(range(&answer, name), rates.iter().sum::<f64>() / rates.len() as f64);
     }
 }
+
+/// A closed guest of commands of that size beside a quiet one, with the printed MB/s off by as much as
+/// its last digit may be.
+fn sized(size: &str, off_mib_per_s: f64) -> Measured {
+    let other = "[vm.web.disk.\"scsi0:0\"]\ndatastore = \"ds\"\n[vm.web.workload]\nthreads = 1\n";
+    let load = format!("[vm.sql.workload]\nthreads = 16\nread = \"100%\"\nsize = {size}\n{other}");
+    let mut recording = Recording::clone(&recorded(&host(32, &load)));
+    for kind in [Kind::Device, Kind::World, Kind::VirtualDisk] {
+        let ids: Vec<_> = recording.of_kind(kind).map(|(id, _)| id).collect();
+        for id in ids {
+            if let Some(column) = recording.series(id, Counter::MbRead) {
+                let column = column.iter().map(|mib| mib + off_mib_per_s).collect();
+                recording.set_column(id, Counter::MbRead, column);
+            }
+        }
+    }
+    Measured::of(recording)
+}
+
+#[test]
+fn a_command_counts_whole_cost_units_whatever_the_last_digit_of_its_bytes_says() {
+    // 32 KiB are one, 64 KiB two, 33 KiB two [LAMW].
+    for (size, units) in [("\"32k\"", 1.0), ("\"64k\"", 2.0), ("\"33k\"", 2.0)] {
+        for off in [-0.005, 0.0, 0.005] {
+            let recording = sized(size, off);
+            let question = question(&recording, "sql: DiskLimitIOPerSecond 2000");
+            let facts = Facts::default();
+            let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
+            let ((low, high), rate) = (range(&answer, "sql"), 2_000.0 / units);
+            assert!(low <= rate && (rate..=1.0001 * rate).contains(&high), "{size}: {low}, {high}");
+            // The device does what its VMs do.
+            let (device, web) = (range(&answer, DEVICE), range(&answer, "web"));
+            assert!(device.0 <= high + web.1 && low + web.0 <= device.1, "{:?}", answer.simulated);
+        }
+    }
+}
+
+#[test]
+fn a_mean_size_leaves_open_what_commands_of_several_sizes_count() {
+    // Half of 8 KiB, which counts one, and half of 64 KiB, which counts two.
+    let recording = sized("{ 8k = 1, 64k = 1 }", 0.0);
+    let question = question(&recording, "sql: DiskLimitIOPerSecond 3000");
+    let facts = Facts::default();
+    let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
+    holds(range(&answer, "sql"), 3_000.0 / 1.5);
+    let is_said = |doubt: &String| doubt.contains("count as one") && doubt.contains("sql");
+    assert!(answer.simulated.doubts.iter().any(is_said), "{:?}", answer.simulated.doubts);
+}
+
+#[test]
+fn a_rate_that_something_holds_is_not_taken_for_that_of_its_guest() {
+    // QoS holds the volume to 300 a second, and 16 threads wait for it: 16 / 300 s each.
+    let text = host(64, "[vm.sql.workload]\nthreads = 16\n")
+        .replace("[host", "[array.flash.qos.p]\nmax = 300\n[host")
+        .replace("[vm.sql]", "qos = \"p\"\n[vm.sql]");
+    let line = format!("storage core device set -d {DEVICE} -m 8");
+    let answer = ask(&text, &line).unwrap();
+    assert_ne!(answer.calibration.devices[0].guests[0].habit, whatif::Habit::Open);
+    holds(range(&answer, DEVICE), 300.0);
+    let (low, high) = row(&answer, DEVICE, "GAVG/cmd");
+    assert!(low <= 53.4 && 53.3 <= high, "{low} to {high}");
+}
+
+#[test]
+fn what_pieces_cost_is_not_modelled_and_the_answer_says_so() {
+    let text = host(64, "[vm.sql.workload]\nthreads = 16\nsize = \"512k\"\n")
+        .replace("driver = \"nfnic\"\nlun_depth = 64", "driver = \"iscsi_vmk\"");
+    let answer = ask(&text, "system settings advanced set -o /ISCSI/MaxIoSizeKB -i 512").unwrap();
+    assert_eq!(answer.verdict, Verdict::NoModel, "{:?}", answer.simulated);
+    assert!(answer.simulated.sentence.contains("not modelled"), "{:?}", answer.simulated);
+}

@@ -1,0 +1,56 @@
+//! What a command counts to an IOPS limit: one for each begun `Disk.SchedCostUnit` of its data
+//! [LAMW]. A capture has the mean size of commands, to the grain of its counters: it tells what each
+//! of them counts where all are of one size, and bounds where they are not.
+
+use capture::{Metric, VscsiHistogram};
+use knobs::Advanced;
+
+use crate::rows::Row;
+
+/// KiB that all sizes are whole numbers of.
+const SECTOR_KIB: f64 = 0.5;
+
+/// What a command of a size counts.
+pub(crate) fn units_of(size_kib: f64) -> f64 {
+    (size_kib / unit_kib()).ceil().max(1.0)
+}
+
+/// The cost unit, in KiB.
+pub(crate) fn unit_kib() -> f64 {
+    f64::from(Advanced::SchedCostUnit.info().default) / 1024.0
+}
+
+/// What commands count on average, least and greatest: of one size where that never moves by more than
+/// the grain of the counters, of any sizes with that mean otherwise. One each where no size was
+/// measured.
+pub(crate) fn units(row: &Row<'_>, window: &[usize]) -> [f64; 2] {
+    /// Samples that are enough to tell one size from several.
+    const SAMPLES: usize = 3;
+    let sizes: Vec<[f64; 2]> = window.iter().filter_map(|&s| row.kib_between(s)).collect();
+    let low = sizes.iter().map(|[low, _]| *low).fold(0.0, f64::max);
+    let high = sizes.iter().map(|[_, high]| *high).fold(f64::INFINITY, f64::min);
+    let [least, most] =
+        [(low / SECTOR_KIB).ceil(), (high / SECTOR_KIB).floor()].map(|n| n * SECTOR_KIB);
+    match row.size_kib(window) {
+        _ if least <= most && sizes.len() >= SAMPLES => [units_of(least), units_of(most)],
+        // A size counts less than one more than its part of a unit.
+        Some(kib) => [kib, kib - SECTOR_KIB + unit_kib()].map(|kib| (kib / unit_kib()).max(1.0)),
+        None => [1.0; 2],
+    }
+}
+
+/// The same by a histogram of lengths, which has every command.
+pub(crate) fn counted(lengths: &VscsiHistogram) -> Option<[f64; 2]> {
+    if lengths.metric != Metric::IoLength || lengths.count == 0 {
+        return None;
+    }
+    let (mut all, mut least) = ([0.0; 2], lengths.min);
+    for bin in &lengths.bins {
+        let most = bin.limit.map_or(lengths.max, |limit| limit.min(lengths.max));
+        for (sum, bytes) in all.iter_mut().zip([least, most]) {
+            *sum += bin.commands as f64 * units_of(bytes as f64 / 1024.0);
+        }
+        least = least.max(most.saturating_add(1));
+    }
+    Some(all.map(|sum| sum / lengths.count as f64))
+}
