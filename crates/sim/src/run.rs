@@ -165,6 +165,10 @@ impl Part {
             read_curves(&machine, at, &mut curves);
         }
         machine.end(Time(scenario.duration_ns));
+        for host in &machine.hosts {
+            host.engine.snapshot(Time(scenario.duration_ns), &mut spare);
+            machine.outside.watch.counted(host.index, &spare);
+        }
         let hosts = rows.into_iter().zip(&machine.hosts);
         let hosts = hosts.map(|(rows, host)| rows.finish(host.index)).collect();
         let Machine { log, spans, ios, outside, .. } = machine;
