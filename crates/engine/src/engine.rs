@@ -7,10 +7,7 @@ use alloc::string::String;
 
 use counters::{DeviceId, HostSnapshot, IoId, Time, VdiskId};
 
-use crate::{
-    Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, slab::State, stack::Stack,
-    timer::Timer,
-};
+use crate::{Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, slab::State, stack::Stack};
 
 /// The queueing stack of one host.
 #[derive(Clone, Debug)]
@@ -73,7 +70,7 @@ impl Engine {
     /// The next thing to do, in the order in which it was decided.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop()
+        self.outputs.pop().copied()
     }
 
     /// When the engine wants the next [`Input::Tick`], if at all.
@@ -81,13 +78,7 @@ impl Engine {
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Wakeup> {
         let (at, timer) = self.stack.timers.first()?;
-        let device = match timer {
-            Timer::Device(id) | Timer::Watch(id) | Timer::Apd(id) => id,
-            Timer::Again(io) => {
-                self.stack.vdisks[usize::from(self.stack.ios[io.slot()].vdisk)].device
-            }
-        };
-        Some(Wakeup { at, device })
+        Some(Wakeup { at, device: timer.device() })
     }
 
     /// Fills in what has been counted since the engine was built, as of `now`. It is put together

@@ -15,6 +15,7 @@ use knobs::Advanced;
 use crate::{
     Dispatch, Error, Output, Request, Sink,
     device::Device,
+    path::Way,
     slab::{Extra, Io, NONE, State},
     split,
     stack::Stack,
@@ -81,7 +82,7 @@ impl Stack {
 
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
     /// queue.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
         let (io, record) = self.ios.insert(now, &request, extra);
@@ -106,7 +107,7 @@ impl Stack {
     }
 
     /// Into the queue of its world, and on if the device has a slot; `again` puts it at the front.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool, out: &mut impl Sink) {
         let (id, device) = self.line_up(io, id, again);
         let (needs_watch, has_free_slot) = (device.needs_watch, device.has_free_slot());
@@ -119,7 +120,7 @@ impl Stack {
     }
 
     /// Into the queue of its world; gives its device.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) -> (DeviceId, &Device) {
         let now = self.now;
         let vdisk = &mut self.vdisks[id.index()];
@@ -162,7 +163,7 @@ impl Stack {
             if device.take_slot(vdisk.contender) {
                 device.refresh_depth(id, now, out);
             }
-            let chosen = device.selector.choose(&mut self.paths, now, record.data());
+            let chosen = device.selector.choose(&mut self.paths, now, record);
             let chosen = chosen.expect("a device without a path gives no slots");
             let path = &mut self.paths[chosen.index()];
             path.stays.taken += 1;
@@ -170,8 +171,8 @@ impl Stack {
             let needs_watch = device.needs_watch;
             if path.is_open() {
                 path.counters.active.enter(now);
-                let (adapter, losses) = (path.adapter, path.losses);
-                self.pass(io, adapter, losses, out);
+                let way = path.way(chosen);
+                self.pass(io, way, out);
             } else {
                 path.line_up(&mut self.ios, io, now);
             }
@@ -183,10 +184,10 @@ impl Stack {
 
     /// On from its path: to the driver, or in line where others wait for the adapter.
     #[inline(always)]
-    fn pass(&mut self, io: u32, id: AdapterId, losses: u16, out: &mut impl Sink) {
-        let adapter = &mut self.adapters[id.index()];
+    fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[way.adapter.index()];
         if adapter.is_open() {
-            self.hand_over(io, id, losses, out);
+            self.hand_over(io, way, out);
         } else {
             adapter.line_up(&mut self.ios, io, self.now);
         }
@@ -194,14 +195,14 @@ impl Stack {
 
     /// To the driver, cut into pieces where the wire takes no more.
     #[inline(always)]
-    fn hand_over(&mut self, io: u32, id: AdapterId, losses: u16, out: &mut impl Sink) {
-        let adapter = &mut self.adapters[id.index()];
+    fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[way.adapter.index()];
         adapter.counters.active.enter(self.now);
         let piece = self.split.piece(adapter.driver.transport);
         let record = &mut self.ios[io];
-        record.hand_over(losses, self.now);
+        record.hand_over(way.losses, self.now);
         if record.is_whole(piece) {
-            out.put(Output::Dispatch(record.command(io)));
+            out.put(Output::Dispatch(record.command(io, way.path)));
         } else {
             self.send_pieces(io, piece, out);
         }
@@ -249,7 +250,8 @@ impl Stack {
 
     /// What the driver gets of an I/O that may be a part of a request, or sent again.
     fn command(&self, io: u32) -> Dispatch {
-        let (command, extra) = (self.ios[io].command(io), self.ios[io].extra);
+        let record = &self.ios[io];
+        let (command, extra) = (record.command(io, PathId(record.path)), record.extra);
         if extra == NONE {
             return command;
         }
@@ -347,7 +349,7 @@ impl Stack {
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
-    #[inline]
+    #[inline(always)]
     fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         let status = lane.path.status_of(lane.io, status);
@@ -424,8 +426,8 @@ impl Stack {
             let Some(io) = adapter.queue.pop(&mut self.ios) else { return };
             adapter.counters.queued.leave(self.now);
             self.end_wait(io);
-            let losses = self.paths[usize::from(self.ios[io].path)].losses;
-            self.hand_over(io, id, losses, out);
+            let path = PathId(self.ios[io].path);
+            self.hand_over(io, self.paths[path.index()].way(path), out);
         }
     }
 
@@ -439,9 +441,9 @@ impl Stack {
             let Some(io) = path.queue.pop(&mut self.ios) else { return };
             path.counters.queued.leave(self.now);
             path.counters.active.enter(self.now);
-            let (adapter, losses) = (path.adapter, path.losses);
+            let way = path.way(id);
             self.end_wait(io);
-            self.pass(io, adapter, losses, out);
+            self.pass(io, way, out);
         }
     }
 

@@ -42,6 +42,14 @@ pub(crate) struct Path {
     sampled_ns: u64,
 }
 
+/// How a command goes from a path on to the driver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) path: PathId,
+    pub(crate) adapter: AdapterId,
+    pub(crate) losses: u16,
+}
+
 /// The commands that a path was chosen for, and where those that left it again spent their time.
 /// Its adapter's are the sums over its paths.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +80,12 @@ impl Path {
             sampled: 0,
             sampled_ns: 0,
         }
+    }
+
+    /// `id` is its own.
+    #[inline]
+    pub(crate) const fn way(&self, id: PathId) -> Way {
+        Way { path: id, adapter: self.adapter, losses: self.losses }
     }
 
     #[inline]
@@ -201,13 +215,13 @@ impl Selector {
         self.turn_to(kept.or_else(first));
     }
 
-    /// The path of the next command of `bytes` bytes; `None` when all paths are down.
+    /// The path of the next command; `None` when all paths are down.
     #[inline]
-    pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
+    pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, io: &Io) -> Option<PathId> {
         if matches!(self.policy, PathPolicy::Fixed | PathPolicy::MostRecentlyUsed) {
             return self.in_use;
         }
-        self.choose_in_turn(all, now, bytes)
+        self.choose_in_turn(all, now, io.data())
     }
 
     fn choose_in_turn(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {

@@ -89,10 +89,9 @@ impl Stack {
         let until = self.now + nanos;
         self.ios[io].state = State::Held;
         self.ios[io].since = self.now;
-        let (vdisk, now) = (VdiskId(self.ios[io].vdisk), self.now);
-        self.device_of(vdisk).counters.held.enter(now);
-        let timer = Timer::Again(self.ios.id_of(io));
-        self.timers.set(until, timer);
+        let id = self.vdisks[usize::from(self.ios[io].vdisk)].device;
+        self.devices[id.index()].counters.held.enter(self.now);
+        self.timers.set(until, Timer::Again(self.ios.id_of(io), id));
     }
 
     /// Asks for a wake-up when the first limit of a device lets something go.
@@ -115,7 +114,7 @@ impl Stack {
         while let Some((at, timer)) = self.timers.take_due(self.now) {
             match timer {
                 Timer::Device(id) => self.device_due(id, at, out),
-                Timer::Again(io) => self.hold_ended(io, out),
+                Timer::Again(io, _) => self.hold_ended(io, out),
                 Timer::Watch(id) => self.look_after(id, at, out),
                 Timer::Apd(id) => self.apd_due(id, at, out),
             }

@@ -40,15 +40,16 @@ impl Outputs {
         self.handed_over == self.decided.len()
     }
 
-    /// The next one, in the order in which they came.
+    /// The next one, in the order in which they came. It stays where it is, so that only what is
+    /// wanted of it is read.
     #[inline]
-    pub fn pop(&mut self) -> Option<Output> {
-        let Some(&output) = self.decided.get(self.handed_over) else {
+    pub fn pop(&mut self) -> Option<&Output> {
+        if self.is_empty() {
             self.decided.clear();
             self.handed_over = 0;
             return None;
-        };
+        }
         self.handed_over += 1;
-        Some(output)
+        self.decided.get(self.handed_over - 1)
     }
 }

@@ -155,16 +155,18 @@ impl Io {
         IoId::new(io, self.generation)
     }
 
-    /// What the driver gets of an I/O that is a request of its own; `io` is its own number.
+    /// What the driver gets of an I/O that is a request of its own, down a path; `io` is its own
+    /// number. The path is handed in: reading back what was just written beside other fields stalls
+    /// the processor.
     #[inline]
-    pub(crate) const fn command(&self, io: u32) -> Dispatch {
+    pub(crate) const fn command(&self, io: u32, path: PathId) -> Dispatch {
         let id = self.id(io);
         Dispatch {
             io: id,
             request: id,
             vdisk: VdiskId(self.vdisk),
             tag: self.tag,
-            path: PathId(self.path),
+            path,
             op: self.op,
             offset: 0,
             bytes: self.bytes,

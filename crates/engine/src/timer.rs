@@ -10,12 +10,22 @@ use counters::{DeviceId, IoId, Time};
 pub(crate) enum Timer {
     /// A device has something that may go now.
     Device(DeviceId),
-    /// A held I/O is to be sent again.
-    Again(IoId),
+    /// A held I/O, and its device, is to be sent again.
+    Again(IoId, DeviceId),
     /// Commands of a device may be overdue.
     Watch(DeviceId),
     /// A device may have been without a path for too long.
     Apd(DeviceId),
+}
+
+impl Timer {
+    /// The device that it is for.
+    #[inline]
+    pub(crate) const fn device(self) -> DeviceId {
+        match self {
+            Self::Device(id) | Self::Again(_, id) | Self::Watch(id) | Self::Apd(id) => id,
+        }
+    }
 }
 
 /// All that are set. None is taken back: what it was for looks whether it still is.

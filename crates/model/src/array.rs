@@ -104,7 +104,7 @@ impl Array {
     ///
     /// # Panics
     /// When the array has no such volume.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
         let Command { volume, host, op, bytes } = command;
         let volume = &mut self.volumes[volume as usize];

@@ -89,7 +89,7 @@ impl Requests {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&mut self, random: &mut Random, tag: u32) -> Io {
         let bits = random.bits();
         let drawn = u64::from(bits as u32);

@@ -72,7 +72,7 @@ impl Service {
     }
 
     /// When a command that arrives now is served; `outstanding` counts it already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn serve(
         &mut self,
         arrive: Time,
@@ -109,7 +109,7 @@ impl Stations {
         Self { free: vec![Time::ZERO; servers].into(), time }
     }
 
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, arrive: Time, random: &mut Random) -> Time {
         let bits = random.bits();
         let server = below_low(bits, self.free.len() as u32) as usize;

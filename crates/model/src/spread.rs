@@ -55,7 +55,7 @@ impl Duration {
     }
 
     /// One duration from 64 random bits; the low half is hardly used and may pick something else.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&self, bits: u64) -> u64 {
         let unit = match &self.shape {
             Shape::Constant => return self.mean,

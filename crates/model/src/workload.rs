@@ -91,7 +91,7 @@ impl Workload {
     ///
     /// # Panics
     /// When `tag` is none that this workload gave out.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, now: Time, tag: u32) -> Option<Io> {
         if self.free {
             return Some(self.requests.draw(&mut self.random, tag));

@@ -164,7 +164,7 @@ impl Host {
     /// The next thing that is left to do: what the engine decided, and then what a device that was
     /// silent was sent.
     #[inline(always)]
-    pub(crate) fn next_left(&mut self) -> Option<Output> {
+    pub(crate) fn next_left(&mut self) -> Option<&Output> {
         if self.driver.keeps_commands && self.driver.left.is_empty() {
             self.resume();
         }

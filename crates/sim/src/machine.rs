@@ -246,7 +246,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     /// The array answered.
-    #[inline]
+    #[inline(always)]
     fn done(&mut self, at: Time, event: Pending) {
         let Pending { key, generation, array, array_ns } = event;
         let (io, status) = (IoId::new(key.slot(), generation), key.status());
@@ -386,7 +386,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let Self { hosts, players, outside, log, spans, .. } = self;
         let host = &mut hosts[index];
         while let Some(output) = host.next_left() {
-            match output {
+            match *output {
                 Output::Dispatch(command) => {
                     if !host.withhold(at, command, outside) {
                         host.send(at, command, outside);

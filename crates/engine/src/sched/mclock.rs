@@ -13,26 +13,29 @@ use crate::world::World;
 /// First whoever is behind its reservation, then the lowest share tag.
 #[inline]
 pub(super) fn choose(backlog: &[WorldId], worlds: &[World], now: Time) -> Option<WorldId> {
-    let mut reserved: Option<(Time, WorldId)> = None;
-    let mut shared: Option<(u64, WorldId)> = None;
+    let (mut reserved, mut shared) = (NOBODY, NOBODY);
     for &id in backlog {
         let world = &worlds[id.index()];
         if world.is_bound {
             if !world.may_go(now) {
                 continue;
             }
-            let due = (world.tags.reservation, id);
-            let is_behind = world.reservation_ns != 0 && due.0 <= now;
-            if is_behind && reserved.is_none_or(|best| due < best) {
-                reserved = Some(due);
+            if world.reservation_ns != 0 && world.tags.reservation <= now {
+                reserved = reserved.min(rank(world.tags.reservation.0, id));
             }
         }
-        let rank = (world.tags.share, id);
-        if shared.is_none_or(|best| rank < best) {
-            shared = Some(rank);
-        }
+        shared = shared.min(rank(world.tags.share, id));
     }
-    reserved.map(|(_, id)| id).or(shared.map(|(_, id)| id))
+    let first = if reserved == NOBODY { shared } else { reserved };
+    (first != NOBODY).then_some(WorldId(first as u16))
+}
+
+/// Above every rank.
+const NOBODY: u128 = u128::MAX;
+
+/// A tag and whose it is, in one number: the lower id comes first among equals.
+const fn rank(tag: u64, id: WorldId) -> u128 {
+    (tag as u128) << u16::BITS | id.0 as u128
 }
 
 /// The least share tag of the worlds that wait; that of nobody is the greatest.

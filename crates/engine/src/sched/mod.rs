@@ -50,7 +50,7 @@ impl Sched {
     }
 
     /// Queues a command of a world.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         worlds: &mut [World],

@@ -8,7 +8,7 @@ use std::{
 };
 
 use counters::{IoId, Op, Status, Time, VdiskId};
-use engine::{Engine, HostConfig, Input, Output, Request};
+use engine::{Engine, HostConfig, Input, Output, Request, Sink};
 use journal::{Error, Journal};
 
 use super::{MODELS, SERVICE_NS, Timing};
@@ -43,7 +43,7 @@ pub fn time_journal<W: Write + Seek + Send + 'static>(
     let journal = Journal::new(out, "bench", [&host])?;
     let mut driver = Driver::new(&host, held, journal);
     let timing = driver.time(ios);
-    let mut out = driver.watch.finish([])?;
+    let mut out = driver.hands.watch.finish([])?;
     Ok((timing, out.stream_position()? as f64 / (WARM + ios) as f64))
 }
 
@@ -57,19 +57,37 @@ fn host() -> HostConfig {
 
 struct Driver<W> {
     engine: Engine,
-    /// What it holds, the oldest first.
-    held: VecDeque<IoId>,
-    at: Time,
+    hands: Hands<W>,
     lba: u64,
+}
+
+/// What the engine gives to the driver.
+struct Hands<W> {
+    /// Commands that it holds, the oldest first.
+    held: VecDeque<IoId>,
+    /// Tags of requests that have completed: the guest issues the next ones.
+    completed: Vec<u32>,
+    at: Time,
     watch: W,
+}
+
+impl<W: Watch> Sink for Hands<W> {
+    #[inline]
+    fn put(&mut self, output: Output) {
+        self.watch.output(0, self.at, &output);
+        match output {
+            Output::Dispatch(dispatch) => self.held.push_back(dispatch.io),
+            Output::Complete { tag, .. } => self.completed.push(tag),
+            Output::Cancel { .. } | Output::Reset { .. } | Output::Event(_) => {}
+        }
+    }
 }
 
 impl<W: Watch> Driver<W> {
     fn new(host: &HostConfig, held: u32, watch: W) -> Self {
-        let engine = Engine::new(host);
-        let mut driver = Self { engine, held: VecDeque::new(), at: Time::ZERO, lba: 1, watch };
+        let hands = Hands { held: VecDeque::new(), completed: Vec::new(), at: Time::ZERO, watch };
+        let mut driver = Self { engine: Engine::new(host), hands, lba: 1 };
         (0..held.min(SLOTS)).for_each(|tag| driver.submit(tag));
-        driver.drain();
         driver.answer(WARM);
         driver
     }
@@ -82,21 +100,11 @@ impl<W: Watch> Driver<W> {
 
     fn answer(&mut self, ios: u64) {
         for _ in 0..ios {
-            let Some(io) = self.held.pop_front() else { return };
-            self.at = self.at + STEP_NS;
+            let Some(io) = self.hands.held.pop_front() else { return };
+            self.hands.at = self.hands.at + STEP_NS;
             self.input(Input::Done { io, status: Status::Good, array_ns: SERVICE_NS });
-            self.drain();
-        }
-    }
-
-    #[inline]
-    fn drain(&mut self) {
-        while let Some(output) = self.engine.poll_output() {
-            self.watch.output(0, self.at, &output);
-            match output {
-                Output::Dispatch(dispatch) => self.held.push_back(dispatch.io),
-                Output::Complete { tag, .. } => self.submit(tag),
-                Output::Cancel { .. } | Output::Reset { .. } | Output::Event(_) => {}
+            while let Some(tag) = self.hands.completed.pop() {
+                self.submit(tag);
             }
         }
     }
@@ -111,7 +119,8 @@ impl<W: Watch> Driver<W> {
 
     #[inline]
     fn input(&mut self, input: Input) {
-        self.watch.input(0, self.at, &input);
-        self.engine.handle_input(self.at, input).expect("the disk is on and the command is out");
+        let Self { engine, hands, .. } = self;
+        hands.watch.input(0, hands.at, &input);
+        engine.handle(hands.at, input, hands).expect("the disk is on and the command is out");
     }
 }
