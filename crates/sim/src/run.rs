@@ -166,15 +166,19 @@ impl Part {
             // A host that was read for the last time goes: what its stack took is its report's.
             let is_over = at.0 == scenario.duration_ns;
             let hosts = std::mem::take(&mut machine.hosts).into_iter().zip(&mut rows).enumerate();
-            let read = hosts.filter_map(|(index, (host, rows))| {
+            for (index, (host, rows)) in hosts {
                 let mut now = std::mem::take(&mut spare);
                 machine.snapshot(at, index, &host, &mut now);
                 let waits = || machine.policy_waits(&host);
                 let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
                 spare = Arc::try_unwrap(old).unwrap_or_default();
-                (!is_over).then_some(host)
-            });
-            machine.hosts = read.collect();
+                if is_over {
+                    host.engine.snapshot(at, &mut spare);
+                    machine.outside.watch.counted(host.index, &spare);
+                } else {
+                    machine.hosts.push(host);
+                }
+            }
             read_curves(&machine, at, &mut curves);
         }
         machine.end(Time(scenario.duration_ns));
