@@ -12,7 +12,7 @@ use knobs::{
 
 use crate::{
     array::{ArrayCalibration, Curve, latency_at},
-    cost::units_of,
+    cost::{SIZE_KIB, size_kib, units_of},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     names::{array_name, device_name, plain, policy, quoted, store, vm_names},
     observe::{Depths, Device},
@@ -26,8 +26,6 @@ use crate::{
 const PER_DISK: f64 = PVSCSI_DEPTH_MAX as f64 * 1.02;
 /// Part of what is outstanding on a device below which a guest is not what fills its queue.
 const MINOR: f64 = 0.2;
-/// KiB of a command of which the size is unknown.
-const SIZE_KIB: f64 = 4.0;
 /// The longest run, in seconds of virtual time.
 const RUN_MAX_S: f64 = 3600.0;
 
@@ -761,12 +759,6 @@ fn adapter_type(disk: &Disk<'_>) -> Option<&'static str> {
 
 fn adapters_of(device: &Device<'_>) -> Vec<(String, Option<f64>)> {
     if device.adapters.is_empty() { vec![("vmhba0".into(), None)] } else { device.adapters.clone() }
-}
-
-/// The size of the commands that stand for others: whole sectors, up to what an adapter passes.
-pub(crate) fn size_kib(mean_kib: Option<f64>) -> f64 {
-    const SECTOR_KIB: f64 = 0.5;
-    (mean_kib.unwrap_or(SIZE_KIB) / SECTOR_KIB).round().clamp(1.0, 65_536.0) * SECTOR_KIB
 }
 
 /// The line that lets PVSCSI of a guest send all that it can.

@@ -10,6 +10,14 @@ use crate::rows::Row;
 /// KiB that all sizes are whole numbers of.
 const SECTOR_KIB: f64 = 0.5;
 
+/// KiB of a command of which the size is unknown.
+pub(crate) const SIZE_KIB: f64 = 4.0;
+
+/// The size of the commands that stand for others: whole sectors, up to what an adapter passes.
+pub(crate) fn size_kib(mean_kib: Option<f64>) -> f64 {
+    (mean_kib.unwrap_or(SIZE_KIB) / SECTOR_KIB).round().clamp(1.0, 65_536.0) * SECTOR_KIB
+}
+
 /// What a command of a size counts.
 pub(crate) fn units_of(size_kib: f64) -> f64 {
     (size_kib / unit_kib()).ceil().max(1.0)

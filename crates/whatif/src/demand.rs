@@ -16,8 +16,7 @@ use levels::{mean, quantile};
 use serde::Serialize;
 
 use crate::{
-    build::size_kib,
-    cost::{units, units_of},
+    cost::{size_kib, units, units_of},
     observe::Tenant,
     rows::Row,
 };
