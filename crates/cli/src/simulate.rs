@@ -73,8 +73,7 @@ impl Drive {
         let (outcome, ((_, paced), (step, journal))) = sim::run_watched(scenario, watch);
         step.map(Step::finish).transpose()?;
         if let Some(journal) = journal {
-            let at_end = outcome.windows.first().into_iter().flatten();
-            journal.finish(at_end.map(|view| view.counters.as_ref()))?.finish()?;
+            journal.finish()?.finish()?;
         }
         let lateness = paced.map(|paced| paced.lateness().clone());
         Ok(Driven { outcome, lateness })

@@ -233,6 +233,20 @@ fn names_are_replaced_and_the_verdict_stays() {
 }
 
 #[test]
+fn what_would_steer_a_terminal_is_a_code_in_the_mapping() {
+    let captures = Captures::new();
+    let (file, mapping) = (captures.path("odd.csv"), captures.path("mapping.csv"));
+    let text = captures.read("one.csv").replace("sql", "s\u{9b}\u{202e}ql");
+    std::fs::write(&file, text).unwrap();
+    let output = captures.path("anonymous.csv");
+    let arguments = ["capture", "anonymize", &file, "-o", &output, "--mapping", &mapping];
+    assert_eq!(captures.kavg(&arguments).code, 0);
+    let mapping = captures.read("mapping.csv");
+    assert!(!mapping.contains(['\u{9b}', '\u{202e}']), "{mapping}");
+    assert!(mapping.contains(r"s\u{9b}\u{202e}ql"), "{mapping}");
+}
+
+#[test]
 fn several_captures_without_names_are_numbered_and_nothing_read_is_written_over() {
     let captures = Captures::new();
     let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];

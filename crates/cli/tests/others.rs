@@ -30,6 +30,16 @@ fn scenarios_are_listed_and_shown() {
 }
 
 #[test]
+fn several_words_need_no_quotes() {
+    for words in ["path loss", "queue full", "noisy neighbour"] {
+        let apart: Vec<&str> = std::iter::once("explain").chain(words.split(' ')).collect();
+        let (apart, together) = (kavg(&apart), kavg(&["explain", words]));
+        assert_eq!((apart.code, apart.err.as_str()), (0, ""), "{words}");
+        assert_eq!(apart.out, together.out);
+    }
+}
+
+#[test]
 fn names_of_every_kind_are_explained() {
     let cases = [
         ("QUED", "Commands waiting in the VMkernel for a slot"),

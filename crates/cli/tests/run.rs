@@ -42,6 +42,22 @@ fn before_and_after_stand_side_by_side() {
 }
 
 #[test]
+fn what_is_aborted_and_what_governs_nothing_is_told() {
+    // Two paths that are down for 10 s, guests that give up after 1 s, and a host without vVols.
+    let said = kavg(&["run", "aborted.toml"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let line = said.out.lines().find(|line| line.starts_with("v-1:scsi0:1: ")).unwrap();
+    assert!(line.contains(" lost, ") && line.contains(" aborted; "), "{line}");
+    let numbers = line.split(' ').filter_map(|word| word.parse::<f64>().ok());
+    let [offered, served, lost, aborted, _] = numbers.collect::<Vec<_>>()[..] else {
+        panic!("{line}");
+    };
+    assert!((offered - served - lost - aborted).abs() < 1.0, "{line}");
+    let told = "host h: /Scsi/ScsiVVolPESNRO is set and governs none of its devices";
+    assert!(said.out.contains(told), "{}", said.out);
+}
+
+#[test]
 fn an_expectation_that_is_not_met_is_told_and_ends_with_1() {
     let said = kavg(&["run", "not-met.toml", "--quiet"]);
     assert_eq!((said.code, said.err.as_str()), (1, ""));

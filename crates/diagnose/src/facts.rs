@@ -137,6 +137,11 @@ impl ArrayFacts {
         (0..self.busy.len()).filter(|sample| self.work(&[*sample]) >= WORKS)
     }
 
+    /// Whether its link has more to do than it has itself.
+    pub(crate) fn is_held_by_its_link(&self, samples: &[usize]) -> bool {
+        share(&self.link_busy, samples) > share(&self.busy, samples)
+    }
+
     /// The share of the time that the array or its link, whichever has more to do, is at work.
     pub(crate) fn work(&self, samples: &[usize]) -> f64 {
         let shares = [&self.busy, &self.link_busy].map(|shares| share(shares, samples));

@@ -6,18 +6,18 @@
 //!          -> dispatch ... done -> the slots go to whoever waits, the last level first
 //! ```
 //!
-//! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows).
+//! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows). What is cut
+//! is in `pieces.rs`, what waits at a path or an adapter in `gates.rs`.
 
-use counters::{AdapterId, DeviceId, IoId, Op, PathId, Status, VdiskId, VscsiId};
+use counters::{DeviceId, IoId, Op, Status, VdiskId, VscsiId};
 
 use knobs::Advanced;
 
 use crate::{
-    Dispatch, Error, Output, Request, Sink,
+    Error, Output, Request, Sink,
     device::Device,
     path::Way,
-    slab::{Extra, Io, NONE, State},
-    split,
+    slab::{Io, NONE, State},
     stack::Stack,
     vscsi::Vdisk,
 };
@@ -64,26 +64,10 @@ impl Stack {
         }
     }
 
-    fn submit_parts(&mut self, request: Request, max: u32, out: &mut impl Sink) -> IoId {
-        let (whole, record) = self.ios.insert(self.now, &request, NONE);
-        record.state = State::Whole;
-        self.extra_of(whole).parts = request.bytes.div_ceil(max);
-        let id = self.ios.id_of(whole);
-        let mut part = request;
-        for bytes in split::pieces(request.bytes, max) {
-            let offset = request.bytes - part.bytes;
-            let extra = self.extras.insert(Extra { offset, ..Extra::new(id) });
-            self.extras[extra].io = self.admit(Request { bytes, ..part }, extra, out).slot();
-            part.lba = part.lba.wrapping_add(u64::from(bytes) / 512);
-            part.bytes -= bytes;
-        }
-        id
-    }
-
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
     /// queue.
     #[inline(always)]
-    fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
+    pub(crate) fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
         let (io, record) = self.ios.insert(now, &request, extra);
         let name = record.id(io);
@@ -184,7 +168,7 @@ impl Stack {
 
     /// On from its path: to the driver, or in line where others wait for the adapter.
     #[inline(always)]
-    fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
+    pub(crate) fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
         let adapter = &mut self.adapters[way.adapter.index()];
         if adapter.is_open() {
             self.hand_over(io, way, out);
@@ -195,7 +179,7 @@ impl Stack {
 
     /// To the driver, cut into pieces where the wire takes no more.
     #[inline(always)]
-    fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
+    pub(crate) fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
         let adapter = &mut self.adapters[way.adapter.index()];
         adapter.counters.active.enter(self.now);
         let piece = self.split.piece(adapter.driver.transport);
@@ -206,57 +190,6 @@ impl Stack {
         } else {
             self.send_pieces(io, piece, out);
         }
-    }
-
-    #[cold]
-    fn send_pieces(&mut self, io: u32, piece: u32, out: &mut impl Sink) {
-        let command = self.command(io);
-        self.extra_of(io).array_ns = 0;
-        if self.has_left(io) {
-            self.send_left(io, command, piece, out);
-        } else if command.bytes <= piece || !command.op.moves_data() {
-            out.put(Output::Dispatch(command));
-        } else {
-            let pieces = command.bytes.div_ceil(piece);
-            let path = &mut self.paths[command.path.index()];
-            path.counters.count_split(pieces);
-            self.adapters[path.adapter.index()].counters.count_split(pieces);
-            self.cut(io, command, piece, out);
-        }
-    }
-
-    /// Of a command that was cut only what was not moved is sent again: an array that takes fewer
-    /// commands than it has pieces gets it done in turns.
-    fn send_left(&mut self, io: u32, command: Dispatch, piece: u32, out: &mut impl Sink) {
-        let extra = self.ios[io].extra;
-        while let Some(left) = self.extras[extra].left.pop(&mut self.ios) {
-            let Io { block: offset, bytes, .. } = self.ios[left];
-            self.ios.free(left);
-            self.cut(io, Dispatch { offset, bytes, ..command }, piece, out);
-        }
-    }
-
-    fn cut(&mut self, io: u32, mut command: Dispatch, piece: u32, out: &mut impl Sink) {
-        self.ios[io].state = State::InPieces;
-        for bytes in split::pieces(command.bytes, piece) {
-            let piece = self.ios.insert_piece(io, command.offset, bytes);
-            let extra = &mut self.extras[self.ios[io].extra];
-            extra.pieces.push(&mut self.ios, piece);
-            command = Dispatch { io: self.ios.id_of(piece), bytes, ..command };
-            out.put(Output::Dispatch(command));
-            command.offset += bytes;
-        }
-    }
-
-    /// What the driver gets of an I/O that may be a part of a request, or sent again.
-    fn command(&self, io: u32) -> Dispatch {
-        let record = &self.ios[io];
-        let (command, extra) = (record.command(io, PathId(record.path)), record.extra);
-        if extra == NONE {
-            return command;
-        }
-        let Extra { request, offset, .. } = self.extras[extra];
-        Dispatch { request, offset, ..command }
     }
 
     /// The driver answered a command.
@@ -305,52 +238,9 @@ impl Stack {
         self.done(id, status, 0, out)
     }
 
-    /// The worst result of a piece counts, and the longest latency.
-    fn piece_done(&mut self, piece: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
-        let extra = &mut self.extras[self.ios[piece].extra];
-        let io = extra.io;
-        let Io { path, vdisk, .. } = self.ios[io];
-        let status = self.paths[usize::from(path)].status_of(&self.ios[io], status);
-        extra.pieces.remove(&mut self.ios, piece);
-        if status == Status::Good {
-            self.ios.free(piece);
-        } else {
-            self.ios[piece].state = State::Left;
-            extra.left.push(&mut self.ios, piece);
-        }
-        let (worst, array_ns) = extra.collect(status, array_ns);
-        if !extra.pieces.is_empty() {
-            return;
-        }
-        self.answered_at_last(io, worst, array_ns, out);
-        if status.is_final() && worst == Status::TaskSetFull {
-            // What was refused came back before what the array took, so there is room now.
-            let device = self.vdisks[usize::from(vdisk)].device;
-            self.devices[device.index()].make_room();
-            self.pump(device, out);
-        }
-    }
-
-    /// Every piece of a command is back, perhaps after its slots were written off.
-    fn answered_at_last(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
-        match self.ios[io].state {
-            State::WrittenOff | State::Orphan => self.answered_late(io, status, array_ns, out),
-            _ => self.answered(io, status, array_ns, out),
-        }
-    }
-
-    pub(crate) fn is_in_pieces(&self, io: u32) -> bool {
-        let extra = self.ios[io].extra;
-        extra != NONE && !self.extras[extra].pieces.is_empty()
-    }
-
-    fn has_left(&self, io: u32) -> bool {
-        !self.extras[self.ios[io].extra].left.is_empty()
-    }
-
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
     #[inline(always)]
-    fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
+    pub(crate) fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
@@ -389,7 +279,7 @@ impl Stack {
             out.put(Output::Complete { request, vdisk, tag, status });
             return;
         }
-        while let Some(left) = self.extras[extra].left.pop(&mut self.ios) {
+        while let Some(left) = self.extras[extra].left.pop(&self.ios) {
             self.ios.free(left);
         }
         self.extras.remove(extra);
@@ -398,69 +288,6 @@ impl Stack {
             out.put(Output::Complete { request, vdisk, tag, status });
         } else {
             self.end_part(request.slot(), status, out);
-        }
-    }
-
-    fn end_part(&mut self, whole: u32, status: Status, out: &mut impl Sink) {
-        let extra = self.ios[whole].extra;
-        let request = &mut self.extras[extra];
-        request.parts -= 1;
-        let (status, _) = request.collect(status, 0);
-        if request.parts > 0 {
-            return;
-        }
-        let (vdisk, tag) = (VdiskId(self.ios[whole].vdisk), self.ios[whole].tag);
-        let request = self.ios.id_of(whole);
-        self.extras.remove(extra);
-        self.ios.free(whole);
-        out.put(Output::Complete { request, vdisk, tag, status });
-    }
-
-    /// Lets what waits at an adapter pass, as far as it has room.
-    pub(crate) fn open_adapter(&mut self, id: AdapterId, out: &mut impl Sink) {
-        loop {
-            let adapter = &mut self.adapters[id.index()];
-            if !adapter.has_room() {
-                return;
-            }
-            let Some(io) = adapter.queue.pop(&mut self.ios) else { return };
-            adapter.counters.queued.leave(self.now);
-            self.end_wait(io);
-            let path = PathId(self.ios[io].path);
-            self.hand_over(io, self.paths[path.index()].way(path), out);
-        }
-    }
-
-    /// Lets what waits for a path pass, as far as it has room.
-    pub(crate) fn open_path(&mut self, id: PathId, out: &mut impl Sink) {
-        loop {
-            let path = &mut self.paths[id.index()];
-            if !path.has_room() {
-                return;
-            }
-            let Some(io) = path.queue.pop(&mut self.ios) else { return };
-            path.counters.queued.leave(self.now);
-            path.counters.active.enter(self.now);
-            let way = path.way(id);
-            self.end_wait(io);
-            self.pass(io, way, out);
-        }
-    }
-
-    /// A wait at its path or at the adapter is over; it is counted apart.
-    pub(crate) fn end_wait(&mut self, io: u32) {
-        let record = &mut self.ios[io];
-        let waited = self.now - record.since;
-        record.since = self.now;
-        let (state, vdisk) = (record.state, usize::from(record.vdisk));
-        let stays = &mut self.paths[usize::from(record.path)].stays;
-        match state {
-            State::AtPath => stays.path_ns += waited,
-            _ => stays.adapter_ns += waited,
-        }
-        if waited > 0 {
-            self.vdisks[vdisk].gate_ns += waited;
-            self.extra_of(io).gate_ns += waited;
         }
     }
 
@@ -475,7 +302,7 @@ impl Stack {
             if vdisk.guest.is_empty() {
                 return;
             }
-            entered = vdisk.enter_next(ring, &mut self.ios, self.now);
+            entered = vdisk.enter_next(ring, &self.ios, self.now);
         }
         if vdisk.has_slot() && !vdisk.guest.is_empty() {
             vdisk.wait_for_ring(freed, ring);
@@ -498,7 +325,7 @@ impl Stack {
             let Some(next) = ring.waiting.pop_front() else { return };
             let vdisk = &mut self.vdisks[next.index()];
             vdisk.waits_for_ring = false;
-            let entered = vdisk.enter_next(ring, &mut self.ios, self.now);
+            let entered = vdisk.enter_next(ring, &self.ios, self.now);
             if vdisk.has_slot() && !vdisk.guest.is_empty() {
                 vdisk.wait_for_ring(next, ring);
             }

@@ -6,7 +6,7 @@ use counters::{DeviceId, PathId, Status, VdiskId, VmId};
 
 use crate::{
     Error, Output, Sink,
-    slab::{Io, Queue, State, Times},
+    slab::{Io, State, Times},
     stack::Stack,
     vscsi::Vdisk,
 };
@@ -224,43 +224,5 @@ impl Stack {
         }
         self.pump(device, out);
         self.open_guest(id, out);
-    }
-
-    /// Gives up its slot of the device while it waits for its path or at the adapter.
-    fn leave_gate(&mut self, io: u32) {
-        let now = self.now;
-        let (vdisk, device, path) = self.lane(io).ids();
-        self.end_wait(io);
-        let path = &mut self.paths[path.index()];
-        path.stays.left += 1;
-        if self.ios[io].state == State::AtPath {
-            path.counters.queued.leave(now);
-            path.queue.remove(&mut self.ios, io);
-        } else {
-            path.counters.active.leave(now);
-            let adapter = &mut self.adapters[path.adapter.index()];
-            adapter.counters.queued.leave(now);
-            adapter.queue.remove(&mut self.ios, io);
-        }
-        self.vdisks[vdisk.index()].counters.slots.leave(now);
-        self.devices[device.index()].active -= 1;
-    }
-
-    /// What waits for a path that went down takes another one, in the order in which it came: the
-    /// last one is put in front of the queue first.
-    pub(crate) fn leave_path(&mut self, id: PathId) {
-        let path = &self.paths[id.index()];
-        let adapter = &self.adapters[path.adapter.index()];
-        for queue in [path.queue, adapter.queue] {
-            let mut next = queue.tail();
-            while let Some(io) = next {
-                next = Queue::before(&self.ios, io);
-                if self.ios[io].path == id.0 {
-                    let vdisk = VdiskId(self.ios[io].vdisk);
-                    self.leave_gate(io);
-                    self.line_up(io, vdisk, true);
-                }
-            }
-        }
     }
 }

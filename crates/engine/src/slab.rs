@@ -71,7 +71,7 @@ pub(crate) struct Io {
     /// When it came into its present state.
     pub(crate) since: Time,
     pub(crate) tag: u32,
-    /// Its neighbours in the queue it waits in.
+    /// Its neighbours in the queue it waits in; before the first there is none, whatever it says.
     next: u32,
     prev: u32,
     /// Its place among those of its virtual disk.
@@ -501,27 +501,25 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, ios: &mut Slab) -> Option<u32> {
+    pub(crate) fn pop(&mut self, ios: &Slab) -> Option<u32> {
         let io = self.head()?;
         self.head = ios[io].next;
         if self.head == NONE {
             self.tail = NONE;
-        } else {
-            ios[self.head].prev = NONE;
         }
         Some(io)
     }
 
     /// Takes one out that is in this queue.
     pub(crate) fn remove(&mut self, ios: &mut Slab, io: u32) {
-        let Io { next, prev, .. } = ios[io];
+        let (next, prev) = (ios[io].next, self.before(ios, io));
         match prev {
-            NONE => self.head = next,
-            prev => ios[prev].next = next,
+            None => self.head = next,
+            Some(prev) => ios[prev].next = next,
         }
         match next {
-            NONE => self.tail = prev,
-            next => ios[next].prev = prev,
+            NONE => self.tail = prev.unwrap_or(NONE),
+            next => ios[next].prev = prev.unwrap_or(NONE),
         }
     }
 
@@ -530,8 +528,8 @@ impl Queue {
         if self.tail == NONE { None } else { Some(self.tail) }
     }
 
-    pub(crate) fn before(ios: &Slab, io: u32) -> Option<u32> {
-        Some(ios[io].prev).filter(|prev| *prev != NONE)
+    pub(crate) fn before(self, ios: &Slab, io: u32) -> Option<u32> {
+        (io != self.head).then(|| ios[io].prev)
     }
 
     /// Everything in the queue, front first.

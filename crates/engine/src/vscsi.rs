@@ -183,12 +183,7 @@ impl Vdisk {
 
     /// The next one in the guest's queue enters, if there is one and it has a slot of both.
     #[inline]
-    pub(crate) fn enter_next(
-        &mut self,
-        ring: &mut Vscsi,
-        ios: &mut Slab,
-        now: Time,
-    ) -> Option<u32> {
+    pub(crate) fn enter_next(&mut self, ring: &mut Vscsi, ios: &Slab, now: Time) -> Option<u32> {
         if !self.has_slot() || !ring.has_room() {
             return None;
         }

@@ -39,6 +39,8 @@ struct HostLog {
     outputs: Outputs,
     /// Those that are in no record yet.
     fresh: u64,
+    /// The digest of what it had counted at its end.
+    counters: [Vec<u64>; 4],
 }
 
 impl<W: Write + Send + 'static> Journal<W> {
@@ -100,21 +102,24 @@ impl<W: Write + Send + 'static> Journal<W> {
         self.frames.write();
     }
 
-    /// Ends the journal with the counters of each host, and hands back what it was written to.
+    /// Takes what the engine of host `host` has counted at its end: the engine alone, for a replay
+    /// knows of no application.
+    pub fn counted(&mut self, host: usize, counters: &HostSnapshot) {
+        self.hosts[host].counters = digest::of_counters(counters);
+    }
+
+    /// Ends the journal, and hands back what it was written to.
     ///
     /// # Errors
     /// When something could not be written, now or before.
-    pub fn finish<'a>(
-        mut self,
-        counters: impl IntoIterator<Item = &'a HostSnapshot>,
-    ) -> Result<W, Error> {
+    pub fn finish(mut self) -> Result<W, Error> {
         let payload = self.frames.payload();
         put_code(END, 0, payload);
-        for (log, counters) in self.hosts.iter().zip(counters) {
+        for log in &self.hosts {
             let Outputs { count, digest } = log.outputs;
             count.put(payload);
             payload.extend(&digest.to_le_bytes());
-            for digests in digest::of_counters(counters) {
+            for digests in &log.counters {
                 payload.put_number(digests.len() as u64);
                 digests.iter().for_each(|digest| payload.extend(&digest.to_le_bytes()));
             }

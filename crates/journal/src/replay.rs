@@ -396,7 +396,7 @@ mod tests {
             let mut host = short::host("esx");
             spoil(&mut host);
             let journal = crate::Journal::new(Vec::new(), "spoilt", [&host]).unwrap();
-            let line = replay(&journal.finish([]).unwrap()[..]).unwrap_err().to_string();
+            let line = replay(&journal.finish().unwrap()[..]).unwrap_err().to_string();
             assert!(line.ends_with(expected), "{line}");
         }
     }

@@ -121,9 +121,10 @@ pub(crate) fn journal() -> Vec<u8> {
             }
         }
     }
-    let mut counters = [HostSnapshot::default(), HostSnapshot::default()];
-    for (engine, counters) in engines.iter().zip(&mut counters) {
-        engine.snapshot(END, counters);
+    for (host, engine) in engines.iter().enumerate() {
+        let mut counters = HostSnapshot::default();
+        engine.snapshot(END, &mut counters);
+        journal.counted(host, &counters);
     }
-    journal.finish(&counters).unwrap()
+    journal.finish().unwrap()
 }

@@ -50,3 +50,42 @@ fn show_limits(disk: &DiskName) -> String {
         powershell_name(&disk.vm)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Advanced, GuestName};
+
+    #[test]
+    fn each_setting_is_shown_by_a_line_of_its_kind() {
+        let guest = |system| Setting::Pvscsi {
+            vm: GuestName { vm: None, system },
+            depth: None,
+            ring_pages: None,
+        };
+        let option = Advanced::SchedCostUnit;
+        let vdisk = DiskName::from("sql 1:scsi0:1");
+        let cases = [
+            (
+                Setting::MaxQueueDepth { device: "naa.1".into(), value: 64 },
+                vec!["esxcli storage core device list -d naa.1"],
+            ),
+            (
+                Setting::Advanced { option, value: None },
+                vec!["esxcli system settings advanced list -o /Disk/SchedCostUnit"],
+            ),
+            (
+                Setting::Allocation { vdisk, allocation: None },
+                vec![
+                    "(Get-VM 'sql 1' | Get-VMResourceConfiguration).DiskResourceConfiguration | \
+                     Select-Object Key, DiskLimitIOPerSecond",
+                ],
+            ),
+        ];
+        for (setting, lines) in cases {
+            assert_eq!(setting.show(), lines);
+        }
+        assert_eq!(guest(None).show().len(), 2);
+        assert!(guest(Some(GuestSystem::Windows)).show()[0].starts_with("reg query "));
+    }
+}

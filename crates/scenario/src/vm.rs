@@ -223,17 +223,17 @@ impl Site {
         })
     }
 
-    /// Gives a disk of a VM a place on another datastore, on every host that knows the VM, if it has
-    /// none there yet: the position of the disk that it is there.
+    /// Gives a disk of a VM a place on a datastore, on every host that knows the VM, if it has none there
+    /// yet.
     pub(crate) fn place_on(
         &mut self,
         (index, position): (usize, usize),
         datastore: usize,
         node: &Node<'_>,
-    ) -> Result<usize, Error> {
+    ) -> Result<(), Error> {
         let vm = &self.vms.vms[index];
-        if let Some(there) = vm.place_of(position, datastore) {
-            return Ok(there);
+        if vm.place_of(position, datastore).is_some() {
+            return Ok(());
         }
         let disk = &vm.disks[position];
         let name = format!("{}{MOVED_TO}{}", disk.name, self.datastores.datastores[datastore].name);
@@ -253,7 +253,7 @@ impl Site {
             targets.push(target);
         }
         vm.disks.push(Disk { name, datastore, adapter, target, allocation, moved: Some(position) });
-        Ok(vm.disks.len() - 1)
+        Ok(())
     }
 
     /// The ids of a VM on a host, which gets to know it when it does not yet: on at its home,

@@ -270,7 +270,8 @@ impl<'a, W: Watch> Machine<'a, W> {
         let (withheld, told) = host.faults(devices).turn(device, face);
         for path in told {
             let up = Input::Path { path, up: true };
-            host.handle(at, up, outside).expect("the path is the host's");
+            // A path that was removed meanwhile stays so.
+            let _ = host.handle(at, up, outside);
         }
         for input in withheld {
             if !host.withhold_answer(at, input, outside) {
@@ -280,9 +281,9 @@ impl<'a, W: Watch> Machine<'a, W> {
         self.drain(index, at);
     }
 
-    /// Fills in the counters of a host as of `now`, and in them what applications keep to themselves.
-    pub(crate) fn snapshot(&self, now: Time, index: usize, into: &mut HostSnapshot) {
-        let host = &self.hosts[index];
+    /// Fills in the counters of a host as of `now`, and in them what applications keep to themselves;
+    /// `index` is its place among the hosts.
+    pub(crate) fn snapshot(&self, now: Time, index: usize, host: &Host, into: &mut HostSnapshot) {
         host.engine.snapshot(now, into);
         let mut add = |vdisk: VdiskId, moved: u64, aside: &Aside| {
             let disk = &mut into.vdisks[vdisk.index()];

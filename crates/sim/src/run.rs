@@ -125,7 +125,12 @@ struct HostPart {
 
 /// The rows of one host: of its samples, and of the windows that are over.
 struct HostRows {
-    sampler: Sampler,
+    /// The host's index in the scenario.
+    host: usize,
+    /// The counters when the run began.
+    begin: Arc<HostSnapshot>,
+    /// From the first row on: who is who takes as much memory as a disk that is used.
+    sampler: Option<Sampler>,
     samples: Recording,
     /// Of a window that has begun: the snapshot, the limits and the waits at its beginning.
     begins: Vec<Option<(Arc<HostSnapshot>, Limits, PolicyWaits)>>,
@@ -140,8 +145,11 @@ impl Part {
         let mut rows: Vec<_> = hosts
             .map(|(index, host)| {
                 let mut begin = HostSnapshot::default();
-                machine.snapshot(Time::ZERO, index, &mut begin);
-                HostRows::new(scenario, host.index, Arc::new(begin))
+                machine.snapshot(Time::ZERO, index, host, &mut begin);
+                let begin = Arc::new(begin);
+                let mut rows = HostRows::new(scenario, host.index, Arc::clone(&begin));
+                rows.read(scenario, begin, &host.engine, || machine.policy_waits(host));
+                rows
             })
             .collect();
         // A snapshot that nobody needs any longer: the next is filled in its memory.
@@ -155,18 +163,26 @@ impl Part {
                 progress.reached(reached, machine.ios - told);
                 told = machine.ios;
             }
-            for (index, (rows, host)) in rows.iter_mut().zip(&machine.hosts).enumerate() {
+            // A host that was read for the last time goes: what its stack took is its report's.
+            let is_over = at.0 == scenario.duration_ns;
+            let hosts = std::mem::take(&mut machine.hosts).into_iter().zip(&mut rows).enumerate();
+            for (index, (host, rows)) in hosts {
                 let mut now = std::mem::take(&mut spare);
-                machine.snapshot(at, index, &mut now);
-                let over =
-                    rows.read(scenario, Arc::new(now), &host.engine, || machine.policy_waits(host));
-                spare = Arc::try_unwrap(over).unwrap_or_default();
+                machine.snapshot(at, index, &host, &mut now);
+                let waits = || machine.policy_waits(&host);
+                let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
+                spare = Arc::try_unwrap(old).unwrap_or_default();
+                if is_over {
+                    host.engine.snapshot(at, &mut spare);
+                    machine.outside.watch.counted(host.index, &spare);
+                } else {
+                    machine.hosts.push(host);
+                }
             }
             read_curves(&machine, at, &mut curves);
         }
         machine.end(Time(scenario.duration_ns));
-        let hosts = rows.into_iter().zip(&machine.hosts);
-        let hosts = hosts.map(|(rows, host)| rows.finish(host.index)).collect();
+        let hosts = rows.into_iter().map(HostRows::finish).collect();
         let Machine { log, spans, ios, outside, .. } = machine;
         (Self { hosts, curves, spans, log, ios }, outside.watch)
     }
@@ -187,12 +203,13 @@ fn read_curves<W: Watch>(machine: &Machine<'_, W>, at: Time, windows: &mut [Vec<
     }
 }
 
-/// Every moment at which counters are read, ascending: samples, and both ends of windows.
+/// Every moment after the beginning at which counters are read, ascending: samples, and both ends of windows.
 fn moments(scenario: &Scenario) -> Vec<Time> {
     let samples = (1..).map(|n| n * scenario.sample_ns).take_while(|at| *at < scenario.duration_ns);
     let mut moments: Vec<_> = samples.map(Time).collect();
     moments.extend(scenario.windows.iter().flat_map(|window| [window.from, window.to]));
     moments.push(Time(scenario.duration_ns));
+    moments.retain(|at| *at > Time::ZERO);
     moments.sort_unstable();
     moments.dedup();
     moments
@@ -201,14 +218,25 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
 impl HostRows {
     fn new(scenario: &Scenario, host: usize, begin: Arc<HostSnapshot>) -> Self {
         let windows = scenario.windows.len();
-        let inventory = scenario.hosts[host].config.inventory();
-        let sampler = Sampler::new(inventory, EPOCH_MS, begin);
         Self {
-            samples: sampler.recording(),
-            sampler,
+            host,
+            begin,
+            sampler: None,
+            samples: Recording::default(),
             begins: (0..windows).map(|_| None).collect(),
             windows: (0..windows).map(|_| None).collect(),
         }
+    }
+
+    /// The sampler, and the recording of its samples.
+    fn sampler(&mut self, scenario: &Scenario) -> (&mut Sampler, &mut Recording) {
+        let sampler = self.sampler.get_or_insert_with(|| {
+            let inventory = scenario.hosts[self.host].config.inventory();
+            let sampler = Sampler::new(inventory, EPOCH_MS, Arc::clone(&self.begin));
+            self.samples = sampler.recording();
+            sampler
+        });
+        (sampler, &mut self.samples)
     }
 
     /// Reads what a moment asks for; gives back a snapshot that is no longer needed here.
@@ -220,8 +248,11 @@ impl HostRows {
         policy_waits: impl Fn() -> PolicyWaits,
     ) -> Arc<HostSnapshot> {
         let at = now.at;
-        let is_sample = at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns;
-        let over = is_sample.then(|| self.sampler.sample(&now, &mut self.samples)).flatten();
+        let mut over = None;
+        if at.0 > 0 && (at.0.is_multiple_of(scenario.sample_ns) || at.0 == scenario.duration_ns) {
+            let (sampler, samples) = self.sampler(scenario);
+            over = sampler.sample(&now, samples);
+        }
         for (index, window) in scenario.windows.iter().enumerate() {
             if window.from == at {
                 self.begins[index] = Some((Arc::clone(&now), Limits::of(engine), policy_waits()));
@@ -230,8 +261,9 @@ impl HostRows {
                 && let Some((counters_before, limits_before, waits_before)) =
                     self.begins[index].take()
             {
-                let mut recording = self.sampler.recording();
-                self.sampler.add_row(&counters_before, &now, &mut recording);
+                let (sampler, _) = self.sampler(scenario);
+                let mut recording = sampler.recording();
+                sampler.add_row(&counters_before, &now, &mut recording);
                 let (counters, limits) = (Arc::clone(&now), Limits::of(engine));
                 let mut policy_waits = policy_waits();
                 for ((_, wait), (_, before)) in policy_waits.iter_mut().zip(waits_before) {
@@ -251,9 +283,9 @@ impl HostRows {
         over.unwrap_or(now)
     }
 
-    fn finish(self, index: usize) -> HostPart {
+    fn finish(self) -> HostPart {
         let windows = self.windows.into_iter().flatten().collect();
-        HostPart { index, recording: self.samples, windows }
+        HostPart { index: self.host, recording: self.samples, windows }
     }
 }
 

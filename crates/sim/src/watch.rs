@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use counters::Time;
+use counters::{HostSnapshot, Time};
 use engine::{Input, Output};
 use journal::Journal;
 
@@ -17,6 +17,8 @@ pub trait Watch {
     /// Called with every output of it.
     #[inline]
     fn output(&mut self, _host: usize, _at: Time, _output: &Output) {}
+    /// Called at the end with what it has counted.
+    fn counted(&mut self, _host: usize, _counters: &HostSnapshot) {}
 }
 
 /// Nobody looks on.
@@ -40,6 +42,11 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
         self.0.output(host, at, output);
         self.1.output(host, at, output);
     }
+
+    fn counted(&mut self, host: usize, counters: &HostSnapshot) {
+        self.0.counted(host, counters);
+        self.1.counted(host, counters);
+    }
 }
 
 impl<W: Watch> Watch for Option<W> {
@@ -57,6 +64,10 @@ impl<W: Watch> Watch for Option<W> {
     fn output(&mut self, host: usize, at: Time, output: &Output) {
         self.iter_mut().for_each(|watch| watch.output(host, at, output));
     }
+
+    fn counted(&mut self, host: usize, counters: &HostSnapshot) {
+        self.iter_mut().for_each(|watch| watch.counted(host, counters));
+    }
 }
 
 impl<W: Write + Send + 'static> Watch for Journal<W> {
@@ -68,5 +79,9 @@ impl<W: Write + Send + 'static> Watch for Journal<W> {
     #[inline]
     fn output(&mut self, host: usize, _at: Time, output: &Output) {
         self.output(host, output);
+    }
+
+    fn counted(&mut self, host: usize, counters: &HostSnapshot) {
+        self.counted(host, counters);
     }
 }

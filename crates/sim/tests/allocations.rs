@@ -118,7 +118,17 @@ fn a_disk_at_rest_takes_less_than_2_kb() {
     drop(engines);
     let (_, memory) = sim::run_watched(&scenario, Memory::default());
     let with_report = (memory.begin.expect("workloads start") - before) / disks(&scenario);
-    assert!(stack < 2048 && with_report < 5000, "{stack}, with its report {with_report}");
+    assert!(stack < 2048 && with_report < 3000, "{stack}, with its report {with_report}");
+}
+
+/// With 96 I/Os outstanding, every histogram begun and the report of its run.
+#[test]
+fn a_running_disk_takes_less_than_13_kb() {
+    let scenario = model(2, 20 * MILLISECOND);
+    let before = LIVE.get();
+    let (_, memory) = sim::run_watched(&scenario, Memory::default());
+    let bytes = (memory.most - before) / disks(&scenario);
+    assert!(bytes < 13_000, "{bytes}");
 }
 
 /// A record of 64 bytes and a seat among those of its virtual disk, each in a table that grows by

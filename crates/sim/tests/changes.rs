@@ -319,3 +319,29 @@ max = 0
 fn what_comes_back_too_early_is_refused_and_stays_away() {
     holds_but_for(TOO_EARLY, &[(7, 0)]);
 }
+
+#[test]
+fn an_array_that_takes_a_lost_device_back_after_it_was_removed_changes_nothing() {
+    let events = r#"
+[[event]]
+at = "10s"
+datastore = "ds"
+state = "lost"
+[[event]]
+at = "20s"
+remove = { vm = "old" }
+[[event]]
+at = "21s"
+remove = { vm = "new" }
+[[event]]
+at = "22s"
+remove = { datastore = "ds" }
+[[event]]
+at = "30s"
+datastore = "ds"
+state = "up"
+"#;
+    let (text, _) = SCENARIO.split_once("[[event]]").unwrap();
+    let outcome = run(&common::scenario(&format!("{text}{events}")), 1, &());
+    assert!(outcome.ios > 0);
+}

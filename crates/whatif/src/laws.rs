@@ -67,11 +67,7 @@ fn hold_to_laws(
         })
         .collect();
     let [(device, is_deeper)] = depths.as_slice() else { return false };
-    let captured = |counter| {
-        keys.iter()
-            .find(|key| key.object == *device && key.is(counter))
-            .and_then(|key| key.captured)
-    };
+    let captured = |counter| keys[place_of(keys, device, counter)?].captured;
     // A wait that is a small part of the whole may go altogether, bursts or not.
     let (gavg, kavg) = (captured(Counter::GuestLatency), captured(Counter::KernelLatency));
     let gone = match (gavg, kavg) {
@@ -105,10 +101,7 @@ fn hold_to_laws(
 /// fill a deeper queue waits nowhere.
 fn hold_to_hidden(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
     for device in calibrated {
-        let place = |counter| {
-            keys.iter()
-                .position(|key| key.is_device() && key.object == device.device && key.is(counter))
-        };
+        let place = |counter| place_of(keys, &device.device, counter);
         let hidden = |guest: &GuestCalibration| guest.is_pinned && guest.capped_at.is_some();
         let ([Some(depth), Some(davg)], true) = (
             [Counter::DeviceQDepth, Counter::DriverLatency].map(place),
@@ -119,9 +112,11 @@ fn hold_to_hidden(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [Si
         if rows[depth].low <= rows[depth].today {
             continue;
         }
-        let davg_ms = rows[davg].low;
+        // Then no more are at the array than today.
+        let davg_ms = keys[davg].captured.unwrap_or(rows[davg].low) * (1.0 - keys[davg].chance);
         for (counter, least) in [
             (Counter::GuestLatency, davg_ms),
+            (Counter::DriverLatency, davg_ms),
             (Counter::KernelLatency, 0.0),
             (Counter::MeanQueued, 0.0),
         ] {
@@ -146,10 +141,7 @@ fn hold_to_slots(
     const BRIM: f64 = 0.8;
     for device in calibrated {
         let comes = |guest: &GuestCalibration| guest.habit != Habit::Closed && !guest.is_pinned;
-        let place = |counter| {
-            keys.iter()
-                .position(|key| key.is_device() && key.object == device.device && key.is(counter))
-        };
+        let place = |counter| place_of(keys, &device.device, counter);
         let captured = |counter| place(counter).and_then(|place| keys[place].captured);
         let counters = [Counter::Commands, Counter::DriverLatency, Counter::DeviceQDepth];
         let ([Some(rate), Some(davg_ms), Some(depth)], Some(slots)) =
@@ -225,10 +217,7 @@ pub(crate) fn hold_to_limit(
 /// pieces, which come at once, one of each such disk may be waiting there (reference
 /// `array-and-control.md`, section 6.4).
 fn hold_to_policies(keys: &[Key], device: &DeviceCalibration, rows: &mut [SimulatedRow]) {
-    let place = |counter| {
-        keys.iter()
-            .position(|key| key.is_device() && key.object == device.device && key.is(counter))
-    };
+    let place = |counter| place_of(keys, &device.device, counter);
     let held = device.guests.iter().filter(|guest| guest.throttled_at_iops.is_some()).count();
     let Some(rate) = place(Counter::Commands) else { return };
     let waiting = held as f64;
@@ -303,10 +292,7 @@ fn hold_to_held(
         }
     }
     let ([device], None) = (own.as_slice(), alone) else { return };
-    let place = |counter| {
-        keys.iter()
-            .position(|key| key.is_device() && key.object == device.device && key.is(counter))
-    };
+    let place = |counter| place_of(keys, &device.device, counter);
     let captured = |place: Option<usize>| place.and_then(|place| keys[place].captured);
     let had = captured(keys.iter().position(|key| key.is_rate_of(vm)));
     let (Some(all), Some(davg)) = (place(Counter::Commands), place(Counter::DriverLatency)) else {
@@ -330,6 +316,11 @@ fn hold_to_held(
 /// How long a guest waits for a command at most, as long as its model's does [KB-TO].
 pub(crate) fn timeout_ms() -> f64 {
     GuestOs::Windows.disk_timeout_ns(true) as f64 / 1e6
+}
+
+/// The place of a counter of a device.
+fn place_of(keys: &[Key], device: &str, counter: Counter) -> Option<usize> {
+    keys.iter().position(|key| key.is_device() && key.object == device && key.is(counter))
 }
 
 /// Raises a range to no less than a bound.

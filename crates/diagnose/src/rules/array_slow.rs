@@ -32,7 +32,11 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let devices = case.host.busy_devices();
     let (mut findings, mut slow) = (Vec::new(), Vec::new());
     for device in devices.filter(|device| !array_qos::applies(case, device)) {
-        match Crowded::of(case, device).and_then(|crowded| crowded.judge(case)) {
+        let crowded = Crowded::of(case, device);
+        if crowded.as_ref().is_some_and(|crowded| crowded.is_told_elsewhere(case)) {
+            continue;
+        }
+        match crowded.and_then(|crowded| crowded.judge(case)) {
             Some(finding) => findings.push(finding),
             None => slow.extend(Slow::find(case, device)),
         }
@@ -426,9 +430,17 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
     let name = device.flow.name;
     let davg = device.flow.per_command(samples, Flow::davg);
     let array = case.array(device).zip(davg);
-    if array.is_some_and(|(array, davg)| array.is_crowded(samples, davg)) {
-        let what = "Ask less of the array, or give it more: move or limit the busiest VMs, or add \
-                    what it lacks (disks, controllers, links).";
+    if let Some((array, _)) = array.filter(|(array, davg)| array.is_crowded(samples, *davg)) {
+        let what = match array.is_held_by_its_link(samples) {
+            true => {
+                "Ask less of the link to the array, or widen it: move or limit the VMs that move most \
+                 bytes, or add links."
+            }
+            false => {
+                "Ask less of the array, or give it more: move or limit the busiest VMs, or add what it \
+                 lacks (disks, controllers)."
+            }
+        };
         let less = changes::look(what, Vec::new());
         return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
     }

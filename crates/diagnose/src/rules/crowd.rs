@@ -91,6 +91,13 @@ impl<'a> Crowded<'a> {
         (is_part && this.is_long(davg_ms)).then_some(this)
     }
 
+    /// Whether the finding about the array names who waits on this device: it is found on the device
+    /// of the same host that holds most of the commands.
+    pub(super) fn is_told_elsewhere(&self, case: &Case<'_>) -> bool {
+        let (host, device) = &self.crowd.at;
+        *host == case.host.name && device != self.device.flow.name
+    }
+
     /// Whether most of the time of a command below the host is wait for others, and that counts.
     fn is_long(&self, davg_ms: f64) -> bool {
         self.array.is_crowded(&self.spell.samples, davg_ms) && davg_ms >= self.slow_ms

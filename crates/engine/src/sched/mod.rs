@@ -106,7 +106,8 @@ impl Sched {
             let step = self.cost_of(&ios[io]) * world.reservation_ns;
             world.tags.reservation = Time(world.tags.reservation.0.saturating_sub(step));
         }
-        world.last_block = ios[io].block.wrapping_add(ios[io].bytes >> 12);
+        let Io { block, bytes, .. } = ios[io];
+        world.last_block = block.wrapping_add(bytes >> 12);
         self.virtual_time = world.tags.share;
         if world.queue.is_empty() {
             self.drop_from_backlog(chosen);

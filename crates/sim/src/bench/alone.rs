@@ -43,7 +43,7 @@ pub fn time_journal<W: Write + Seek + Send + 'static>(
     let journal = Journal::new(out, "bench", [&host])?;
     let mut driver = Driver::new(&host, held, journal);
     let timing = driver.time(ios);
-    let mut out = driver.hands.watch.finish([])?;
+    let mut out = driver.hands.watch.finish()?;
     Ok((timing, out.stream_position()? as f64 / (WARM + ios) as f64))
 }
 

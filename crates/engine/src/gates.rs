@@ -1,0 +1,94 @@
+//! Waiting for a path or an adapter with a slot of the device in hand: who passes when there is room,
+//! and who leaves.
+
+use counters::{AdapterId, PathId, VdiskId};
+
+use crate::{Sink, slab::State, stack::Stack};
+
+impl Stack {
+    /// Lets what waits at an adapter pass, as far as it has room.
+    pub(crate) fn open_adapter(&mut self, id: AdapterId, out: &mut impl Sink) {
+        loop {
+            let adapter = &mut self.adapters[id.index()];
+            if !adapter.has_room() {
+                return;
+            }
+            let Some(io) = adapter.queue.pop(&self.ios) else { return };
+            adapter.counters.queued.leave(self.now);
+            self.end_wait(io);
+            let path = PathId(self.ios[io].path);
+            self.hand_over(io, self.paths[path.index()].way(path), out);
+        }
+    }
+
+    /// Lets what waits for a path pass, as far as it has room.
+    pub(crate) fn open_path(&mut self, id: PathId, out: &mut impl Sink) {
+        loop {
+            let path = &mut self.paths[id.index()];
+            if !path.has_room() {
+                return;
+            }
+            let Some(io) = path.queue.pop(&self.ios) else { return };
+            path.counters.queued.leave(self.now);
+            path.counters.active.enter(self.now);
+            let way = path.way(id);
+            self.end_wait(io);
+            self.pass(io, way, out);
+        }
+    }
+
+    /// A wait at its path or at the adapter is over; it is counted apart.
+    pub(crate) fn end_wait(&mut self, io: u32) {
+        let record = &mut self.ios[io];
+        let waited = self.now - record.since;
+        record.since = self.now;
+        let (state, vdisk) = (record.state, usize::from(record.vdisk));
+        let stays = &mut self.paths[usize::from(record.path)].stays;
+        match state {
+            State::AtPath => stays.path_ns += waited,
+            _ => stays.adapter_ns += waited,
+        }
+        if waited > 0 {
+            self.vdisks[vdisk].gate_ns += waited;
+            self.extra_of(io).gate_ns += waited;
+        }
+    }
+
+    /// Gives up its slot of the device while it waits for its path or at the adapter.
+    pub(crate) fn leave_gate(&mut self, io: u32) {
+        let now = self.now;
+        let (vdisk, device, path) = self.lane(io).ids();
+        self.end_wait(io);
+        let path = &mut self.paths[path.index()];
+        path.stays.left += 1;
+        if self.ios[io].state == State::AtPath {
+            path.counters.queued.leave(now);
+            path.queue.remove(&mut self.ios, io);
+        } else {
+            path.counters.active.leave(now);
+            let adapter = &mut self.adapters[path.adapter.index()];
+            adapter.counters.queued.leave(now);
+            adapter.queue.remove(&mut self.ios, io);
+        }
+        self.vdisks[vdisk.index()].counters.slots.leave(now);
+        self.devices[device.index()].active -= 1;
+    }
+
+    /// What waits for a path that went down takes another one, in the order in which it came: the
+    /// last one is put in front of the queue first.
+    pub(crate) fn leave_path(&mut self, id: PathId) {
+        let path = &self.paths[id.index()];
+        let adapter = &self.adapters[path.adapter.index()];
+        for queue in [path.queue, adapter.queue] {
+            let mut next = queue.tail();
+            while let Some(io) = next {
+                next = queue.before(&self.ios, io);
+                if self.ios[io].path == id.0 {
+                    let vdisk = VdiskId(self.ios[io].vdisk);
+                    self.leave_gate(io);
+                    self.line_up(io, vdisk, true);
+                }
+            }
+        }
+    }
+}
