@@ -73,8 +73,8 @@ pub(crate) fn untie_paths(recording: &mut Recording) {
     paths.into_iter().for_each(|path| recording.entity_mut(path).device = None);
 }
 
-/// Whether a path has commands that its device has not, in most of the samples in which it has any:
-/// then it is not that device's. Those that are split or sent again may be some more.
+/// Whether a path has commands that its device has not, in most samples: then it is not that
+/// device's. Those that are split or sent again may be some more.
 fn carry_more_than_their_devices(recording: &Recording) -> bool {
     const SOME_MORE: f64 = 2.0;
     let mut paths = recording.of_kind(Kind::Path);
@@ -82,10 +82,8 @@ fn carry_more_than_their_devices(recording: &Recording) -> bool {
         let device = entity.device.and_then(|id| recording.series(id, Counter::Commands));
         let series = recording.series(path, Counter::Commands).zip(device);
         let pairs = series.into_iter().flat_map(|(path, device)| path.iter().zip(device));
-        let pairs: Vec<_> =
-            pairs.filter(|(path, device)| **path >= 1.0 && !device.is_nan()).collect();
-        let more = pairs.iter().filter(|(path, device)| **path > SOME_MORE * (**device + 1.0));
-        2 * more.count() > pairs.len()
+        let more = pairs.filter(|(path, device)| **path > SOME_MORE * (**device + 1.0));
+        2 * more.count() > recording.len()
     })
 }
 
