@@ -17,6 +17,7 @@ use crate::{
     Error,
     bus::{Bus, split_virtual_disk},
     cells::cells,
+    joins::untie_paths,
     worlds::Worlds,
 };
 
@@ -184,6 +185,10 @@ pub(crate) struct Host {
     repeats: Vec<(usize, EntityId, Counter)>,
     /// The device whose block of columns this is.
     device: Option<EntityId>,
+    /// The devices whose block has begun.
+    begun: BTreeSet<EntityId>,
+    /// Whether blocks are torn or hold what is another device's: then no path is told by its place.
+    is_shuffled: bool,
 }
 
 /// A header cell in parts.
@@ -320,6 +325,8 @@ impl Host {
             seen: BTreeSet::new(),
             repeats: Vec::new(),
             device: None,
+            begun: BTreeSet::new(),
+            is_shuffled: false,
         }
     }
 
@@ -344,7 +351,9 @@ impl Host {
             "Physical Disk" => return Some(self.adapter_or_path(instance)),
             "Physical Disk Adapter" => Some(self.entity(Kind::Adapter, instance)),
             "Physical Disk SCSI Device" => {
-                self.device = Some(self.entity(Kind::Device, instance));
+                let own = self.entity(Kind::Device, instance);
+                self.is_shuffled |= self.begun.insert(own) == (device == Some(own));
+                self.device = Some(own);
                 self.device
             }
             "Physical Disk Path" => Some(self.path(instance, device)),
@@ -381,6 +390,7 @@ impl Host {
     fn part(&mut self, kind: Kind, name: &str) -> EntityId {
         let part = self.entity(kind, name);
         let device = name.rsplit_once('-').map(|(device, _)| self.entity(Kind::Device, device));
+        self.is_shuffled |= self.device.is_some() && self.device != device;
         self.recording.entity_mut(part).device = device;
         part
     }
@@ -414,6 +424,9 @@ impl Host {
             } else if self.recording.entity(entity).kind == Kind::Device {
                 duplicates += 1;
             }
+        }
+        if self.is_shuffled {
+            untie_paths(&mut self.recording);
         }
         let recording = &self.recording;
         self.columns.retain(|column| kinds.contains(&recording.entity(column.1).kind));

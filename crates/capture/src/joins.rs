@@ -1,8 +1,10 @@
-//! What no column says: which device holds a virtual disk.
+//! What no column says: which device holds a virtual disk, and which a path leads to where the order
+//! of the columns does not tell.
 //!
 //! A VM with a world on one device leaves no choice. Otherwise the I/Os of a virtual disk must be
 //! among those of the VM's world on the device, sample by sample [CAP-A]; what no world has is on
-//! an NFS volume, where VMs have no worlds.
+//! an NFS volume, where VMs have no worlds. So is a path, whose name does not tell its device: the
+//! commands of a device are those of its paths together.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +39,15 @@ const LEFT_OVER: f64 = 0.01;
 /// Times that every virtual disk of a VM is tried on every device.
 const SWEEPS: usize = 8;
 
-/// Links the virtual disks of a host to devices and checks its numbers.
+/// Paths times devices up to which paths are tried on every device.
+const MOST_TRIED: usize = 4_096;
+
+/// Links the paths and virtual disks of a host to devices and checks its numbers.
 pub(crate) fn describe(recording: &mut Recording) -> HostReport {
+    if carry_more_than_their_devices(recording) {
+        untie_paths(recording);
+    }
+    let untied_paths = tie_paths(recording);
     let disk_links = disk_links(recording);
     for link in disk_links.iter().filter(|link| link.confidence >= SURE_ENOUGH) {
         recording.entity_mut(link.disk).device = Some(link.device);
@@ -51,10 +60,68 @@ pub(crate) fn describe(recording: &mut Recording) -> HostReport {
         host: recording.host.clone(),
         disk_links,
         repeated_samples: 0,
+        untied_paths,
         unresolved_worlds: recording.of_kind(Kind::World).filter(|w| unresolved(w.1)).count(),
         checks: check(recording),
         kinds,
     }
+}
+
+/// Takes back what the order of the columns says of the devices that paths lead to.
+pub(crate) fn untie_paths(recording: &mut Recording) {
+    let paths: Vec<EntityId> = recording.of_kind(Kind::Path).map(|(id, _)| id).collect();
+    paths.into_iter().for_each(|path| recording.entity_mut(path).device = None);
+}
+
+/// Whether a path has commands that its device has not, in most samples: then it is not that
+/// device's. Those that are split or sent again may be some more.
+fn carry_more_than_their_devices(recording: &Recording) -> bool {
+    const SOME_MORE: f64 = 2.0;
+    let mut paths = recording.of_kind(Kind::Path);
+    paths.any(|(path, entity)| {
+        let device = entity.device.and_then(|id| recording.series(id, Counter::Commands));
+        let series = recording.series(path, Counter::Commands).zip(device);
+        let pairs = series.into_iter().flat_map(|(path, device)| path.iter().zip(device));
+        let more = pairs.filter(|(path, device)| **path > SOME_MORE * (**device + 1.0));
+        2 * more.count() > recording.len()
+    })
+}
+
+/// Gives paths with commands that have no device the one of which they are, as far as the series
+/// tell. Returns how many are left.
+fn tie_paths(recording: &mut Recording) -> usize {
+    let (mut untied, mut tied) = (Vec::new(), Vec::new());
+    for (path, entity) in recording.of_kind(Kind::Path) {
+        let series = series(recording, path);
+        match entity.device {
+            Some(device) => tied.push((device, series)),
+            None if energy(&series) > 0.0 => untied.push((path, series)),
+            None => {}
+        }
+    }
+    let devices = recording.of_kind(Kind::Device).map(|(device, _)| device);
+    let mut targets: Vec<Target> =
+        devices.map(|device| Target { device, series: series(recording, device) }).collect();
+    if untied.len().saturating_mul(targets.len()) > MOST_TRIED {
+        return untied.len();
+    }
+    for (device, series) in tied {
+        if let Some(target) = targets.iter_mut().find(|target| target.device == device) {
+            add(&mut target.series, &series, -1.0);
+        }
+    }
+    let (paths, all): (Vec<_>, Vec<_>) = untied.into_iter().unzip();
+    let settled = settle(&all, &targets, None);
+    let mut left = 0;
+    for (place, path) in paths.into_iter().enumerate() {
+        let sure = settled.places[place]
+            .filter(|&target| confidence(&all, &targets, &settled, (place, target)) >= SURE_ENOUGH);
+        match sure {
+            Some(target) => recording.entity_mut(path).device = Some(targets[target].device),
+            None => left += 1,
+        }
+    }
+    left
 }
 
 /// The device of each virtual disk, as far as names and series tell.

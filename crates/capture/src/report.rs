@@ -117,6 +117,8 @@ pub struct HostReport {
     pub disk_links: Vec<DiskLink>,
     /// Samples left out because there was one of the same instant already.
     pub repeated_samples: usize,
+    /// Paths with commands of which it is not known to which device they lead.
+    pub untied_paths: usize,
     /// Worlds that are neither a VM's nor a known process.
     pub unresolved_worlds: usize,
     /// Identities that the numbers of a sound file obey.

@@ -33,6 +33,52 @@ fn the_writers_own_file_is_read_whole() {
     assert!(host.checks.iter().all(|check| check.held == check.tested), "{:?}", host.checks);
 }
 
+/// The small file with its columns in another order; the time stays first.
+fn rearranged<K: Ord>(key: impl Fn(usize, &str) -> K) -> Vec<u8> {
+    let text = small_file();
+    // A name in it has a comma, none has one between quotes.
+    let cells = |line: &str| line.split("\",").map(str::to_owned).collect::<Vec<_>>();
+    let head = cells(text.lines().next().expect("a header"));
+    let mut places: Vec<usize> = (1..head.len()).filter(|at| !head[*at].is_empty()).collect();
+    places.sort_by_key(|&place| key(place, &head[place]));
+    let line = |line: &str| {
+        let cells = cells(line);
+        let moved = std::iter::once(0).chain(places.iter().copied());
+        moved.map(|place| format!("{}\"", cells[place])).collect::<Vec<_>>().join(",") + "\n"
+    };
+    text.lines().map(line).collect::<String>().into_bytes()
+}
+
+#[test]
+fn paths_are_tied_to_their_devices_in_any_order_of_the_columns() {
+    let ties = |bytes: Vec<u8>| -> Vec<(String, String)> {
+        let recording = read_bytes(bytes).expect("readable").recordings.remove(0);
+        let paths = recording.of_kind(Kind::Path);
+        let device = |entity: &Entity| recording.entity(entity.device.expect("tied")).name.clone();
+        let mut ties: Vec<_> = paths.map(|(_, path)| (path.name.clone(), device(path))).collect();
+        ties.sort();
+        ties
+    };
+    let expected: Vec<_> =
+        (1..=3).map(|lun| (format!("vmhba1:C0:T0:L{lun}"), format!("naa.60{lun}"))).collect();
+    assert_eq!(ties(small_file().into_bytes()), expected);
+    assert_eq!(ties(rearranged(|_, name| name.to_owned())), expected);
+    assert_eq!(ties(rearranged(|place, _| std::cmp::Reverse(place))), expected);
+    // The blocks of paths exchanged between whole blocks of devices: only the numbers tell.
+    let text = small_file();
+    let head: Vec<&str> = text.lines().next().expect("a header").split("\",").collect();
+    let begin = |lun: usize| {
+        let path = format!("Physical Disk Path(vmhba1:C0:T0:L{lun})");
+        head.iter().position(|cell| cell.contains(&path)).expect("it is there")
+    };
+    let exchanged = rearranged(|place, name| match name.contains("Physical Disk Path(") {
+        true if name.contains(":L1)") => (begin(2), place),
+        true if name.contains(":L2)") => (begin(1), place),
+        _ => (place, place),
+    });
+    assert_eq!(ties(exchanged), expected);
+}
+
 #[test]
 fn odd_forms_give_the_same_recording() {
     let text = small_file();

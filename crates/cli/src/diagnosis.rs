@@ -59,6 +59,11 @@ impl Side {
         if let Some(file) = cut {
             verdicts.iter_mut().for_each(|verdict| verdict.lack(cut_by_spreadsheet(file)));
         }
+        for (verdict, host) in verdicts.iter_mut().zip(&report.hosts) {
+            if host.untied_paths > 0 {
+                verdict.lack(untied(host.untied_paths));
+            }
+        }
         Ok(Self { recordings, report, verdicts })
     }
 
@@ -86,6 +91,19 @@ fn cut_by_spreadsheet(file: &FileReport) -> Lack {
         whole((file.columns + 1) as f64)
     );
     Lack { what: Lacking::Columns, sentence }
+}
+
+/// What a file lacks that does not tell to which devices its paths lead.
+fn untied(paths: usize) -> Lack {
+    let sentence = format!(
+        "Neither the order of the columns, as in a file that was sorted, nor their numbers tell to which \
+         device {}: nothing is said about that. Take the file as esxtop wrote it.",
+        match paths {
+            1 => "a path leads".to_owned(),
+            paths => format!("{} paths lead", whole(paths as f64)),
+        }
+    );
+    Lack { what: Lacking::Paths, sentence }
 }
 
 impl<'a> Diagnosis<'a> {

@@ -279,6 +279,8 @@ pub enum Lacking {
     Columns,
     /// Devices that carry a part of what adapters or virtual disks do, or all of them.
     Devices,
+    /// The device to which a path leads.
+    Paths,
     /// The worlds of a device, or most of them.
     Worlds,
     /// A counter without which no device can be judged.

@@ -10,6 +10,9 @@ use levels::Measured;
 
 use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, number, quantile};
 
+/// The line to type for a capture that lacks nothing: every field, for an hour.
+pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
+
 /// The share of a whole from which its parts count as all there.
 const ALL: f64 = 0.9;
 

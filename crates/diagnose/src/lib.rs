@@ -46,6 +46,7 @@ pub use finding::{
     ProfileChoice, Step, Verdict, Window,
 };
 pub use headline::TICKET_LINE;
+pub use lacks::RECORD_LINE;
 pub use markdown::{render_comparison_markdown, render_markdown};
 pub use needed::needed;
 pub use number::number;
@@ -54,7 +55,7 @@ pub use render::{render_styled, render_text, span};
 pub use render_comparison::{render_comparison, render_comparison_styled};
 pub use simulated::{Simulated, SimulatedRow};
 pub use thresholds::{Profile, Threshold, ThresholdError, ThresholdInfo, Thresholds};
-pub use verdict::{RECORD_LINE, diagnose, diagnose_together};
+pub use verdict::{diagnose, diagnose_together};
 
 pub(crate) use observe::{
     Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, ROUNDED, Spell,

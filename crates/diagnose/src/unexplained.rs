@@ -4,8 +4,8 @@ use counters::Counter;
 use levels::array_of;
 
 use crate::{
-    Device, Flow, Host, Lack, Lacking, Threshold, Vdisk, mean, number, observe::is_round_within,
-    unrest_percent,
+    Device, Flow, Host, Lack, Lacking, RECORD_LINE, Threshold, Vdisk, mean, number,
+    observe::is_round_within, reaches, unrest_percent,
 };
 
 /// How many times slower than another a virtual disk must be: as far as a device from others of its
@@ -15,13 +15,59 @@ const FAR: f64 = 9.0;
 const HELD: f64 = 3.0;
 /// The same of a disk beside which nothing is quick.
 const CROWD: f64 = 16.0;
+/// Samples below which no limit of the array is told by its rate.
+const FEW: usize = 5;
 /// How near to a round number, and to itself, the rate of such a disk must stay.
 const ROUND: f64 = 0.002;
 
 /// What a host shows and does not explain.
 pub(crate) fn of(host: &Host<'_>) -> Vec<Lack> {
     let waits = host.busy_devices().filter_map(|device| waits(host, device));
-    waits.chain(disks(host)).map(|sentence| Lack { what: Lacking::Reason, sentence }).collect()
+    let few = host.busy_devices().filter_map(|device| few(host, device));
+    waits
+        .chain(disks(host))
+        .chain(few)
+        .map(|sentence| Lack { what: Lacking::Reason, sentence })
+        .collect()
+}
+
+/// A device that is slow in one of a few samples, or slow beside another behind the same adapter, in too
+/// few samples to tell why.
+fn few(host: &Host<'_>, device: &Device<'_>) -> Option<String> {
+    let busy = &device.busy;
+    if device.is_nfs || busy.len() >= FEW {
+        return None;
+    }
+    let counts = |sample: &usize| {
+        let least = host.limits.get(Threshold::BusyOutstanding);
+        device.flow.in_flight(*sample) >= Some(least)
+    };
+    let moved_ms =
+        |sample| device.flow.transfer_ms(sample, host.limits.get(Threshold::TransferMib));
+    let is_slow = |sample: &usize| reaches(device.flow.davg(*sample), device.slow_ms(*sample));
+    let davg = |device: &Device<'_>| device.flow.per_command(&device.busy, Flow::davg);
+    let own = device.flow.per_command(busy, |flow, s| Some(flow.davg(s)? - moved_ms(s)?))?;
+    let is_held = mean(busy.iter().map(|s| device.flow.in_flight(*s))) >= Some(HELD);
+    let is_quick = |other: &&Device<'_>| {
+        is_held
+            && host.share_an_adapter(device, other)
+            && davg(other).is_some_and(|ms| FAR * ms <= own)
+    };
+    let (name, of) = (device.flow.name, busy.len());
+    let what = if let Some(&slow) = busy.iter().find(|sample| counts(sample) && is_slow(sample)) {
+        let ms = number(device.flow.davg(slow)?);
+        format!(
+            "{name} takes {ms} ms a command (DAVG) in one of {of} samples, {} in the quickest",
+            number(device.quickest_ms)
+        )
+    } else {
+        let other = host.busy_devices().find(is_quick)?;
+        let (own, quick) = (number(davg(device)?), number(davg(other)?));
+        format!("{name} takes {own} ms a command (DAVG), {} beside it {quick}", other.flow.name)
+    };
+    Some(format!(
+        "{what}: {of} samples are too few to tell why. Record some minutes of it: `{RECORD_LINE}`."
+    ))
 }
 
 /// A device on which commands wait and whose slots are not known.
@@ -80,8 +126,8 @@ impl<'a> Slow<'a> {
     }
 }
 
-/// The virtual disk that a flat rate keeps far slower than another beside it, or alone on NFS, where
-/// esxtop has GAVG alone [ELA], at a round one.
+/// The virtual disk that a flat rate keeps far slower than another beside it; or, on NFS, where esxtop
+/// has GAVG alone [ELA], and in few samples, alone at a round one.
 fn disks(host: &Host<'_>) -> Option<String> {
     const TELLS: &str = "A limit of the disk, a policy of the array or slower disks below do that. Its \
         IOPS limit and storage policy tell, and so does a longer recording in which its load changes.";
@@ -112,7 +158,8 @@ fn disks(host: &Host<'_>) -> Option<String> {
     let is_set = worst.outstanding >= CROWD
         && worst.unrest() <= 100.0 * ROUND
         && is_round_within(worst.rate, ROUND);
-    (worst.device.is_nfs && is_set).then(|| {
+    let is_alone = worst.device.is_nfs || worst.device.busy.len() < FEW;
+    (is_alone && is_set).then(|| {
         format!(
             "{name} stays at {rate} commands a second, {} outstanding and {ms} ms each: what holds it \
              cannot be told. {TELLS}",
@@ -148,6 +195,34 @@ mod tests {
                     0.6 ms: what holds it cannot be told yet.";
         assert_eq!(verdict.headline, line);
         assert_eq!(both(1.2).outcome, Outcome::Healthy);
+    }
+
+    #[test]
+    fn three_rows_that_are_slow_for_an_unknown_reason_are_no_all_clear() {
+        // As many as there are: at 16 ms beside a device that answers in 0.5, and alone; and a knee
+        // that one row shows, which has ten times the latency and a quarter of the commands.
+        let with = |quick: bool, davg: f64| {
+            let mut bench = Bench::new(3);
+            bench.device("naa.2", 64).vm("gold").iops(1_500.0).davg(davg);
+            if quick {
+                let rate = |s: usize| 800.0 + s as f64;
+                bench.device("naa.1", 64).vm("web").iops_when(rate).davg(0.51);
+            }
+            judged(&bench).outcome
+        };
+        assert_eq!(
+            (with(true, 16.0), with(false, 16.0)),
+            (Outcome::CannotTell, Outcome::CannotTell)
+        );
+        assert_eq!((with(true, 0.6), with(false, 0.6)), (Outcome::Healthy, Outcome::Healthy));
+        let mut bench = Bench::new(3);
+        let vm = bench.device("naa.1", 64).vm("a");
+        vm.iops_when(|s| [31_270.0, 28_652.0, 8_449.0][s % 3])
+            .davg_when(|s| [0.72, 1.4, 7.1][s % 3]);
+        let verdict = judged(&bench);
+        assert_eq!(verdict.outcome, Outcome::CannotTell);
+        let line = "takes 7.1 ms a command (DAVG) in one of 3 samples";
+        assert!(verdict.headline.contains(line), "{}", verdict.headline);
     }
 
     /// Virtual disks on one NFS volume: their rates and latencies.

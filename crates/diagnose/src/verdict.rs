@@ -2,7 +2,7 @@
 
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
-    Thresholds, Verdict, Window, disagreement,
+    RECORD_LINE, Thresholds, Verdict, Window, disagreement,
     headline::{advice, headline, name, names},
     lacks, largest, number,
     rules::{self, Case},
@@ -70,9 +70,6 @@ fn judge(
         names,
     }
 }
-
-/// The line to type for a capture that lacks nothing: every field, for an hour.
-pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
 
 fn outcome(host: &Host<'_>, findings: &[Finding], lacks: &[Lack]) -> Outcome {
     if !findings.is_empty() {

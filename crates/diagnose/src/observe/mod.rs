@@ -417,7 +417,7 @@ impl<'a> Device<'a> {
             }
         }
         tenants.retain(|tenant| tenant.iops > 0.0);
-        tenants.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+        tenants.sort_by(|a, b| b.slots.total_cmp(&a.slots).then_with(|| a.name.cmp(&b.name)));
         tenants
     }
 }

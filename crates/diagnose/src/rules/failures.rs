@@ -21,6 +21,8 @@ const MOST: f64 = 0.5;
 const ALL: f64 = 0.99;
 /// Samples in a row in which all must fail where there is next to no load.
 const LASTING: usize = 3;
+/// How many times more a device must have done before that for two samples to be enough.
+const BREAK: f64 = 10.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let found = |device: &Device<'_>| {
@@ -44,12 +46,25 @@ fn all_fail(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
     let all_fail =
         |sample: usize| device.flow.rate(sample) > Some(0.0) && fails(device, sample, ALL, 0.0);
-    let mut runs = every.split(|&sample| !all_fail(sample)).filter(|run| !run.is_empty());
-    let is_known = !case.facts.device(device.flow.name).lost.is_empty();
-    let lasts = is_known || runs.any(|run| run.len() >= LASTING);
+    let is_known = |s: &usize| device.flow.rate(*s).is_some() && failing(device, *s).is_some();
+    let known: Vec<usize> = every.iter().copied().filter(is_known).collect();
+    let mut runs = known.split(|&sample| !all_fail(sample)).filter(|run| !run.is_empty());
+    let is_lost = !case.facts.device(device.flow.name).lost.is_empty();
+    let lasts = is_lost || runs.any(|run| lasts(device, run));
     let spell = Spell::any(&every, all_fail).filter(|_| lasts)?;
     let is_sent = device.worlds.is_empty() || !device.tenants(&spell.samples).is_empty();
     is_sent.then_some(spell)
+}
+
+/// Whether a run of samples in which all fails is none of chance, those between them in which it was
+/// not measured counted too: it is long, or it ends a load.
+fn lasts(device: &Device<'_>, run: &[usize]) -> bool {
+    let [first, .., last] = *run else { return false };
+    let before = device.busy.iter().rfind(|sample| **sample < first);
+    let load = before.and_then(|&sample| device.flow.rate(sample));
+    let since = device.flow.mean_rate(run);
+    let ends_load = since.zip(load).is_some_and(|(since, load)| since * BREAK <= load);
+    last - first >= LASTING - 1 || ends_load
 }
 
 /// Commands that fail in a second, but for those that meet a reservation of another host: they are
@@ -166,6 +181,29 @@ mod tests {
         assert!(finding.sentence.starts_with("100 % of the commands"), "{}", finding.sentence);
         assert_eq!((finding.window.samples, finding.sufferers[0].name.as_str()), (4, "a"));
         assert!(lost(1).findings().is_empty(), "one sample of few commands is everyday");
+    }
+
+    #[test]
+    fn two_rows_after_a_load_are_a_lost_device_and_two_that_were_always_so_are_not() {
+        assert_eq!(lost(2).only(Cause::Failures, &Facts::default()).window.samples, 2);
+        let mut bench = Bench::new(2);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::FailedCommands, |_| 8.0);
+        device.vm("a").iops(8.0).davg(0.0);
+        assert!(bench.findings().iter().all(|finding| finding.cause != Cause::Failures));
+    }
+
+    #[test]
+    fn samples_that_were_not_measured_end_no_run_of_failures() {
+        // 400 a second, and in the middle 16 that all fail; of four samples two are empty.
+        let failed = |s: usize| [0.0, 16.0, f64::NAN, f64::NAN, 16.0, 0.0][s.clamp(3, 8) - 3];
+        let mut bench = Bench::new(11);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::FailedCommands, failed);
+        let is_lost = |s: usize| (4..8).contains(&s);
+        let vm = device.vm("a").iops_when(move |s| if is_lost(s) { 16.0 } else { 400.0 });
+        vm.davg_when(move |s| if is_lost(s) { 0.0 } else { 2.1 });
+        assert_eq!(bench.only(Cause::Failures, &Facts::default()).window.samples, 2);
     }
 
     #[test]

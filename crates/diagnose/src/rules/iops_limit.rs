@@ -157,13 +157,15 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     suspects.filter_map(|suspect| judge(case, &suspect, &held(case, &suspect)?)).collect()
 }
 
-/// The VMs on a device that are known to wait for the IOPS limits of their own disks, and the mean
-/// commands that do.
+/// The VMs on a device that wait for the IOPS limits of their own disks, and the mean commands that do;
+/// not where shares in a full queue do the same.
 pub(super) fn waiting_for_limits(case: &Case<'_>, device: &Device<'_>) -> BTreeMap<String, f64> {
     let mut held_back = BTreeMap::new();
-    let suspects = suspects(case, device).into_iter();
-    for suspect in suspects.filter(|suspect| known_limit(case, suspect).is_some()) {
-        let spell = held(case, &suspect);
+    for suspect in suspects(case, device) {
+        let is_sure = |spell: &Spell| {
+            known_limit(case, &suspect).is_some() || like_shares(&suspect, spell).is_none()
+        };
+        let spell = held(case, &suspect).filter(is_sure);
         if let Some(waiting) = spell.and_then(|spell| spell.mean(|s| suspect.waiting(s))) {
             *held_back.entry(suspect.vm().to_owned()).or_default() += waiting;
         }
@@ -372,6 +374,18 @@ mod tests {
             ("held:scsi0:1", "held")
         );
         assert!(finding.confidence > 0.85);
+    }
+
+    #[test]
+    fn what_a_limit_holds_does_not_wait_for_the_device() {
+        // b keeps 40 commands outstanding at a limit of 300: 40 / 300 s each, less what they are
+        // served. a alone fills the 64 slots and waits for next to nothing: 0.5 command.
+        let mut bench = Bench::new(29);
+        let device = bench.device("naa.1", 64);
+        device.vm("a").iops_when(|s| 61_000.0 + 100.0 * (s % 5) as f64).davg(1.04).kavg(0.008);
+        device.vm("b").iops(300.0).davg(1.04).kavg(132.3);
+        let finding = bench.only(Cause::IopsLimit, &Facts::default());
+        assert_eq!(finding.at.name, "b:scsi0:1");
     }
 
     /// Shares of 4 to 1 divide a full queue of 32 as well as a limit of a quarter does.

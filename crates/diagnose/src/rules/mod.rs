@@ -214,8 +214,7 @@ impl Case<'_> {
         })
     }
 
-    /// The full queue of a device as it is without those who are known to wait there for their own
-    /// IOPS limits: what the others wait must count as it must of a device.
+    /// The full queue of a device as it is without those who wait there for their own IOPS limits: what the others wait must count as it must of a device.
     fn full_queue(&self, device: &Device<'_>) -> Option<FullQueue> {
         let mut full = device.full.clone()?;
         let held = iops_limit::waiting_for_limits(self, device);

@@ -6,7 +6,7 @@ use counters::Counter;
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
-    largest, mean,
+    largest, mean, reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -29,8 +29,10 @@ const MISSING: f64 = 100.0;
 
 /// How far more commands than there are slots must be outstanding by Little's law, and how many times
 /// longer than those beside them they must take, for them to be older than their sample.
-const BEYOND: f64 = 1.25;
+const BEYOND: f64 = 1.1;
 const FAR: f64 = 9.0;
+/// What a sample completes at most that makes up for one in which nothing did, against the mean.
+const MADE_UP: f64 = 2.0;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.devices.iter().filter_map(|device| found(case, device)).collect()
@@ -71,19 +73,31 @@ fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
 
 /// For how many seconds a device gave no answer before what a sample completes, where that is proven:
 /// by Little's law far more commands were outstanding than there are slots, so they are older than
-/// the sample, and those before and after it are quick. A mean of a second and more is a slow
-/// array's, which has a rule of its own.
+/// the sample, and those before and after it are quick. So they are where commands wait for slots of
+/// which most are free in the mean, at a rate that is none of a burst: all slots were taken for that
+/// part of the sample. A mean of a second and more is a slow array's, which has a rule of its own.
 fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64> {
     let depths = [Some(sample), sample.checked_sub(1)].into_iter().flatten();
     let slots = largest(depths.filter_map(|sample| device.queue.depth_at(sample)))?;
     let inside = device.flow.in_flight(sample)?;
-    let davg = device.flow.davg(sample).filter(|ms| *ms < device.limits.get(Threshold::StallMs))?;
+    let stall_ms = device.limits.get(Threshold::StallMs);
+    let davg = device.flow.davg(sample).filter(|ms| *ms < stall_ms)?;
     let measured = |sample: usize| device.flow.davg(sample).filter(|ms| *ms > 0.0);
     let before = (0..sample).rev().find_map(measured);
     let after = (sample + 1..case.host.times_ms.len()).find_map(measured);
     let is_far = [before, after].into_iter().flatten().all(|ms| davg >= FAR * ms);
     let seconds = inside * case.host.interval_s(sample) / slots;
-    (is_far && inside >= BEYOND * slots && seconds >= SHORT_S).then_some(seconds)
+    let is_beyond = inside >= BEYOND * slots || waits_in_a_part(device, sample, slots);
+    (is_far && is_beyond && 1_000.0 * seconds >= stall_ms).then_some(seconds)
+}
+
+/// Whether more commands than there are slots are outstanding in a sample, for some of them wait, and
+/// neither their number nor their size is the reason.
+fn waits_in_a_part(device: &Device<'_>, sample: usize, slots: f64) -> bool {
+    let usual = device.flow.mean_rate(&device.busy).map(|rate| MADE_UP * rate);
+    device.flow.outstanding(sample) >= Some(BEYOND * slots)
+        && reaches(usual, device.flow.rate(sample))
+        && reaches(device.flow.davg(sample), device.slow_ms(sample))
 }
 
 /// Whether the array is known to give no answer in a sample in which there is somebody to be answered.
@@ -112,8 +126,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let still: Vec<usize> = samples.iter().copied().filter(|&s| is_silent(device, s)).collect();
     finding.sentence = match stalled {
         Some(seconds) if still.is_empty() => format!(
-            "{name} did not answer for about {} s, {why}: what it completes then is older than the \
-             sample, since all its slots together do not hold so many commands.",
+            "{name} did not answer for about {} s, {why}: so long all its slots were taken, though as \
+             many commands before and after it are answered at once.",
             number(seconds)
         ),
         _ => format!(
@@ -189,7 +203,7 @@ mod tests {
     use counters::{Counter, Entity, Kind, Recording};
     use levels::Measured;
 
-    use crate::{Cause, Facts, Thresholds, diagnose, fixture::Bench};
+    use crate::{Cause, Facts, Finding, Thresholds, diagnose, fixture::Bench};
 
     #[test]
     fn a_device_whose_every_command_takes_longer_is_slow_and_not_silent() {
@@ -277,6 +291,37 @@ mod tests {
         assert_eq!(finding.window.samples, 1);
         // 702.5/s x 0.13384 s x 2 s are 188 s of waiting, of 64 commands: 2.94 s each.
         assert!(finding.sentence.contains("for about 2.94 s"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn two_seconds_that_fill_the_slots_are_a_stall_though_some_come_later() {
+        // 500 commands a second at 0.5 ms; 64 of 1,731 take 2.46 s: 91.3 ms in the mean, and by
+        // Little's law 79 in 64 slots.
+        let mut bench = Bench::new(24);
+        bench.interval_s(2);
+        let at = |then: f64, normal: f64| move |s: usize| if s == 13 { then } else { normal };
+        bench.device("naa.1", 64).vm("a").iops_when(at(865.5, 500.0)).davg_when(at(91.31, 0.5));
+        let finding = bench.only(Cause::Silence, &Facts::default());
+        // 865.5/s x 0.09131 s x 2 s / 64.
+        assert!(finding.sentence.contains("for about 2.47 s"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_stall_within_a_sample_shows_in_who_waits_for_slots_that_are_mostly_free() {
+        // 2,000 a second at 0.5 ms. For 1.5 s of 5 no command is answered: 64 hold the slots, 190
+        // wait. So 19.2 + 1 are in the slots and 57 wait in the mean: 10.1 and 28.5 ms a command.
+        let stalled = |rate: f64, size_kib: f64| {
+            let mut bench = Bench::new(24);
+            let at = |then: f64, normal: f64| move |s: usize| if s == 13 { then } else { normal };
+            let vm = bench.device("naa.1", 64).vm("a").iops_when(at(rate, 2_000.0));
+            vm.davg_when(at(10.1, 0.5)).kavg_when(at(28.5, 0.0)).size_kib(size_kib);
+            bench.findings()
+        };
+        let finding = &stalled(2_000.0, 4.0)[0];
+        assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 1));
+        assert!(finding.sentence.contains("for about 1.58 s"), "{}", finding.sentence);
+        let is_none = |findings: Vec<Finding>| findings.iter().all(|f| f.cause != Cause::Silence);
+        assert!(is_none(stalled(6_000.0, 4.0)), "a burst of three times the commands");
     }
 
     #[test]
