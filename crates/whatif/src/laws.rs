@@ -302,9 +302,10 @@ fn hold_to_held(
     (vm, held, asked): (&str, Held, &Asked<'_>),
     rows: &mut [SimulatedRow],
 ) {
-    // A count is of whole commands.
-    let chance = LEVEL + 1000.0 / (asked.span_ms * held.iops[1]).max(1.0);
-    let [slowest, quickest] = [held.iops[0] * (1.0 - chance), held.iops[1]];
+    // A count is of whole commands: a limit lets one more through in a span than its rate says.
+    let one = 1000.0 / asked.span_ms;
+    let chance = LEVEL + one / held.iops[1].max(one);
+    let [slowest, quickest] = [held.iops[0] * (1.0 - chance), held.iops[1] + one];
     let [fewest, most] = held.outstanding;
     let waits_ms = [1000.0 * fewest / quickest, 1000.0 * most / slowest];
     // Guests that give up before their turn comes may get nothing.
