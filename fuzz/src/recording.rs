@@ -204,11 +204,12 @@ pub(crate) fn spoilt(file: &[u8], between: &[String]) -> Vec<u8> {
 }
 
 /// Objects, links and values of a recording as lines, in no order. Which device holds a virtual
-/// disk is guessed from the values, so it is left out.
+/// disk is guessed from the values, and they may refute what the order of columns says of a path, so
+/// both are left out.
 pub(crate) fn described(recording: &Recording) -> BTreeSet<String> {
     let name = |id: Option<EntityId>| id.map(|id| &recording.entity(id).name);
     let object = |e: &Entity| {
-        let device = name(e.device).filter(|_| e.kind != Kind::VirtualDisk);
+        let device = name(e.device).filter(|_| !matches!(e.kind, Kind::VirtualDisk | Kind::Path));
         let links = (device, name(e.adapter), name(e.vm));
         format!("{:?} {:?} {links:?} {:?} {:?}", e.kind, e.name, e.controller, e.process)
     };
