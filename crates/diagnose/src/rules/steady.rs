@@ -13,14 +13,18 @@ pub(super) const ENOUGH_SAMPLES: usize = 5;
 pub(super) const EXACTLY: f64 = 0.002;
 
 /// The samples of a spell at its usual rate, where that is a round one: where a policy sets in within
-/// a sample, that one has more or less.
+/// a sample, that one has more or less. They are most of it: a rate that scatters has some samples near
+/// any number.
 pub(super) fn settled(flow: &Flow<'_>, spell: Spell) -> Option<Spell> {
+    const MOST: f64 = 0.75;
     let usual = quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)?;
     let is_usual = |sample: &usize| {
         flow.rate(*sample).is_some_and(|rate| (rate / usual - 1.0).abs() <= EXACTLY)
     };
-    let samples = spell.samples.into_iter().filter(is_usual).collect();
-    is_round_within(usual, EXACTLY).then_some(Spell { samples, ..spell })
+    let all = spell.samples.len() as f64;
+    let samples: Vec<usize> = spell.samples.into_iter().filter(is_usual).collect();
+    let is_settled = samples.len() as f64 >= MOST * all && is_round_within(usual, EXACTLY);
+    is_settled.then_some(Spell { samples, ..spell })
 }
 
 /// How many times the high values of a spell are the low ones.
