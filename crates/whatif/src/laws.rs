@@ -277,11 +277,7 @@ fn hold_to_outstanding(
         };
         let [own, all] = [stands(&|guest| guest.vm == vm), stands(&|_| true)];
         for (is_device, object, stands) in [(false, vm, own), (true, &*device.device, all)] {
-            let place = |counter| {
-                keys.iter().position(|key| {
-                    key.is_device() == is_device && key.object == object && key.is(counter)
-                })
-            };
+            let place = |counter| place_in(keys, (is_device, object), counter);
             let (Some(rate), Some(gavg)) = (place(Counter::Commands), place(Counter::GuestLatency))
             else {
                 continue;
@@ -355,7 +351,13 @@ pub(crate) fn timeout_ms() -> f64 {
 
 /// The place of a counter of a device.
 fn place_of(keys: &[Key], device: &str, counter: Counter) -> Option<usize> {
-    keys.iter().position(|key| key.is_device() && key.object == device && key.is(counter))
+    place_in(keys, (true, device), counter)
+}
+
+/// The place of a counter of a device, or of a VM.
+fn place_in(keys: &[Key], (is_device, object): (bool, &str), counter: Counter) -> Option<usize> {
+    let is_it = |key: &Key| key.is_device() == is_device && key.object == object && key.is(counter);
+    keys.iter().position(is_it)
 }
 
 /// Raises a range to no less than a bound.
@@ -378,13 +380,7 @@ pub(crate) fn hold_to_queues(
 ) {
     for index in 0..rows.len() {
         let key = &keys[index];
-        let of = |counter| {
-            let is_it = |other: &Key| {
-                (other.is_device(), &other.object) == (key.is_device(), &key.object)
-                    && other.is(counter)
-            };
-            keys.iter().position(is_it)
-        };
+        let of = |counter| place_in(keys, (key.is_device(), &key.object), counter);
         let guests = calibrated.iter().flat_map(|of| of.guests.iter().map(move |g| (of, g)));
         let own = guests.filter(|(device, guest)| match key.is_device() {
             true => device.device == key.object,
