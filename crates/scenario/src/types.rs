@@ -6,6 +6,8 @@ use engine::{HostConfig, Object};
 use knobs::{GuestOs, Knob};
 use model::{ArrayConfig, WorkloadConfig};
 
+use crate::{Image, Nbd};
+
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -60,6 +62,13 @@ pub struct Host {
     pub settings: Vec<Knob>,
     /// What is not there when the run begins.
     pub absent: Vec<Object>,
+    /// Where the bytes of each virtual disk are in real time, by [`VdiskId`]; nothing where its
+    /// datastore has no back end.
+    pub images: Vec<Option<Image>>,
+    /// Where its disks are served by NBD in real time.
+    pub nbd: Option<Nbd>,
+    /// The CPUs to which the threads that serve its disks are bound, in turn; none is any.
+    pub cpus: Vec<u32>,
 }
 
 /// A volume of an array.
