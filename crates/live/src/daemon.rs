@@ -161,7 +161,8 @@ impl Daemon {
         self.listening.into_iter().for_each(Listening::stop);
         self.components.iter().for_each(|component| component.mailbox.send(Letter::Stop));
         let ended = self.components.into_iter().map(|component| component.thread.join());
-        ended.map(|ended| ended.unwrap_or_else(|_| process::abort())).collect()
+        let ended: Vec<_> = ended.collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| process::abort()))
     }
 }
 

@@ -18,5 +18,7 @@ mod nbd;
 mod requests;
 mod sense;
 mod served;
+mod work;
 
 pub use daemon::{Daemon, Options, Place, Signals};
+pub use nbd::talk;

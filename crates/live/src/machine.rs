@@ -31,14 +31,15 @@ use nix::sys::{
 };
 
 use crate::{
-    backend::{Ended, Image, Work},
+    backend::Image,
     buffer::Buffers,
     clock::Clock,
-    executor::{Executor, Question},
+    executor::Executor,
     export::{Asked, Verb},
     guests::Guests,
     mailbox::{Letter, Mailbox},
     requests::Requests,
+    work::{Ended, Job, Question, Work},
 };
 
 /// How long a pass that found nothing is tried again before the thread sleeps: at first, and when it
@@ -387,7 +388,7 @@ impl Machine {
     }
 
     /// A call came back.
-    fn resume(&mut self, job: crate::executor::Job, result: io::Result<u32>) {
+    fn resume(&mut self, job: Job, result: io::Result<u32>) {
         let Self { images, executor, buffers, .. } = self;
         let ended = images[job.work.image].resume(job, result, executor, buffers);
         if let Some(ended) = ended {

@@ -10,7 +10,7 @@ use std::{
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{executor::Returned, export::Extent, nbd::Arrived};
+use crate::{export::Extent, nbd::Arrived, work::Returned};
 
 /// What a component is told.
 #[derive(Debug)]

@@ -31,10 +31,9 @@ mod workload;
 pub use component::Components;
 pub use error::Error;
 pub use scenario::parse_knob;
-pub use serving::{Backend, Image, Nbd};
 pub use types::{
-    Action, Array, Bound, Expectation, Face, Host, Role, Scenario, Subject, Target, TimedEvent,
-    Window, Workload,
+    Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Subject,
+    Target, TimedEvent, Window, Workload,
 };
 pub use units::duration as parse_duration;
 pub use workload::WORKLOADS_OF_DISK_MAX;

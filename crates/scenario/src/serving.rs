@@ -7,7 +7,7 @@ use counters::SECOND;
 use model::{ArrayConfig, Service, Spread, WriteProtocol};
 
 use crate::{
-    Array, Error,
+    Array, Backend, Error, Image, Nbd,
     names::LENGTH_MAX,
     reader::{Node, Table},
     stream::SECTOR,
@@ -61,47 +61,6 @@ pub(crate) fn no_array() -> Array {
         volumes: Vec::new(),
     };
     Array { name: "none".into(), config, volumes: Vec::new() }
-}
-
-/// What holds the bytes of a virtual disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// Nothing: writes are dropped, and reads give zeroes.
-    Null,
-    /// Memory of the daemon, gone with it.
-    Memory,
-    /// A raw image or a block device, by its name.
-    File(String),
-}
-
-/// A virtual disk in real time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// What holds its bytes.
-    pub backend: Backend,
-    /// Whether the model of its array stands in front of it.
-    pub emulated: bool,
-    /// Its size in bytes, whole sectors; nothing where that of the file is to be taken.
-    pub size: Option<u64>,
-    /// The name by which a client asks for it.
-    pub export: String,
-    /// Whether nothing may be written.
-    pub read_only: bool,
-    /// Whether other disks may be the same image.
-    pub shared: bool,
-    /// The line of the disk in the file, from 1.
-    pub line: usize,
-}
-
-/// Where the disks of a host are served by NBD.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nbd {
-    /// A Unix socket, by its name.
-    pub socket: Option<String>,
-    /// An address of the loopback interface.
-    pub tcp: Option<SocketAddr>,
-    /// The line in the file, from 1.
-    pub line: usize,
 }
 
 /// What the images of a datastore have in common.

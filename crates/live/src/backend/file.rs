@@ -10,6 +10,8 @@ use std::{
     os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
     sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use counters::{Op, Status};
@@ -19,11 +21,11 @@ use nix::{
     libc,
 };
 
-use super::{Ended, Work};
 use crate::{
     buffer::{Buffer, Buffers},
-    executor::{Call, Executor, Job},
+    executor::Executor,
     sense,
+    work::{Call, Ended, Job, Work},
 };
 
 /// A sector, in which virtual disks are counted.
@@ -32,6 +34,10 @@ const SECTOR: u32 = 512;
 const BLOCK_MAX: u32 = 4096;
 /// Zeroes that are written at once.
 const ZEROES: u32 = 1 << 20;
+
+/// How long a lock is waited for, and how long it is not looked at meanwhile.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// How images of other formats begin: they are no raw images, and would be spoilt.
 const FORMATS: [(&[u8], &str); 8] = [
@@ -277,7 +283,8 @@ fn zeroes(bytes: u32, buffers: &mut Buffers) -> Buffer {
 }
 
 /// A lock on the whole file, on the descriptor that does the I/O: another daemon wants the same, and
-/// qemu locks some of its bytes.
+/// qemu locks some of its bytes. That of a daemon which was killed is held until the last of its I/O has
+/// landed, which is waited for.
 fn lock(file: &File, read_only: bool) -> Result<(), String> {
     let kind = if read_only { libc::F_RDLCK } else { libc::F_WRLCK };
     let whole = libc::flock {
@@ -287,12 +294,16 @@ fn lock(file: &File, read_only: bool) -> Result<(), String> {
         l_len: 0,
         l_pid: 0,
     };
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
-        Ok(_) => Ok(()),
-        Err(Errno::EAGAIN | Errno::EACCES) => {
-            Err("another process has it open: a second daemon, or qemu".into())
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
+            Ok(_) => return Ok(()),
+            Err(Errno::EAGAIN | Errno::EACCES) if Instant::now() < until => sleep(LOCK_PAUSE),
+            Err(Errno::EAGAIN | Errno::EACCES) => {
+                return Err("another process has it open: a second daemon, or qemu".into());
+            }
+            Err(error) => return Err(format!("it cannot be locked: {}", error.desc())),
         }
-        Err(error) => Err(format!("it cannot be locked: {}", error.desc())),
     }
 }
 

@@ -2,8 +2,11 @@
 
 use counters::{Op, Status};
 
-use super::{Ended, Work};
-use crate::{buffer::Buffer, export::Extent};
+use crate::{
+    buffer::Buffer,
+    export::Extent,
+    work::{Ended, Work},
+};
 
 /// Memory is taken in pieces of so many bytes.
 const CHUNK: usize = 64 << 10;

@@ -3,12 +3,13 @@
 
 use std::io;
 
-use counters::{IoId, Op, Status};
+use counters::{Op, Status};
 
 use crate::{
-    buffer::{Buffer, Buffers},
-    executor::{Executor, Job},
+    buffer::Buffers,
+    executor::Executor,
     export::Extent,
+    work::{Ended, Job, Work},
 };
 
 pub(crate) mod file;
@@ -16,42 +17,6 @@ mod memory;
 
 pub(crate) use file::FileImage;
 pub(crate) use memory::Memory;
-
-/// A command of the engine, as a back end sees it.
-#[derive(Debug)]
-pub(crate) struct Work {
-    /// The command.
-    pub(crate) io: IoId,
-    /// The image, by its place.
-    pub(crate) image: usize,
-    pub(crate) op: Op,
-    /// Where it begins, in bytes of the image.
-    pub(crate) at: u64,
-    pub(crate) bytes: u32,
-    /// The data of a write, or where to those of a read.
-    pub(crate) buffer: Option<Buffer>,
-    /// Of a discard or of zeroes: whether it is to be durable.
-    pub(crate) fua: bool,
-    /// Of zeroes: whether the space stays taken.
-    pub(crate) keeps_space: bool,
-}
-
-/// How a piece of work ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) io: IoId,
-    /// The buffer comes back.
-    pub(crate) buffer: Option<Buffer>,
-    /// `None`: it was let go of, as asked.
-    pub(crate) status: Option<Status>,
-}
-
-impl Work {
-    /// It has ended.
-    pub(crate) fn end(self, status: Status) -> Ended {
-        Ended { io: self.io, buffer: self.buffer, status: Some(status) }
-    }
-}
 
 /// An image: what a virtual disk is in real time.
 #[derive(Debug)]

@@ -1,74 +1,20 @@
 //! Who makes the calls of back ends, so that no thread that serves guests ever waits for a disk:
 //! io_uring, or threads where it is not permitted.
 
-use std::{fs::File, io, os::fd::BorrowedFd, sync::Arc};
+use std::{os::fd::BorrowedFd, sync::Arc};
 
 use counters::IoId;
-use nix::fcntl::FallocateFlags;
 
-use crate::{backend::Work, mailbox::Mailbox};
+use crate::{
+    mailbox::Mailbox,
+    work::{Job, Question, Returned},
+};
 
 mod pool;
 mod ring;
 
 use pool::Pool;
-pub(crate) use pool::Question;
 use ring::Ring;
-
-/// A call to make for a piece of work.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) work: Work,
-    pub(crate) file: Arc<File>,
-    pub(crate) call: Call,
-    /// Bytes that were moved by calls before.
-    pub(crate) moved: u32,
-}
-
-/// What is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    Read,
-    Write {
-        /// Whether it is to be durable when it comes back.
-        durable: bool,
-    },
-    /// What was written is durable.
-    Sync,
-    /// The range is given back, and reads as zeroes.
-    Punch,
-    /// The range reads as zeroes, and stays taken.
-    Zero,
-    /// The range is overwritten with what is in the buffer, again and again.
-    Fill,
-}
-
-impl Call {
-    /// How `fallocate` does it.
-    fn fallocate_flags(self) -> FallocateFlags {
-        let how = match self {
-            Self::Zero => FallocateFlags::FALLOC_FL_ZERO_RANGE,
-            _ => FallocateFlags::FALLOC_FL_PUNCH_HOLE,
-        };
-        how | FallocateFlags::FALLOC_FL_KEEP_SIZE
-    }
-}
-
-impl Job {
-    /// Where the call begins in the image, and the bytes of the buffer that it moves.
-    fn range(&self) -> (u64, std::ops::Range<usize>) {
-        let buffer = self.work.buffer.as_ref().map_or(0, |buffer| buffer.len());
-        let (moved, all) = (self.moved as usize, self.work.bytes as usize);
-        let range = match self.call {
-            Call::Fill => 0..buffer.min(all - moved),
-            _ => moved.min(buffer)..buffer,
-        };
-        (self.work.at + u64::from(self.moved), range)
-    }
-}
-
-/// A job that came back: how many bytes were moved, or what went wrong.
-pub(crate) type Returned = (Job, io::Result<u32>);
 
 /// Makes calls.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Calls by threads: what io_uring has no call for, and all of them where it is not permitted.
 
 use std::{
-    fs::File,
     io,
     os::unix::fs::FileExt,
     sync::{
@@ -17,10 +16,10 @@ use nix::{
     unistd::{Whence, lseek64},
 };
 
-use super::{Call, Job};
 use crate::{
     export::Extent,
     mailbox::{Letter, Mailbox},
+    work::{Call, Job, Question},
 };
 
 /// Threads of a component where there is no io_uring: as many calls are under way.
@@ -42,19 +41,6 @@ pub(super) struct Pool {
 enum Task {
     Job(Job),
     Question(Question),
-}
-
-/// A question about the holes of an image.
-#[derive(Debug)]
-pub(crate) struct Question {
-    /// Who asks, and what it is known by there.
-    pub(crate) guest: u64,
-    pub(crate) cookie: u64,
-    pub(crate) file: Arc<File>,
-    pub(crate) at: u64,
-    pub(crate) bytes: u32,
-    /// Whether the first extent is enough.
-    pub(crate) one: bool,
 }
 
 impl Pool {

@@ -18,7 +18,7 @@ use io_uring::{
 };
 use nix::libc;
 
-use super::{Call, Job, Returned};
+use crate::work::{Call, Job, Returned};
 
 /// Submissions that are made at once; more go in several system calls.
 const ENTRIES: u32 = 256;

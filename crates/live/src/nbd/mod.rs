@@ -12,6 +12,7 @@ mod connection;
 mod handshake;
 mod listener;
 mod stream;
+mod talk;
 mod wire;
 
 use std::sync::{
@@ -23,6 +24,7 @@ pub(crate) use connection::Connection;
 use handshake::Agreed;
 pub(crate) use listener::{Listener, Listening};
 use stream::Stream;
+pub use talk::talk;
 
 use crate::export::Export;
 
