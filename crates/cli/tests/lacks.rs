@@ -124,6 +124,9 @@ fn quiet(count: usize, columns: Option<usize>) -> String {
             &io(100.0),
         );
     }
+    add("Physical Disk Adapter(vmhba1)", &[("Adapter Q Depth", 2_048.0)]);
+    let faults = [("Aborts/sec", 0.0), ("Resets/sec", 0.0), ("Conflicts/sec", 0.0)];
+    add("Physical Disk SCSI Device(naa.0000)", &faults);
     cells.truncate(columns.unwrap_or(cells.len()));
     let quoted = |cells: Vec<String>| format!("\"{}\"\n", cells.join("\",\""));
     let row = |second: usize| {
