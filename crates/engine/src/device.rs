@@ -153,6 +153,7 @@ impl Device {
             self.sched.push_again(worlds, ios, vdisk.world, io, now);
         } else {
             record.entered = now;
+            record.seat = vdisk.inside.take(io);
             self.sched.push(worlds, ios, vdisk.world, io, now);
         }
     }

@@ -72,7 +72,7 @@ impl Stack {
         let name = record.id(io);
         let vdisk = &mut self.vdisks[request.vdisk.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
-        record.seat = vdisk.take_in(io, now.after(record.submitted));
+        vdisk.take_in(now.after(record.submitted));
         if vdisk.guest.is_empty() && vdisk.has_slot() && ring.has_room() {
             vdisk.enter(ring);
             self.queue(io, request.vdisk, false, out);

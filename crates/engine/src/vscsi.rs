@@ -87,7 +87,7 @@ pub(crate) struct Vdisk {
     pub(crate) max_transfer: u32,
     /// What waits in the guest.
     pub(crate) guest: Queue,
-    /// All its I/Os.
+    /// Its I/Os in the VMkernel.
     pub(crate) inside: Seats,
     /// Nanoseconds that its I/Os had waited in the application before they were submitted.
     pub(crate) waited_ns: u64,
@@ -159,12 +159,11 @@ impl Vdisk {
         self.active < self.depth
     }
 
-    /// A command comes, having waited for so long in the application; the seat that it gets.
+    /// A command comes, having waited for so long in the application.
     #[inline]
-    pub(crate) fn take_in(&mut self, io: u32, waited_ns: u64) -> u32 {
+    pub(crate) const fn take_in(&mut self, waited_ns: u64) {
         self.counters.offered += 1;
         self.waited_ns += waited_ns;
-        self.inside.take(io)
     }
 
     /// It waits in the guest. `id` is the disk's own.
