@@ -141,7 +141,7 @@ const RC_FIELDS: [&str; 9] = [
 ];
 
 /// The shortest interval that esxtop takes, in seconds [ELA].
-const SHORTEST_INTERVAL_S: u32 = 2;
+pub(crate) const SHORTEST_INTERVAL_S: u32 = 2;
 
 /// The command that records `samples` samples every `interval_s` seconds, at least 2.
 #[must_use]
