@@ -6,7 +6,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use counters::{Counter, Kind, Recording};
+use counters::{Counter, Kind, Recording, SHORTEST_INTERVAL_S};
 use memchr::memrchr;
 
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     cells::{Damage, Layout, Rows},
     columns::Columns,
     header::{Header, HeaderLine, holds_header},
-    info::SHORTEST_INTERVAL_S,
     input::{Block, MARK, lines},
     joins::describe,
     merge::merge_counted,

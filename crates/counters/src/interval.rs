@@ -3,6 +3,9 @@
 /// Seconds of an interval that does not tell: what `esxtop -b` takes when none is given [ELA].
 pub const DEFAULT_INTERVAL_S: f64 = 5.0;
 
+/// Seconds of the shortest interval of `esxtop -b` [ELA].
+pub const SHORTEST_INTERVAL_S: u32 = 2;
+
 /// The length of a sample's interval in seconds, by the instants at which the samples end; that of
 /// the first is taken from the second. `None` of a single one, and where the clock stood.
 #[must_use]
