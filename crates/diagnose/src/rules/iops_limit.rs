@@ -336,17 +336,9 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     finding.causers = finding.sufferers.clone();
     finding.changes = vec![changes::lift_limit(vm, name, at_end)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
-    if let Some(Richer { vm: peer, times, .. }) =
-        like_shares(suspect, spell).filter(|_| known.is_none())
-    {
-        finding.sentence.push_str(&format!(
-            " Or it is by shares: {peer} does {} times as much, and a full queue is divided in \
-             proportion to them.",
-            number(times)
-        ));
-        finding.confidence = finding.confidence.min(EITHER);
-        finding.raise_confidence.push(format!("The shares of the disks of {vm} and {peer}"));
-        finding.do_not.clear();
+    let richer = like_shares(suspect, spell).filter(|_| known.is_none());
+    if let Some(richer) = richer {
+        or_by_shares(&mut finding, vm, &richer);
     }
     Some(finding)
 }
@@ -358,6 +350,19 @@ struct Richer<'a> {
     /// Whether both have shares in that proportion; not where the recording has none, and the number is
     /// one that shares often are.
     is_known: bool,
+}
+
+/// Tells beside a limit of a VM that shares may do the same.
+fn or_by_shares(finding: &mut Finding, vm: &str, richer: &Richer<'_>) {
+    let Richer { vm: peer, times, .. } = richer;
+    finding.sentence.push_str(&format!(
+        " Or it is by shares: {peer} does {} times as much, and a full queue is divided in proportion \
+         to them.",
+        number(*times)
+    ));
+    finding.confidence = finding.confidence.min(EITHER);
+    finding.raise_confidence.push(format!("The shares of the disks of {vm} and {peer}"));
+    finding.do_not.clear();
 }
 
 /// The VM on a full queue by whose shares a suspect may have what it has.
