@@ -74,7 +74,6 @@ impl Stack {
         let id = request.vdisk;
         let vdisk = &mut self.vdisks[id.index()];
         vdisk.counters.offered += 1;
-        record.seat = vdisk.inside.take(io);
         vdisk.waited_ns += now - record.submitted;
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
         if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
@@ -118,6 +117,7 @@ impl Stack {
             device.sched.push_again(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         } else {
             record.entered = now;
+            record.seat = vdisk.inside.take(io);
             device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
         }
         (vdisk.device, device)

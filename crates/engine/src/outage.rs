@@ -167,8 +167,7 @@ impl Stack {
 
     /// Ends what waits of a virtual disk; what the driver has ends with its answer.
     fn fail_disk(&mut self, id: VdiskId, status: Status, out: &mut impl Sink) {
-        for seat in 0..self.vdisks[id.index()].inside.len() {
-            let Some(io) = self.vdisks[id.index()].inside.at(seat) else { continue };
+        for io in self.ios_of(id) {
             if matches!(self.ios[io].state, State::Guest | State::Queued | State::Held) {
                 let (op, times) = (self.ios[io].op, self.take_out(io, id));
                 let total = IoTotals {

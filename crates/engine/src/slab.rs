@@ -404,7 +404,8 @@ impl core::ops::IndexMut<u32> for Extras {
     }
 }
 
-/// The I/Os of a virtual disk, wherever they are, so that a disk is reset without a look at others.
+/// The I/Os of a virtual disk that are in the VMkernel, wherever they are there, so that those that
+/// take too long are found without a look at others, nor at what waits in the guest.
 /// A seat is used again; none is ever taken away from who sits.
 #[derive(Clone, Debug)]
 pub(crate) struct Seats {
@@ -449,6 +450,11 @@ impl Seats {
     /// Who sits there, if anybody.
     pub(crate) fn at(&self, seat: usize) -> Option<u32> {
         self.seats.get(seat).copied().filter(|io| io & Self::FREE == 0)
+    }
+
+    /// Everybody who sits.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).filter_map(|seat| self.at(seat))
     }
 }
 

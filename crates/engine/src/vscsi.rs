@@ -87,7 +87,7 @@ pub(crate) struct Vdisk {
     pub(crate) max_transfer: u32,
     /// What waits in the guest.
     pub(crate) guest: Queue,
-    /// All its I/Os.
+    /// Its I/Os in the VMkernel.
     pub(crate) inside: Seats,
     /// Nanoseconds that its I/Os had waited in the application before they were submitted.
     pub(crate) waited_ns: u64,

@@ -1,6 +1,6 @@
 //! A device queue: its limit over time, and whether it is full.
 
-use counters::{Controller, Counter, EntityId};
+use counters::{Controller, Counter, EntityId, interval_s};
 use knobs::{Advanced, DSNRO, GuestOs, limits_of};
 use levels::Measured;
 
@@ -352,7 +352,7 @@ impl Device<'_> {
         let rise = (0..host.times_ms.len()).find(|&sample| self.queue.depth_at(sample) > lowest);
         self.motion() != Motion::Steady
             && depths().is_sorted()
-            && rise.is_some_and(|sample| host.interval_s(sample) >= REBOOT_S)
+            && rise.and_then(|sample| interval_s(host.times_ms, sample)) >= Some(REBOOT_S)
     }
 
     /// The largest limit that the recording shows for this device.
