@@ -8,7 +8,7 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use counters::{DeviceKind, Time, VdiskId};
+use counters::{DeviceId, DeviceKind, Time, VdiskId};
 
 use knobs::Advanced;
 
@@ -268,6 +268,14 @@ impl Stack {
             ));
         }
         equal("slots of device", id, device.room, counters.depth.min(device.window))?;
+        if device.has_rare != device.has_anything_rare() {
+            return Err(format!("device {id} has something rare about it that it knows not of"));
+        }
+        if device.sched.has_bounds != self.has_bounds(DeviceId::new(id)) {
+            return Err(format!(
+                "device {id} has worlds with bounds that its scheduler knows not of"
+            ));
+        }
         if device.window == 0 && device.active > 0 {
             return Err(format!("device {id} has commands, and none that may complete"));
         }

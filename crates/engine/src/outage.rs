@@ -178,7 +178,10 @@ impl Stack {
                     device_ns: times.device,
                     ..IoTotals::default()
                 };
-                self.vdisks[id.index()].counters.count(op, status, &total);
+                let disk = &mut self.vdisks[id.index()];
+                disk.counters.count(op, status, &total);
+                let failed = &mut self.devices[disk.device.index()].failed;
+                failed.get_or_insert_default()[op.direction() as usize].add(&total);
                 self.end(io, status, out);
             }
         }
