@@ -91,6 +91,8 @@ impl Layout {
 #[derive(Default)]
 pub(crate) struct Rows {
     pub(crate) times_ms: Vec<i64>,
+    /// The line of each row in what was read with it, from 0.
+    pub(crate) lines: Vec<u64>,
     /// The wanted cells of each row.
     pub(crate) values: Vec<f64>,
     /// Coarsest stamp seen.
@@ -103,8 +105,10 @@ impl Rows {
     /// The same memory without rows.
     pub(crate) fn emptied(mut self) -> Self {
         self.times_ms.clear();
+        self.lines.clear();
         self.values.clear();
-        Self { times_ms: self.times_ms, values: self.values, ..Self::default() }
+        let Self { times_ms, lines, values, .. } = self;
+        Self { times_ms, lines, values, ..Self::default() }
     }
 
     /// Reads a row and adds its values, or nothing when it is damaged. `ended` tells whether the

@@ -4,7 +4,7 @@
 //! to get them is printed with a configuration that leaves out everything but disks and the
 //! names of worlds, so that the file stays small.
 
-use counters::{Counter, Kind, Recording};
+use counters::{Counter, Kind, Recording, SHORTEST_INTERVAL_S};
 
 use crate::Capture;
 
@@ -139,9 +139,6 @@ const RC_FIELDS: [&str; 9] = [
     "abcde",
     "abcd",
 ];
-
-/// The shortest interval that esxtop takes, in seconds [ELA].
-const SHORTEST_INTERVAL_S: u32 = 2;
 
 /// The command that records `samples` samples every `interval_s` seconds, at least 2.
 #[must_use]

@@ -6,7 +6,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use counters::{Counter, Kind, Recording};
+use counters::{Counter, Kind, Recording, SHORTEST_INTERVAL_S};
 use memchr::memrchr;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     merge::merge_counted,
     report::ROWS_NAMED,
     slice,
-    time::refine,
+    time::{refine, usual_step},
 };
 
 /// How much room is made at a time while a compressed file is read: how its bytes are spread over
@@ -173,6 +173,8 @@ struct Body {
     /// Of each wanted column, whether it is 0 in esxtop's first sample.
     is_rate: Vec<bool>,
     times_ms: Vec<i64>,
+    /// The line of each row in the file.
+    lines: Vec<u64>,
     columns: Columns,
     /// Rows that were turned to columns, to be filled again: fresh memory costs as much as parsing.
     turned: Vec<Rows>,
@@ -247,6 +249,7 @@ impl Reader<'_> {
             end: line.end,
             is_rate: wanted.iter().map(is_rate).collect(),
             times_ms: Vec::new(),
+            lines: Vec::new(),
             turned: Vec::new(),
             columns: Columns::new(wanted.len()),
             header,
@@ -295,6 +298,7 @@ impl Reader<'_> {
         let values: Vec<&[f64]> = parts.iter().map(|part| part.rows.values.as_slice()).collect();
         body.columns.append(&values, room, self.threads);
         for part in parts {
+            body.lines.extend(part.rows.lines.iter().map(|line| self.lines + line + 1));
             body.turned.push(note(&mut self.report, &mut self.lines, part));
         }
         let values = body.times_ms.len().saturating_mul(body.columns.width());
@@ -359,17 +363,22 @@ impl Body {
     fn parse(&self, block: &[u8], rows: Rows) -> Part {
         let mut part = Part { rows, bytes: block.len(), ..Part::default() };
         for (line, ended) in lines(block, self.end) {
-            if !line.trim_ascii().is_empty()
-                && let Err(damage) = part.rows.add(line, ended, &self.layout)
-            {
-                if holds_header(line) {
+            if line.trim_ascii().is_empty() {
+                part.lines += 1;
+                continue;
+            }
+            match part.rows.add(line, ended, &self.layout) {
+                Ok(()) => part.rows.lines.push(part.lines),
+                Err(_) if holds_header(line) => {
                     part.bytes = line.as_ptr().addr() - block.as_ptr().addr();
                     part.at_header = true;
                     break;
                 }
-                part.damaged_rows += 1;
-                if part.damaged.len() < ROWS_NAMED {
-                    part.damaged.push((part.lines, damage));
+                Err(damage) => {
+                    part.damaged_rows += 1;
+                    if part.damaged.len() < ROWS_NAMED {
+                        part.damaged.push((part.lines, damage));
+                    }
                 }
             }
             part.lines += 1;
@@ -425,7 +434,7 @@ impl Body {
     }
 
     fn recordings(self, report: &mut FileReport) -> Vec<Recording> {
-        let times_ms = self.times_ms;
+        let (times_ms, lines) = (self.times_ms, self.lines);
         let wanted = self.header.wanted();
         let mut hosts = self.header.hosts;
         let place = |column: usize| {
@@ -438,7 +447,7 @@ impl Body {
         self.columns.hand_over(&places, &mut recordings);
         let recordings = hosts.into_iter().map(|host| host.recording);
         let recordings = recordings.filter(|host| !host.entities().is_empty());
-        timed(recordings.collect(), times_ms, report)
+        timed(recordings.collect(), times_ms, &lines, report)
     }
 }
 
@@ -446,6 +455,7 @@ impl Body {
 fn timed(
     mut recordings: Vec<Recording>,
     mut times_ms: Vec<i64>,
+    lines: &[u64],
     report: &mut FileReport,
 ) -> Vec<Recording> {
     let repeats = |row: usize| {
@@ -456,7 +466,8 @@ fn timed(
     let alike = (0..times_ms.len()).filter(|&row| is_alike(row)).count();
     // Where minutes are all there is, or samples are many a second, rows may well be alike.
     let is_fast = report.stamps != Stamps::Seconds || 2 * alike > times_ms.len();
-    let is_new = |row: &usize| is_fast || !is_alike(*row) || !repeats(*row);
+    let is_dense = usual_step(&times_ms) < 1_000 * i64::from(SHORTEST_INTERVAL_S);
+    let is_new = |row: &usize| is_fast || !is_alike(*row) || is_dense && !repeats(*row);
     let rows: Vec<usize> = (0..times_ms.len()).filter(is_new).collect();
     report.repeated_rows += times_ms.len() - rows.len();
     if rows.len() < times_ms.len() {
@@ -466,7 +477,11 @@ fn timed(
         }
         times_ms = rows.iter().map(|&row| times_ms[row]).collect();
     }
-    report.clock_set_back += refine(&mut times_ms, report.stamps);
+    let jumps = refine(&mut times_ms, report.stamps);
+    let lines_of = |places: Vec<usize>| places.into_iter().map(|place| lines[rows[place]]);
+    report.clock_set_back.extend(lines_of(jumps.back));
+    report.clock_set_ahead.extend(lines_of(jumps.ahead));
+    report.stray_rows.extend(lines_of(jumps.strays));
     report.backward_steps += times_ms.windows(2).filter(|pair| pair[1] < pair[0]).count();
     recordings.iter_mut().for_each(|recording| recording.times_ms.clone_from(&times_ms));
     recordings

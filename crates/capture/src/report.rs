@@ -40,11 +40,16 @@ pub struct FileReport {
     /// Headers in the middle, where captures stand one behind the other; they are read like files
     /// of their own.
     pub further_headers: u64,
-    /// Rows with the time and the values of the row above; they are left out.
+    /// Rows with the time of the row above, and its values where samples are more than one in 2 s; they
+    /// are left out.
     pub repeated_rows: usize,
-    /// Times that the clock was set back, as at the end of daylight saving: the rows before are moved
-    /// back, and all stay in the order of the file.
-    pub clock_set_back: usize,
+    /// Lines of the first rows after the clock was set back, as at the end of daylight saving: the rows
+    /// before are moved back, and all stay in the order of the file.
+    pub clock_set_back: Vec<u64>,
+    /// Lines of the first rows after the clock was set ahead, or after a hole: an hour or more.
+    pub clock_set_ahead: Vec<u64>,
+    /// Lines of rows with a time far from that of all others; they are put between their neighbours.
+    pub stray_rows: Vec<u64>,
     /// Rows with a time before that of the row above; they are put in the order of time.
     pub backward_steps: usize,
     /// Text before the header, as `esxtop -b &> file` leaves it.

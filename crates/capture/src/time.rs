@@ -4,7 +4,7 @@
 //! the seconds (ten equal stamps in a row), the date, or the date and the hour, when its cells
 //! were shown as `mm:ss.0` [CAP].
 
-use counters::date;
+use counters::{date, is_leap};
 
 const SECOND_MS: i64 = 1_000;
 const MINUTE_MS: i64 = 60 * SECOND_MS;
@@ -104,21 +104,93 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468)
 }
 
-/// Gives every sample of one file an instant of its own, as far as the stamps allow. Returns how often
-/// the clock was set back.
+/// Where the clock of a host, by the stamps of its rows, did not run on: places of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Jumps {
+    /// The first rows after it was set back.
+    pub(crate) back: Vec<usize>,
+    /// The first rows after it was set ahead, or after a hole.
+    pub(crate) ahead: Vec<usize>,
+    /// Rows with the time of another day, between two that follow each other.
+    pub(crate) strays: Vec<usize>,
+}
+
+/// Gives every sample of one file an instant of its own, as far as the stamps allow. Returns where the
+/// clock jumped.
 ///
 /// Times without a date go on after midnight, those without an hour after the full hour; what stands
-/// before a clock that was set back is moved back with it; equal stamps in a row are spread evenly
-/// over their second or minute, the first run before its end, the others from its beginning.
-pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) -> usize {
-    let mut set_back = 0;
+/// before a clock that was set back is moved back with it; one row far from all others is put beside
+/// the row above; equal stamps in a row are spread evenly over their second or minute, the first run
+/// before its end, the others from its beginning.
+pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) -> Jumps {
+    let mut jumps = Jumps::default();
     match stamps {
         Stamps::TimeOnly => unwrap(times_ms, DAY_MS),
         Stamps::MinuteOfHour => unwrap(times_ms, HOUR_MS),
-        Stamps::Seconds | Stamps::Minutes => set_back = follow_the_clock(times_ms),
+        Stamps::Seconds | Stamps::Minutes => {
+            let usual_ms = usual_step(times_ms);
+            jumps.strays = gather(times_ms, usual_ms);
+            jumps.back = follow_the_clock(times_ms, usual_ms);
+            jumps.ahead = leaps(times_ms, usual_ms);
+        }
     }
     spread(times_ms, stamps);
-    set_back
+    jumps
+}
+
+/// How far the stamps of two rows that follow each other are usually apart.
+pub(crate) fn usual_step(times_ms: &[i64]) -> i64 {
+    let forward = times_ms.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let mut forward: Vec<i64> = forward.filter(|gap| *gap > 0).collect();
+    forward.sort_unstable();
+    forward.get(forward.len() / 2).copied().unwrap_or(SECOND_MS)
+}
+
+/// Puts a row whose stamp is a leap from the row above, and no stamp of the rows around it, half way to
+/// the row below. Returns which. A row in the wrong place is none: it is within the time of the others.
+fn gather(times_ms: &mut [i64], usual_ms: i64) -> Vec<usize> {
+    let is_far = |a: i64, b: i64| is_leap(a.max(b).saturating_sub(a.min(b)), usual_ms);
+    let is_alone = |place: usize| {
+        let above = place.checked_sub(1).map(|row| times_ms[row]);
+        let below = times_ms.get(place + 1).copied();
+        let here = times_ms[place];
+        let is_astray = match (above, below) {
+            (Some(above), Some(below)) => {
+                above <= below
+                    && !is_far(above, below)
+                    && is_far(above, here)
+                    && is_far(here, below)
+            }
+            // Nothing tells whether a leap ahead at the end is a pause.
+            (Some(above), None) => above > here && is_far(above, here),
+            _ => false,
+        };
+        is_astray.then_some(place)
+    };
+    let alone: Vec<usize> = (0..times_ms.len()).filter_map(is_alone).collect();
+    let mut others =
+        times_ms.iter().enumerate().filter(|(place, _)| alone.binary_search(place).is_err());
+    let Some((_, &first)) = others.next() else { return Vec::new() };
+    let (first, last) =
+        others.fold((first, first), |(first, last), (_, time)| (first.min(*time), last.max(*time)));
+    let strays: Vec<usize> =
+        alone.into_iter().filter(|place| !(first..=last).contains(&times_ms[*place])).collect();
+    for &place in &strays {
+        let above = times_ms[place - 1];
+        let below = times_ms.get(place + 1).copied().unwrap_or(above.saturating_add(2 * usual_ms));
+        times_ms[place] = above + (below - above) / 2;
+    }
+    strays
+}
+
+/// The rows that lie a leap after the row above, where all are in the order of time.
+fn leaps(times_ms: &[i64], usual_ms: i64) -> Vec<usize> {
+    if !times_ms.is_sorted() {
+        return Vec::new();
+    }
+    let follows_leap =
+        |row: &usize| is_leap(times_ms[*row].saturating_sub(times_ms[row - 1]), usual_ms);
+    (1..times_ms.len()).filter(follows_leap).collect()
 }
 
 /// Spreads equal stamps over their second or minute.
@@ -141,32 +213,28 @@ fn spread(times_ms: &mut [i64], stamps: Stamps) {
 }
 
 /// Moves what stands before a clock that was set back, so that the order of the file stays and the last
-/// times are right. Returns how often it was.
+/// times are right. Returns the first rows after each time.
 ///
 /// It was set back where two rows that follow each other lie before the one above them: a row in the
 /// wrong place is alone, and in a file that was sorted by something else it happens all the time.
-fn follow_the_clock(times_ms: &mut [i64]) -> usize {
+fn follow_the_clock(times_ms: &mut [i64], usual_ms: i64) -> Vec<usize> {
     const OFTEN: usize = 4;
     let is_step = |place: &usize| {
         let [before, here, after] = [*place - 1, *place, *place + 1].map(|row| times_ms[row]);
         here < before && (here..before).contains(&after)
     };
     let steps: Vec<usize> = (1..times_ms.len().saturating_sub(1)).filter(is_step).collect();
-    if steps.is_empty() || steps.len() * OFTEN > times_ms.len() {
-        return 0;
+    if steps.len() * OFTEN > times_ms.len() {
+        return Vec::new();
     }
-    let forward = times_ms.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
-    let mut forward: Vec<i64> = forward.filter(|gap| *gap > 0).collect();
-    forward.sort_unstable();
-    let usual = forward.get(forward.len() / 2).copied().unwrap_or(SECOND_MS);
     let (mut moved, mut end) = (0, times_ms.len());
     for &place in steps.iter().rev() {
-        let jump = times_ms[place - 1] - times_ms[place] + usual;
+        let jump = times_ms[place - 1] - times_ms[place] + usual_ms;
         times_ms[place..end].iter_mut().for_each(|time| *time = time.saturating_sub(moved));
         (moved, end) = (moved.saturating_add(jump), place);
     }
     times_ms[..end].iter_mut().for_each(|time| *time = time.saturating_sub(moved));
-    steps.len()
+    steps
 }
 
 /// Adds a turn of the clock whenever it begins anew.
@@ -217,7 +285,7 @@ mod tests {
     #[test]
     fn equal_stamps_are_spread_and_nights_are_counted() {
         let mut minutes = [0, 0, MINUTE_MS, MINUTE_MS, MINUTE_MS, 2 * MINUTE_MS];
-        assert_eq!(refine(&mut minutes, Stamps::Minutes), 0);
+        assert_eq!(refine(&mut minutes, Stamps::Minutes), Jumps::default());
         assert_eq!(minutes, [20_000, 40_000, 60_000, 80_000, 100_000, 120_000]);
         let mut night = [DAY_MS - 5_000, 0, 5_000];
         refine(&mut night, Stamps::TimeOnly);
@@ -234,7 +302,7 @@ mod tests {
         let clock = rows(3_600..7_200).chain(rows(3_700..8_000)).chain(rows(7_970..8_500));
         let mut times: Vec<i64> = clock.collect();
         let length = times.len() as i64;
-        assert_eq!(refine(&mut times, Stamps::Seconds), 2);
+        assert_eq!(refine(&mut times, Stamps::Seconds).back, [720, 1_580]);
         let last = 8_495;
         assert_eq!(times, rows(last - 5 * (length - 1)..last + 1).collect::<Vec<_>>());
         let in_wrong_order: [Vec<i64>; 3] = [
@@ -244,8 +312,31 @@ mod tests {
         ];
         for times in in_wrong_order {
             let mut kept = times.clone();
-            assert_eq!((refine(&mut kept, Stamps::Seconds), &kept), (0, &times));
+            assert_eq!((refine(&mut kept, Stamps::Seconds), &kept), (Jumps::default(), &times));
         }
+    }
+
+    #[test]
+    fn a_row_of_another_time_is_put_between_its_neighbours() {
+        const AT: i64 = 1_577_836_800_000;
+        let rows: Vec<i64> = (0..20).map(|row| AT + row * 5_000).collect();
+        let hours = |hours: i64| AT + hours * HOUR_MS;
+        for (row, stamp) in [(10, 0), (10, hours(5)), (10, hours(-5)), (1, hours(700_000)), (19, 0)]
+        {
+            let mut times = rows.clone();
+            times[row] = stamp;
+            let jumps = Jumps { strays: vec![row], ..Jumps::default() };
+            assert_eq!((refine(&mut times, Stamps::Seconds), &times), (jumps, &rows), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_ahead_is_told() {
+        let mut times: Vec<i64> = (0..20).map(|row| row * 5_000).collect();
+        times[10..].iter_mut().for_each(|time| *time += 5 * HOUR_MS);
+        let kept = times.clone();
+        let jumps = Jumps { ahead: vec![10], ..Jumps::default() };
+        assert_eq!((refine(&mut times, Stamps::Seconds), times), (jumps, kept));
     }
 
     proptest! {

@@ -305,7 +305,35 @@ fn rows_around_a_clock_that_was_set_back_stay_in_order() {
     unmoved.times_ms.clone_from(&host.times_ms);
     assert_eq!(differences(&unmoved, &host), [""; 0]);
     let file = &capture.report.files[0];
-    assert_eq!((file.clock_set_back, file.backward_steps), (1, 0));
+    assert_eq!((file.clock_set_back.as_slice(), file.backward_steps), ([33].as_slice(), 0));
+}
+
+#[test]
+fn a_row_far_from_all_others_and_a_clock_set_ahead_are_named_by_their_lines() {
+    let host = small_host(60);
+    let read = |change: fn(&mut Vec<i64>)| {
+        let mut changed = host.clone();
+        change(&mut changed.times_ms);
+        let mut text = String::from_utf8(written(&changed)).expect("text");
+        // Damaged and empty lines are lines.
+        let row = text.find('\n').unwrap_or_default() + 1;
+        text.insert_str(row, "\ndamaged\n");
+        let mut capture = read_bytes(text.into()).expect("readable");
+        (capture.recordings.remove(0).times_ms, capture.report.files.remove(0))
+    };
+    let (times, file) = read(|times| times[30] = 0);
+    assert_eq!((times, file.stray_rows.as_slice()), (host.times_ms.clone(), [35].as_slice()));
+    let (times, file) = read(|times| times[30..].iter_mut().for_each(|time| *time += 9_000_000));
+    assert_eq!(times[30] - times[29], 9_005_000);
+    assert_eq!((file.clock_set_ahead.as_slice(), file.backward_steps), ([35].as_slice(), 0));
+}
+
+#[test]
+fn two_rows_of_one_time_are_one() {
+    let mut host = small_host(6);
+    host.times_ms[3] = host.times_ms[2];
+    let capture = read_bytes(written(&host)).expect("readable");
+    assert_eq!((capture.report.files[0].repeated_rows, capture.recordings[0].len()), (1, 5));
 }
 
 #[test]

@@ -142,17 +142,37 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
     let further = usize::try_from(report.further_headers).unwrap_or(usize::MAX);
     let counts = [
         (further, "more header", "between the rows: captures one behind the other, joined in time"),
-        (report.repeated_rows, "row", "with time and values of the row above: left out"),
-        (
-            report.clock_set_back,
-            "step",
-            "back of the clock: the rows before are moved back with it",
-        ),
+        (report.repeated_rows, "row", "with the time of the row above: left out"),
         (report.backward_steps, "step", "back in time: rows are put in the order of time"),
     ];
     let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
     let counts = counts.map(|(number, what, then)| format!("{} {then}", counted(number, what)));
-    stamps.map(str::to_owned).into_iter().chain(counts).collect()
+    let jumps = [
+        (
+            &report.clock_set_back,
+            "step",
+            "back of the clock",
+            "the rows before are moved back with it",
+        ),
+        (
+            &report.clock_set_ahead,
+            "leap",
+            "of the clock, or hole, of an hour or more",
+            "its length counts for nothing",
+        ),
+        (
+            &report.stray_rows,
+            "row",
+            "far from the time of all others",
+            "put between its neighbours",
+        ),
+    ];
+    let jumps = jumps.into_iter().filter_map(|(lines, what, of, then)| {
+        let first = lines.first()?;
+        let all = counted(lines.len(), what);
+        Some(format!("{all} {of}, the first in line {first}: {then}"))
+    });
+    stamps.map(str::to_owned).into_iter().chain(counts).chain(jumps).collect()
 }
 
 /// A file for each host to write to, for [`write()`].

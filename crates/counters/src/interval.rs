@@ -3,6 +3,9 @@
 /// Seconds of an interval that does not tell: what `esxtop -b` takes when none is given [ELA].
 pub const DEFAULT_INTERVAL_S: f64 = 5.0;
 
+/// Seconds of the shortest interval of `esxtop -b` [ELA].
+pub const SHORTEST_INTERVAL_S: u32 = 2;
+
 /// The length of a sample's interval in seconds, by the instants at which the samples end; that of
 /// the first is taken from the second. `None` of a single one, and where the clock stood.
 #[must_use]
@@ -12,9 +15,24 @@ pub fn interval_s(times_ms: &[i64], sample: usize) -> Option<f64> {
     (length_ms > 0).then_some(length_ms as f64 / 1000.0)
 }
 
+/// Whether two samples that lie so far apart, where others lie `usual_ms` apart, tell of a hole in the
+/// file or of a clock that was set: no stall of a host is that long.
+#[must_use]
+pub const fn is_leap(length_ms: i64, usual_ms: i64) -> bool {
+    const HOUR_MS: i64 = 3_600_000;
+    const SAMPLES: i64 = 10;
+    length_ms >= HOUR_MS && length_ms / SAMPLES >= usual_ms
+}
+
 #[cfg(test)]
 mod tests {
-    use super::interval_s;
+    use super::{interval_s, is_leap};
+
+    #[test]
+    fn a_leap_is_an_hour_and_ten_samples() {
+        assert!(is_leap(3_600_000, 5_000) && !is_leap(3_599_999, 5_000));
+        assert!(!is_leap(7_200_000, 3_600_000) && is_leap(i64::MAX, 3_600_000));
+    }
 
     #[test]
     fn an_interval_ends_at_its_sample() {

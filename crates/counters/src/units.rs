@@ -20,6 +20,14 @@ impl Time {
     /// Later than every instant of a run: "never".
     pub const NEVER: Self = Self(u64::MAX);
 
+    /// Nanoseconds from `earlier` to `self`, where it is known to be no later.
+    #[inline]
+    #[must_use]
+    pub const fn after(self, earlier: Self) -> u64 {
+        debug_assert!(earlier.0 <= self.0, "what is said to be earlier is later");
+        self.0.wrapping_sub(earlier.0)
+    }
+
     /// Nanoseconds from `earlier` to `self`; 0 when `earlier` is not earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {

@@ -3,7 +3,7 @@
 //!
 //! For every single I/O, not only on average: GAVG = DAVG + KAVG and QAVG <= KAVG [CAP-A].
 
-use counters::{DeviceId, IoTotals, PathId, Status, Time, VdiskId};
+use counters::{DeviceId, HostSnapshot, IoTotals, PathId, Status, Time, VdiskId};
 
 use crate::{
     adapter::Adapter,
@@ -28,7 +28,7 @@ pub(crate) struct Lane<'a> {
 
 impl Stack {
     /// An I/O that has a path, and the objects that it passes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lane(&mut self, io: u32) -> Lane<'_> {
         let io = &self.ios[io];
         let vdisk = &mut self.vdisks[usize::from(io.vdisk)];
@@ -47,6 +47,29 @@ impl Stack {
 }
 
 impl Stack {
+    /// Adds to the totals of the first path of each device what the device's virtual disks have
+    /// counted, but what other paths have and what none has.
+    pub(crate) fn complete_paths(&self, into: &mut HostSnapshot) {
+        let HostSnapshot { vdisks, paths, .. } = into;
+        let first = |id: DeviceId| self.devices[id.index()].selector.paths().first().copied();
+        let no_wait = |io: &IoTotals| IoTotals { queue_ns: 0, ..*io };
+        for (disk, counted) in self.vdisks.iter().zip(vdisks) {
+            let Some(path) = first(disk.device) else { continue };
+            let sums = &mut paths[path.index()].io;
+            sums.iter_mut().zip(&counted.io).for_each(|(sum, io)| sum.add(&no_wait(io)));
+        }
+        let others = self.paths.iter().filter(|path| !path.is_first);
+        let on_others = others.map(|path| (path.device, &path.counters.io));
+        let devices = self.devices.iter().enumerate();
+        let failed =
+            devices.filter_map(|(id, device)| Some((DeviceId::new(id), device.failed.as_deref()?)));
+        for (device, counted) in on_others.chain(failed) {
+            let Some(path) = first(device) else { continue };
+            let sums = &mut paths[path.index()].io;
+            sums.iter_mut().zip(counted).for_each(|(sum, io)| *sum = sum.since(&no_wait(io)));
+        }
+    }
+
     /// Where the time of an I/O went up to now, whatever its state.
     pub(crate) fn times_of(&self, io: u32) -> Times {
         let record = &self.ios[io];
@@ -66,36 +89,36 @@ impl Stack {
 
 impl Lane<'_> {
     /// Which they are.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ids(&self) -> (VdiskId, DeviceId, PathId) {
         (VdiskId(self.io.vdisk), self.vdisk.device, PathId(self.io.path))
     }
 
     /// Whether others wait for a slot of its path or of its adapter.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn gates_are_wanted(&self) -> bool {
         !(self.path.queue.is_empty() && self.adapter.queue.is_empty())
     }
 
     /// Gives up its slot of the device, of the path and of the adapter.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave_slot(&mut self) {
         self.vdisk.counters.slots.leave(self.now);
         self.device.active -= 1;
         self.path.counters.active.leave(self.now);
         self.adapter.counters.active.leave(self.now);
         self.path.stays.left += 1;
-        self.path.stays.driver_ns += self.now - self.io.since;
+        self.path.stays.driver_ns += self.now.after(self.io.since);
     }
 
     /// Gives up its slot of the virtual disk and of the virtual adapter.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave_kernel(&mut self) {
         self.vdisk.leave(self.ring, self.io.seat);
     }
 
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn account(&mut self, status: Status, array_ns: u64) {
         let (times, gate_ns) = self.times();
         let (op, direction) = (self.io.op, self.io.op.direction());
@@ -109,28 +132,29 @@ impl Lane<'_> {
             array_ns,
         };
         self.vdisk.counters.count(op, status, &total);
-        let at_path = IoTotals { queue_ns: gate_ns, ..total };
-        self.path.counters.io[direction as usize].add(&at_path);
+        if self.device.has_rare || gate_ns > 0 {
+            self.path.count(direction, &total, gate_ns);
+            self.device.selector.measure(self.path, times.device);
+        }
         if let Some(levels) = self.device.counters.levels.get_mut(direction as usize) {
             levels.guest.record(times.guest);
             levels.kernel.record(times.kernel);
             levels.device.record(times.device);
         }
-        self.device.selector.measure(self.path, times.device);
     }
 
     /// Where its time went, and how much of it at paths and adapters.
-    #[inline]
+    #[inline(always)]
     fn times(&self) -> (Times, u64) {
-        let mut device = self.now - self.io.since;
+        let mut device = self.now.after(self.io.since);
         let (mut hold, mut gate) = (0, 0);
         if let Some(extra) = self.extra {
             device += extra.device_ns;
             hold = extra.hold_ns;
             gate = extra.gate_ns;
         }
-        let kernel = (self.now - self.io.entered) - device;
-        let guest = self.io.entered - self.io.submitted;
+        let kernel = self.now.after(self.io.entered) - device;
+        let guest = self.io.entered.after(self.io.submitted);
         (Times { guest, kernel, queue: kernel - hold, device }, gate)
     }
 }

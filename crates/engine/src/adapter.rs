@@ -6,8 +6,9 @@ use counters::{GateCounters, Time};
 use knobs::Driver;
 
 use crate::{
-    AdapterConfig,
-    slab::{Queue, Slab, State},
+    AdapterConfig, Output, Sink,
+    path::Way,
+    slab::{Io, Queue, State},
 };
 
 /// A host adapter.
@@ -19,6 +20,8 @@ pub(crate) struct Adapter {
     pub(crate) lun_depth: u32,
     /// The same after the host's next reboot.
     pub(crate) staged_lun_depth: u32,
+    /// The largest piece that leaves by it, in bytes.
+    pub(crate) piece_max: u32,
     /// How long a command may be with the driver.
     pub(crate) timeout_ns: Option<u64>,
     /// Whether it was detached.
@@ -34,15 +37,45 @@ impl Adapter {
             driver: config.driver,
             lun_depth: config.lun_depth,
             staged_lun_depth: config.lun_depth,
+            piece_max: 0,
             timeout_ns: config.timeout_ns,
             is_gone: false,
             queue: Queue::default(),
         }
     }
 
-    /// A command that holds a slot of its path waits here.
-    pub(crate) fn line_up(&mut self, ios: &mut Slab, io: u32, now: Time) {
-        ios[io].state = State::AtAdapter;
+    /// Whether a command that holds a slot of its path may go to the driver; else it waits here.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, ios: &mut [Io], io: u32, now: Time) -> bool {
+        let is_open = self.is_open();
+        if !is_open {
+            self.line_up(ios, io, now);
+        }
+        is_open
+    }
+
+    /// To the driver; `false` when the wire takes no more than a part of it, and it is still to be sent.
+    #[inline(always)]
+    pub(crate) fn hand_over(
+        &mut self,
+        record: &mut Io,
+        io: u32,
+        way: Way,
+        now: Time,
+        out: &mut impl Sink,
+    ) -> bool {
+        self.counters.active.enter(now);
+        record.hand_over(way.losses, now);
+        let is_whole = record.is_whole(self.piece_max);
+        if is_whole {
+            out.put(Output::Dispatch(record.command(io, way.path)));
+        }
+        is_whole
+    }
+
+    #[cold]
+    fn line_up(&mut self, ios: &mut [Io], io: u32, now: Time) {
+        ios[io as usize].state = State::AtAdapter;
         self.counters.queued.enter(now);
         self.queue.push(ios, io);
     }

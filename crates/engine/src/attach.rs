@@ -73,6 +73,7 @@ impl Stack {
             }
             Some(_) => return Err(Error::InUse("adapter", id.index())),
         }
+        self.refresh_pieces();
         Ok(())
     }
 
@@ -90,6 +91,7 @@ impl Stack {
             Some(known) if known.is_gone => {
                 let fresh = self.new_device(config);
                 self.devices[id.index()].take_over(fresh);
+                self.devices[id.index()].sched.has_bounds = self.has_bounds(id);
             }
             Some(_) => return Err(Error::InUse("device", id.index())),
         }
@@ -110,7 +112,8 @@ impl Stack {
         match self.paths.get_mut(id.index()) {
             None => {
                 push("path", id.index(), &mut self.paths, Path::new(config))?;
-                self.devices[config.device.index()].selector.add(id);
+                let device = &mut self.devices[config.device.index()];
+                device.add_path(id, &mut self.paths[id.index()]);
             }
             Some(known) if known.is_gone && known.is_idle() && known.is_from_to(config) => {
                 known.come_back(config);

@@ -8,7 +8,7 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use counters::{DeviceKind, Time, VdiskId};
+use counters::{DeviceId, DeviceKind, Time, VdiskId};
 
 use knobs::Advanced;
 
@@ -75,7 +75,7 @@ impl Stack {
         self.check_adapters(&census)
     }
 
-    /// A record is free or in use, and whoever sits on a virtual disk is inside of it: what ended is
+    /// A record is free or in use, and whoever sits on a virtual disk is in the VMkernel: what ended is
     /// found by nobody any more, not by the reset of its disk nor by a reboot.
     fn check_records(&self) -> Result<(), String> {
         let is_free = |io: &u32| self.ios[*io].state == State::Free;
@@ -85,8 +85,10 @@ impl Stack {
             for seat in 0..vdisk.inside.len() {
                 let Some(io) = vdisk.inside.at(seat) else { continue };
                 let Io { vdisk, seat: own, state, .. } = self.ios[io];
-                let is_inside =
-                    !matches!(state, State::Free | State::Piece | State::Left | State::Whole);
+                let is_inside = !matches!(
+                    state,
+                    State::Free | State::Guest | State::Piece | State::Left | State::Whole
+                );
                 if (usize::from(vdisk), own as usize, is_inside) != (id, seat, true) {
                     return Err(format!("seat {seat} of virtual disk {id} is taken by {state:?}"));
                 }
@@ -160,8 +162,8 @@ impl Stack {
     fn check_vdisk(&self, id: usize, vdisk: &Vdisk, found: &OfVdisk) -> Result<(), String> {
         let counters = &vdisk.counters;
         let waiting = vdisk.guest.iter(&self.ios).count() as u32;
-        let seats = (0..vdisk.inside.len()).filter_map(|seat| vdisk.inside.at(seat)).count() as u32;
-        equal("I/Os that sit on virtual disk", id, seats, found.guest + found.kernel)?;
+        let seats = vdisk.inside.iter().count() as u32;
+        equal("I/Os that sit on virtual disk", id, seats, found.kernel)?;
         equal("guest queue of virtual disk", id, counters.guest_queued.now(), found.guest)?;
         equal("guest FIFO of virtual disk", id, waiting, found.guest)?;
         equal("ACTV of virtual disk", id, vdisk.active, found.kernel)?;
@@ -266,6 +268,14 @@ impl Stack {
             ));
         }
         equal("slots of device", id, device.room, counters.depth.min(device.window))?;
+        if device.has_rare != device.has_anything_rare() {
+            return Err(format!("device {id} has something rare about it that it knows not of"));
+        }
+        if device.sched.has_bounds != self.has_bounds(DeviceId::new(id)) {
+            return Err(format!(
+                "device {id} has worlds with bounds that its scheduler knows not of"
+            ));
+        }
         if device.window == 0 && device.active > 0 {
             return Err(format!("device {id} has commands, and none that may complete"));
         }

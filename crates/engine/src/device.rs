@@ -14,10 +14,18 @@
 //! most, and a queue that is deeper than the array never breaks over it as a whole. When nothing is
 //! outstanding, `Scsi.ScsiRestartStalledQueueLatency` passes before one is tried [LAMW].
 
-use counters::{DeviceCounters, DeviceId, DeviceKind, Sense, Status, Time};
+use alloc::boxed::Box;
+
+use counters::{DeviceCounters, DeviceId, DeviceKind, IoTotals, PathId, Sense, Status, Time};
 
 use crate::{
-    CompetitionUnit, Event, Output, Sink, path::Selector, sched::Sched, throttle::Throttle,
+    Event, Output, Sink,
+    path::{Path, Selector},
+    sched::Sched,
+    slab::{Io, State},
+    throttle::Throttle,
+    vscsi::Vdisk,
+    world::World,
 };
 
 /// A device. Its limit in force is `counters.depth`; `counters.active` and `counters.queued` are
@@ -56,6 +64,11 @@ pub(crate) struct Device {
     pub(crate) timeout_ns: u64,
     /// What it does without a path.
     pub(crate) outage: Outage,
+    /// Whether a command that ended well may mean more than that a slot is free: the array has been
+    /// full, results are counted, or there is a choice of paths. Asked once of each.
+    pub(crate) has_rare: bool,
+    /// What its virtual disks have counted, by direction, and no path has.
+    pub(crate) failed: Option<Box<[IoTotals; 3]>>,
     /// Whether the next command starts the timer for what is overdue, and for when it is set.
     pub(crate) needs_watch: bool,
     pub(crate) watch_at: Time,
@@ -85,6 +98,7 @@ impl Device {
         (self.competition, self.throttle, self.sched) =
             (fresh.competition, fresh.throttle, fresh.sched);
         self.selector.take_over(fresh.selector);
+        self.refresh_rare();
     }
 
     /// Its commands may take so long, or for ever, by one of those who say so.
@@ -101,6 +115,7 @@ impl Device {
     }
 
     /// Puts the limit in force that follows from its state. `id` is its own.
+    #[cold]
     pub(crate) fn refresh_depth(&mut self, id: DeviceId, now: Time, out: &mut impl Sink) {
         let depth = self.effective_depth();
         if depth == self.counters.depth {
@@ -115,6 +130,38 @@ impl Device {
         self.counters.depth_over_time.set(depth, now);
         self.refresh_room();
         out.put(Output::Event(Event::DepthChanged { device: id, depth }));
+    }
+
+    /// A command of a virtual disk waits for a slot, in the queue of its world; `again` puts it at the
+    /// front.
+    #[inline(always)]
+    pub(crate) fn line_up(
+        &mut self,
+        vdisk: &mut Vdisk,
+        worlds: &mut [World],
+        ios: &mut [Io],
+        io: u32,
+        again: bool,
+        now: Time,
+    ) {
+        vdisk.counters.queued.enter(now);
+        self.queued += 1;
+        let record = &mut ios[io as usize];
+        record.state = State::Queued;
+        record.since = now;
+        if again {
+            self.sched.push_again(worlds, ios, vdisk.world, io, now);
+        } else {
+            record.entered = now;
+            record.seat = vdisk.inside.take(io);
+            self.sched.push(worlds, ios, vdisk.world, io, now);
+        }
+    }
+
+    /// Whether something is to be done now that a command lined up.
+    #[inline]
+    pub(crate) const fn is_wanted(&self) -> bool {
+        self.needs_watch || self.has_free_slot()
     }
 
     /// Whether something waits that nothing holds but, perhaps, its IOPS limit.
@@ -135,6 +182,22 @@ impl Device {
     /// Slots that may be taken, anew.
     pub(crate) fn refresh_room(&mut self) {
         self.room = self.counters.depth.min(self.window);
+        self.refresh_rare();
+    }
+
+    /// Looks again whether there is anything rare about it.
+    pub(crate) fn refresh_rare(&mut self) {
+        self.has_rare = self.has_anything_rare();
+    }
+
+    pub(crate) const fn has_anything_rare(&self) -> bool {
+        self.window != u32::MAX || self.throttle.is_on() || self.selector.asks()
+    }
+
+    /// One path more; `id` is its own.
+    pub(crate) fn add_path(&mut self, id: PathId, path: &mut Path) {
+        self.selector.add(id, path);
+        self.refresh_rare();
     }
 
     /// The array has room for one command more than so far, and perhaps for all.
@@ -144,7 +207,6 @@ impl Device {
         self.refresh_room();
     }
 
-    #[cold]
     fn move_window(&mut self, status: Status, is_good: bool) {
         self.counters.queue_full += u64::from(!is_good);
         if status.is_final() {
@@ -159,6 +221,11 @@ impl Device {
     /// makes no room there. `true` when the limit is to be worked out anew.
     #[inline]
     pub(crate) fn count_result(&mut self, status: Status) -> bool {
+        (self.has_rare || status != Status::Good) && self.count_rare_result(status)
+    }
+
+    #[cold]
+    fn count_rare_result(&mut self, status: Status) -> bool {
         let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
         if self.window != u32::MAX || !is_good {
             self.move_window(status, is_good);
@@ -173,19 +240,39 @@ impl Device {
 #[derive(Clone, Debug)]
 pub(crate) struct Competition {
     pub(crate) is_competing: bool,
-    pub(crate) unit: CompetitionUnit,
-    /// `Disk.SchedQControlVMSwitches`; 0 never engages.
-    pub(crate) switches_max: u32,
-    /// `Disk.SchedQControlSeqReqs`; 0 never releases.
-    pub(crate) run_max: u32,
-    last: Option<u16>,
-    run: u32,
-    switches: u32,
+    /// Who sent the last command; [`Competition::NOBODY`] before the first.
+    last: u32,
+    run: u64,
+    switches: u64,
+    /// `Disk.SchedQControlVMSwitches` and `Disk.SchedQControlSeqReqs`; [`u64::MAX`] where they are 0
+    /// and never engage or never release.
+    switches_max: u64,
+    run_max: u64,
 }
 
 impl Competition {
-    pub(crate) const fn new(unit: CompetitionUnit, switches_max: u32, run_max: u32) -> Self {
-        Self { is_competing: false, unit, switches_max, run_max, last: None, run: 0, switches: 0 }
+    const NOBODY: u32 = u32::MAX;
+
+    pub(crate) fn new(switches_max: u32, run_max: u32) -> Self {
+        let mut new = Self {
+            is_competing: false,
+            last: Self::NOBODY,
+            run: 0,
+            switches: 0,
+            switches_max: 0,
+            run_max: 0,
+        };
+        new.set_limits(switches_max, run_max);
+        new
+    }
+
+    /// Changes what engages and what releases; 0 is never.
+    pub(crate) const fn set_limits(&mut self, switches_max: u32, run_max: u32) {
+        const fn or_never(limit: u32) -> u64 {
+            if limit == 0 { u64::MAX } else { limit as u64 }
+        }
+        self.switches_max = or_never(switches_max);
+        self.run_max = or_never(run_max);
     }
 
     /// Counts a command that entered the device queue from `contender`. `true` when competition
@@ -193,18 +280,17 @@ impl Competition {
     #[inline]
     pub(crate) fn count(&mut self, contender: u16) -> bool {
         let before = self.is_competing;
-        if self.last == Some(contender) {
-            self.run = self.run.saturating_add(1);
+        let contender = u32::from(contender);
+        if self.last == contender {
+            self.run += 1;
         } else {
             // The first command of all switches from nobody.
-            self.switches = self.switches.saturating_add(u32::from(self.last.is_some()));
-            self.last = Some(contender);
+            self.switches += u64::from(self.last != Self::NOBODY);
+            self.last = contender;
             self.run = 1;
         }
-        if self.switches_max != 0 && self.switches >= self.switches_max {
-            self.is_competing = true;
-        }
-        if self.run_max != 0 && self.run >= self.run_max {
+        self.is_competing |= self.switches >= self.switches_max;
+        if self.run >= self.run_max {
             self.is_competing = false;
             self.switches = 0;
         }
@@ -213,7 +299,7 @@ impl Competition {
 
     /// Forgets everything, as a reboot does.
     pub(crate) const fn reset(&mut self) {
-        *self = Self::new(self.unit, self.switches_max, self.run_max);
+        (self.is_competing, self.last, self.run, self.switches) = (false, Self::NOBODY, 0, 0);
     }
 }
 
@@ -222,7 +308,7 @@ mod tests {
     use super::*;
 
     fn after(commands: impl IntoIterator<Item = u16>) -> Competition {
-        let mut competition = Competition::new(CompetitionUnit::Vm, 6, 128);
+        let mut competition = Competition::new(6, 128);
         for vm in commands {
             competition.count(vm);
         }
@@ -255,8 +341,8 @@ mod tests {
 
     #[test]
     fn zero_disables_each_rule() {
-        let mut never = Competition::new(CompetitionUnit::Vm, 0, 128);
-        let mut forever = Competition::new(CompetitionUnit::Vm, 6, 0);
+        let mut never = Competition::new(0, 128);
+        let mut forever = Competition::new(6, 0);
         for vm in [1, 2].into_iter().cycle().take(20).chain([1; 1000]) {
             never.count(vm);
             forever.count(vm);

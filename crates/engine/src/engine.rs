@@ -96,6 +96,7 @@ impl Engine {
         }
         let paths = self.stack.paths.iter().map(|path| &path.counters);
         into.fill_gates(paths, self.stack.adapters.iter().map(|adapter| &adapter.counters));
+        self.stack.complete_paths(into);
     }
 
     /// The limits of a device; `None` when the host does not have it.
@@ -151,7 +152,7 @@ impl Stack {
             return Err(Error::TimeWentBack { last: self.now, now });
         }
         self.now = now;
-        if self.timers.first().is_some_and(|(at, _)| at <= now) {
+        if self.timers.is_due(now) {
             self.run_timers(out);
         }
         match input {

@@ -15,7 +15,6 @@ use knobs::Advanced;
 
 use crate::{
     Error, Output, Request, Sink,
-    device::Device,
     path::Way,
     slab::{Io, NONE, State},
     stack::Stack,
@@ -71,21 +70,14 @@ impl Stack {
         let now = self.now;
         let (io, record) = self.ios.insert(now, &request, extra);
         let name = record.id(io);
-        let id = request.vdisk;
-        let vdisk = &mut self.vdisks[id.index()];
-        vdisk.counters.offered += 1;
-        record.seat = vdisk.inside.take(io);
-        vdisk.waited_ns += now - record.submitted;
+        let vdisk = &mut self.vdisks[request.vdisk.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
-        if vdisk.has_slot() && vdisk.guest.is_empty() && ring.has_room() {
+        vdisk.take_in(now.after(record.submitted));
+        if vdisk.guest.is_empty() && vdisk.has_slot() && ring.has_room() {
             vdisk.enter(ring);
-            self.queue(io, id, false, out);
-            return name;
-        }
-        vdisk.counters.guest_queued.enter(now);
-        vdisk.guest.push(&mut self.ios, io);
-        if vdisk.has_slot() {
-            vdisk.wait_for_ring(id, ring);
+            self.queue(io, request.vdisk, false, out);
+        } else {
+            vdisk.wait(request.vdisk, ring, &mut self.ios, io, now);
         }
         name
     }
@@ -93,34 +85,21 @@ impl Stack {
     /// Into the queue of its world, and on if the device has a slot; `again` puts it at the front.
     #[inline(always)]
     pub(crate) fn queue(&mut self, io: u32, id: VdiskId, again: bool, out: &mut impl Sink) {
-        let (id, device) = self.line_up(io, id, again);
-        let (needs_watch, has_free_slot) = (device.needs_watch, device.has_free_slot());
-        if needs_watch {
-            self.watch(id);
-        }
-        if has_free_slot {
-            self.pump(id, out);
+        let vdisk = &mut self.vdisks[id.index()];
+        let id = vdisk.device;
+        let device = &mut self.devices[id.index()];
+        device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, again, self.now);
+        if device.is_wanted() {
+            self.start(id, out);
         }
     }
 
-    /// Into the queue of its world; gives its device.
-    #[inline(always)]
-    pub(crate) fn line_up(&mut self, io: u32, id: VdiskId, again: bool) -> (DeviceId, &Device) {
-        let now = self.now;
-        let vdisk = &mut self.vdisks[id.index()];
-        vdisk.counters.queued.enter(now);
-        let device = &mut self.devices[vdisk.device.index()];
-        device.queued += 1;
-        let record = &mut self.ios[io];
-        record.state = State::Queued;
-        record.since = now;
-        if again {
-            device.sched.push_again(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
-        } else {
-            record.entered = now;
-            device.sched.push(&mut self.worlds, &mut self.ios, vdisk.world, io, now);
+    /// What lined up at a device begins to matter: it is looked after, and gets a slot if one is free.
+    fn start(&mut self, id: DeviceId, out: &mut impl Sink) {
+        if self.devices[id.index()].needs_watch {
+            self.watch(id);
         }
-        (vdisk.device, device)
+        self.pump(id, out);
     }
 
     /// [`Stack::fill`] where that is rare: its code is large.
@@ -138,27 +117,26 @@ impl Stack {
             if !device.has_free_slot() {
                 return;
             }
-            let Some(io) = device.sched.pop(&mut self.worlds, &mut self.ios, now) else {
+            let ios: &mut [Io] = &mut self.ios;
+            let Some(io) = device.sched.pop(&mut self.worlds, ios, now) else {
                 return self.wake_for_limit(id);
             };
-            let record = &mut self.ios[io];
+            let record = &mut ios[io as usize];
             let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
             vdisk.take_slot(now);
             if device.take_slot(vdisk.contender) {
                 device.refresh_depth(id, now, out);
             }
             let chosen = device.selector.choose(&mut self.paths, now, record);
-            let chosen = chosen.expect("a device without a path gives no slots");
             let path = &mut self.paths[chosen.index()];
-            path.stays.taken += 1;
+            let adapter = &mut self.adapters[path.adapter.index()];
             (record.path, record.since) = (chosen.0, now);
             let needs_watch = device.needs_watch;
-            if path.is_open() {
-                path.counters.active.enter(now);
-                let way = path.way(chosen);
-                self.pass(io, way, out);
-            } else {
-                path.line_up(&mut self.ios, io, now);
+            let is_cut = path.enter(ios, io, now)
+                && adapter.enter(ios, io, now)
+                && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
+            if is_cut {
+                self.send_pieces(io, out);
             }
             if needs_watch {
                 self.watch(id);
@@ -167,34 +145,40 @@ impl Stack {
     }
 
     /// On from its path: to the driver, or in line where others wait for the adapter.
-    #[inline(always)]
     pub(crate) fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
-        let adapter = &mut self.adapters[way.adapter.index()];
-        if adapter.is_open() {
+        if self.adapters[way.adapter.index()].enter(&mut self.ios, io, self.now) {
             self.hand_over(io, way, out);
-        } else {
-            adapter.line_up(&mut self.ios, io, self.now);
         }
     }
 
     /// To the driver, cut into pieces where the wire takes no more.
-    #[inline(always)]
     pub(crate) fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
         let adapter = &mut self.adapters[way.adapter.index()];
-        adapter.counters.active.enter(self.now);
-        let piece = self.split.piece(adapter.driver.transport);
-        let record = &mut self.ios[io];
-        record.hand_over(way.losses, self.now);
-        if record.is_whole(piece) {
-            out.put(Output::Dispatch(record.command(io, way.path)));
-        } else {
-            self.send_pieces(io, piece, out);
+        if !adapter.hand_over(&mut self.ios[io], io, way, self.now, out) {
+            self.send_pieces(io, out);
         }
     }
 
     /// The driver answered a command.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn done(
+        &mut self,
+        id: IoId,
+        status: Status,
+        array_ns: u64,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
+        let is_active = self.ios.state_of(id) == Some(State::Active);
+        if !is_active || matches!(status, Status::CheckCondition(_)) {
+            return self.done_rarely(id, status, array_ns, out);
+        }
+        self.answered(id.slot(), status, array_ns, out);
+        Ok(())
+    }
+
+    /// It answered one that is cut or was asked back, or with sense data.
+    #[cold]
+    fn done_rarely(
         &mut self,
         id: IoId,
         status: Status,
@@ -205,16 +189,15 @@ impl Stack {
         if let Status::CheckCondition(sense) = status {
             status = self.sensed(id, sense, out);
         }
-        let state = self.ios.state_of(id);
-        if state == Some(State::Active) {
-            self.answered(id.slot(), status, array_ns, out);
-            return Ok(());
-        }
-        match state {
+        match self.ios.state_of(id) {
             Some(State::Piece) => self.piece_done(id.slot(), status, array_ns, out),
-            Some(State::Recalled | State::Overdue | State::WrittenOff | State::Orphan)
-                if !self.is_in_pieces(id.slot()) =>
-            {
+            Some(
+                State::Active
+                | State::Recalled
+                | State::Overdue
+                | State::WrittenOff
+                | State::Orphan,
+            ) if !self.is_in_pieces(id.slot()) => {
                 self.answered_at_last(id.slot(), status, array_ns, out);
             }
             _ => return Err(Error::NotOutstanding(id)),
@@ -239,7 +222,6 @@ impl Stack {
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
-    #[inline(always)]
     pub(crate) fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         let status = lane.path.status_of(lane.io, status);
@@ -265,38 +247,49 @@ impl Stack {
             self.open_path(path, out);
         }
         self.fill(device, out);
-        self.open_guest(vdisk, out);
+        self.let_in(vdisk, out);
     }
 
-    /// The I/O goes back to the guest, and its record is free; the parts of a request that the
-    /// guest's driver cut go together.
-    #[inline]
+    /// The I/O goes back to the guest, and its record is free.
+    #[inline(always)]
     pub(crate) fn end(&mut self, io: u32, status: Status, out: &mut impl Sink) {
         let Io { vdisk, tag, extra, .. } = self.ios[io];
-        let vdisk = VdiskId(vdisk);
         let request = self.ios.free(io);
         if extra == NONE {
-            out.put(Output::Complete { request, vdisk, tag, status });
-            return;
+            out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
+        } else {
+            self.end_of_extra(io, status, out);
         }
+    }
+
+    /// The same of one that has an [`Extra`](crate::slab::Extra): the parts of a request that the
+    /// guest's driver cut go together.
+    #[cold]
+    fn end_of_extra(&mut self, io: u32, status: Status, out: &mut impl Sink) {
+        let Io { vdisk, tag, extra, .. } = self.ios[io];
         while let Some(left) = self.extras[extra].left.pop(&self.ios) {
             self.ios.free(left);
         }
         self.extras.remove(extra);
         let request = self.extras[extra].request;
         if request.slot() == io {
-            out.put(Output::Complete { request, vdisk, tag, status });
+            out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
         } else {
             self.end_part(request.slot(), status, out);
         }
     }
 
-    /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
-    #[inline]
+    /// [`Stack::let_in`] where that is rare.
     pub(crate) fn open_guest(&mut self, freed: VdiskId, out: &mut impl Sink) {
+        self.let_in(freed, out);
+    }
+
+    /// Lets what waits in the guest enter. Disks that lack nothing but the ring take turns.
+    #[inline(always)]
+    fn let_in(&mut self, freed: VdiskId, out: &mut impl Sink) {
         let vdisk = &mut self.vdisks[freed.index()];
-        let id = vdisk.vscsi;
-        let ring = &mut self.vscsi[id.index()];
+        let (ring_id, id) = (vdisk.vscsi, vdisk.device);
+        let ring = &mut self.vscsi[ring_id.index()];
         let mut entered = None;
         if ring.waiting.is_empty() {
             if vdisk.guest.is_empty() {
@@ -309,10 +302,14 @@ impl Stack {
         }
         let ring_is_wanted = !ring.waiting.is_empty();
         if let Some(io) = entered {
-            self.queue(io, freed, false, out);
+            let device = &mut self.devices[id.index()];
+            device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, false, self.now);
+            if device.is_wanted() {
+                self.start(id, out);
+            }
         }
         if ring_is_wanted {
-            self.open_ring(id, out);
+            self.open_ring(ring_id, out);
         }
     }
 

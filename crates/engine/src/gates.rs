@@ -1,7 +1,7 @@
 //! Waiting for a path or an adapter with a slot of the device in hand: who passes when there is room,
 //! and who leaves.
 
-use counters::{AdapterId, PathId, VdiskId};
+use counters::{AdapterId, PathId};
 
 use crate::{Sink, slab::State, stack::Stack};
 
@@ -84,9 +84,10 @@ impl Stack {
             while let Some(io) = next {
                 next = queue.before(&self.ios, io);
                 if self.ios[io].path == id.0 {
-                    let vdisk = VdiskId(self.ios[io].vdisk);
                     self.leave_gate(io);
-                    self.line_up(io, vdisk, true);
+                    let vdisk = &mut self.vdisks[usize::from(self.ios[io].vdisk)];
+                    let device = &mut self.devices[vdisk.device.index()];
+                    device.line_up(vdisk, &mut self.worlds, &mut self.ios, io, true, self.now);
                 }
             }
         }

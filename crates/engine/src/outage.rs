@@ -167,8 +167,7 @@ impl Stack {
 
     /// Ends what waits of a virtual disk; what the driver has ends with its answer.
     fn fail_disk(&mut self, id: VdiskId, status: Status, out: &mut impl Sink) {
-        for seat in 0..self.vdisks[id.index()].inside.len() {
-            let Some(io) = self.vdisks[id.index()].inside.at(seat) else { continue };
+        for io in self.ios_of(id) {
             if matches!(self.ios[io].state, State::Guest | State::Queued | State::Held) {
                 let (op, times) = (self.ios[io].op, self.take_out(io, id));
                 let total = IoTotals {
@@ -179,7 +178,10 @@ impl Stack {
                     device_ns: times.device,
                     ..IoTotals::default()
                 };
-                self.vdisks[id.index()].counters.count(op, status, &total);
+                let disk = &mut self.vdisks[id.index()];
+                disk.counters.count(op, status, &total);
+                let failed = &mut self.devices[disk.device.index()].failed;
+                failed.get_or_insert_default()[op.direction() as usize].add(&total);
                 self.end(io, status, out);
             }
         }

@@ -104,8 +104,11 @@ impl Stack {
         if disk.resets_at > self.now {
             return;
         }
-        let mut inside = (0..disk.inside.len()).filter_map(|seat| disk.inside.at(seat));
-        if inside.any(|io| matches!(self.ios[io].state, State::Recalled | State::Orphan)) {
+        if disk
+            .inside
+            .iter()
+            .any(|io| matches!(self.ios[io].state, State::Recalled | State::Orphan))
+        {
             disk.resets_at = self.now + disk.timeout_ns;
             disk.counters.resets += 1;
             self.abort_disk(id, None, out);

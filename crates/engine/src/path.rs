@@ -9,20 +9,24 @@
 
 use alloc::vec::Vec;
 
-use counters::{AdapterId, DeviceId, GateCounters, PathId, Status, Time};
+use counters::{AdapterId, DeviceId, Direction, GateCounters, IoTotals, PathId, Status, Time};
 
 use knobs::PathPolicy;
 
 use crate::{
     PathConfig,
-    slab::{Io, Queue, Slab, State},
+    slab::{Io, Queue, State},
 };
 
 /// A path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    /// Its `active` commands hold a slot of the path, with the driver or at the adapter.
+    /// Its `active` commands hold a slot of the path, with the driver or at the adapter. What has ended
+    /// on the first path of a device is only there where it waited at a gate: the rest is what the
+    /// device's virtual disks have counted and no other path has (`Stack::complete_paths`).
     pub(crate) counters: GateCounters,
+    /// Whether it was the first path of its device.
+    pub(crate) is_first: bool,
     pub(crate) stays: Stays,
     /// What waits for a slot of it.
     pub(crate) queue: Queue,
@@ -68,6 +72,7 @@ impl Path {
     pub(crate) fn new(config: &PathConfig) -> Self {
         Self {
             counters: GateCounters::default(),
+            is_first: false,
             stays: Stays::default(),
             queue: Queue::default(),
             device: config.device,
@@ -99,9 +104,22 @@ impl Path {
         self.queue.is_empty() && self.has_room()
     }
 
-    /// A command that holds a slot of its device waits here.
-    pub(crate) fn line_up(&mut self, ios: &mut Slab, io: u32, now: Time) {
-        ios[io].state = State::AtPath;
+    /// A command that was given a slot of its device takes one of the path, or waits for it.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, ios: &mut [Io], io: u32, now: Time) -> bool {
+        self.stays.taken += 1;
+        let is_open = self.is_open();
+        if is_open {
+            self.counters.active.enter(now);
+        } else {
+            self.line_up(ios, io, now);
+        }
+        is_open
+    }
+
+    #[cold]
+    fn line_up(&mut self, ios: &mut [Io], io: u32, now: Time) {
+        ios[io as usize].state = State::AtPath;
         self.counters.queued.enter(now);
         self.queue.push(ios, io);
     }
@@ -118,6 +136,16 @@ impl Path {
     pub(crate) const fn come_back(&mut self, config: &PathConfig) {
         (self.up, self.is_lost, self.is_gone) = (true, false, false);
         self.optimized = config.optimized;
+    }
+
+    /// Counts an I/O that ended here after waiting at gates for so long.
+    pub(crate) fn count(&mut self, direction: Direction, ended: &IoTotals, gate_ns: u64) {
+        let io = &mut self.counters.io[direction as usize];
+        if self.is_first {
+            io.queue_ns += gate_ns;
+        } else {
+            io.add(&IoTotals { queue_ns: gate_ns, ..*ended });
+        }
     }
 
     /// Whether the device may be reached over it.
@@ -171,8 +199,15 @@ impl Selector {
         *self = Self { paths: core::mem::take(&mut self.paths), ..other };
     }
 
-    pub(crate) fn add(&mut self, path: PathId) {
-        self.paths.push(path);
+    /// One path more; `id` is its own.
+    pub(crate) fn add(&mut self, id: PathId, path: &mut Path) {
+        path.is_first = self.paths.is_empty();
+        self.paths.push(id);
+    }
+
+    /// Whether the policy or a choice of paths asks about each command that ends.
+    pub(crate) const fn asks(&self) -> bool {
+        self.paths.len() > 1 || matches!(self.policy, PathPolicy::Latency { .. })
     }
 
     pub(crate) fn paths(&self) -> &[PathId] {
@@ -215,13 +250,17 @@ impl Selector {
         self.turn_to(kept.or_else(first));
     }
 
-    /// The path of the next command; `None` when all paths are down.
-    #[inline]
-    pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, io: &Io) -> Option<PathId> {
-        if matches!(self.policy, PathPolicy::Fixed | PathPolicy::MostRecentlyUsed) {
-            return self.in_use;
-        }
-        self.choose_in_turn(all, now, io.data())
+    /// The path of the next command.
+    ///
+    /// # Panics
+    /// When there is none: a device without a path gives no slots.
+    #[inline(always)]
+    pub(crate) fn choose(&mut self, all: &mut [Path], now: Time, io: &Io) -> PathId {
+        let chosen = match self.policy {
+            PathPolicy::Fixed | PathPolicy::MostRecentlyUsed => self.in_use,
+            _ => self.choose_in_turn(all, now, io.data()),
+        };
+        chosen.expect("a device without a path gives no slots")
     }
 
     fn choose_in_turn(&mut self, all: &mut [Path], now: Time, bytes: u32) -> Option<PathId> {
@@ -241,7 +280,6 @@ impl Selector {
     }
 
     /// Measures a completed command for the latency policy.
-    #[inline]
     pub(crate) fn measure(&self, path: &mut Path, device_ns: u64) {
         if matches!(self.policy, PathPolicy::Latency { .. }) {
             path.sampled += 1;

@@ -30,8 +30,10 @@ impl Stack {
 
     /// What is no request of its own, or more than the wire takes.
     #[cold]
-    pub(crate) fn send_pieces(&mut self, io: u32, piece: u32, out: &mut impl Sink) {
+    pub(crate) fn send_pieces(&mut self, io: u32, out: &mut impl Sink) {
         let command = self.command(io);
+        let adapter = self.paths[command.path.index()].adapter;
+        let piece = self.adapters[adapter.index()].piece_max;
         self.extra_of(io).array_ns = 0;
         if self.has_left(io) {
             self.send_left(io, command, piece, out);
@@ -39,9 +41,8 @@ impl Stack {
             out.put(Output::Dispatch(command));
         } else {
             let pieces = command.bytes.div_ceil(piece);
-            let path = &mut self.paths[command.path.index()];
-            path.counters.count_split(pieces);
-            self.adapters[path.adapter.index()].counters.count_split(pieces);
+            self.paths[command.path.index()].counters.count_split(pieces);
+            self.adapters[adapter.index()].counters.count_split(pieces);
             self.cut(io, command, piece, out);
         }
     }

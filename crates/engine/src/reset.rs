@@ -131,12 +131,15 @@ impl Stack {
     /// its guest hears of it when the driver has answered: a late answer must not find the guest's
     /// memory in another use.
     pub(crate) fn abort_disk(&mut self, id: VdiskId, tag: Option<u32>, out: &mut impl Sink) {
-        for seat in 0..self.vdisks[id.index()].inside.len() {
-            let io = self.vdisks[id.index()].inside.at(seat);
-            if let Some(io) = io.filter(|io| tag.is_none_or(|tag| self.ios[*io].tag == tag)) {
-                self.abort_io(io, id, out);
-            }
-        }
+        let mut ios = self.ios_of(id);
+        ios.retain(|io| tag.is_none_or(|tag| self.ios[*io].tag == tag));
+        ios.into_iter().for_each(|io| self.abort_io(io, id, out));
+    }
+
+    /// Every I/O of a virtual disk: those in the VMkernel, then those that wait in the guest.
+    pub(crate) fn ios_of(&self, id: VdiskId) -> Vec<u32> {
+        let disk = &self.vdisks[id.index()];
+        disk.inside.iter().chain(disk.guest.iter(&self.ios)).collect()
     }
 
     pub(crate) fn abort_io(&mut self, io: u32, id: VdiskId, out: &mut impl Sink) {
@@ -177,9 +180,7 @@ impl Stack {
         }
         let (times, seat) = (self.times_of(io), self.ios[io].seat);
         let disk = &mut self.vdisks[id.index()];
-        if state == State::Guest {
-            disk.inside.leave(seat);
-        } else {
+        if state != State::Guest {
             disk.leave(&mut self.vscsi[disk.vscsi.index()], seat);
         }
         if self.ios[io].is_at_gate() {

@@ -7,10 +7,7 @@ use counters::{DeviceId, VdiskId, VmId};
 
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
 
-use crate::{
-    Error, Sink,
-    stack::{Stack, split_sizes},
-};
+use crate::{Error, Sink, stack::Stack, vscsi::Vdisk};
 
 impl Stack {
     pub(crate) fn set(&mut self, knob: Knob, out: &mut impl Sink) -> Result<(), Error> {
@@ -75,7 +72,9 @@ impl Stack {
     }
 
     fn set_queue_full(&mut self, id: DeviceId, size: u32, threshold: u32, out: &mut impl Sink) {
-        self.devices[id.index()].throttle.set(size, threshold);
+        let device = &mut self.devices[id.index()];
+        device.throttle.set(size, threshold);
+        device.refresh_rare();
         self.refresh_depth(id, out);
         self.pump(id, out);
     }
@@ -87,7 +86,7 @@ impl Stack {
 
     /// Hands the options in force to those who go by them.
     pub(crate) fn apply_options(&mut self, out: &mut impl Sink) {
-        self.split = split_sizes(&self.options);
+        self.refresh_pieces();
         self.refresh_affinity();
         let policy = self.default_policy();
         let sample_size = self.options.get(Advanced::QFullSampleSize);
@@ -100,9 +99,12 @@ impl Stack {
                 device.sched.policy = policy;
             }
             device.sched.cost_unit = self.options.get(Advanced::SchedCostUnit);
-            device.competition.switches_max = self.options.get(Advanced::SchedQControlVmSwitches);
-            device.competition.run_max = self.options.get(Advanced::SchedQControlSeqReqs);
+            device.competition.set_limits(
+                self.options.get(Advanced::SchedQControlVmSwitches),
+                self.options.get(Advanced::SchedQControlSeqReqs),
+            );
             device.throttle.set_global(sample_size, threshold);
+            device.refresh_rare();
             self.refresh_apd(DeviceId::new(index), out);
             self.refresh_depth(DeviceId::new(index), out);
             self.pump(DeviceId::new(index), out);
@@ -134,7 +136,9 @@ impl Stack {
     }
 
     fn set_path_policy(&mut self, id: DeviceId, policy: PathPolicy) {
-        self.devices[id.index()].selector.set_policy(policy, &self.paths);
+        let device = &mut self.devices[id.index()];
+        device.selector.set_policy(policy, &self.paths);
+        device.refresh_rare();
     }
 
     fn set_allocation(&mut self, id: VdiskId, allocation: Allocation, out: &mut impl Sink) {
@@ -147,13 +151,20 @@ impl Stack {
 
     /// Works out anew what the world of a virtual disk gets from those of its disks that are there.
     pub(crate) fn refresh_world(&mut self, id: VdiskId) {
-        let world = self.vdisks[id.index()].world;
+        let Vdisk { world, device, .. } = self.vdisks[id.index()];
         let mut mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
         if let Some(first) = mine.next() {
             let of_world = &mut self.worlds[world.index()];
             of_world.allocate(first.allocation);
             mine.for_each(|disk| of_world.join(disk.allocation));
         }
+        self.devices[device.index()].sched.has_bounds = self.has_bounds(device);
+    }
+
+    /// Whether a world of a device has a limit or a reservation.
+    pub(crate) fn has_bounds(&self, id: DeviceId) -> bool {
+        let mut mine = self.vdisks.iter().filter(|disk| disk.device == id);
+        mine.any(|disk| self.worlds[disk.world.index()].is_bound)
     }
 }
 

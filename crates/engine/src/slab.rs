@@ -350,6 +350,23 @@ impl Slab {
     }
 }
 
+/// The records themselves, by their places.
+impl core::ops::Deref for Slab {
+    type Target = [Io];
+
+    #[inline]
+    fn deref(&self) -> &[Io] {
+        &self.items
+    }
+}
+
+impl core::ops::DerefMut for Slab {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Io] {
+        &mut self.items
+    }
+}
+
 impl core::ops::Index<u32> for Slab {
     type Output = Io;
 
@@ -404,7 +421,8 @@ impl core::ops::IndexMut<u32> for Extras {
     }
 }
 
-/// The I/Os of a virtual disk, wherever they are, so that a disk is reset without a look at others.
+/// The I/Os of a virtual disk that are in the VMkernel, wherever they are there, so that those that
+/// take too long are found without a look at others, nor at what waits in the guest.
 /// A seat is used again; none is ever taken away from who sits.
 #[derive(Clone, Debug)]
 pub(crate) struct Seats {
@@ -450,6 +468,11 @@ impl Seats {
     pub(crate) fn at(&self, seat: usize) -> Option<u32> {
         self.seats.get(seat).copied().filter(|io| io & Self::FREE == 0)
     }
+
+    /// Everybody who sits.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).filter_map(|seat| self.at(seat))
+    }
 }
 
 /// A first-in first-out queue through [`Io::next`].
@@ -477,33 +500,33 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, ios: &mut Slab, io: u32) {
-        ios[io].next = NONE;
-        ios[io].prev = self.tail;
+    pub(crate) fn push(&mut self, ios: &mut [Io], io: u32) {
+        ios[io as usize].next = NONE;
+        ios[io as usize].prev = self.tail;
         if self.head == NONE {
             self.head = io;
         } else {
-            ios[self.tail].next = io;
+            ios[self.tail as usize].next = io;
         }
         self.tail = io;
     }
 
     /// Puts back what was taken from the front.
-    pub(crate) fn push_front(&mut self, ios: &mut Slab, io: u32) {
-        ios[io].next = self.head;
-        ios[io].prev = NONE;
+    pub(crate) fn push_front(&mut self, ios: &mut [Io], io: u32) {
+        ios[io as usize].next = self.head;
+        ios[io as usize].prev = NONE;
         if self.head == NONE {
             self.tail = io;
         } else {
-            ios[self.head].prev = io;
+            ios[self.head as usize].prev = io;
         }
         self.head = io;
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, ios: &Slab) -> Option<u32> {
+    pub(crate) fn pop(&mut self, ios: &[Io]) -> Option<u32> {
         let io = self.head()?;
-        self.head = ios[io].next;
+        self.head = ios[io as usize].next;
         if self.head == NONE {
             self.tail = NONE;
         }
@@ -511,15 +534,15 @@ impl Queue {
     }
 
     /// Takes one out that is in this queue.
-    pub(crate) fn remove(&mut self, ios: &mut Slab, io: u32) {
-        let (next, prev) = (ios[io].next, self.before(ios, io));
+    pub(crate) fn remove(&mut self, ios: &mut [Io], io: u32) {
+        let (next, prev) = (ios[io as usize].next, self.before(ios, io));
         match prev {
             None => self.head = next,
-            Some(prev) => ios[prev].next = next,
+            Some(prev) => ios[prev as usize].next = next,
         }
         match next {
             NONE => self.tail = prev.unwrap_or(NONE),
-            next => ios[next].prev = prev.unwrap_or(NONE),
+            next => ios[next as usize].prev = prev.unwrap_or(NONE),
         }
     }
 
@@ -528,17 +551,17 @@ impl Queue {
         if self.tail == NONE { None } else { Some(self.tail) }
     }
 
-    pub(crate) fn before(self, ios: &Slab, io: u32) -> Option<u32> {
-        (io != self.head).then(|| ios[io].prev)
+    pub(crate) fn before(self, ios: &[Io], io: u32) -> Option<u32> {
+        (io != self.head).then(|| ios[io as usize].prev)
     }
 
     /// Everything in the queue, front first.
-    pub(crate) fn iter(self, ios: &Slab) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(self, ios: &[Io]) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.head;
         core::iter::from_fn(move || {
             let io = next;
             (io != NONE).then(|| {
-                next = ios[io].next;
+                next = ios[io as usize].next;
                 io
             })
         })

@@ -32,7 +32,6 @@ pub(crate) struct Stack {
     pub(crate) throttle_mode: ThrottleMode,
     pub(crate) now: Time,
     pub(crate) options: Options,
-    pub(crate) split: SplitSizes,
     /// How many virtual machines there are.
     pub(crate) vms: usize,
     pub(crate) vscsi: Vec<Vscsi>,
@@ -59,7 +58,6 @@ impl Stack {
             competition_unit: config.competition_unit,
             throttle_mode: config.throttle_mode,
             now: Time::ZERO,
-            split: split_sizes(&options),
             options,
             vms: config.vms.len(),
             vscsi: config.vscsi.iter().map(Vscsi::new).collect(),
@@ -83,6 +81,7 @@ impl Stack {
         }
         stack.add_devices(config);
         stack.refresh_gates();
+        stack.refresh_pieces();
         stack
     }
 
@@ -117,11 +116,13 @@ impl Stack {
         self.devices = config.devices.iter().map(|device| self.new_device(device)).collect();
         for (index, path) in config.paths.iter().enumerate() {
             let device = &mut self.devices[path.device.index()];
-            device.selector.add(PathId::new(index));
+            device.add_path(PathId::new(index), &mut self.paths[index]);
             device.allow(config.adapters[path.adapter.index()].timeout_ns);
         }
-        for disk in &config.vdisks {
-            self.devices[disk.device.index()].allow(config.vms[disk.vm.index()].timeout_ns);
+        for (disk, known) in config.vdisks.iter().zip(&self.vdisks) {
+            let device = &mut self.devices[disk.device.index()];
+            device.allow(config.vms[disk.vm.index()].timeout_ns);
+            device.sched.has_bounds |= self.worlds[known.world.index()].is_bound;
         }
         for id in (0..self.devices.len()).map(DeviceId::new) {
             let device = &mut self.devices[id.index()];
@@ -148,7 +149,6 @@ impl Stack {
             dsnro_set: config.dsnro,
             dsnro: config.dsnro.unwrap_or_else(|| self.default_dsnro(config.kind)),
             competition: Competition::new(
-                self.competition_unit,
                 self.options.get(Advanced::SchedQControlVmSwitches),
                 self.options.get(Advanced::SchedQControlSeqReqs),
             ),
@@ -161,6 +161,8 @@ impl Stack {
             wake_at: Time::NEVER,
             timeout_ns: 0,
             outage: Outage::None,
+            has_rare: false,
+            failed: None,
             needs_watch: false,
             watch_at: Time::NEVER,
             is_gone: false,
@@ -251,12 +253,15 @@ impl Stack {
             _ => self.options.get(Advanced::SchedNumReqOutstanding),
         }
     }
-}
 
-/// The sizes that the options allow.
-pub(crate) fn split_sizes(options: &Options) -> SplitSizes {
-    SplitSizes {
-        disk_max: options.get(Advanced::DiskMaxIoSize) << 10,
-        iscsi_max: options.get(Advanced::IscsiMaxIoSizeKb) << 10,
+    /// Works out anew what adapters cut commands into.
+    pub(crate) fn refresh_pieces(&mut self) {
+        let sizes = SplitSizes {
+            disk_max: self.options.get(Advanced::DiskMaxIoSize) << 10,
+            iscsi_max: self.options.get(Advanced::IscsiMaxIoSizeKb) << 10,
+        };
+        for adapter in &mut self.adapters {
+            adapter.piece_max = sizes.piece(adapter.driver.transport);
+        }
     }
 }

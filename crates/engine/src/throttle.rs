@@ -35,6 +35,11 @@ impl Throttle {
         }
     }
 
+    /// Whether it counts results.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.sample_size != 0
+    }
+
     /// Changes the two numbers of this device; a sample size of 0 leaves it to the host's.
     pub(crate) const fn set(&mut self, sample_size: u32, threshold: u32) {
         *self = Self { sample_size, threshold, is_own: sample_size > 0, ..Self::new(self.mode) };
@@ -57,7 +62,7 @@ impl Throttle {
     /// Counts a result. `true` when the limit changed.
     #[inline]
     pub(crate) fn count(&mut self, is_good: bool, base: u32) -> bool {
-        if self.sample_size == 0 {
+        if !self.is_on() {
             return false;
         }
         let before = self.depth;

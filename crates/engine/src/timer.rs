@@ -29,27 +29,45 @@ impl Timer {
 }
 
 /// All that are set. None is taken back: what it was for looks whether it still is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timers {
     set: BinaryHeap<Reverse<(Time, Timer)>>,
+    /// When the first is due; never when there is none.
+    next: Time,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { set: BinaryHeap::new(), next: Time::NEVER }
+    }
 }
 
 impl Timers {
     pub(crate) fn set(&mut self, at: Time, timer: Timer) {
         self.set.push(Reverse((at, timer)));
+        self.next = self.next.min(at);
+    }
+
+    /// Whether one is due.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.next <= now
     }
 
     /// The first, if there is one.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Time, Timer)> {
+        if self.next == Time::NEVER {
+            return None;
+        }
         self.set.peek().map(|Reverse(first)| *first)
     }
 
     /// Takes the first when it is due.
-    #[inline]
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, Timer)> {
         let first = self.first().filter(|(at, _)| *at <= now)?;
         self.set.pop();
+        self.next = self.set.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
         Some(first)
     }
 }

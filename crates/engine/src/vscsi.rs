@@ -15,7 +15,7 @@ use knobs::Allocation;
 
 use crate::{
     VdiskConfig, VmConfig, VscsiConfig,
-    slab::{Queue, Seats, Slab, Times},
+    slab::{Io, Queue, Seats, Times},
 };
 
 /// A virtual adapter.
@@ -87,7 +87,7 @@ pub(crate) struct Vdisk {
     pub(crate) max_transfer: u32,
     /// What waits in the guest.
     pub(crate) guest: Queue,
-    /// All its I/Os.
+    /// Its I/Os in the VMkernel.
     pub(crate) inside: Seats,
     /// Nanoseconds that its I/Os had waited in the application before they were submitted.
     pub(crate) waited_ns: u64,
@@ -159,6 +159,30 @@ impl Vdisk {
         self.active < self.depth
     }
 
+    /// A command comes, having waited for so long in the application.
+    #[inline]
+    pub(crate) const fn take_in(&mut self, waited_ns: u64) {
+        self.counters.offered += 1;
+        self.waited_ns += waited_ns;
+    }
+
+    /// It waits in the guest. `id` is the disk's own.
+    #[inline]
+    pub(crate) fn wait(
+        &mut self,
+        id: VdiskId,
+        ring: &mut Vscsi,
+        ios: &mut [Io],
+        io: u32,
+        now: Time,
+    ) {
+        self.counters.guest_queued.enter(now);
+        self.guest.push(ios, io);
+        if self.has_slot() {
+            self.wait_for_ring(id, ring);
+        }
+    }
+
     /// A command takes a slot of the disk and one of its adapter.
     #[inline]
     pub(crate) const fn enter(&mut self, ring: &mut Vscsi) {
@@ -183,7 +207,7 @@ impl Vdisk {
 
     /// The next one in the guest's queue enters, if there is one and it has a slot of both.
     #[inline]
-    pub(crate) fn enter_next(&mut self, ring: &mut Vscsi, ios: &Slab, now: Time) -> Option<u32> {
+    pub(crate) fn enter_next(&mut self, ring: &mut Vscsi, ios: &[Io], now: Time) -> Option<u32> {
         if !self.has_slot() || !ring.has_room() {
             return None;
         }

@@ -81,6 +81,15 @@ impl World {
         self.limit_ns == 0 || self.tags.limit <= now
     }
 
+    /// A command that goes by its share does not use up the reservation.
+    #[cold]
+    pub(crate) fn give_back_reservation(&mut self, cost: u64, now: Time) {
+        if self.tags.reservation > now {
+            let due = self.tags.reservation.0.saturating_sub(cost * self.reservation_ns);
+            self.tags.reservation = Time(due);
+        }
+    }
+
     /// Gives the command at the head what holds it back and what hurries it.
     #[cold]
     pub(crate) fn tag_bounds(&mut self, cost: u64, arrival: Time) {

@@ -100,6 +100,10 @@ impl<'a> Beside<'a> {
 
     /// Whether a value may be true beside the others of its sample.
     pub(crate) fn allows(&self, bound: Bound, sample: usize, value: f64) -> bool {
+        // Most cells are 0, which only commands and who waits in a queue bound from below.
+        if value == 0.0 && !matches!(bound, Bound::Commands | Bound::Queue) {
+            return true;
+        }
         if self.is_repeated(sample, value) {
             return false;
         }

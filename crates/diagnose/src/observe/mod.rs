@@ -6,8 +6,8 @@ mod spell;
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s};
-use levels::Measured;
+use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s, is_leap};
+use levels::{Measured, usual_interval_s};
 
 pub(crate) use levels::{
     Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
@@ -25,6 +25,8 @@ use crate::{
 pub(crate) struct Host<'a> {
     pub(crate) name: &'a str,
     pub(crate) times_ms: &'a [i64],
+    /// The usual length of an interval, in seconds.
+    pub(crate) usual_s: f64,
     pub(crate) devices: Vec<Device<'a>>,
     pub(crate) adapters: Vec<Adapter<'a>>,
     pub(crate) vdisks: Vec<Vdisk<'a>>,
@@ -67,6 +69,7 @@ pub(crate) struct Device<'a> {
 pub(crate) struct World<'a> {
     pub(crate) flow: Flow<'a>,
     pub(crate) queue: Queue<'a>,
+    pub(crate) shares: Column<'a>,
     /// The VM, or the name of the row where none is known.
     pub(crate) owner: &'a str,
     /// Whether it is the host's own (VMFS, hostd).
@@ -105,6 +108,7 @@ impl<'a> Host<'a> {
         let mut host = Self {
             name: &recording.host,
             times_ms: &recording.times_ms,
+            usual_s: usual_interval_s(&recording.times_ms).unwrap_or(DEFAULT_INTERVAL_S),
             devices: Vec::new(),
             adapters: Vec::new(),
             vdisks: Vec::new(),
@@ -250,9 +254,12 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The length of a sample's interval in seconds.
+    /// The length of a sample's interval in seconds: the usual one after a hole, or a clock that was
+    /// set, for its rates are not of all that time.
     pub(crate) fn interval_s(&self, sample: usize) -> f64 {
-        interval_s(self.times_ms, sample).unwrap_or(DEFAULT_INTERVAL_S)
+        let is_whole =
+            |seconds: &f64| !is_leap((seconds * 1000.0) as i64, (self.usual_s * 1000.0) as i64);
+        interval_s(self.times_ms, sample).filter(is_whole).unwrap_or(self.usual_s)
     }
 
     pub(crate) fn begin_ms(&self, sample: usize) -> i64 {
@@ -263,7 +270,7 @@ impl<'a> Host<'a> {
 
 impl<'a> Device<'a> {
     /// The counters by which every rule's device is observed, beside those of the rule.
-    pub(crate) const COUNTERS: &'static [Counter] = &[Counter::FailedCommands];
+    pub(crate) const COUNTERS: &'static [Counter] = &[Counter::FailedCommands, Counter::Shares];
 
     fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);
@@ -445,6 +452,7 @@ impl<'a> World<'a> {
         Self {
             flow: Flow::of(recording, id),
             queue: Queue::of(recording, id),
+            shares: Column::of(recording, id, Counter::Shares),
             owner: levels::owner(recording, entity),
             is_system: entity.vm.is_none() && entity.process.is_some(),
         }

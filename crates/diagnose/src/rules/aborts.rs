@@ -4,8 +4,7 @@
 //! Aborts also end the commands of a VM or a host that is reset. Then nobody waited before: the
 //! load breaks off in one sample, at its usual latency.
 
-use counters::{Counter, DEFAULT_INTERVAL_S};
-use levels::usual_interval_s;
+use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{Cause, Column, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, largest};
@@ -41,7 +40,7 @@ fn is_farewell(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
 
 /// Whether commands were cut off rather than waited for: in this sample alone the load breaks off,
 /// or about as many are aborted as were outstanding, and all were answered as fast as ever.
-fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64, usual_s: f64) -> bool {
+fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64) -> bool {
     const BROKEN: f64 = 0.5;
     // Wide, for a second's resolution of the stamps makes intervals inexact.
     const ALL: std::ops::RangeInclusive<f64> = 0.5..=4.0;
@@ -58,7 +57,7 @@ fn is_cut(case: &Case<'_>, device: &Device<'_>, sample: usize, limit: f64, usual
         .is_some_and(|(rate, usual)| usual > 0.0 && rate <= BROKEN * usual);
     let each = aborts(sample).zip(flow.outstanding(before)).map(|(rate, all)| rate / all);
     // A clock that was set, or rows that are missing, make an interval of which the rates are not.
-    let are_all = [case.host.interval_s(sample), usual_s]
+    let are_all = [case.host.interval_s(sample), case.host.usual_s]
         .iter()
         .any(|seconds| each.is_some_and(|each| ALL.contains(&(each * seconds))));
     alone && !waited && (broken || are_all)
@@ -74,8 +73,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, all: &[usize]) -> Option<Finding>
     let name = device.flow.name;
     let (aborts, resets) =
         (largest(faults.aborts.over(&spell.samples)), largest(faults.resets.over(&spell.samples)));
-    let usual_s = usual_interval_s(case.host.times_ms).unwrap_or(DEFAULT_INTERVAL_S);
-    let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit, usual_s));
+    let is_cut = spell.samples.iter().all(|&sample| is_cut(case, device, sample, limit));
     let mut finding = case.finding(Cause::Aborts, device.object(), &spell);
     let most = |most: Option<f64>, what| most.map(|most| format!("{} {what}", number(most)));
     let known: Vec<_> =

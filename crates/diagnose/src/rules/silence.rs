@@ -82,13 +82,16 @@ fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64>
     let inside = device.flow.in_flight(sample)?;
     let stall_ms = device.limits.get(Threshold::StallMs);
     let davg = device.flow.davg(sample).filter(|ms| *ms < stall_ms)?;
-    let measured = |sample: usize| device.flow.davg(sample).filter(|ms| *ms > 0.0);
-    let before = (0..sample).rev().find_map(measured);
-    let after = (sample + 1..case.host.times_ms.len()).find_map(measured);
-    let is_far = [before, after].into_iter().flatten().all(|ms| davg >= FAR * ms);
     let seconds = inside * case.host.interval_s(sample) / slots;
-    let is_beyond = inside >= BEYOND * slots || waits_in_a_part(device, sample, slots);
-    (is_far && is_beyond && 1_000.0 * seconds >= stall_ms).then_some(seconds)
+    let is_beyond = || inside >= BEYOND * slots || waits_in_a_part(device, sample, slots);
+    let measured = |sample: usize| device.flow.davg(sample).filter(|ms| *ms > 0.0);
+    // The samples beside it may be far away on an idle device: they are looked for last.
+    let is_far = || {
+        let before = (0..sample).rev().find_map(measured);
+        let after = (sample + 1..case.host.times_ms.len()).find_map(measured);
+        [before, after].into_iter().flatten().all(|ms| davg >= FAR * ms)
+    };
+    (1_000.0 * seconds >= stall_ms && is_beyond() && is_far()).then_some(seconds)
 }
 
 /// Whether more commands than there are slots are outstanding in a sample, for some of them wait, and

@@ -1,19 +1,20 @@
 //! `fifo`: the command that waits longest goes first, whoever sent it.
 
-use counters::{Time, WorldId};
+use counters::Time;
 
-use crate::{slab::Slab, world::World};
+use super::Waiting;
+use crate::{slab::Io, world::World};
 
 pub(super) fn choose(
-    backlog: &[WorldId],
+    backlog: &[Waiting],
     worlds: &[World],
-    ios: &Slab,
+    ios: &[Io],
     now: Time,
-) -> Option<WorldId> {
-    let heads = backlog.iter().filter_map(|&id| {
-        let world = &worlds[id.index()];
+) -> Option<usize> {
+    let heads = backlog.iter().enumerate().filter_map(|(at, waiting)| {
+        let world = &worlds[waiting.world.index()];
         let head = world.queue.head().filter(|_| world.may_go(now))?;
-        Some((ios[head].entered, id))
+        Some((ios[head as usize].entered, waiting.world, at))
     });
-    heads.min().map(|(_, id)| id)
+    heads.min().map(|(.., at)| at)
 }

@@ -6,41 +6,43 @@
 //! tags, and the order is that of arrival: this is how a noisy neighbour on a slow device gets
 //! its way [S4; section 8.5].
 
-use counters::{Time, WorldId};
+use counters::Time;
 
+use super::Waiting;
 use crate::world::World;
 
-/// First whoever is behind its reservation, then the lowest share tag.
-#[inline]
-pub(super) fn choose(backlog: &[WorldId], worlds: &[World], now: Time) -> Option<WorldId> {
-    let (mut reserved, mut shared) = (NOBODY, NOBODY);
-    for &id in backlog {
-        let world = &worlds[id.index()];
-        if world.is_bound {
-            if !world.may_go(now) {
-                continue;
-            }
-            if world.reservation_ns != 0 && world.tags.reservation <= now {
-                reserved = reserved.min(rank(world.tags.reservation.0, id));
-            }
-        }
-        shared = shared.min(rank(world.tags.share, id));
-    }
-    let first = if reserved == NOBODY { shared } else { reserved };
-    (first != NOBODY).then_some(WorldId(first as u16))
+/// First whoever is behind its reservation, then the lowest share tag; in each the lower id among
+/// equals, and nobody whose limit holds it.
+pub(super) fn choose(backlog: &[Waiting], worlds: &[World], now: Time) -> Option<usize> {
+    let world = |waiting: &Waiting| &worlds[waiting.world.index()];
+    let is_behind = |world: &World| {
+        world.may_go(now) && world.reservation_ns != 0 && world.tags.reservation <= now
+    };
+    let behind = backlog.iter().enumerate().filter(|(_, waiting)| is_behind(world(waiting)));
+    let first = behind.min_by_key(|(_, waiting)| (world(waiting).tags.reservation, waiting.world));
+    let first = first.map(|(at, _)| at);
+    first.or_else(|| by_share(backlog, |waiting| world(waiting).may_go(now)))
 }
 
-/// Above every rank.
-const NOBODY: u128 = u128::MAX;
-
-/// A tag and whose it is, in one number: the lower id comes first among equals.
-const fn rank(tag: u64, id: WorldId) -> u128 {
-    (tag as u128) << u16::BITS | id.0 as u128
+/// The lowest share tag of those who may go, and the lower id among equals.
+#[inline(always)]
+pub(super) fn by_share(backlog: &[Waiting], may_go: impl Fn(&Waiting) -> bool) -> Option<usize> {
+    let mut first: Option<(usize, Waiting)> = None;
+    for (at, waiting) in backlog.iter().enumerate() {
+        let is_first = first.is_none_or(|(_, first)| {
+            waiting.share < first.share
+                || waiting.share == first.share && waiting.world < first.world
+        });
+        if is_first && may_go(waiting) {
+            first = Some((at, *waiting));
+        }
+    }
+    first.map(|(at, _)| at)
 }
 
 /// The least share tag of the worlds that wait; that of nobody is the greatest.
-pub(super) fn least(backlog: &[WorldId], worlds: &[World]) -> u64 {
-    backlog.iter().map(|id| worlds[id.index()].tags.share).min().unwrap_or(u64::MAX)
+pub(super) fn least(backlog: &[Waiting]) -> u64 {
+    backlog.iter().map(|waiting| waiting.share).min().unwrap_or(u64::MAX)
 }
 
 /// A world that was idle begins level with the others when their tags have run ahead of time;

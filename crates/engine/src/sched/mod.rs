@@ -12,11 +12,7 @@ use alloc::vec::Vec;
 
 use counters::{Time, WorldId};
 
-use crate::{
-    SchedPolicy,
-    slab::{Io, Slab},
-    world::World,
-};
+use crate::{SchedPolicy, slab::Io, world::World};
 
 /// The worlds of one device that have something queued, and the state of the order among them.
 #[derive(Clone, Debug)]
@@ -24,7 +20,9 @@ pub(crate) struct Sched {
     pub(crate) policy: SchedPolicy,
     /// Bytes that count as one I/O (`Disk.SchedCostUnit`).
     pub(crate) cost_unit: u32,
-    backlog: Vec<WorldId>,
+    /// Whether a world of the device has a limit or a reservation.
+    pub(crate) has_bounds: bool,
+    backlog: Vec<Waiting>,
     /// The least share tag of the backlog under mClock, while it is known: so a crowd that comes at one
     /// instant is not walked for each of it.
     least: Option<u64>,
@@ -33,11 +31,26 @@ pub(crate) struct Sched {
     virtual_time: u64,
 }
 
+/// A world that has something queued, and its share tag: the tags of those who wait lie side by
+/// side, because all of them are compared for each command.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    share: u64,
+    world: WorldId,
+}
+
+impl Waiting {
+    const fn of(id: WorldId, world: &World) -> Self {
+        Self { share: world.tags.share, world: id }
+    }
+}
+
 impl Sched {
     pub(crate) fn new(policy: SchedPolicy, cost_unit: u32) -> Self {
         Self {
             policy,
             cost_unit,
+            has_bounds: false,
             backlog: Vec::new(),
             least: None,
             affinity: sfq::Affinity::default(),
@@ -54,20 +67,19 @@ impl Sched {
     pub(crate) fn push(
         &mut self,
         worlds: &mut [World],
-        ios: &mut Slab,
-        world: WorldId,
+        ios: &mut [Io],
+        id: WorldId,
         io: u32,
         now: Time,
     ) {
-        let queue = &mut worlds[world.index()].queue;
-        let was_idle = queue.is_empty();
-        queue.push(ios, io);
+        let world = &mut worlds[id.index()];
+        let was_idle = world.queue.is_empty();
+        world.queue.push(ios, io);
         if was_idle {
-            let floor = self.floor(worlds, now);
-            self.backlog.push(world);
-            let entry = &mut worlds[world.index()];
-            self.tag_head(entry, ios, floor);
-            self.least = self.least.map(|least| least.min(entry.tags.share));
+            let floor = self.floor(now);
+            self.tag(world, &ios[io as usize], floor);
+            self.backlog.push(Waiting::of(id, world));
+            self.least = self.least.map(|least| least.min(world.tags.share));
         }
     }
 
@@ -77,113 +89,115 @@ impl Sched {
     pub(crate) fn push_again(
         &mut self,
         worlds: &mut [World],
-        ios: &mut Slab,
-        world: WorldId,
+        ios: &mut [Io],
+        id: WorldId,
         io: u32,
         now: Time,
     ) {
-        let entry = &mut worlds[world.index()];
+        let world = &mut worlds[id.index()];
         self.least = None;
-        if let Some(next) = entry.queue.head() {
-            let step = self.cost_of(&ios[next]) * entry.share_ns;
-            entry.tags.share = entry.tags.share.saturating_sub(step);
-        } else {
-            self.backlog.push(world);
+        if let Some(next) = world.queue.head() {
+            let step = self.cost_of(&ios[next as usize]) * world.share_ns;
+            world.tags.share = world.tags.share.saturating_sub(step);
         }
-        entry.queue.push_front(ios, io);
-        entry.tags.limit = entry.tags.limit.min(now);
+        match self.place_of(id) {
+            Some(at) => self.backlog[at] = Waiting::of(id, world),
+            None => self.backlog.push(Waiting::of(id, world)),
+        }
+        world.queue.push_front(ios, io);
+        world.tags.limit = world.tags.limit.min(now);
     }
 
     /// Takes the command that goes next; `None` when nothing is queued or limits hold all of it.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &mut Slab, now: Time) -> Option<u32> {
-        let chosen = self.choose(worlds, ios, now)?;
-        let world = &mut worlds[chosen.index()];
+    pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &[Io], now: Time) -> Option<u32> {
+        let at = self.choose(worlds, ios, now)?;
+        let id = self.backlog[at].world;
+        let world = &mut worlds[id.index()];
         let io = world.queue.pop(ios)?;
         self.least = None;
-        if world.tags.reservation > now {
-            // It went by its share, which does not use up the reservation.
-            let step = self.cost_of(&ios[io]) * world.reservation_ns;
-            world.tags.reservation = Time(world.tags.reservation.0.saturating_sub(step));
+        let record = &ios[io as usize];
+        if world.is_bound {
+            world.give_back_reservation(self.cost_of(record), now);
         }
-        let Io { block, bytes, .. } = ios[io];
-        world.last_block = block.wrapping_add(bytes >> 12);
+        world.last_block = record.block.wrapping_add(record.bytes >> 12);
         self.virtual_time = world.tags.share;
-        if world.queue.is_empty() {
-            self.drop_from_backlog(chosen);
-        } else {
-            self.tag_head(world, ios, 0);
+        match world.queue.head() {
+            Some(head) => {
+                self.tag(world, &ios[head as usize], 0);
+                self.backlog[at].share = world.tags.share;
+            }
+            None => _ = self.backlog.swap_remove(at),
         }
         Some(io)
     }
 
     /// Takes a command out of the middle, because it was aborted.
-    pub(crate) fn remove(&mut self, worlds: &mut [World], ios: &mut Slab, world: WorldId, io: u32) {
-        let queue = &mut worlds[world.index()].queue;
+    pub(crate) fn remove(&mut self, worlds: &mut [World], ios: &mut [Io], id: WorldId, io: u32) {
+        let queue = &mut worlds[id.index()].queue;
         queue.remove(ios, io);
         if queue.is_empty() {
-            self.drop_from_backlog(world);
+            self.least = None;
+            if let Some(at) = self.place_of(id) {
+                self.backlog.swap_remove(at);
+            }
         }
     }
 
-    #[inline]
-    fn drop_from_backlog(&mut self, world: WorldId) {
-        self.least = None;
-        if let Some(at) = self.backlog.iter().position(|&other| other == world) {
-            self.backlog.swap_remove(at);
-        }
+    fn place_of(&self, id: WorldId) -> Option<usize> {
+        self.backlog.iter().position(|waiting| waiting.world == id)
     }
 
     /// When the first limit lets something go.
     pub(crate) fn next_release(&self, worlds: &[World]) -> Option<Time> {
-        self.backlog.iter().map(|world| worlds[world.index()].tags.limit).min()
+        self.backlog.iter().map(|waiting| worlds[waiting.world.index()].tags.limit).min()
     }
 
     /// Whether something queued may go now.
     pub(crate) fn is_ready(&self, worlds: &[World], now: Time) -> bool {
-        self.backlog.iter().any(|world| worlds[world.index()].may_go(now))
+        self.backlog.iter().any(|waiting| worlds[waiting.world.index()].may_go(now))
     }
 
+    /// The place in the backlog of the world whose turn it is.
     #[inline(always)]
-    fn choose(&mut self, worlds: &[World], ios: &Slab, now: Time) -> Option<WorldId> {
+    fn choose(&mut self, worlds: &[World], ios: &[Io], now: Time) -> Option<usize> {
         if let [only] = *self.backlog.as_slice() {
-            return worlds[only.index()].may_go(now).then_some(only);
+            return (!self.has_bounds || worlds[only.world.index()].may_go(now)).then_some(0);
         }
         match self.policy {
+            SchedPolicy::Mclock if !self.has_bounds => mclock::by_share(&self.backlog, |_| true),
+            SchedPolicy::Mclock => mclock::choose(&self.backlog, worlds, now),
             SchedPolicy::Fifo => fifo::choose(&self.backlog, worlds, ios, now),
             SchedPolicy::Sfq => self.affinity.choose(&self.backlog, worlds, ios, now),
-            SchedPolicy::Mclock => mclock::choose(&self.backlog, worlds, now),
         }
     }
 
     /// The least share tag that a world may begin with.
     #[inline]
-    fn floor(&mut self, worlds: &[World], now: Time) -> u64 {
+    fn floor(&mut self, now: Time) -> u64 {
         match self.policy {
             SchedPolicy::Fifo => 0,
             SchedPolicy::Sfq => self.virtual_time,
             SchedPolicy::Mclock => {
-                let least = self.least.get_or_insert_with(|| mclock::least(&self.backlog, worlds));
+                let least = self.least.get_or_insert_with(|| mclock::least(&self.backlog));
                 mclock::floor(*least, now)
             }
         }
     }
 
-    /// Gives the command at the head its tags: one step after those of the one before it, and
-    /// never before its arrival.
-    #[inline]
-    fn tag_head(&self, world: &mut World, ios: &Slab, floor: u64) {
-        let Some(head) = world.queue.head() else { return };
-        let arrival = ios[head].entered;
-        let cost = self.cost_of(&ios[head]);
+    /// Gives the command at the head of a world its tags: one step after those of the one before it,
+    /// and never before its arrival.
+    #[inline(always)]
+    fn tag(&self, world: &mut World, head: &Io, floor: u64) {
+        let cost = self.cost_of(head);
         if world.is_bound {
-            world.tag_bounds(cost, arrival);
+            world.tag_bounds(cost, head.entered);
         }
         let step = world.tags.share.saturating_add(cost * world.share_ns);
         world.tags.share = match self.policy {
             SchedPolicy::Fifo => 0,
             SchedPolicy::Sfq => step.max(floor),
-            SchedPolicy::Mclock => step.max(floor).max(arrival.0),
+            SchedPolicy::Mclock => step.max(floor).max(head.entered.0),
         };
     }
 

@@ -6,7 +6,8 @@
 
 use counters::{Time, WorldId};
 
-use crate::{slab::Slab, world::World};
+use super::{Waiting, mclock};
+use crate::{slab::Io, world::World};
 
 /// Sectors of 512 bytes in a block of 4 KiB.
 const SECTORS_PER_BLOCK: u32 = 8;
@@ -28,26 +29,28 @@ impl Affinity {
 
     pub(super) fn choose(
         &mut self,
-        backlog: &[WorldId],
+        backlog: &[Waiting],
         worlds: &[World],
-        ios: &Slab,
+        ios: &[Io],
         now: Time,
-    ) -> Option<WorldId> {
-        if let Some(id) = self.current.filter(|id| self.continues(&worlds[id.index()], ios, now)) {
+    ) -> Option<usize> {
+        let world = |waiting: &Waiting| &worlds[waiting.world.index()];
+        let place = |id| backlog.iter().position(|waiting| waiting.world == id);
+        let current = self.current.and_then(place);
+        if let Some(at) = current.filter(|at| self.continues(world(&backlog[*at]), ios, now)) {
             self.left -= 1;
-            return Some(id);
+            return Some(at);
         }
-        let ready = backlog.iter().filter(|id| worlds[id.index()].may_go(now));
-        let id = ready.copied().min_by_key(|id| (worlds[id.index()].tags.share, *id))?;
-        self.current = Some(id);
+        let at = mclock::by_share(backlog, |waiting| world(waiting).may_go(now))?;
+        self.current = Some(backlog[at].world);
         self.left = self.quantum.saturating_sub(1);
-        Some(id)
+        Some(at)
     }
 
-    fn continues(&self, world: &World, ios: &Slab, now: Time) -> bool {
+    fn continues(&self, world: &World, ios: &[Io], now: Time) -> bool {
         let Some(head) = world.queue.head().filter(|_| self.left > 0 && world.may_go(now)) else {
             return false;
         };
-        ios[head].block.abs_diff(world.last_block) <= self.max_diff_blocks
+        ios[head as usize].block.abs_diff(world.last_block) <= self.max_diff_blocks
     }
 }
