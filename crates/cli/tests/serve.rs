@@ -81,7 +81,7 @@ fn a_client_is_told_what_there_is() {
     assert_eq!(client.read(0, 512), vec![0; 512]);
     let mut leaving = Client::greeted(&site.socket());
     assert_eq!(leaving.option(2, b""), [(1, vec![])]);
-    assert!(leaving.is_dropped());
+    assert!(leaving.was_dropped());
     daemon.stop();
     assert!(!site.socket().exists());
 }
@@ -114,7 +114,7 @@ fn what_is_written_is_read_on_every_back_end() {
         assert_eq!(client.call(0, CACHE, 0, 65_536), (0, vec![]));
         assert_eq!(client.read(63 * MIB as u64, 4096), vec![0; 4096], "nobody wrote there");
         client.ask(0, DISC, 0, 0, &[]);
-        assert!(client.is_dropped());
+        assert!(client.was_dropped());
     }
     daemon.stop();
 }
@@ -215,21 +215,23 @@ fn a_client_that_makes_no_sense_ends_its_own_connection_alone() {
     for talk in talks {
         let mut bad = Client::greeted(&site.socket());
         bad.send(talk);
-        assert!(bad.is_dropped(), "{talk:?}");
+        assert!(bad.was_dropped(), "{talk:?}");
     }
     let mut bad = Client::on(&site.socket(), "memory", false);
     bad.send(&[7; 28]);
-    assert!(bad.is_dropped());
+    assert!(bad.was_dropped());
     let mut bad = Client::on(&site.socket(), "memory", false);
     bad.ask(0, WRITE, 0, u32::MAX, &[]);
-    assert!(bad.is_dropped());
+    assert!(bad.was_dropped());
     // Half of a write, and gone: nothing of it is written.
     let mut bad = Client::on(&site.socket(), "memory", false);
     bad.ask(0, WRITE, 0, 4096, &[0xee; 2048]);
     drop(bad);
     // A queue that nobody reads the replies of.
     let mut deaf = Client::on(&site.socket(), "memory", false);
-    (0..200).for_each(|n| drop(deaf.ask(0, READ, n * 4096, 1 << 20, &[])));
+    (0..200).for_each(|n| {
+        deaf.ask(0, READ, n * 4096, 1 << 20, &[]);
+    });
     drop(deaf);
     assert!(good.read(0, 4096) == pattern(3, 4096));
     daemon.stop();
@@ -403,16 +405,18 @@ limit = 2_000
         let asked = 300;
         for n in 0..asked {
             match n % 5 {
-                0 => drop(client.ask(0, WRITE, n * 4096, 4096, &[n as u8; 4096])),
-                1 => drop(client.ask(0, FLUSH, 0, 0, &[])),
-                _ => drop(client.ask(0, TRIM, n * 4096, 4096, &[])),
-            }
+                0 => client.ask(0, WRITE, n * 4096, 4096, &[n as u8; 4096]),
+                1 => client.ask(0, FLUSH, 0, 0, &[]),
+                _ => client.ask(0, TRIM, n * 4096, 4096, &[]),
+            };
         }
         for _ in 0..asked {
             assert_eq!(client.reply(0).error, 0);
         }
         // Others are under way when it goes.
-        (0..50).for_each(|n| drop(client.ask(0, READ, n * 4096, 4096, &[])));
+        (0..50).for_each(|n| {
+            client.ask(0, READ, n * 4096, 4096, &[]);
+        });
     }
     daemon.stop();
     let journals: Vec<_> = fs::read_dir(site.path("journals")).unwrap().collect();
@@ -488,11 +492,13 @@ fn what_is_under_way_is_answered_before_the_end() {
     let site = Site::new(&DISKS.replace("export = \"memory\"", "export = \"memory\"\nlimit = 200"));
     let daemon = site.serve(3, &[]);
     let mut client = Client::on(&site.socket(), "memory", false);
-    (0..100).for_each(|n| drop(client.ask(0, READ, n * 512, 512, &[])));
+    (0..100).for_each(|n| {
+        client.ask(0, READ, n * 512, 512, &[]);
+    });
     assert_eq!(client.reply(512).error, 0, "all of them are taken");
     daemon.terminate();
     (1..100).for_each(|_| assert_eq!(client.reply(512).error, 0));
-    assert!(client.is_dropped());
+    assert!(client.was_dropped());
     assert_eq!(daemon.wait().code(), Some(0));
 }
 

@@ -189,7 +189,7 @@ impl Client {
     }
 
     /// Waits for the daemon to hang up.
-    pub(crate) fn is_dropped(mut self) -> bool {
+    pub(crate) fn was_dropped(mut self) -> bool {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {
             Ok(_) => true,
