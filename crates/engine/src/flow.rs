@@ -22,9 +22,21 @@ use crate::{
 };
 
 impl Stack {
-    /// A guest issues an I/O; its driver cuts what is larger than the adapter takes [VMB14].
+    /// A guest issues an I/O.
     #[inline]
     pub(crate) fn submit(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
+        let Request { vdisk, bytes, op, .. } = request;
+        let known = self.vdisks.get(vdisk.index());
+        let fits = |disk: &Vdisk| disk.takes_io && (1..=disk.max_transfer).contains(&bytes);
+        if op != Op::Ats && known.is_some_and(fits) {
+            return Ok(self.admit(request, NONE, out));
+        }
+        self.submit_rarely(request, out)
+    }
+
+    /// What is refused, cut, or a lock.
+    #[cold]
+    fn submit_rarely(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
         let id = request.vdisk.index();
         let vdisk = self.vdisks.get(id).ok_or(Error::Unknown("virtual disk", id))?;
         if !vdisk.takes_io {
@@ -36,13 +48,13 @@ impl Stack {
         Ok(self.take_in(request, out))
     }
 
-    #[inline(always)]
+    /// The guest's driver cuts what is larger than the adapter takes [VMB14].
     pub(crate) fn take_in(&mut self, request: Request, out: &mut impl Sink) -> IoId {
         let vdisk = &self.vdisks[request.vdisk.index()];
         let op = self.lock_of(vdisk, request.op);
         let request = Request { op, ..request };
         if request.bytes <= vdisk.max_transfer || !op.moves_data() {
-            return self.admit(request, NONE, out);
+            return self.admit_rarely(request, NONE, out);
         }
         let max = vdisk.max_transfer;
         self.submit_parts(request, max, out)
@@ -50,7 +62,6 @@ impl Stack {
 
     /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
     /// (reference `array-and-control.md` section 7.4). A guest's own commands stay what they are.
-    #[inline]
     const fn lock_of(&self, vdisk: &Vdisk, op: Op) -> Op {
         match op {
             Op::Ats
@@ -63,15 +74,25 @@ impl Stack {
         }
     }
 
+    /// [`Stack::admit`] where that is rare: its code is large.
+    pub(crate) fn admit_rarely(
+        &mut self,
+        request: Request,
+        extra: u32,
+        out: &mut impl Sink,
+    ) -> IoId {
+        self.admit(request, extra, out)
+    }
+
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
     /// queue.
     #[inline(always)]
-    pub(crate) fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
+    fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
-        let (io, record) = self.ios.insert(now, &request, extra);
-        let name = record.id(io);
         let vdisk = &mut self.vdisks[request.vdisk.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
+        let (io, record) = self.ios.insert(now, &request, extra);
+        let name = record.id(io);
         vdisk.take_in(now.after(record.submitted));
         if vdisk.guest.is_empty() && vdisk.has_slot() && ring.has_room() {
             vdisk.enter(ring);

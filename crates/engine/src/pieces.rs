@@ -21,7 +21,7 @@ impl Stack {
         for bytes in split::pieces(request.bytes, max) {
             let offset = request.bytes - part.bytes;
             let extra = self.extras.insert(Extra { offset, ..Extra::new(id) });
-            self.extras[extra].io = self.admit(Request { bytes, ..part }, extra, out).slot();
+            self.extras[extra].io = self.admit_rarely(Request { bytes, ..part }, extra, out).slot();
             part.lba = part.lba.wrapping_add(u64::from(bytes) / 512);
             part.bytes -= bytes;
         }

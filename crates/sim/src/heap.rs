@@ -17,8 +17,8 @@ use crate::key::Key;
 
 /// Children of a node.
 const ARITY: usize = 4;
-/// The top is nobody's child.
-const NOBODY: usize = 0;
+/// No position in any heap.
+const NOBODY: usize = usize::MAX;
 /// Bits of a word that say where the event lies: 16 million may be pending.
 const PLACE_BITS: u32 = 24;
 /// Nanoseconds that a heap can reach ahead of its epoch.
@@ -117,7 +117,7 @@ impl Heap {
             return None;
         }
         let Hole { place, least } = self.take_top(top);
-        if least != NOBODY && self.time_of(self.words[least]) == at {
+        if self.words.get(least).is_some_and(|word| self.time_of(*word) == at) {
             self.gather_ties(at, place);
             return self.tied.pop().map(|event| (at, event));
         }
@@ -216,8 +216,8 @@ impl Heap {
     fn sift_down(&mut self, word: u64, mut least: usize) {
         let words = self.words.as_mut_slice();
         let mut at = 0;
-        while least != NOBODY && words[least] < word {
-            words[at] = words[least];
+        while let Some(&above) = words.get(least).filter(|least| **least < word) {
+            words[at] = above;
             at = least;
             least = least_child(words, at);
         }

@@ -213,7 +213,7 @@ impl Host {
     ) -> bool {
         match self.handle(at, input, outside) {
             Ok(_) => true,
-            Err(error) => not_listened(&error, input),
+            Err(error) => not_listened(&error),
         }
     }
 
@@ -277,7 +277,7 @@ impl Host {
 
 /// Nobody listens to the answer to what was taken back; any other refusal is a bug.
 #[cold]
-fn not_listened(error: &engine::Error, input: Input) -> bool {
-    assert!(matches!(error, engine::Error::NotOutstanding(_)), "{input:?} was refused: {error}");
+fn not_listened(error: &engine::Error) -> bool {
+    assert!(matches!(error, engine::Error::NotOutstanding(_)), "an answer was refused: {error}");
     false
 }

@@ -373,12 +373,6 @@ impl<'a, W: Watch> Machine<'a, W> {
             self.players[player].submit(&mut self.hosts[host], at, io, &mut self.outside);
             self.drain(host, at);
         }
-        let host = &mut self.hosts[index];
-        let due = host.engine.next_wakeup().map_or(Time::NEVER, |wakeup| wakeup.at.max(at));
-        if due < host.armed {
-            host.armed = due;
-            self.push(due, Key::new(Class::Wake, index, 0));
-        }
     }
 
     /// The same, until a workload that has moved to another host has an I/O to issue there.
@@ -418,6 +412,11 @@ impl<'a, W: Watch> Machine<'a, W> {
                 }
                 Output::Event(_) => {}
             }
+        }
+        let due = host.engine.next_wakeup().map_or(Time::NEVER, |wakeup| wakeup.at.max(at));
+        if due < host.armed {
+            host.armed = due;
+            outside.events.push(due, Pending::of(Key::new(Class::Wake, index, 0)));
         }
         None
     }
