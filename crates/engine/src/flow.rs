@@ -123,46 +123,54 @@ impl Stack {
         self.pump(id, out);
     }
 
-    /// [`Stack::fill`] where that is rare: its code is large.
+    /// Gives free slots of a device to what waits for them.
     pub(crate) fn pump(&mut self, id: DeviceId, out: &mut impl Sink) {
-        self.fill(id, out);
+        while self.give_slot(id, out) {}
     }
 
-    /// Gives free slots of a device to what waits for them: onto a path, and through the adapter if
-    /// it has room.
+    /// The same where one slot is likely to be free, and no more.
     #[inline(always)]
     fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
-        let now = self.now;
-        loop {
-            let device = &mut self.devices[id.index()];
-            if !device.has_free_slot() {
-                return;
-            }
-            let ios: &mut [Io] = &mut self.ios;
-            let Some(io) = device.sched.pop(&mut self.worlds, ios, now) else {
-                return self.wake_for_limit(id);
-            };
-            let record = &mut ios[io as usize];
-            let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-            vdisk.take_slot(now);
-            if device.take_slot(vdisk.contender) {
-                device.refresh_depth(id, now, out);
-            }
-            let chosen = device.selector.choose(&mut self.paths, now, record);
-            let path = &mut self.paths[chosen.index()];
-            let adapter = &mut self.adapters[path.adapter.index()];
-            (record.path, record.since) = (chosen.0, now);
-            let needs_watch = device.needs_watch;
-            let is_cut = path.enter(ios, io, now)
-                && adapter.enter(ios, io, now)
-                && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
-            if is_cut {
-                self.send_pieces(io, out);
-            }
-            if needs_watch {
-                self.watch(id);
-            }
+        if self.give_slot(id, out) && self.devices[id.index()].has_free_slot() {
+            self.pump(id, out);
         }
+    }
+
+    /// Gives a free slot of a device to the command whose turn it is: onto a path, and through the
+    /// adapter if it has room. `false` when there is no slot, or nothing that may go.
+    #[inline(always)]
+    fn give_slot(&mut self, id: DeviceId, out: &mut impl Sink) -> bool {
+        let now = self.now;
+        let device = &mut self.devices[id.index()];
+        if !device.has_free_slot() {
+            return false;
+        }
+        let ios: &mut [Io] = &mut self.ios;
+        let Some(io) = device.sched.pop(&mut self.worlds, ios, now) else {
+            self.wake_for_limit(id);
+            return false;
+        };
+        let record = &mut ios[io as usize];
+        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
+        vdisk.take_slot(now);
+        if device.take_slot(vdisk.contender) {
+            device.refresh_depth(id, now, out);
+        }
+        let chosen = device.selector.choose(&mut self.paths, now, record);
+        let path = &mut self.paths[chosen.index()];
+        let adapter = &mut self.adapters[path.adapter.index()];
+        (record.path, record.since) = (chosen.0, now);
+        let needs_watch = device.needs_watch;
+        let is_cut = path.enter(ios, io, now)
+            && adapter.enter(ios, io, now)
+            && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
+        if is_cut {
+            self.send_pieces(io, out);
+        }
+        if needs_watch {
+            self.watch(id);
+        }
+        true
     }
 
     /// On from its path: to the driver, or in line where others wait for the adapter.

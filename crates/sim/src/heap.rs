@@ -191,10 +191,15 @@ impl Heap {
     #[inline]
     fn close_hole(&mut self) {
         if let Some(Hole { place, .. }) = self.hole.take() {
-            self.free.push(place);
-            if let Some(last) = self.words.pop().filter(|_| !self.words.is_empty()) {
-                self.sift_down(last, least_child(&self.words, 0));
-            }
+            self.refill(place);
+        }
+    }
+
+    #[cold]
+    fn refill(&mut self, place: u32) {
+        self.free.push(place);
+        if let Some(last) = self.words.pop().filter(|_| !self.words.is_empty()) {
+            self.sift_down(last, least_child(&self.words, 0));
         }
     }
 
@@ -212,7 +217,7 @@ impl Heap {
     }
 
     /// Puts `word` where the top was; `least` is the least below it.
-    #[inline]
+    #[inline(always)]
     fn sift_down(&mut self, word: u64, mut least: usize) {
         let words = self.words.as_mut_slice();
         let mut at = 0;
