@@ -238,7 +238,8 @@ const fn word(ahead: u64, place: u32) -> u64 {
 /// The position of the least child of a node, or [`NOBODY`].
 #[inline]
 fn least_child(words: &[u64], node: usize) -> usize {
-    let first = node * ARITY + 1;
+    // That a node fits 32 bits, as its place does, tells the compiler that nothing overflows.
+    let first = node as u32 as usize * ARITY + 1;
     match words.get(first..first + ARITY) {
         Some(children) => first + least_of_four(children),
         None => (first..words.len()).min_by_key(|&at| words[at]).unwrap_or(NOBODY),

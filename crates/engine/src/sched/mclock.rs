@@ -6,7 +6,7 @@
 //! tags, and the order is that of arrival: this is how a noisy neighbour on a slow device gets
 //! its way [S4; section 8.5].
 
-use counters::{Time, WorldId};
+use counters::Time;
 
 use super::Waiting;
 use crate::world::World;
@@ -27,16 +27,17 @@ pub(super) fn choose(backlog: &[Waiting], worlds: &[World], now: Time) -> Option
 /// The lowest share tag of those who may go, and the lower id among equals.
 #[inline(always)]
 pub(super) fn by_share(backlog: &[Waiting], may_go: impl Fn(&Waiting) -> bool) -> Option<usize> {
-    let mut first = Waiting { share: u64::MAX, world: WorldId(u16::MAX) };
-    let mut place = None;
+    let mut first: Option<(usize, Waiting)> = None;
     for (at, waiting) in backlog.iter().enumerate() {
-        let is_first = waiting.share < first.share
-            || waiting.share == first.share && waiting.world <= first.world;
+        let is_first = first.is_none_or(|(_, first)| {
+            waiting.share < first.share
+                || waiting.share == first.share && waiting.world < first.world
+        });
         if is_first && may_go(waiting) {
-            (first, place) = (*waiting, Some(at));
+            first = Some((at, *waiting));
         }
     }
-    place
+    first.map(|(at, _)| at)
 }
 
 /// The least share tag of the worlds that wait; that of nobody is the greatest.
