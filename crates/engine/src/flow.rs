@@ -11,11 +11,8 @@
 
 use counters::{DeviceId, IoId, Op, Status, VdiskId, VscsiId};
 
-use knobs::Advanced;
-
 use crate::{
     Error, Output, Request, Sink,
-    path::Way,
     slab::{Io, NONE, State},
     stack::Stack,
     vscsi::Vdisk,
@@ -34,60 +31,10 @@ impl Stack {
         self.submit_rarely(request, out)
     }
 
-    /// What is refused, cut, or a lock.
-    #[cold]
-    fn submit_rarely(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
-        let id = request.vdisk.index();
-        let vdisk = self.vdisks.get(id).ok_or(Error::Unknown("virtual disk", id))?;
-        if !vdisk.takes_io {
-            return self.submit_in_vain(request, out);
-        }
-        if request.bytes == 0 && request.op.needs_bytes() {
-            return Err(Error::Empty);
-        }
-        Ok(self.take_in(request, out))
-    }
-
-    /// The guest's driver cuts what is larger than the adapter takes [VMB14].
-    pub(crate) fn take_in(&mut self, request: Request, out: &mut impl Sink) -> IoId {
-        let vdisk = &self.vdisks[request.vdisk.index()];
-        let op = self.lock_of(vdisk, request.op);
-        let request = Request { op, ..request };
-        if request.bytes <= vdisk.max_transfer || !op.moves_data() {
-            return self.admit_rarely(request, NONE, out);
-        }
-        let max = vdisk.max_transfer;
-        self.submit_parts(request, max, out)
-    }
-
-    /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
-    /// (reference `array-and-control.md` section 7.4). A guest's own commands stay what they are.
-    const fn lock_of(&self, vdisk: &Vdisk, op: Op) -> Op {
-        match op {
-            Op::Ats
-                if vdisk.is_system
-                    && self.options.get(Advanced::HardwareAcceleratedLocking) == 0 =>
-            {
-                Op::Reserve
-            }
-            _ => op,
-        }
-    }
-
-    /// [`Stack::admit`] where that is rare: its code is large.
-    pub(crate) fn admit_rarely(
-        &mut self,
-        request: Request,
-        extra: u32,
-        out: &mut impl Sink,
-    ) -> IoId {
-        self.admit(request, extra, out)
-    }
-
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
     /// queue.
     #[inline(always)]
-    fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
+    pub(crate) fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
         let vdisk = &mut self.vdisks[request.vdisk.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
@@ -173,21 +120,6 @@ impl Stack {
         true
     }
 
-    /// On from its path: to the driver, or in line where others wait for the adapter.
-    pub(crate) fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
-        if self.adapters[way.adapter.index()].enter(&mut self.ios, io, self.now) {
-            self.hand_over(io, way, out);
-        }
-    }
-
-    /// To the driver, cut into pieces where the wire takes no more.
-    pub(crate) fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
-        let adapter = &mut self.adapters[way.adapter.index()];
-        if !adapter.hand_over(&mut self.ios[io], io, way, self.now, out) {
-            self.send_pieces(io, out);
-        }
-    }
-
     /// The driver answered a command.
     #[inline(always)]
     pub(crate) fn done(
@@ -203,51 +135,6 @@ impl Stack {
         }
         self.answered(id.slot(), status, array_ns, out);
         Ok(())
-    }
-
-    /// It answered one that is cut or was asked back, or with sense data.
-    #[cold]
-    fn done_rarely(
-        &mut self,
-        id: IoId,
-        status: Status,
-        array_ns: u64,
-        out: &mut impl Sink,
-    ) -> Result<(), Error> {
-        let mut status = status;
-        if let Status::CheckCondition(sense) = status {
-            status = self.sensed(id, sense, out);
-        }
-        match self.ios.state_of(id) {
-            Some(State::Piece) => self.piece_done(id.slot(), status, array_ns, out),
-            Some(
-                State::Active
-                | State::Recalled
-                | State::Overdue
-                | State::WrittenOff
-                | State::Orphan,
-            ) if !self.is_in_pieces(id.slot()) => {
-                self.answered_at_last(id.slot(), status, array_ns, out);
-            }
-            _ => return Err(Error::NotOutstanding(id)),
-        }
-        Ok(())
-    }
-
-    /// The driver let go of a command that it was asked to cancel.
-    pub(crate) fn cancelled(&mut self, id: IoId, out: &mut impl Sink) -> Result<(), Error> {
-        let io = match self.ios.state_of(id) {
-            None | Some(State::Free | State::Left) => return Err(Error::NotOutstanding(id)),
-            Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
-            Some(_) => id.slot(),
-        };
-        let status = match self.ios[io].state {
-            State::Recalled | State::Orphan => Status::Aborted,
-            // It may be sent again now.
-            State::Overdue | State::WrittenOff => Status::PathLost,
-            _ => return Err(Error::NotCancelled(id)),
-        };
-        self.done(id, status, 0, out)
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
@@ -288,23 +175,6 @@ impl Stack {
             out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
         } else {
             self.end_of_extra(io, status, out);
-        }
-    }
-
-    /// The same of one that has an [`Extra`](crate::slab::Extra): the parts of a request that the
-    /// guest's driver cut go together.
-    #[cold]
-    fn end_of_extra(&mut self, io: u32, status: Status, out: &mut impl Sink) {
-        let Io { vdisk, tag, extra, .. } = self.ios[io];
-        while let Some(left) = self.extras[extra].left.pop(&self.ios) {
-            self.ios.free(left);
-        }
-        self.extras.remove(extra);
-        let request = self.extras[extra].request;
-        if request.slot() == io {
-            out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
-        } else {
-            self.end_part(request.slot(), status, out);
         }
     }
 

@@ -136,6 +136,23 @@ impl Stack {
         !self.extras[self.ios[io].extra].left.is_empty()
     }
 
+    /// The same of one that has an [`Extra`](crate::slab::Extra): the parts of a request that the
+    /// guest's driver cut go together.
+    #[cold]
+    pub(crate) fn end_of_extra(&mut self, io: u32, status: Status, out: &mut impl Sink) {
+        let Io { vdisk, tag, extra, .. } = self.ios[io];
+        while let Some(left) = self.extras[extra].left.pop(&self.ios) {
+            self.ios.free(left);
+        }
+        self.extras.remove(extra);
+        let request = self.extras[extra].request;
+        if request.slot() == io {
+            out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
+        } else {
+            self.end_part(request.slot(), status, out);
+        }
+    }
+
     pub(crate) fn end_part(&mut self, whole: u32, status: Status, out: &mut impl Sink) {
         let extra = self.ios[whole].extra;
         let request = &mut self.extras[extra];
