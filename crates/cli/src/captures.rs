@@ -158,7 +158,7 @@ pub(crate) fn oddities_of_time(report: &FileReport) -> Vec<String> {
             &report.clock_set_ahead,
             "leap",
             "of the clock, or hole, of an hour or more",
-            "nothing is told of it",
+            "its length counts for nothing",
         ),
         (
             &report.stray_rows,

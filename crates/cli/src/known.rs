@@ -101,6 +101,7 @@ impl Known<'_> {
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
+            dsnro_at_end: (before.dsnro != limits.dsnro).then_some(limits.dsnro),
             has_own_dsnro: Some(device.dsnro.is_some() || self.course.own_dsnro.contains(&id)),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             is_flash: false,

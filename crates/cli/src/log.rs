@@ -21,14 +21,25 @@ pub(crate) fn render(report: &Report) -> String {
     }
     let mut out = format!("{}\n", styled(BOLD, "Log"));
     for line in lines.iter().take(LINES) {
-        let host = &report.scenario.hosts[line.host].config.name;
-        let at = line.at.0 as f64 / SECOND as f64;
-        let _ = writeln!(out, "{at:>12.6} s  {host}  {}", clean(&text(report, line)));
+        let _ = writeln!(out, "{}", shown(report, line));
     }
     if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
         let _ = writeln!(out, "{:>14}  and {}", "", counted(more, "more line"));
     }
     out
+}
+
+/// What a host refused in the run, for who does not read the log.
+pub(crate) fn refusals(report: &Report) -> impl Iterator<Item = String> + '_ {
+    let is_refusal = |line: &&LogLine| matches!(line.what, Logged::Refused(_));
+    report.outcome.log.iter().filter(is_refusal).map(|line| shown(report, line).trim().to_owned())
+}
+
+/// A line with its time and host.
+fn shown(report: &Report, line: &LogLine) -> String {
+    let host = &report.scenario.hosts[line.host].config.name;
+    let at = line.at.0 as f64 / SECOND as f64;
+    format!("{at:>12.6} s  {host}  {}", clean(&text(report, line)))
 }
 
 /// What a line says, without time and host.

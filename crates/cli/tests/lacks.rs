@@ -114,10 +114,13 @@ fn quiet(count: usize, columns: Option<usize>) -> String {
         ]
     };
     add("Physical Disk Adapter(vmhba1)", &io(100.0 * count as f64));
+    add("Physical Disk Adapter(vmhba1)", &[("Adapter Q Depth", 2_048.0)]);
     for device in 0..count {
         let queue = [("Device Q Depth", 64.0), ("Active Commands", 0.0), ("Queued Commands", 0.0)];
         add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &queue);
         add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &io(100.0));
+        let faults = [("Aborts/sec", 0.0), ("Conflicts/sec", 0.0)];
+        add(&format!("Physical Disk SCSI Device(naa.{device:04})"), &faults);
         add(&format!("Physical Disk Path(vmhba1:C0:T0:L{device})"), &io(100.0));
         add(
             &format!("Physical Disk Per-Device-Per-World(naa.{device:04}-{})", 9000 + device),
@@ -143,7 +146,7 @@ fn a_whole_capture_is_given_the_all_clear_and_a_part_of_it_is_not() {
         ("spreadsheet", 1_000, Some(16_384), "ends at column 16,384, the last that a spreadsheet"),
         ("cut", 20, Some(200), "The adapters do more than the devices in this file"),
         ("adapters", 20, Some(7), "There are no devices in this file."),
-        ("no worlds", 1, Some(22), "There are no worlds of naa.0000"),
+        ("no worlds", 1, Some(25), "There are no worlds of naa.0000"),
     ];
     for (name, devices, columns, lacks) in cases {
         let file = copies.write(name, &quiet(devices, columns));

@@ -102,6 +102,7 @@ fn help_reaches_every_command_and_page() {
     for (name, line) in [
         ("counters", "kavg: counters: which of concepts/counters, reference/counters?\n"),
         ("nothing", "kavg: nothing: no command and no page; `kavg help` lists both\n"),
+        ("dsnro", "kavg: dsnro: no command and no page; `kavg explain dsnro` explains it\n"),
     ] {
         let said = kavg(&["help", name]);
         assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (2, "", line));

@@ -436,3 +436,31 @@ fn a_scenario_comes_from_standard_input_and_its_samples_go_to_standard_output() 
     assert_eq!(refused.code, 2);
     assert!(refused.err.contains("standard output takes one of several hosts"));
 }
+
+#[test]
+fn what_a_host_refuses_in_a_run_is_said() {
+    let text = r#"
+        title = "a disk that would come back while its I/O is under way"
+        duration = "1s"
+        array.a1 = { servers = 1, service = "100ms" }
+        host.h1.adapter.vmhba1.driver = "lpfc"
+        datastore.here = {}
+        datastore.there = {}
+        [vm.web.disk."scsi1:0"]
+        datastore = "here"
+        [vm.web.workload]
+        arrival = "poisson"
+        rate = 500
+        [[event]]
+        at = "0.5s"
+        vm = "web"
+        migrate = { datastore = "there" }
+        [[event]]
+        at = "0.501s"
+        vm = "web"
+        migrate = { datastore = "here" }
+    "#;
+    let said = kavg_with(&["run", "-", "--json"], text);
+    let line = "0.501000 s  h1  refused: virtual disk `web:scsi1:0` is in use\n";
+    assert_eq!((said.code, said.err.as_str()), (0, line));
+}

@@ -21,10 +21,12 @@ pub(crate) const CAUTION: &str = "Most environments should leave queue depths al
 /// How a limit that no source tells is restored.
 const UNDO_AS_SHOWN: &str = "Set the limit again that the first line shows (-1 is none).";
 
-/// A depth above `from` for a queue that sees `demand` commands: a power of two with room.
-pub(crate) fn depth_for(from: f64, demand: f64) -> u32 {
+/// A depth above `from` for a queue that sees `demand` commands: a power of two with room, as far as
+/// others let through `most`.
+pub(crate) fn depth_for(from: f64, demand: f64, most: f64) -> u32 {
     const ROOM: f64 = 1.25;
-    let fits = |depth: &u32| f64::from(*depth) > from && f64::from(*depth) >= demand * ROOM;
+    let wanted = (demand * ROOM).min(most);
+    let fits = |depth: &u32| f64::from(*depth) > from && f64::from(*depth) >= wanted;
     let most = Driver::ANY.depth_max;
     let powers = (6..).map(|power| 1 << power).take_while(|depth| *depth < most);
     powers.into_iter().find(fits).unwrap_or(most)
@@ -639,6 +641,14 @@ mod tests {
     #[test]
     fn a_depth_has_room_for_the_demand() {
         let depths = [(32.0, 30.0), (32.0, 61.0), (64.0, 96.0), (128.0, 90.0), (512.0, 900.0)];
-        assert_eq!(depths.map(|(from, n)| depth_for(from, n)), [64, 128, 128, 256, 1024]);
+        let depth_for = |(from, n)| depth_for(from, n, f64::INFINITY);
+        assert_eq!(depths.map(depth_for), [64, 128, 128, 256, 1024]);
+    }
+
+    #[test]
+    fn a_depth_is_no_deeper_than_what_can_come() {
+        // One disk on PVSCSI lets out 254, whatever its guest has waiting.
+        assert_eq!([254.0, 512.0].map(|n| depth_for(32.0, n, 254.0)), [256, 256]);
+        assert_eq!(depth_for(32.0, 61.0, 254.0), 128);
     }
 }

@@ -22,6 +22,8 @@ pub struct DeviceFacts {
     pub max_queue_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).
     pub dsnro: Option<u32>,
+    /// The same at the end of what is judged, where it changed meanwhile.
+    pub dsnro_at_end: Option<u32>,
     /// Whether DSNRO was set for this device, which no output of esxcli tells: the host's option for
     /// protocol endpoints has no say in it then.
     pub has_own_dsnro: Option<bool>,

@@ -21,7 +21,7 @@ pub(crate) struct Bench {
     adapters: usize,
     path_share: Box<dyn Fn(usize, usize) -> f64>,
     adapter_wait_ms: f64,
-    aqlen: Option<u32>,
+    aqlen: u32,
     split: Option<(f64, f64)>,
 }
 
@@ -46,6 +46,7 @@ pub(crate) struct VmBench {
     guest_wait: Option<(f64, f64)>,
     above_ms: f64,
     slot: usize,
+    shares: Option<f64>,
     is_cut: bool,
 }
 
@@ -61,7 +62,7 @@ impl Bench {
             adapters: 1,
             path_share: Box::new(|_, _| 1.0),
             adapter_wait_ms: 0.0,
-            aqlen: None,
+            aqlen: 4_096,
             split: None,
         }
     }
@@ -118,7 +119,7 @@ impl Bench {
     }
 
     pub(crate) fn aqlen(&mut self, aqlen: u32) {
-        self.aqlen = Some(aqlen);
+        self.aqlen = aqlen;
     }
 
     /// The share of commands that are split, and into how many pieces.
@@ -209,10 +210,8 @@ impl Bench {
             devices.fold(Io::default(), Io::add)
         };
         self.record_path(recording, adapter, &sum, &|sample| self.adapter_share(index, sample));
-        if let Some(aqlen) = self.aqlen {
-            let column = vec![f64::from(aqlen); self.samples + 1];
-            recording.set_column(adapter, Counter::AdapterQDepth, column);
-        }
+        let column = vec![f64::from(self.aqlen); self.samples + 1];
+        recording.set_column(adapter, Counter::AdapterQDepth, column);
         if let Some((share, pieces)) = self.split {
             let rate = |sample| share * sum(sample).rate;
             self.put(recording, adapter, Counter::SplitCommands, &rate);
@@ -306,6 +305,7 @@ impl DeviceBench {
             guest_wait: None,
             above_ms: 0.0,
             slot: 1,
+            shares: None,
             is_cut: false,
         });
         self.vms.last_mut().unwrap()
@@ -324,6 +324,9 @@ impl DeviceBench {
     ) {
         let row = recording.add_entity(Entity::new(Kind::Device, self.name.clone()));
         self.record_queue(bench, recording, row, &|sample| self.sum(sample));
+        for counter in [Counter::Aborts, Counter::Conflicts] {
+            bench.put(recording, row, counter, &|_| 0.0);
+        }
         for (counter, value) in &self.counters {
             bench.put(recording, row, *counter, value);
         }
@@ -411,6 +414,12 @@ impl VmBench {
         self
     }
 
+    /// The shares of its world.
+    pub(crate) fn shares(&mut self, shares: f64) -> &mut Self {
+        self.shares = Some(shares);
+        self
+    }
+
     /// Its place on the virtual adapter `scsi0`.
     pub(crate) fn slot(&mut self, slot: usize) -> &mut Self {
         self.slot = slot;
@@ -466,6 +475,9 @@ impl VmBench {
             (world.device, world.vm) = (Some(row), Some(vm));
             let world = recording.add_entity(world);
             device.record_queue(bench, recording, world, &|sample| self.io(sample));
+            if let Some(shares) = self.shares {
+                bench.put(recording, world, Counter::Shares, &|_| shares);
+            }
             // What a device's commands wait in no queue they do not wait in their worlds' either.
             for (counter, value) in &device.counters {
                 if *counter == Counter::QueueLatency {

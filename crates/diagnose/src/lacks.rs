@@ -34,6 +34,29 @@ pub(crate) fn of(recording: &Measured, host: &Host<'_>) -> Vec<Lack> {
     found.chain(latencies(recording, host)).collect()
 }
 
+/// The counters without which a fault may go unseen: what is aborted or refused need not be slow, nor
+/// what an adapter holds be its device's. NFS has none of them.
+pub(crate) fn counters_of_faults(host: &Host<'_>) -> Option<Lack> {
+    let scsi: Vec<&Device<'_>> = host.devices.iter().filter(|device| !device.is_nfs).collect();
+    let lacks = |has: &dyn Fn(&Device<'_>) -> bool| !scsi.iter().any(|device| has(device));
+    let all = [
+        ("AQLEN", !host.adapters.iter().any(|adapter| adapter.aqlen.is_there())),
+        ("aborts and resets", lacks(&|device| device.faults.aborts.is_there())),
+        ("reservation conflicts", lacks(&|device| device.faults.conflicts.is_there())),
+    ];
+    let lacking: Vec<&str> =
+        all.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| *what).collect();
+    let sentence = || {
+        format!(
+            "No {} in this recording, so nothing is said about them: `{RECORD_LINE}` records \
+             everything for an hour.",
+            lacking.join(", no ")
+        )
+    };
+    (!scsi.is_empty() && !lacking.is_empty())
+        .then(|| Lack { what: Lacking::Counters, sentence: sentence() })
+}
+
 /// The median share of a whole that parts have, so that rows of garbage do not count.
 fn share(
     samples: &[usize],

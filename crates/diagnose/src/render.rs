@@ -63,9 +63,6 @@ fn render(verdict: &Verdict, picture: &str, mut page: Page) -> String {
     for line in profiles(verdict) {
         page.labelled("Judged", &line);
     }
-    for line in &verdict.missing {
-        page.labelled("Missing", line);
-    }
     page.finish()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Device, Evidence, Facts, Finding, Flow, Host, Lack, Outcome, Profile, ProfileChoice,
-    RECORD_LINE, Thresholds, Verdict, Window, disagreement,
+    Thresholds, Verdict, Window, disagreement,
     headline::{advice, headline, name, names},
     lacks, largest, number,
     rules::{self, Case},
@@ -50,7 +50,9 @@ fn judge(
     let names = names(host, &facts);
     let objects = host.objects();
     findings.iter_mut().for_each(|finding| name(finding, &objects, &names));
+    let missing = lacks::counters_of_faults(host);
     let mut lacks = lacks::of(recording, host);
+    lacks.extend(missing.clone());
     if findings.is_empty() {
         lacks.extend(unexplained::of(host));
     }
@@ -66,7 +68,7 @@ fn judge(
         evidence: evidence(host),
         profiles: host.busy_devices().map(|device| choice(device, thresholds, &facts)).collect(),
         disagreements: disagreements.into_iter().map(|each| each.sentence).collect(),
-        missing: missing(host),
+        missing: missing.into_iter().map(|lack| lack.sentence).collect(),
         names,
     }
 }
@@ -141,25 +143,4 @@ fn choice(device: &Device<'_>, thresholds: &Thresholds, facts: &Facts) -> Profil
         format!("its quickest {latency}, {quickest} ms, is {side} that of a disk")
     };
     ProfileChoice { device: device.flow.name.into(), profile, why }
-}
-
-fn missing(host: &Host<'_>) -> Vec<String> {
-    let mut lacks = Vec::new();
-    if host.adapters.iter().all(|adapter| !adapter.aqlen.is_there()) {
-        lacks.push("AQLEN");
-    }
-    if host.devices.iter().all(|device| !device.faults.aborts.is_there()) {
-        lacks.push("aborts and resets");
-    }
-    if host.devices.iter().all(|device| !device.faults.conflicts.is_there()) {
-        lacks.push("reservation conflicts");
-    }
-    if lacks.is_empty() || host.devices.is_empty() {
-        return Vec::new();
-    }
-    vec![format!(
-        "No {} in this recording, so nothing is said about them: `{RECORD_LINE}` records \
-         everything for an hour.",
-        lacks.join(", no ")
-    )]
 }

@@ -9,7 +9,7 @@ use model::{Access, Arrival, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
     Error,
-    fio_options::{HARMLESS, NEUTRAL, USED},
+    fio_options::{HARMLESS, NEUTRAL, USED, instead},
     names,
     reader::File,
     stream::{
@@ -177,10 +177,11 @@ impl<'t> Reader<'t> {
             if let Some((_, values)) = neutral {
                 if !values.contains(value) {
                     let allowed = names::list(values.iter().copied());
-                    return Err(self.file.error(
-                        *byte,
-                        &format!("`{name}`: `{value}` is not modelled; it is {allowed} here"),
-                    ));
+                    let message = format!(
+                        "`{name}`: `{value}` is not modelled; it is {allowed} here{}",
+                        instead(name)
+                    );
+                    return Err(self.file.error(*byte, &message));
                 }
             } else if !USED.contains(name) && !HARMLESS.contains(name) {
                 let known = USED.iter().chain(HARMLESS).copied();
@@ -397,9 +398,10 @@ fn way(text: &str) -> Result<(Way, Access), String> {
         ("randrw", (Way::Mixed, Access::Random)),
     ];
     let known = table.iter().find(|(name, _)| *name == text);
-    known
-        .map(|(_, way)| *way)
-        .ok_or_else(|| names::unknown("value", text, table.iter().map(|(name, _)| *name)))
+    known.map(|(_, way)| *way).ok_or_else(|| {
+        let trims = if text.contains("trim") { instead("trim_percentage") } else { "" };
+        names::unknown("value", text, table.iter().map(|(name, _)| *name)) + trims
+    })
 }
 
 /// `a` for both directions, or `a,b` for reads and writes; a mix needs one value.
@@ -662,7 +664,12 @@ mod tests {
             ("[a]\n[b]\nstonewall\n", "x.fio:2:1: the jobs before a stonewall must have a"),
             ("[a]\nrw=randrw\nbs=4k,8k\n", "x.fio:3:1: `bs`: `4k,8k`: reads and writes"),
             ("[a]\nrandom_distribution=zipf:1.2\n", "x.fio:2:1: `random_distribution`: `zipf:1.2`"),
-            ("[a]\nsync=1\n", "x.fio:2:1: `sync`: `1` is not modelled; it is `0`, `none` here"),
+            ("[a]\nsync=1\n", "x.fio:2:1: `sync`: `1` is not modelled; it is `0`, `none` here; a"),
+            (
+                "[a]\nfsync=1\n",
+                "x.fio:2:1: `fsync`: `1` is not modelled; it is `0` here; a flush that reaches the disk \
+                 is `flush_after` of a workload of the scenario",
+            ),
             ("[a]\nrat_iops=9\n", "x.fio:2:1: there is no option that is read `rat_iops`; did"),
             ("[a]\nnumber_ios=9\n", "x.fio:2:1: there is no option that is read `number_ios`"),
             ("[a]\nrate=1m\nrate_iops=9\n", "x.fio:3:1: `rate_iops` does not go with `rate`"),

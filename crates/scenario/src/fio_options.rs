@@ -186,6 +186,18 @@ pub(crate) const NEUTRAL: &[(&str, &[&str])] = &[
     ("zonemode", &["none"]),
 ];
 
+/// What a workload of the scenario's own has instead of an option that is refused.
+pub(crate) fn instead(option: &str) -> &'static str {
+    match option {
+        "fsync" | "fdatasync" => {
+            "; a flush that reaches the disk is `flush_after` of a workload of the scenario"
+        }
+        "sync" => "; a write with FUA is `fua` of a workload of the scenario",
+        "trim_percentage" => "; a discard is `others` of a workload of the scenario",
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,31 @@
 //! refuse in the middle of a run is refused where the file asks for it.
 
 use counters::Time;
-use engine::{Engine, Error, Input, Object};
+use engine::{Engine, Error, Input, Object, VdiskConfig};
 use knobs::Knob;
 
 use crate::{Action, Host};
+
+impl Host {
+    /// What the engine says no to, with the names of the host.
+    #[must_use]
+    pub fn refusal(&self, error: &Error) -> String {
+        let config = &self.config;
+        let disk =
+            |disk: &VdiskConfig| format!("{}:{}", config.vms[disk.vm.index()].name, disk.name);
+        let name = |noun, id: usize| match noun {
+            "adapter" => config.adapters[id].name.clone(),
+            "device" => config.devices[id].name.clone(),
+            "path" => config.paths[id].name.clone(),
+            _ => disk(&config.vdisks[id]),
+        };
+        match error {
+            Error::InUse(noun, id) => format!("{noun} `{}` is in use", name(noun, *id)),
+            Error::Unknown(noun, id) => format!("{noun} `{}` is not there", name(noun, *id)),
+            other => other.to_string(),
+        }
+    }
+}
 
 /// A host without guests' I/O.
 pub(crate) struct Rehearsal(Engine);
@@ -63,18 +84,7 @@ impl Rehearsal {
 
     /// A refusal names what the engine knows by its number.
     fn part(&mut self, host: &Host, at: Time, input: Input) -> Result<(), String> {
-        let config = &host.config;
-        let name = |noun, id: usize| match noun {
-            "adapter" => config.adapters[id].name.as_str(),
-            "device" => config.devices[id].name.as_str(),
-            "path" => config.paths[id].name.as_str(),
-            _ => config.vdisks[id].name.as_str(),
-        };
-        self.0.handle_input(at, input).map_err(|error| match error {
-            Error::InUse(noun, id) => format!("{noun} `{}` is in use", name(noun, id)),
-            Error::Unknown(noun, id) => format!("{noun} `{}` is not there", name(noun, id)),
-            other => other.to_string(),
-        })?;
+        self.0.handle_input(at, input).map_err(|error| host.refusal(&error))?;
         while self.0.poll_output().is_some() {}
         Ok(())
     }

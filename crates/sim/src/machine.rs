@@ -325,7 +325,7 @@ impl<'a, W: Watch> Machine<'a, W> {
             self.log.push(LogLine {
                 at,
                 host: into.index,
-                what: Logged::Refused(error.to_string()),
+                what: Logged::Refused(self.scenario.hosts[into.index].refusal(&error)),
             });
         }
         self.drain(host, at);

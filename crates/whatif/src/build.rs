@@ -107,7 +107,7 @@ impl Plan<'_> {
         for (index, device) in self.devices.iter().enumerate() {
             self.datastore(index, device, version, &mut out);
         }
-        let disks = self.disks();
+        let disks = self.disks(reading);
         self.vms(&disks, reading, &mut out);
         for disk in &disks {
             self.workloads(disk, &times, reading, &mut out);
@@ -123,7 +123,7 @@ impl Plan<'_> {
     /// for the commands that were asked for, but not for many more, however quick this array is.
     fn times(&self, reading: Reading) -> Times {
         /// The most commands that are simulated, as a multiple of those that were asked for.
-        const MOST: f64 = 10.0;
+        const MOST: f64 = 5.0;
         let samples: usize = self.levels.iter().map(Vec::len).sum();
         let all: Vec<usize> = self.levels.iter().flatten().copied().collect();
         let rate: f64 = self.devices.iter().filter_map(|device| device.row.mean_rate(&all)).sum();
@@ -151,6 +151,7 @@ impl Plan<'_> {
     /// keep outstanding, and what these send at rates of their own.
     fn rate_max(&self, reading: Reading) -> f64 {
         const HUNGRY: f64 = 1024.0;
+        let beyond = if reading.demand == Demand::Hungry { HUNGRY } else { 0.0 };
         let of = |(index, array): (usize, &ArrayCalibration)| {
             let devices = self.devices.iter().zip(self.calibrated);
             let own = devices.filter(|(_, calibrated)| calibrated.array == index);
@@ -172,7 +173,7 @@ impl Plan<'_> {
             let most = if self.devices.iter().zip(self.calibrated).any(is_held) {
                 1.0
             } else {
-                stands + HUNGRY
+                (stands + beyond).max(1.0)
             };
             1000.0 * most / latency_at(array.curve(reading.knee), most) + open + limits
         };
@@ -423,7 +424,7 @@ impl Plan<'_> {
     }
 
     /// The virtual disks of the scenario.
-    fn disks(&self) -> Vec<Disk<'_>> {
+    fn disks(&self, reading: Reading) -> Vec<Disk<'_>> {
         let names = vm_names(self.calibrated);
         let mut taken = BTreeSet::new();
         let mut disks = Vec::new();
@@ -431,8 +432,11 @@ impl Plan<'_> {
             for (tenant, guest) in calibrated.guests.iter().enumerate() {
                 let vm = names.iter().find(|(vm, _)| *vm == guest.vm);
                 let vm = vm.map_or_else(|| plain(&guest.vm), |(_, name)| name.clone());
-                let loads = self.levels.iter().map(|level| self.load(device, tenant, level));
-                let most = loads.map(|(_, outstanding)| outstanding).fold(0.0, f64::max);
+                let loads = self.levels.iter().map(|level| {
+                    let (_, outstanding) = self.load(device, tenant, level);
+                    outstanding / self.part_of_time(device, level, reading)
+                });
+                let most = loads.fold(0.0, f64::max);
                 let parts = (most / PER_DISK).ceil().clamp(1.0, f64::from(DISKS_OF_VM));
                 // A disk has one policy for ever: one that the array holds to several rates is several.
                 let policies: Vec<_> = guest.policies().map(|(level, _)| Some(level)).collect();
@@ -583,6 +587,12 @@ impl Plan<'_> {
         });
         let unknown = guests.filter(|(_, guest)| guest.habit == Habit::Unknown);
         unknown.max_by(|a, b| a.1.iops.total_cmp(&b.1.iops)).map(|(place, _)| place)
+    }
+
+    /// The part of the time in which the guests of a device send, as they are read.
+    fn part_of_time(&self, device: usize, level: &[usize], reading: Reading) -> f64 {
+        let is_read_so = reading.demand == Demand::Bursts;
+        self.duty(device, level).filter(|_| is_read_so).unwrap_or(1.0)
     }
 
     /// The part of the time in which the queue of a device is full, where it is so in bursts.

@@ -113,6 +113,8 @@ pub(crate) struct Place {
     pub(crate) unrest: Option<f64>,
     /// Seconds of an interval.
     pub(crate) interval_s: f64,
+    /// Whether its load rests again and again, for less than a sample.
+    pub(crate) rests: bool,
     /// Whether the depth asked for lies between depths under which it was seen.
     pub(crate) is_between: bool,
 }
@@ -350,7 +352,7 @@ fn cap(tenant: &Tenant<'_>, levels: &[Vec<usize>]) -> Option<u32> {
 /// The rate at which something in the host holds a guest: it waits in the VMkernel while its
 /// device has free slots, or much longer than others on a full one and at a rate that no chance
 /// touches. Only an IOPS limit does that [API: enforced even when uncongested]; where chance
-/// touches its rate, so do bursts.
+/// touches its rate, or the device rests meanwhile, so do bursts.
 fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, bool)> {
     /// How much longer it waits than others on a full device.
     const LONGER: f64 = 1.5;
@@ -369,7 +371,7 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     let alone = is_steady && (place.others_wait_ms.is_some_and(is_longer) || is_paced);
     let units = units_of(size_kib(tenant.row.size_kib(window)));
     let held = (rate * units).round().clamp(1.0, 1e9) as u32;
-    (waits && (!place.is_full || alone)).then_some((held, is_steady))
+    (waits && (!place.is_full || alone)).then_some((held, is_steady && !place.rests))
 }
 
 /// How far its samples of the rate are apart, but for a tenth on each side.

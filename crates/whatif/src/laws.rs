@@ -207,6 +207,7 @@ pub(crate) fn hold_to_limit(
             hold_to_unseen(keys, limited, rows);
         }
         hold_to_outstanding(keys, calibrated, limited.vm, rows);
+        hold_to_no_wait(keys, calibrated, limited.vm, rows);
     }
     if let Some(held) = limited.held.filter(|held| held.iops[1].is_finite()) {
         hold_to_held(keys, calibrated, (limited.vm, held, asked), rows);
@@ -260,6 +261,32 @@ fn hold_to_unseen(keys: &[Key], limited: Limited<'_>, rows: &mut [SimulatedRow])
         let bound = if key.is(Counter::Commands) { captured * part } else { captured / part };
         let least = bound * (1.0 - key.chance);
         (row.low, row.high) = (row.low.min(least), row.high.max(bound * (1.0 + key.chance)));
+    }
+}
+
+/// What a VM waits at least whose limit is lifted, and its devices: nothing in the host.
+fn hold_to_no_wait(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    vm: &str,
+    rows: &mut [SimulatedRow],
+) {
+    for device in calibrated.iter().filter(|of| of.guests.iter().any(|guest| guest.vm == vm)) {
+        let place = |counter| place_of(keys, &device.device, counter);
+        for counter in [Counter::KernelLatency, Counter::MeanQueued] {
+            if let Some(place) = place(counter) {
+                rows[place].low = 0.0;
+            }
+        }
+        let Some(davg) = place(Counter::DriverLatency) else { continue };
+        let davg_ms = rows[davg].low;
+        for place in
+            [place(Counter::GuestLatency), place_in(keys, (false, vm), Counter::GuestLatency)]
+        {
+            if let Some(place) = place {
+                rows[place].low = rows[place].low.min(davg_ms);
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod build;
 mod cost;
 mod demand;
 mod error;
+mod fit;
 mod lacks;
 mod laws;
 mod light;

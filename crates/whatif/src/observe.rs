@@ -401,19 +401,25 @@ impl<'a> Device<'a> {
     }
 
     /// Whether ACTV, the state of single instants, is next to nothing more often than any queue is
-    /// that has as many inside on average: then they come in bursts, shorter than a sample.
+    /// that has as many inside on average, or far above that: then they come in bursts, shorter than a
+    /// sample.
     pub(crate) fn rests(&self, samples: &[usize]) -> bool {
         /// Part of the mean that is next to nothing.
         const NOTHING: f64 = 0.125;
         /// Standard errors that tell.
         const ERRORS: f64 = 2.5;
         let Some(inside) = self.row.mean(samples, Row::in_flight) else { return false };
+        let seen = |of: &dyn Fn(f64) -> f64| mean(self.actv.over(samples).map(of));
         let is_empty = |active| f64::from(u8::from(active <= NOTHING * inside));
-        let Some(empty) = mean(self.actv.over(samples).map(is_empty)) else { return false };
-        // Of all queues that of one server is empty most often: 1 / (1 + its mean) of the time.
+        let (Some(empty), Some(active)) = (seen(&is_empty), seen(&|active| active)) else {
+            return false;
+        };
+        // Of all queues that of one server is empty most often, 1 / (1 + its mean) of the time, and
+        // differs most.
         let usual = 1.0 / (1.0 + inside);
-        let error = (usual * (1.0 - usual) / samples.len().max(1) as f64).sqrt();
-        empty > usual + ERRORS * error
+        let error = |variance: f64| ERRORS * (variance / samples.len().max(1) as f64).sqrt();
+        empty > usual + error(usual * (1.0 - usual))
+            || active > inside + error(inside * (1.0 + inside))
     }
 
     /// Whether that is so in most of these samples.

@@ -11,6 +11,7 @@ use crate::{
     array::Point,
     build::{Assumed, Demand, Knee, Plan, Reading},
     demand::{Place, spread},
+    fit::Fit,
     lacks,
     light::Light,
     names,
@@ -29,7 +30,7 @@ type Limit<'a> = (&'a DiskName, Option<u32>);
 const DEVICES_MAX: usize = 16;
 
 /// Runs by which the latency of an array is brought to what was recorded.
-const CALIBRATIONS: usize = 3;
+const CALIBRATIONS: usize = 5;
 
 /// A recorded host, calibrated over a stretch of its recording.
 pub struct Model<'a> {
@@ -175,15 +176,14 @@ impl<'a> Model<'a> {
             run::run_all(&jobs, &keys).into_iter().collect::<Result<Vec<_>, Error>>()
         };
         // Each reading answers today as it was recorded before it is asked for tomorrow.
-        let mut scales = vec![vec![1.0; self.arrays.len()]; readings.len()];
+        let mut fits: Vec<Fit> = readings.iter().map(|_| Fit::of(self.arrays.len())).collect();
         for _ in 0..CALIBRATIONS {
-            let today = run(&plan, &scales, &[])?;
-            for (scales, today) in scales.iter_mut().zip(&today) {
-                let more = self.scales(&keys, today);
-                scales.iter_mut().zip(more).for_each(|(scale, more)| *scale *= more);
+            let scales: Vec<_> = fits.iter().map(Fit::next_scales).collect();
+            for (fit, today) in fits.iter_mut().zip(run(&plan, &scales, &[])?) {
+                fit.add(&self.misses(&keys, &today), today);
             }
         }
-        let today = run(&plan, &scales, &[])?;
+        let (scales, today): (Vec<_>, Vec<_>) = fits.into_iter().map(Fit::best).unzip();
         let mut after = run(&changed, &scales, &settings)?;
         let limited = self.limited(&changed);
         if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
@@ -208,9 +208,9 @@ impl<'a> Model<'a> {
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
 
-    /// By what the latency of each array has to be multiplied for its DAVG to be as recorded.
-    fn scales(&self, keys: &[Key], today: &Figures) -> Vec<f64> {
-        const MOST: f64 = 3.0;
+    /// How much longer each array takes in the recording than in a run of today, as a factor; 1 where
+    /// that is not known.
+    fn misses(&self, keys: &[Key], today: &Figures) -> Vec<f64> {
         let of = |array: usize| {
             let mut time = [0.0, 0.0];
             for (device, calibrated) in self.devices.iter().zip(&self.calibrated) {
@@ -233,9 +233,7 @@ impl<'a> Model<'a> {
                 }
             }
             match time {
-                [captured, simulated] if captured > 0.0 && simulated > 0.0 => {
-                    (captured / simulated).clamp(1.0 / MOST, MOST)
-                }
+                [captured, simulated] if captured > 0.0 && simulated > 0.0 => captured / simulated,
                 _ => 1.0,
             }
         };
@@ -575,6 +573,7 @@ fn guests(
                 .then(|| spread(&device.row, &own).map(|spread| spread * interval_s))
                 .flatten(),
             interval_s,
+            rests: !device.resting.is_empty(),
             is_between,
         };
         let guest = GuestCalibration::of(tenant, window, levels, &regimes, place)?;

@@ -537,6 +537,19 @@ fn bursts_shorter_than_a_sample_make_no_shorter_queue_harmless() {
 }
 
 #[test]
+fn bursts_in_step_with_the_samples_are_no_limit() {
+    // Every sample ends between two bursts, or within one: ACTV is always 0, or always 32.
+    for start in ["0s", "1.8s"] {
+        let workload = format!(
+            "[[workload]]\nvm = \"sql\"\nname = \"batch\"\nthreads = 200\non = \"300ms\"\n\
+             off = \"1700ms\"\nstart = \"{start}\"\n"
+        );
+        let host = host(32, &workload);
+        holds(range(&ask(&host, &deeper(128)).unwrap(), DEVICE), truth(&host, &deeper(128)));
+    }
+}
+
+#[test]
 fn a_low_limit_leaves_latencies_that_were_measured() {
     // 160 threads before 16 servers of 0.4 ms: alone a command takes 0.4 ms.
     let text = host(254, "[vm.sql.workload]\nthreads = 160\n")

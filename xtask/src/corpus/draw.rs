@@ -77,7 +77,7 @@ fn value(how: &str, names: &[(&str, String)], draw: &mut Draw) -> String {
     }
 }
 
-/// `a + b * c`, from left to right.
+/// `a + b * c - d`, from left to right.
 fn expression(text: &str, names: &[(&str, String)]) -> f64 {
     let term = |word: &str| {
         let named = names.iter().find(|(name, _)| *name == word);
@@ -86,9 +86,10 @@ fn expression(text: &str, names: &[(&str, String)]) -> f64 {
     let words: Vec<&str> = text.split_whitespace().collect();
     words[1..].chunks(2).fold(term(words[0]), |sum, pair| match pair {
         ["+", word] => sum + term(word),
+        ["-", word] => sum - term(word),
         ["*", word] => sum * term(word),
         ["/", word] => sum / term(word),
-        _ => panic!("`{text}`: + * and / are there"),
+        _ => panic!("`{text}`: + - * and / are there"),
     })
 }
 

@@ -27,7 +27,7 @@ macro_rules! templates {
 
 /// Who sends what, and what is changed: name and text.
 const LOADS: &[(&str, &str)] = templates! {
-    "loads": "closed" "varied" "think" "comings" "bursts" "open" "day" "mixed" "competing"
+    "loads": "closed" "varied" "think" "comings" "bursts" "batches" "open" "day" "mixed" "competing"
     "limited" "neighbours" "tried" "throttled-disk" "throttling" "guest-queue" "bully"
     "roomy"
 };
@@ -99,6 +99,7 @@ impl Case {
         let given = [
             ("begin", begin),
             ("quiet", quiet),
+            ("interval", (1000 * sample_s).to_string()),
             ("third", (duration_s / 3).to_string()),
             ("two_thirds", (duration_s * 2 / 3).to_string()),
             ("half", (duration_s / sample_s / 2 * sample_s).to_string()),

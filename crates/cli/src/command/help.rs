@@ -5,7 +5,7 @@ use std::{io::Write, process::ExitCode};
 use clap::{Args, CommandFactory, builder::StyledStr, error::ErrorKind};
 
 use super::Arguments;
-use crate::Result;
+use crate::{Result, explain};
 
 /// Path below `docs/` and text of every page.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
@@ -59,6 +59,10 @@ fn page(topic: &str) -> Result<&'static str> {
     let found: Vec<_> = pages().filter(|(name, _)| is_it(name)).collect();
     match found.as_slice() {
         [(_, text)] => Ok(text),
+        [] if explain::articles().iter().any(|article| article.is_named(topic)) => {
+            Err(format!("{topic}: no command and no page; `kavg explain {topic}` explains it")
+                .into())
+        }
         [] => Err(format!("{topic}: no command and no page; `kavg help` lists both").into()),
         several => {
             let names: Vec<_> = several.iter().map(|(name, _)| *name).collect();

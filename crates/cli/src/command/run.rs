@@ -9,7 +9,7 @@ use sim::Checked;
 use crate::{
     Result, captures,
     compare::{self, Pairs, Side},
-    expectations, html, json, lateness,
+    expectations, html, json, lateness, log,
     report::{self, Layout, Report},
     screen,
     seeds::{SEEDS_MAX, Seeds},
@@ -102,6 +102,7 @@ impl Run {
         let is_piped = outputs.take_stdout(other)?;
         let Driven { outcome, lateness } = self.drive.run(&scenario, &mut outputs, out)?;
         let report = Report::new(scenario, outcome);
+        log::refusals(&report).for_each(|line| say(&line));
         if let Some(files) = csv {
             captures::write(&report.samples(0), files)?;
         }

@@ -39,7 +39,6 @@ pub fn render_markdown(verdict: &Verdict) -> String {
     if let Some(caution) = verdict.findings.iter().find_map(|finding| finding.caution) {
         sheet.labelled("Caution", caution);
     }
-    sheet.list("Missing", verdict.missing.iter().cloned());
     sheet.finish()
 }
 

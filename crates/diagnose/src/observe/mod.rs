@@ -69,6 +69,7 @@ pub(crate) struct Device<'a> {
 pub(crate) struct World<'a> {
     pub(crate) flow: Flow<'a>,
     pub(crate) queue: Queue<'a>,
+    pub(crate) shares: Column<'a>,
     /// The VM, or the name of the row where none is known.
     pub(crate) owner: &'a str,
     /// Whether it is the host's own (VMFS, hostd).
@@ -269,7 +270,7 @@ impl<'a> Host<'a> {
 
 impl<'a> Device<'a> {
     /// The counters by which every rule's device is observed, beside those of the rule.
-    pub(crate) const COUNTERS: &'static [Counter] = &[Counter::FailedCommands];
+    pub(crate) const COUNTERS: &'static [Counter] = &[Counter::FailedCommands, Counter::Shares];
 
     fn of(recording: &'a Measured, id: EntityId, limits: Limits<'a>) -> Self {
         let column = |counter| Column::of(recording, id, counter);
@@ -451,6 +452,7 @@ impl<'a> World<'a> {
         Self {
             flow: Flow::of(recording, id),
             queue: Queue::of(recording, id),
+            shares: Column::of(recording, id, Counter::Shares),
             owner: levels::owner(recording, entity),
             is_system: entity.vm.is_none() && entity.process.is_some(),
         }

@@ -69,6 +69,8 @@ pub(crate) struct FullQueue {
     pub(crate) depth: f64,
     /// Mean commands waiting.
     pub(crate) waiting: f64,
+    /// Commands in its slots and waiting while it is full.
+    pub(crate) demand: f64,
     /// Mean wait of a command, in milliseconds.
     pub(crate) wait_ms: f64,
     /// VMs that send anything to it.
@@ -84,8 +86,17 @@ pub(crate) struct FullQueue {
 impl FullQueue {
     /// What the way it was seen is worth: a factor for a confidence.
     pub(crate) fn weight(&self) -> f64 {
-        let seen = if self.in_bursts { 0.6 } else { 0.9 + 0.1 * self.caught };
+        let seen = match self.in_bursts {
+            true if self.is_unseen() => 0.6,
+            true => 0.8,
+            false => 0.9 + 0.1 * self.caught,
+        };
         seen * self.spell.weight()
+    }
+
+    /// Whether it is full in bursts of which no sample caught one.
+    pub(crate) fn is_unseen(&self) -> bool {
+        self.in_bursts && self.caught == 0.0
     }
 }
 
@@ -209,7 +220,8 @@ impl Device<'_> {
         let spell = self.spell(waits).or_else(one_by_one)?;
         let spell = self.at_the_lower_limit(spell);
         const SOMETIMES: f64 = 0.2;
-        let in_bursts = spell.share(|sample| self.is_full(sample)) < SOMETIMES;
+        let in_bursts =
+            spell.share(|sample| self.is_full(sample)) < SOMETIMES || self.comes_and_goes(&spell);
         // Worlds that were cut out of the recording are of one more VM at least.
         let hidden = usize::from(self.hides_worlds(&spell.samples));
         let competitors = self.competitors(&spell.samples) + hidden;
@@ -220,9 +232,14 @@ impl Device<'_> {
         if in_bursts && !self.may_fill_in_bursts(&spell, competitors, dsnro, guests) {
             return None;
         }
+        let depth = self.limit_when_full(&spell)?.min(dsnro);
+        let waiting = spell.mean(waiting)?;
+        let in_a_burst = || self.burst(&spell, depth, waiting);
+        let demand = in_bursts.then(in_a_burst).flatten().unwrap_or(depth + waiting);
         Some(FullQueue {
-            depth: self.limit_when_full(&spell)?.min(dsnro),
-            waiting: spell.mean(waiting)?,
+            depth,
+            waiting,
+            demand,
             wait_ms: self.flow.per_command(&spell.samples, |_, s| self.slot_wait_ms(s))?,
             tenants: self.tenants(&spell.samples).len() + hidden,
             competitors,
@@ -251,11 +268,39 @@ impl Device<'_> {
         most_frequent(dqlen.over(&full)).or_else(|| most_frequent(dqlen.over(&spell.samples)))
     }
 
-    /// Whether bursts between the samples can explain the wait. A burst of n commands on a queue
-    /// of d leaves n - d waiting for d in service, so wait and service give n away: where it is not
-    /// known what the guests let out, a driver's default in Windows for each VM is the most to expect,
-    /// and that in Linux where the commands are several times those of quiet samples. A flat, round
-    /// rate is rather a limit, and so is a wait beside free slots.
+    /// Whether commands come and go within the intervals of a spell: at the instants of the samples far
+    /// fewer are outstanding than in the mean of the intervals, as often as a queue that is full for a
+    /// part of the time is empty. Who is held to a rate all the time has as many outstanding all the time.
+    fn comes_and_goes(&self, spell: &Spell) -> bool {
+        const FAR_FEWER: f64 = 0.5;
+        const AS_OFTEN: f64 = 0.5;
+        let is_gone = |sample: usize| {
+            let outstanding = self.flow.outstanding(sample)?;
+            Some(self.caught_outstanding(sample)? < FAR_FEWER * outstanding)
+        };
+        let used = spell.mean(|sample| Some(self.in_slots(sample)? / self.queue.depth_at(sample)?));
+        let empty = used.map_or(0.0, |used| AS_OFTEN * (1.0 - used));
+        empty > 0.0 && spell.share(is_gone) >= empty
+    }
+
+    /// ACTV + QUED at the instant of a sample; QUED of the device or of its worlds, which are not read
+    /// at one instant.
+    fn caught_outstanding(&self, sample: usize) -> Option<f64> {
+        let queued = self.worlds.iter().filter_map(|world| world.queue.qued.at(sample)).sum();
+        Some(self.queue.actv.at(sample)? + self.queue.qued.at(sample)?.max(queued))
+    }
+
+    /// How many commands come at once where a queue of that depth is full in bursts. A burst of n commands
+    /// on a queue of d leaves n - d waiting for d in service, so wait and service give n away.
+    fn burst(&self, spell: &Spell, depth: f64, waiting: f64) -> Option<f64> {
+        let service = spell.mean(|sample| self.in_slots(sample))?;
+        Some(depth * (1.0 + waiting / service.max(f64::MIN_POSITIVE)))
+    }
+
+    /// Whether bursts between the samples can explain the wait. Where it is not known what the guests
+    /// let out, a driver's default in Windows for each VM is the most to expect, and that in Linux where
+    /// the commands are several times those of quiet samples, or come and go. A flat, round rate of
+    /// commands that do not is rather a limit, and so is a wait beside free slots.
     fn may_fill_in_bursts(
         &self,
         spell: &Spell,
@@ -263,18 +308,17 @@ impl Device<'_> {
         dsnro: f64,
         guests: Option<f64>,
     ) -> bool {
-        let system = if self.recurs_with_load(spell) { GuestOs::Linux } else { GuestOs::Windows };
+        let comes_and_goes = self.comes_and_goes(spell);
+        let is_burst = comes_and_goes || self.recurs_with_load(spell);
+        let system = if is_burst { GuestOs::Linux } else { GuestOs::Windows };
         let driver_depth = limits_of(Controller::Pvscsi, system).disk_depth;
         let guests = guests.unwrap_or(f64::from(driver_depth) * competitors.max(1) as f64);
-        let wait = spell.mean(|sample| self.flow.waiting(sample));
-        let service = spell.mean(|sample| self.in_slots(sample));
+        let waiting = spell.mean(|sample| self.flow.waiting(sample));
         let depth = mean(self.queue.dqlen.over(&spell.samples));
-        let (Some(wait), Some(service), Some(depth)) = (wait, service, depth) else {
-            return false;
-        };
-        let burst = depth.min(dsnro) * (1.0 + wait / service.max(f64::MIN_POSITIVE));
+        let burst = waiting.zip(depth).and_then(|(n, d)| self.burst(spell, d.min(dsnro), n));
+        let Some(burst) = burst else { return false };
         let limited = self.flow.mean_rate(&spell.samples).is_some_and(is_round);
-        burst <= guests && !limited && !self.waits_beside_free_slots(spell)
+        burst <= guests && (comes_and_goes || !limited) && !self.waits_beside_free_slots(spell)
     }
 
     /// Whether the samples that catch commands waiting mostly find slots free: then it is no slot

@@ -7,7 +7,7 @@
 
 use knobs::DSNRO;
 
-use super::{Case, Rule, changes, number, queue_evidence, virtual_disk};
+use super::{Case, Rule, changes, iops_limit, number, queue_evidence, virtual_disk};
 use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,6 +19,10 @@ pub(super) const RULE: Rule = Rule {
 
 /// DSNRO, unless somebody changed it.
 pub(super) const DSNRO_DEFAULT: f64 = DSNRO.default as f64;
+
+/// What tells a queue that is full in bursts from an IOPS limit.
+const UNSEEN: &str = "A recording every 2 s, which catches bursts (ACTV at DQLEN with QUED above 0, or \
+    slots free), and the IOPS limits of the disks";
 
 /// Whether the driver's depth is the limit, and how sure that is.
 pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<f64> {
@@ -91,10 +95,16 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding.evidence = queue_evidence(device, &full.spell);
     finding.confidence = certainty * full.weight();
     finding.raise_confidence = unknown(case, name, full.competitors > 1);
+    if full.is_unseen() && !iops_limit::is_known_on(case, device) {
+        finding.sentence.push_str(
+            " No sample caught it full, so it may also be an IOPS limit that holds the bursts.",
+        );
+        finding.raise_confidence.insert(0, UNSEEN.into());
+    }
     finding.sufferers = super::waiting(case, device, &full.spell.samples);
     finding.causers = super::causers_on(device, &full.spell.samples);
-    let demand = next.map_or(0.0, |cap| cap.demand()).max(full.depth + full.waiting);
-    let depths = (full.depth as u32, changes::depth_for(full.depth, demand));
+    let demand = next.map_or(0.0, |cap| cap.demand());
+    let depths = (full.depth as u32, case.deeper(device, full, demand));
     let facts = case.facts.device(name);
     let dsnro = facts.dsnro.unwrap_or(depths.0);
     let holds = full.competitors > 1 && dsnro < depths.1;
@@ -170,5 +180,39 @@ mod tests {
         let mut bench = Bench::new(6);
         bench.device("naa.1", 128).vm("sql01").iops(1_000.0).davg(0.5).kavg(10.0);
         assert!(bench.findings().iter().all(|finding| finding.cause != Cause::DeviceDepth));
+    }
+
+    /// A guest that has 200 commands out for a part of the time and none for the rest, before 32 slots and
+    /// an array that takes 4.2 ms; `caught` tells of each sample whether it falls into a burst.
+    fn in_bursts(part: f64, caught: impl Fn(usize) -> bool + Copy + 'static) -> Bench {
+        let mut bench = Bench::new(12);
+        let vm = bench.device("naa.1", 32).vm("batch");
+        let rate = part * 32.0 / 0.0042;
+        vm.iops_when(move |sample| rate * [1.0, 1.004][sample % 2]);
+        vm.davg(4.2).kavg(168.0 / 32.0 * 4.2);
+        vm.sampled(move |sample| if caught(sample) { 32 } else { 0 });
+        vm.queued(move |sample| if caught(sample) { 168 } else { 0 });
+        bench
+    }
+
+    #[test]
+    fn bursts_that_no_sample_catches_may_be_a_limits() {
+        for part in [0.05, 0.15, 0.3] {
+            let finding = in_bursts(part, |_| false).only(Cause::DeviceDepth, &Facts::default());
+            assert!(finding.sentence.contains("may also be an IOPS limit"), "{}", finding.sentence);
+            assert!(finding.confidence < 0.6, "{}", finding.confidence);
+        }
+    }
+
+    #[test]
+    fn bursts_that_a_sample_catches_before_a_full_queue_are_no_limits() {
+        for part in [0.1, 0.2, 0.4] {
+            let caught = in_bursts(part, |sample| sample % 5 == 3);
+            let finding = caught.only(Cause::DeviceDepth, &Facts::default());
+            assert!(!finding.sentence.contains("limit"), "{}", finding.sentence);
+            assert!(finding.confidence > 0.7, "{}", finding.confidence);
+            // 200 come at once.
+            assert!(finding.changes[0].what.contains("from 32 to 256"), "{:?}", finding.changes);
+        }
     }
 }

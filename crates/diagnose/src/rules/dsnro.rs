@@ -42,8 +42,8 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
     }
     match device.motion() {
         Motion::TwoLevels { low, high } if full.depth < high && is_a_drivers(high) => {
-            let known = if low == full.depth { 0.95 } else { 0.8 };
-            Some((if unseen { UNSEEN } else { known }, Some(high)))
+            let sure = if low == full.depth { 0.95 } else { 0.8 };
+            Some((if unseen { UNSEEN } else { sure }, Some(known.unwrap_or(high))))
         }
         Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {
             let above = known.or_else(|| deeper_peer(case, device, full.depth));
@@ -85,7 +85,7 @@ fn judge(
 ) -> Finding {
     let name = device.flow.name;
     let mut finding = case.finding(Cause::Dsnro, device.object(), &full.spell);
-    finding.sentence = sentence(device, full, above);
+    finding.sentence = sentence(device, full, above, case.facts.device(name).dsnro_at_end);
     finding.standing = full.waiting;
     finding.limit = Some(full.depth);
     finding.evidence = queue_evidence(device, &full.spell);
@@ -109,14 +109,19 @@ fn judge(
     finding
 }
 
-fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String {
+fn sentence(
+    device: &Device<'_>,
+    full: &FullQueue,
+    above: Option<f64>,
+    at_end: Option<u32>,
+) -> String {
     let depth = number(full.depth);
     let is_seen = device.queue.dqlen.every().any(|dqlen| dqlen == full.depth);
     let slots = match above.map(number) {
         Some(above) if !is_seen => {
             format!("has {depth} of the {above} slots that the samples between its bursts show")
         }
-        Some(above) if device.deepest() > Some(full.depth) => {
+        Some(above) if device.deepest() > Some(full.depth) && at_end.is_none() => {
             format!("falls from {above} to {depth} slots")
         }
         Some(above) => format!("is held at {depth} of {above} slots"),
@@ -124,7 +129,9 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
     };
     let which = match above {
         Some(_) if !is_seen => "DSNRO, unless somebody changed it",
-        Some(_) => "DSNRO",
+        Some(_) => {
+            &at_end.map_or("DSNRO".into(), |end| format!("DSNRO, which is {end} at the end"))
+        }
         None => "DSNRO, or a driver's depth of the same number: these rows do not tell which",
     };
     let who = if device.worlds.is_empty() {
@@ -143,7 +150,8 @@ fn sentence(device: &Device<'_>, full: &FullQueue, above: Option<f64>) -> String
     )
 }
 
-/// DSNRO up to the depth that the device has; beyond it, the driver's depth first.
+/// DSNRO up to the depth that the device has; beyond it, the driver's depth first. What was changed
+/// meanwhile is not proposed again.
 fn fix(
     case: &Case<'_>,
     device: &Device<'_>,
@@ -151,10 +159,11 @@ fn fix(
     above: Option<f64>,
 ) -> Vec<crate::Change> {
     let caps = virtual_disk::on(case, device).map_or(0.0, |cap| cap.demand());
-    let wanted = changes::depth_for(full.depth, caps.max(full.depth + full.waiting));
-    let from = full.depth as u32;
+    let from = case.facts.device(device.flow.name).dsnro_at_end.unwrap_or(full.depth as u32);
+    let wanted = case.deeper(device, full, caps).max(from);
     let reachable = above.map_or(wanted, |above| wanted.min(above as u32));
-    let mut fix = vec![changes::raise_dsnro(case.host, device, (from, reachable), case.facts)];
+    let dsnro = || changes::raise_dsnro(case.host, device, (from, reachable), case.facts);
+    let mut fix = Vec::from_iter((reachable > from).then(dsnro));
     match above.map(|above| above as u32) {
         None => fix.push(changes::raise_driver_if_not_deeper(device, (from, wanted))),
         Some(above) if reachable < wanted => {
@@ -196,6 +205,35 @@ mod tests {
             finding.changes[0].esxcli[0].starts_with("esxcli storage core device set -d naa.1 -O ")
         );
         assert_eq!(finding.changes[0].effect, knobs::Effect::AtOnce);
+    }
+
+    #[test]
+    fn what_was_changed_meanwhile_is_not_proposed_again() {
+        // DSNRO is raised from 32 to 48 after half of the recording, on a device of 64.
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 32).depth(|sample| if sample < 5 { 32 } else { 48 });
+        for vm in ["a", "b", "c", "d"] {
+            let kavg = |sample| if sample < 5 { 1.86 } else { 0.83 };
+            device
+                .vm(vm)
+                .iops(6_450.0)
+                .davg_when(|s| if s < 5 { 1.24 } else { 1.86 })
+                .kavg_when(kavg);
+        }
+        let (max_queue_depth, dsnro_at_end) = (Some(64), Some(48));
+        let known = DeviceFacts { max_queue_depth, dsnro_at_end, ..DeviceFacts::default() };
+        let mut facts = Facts::default();
+        facts.devices.insert("naa.1".into(), known);
+        facts.drivers.insert("vmhba1".into(), "qlnativefc".into());
+        let finding = bench.first(Cause::Dsnro, &facts);
+        let told = "is held at 32 of 64 slots (DSNRO, which is 48 at the end)";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        let [dsnro, driver] = &finding.changes[..] else { panic!("{:?}", finding.changes) };
+        assert!(dsnro.what.contains("from 48 to 64"), "{}", dsnro.what);
+        assert!(driver.what.contains("from 64 to 128"), "{}", driver.what);
+        let undo = ["-O 48", "ql2xmaxqdepth=64"];
+        let lines = driver.undo_lines();
+        assert!(lines.iter().zip(undo).all(|(line, end)| line.ends_with(end)), "{lines:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations};
+use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations, steady};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     Vdisk, World, little, reaches,
@@ -30,7 +30,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let unexplained =
         |device: &Device<'_>| device.full.is_none() && !iops_limit::applies(case, device);
     let held = |device: &Device<'_>| {
-        let spell = spell(device).filter(|_| unexplained(device))?;
+        let spell = spell(case, device).filter(|_| unexplained(device))?;
         judge(case, device, &spell)
     };
     let whole = case.each_device(|device| match starved(case, device) {
@@ -157,14 +157,17 @@ fn starved(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
 /// The samples in which commands are held for as long as a slow array takes; in the mean of the
 /// recording they count however they are spread. Where most of those that are held meet conflicts, a
 /// sample that met none is no riddle.
-fn spell(device: &Device<'_>) -> Option<Spell> {
+fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
     let flow = &device.flow;
     let held = Spell::any(&device.busy, |sample| device.is_held(sample))?;
     if held.share(|sample| reservations::collide(device, sample) == Some(true)) >= MOSTLY {
         return None;
     }
-    let is_unexplained =
-        |s: usize| device.is_held(s) && reservations::collide(device, s) == Some(false);
+    let is_unexplained = |s: usize| {
+        device.is_held(s)
+            && reservations::collide(device, s) == Some(false)
+            && !is_back(case, device, s)
+    };
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));
     device
@@ -172,22 +175,46 @@ fn spell(device: &Device<'_>) -> Option<Spell> {
         .or_else(|| Spell::any(&device.busy, is_unexplained).filter(|_| is_long_in_the_mean))
 }
 
+/// Whether a device is back that hardly answered in the sample before: it had more commands then than
+/// it completed in all of it, and completes far more now. What these waited is the outage's.
+fn is_back(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    const FAR_MORE: f64 = 10.0;
+    let is_back = || {
+        let before = sample.checked_sub(1)?;
+        let [was, now] = [before, sample].map(|sample| device.flow.rate(sample));
+        let stuck = device.queue.sampled(before)? > was? * case.host.interval_s(before);
+        Some(stuck && now? > FAR_MORE * was?)
+    };
+    is_back() == Some(true)
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding> {
     let (flow, name) = (&device.flow, device.flow.name);
     let kavg = flow.per_command(&spell.samples, Flow::kavg)?;
     let mut finding = case.finding(Cause::HostWait, device.object(), spell);
+    let held_number = steady::held_number(device, spell);
+    let why = held_number.map_or("slots are free".into(), |held| {
+        format!(
+            "slots are free, and never more than {} commands are out. So does an array that takes no \
+             more and answers TASK SET FULL or BUSY while adaptive throttling is off",
+            number(held)
+        )
+    });
     finding.sentence = format!(
         "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
-         capture shows: slots are free.",
+         capture shows: {why}.",
         number(kavg)
     );
     finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
     finding.confidence = 0.7 * spell.weight();
-    finding.raise_confidence = vec![
-        "CONS/s, which `esxtop -b -a` records".into(),
-        "%RDY and %CSTP of the VMs in the same window".into(),
-    ];
+    finding.raise_confidence = match held_number {
+        Some(_) => vec!["TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into()],
+        None => vec![
+            "CONS/s, which `esxtop -b -a` records".into(),
+            "%RDY and %CSTP of the VMs in the same window".into(),
+        ],
+    };
     finding.sufferers = device.tenants(&spell.samples);
     finding.changes = vec![changes::look(
         "Look for what holds commands without a queue: reservation conflicts, BUSY and retries of \
@@ -312,5 +339,27 @@ mod tests {
         let vm = bench.device("naa.1", 64).vm("a").iops_when(burst(500.0, 600.0));
         vm.davg_when(burst(6.0, 107.0)).kavg_when(burst(0.0, 107.0));
         assert!(bench.findings().iter().all(|finding| finding.cause != Cause::HostWait));
+    }
+
+    #[test]
+    fn a_number_that_is_held_beside_free_slots_is_no_rates_limit() {
+        // An array that takes 24 and refuses what is more, before 50 threads.
+        let mut bench = Bench::new(12);
+        let rate = |sample: usize| 4_900.0 + 60.0 * (sample % 3) as f64;
+        let vm = bench.device("naa.1", 64).vm("sql").iops_when(rate);
+        vm.davg_when(move |s| 24_000.0 / rate(s)).kavg_when(move |s| 26_000.0 / rate(s));
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert!(finding.sentence.contains("never more than 24"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn what_waited_for_an_outage_is_the_outages() {
+        let out = |sample: usize| (3..9).contains(&sample);
+        let mut bench = Bench::new(14);
+        let vm =
+            bench.device("naa.1", 32).vm("a").iops_when(move |s| if out(s) { 0.0 } else { 400.0 });
+        vm.davg(2.0).kavg_when(|sample| if sample == 9 { 3_000.0 } else { 0.0 });
+        vm.sampled(|_| 0).queued(move |sample| if out(sample) { 48 } else { 0 });
+        bench.only(Cause::Silence, &Facts::default());
     }
 }

@@ -13,7 +13,7 @@ use counters::{Counter, Kind};
 use super::{
     Case, Rank, Rule, changes, number,
     reservations::{RETRY_MS, collide},
-    sufferers,
+    steady, sufferers,
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
@@ -204,6 +204,11 @@ fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
     Some(case.facts.vdisks.get(suspect.disk?.name)?.limit_iops)
 }
 
+/// Whether it is known of every suspect on a device what limit it has.
+pub(super) fn is_known_on(case: &Case<'_>, device: &Device<'_>) -> bool {
+    suspects(case, device).iter().all(|suspect| known_limit(case, suspect).is_some())
+}
+
 /// The samples in which a suspect waits for no slot of the device, at a rate that is a known limit or
 /// does not move.
 fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
@@ -242,6 +247,9 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
         return (most >= Some(least) && counts).then_some(spell);
     }
     let spell = device.spell(|sample| is_held(sample) == Some(true))?;
+    if steady::held_number(device, &spell).is_some() {
+        return None;
+    }
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
@@ -251,7 +259,8 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let latency_ms = suspect.per_command(&spell.samples, |sample| suspect.latency_ms(sample))?;
     let is_plain = wait_ms >= Threshold::KavgMs.info().classic.max(UNSEEN_PART * latency_ms)
         && unrest.is_some_and(|unrest| unrest <= UNSEEN_FLAT_PERCENT);
-    (is_flat && (is_plain || suspect.is_seen(&spell))).then_some(spell)
+    let by_shares = || like_shares(suspect, &spell).is_some_and(|richer| richer.is_known);
+    (is_flat && (is_plain || suspect.is_seen(&spell)) && !by_shares()).then_some(spell)
 }
 
 /// A limit, and what it is at the end where that is another.
@@ -327,33 +336,57 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     finding.causers = finding.sufferers.clone();
     finding.changes = vec![changes::lift_limit(vm, name, at_end)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
-    if let Some((peer, times)) = like_shares(suspect, spell).filter(|_| known.is_none()) {
-        finding.sentence.push_str(&format!(
-            " Or it is by shares: {peer} does {times} times as much, and a full queue is divided in \
-             proportion to them."
-        ));
-        finding.confidence = finding.confidence.min(EITHER);
-        finding.raise_confidence.push(format!("The shares of the disks of {vm} and {peer}"));
-        finding.do_not.clear();
+    let richer = like_shares(suspect, spell).filter(|_| known.is_none());
+    if let Some(richer) = richer {
+        or_by_shares(&mut finding, vm, &richer);
     }
     Some(finding)
 }
 
-/// Another VM on a full queue that does a round multiple of what a suspect does, as shares in that
-/// proportion make it [LAMW], and how many times as much.
-fn like_shares<'a>(suspect: &Suspect<'a>, spell: &Spell) -> Option<(&'a str, f64)> {
+/// Another VM on a full queue that does as many times what a suspect does as shares make it [LAMW].
+struct Richer<'a> {
+    vm: &'a str,
+    times: f64,
+    /// Whether both have shares in that proportion; not where the recording has none, and the number is
+    /// one that shares often are.
+    is_known: bool,
+}
+
+/// Tells beside a limit of a VM that shares may do the same.
+fn or_by_shares(finding: &mut Finding, vm: &str, richer: &Richer<'_>) {
+    let Richer { vm: peer, times, .. } = richer;
+    finding.sentence.push_str(&format!(
+        " Or it is by shares: {peer} does {} times as much, and a full queue is divided in proportion \
+         to them.",
+        number(*times)
+    ));
+    finding.confidence = finding.confidence.min(EITHER);
+    finding.raise_confidence.push(format!("The shares of the disks of {vm} and {peer}"));
+    finding.do_not.clear();
+}
+
+/// The VM on a full queue by whose shares a suspect may have what it has.
+fn like_shares<'a>(suspect: &Suspect<'a>, spell: &Spell) -> Option<Richer<'a>> {
     const NEAR: f64 = 0.01;
+    const NEAR_KNOWN: f64 = 0.1;
     const MOST: f64 = 8.0;
     let device = suspect.device;
     let own = spell.mean(|sample| suspect.rate(sample))?;
     let full = device.full.as_ref()?.spell.samples.iter().any(|s| spell.samples.contains(s));
-    let others = device.worlds.iter().filter(|w| full && !w.is_system && w.owner != suspect.vm());
-    let times = others.filter_map(|w| Some((w.owner, w.flow.mean_rate(&spell.samples)? / own)));
-    let mut round = times.map(|(peer, times)| (peer, times.round(), times));
-    let found = round.find(|(_, round, times)| {
-        (2.0..=MOST).contains(round) && (times / round - 1.0).abs() <= NEAR
-    });
-    found.map(|(peer, round, _)| (peer, round))
+    let shares =
+        |world: &World<'_>| mean(world.shares.over(&spell.samples)).filter(|shares| *shares > 0.0);
+    let richer = |world: &&'a World<'a>| {
+        let times = world.flow.mean_rate(&spell.samples)? / own;
+        let known = shares(world).zip(shares(suspect.world?)).map(|(its, own)| its / own);
+        let near = if known.is_some() { NEAR_KNOWN } else { NEAR };
+        let by_shares = known.unwrap_or_else(|| times.round().min(MOST));
+        let is_more = by_shares >= 1.0 + NEAR_KNOWN && (times / by_shares - 1.0).abs() <= near;
+        let vm = world.owner;
+        is_more.then_some(Richer { vm, times: by_shares, is_known: known.is_some() })
+    };
+    let mut others =
+        device.worlds.iter().filter(|w| full && !w.is_system && w.owner != suspect.vm());
+    others.find_map(|world| richer(&world))
 }
 
 #[cfg(test)]
@@ -399,6 +432,21 @@ mod tests {
         let held = findings.iter().find(|finding| finding.cause == Cause::IopsLimit).unwrap();
         assert!(held.sentence.contains("hi does 4 times as much"), "{}", held.sentence);
         assert!(held.confidence <= 0.5 && held.do_not.is_empty());
+    }
+
+    /// The same where the recording has shares: they tell.
+    #[test]
+    fn shares_that_are_known_tell_whether_it_is_by_them() {
+        for (of_lo, is_limit) in [(500.0, false), (2_000.0, true)] {
+            let mut bench = Bench::new(12);
+            let device = bench.device("naa.1", 32);
+            device.vm("hi").iops(38_575.0).davg(0.66).kavg(0.17).shares(2_000.0);
+            device.vm("lo").iops(9_644.0).davg(0.66).kavg(2.66).shares(of_lo);
+            let findings = bench.findings();
+            let held = findings.iter().find(|finding| finding.cause == Cause::IopsLimit);
+            assert_eq!(held.is_some(), is_limit, "{of_lo}");
+            assert!(held.is_none_or(|held| !held.sentence.contains("shares")));
+        }
     }
 
     #[test]

@@ -29,10 +29,11 @@ mod virtual_disk;
 use std::collections::BTreeMap;
 
 use counters::Counter;
+use knobs::disk_depths;
 
 use crate::{
-    ArrayFacts, Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Object,
-    Party, Spell, Threshold, Vdisk, changes, mean, number,
+    Adapter, ArrayFacts, Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind,
+    Object, Party, Spell, Threshold, Vdisk, changes, largest, mean, number,
 };
 
 use crowd::Crowd;
@@ -224,7 +225,9 @@ impl Case<'_> {
         let samples = &full.spell.samples;
         let others = device.tenants(samples).into_iter().filter(|vm| !held.contains_key(&*vm.name));
         let rate: f64 = others.map(|vm| vm.iops).sum();
-        full.waiting -= held.values().sum::<f64>();
+        let held_back: f64 = held.values().sum();
+        full.waiting -= held_back;
+        full.demand -= held_back;
         full.wait_ms = 1000.0 * full.waiting / rate.max(f64::MIN_POSITIVE);
         let least_ms = device.least_wait_ms(device.flow.per_command(samples, Flow::davg)?);
         let counts = full.waiting >= device.limits.get(Threshold::Waiting);
@@ -273,6 +276,18 @@ impl Case<'_> {
         self.array(device).is_none_or(is_crowded)
             && is_slow(&device.flow)
             && worlds.all(|flow| flow.mean_rate(samples) == Some(0.0) || is_slow(flow))
+    }
+
+    /// The depth that a full queue needs for those who wait, or for the `demand` of a guest if that is
+    /// more: no deeper than what its disks and its adapters let through.
+    fn deeper(&self, device: &Device<'_>, full: &FullQueue, demand: f64) -> u32 {
+        let deepest = |disk: &Vdisk<'_>| disk_depths(disk.controller?).into_iter().max();
+        let disks: Option<u32> = self.host.vdisks_on(device).map(deepest).sum();
+        let slots = |adapter: &Adapter<'_>| largest(adapter.aqlen.every());
+        let adapters: Option<f64> = self.host.adapters_of(device).into_iter().map(slots).sum();
+        let known = [disks.map(f64::from), adapters].into_iter().flatten();
+        let most = known.filter(|most| *most > full.depth).fold(f64::INFINITY, f64::min);
+        changes::depth_for(full.depth, demand.max(full.demand), most)
     }
 
     /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.

@@ -124,7 +124,7 @@ fn fix(
     full: &FullQueue,
     holder: &Party,
 ) -> Vec<crate::Change> {
-    let to = changes::depth_for(full.depth, full.depth + full.waiting);
+    let to = case.deeper(device, full, 0.0);
     let facts = case.facts.device(device.flow.name);
     let known = facts.max_queue_depth;
     let deepest = case.driver_depth(device).unwrap_or(full.depth) as u32;

@@ -65,6 +65,27 @@ pub(super) fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
     reaches(unrest_percent(&inside), arrivals)
 }
 
+/// The number of commands at which a device stays that has slots for more, where it is that number
+/// that is held and not the rate: the one stays though the other and the latency move. Something behind
+/// the device takes so many and refuses what is more, as an array does that answers TASK SET FULL
+/// [KB-QF].
+pub(super) fn held_number(device: &Device<'_>, spell: &Spell) -> Option<f64> {
+    const FEWEST: f64 = 4.0;
+    const ALL: f64 = 0.9;
+    const NEAR: f64 = 0.02;
+    const STILLER: f64 = 0.5;
+    let number = quantile(spell.samples.iter().map(|&s| device.queue.actv.at(s)), 0.5)?;
+    let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| device.in_slots(s)).collect();
+    let is_kept = |sample| {
+        let depth = device.queue.depth_at(sample)?;
+        Some(device.queue.actv.at(sample)? == number && number < depth)
+    };
+    let is_near = (mean(inside.iter().copied())? / number - 1.0).abs() <= NEAR;
+    let moves = STILLER * unrest_percent(&rates(&device.flow, spell))?;
+    let stays = number >= FEWEST && spell.share(is_kept) >= ALL && is_near;
+    (stays && unrest_percent(&inside)? < moves).then_some(number)
+}
+
 pub(super) fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
     spell.samples.iter().filter_map(|&sample| flow.rate(sample)).collect()
 }
