@@ -6,8 +6,10 @@
 //!          -> dispatch ... done -> the slots go to whoever waits, the last level first
 //! ```
 //!
-//! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows). What is cut
-//! is in `pieces.rs`, what waits at a path or an adapter in `gates.rs`.
+//! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows). The rules are
+//! methods of the objects, which are looked up here once each. What is cut is in `pieces.rs`, what waits
+//! at a path or an adapter in `gates.rs`, what is rare of a request and of an answer in `request.rs` and
+//! `answer.rs`.
 
 use counters::{DeviceId, IoId, Op, Status, VdiskId, VscsiId};
 
