@@ -360,16 +360,23 @@ impl Plan<'_> {
             return model(depth, Some(depth), Assumed::Restless);
         }
         let lowered = shown.and_then(|depths| depths.lowered);
-        if let Some(dsnro) = facts.and_then(|facts| facts.dsnro).or(lowered) {
-            return model(base, Some(dsnro.min(base)), Assumed::Nothing);
-        }
-        if device.vms() < 2 {
-            return model(base, None, Assumed::Nothing);
-        }
         let asked = self.asked(device, |setting| match setting {
             Setting::SchedNumReqOutstanding { value, .. } => Some(*value),
             _ => None,
         });
+        if let Some(dsnro) = facts.and_then(|facts| facts.dsnro).or(lowered) {
+            let dsnro = Some(dsnro.min(base));
+            // The deepest that was seen may be another DSNRO.
+            return match asked.filter(|&asked| asked > base && known.is_none()) {
+                Some(asked) if !device.is_alone_at(base) => {
+                    model(asked.clamp(base, DSNRO.max.max(base)), dsnro, Assumed::Dsnro)
+                }
+                _ => model(base, dsnro, Assumed::Nothing),
+            };
+        }
+        if device.vms() < 2 {
+            return model(base, None, Assumed::Nothing);
+        }
         let asked = asked.filter(|_| known.is_none());
         match asked.filter(|asked| *asked > base || base == DSNRO.default) {
             // As deep as it is asked for, up to the most that DSNRO was ever set to.

@@ -280,12 +280,9 @@ fn hold_to_no_wait(
         }
         let Some(davg) = place(Counter::DriverLatency) else { continue };
         let davg_ms = rows[davg].low;
-        for place in
-            [place(Counter::GuestLatency), place_in(keys, (false, vm), Counter::GuestLatency)]
-        {
-            if let Some(place) = place {
-                rows[place].low = rows[place].low.min(davg_ms);
-            }
+        let of_vm = place_in(keys, (false, vm), Counter::GuestLatency);
+        for place in [place(Counter::GuestLatency), of_vm].into_iter().flatten() {
+            rows[place].low = rows[place].low.min(davg_ms);
         }
     }
 }

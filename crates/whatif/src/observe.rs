@@ -354,6 +354,18 @@ impl<'a> Device<'a> {
         Some(Depths { base, lowered: levels.first().copied(), restless: levels.len() > 1 })
     }
 
+    /// Whether DQLEN was ever so much while no two VMs sent commands: then it is no DSNRO, which binds
+    /// only where VMs compete [S1].
+    pub(crate) fn is_alone_at(&self, depth: u32) -> bool {
+        let sends = |tenant: &&Tenant<'a>, sample| tenant.row.rate(sample) > Some(0.0);
+        let is_alone = |sample: usize| {
+            let mut vms = self.tenants.iter().filter(|t| sends(t, sample)).map(|t| &t.vm);
+            let first = vms.next();
+            vms.all(|vm| Some(vm) == first)
+        };
+        (0..self.samples).any(|s| self.depth(s) == Some(f64::from(depth)) && is_alone(s))
+    }
+
     /// The mean of a latency over the commands of other VMs, in milliseconds; none without others.
     pub(crate) fn of_others(
         &self,
