@@ -398,7 +398,8 @@ mod tests {
                 }
                 let buffer = filled(9, 1 << 20, buffers);
                 let read = do_it(Work { buffer, ..work(Op::Read, 1 << 20, 1 << 20) }).unwrap();
-                let expected = |page: usize| if page < 6 && page % 2 == 0 { 0 } else { op as u8 };
+                let expected =
+                    |page: usize| if page < 6 && page.is_multiple_of(2) { 0 } else { op as u8 };
                 for (page, bytes) in read.bytes().chunks(4096).enumerate() {
                     assert!(bytes.iter().all(|byte| *byte == expected(page)), "page {page}");
                 }
