@@ -701,6 +701,27 @@ fn a_path_that_comes_and_goes_is_told_with_all_its_outages() {
 }
 
 #[test]
+fn paths_that_go_down_by_turns_leave_one() {
+    let mut rest = format!(
+        "[host.esx01.adapter.vmhba2]\ndriver = \"qlnativefc\"\n[datastore.prod]\npath_policy = \"mru\"\n\
+         {VM}[vm.sql.workload]\nthreads = 8\n"
+    );
+    let event = |at: usize, path: &str, state: &str| {
+        format!("[[event]]\nat = \"{at}s\"\npath = \"{path}\"\nstate = \"{state}\"\n")
+    };
+    rest += &event(6, "vmhba1", "down");
+    for (turn, at) in (9..24).step_by(3).enumerate() {
+        let paths = ["vmhba1", "vmhba2"];
+        rest += &event(at, paths[turn % 2], "up");
+        rest += &event(at, paths[(turn + 1) % 2], "down");
+    }
+    let run = run(&scenario("servers = 64\nservice = \"0.5ms\"", "driver = \"qlnativefc\"", &rest));
+    let sentence = findings(&run)[0]["sentence"].as_str().unwrap();
+    let told = "by turns: never fewer than 1 of the 2 paths of";
+    assert!(sentence.contains(told) && !sentence.contains("none of"), "{sentence}");
+}
+
+#[test]
 fn who_stands_still_on_a_device_without_paths_is_named() {
     let run = path_down("");
     assert_eq!(headline(&run), "sql on datastore prod: Device does not answer.");

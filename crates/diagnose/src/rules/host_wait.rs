@@ -8,7 +8,8 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations, silence, steady,
+    Case, LASTING, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations, silence,
+    steady,
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
@@ -22,9 +23,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Commands of a VM that must wait, and samples in a row in which none completes.
+/// Commands of a VM that must wait while none completes.
 const STARVED: f64 = 2.0;
-const LASTING: usize = 3;
 /// Part of the samples that says what the others are.
 const MOSTLY: f64 = 0.5;
 

@@ -3,7 +3,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{Case, LASTING, Rank, Rule, changes, number};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     largest, mean, reaches,
@@ -19,8 +19,8 @@ pub(super) const RULE: Rule = Rule {
 /// Commands that must be outstanding: a single one may be a long one.
 const OUTSTANDING: f64 = 2.0;
 
-/// Samples in a row that it must last, after load and without any.
-const LASTING: [usize; 2] = [2, 3];
+/// Samples in a row that are enough after load.
+const AFTER_LOAD: usize = 2;
 /// Seconds after load that are enough in one sample.
 const STALL_S: f64 = 4.5;
 /// The same after so much load that many commands are missing, and how many.
@@ -61,8 +61,8 @@ fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
     if device.quickest_ms.is_finite() && 1000.0 * seconds <= device.quickest_ms {
         return false;
     }
-    let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING[1] };
-    run.len() >= LASTING[0] || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
+    let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING };
+    run.len() >= AFTER_LOAD || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
 }
 
 fn is_silent(device: &Device<'_>, sample: usize) -> bool {
