@@ -23,7 +23,7 @@ pub use self::seeds::seeds;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("reader", reader),
     ("compressed", compressed),
     ("esxcli", esxcli),
@@ -35,6 +35,7 @@ pub const TARGETS: [Target; 11] = [
     ("knob_line", knob_line),
     ("parameter_file", parameter_file),
     ("journal", journal),
+    ("nbd", nbd),
 ];
 
 /// A site for command lines and parameter files.
@@ -266,4 +267,9 @@ fn framed((hosts, records): (&[u8], &[u8])) -> Vec<u8> {
         journal.extend(payload);
     }
     journal
+}
+
+/// Any bytes as what a client of NBD says.
+pub fn nbd(bytes: &[u8]) {
+    let _ = live::talk(bytes);
 }

@@ -68,7 +68,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
     ];
     let bytes = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let shapes = || (1..8_u8).map(|number| noise(number, 400)).collect();
-    let all: [(_, Vec<Vec<u8>>); 11] = [
+    let all: [(_, Vec<Vec<u8>>); 12] = [
         ("reader", captures),
         ("compressed", compressed.into()),
         ("esxcli", bytes(&ESXCLI)),
@@ -80,11 +80,26 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
         ("knob_line", bytes(&KNOB_LINES)),
         ("parameter_file", bytes(&PARAMETER_FILES)),
         ("journal", vec![payload(root)]),
+        ("nbd", vec![client()]),
     ];
     let numbered = |(target, seeds): (&'static str, Vec<Vec<u8>>)| {
         seeds.into_iter().enumerate().map(move |(number, bytes)| (target, number, bytes))
     };
     all.into_iter().flat_map(numbered).collect()
+}
+
+/// A client of NBD that agrees on an export, writes, reads it and goes.
+fn client() -> Vec<u8> {
+    const FLAGS: &[u8] = &[0, 0, 0, 3];
+    const STRUCTURED: &[u8] = b"IHAVEOPT\0\0\0\x08\0\0\0\0";
+    const GO: &[u8] = b"IHAVEOPT\0\0\0\x07\0\0\0\x09\0\0\0\x01a\0\x01\0\x03";
+    let request = |kind: u8, length: u16| {
+        let head = [0x25, 0x60, 0x95, 0x13, 0, 0, 0, kind, 0, 0, 0, 0, 0, 0, 0, kind];
+        let [high, low] = length.to_be_bytes();
+        [head.as_slice(), &[0; 10], &[high, low]].concat()
+    };
+    let requests = [request(1, 512), vec![7; 512], request(0, 512), request(3, 0), request(2, 0)];
+    [FLAGS, STRUCTURED, GO, &requests.concat()].concat()
 }
 
 /// A small host with two VMs.

@@ -9,7 +9,7 @@ use crate::{
     adapter::Adapter,
     device::Device,
     path::Path,
-    slab::{Extra, Io, NONE, State, Times},
+    slab::{Extra, Extras, Io, NONE, State, Times},
     stack::Stack,
     vscsi::{Vdisk, Vscsi},
 };
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct Lane<'a> {
     now: Time,
     pub(crate) io: &'a Io,
-    extra: Option<&'a Extra>,
+    extras: &'a Extras,
     vdisk: &'a mut Vdisk,
     ring: &'a mut Vscsi,
     pub(crate) device: &'a mut Device,
@@ -36,7 +36,7 @@ impl Stack {
         Lane {
             now: self.now,
             io,
-            extra: if io.extra == NONE { None } else { Some(&self.extras[io.extra]) },
+            extras: &self.extras,
             ring: &mut self.vscsi[vdisk.vscsi.index()],
             device: &mut self.devices[vdisk.device.index()],
             adapter: &mut self.adapters[path.adapter.index()],
@@ -148,7 +148,8 @@ impl Lane<'_> {
     fn times(&self) -> (Times, u64) {
         let mut device = self.now.after(self.io.since);
         let (mut hold, mut gate) = (0, 0);
-        if let Some(extra) = self.extra {
+        if self.io.extra != NONE {
+            let extra = &self.extras[self.io.extra];
             device += extra.device_ns;
             hold = extra.hold_ns;
             gate = extra.gate_ns;

@@ -6,61 +6,31 @@
 //!          -> dispatch ... done -> the slots go to whoever waits, the last level first
 //! ```
 //!
-//! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows). What is cut
-//! is in `pieces.rs`, what waits at a path or an adapter in `gates.rs`.
+//! The device comes before the adapter (ruling; CAP-A charges the wait to the device rows). The rules are
+//! methods of the objects, which are looked up here once each. What is cut is in `pieces.rs`, what waits
+//! at a path or an adapter in `gates.rs`, what is rare of a request and of an answer in `request.rs` and
+//! `answer.rs`.
 
 use counters::{DeviceId, IoId, Op, Status, VdiskId, VscsiId};
 
-use knobs::Advanced;
-
 use crate::{
     Error, Output, Request, Sink,
-    path::Way,
     slab::{Io, NONE, State},
     stack::Stack,
     vscsi::Vdisk,
 };
 
 impl Stack {
-    /// A guest issues an I/O; its driver cuts what is larger than the adapter takes [VMB14].
+    /// A guest issues an I/O.
     #[inline]
     pub(crate) fn submit(&mut self, request: Request, out: &mut impl Sink) -> Result<IoId, Error> {
-        let id = request.vdisk.index();
-        let vdisk = self.vdisks.get(id).ok_or(Error::Unknown("virtual disk", id))?;
-        if !vdisk.takes_io {
-            return self.submit_in_vain(request, out);
+        let Request { vdisk, bytes, op, .. } = request;
+        let known = self.vdisks.get(vdisk.index());
+        let fits = |disk: &Vdisk| disk.takes_io && (1..=disk.max_transfer).contains(&bytes);
+        if op != Op::Ats && known.is_some_and(fits) {
+            return Ok(self.admit(request, NONE, out));
         }
-        if request.bytes == 0 && request.op.needs_bytes() {
-            return Err(Error::Empty);
-        }
-        Ok(self.take_in(request, out))
-    }
-
-    #[inline(always)]
-    pub(crate) fn take_in(&mut self, request: Request, out: &mut impl Sink) -> IoId {
-        let vdisk = &self.vdisks[request.vdisk.index()];
-        let op = self.lock_of(vdisk, request.op);
-        let request = Request { op, ..request };
-        if request.bytes <= vdisk.max_transfer || !op.moves_data() {
-            return self.admit(request, NONE, out);
-        }
-        let max = vdisk.max_transfer;
-        self.submit_parts(request, max, out)
-    }
-
-    /// VMFS's lock by ATS becomes a reservation of the device where the host is told not to use ATS
-    /// (reference `array-and-control.md` section 7.4). A guest's own commands stay what they are.
-    #[inline]
-    const fn lock_of(&self, vdisk: &Vdisk, op: Op) -> Op {
-        match op {
-            Op::Ats
-                if vdisk.is_system
-                    && self.options.get(Advanced::HardwareAcceleratedLocking) == 0 =>
-            {
-                Op::Reserve
-            }
-            _ => op,
-        }
+        self.submit_rarely(request, out)
     }
 
     /// Into the VMkernel if the virtual disk and its adapter have room, else into the guest's
@@ -68,10 +38,10 @@ impl Stack {
     #[inline(always)]
     pub(crate) fn admit(&mut self, request: Request, extra: u32, out: &mut impl Sink) -> IoId {
         let now = self.now;
-        let (io, record) = self.ios.insert(now, &request, extra);
-        let name = record.id(io);
         let vdisk = &mut self.vdisks[request.vdisk.index()];
         let ring = &mut self.vscsi[vdisk.vscsi.index()];
+        let (io, record) = self.ios.insert(now, &request, extra);
+        let name = record.id(io);
         vdisk.take_in(now.after(record.submitted));
         if vdisk.guest.is_empty() && vdisk.has_slot() && ring.has_room() {
             vdisk.enter(ring);
@@ -102,61 +72,54 @@ impl Stack {
         self.pump(id, out);
     }
 
-    /// [`Stack::fill`] where that is rare: its code is large.
+    /// Gives free slots of a device to what waits for them.
     pub(crate) fn pump(&mut self, id: DeviceId, out: &mut impl Sink) {
-        self.fill(id, out);
+        while self.give_slot(id, out) {}
     }
 
-    /// Gives free slots of a device to what waits for them: onto a path, and through the adapter if
-    /// it has room.
+    /// The same where one slot is likely to be free, and no more.
     #[inline(always)]
     fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
+        if self.give_slot(id, out) && self.devices[id.index()].has_free_slot() {
+            self.pump(id, out);
+        }
+    }
+
+    /// Gives a free slot of a device to the command whose turn it is: onto a path, and through the
+    /// adapter if it has room. `false` when there is no slot, or nothing that may go.
+    #[inline(always)]
+    fn give_slot(&mut self, id: DeviceId, out: &mut impl Sink) -> bool {
         let now = self.now;
-        loop {
-            let device = &mut self.devices[id.index()];
-            if !device.has_free_slot() {
-                return;
-            }
-            let ios: &mut [Io] = &mut self.ios;
-            let Some(io) = device.sched.pop(&mut self.worlds, ios, now) else {
-                return self.wake_for_limit(id);
-            };
-            let record = &mut ios[io as usize];
-            let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
-            vdisk.take_slot(now);
-            if device.take_slot(vdisk.contender) {
-                device.refresh_depth(id, now, out);
-            }
-            let chosen = device.selector.choose(&mut self.paths, now, record);
-            let path = &mut self.paths[chosen.index()];
-            let adapter = &mut self.adapters[path.adapter.index()];
-            (record.path, record.since) = (chosen.0, now);
-            let needs_watch = device.needs_watch;
-            let is_cut = path.enter(ios, io, now)
-                && adapter.enter(ios, io, now)
-                && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
-            if is_cut {
-                self.send_pieces(io, out);
-            }
-            if needs_watch {
-                self.watch(id);
-            }
+        let device = &mut self.devices[id.index()];
+        if !device.has_free_slot() {
+            return false;
         }
-    }
-
-    /// On from its path: to the driver, or in line where others wait for the adapter.
-    pub(crate) fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
-        if self.adapters[way.adapter.index()].enter(&mut self.ios, io, self.now) {
-            self.hand_over(io, way, out);
+        let ios: &mut [Io] = &mut self.ios;
+        let Some(io) = device.sched.pop(&mut self.worlds, ios, now) else {
+            self.wake_for_limit(id);
+            return false;
+        };
+        let record = &mut ios[io as usize];
+        let vdisk = &mut self.vdisks[usize::from(record.vdisk)];
+        vdisk.take_slot(now);
+        if device.take_slot(vdisk.contender) {
+            device.refresh_depth(id, now, out);
         }
-    }
-
-    /// To the driver, cut into pieces where the wire takes no more.
-    pub(crate) fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
-        let adapter = &mut self.adapters[way.adapter.index()];
-        if !adapter.hand_over(&mut self.ios[io], io, way, self.now, out) {
+        let chosen = device.selector.choose(&mut self.paths, now, record);
+        let path = &mut self.paths[chosen.index()];
+        let adapter = &mut self.adapters[path.adapter.index()];
+        (record.path, record.since) = (chosen.0, now);
+        let needs_watch = device.needs_watch;
+        let is_cut = path.enter(ios, io, now)
+            && adapter.enter(ios, io, now)
+            && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
+        if is_cut {
             self.send_pieces(io, out);
         }
+        if needs_watch {
+            self.watch(id);
+        }
+        true
     }
 
     /// The driver answered a command.
@@ -174,51 +137,6 @@ impl Stack {
         }
         self.answered(id.slot(), status, array_ns, out);
         Ok(())
-    }
-
-    /// It answered one that is cut or was asked back, or with sense data.
-    #[cold]
-    fn done_rarely(
-        &mut self,
-        id: IoId,
-        status: Status,
-        array_ns: u64,
-        out: &mut impl Sink,
-    ) -> Result<(), Error> {
-        let mut status = status;
-        if let Status::CheckCondition(sense) = status {
-            status = self.sensed(id, sense, out);
-        }
-        match self.ios.state_of(id) {
-            Some(State::Piece) => self.piece_done(id.slot(), status, array_ns, out),
-            Some(
-                State::Active
-                | State::Recalled
-                | State::Overdue
-                | State::WrittenOff
-                | State::Orphan,
-            ) if !self.is_in_pieces(id.slot()) => {
-                self.answered_at_last(id.slot(), status, array_ns, out);
-            }
-            _ => return Err(Error::NotOutstanding(id)),
-        }
-        Ok(())
-    }
-
-    /// The driver let go of a command that it was asked to cancel.
-    pub(crate) fn cancelled(&mut self, id: IoId, out: &mut impl Sink) -> Result<(), Error> {
-        let io = match self.ios.state_of(id) {
-            None | Some(State::Free | State::Left) => return Err(Error::NotOutstanding(id)),
-            Some(State::Piece) => self.extras[self.ios[id.slot()].extra].io,
-            Some(_) => id.slot(),
-        };
-        let status = match self.ios[io].state {
-            State::Recalled | State::Orphan => Status::Aborted,
-            // It may be sent again now.
-            State::Overdue | State::WrittenOff => Status::PathLost,
-            _ => return Err(Error::NotCancelled(id)),
-        };
-        self.done(id, status, 0, out)
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
@@ -259,23 +177,6 @@ impl Stack {
             out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
         } else {
             self.end_of_extra(io, status, out);
-        }
-    }
-
-    /// The same of one that has an [`Extra`](crate::slab::Extra): the parts of a request that the
-    /// guest's driver cut go together.
-    #[cold]
-    fn end_of_extra(&mut self, io: u32, status: Status, out: &mut impl Sink) {
-        let Io { vdisk, tag, extra, .. } = self.ios[io];
-        while let Some(left) = self.extras[extra].left.pop(&self.ios) {
-            self.ios.free(left);
-        }
-        self.extras.remove(extra);
-        let request = self.extras[extra].request;
-        if request.slot() == io {
-            out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
-        } else {
-            self.end_part(request.slot(), status, out);
         }
     }
 

@@ -3,9 +3,24 @@
 
 use counters::{AdapterId, PathId};
 
-use crate::{Sink, slab::State, stack::Stack};
+use crate::{Sink, path::Way, slab::State, stack::Stack};
 
 impl Stack {
+    /// On from its path: to the driver, or in line where others wait for the adapter.
+    pub(crate) fn pass(&mut self, io: u32, way: Way, out: &mut impl Sink) {
+        if self.adapters[way.adapter.index()].enter(&mut self.ios, io, self.now) {
+            self.hand_over(io, way, out);
+        }
+    }
+
+    /// To the driver, cut into pieces where the wire takes no more.
+    pub(crate) fn hand_over(&mut self, io: u32, way: Way, out: &mut impl Sink) {
+        let adapter = &mut self.adapters[way.adapter.index()];
+        if !adapter.hand_over(&mut self.ios[io], io, way, self.now, out) {
+            self.send_pieces(io, out);
+        }
+    }
+
     /// Lets what waits at an adapter pass, as far as it has room.
     pub(crate) fn open_adapter(&mut self, id: AdapterId, out: &mut impl Sink) {
         loop {

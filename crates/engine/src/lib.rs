@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod account;
 mod adapter;
+mod answer;
 mod attach;
 mod check;
 mod config;
@@ -27,6 +28,7 @@ mod outage;
 mod overdue;
 mod path;
 mod pieces;
+mod request;
 mod reset;
 mod retry;
 mod sched;

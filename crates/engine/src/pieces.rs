@@ -21,7 +21,7 @@ impl Stack {
         for bytes in split::pieces(request.bytes, max) {
             let offset = request.bytes - part.bytes;
             let extra = self.extras.insert(Extra { offset, ..Extra::new(id) });
-            self.extras[extra].io = self.admit(Request { bytes, ..part }, extra, out).slot();
+            self.extras[extra].io = self.admit_rarely(Request { bytes, ..part }, extra, out).slot();
             part.lba = part.lba.wrapping_add(u64::from(bytes) / 512);
             part.bytes -= bytes;
         }
@@ -134,6 +134,23 @@ impl Stack {
 
     fn has_left(&self, io: u32) -> bool {
         !self.extras[self.ios[io].extra].left.is_empty()
+    }
+
+    /// The same of one that has an [`Extra`](crate::slab::Extra): the parts of a request that the
+    /// guest's driver cut go together.
+    #[cold]
+    pub(crate) fn end_of_extra(&mut self, io: u32, status: Status, out: &mut impl Sink) {
+        let Io { vdisk, tag, extra, .. } = self.ios[io];
+        while let Some(left) = self.extras[extra].left.pop(&self.ios) {
+            self.ios.free(left);
+        }
+        self.extras.remove(extra);
+        let request = self.extras[extra].request;
+        if request.slot() == io {
+            out.put(Output::Complete { request, vdisk: VdiskId(vdisk), tag, status });
+        } else {
+            self.end_part(request.slot(), status, out);
+        }
     }
 
     pub(crate) fn end_part(&mut self, whole: u32, status: Status, out: &mut impl Sink) {

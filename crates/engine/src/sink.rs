@@ -44,12 +44,13 @@ impl Outputs {
     /// wanted of it is read.
     #[inline]
     pub fn pop(&mut self) -> Option<&Output> {
-        if self.is_empty() {
+        let next = self.handed_over;
+        if next == self.decided.len() {
             self.decided.clear();
             self.handed_over = 0;
             return None;
         }
         self.handed_over += 1;
-        self.decided.get(self.handed_over - 1)
+        self.decided.get(next)
     }
 }

@@ -57,9 +57,6 @@ impl Timers {
     /// The first, if there is one.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Time, Timer)> {
-        if self.next == Time::NEVER {
-            return None;
-        }
         self.set.peek().map(|Reverse(first)| *first)
     }
 

@@ -3,14 +3,16 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{
-    AdapterId, DeviceId, DeviceKind, IoId, MILLISECOND, Op, PathId, SECOND, Sense, Status, Time,
-    VdiskId, VmId, VscsiId,
+    AdapterId, DeviceId, DeviceKind, IoId, IoTotals, MILLISECOND, Op, PathId, SECOND, Sense,
+    Status, Time, VdiskId, VmId, VscsiId,
 };
 use engine::{
-    DepthMode, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request, SchedPolicy,
-    VdiskConfig, VmConfig, VscsiConfig,
+    DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request,
+    SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Knob, PathPolicy};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -157,6 +159,67 @@ fn what_has_ended_is_found_by_no_reset_and_no_reboot() {
     }
     let disk = &counters_of(&bench.engine).vdisks[0];
     assert_eq!((disk.aborts, disk.io[0].commands), (0, disk.offered));
+}
+
+/// A reboot meets I/Os at every level at once: with the driver, at the adapter, at the path, held, queued
+/// and in the guest. Each ends once, and its place is one's alone afterwards.
+#[test]
+fn a_reboot_frees_what_is_at_every_level_once() {
+    let mut host = one_disk(SchedPolicy::Mclock, Allocation::default());
+    host.depth_mode = DepthMode::SumOfActivePaths;
+    host.paths.push(PathConfig { name: "vmhba1:C0:T1:L0".into(), ..host.paths[0].clone() });
+    (host.adapters[0].depth, host.vdisks[0].depth) = (20, 80);
+    let mut bench = Bench::new(host);
+    for round in 1..=3 {
+        (0..100).for_each(|_| bench.submit(VdiskId(0), Op::Read, 0, 512));
+        bench.answer(0, Status::Busy);
+        let found = counters_of(&bench.engine);
+        let (disk, path) = (&found.vdisks[0], &found.paths[0]);
+        assert_eq!((disk.guest_queued.now(), disk.queued.now(), disk.slots.now()), (20, 15, 64));
+        assert_eq!((path.queued.now(), found.adapters[0].queued.now()), (32, 12));
+        assert_eq!((bench.out.len(), found.devices[0].held.now()), (20, 1));
+        bench.input(Input::Reboot);
+        assert_eq!((bench.out.len(), bench.alive.len()), (20, 20), "the driver has those still");
+        bench.answer(0, Status::PathLost);
+        while !bench.out.is_empty() {
+            bench.answer(0, Status::Good);
+        }
+        assert!(bench.alive.is_empty());
+        let disk = &counters_of(&bench.engine).vdisks[0];
+        assert_eq!((disk.aborts, disk.offered), (100 * round, 100 * round));
+    }
+}
+
+/// What the paths of a device have carried is told by each of them as the driver saw it, and what
+/// failed without a path by none.
+#[test]
+fn each_path_tells_what_it_has_carried() {
+    let mut host = impatient();
+    host.devices[0].path_policy = PathPolicy::RoundRobin { iops: 3, bytes: u64::MAX };
+    let mut bench = Bench::new(host);
+    (0..60).for_each(|_| bench.submit(VdiskId(0), Op::Write, 0, 512));
+    let (mut sent_at, mut spent, mut carried) = (BTreeMap::new(), BTreeMap::new(), [(0, 0); 2]);
+    let lost = Status::CheckCondition(Sense::PERMANENT_LOSS[0]);
+    while !bench.out.is_empty() {
+        for sent in &bench.out {
+            sent_at.entry(sent.io).or_insert(bench.now);
+        }
+        bench.now = bench.now + 1_000;
+        let Dispatch { io, request, path, .. } = bench.out[0];
+        *spent.entry(request).or_insert(0) += bench.now - sent_at[&io];
+        bench.answer(0, if bench.sent > 50 { lost } else { Status::Good });
+        if !bench.alive.contains_key(&request) {
+            let (commands, device_ns) = &mut carried[path.index()];
+            (*commands, *device_ns) = (*commands + 1, *device_ns + spent[&request]);
+        }
+    }
+    let found = counters_of(&bench.engine);
+    let io = |totals: &[IoTotals; 3]| (totals[1].commands, totals[1].device_ns);
+    let on_paths = [0, 1].map(|path: usize| io(&found.paths[path].io));
+    let disk = &found.vdisks[0];
+    assert_eq!(carried.map(|(commands, _)| commands).iter().sum::<u64>(), 51);
+    assert_eq!(disk.io[1].commands, 60);
+    assert_eq!((on_paths, found.paths[1].io[1].queue_ns), (carried, 0));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    const fn at_once(tag: u32) -> Self {
+    pub(crate) const fn at_once(tag: u32) -> Self {
         Self { tag, waited_ns: 0 }
     }
 }

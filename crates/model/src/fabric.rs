@@ -50,7 +50,7 @@ impl Fabric {
     ///
     /// The array's timer runs while the data of a further round trip come, because the array
     /// asked for them; otherwise it has stopped or not begun while data are on the link [S0].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
         let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
         let rounds = u64::from(writes) * self.further_rounds(bytes);

@@ -3,7 +3,7 @@
 use counters::Time;
 
 use crate::{
-    arrival::{Arrivals, Aside},
+    arrival::{Arrivals, Aside, Turn},
     config::WorkloadConfig,
     pace::Phases,
     random::Random,
@@ -93,21 +93,20 @@ impl Workload {
     /// When `tag` is none that this workload gave out.
     #[inline(always)]
     pub fn complete(&mut self, now: Time, tag: u32) -> Option<Io> {
-        if self.free {
-            return Some(self.requests.draw(&mut self.random, tag));
-        }
-        self.complete_gated(now, tag)
+        let turn = if self.free { Turn::at_once(tag) } else { self.turn_after(now, tag)? };
+        let io = self.requests.draw(&mut self.random, turn.tag);
+        Some(Io { waited_ns: turn.waited_ns, ..io })
     }
 
-    fn complete_gated(&mut self, now: Time, tag: u32) -> Option<Io> {
+    /// Who issues when the I/O of `tag` ended.
+    fn turn_after(&mut self, now: Time, tag: u32) -> Option<Turn> {
         if !self.issues() {
             self.arrivals.retire(tag);
             return None;
         }
         let turn = self.arrivals.complete(now, tag, &self.phases, &mut self.random)?;
         self.left -= 1;
-        let io = self.requests.draw(&mut self.random, turn.tag);
-        Some(Io { waited_ns: turn.waited_ns, ..io })
+        Some(turn)
     }
 
     /// What the application keeps to itself: nothing in a closed loop.

@@ -7,6 +7,7 @@ use crate::{
     Array, Error, Target, names,
     nouns::Names,
     reader::{Node, Table},
+    serving::{self, Purpose},
     stream::SECTOR,
 };
 
@@ -48,7 +49,7 @@ pub(crate) struct Arrays {
 
 impl Arrays {
     /// Reads every array and every named volume.
-    pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
+    pub(crate) fn read(root: &Table<'_>, purpose: Purpose) -> Result<Self, Error> {
         let mut all = Self {
             arrays: Vec::new(),
             names: Names::new("array", ARRAYS_MAX),
@@ -61,6 +62,10 @@ impl Arrays {
             let table = node.table(ARRAY_KEYS)?;
             all.arrays.push(Array { config: array(&table)?, name, volumes: Vec::new() });
             all.policies.push(policies(&table)?);
+        }
+        if all.arrays.is_empty() && purpose == Purpose::Serve {
+            all.arrays.push(serving::no_array());
+            all.policies.push(Vec::new());
         }
         for (name, node) in root.named("volume")? {
             all.read_volume(&name, &node)?;

@@ -13,6 +13,7 @@ use crate::{
     host::{Hosts, adapter_of},
     nouns::Names,
     reader::{Node, Table},
+    serving::{self, Store},
 };
 
 const DATASTORES_MAX: usize = 20_000;
@@ -39,6 +40,9 @@ const KEYS: &[&str] = &[
     "scheduler",
     "dsnro",
     "metadata",
+    "backend",
+    "directory",
+    "emulate",
 ];
 
 /// What a datastore lives on.
@@ -62,6 +66,8 @@ pub(crate) struct Datastore {
     pub(crate) volume: Option<Target>,
     /// The policy of volumes that it makes for virtual disks.
     pub(crate) qos: Option<Qos>,
+    /// Where its disks are in real time.
+    pub(crate) store: Option<Store>,
     /// Its device on each host, by host.
     pub(crate) devices: Vec<Option<DeviceId>>,
 }
@@ -144,8 +150,9 @@ impl Datastores {
                 ..common.device.clone()
             };
             let qos = arrays.policy(common.array, &common.table)?;
-            let mut datastore =
-                Datastore { name: member, array: common.array, volume, qos, devices: Vec::new() };
+            let store = serving::store(&common.table)?;
+            let (array, devices) = (common.array, Vec::new());
+            let mut datastore = Datastore { name: member, array, volume, qos, store, devices };
             datastore.devices.resize(hosts.hosts.len(), None);
             for &host in &common.hosts {
                 let id = self.add_device(&common, host, &device, hosts)?;

@@ -10,6 +10,7 @@ use crate::{
     names,
     nouns::Names,
     reader::{Node, Table},
+    serving,
 };
 
 const HOSTS_MAX: usize = 10_000;
@@ -18,8 +19,17 @@ const ADAPTERS_MAX: usize = 64;
 /// How long a reboot takes when the file does not say; nobody publishes it.
 const BOOT_DEFAULT_NS: u64 = 60 * SECOND;
 
-const HOST_KEYS: &[&str] =
-    &["count", "esxi", "boot", "competition_unit", "device_depth_mode", "throttle", "adapter"];
+const HOST_KEYS: &[&str] = &[
+    "count",
+    "esxi",
+    "boot",
+    "competition_unit",
+    "device_depth_mode",
+    "throttle",
+    "adapter",
+    "nbd",
+    "cpus",
+];
 
 /// Hosts by name.
 pub(crate) struct Hosts {
@@ -92,6 +102,9 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         boot_ns: table.read("boot", Node::duration)?.unwrap_or(BOOT_DEFAULT_NS),
         settings: Vec::new(),
         absent: Vec::new(),
+        images: Vec::new(),
+        nbd: table.read("nbd", serving::nbd)?,
+        cpus: serving::cpus(table)?,
     })
 }
 

@@ -5,6 +5,7 @@
 //! as the configuration of [`engine`] and [`model`], lines that set something as [`knobs::Knob`].
 
 mod array;
+mod component;
 mod datastore;
 mod error;
 mod event;
@@ -19,6 +20,7 @@ mod reader;
 mod rehearsal;
 mod resolve;
 mod scenario;
+mod serving;
 mod stream;
 mod types;
 mod units;
@@ -26,11 +28,12 @@ mod vdbench;
 mod vm;
 mod workload;
 
+pub use component::Components;
 pub use error::Error;
 pub use scenario::parse_knob;
 pub use types::{
-    Action, Array, Bound, Expectation, Face, Host, Role, Scenario, Subject, Target, TimedEvent,
-    Window, Workload,
+    Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Subject,
+    Target, TimedEvent, Window, Workload,
 };
 pub use units::duration as parse_duration;
 pub use workload::WORKLOADS_OF_DISK_MAX;

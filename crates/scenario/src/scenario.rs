@@ -12,6 +12,7 @@ use crate::{
     reader::{self, File, Node, Table},
     rehearsal::Rehearsal,
     resolve::{self, Settings},
+    serving::{self, Purpose},
     vm::Site,
     workload::{Include, Workloads},
 };
@@ -55,11 +56,20 @@ impl Scenario {
         text: &str,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, Error> {
-        let source = File { name: file, text };
-        let document = source.parse()?;
-        let root = reader::root(source, &document, KEYS)?;
-        let name = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        build(name.unwrap_or_default(), &root, include)
+        parse(File { name: file, text }, Purpose::Run, include)
+    }
+
+    /// The same of a file that is served in real time: every datastore has a back end and every host
+    /// says where its disks are found; `duration` may be left out, and arrays where none is emulated.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_served(
+        file: &str,
+        text: &str,
+        include: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, Error> {
+        parse(File { name: file, text }, Purpose::Serve, include)
     }
 
     /// Samples every so many nanoseconds instead.
@@ -105,14 +115,32 @@ pub fn parse_knob(line: &str, scenario: &Scenario) -> Result<Vec<(usize, Knob)>,
     resolve::settings(line, &hosts).map_err(Error::new)
 }
 
-fn build(name: String, root: &Table<'_>, include: Include<'_>) -> Result<Scenario, Error> {
+fn parse(source: File<'_>, purpose: Purpose, include: Include<'_>) -> Result<Scenario, Error> {
+    let document = source.parse()?;
+    let root = reader::root(source, &document, KEYS)?;
+    if purpose == Purpose::Serve {
+        serving::check(&root)?;
+    }
+    let name = Path::new(source.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    build(name.unwrap_or_default(), &root, purpose, include)
+}
+
+fn build(
+    name: String,
+    root: &Table<'_>,
+    purpose: Purpose,
+    include: Include<'_>,
+) -> Result<Scenario, Error> {
     let text = |key| Ok::<_, Error>(root.read(key, Node::string)?.unwrap_or("").to_string());
-    let duration_ns = root.need("duration")?.positive_duration()?;
+    let duration_ns = match root.get("duration") {
+        None if purpose == Purpose::Serve => serving::DURATION_NS,
+        _ => root.need("duration")?.positive_duration()?,
+    };
     let warmup_ns = root.read("warmup", Node::duration)?.unwrap_or(0);
     if let (true, Some(node)) = (warmup_ns >= duration_ns, root.get("warmup")) {
         return Err(node.error("it must be shorter than `duration`"));
     }
-    let mut site = Site::read(root)?;
+    let mut site = Site::read(root, purpose)?;
     let workloads = Workloads::read(root, &mut site, include)?;
     event::place_migrants(root, &mut site)?;
     for node in root.list("esxcli") {

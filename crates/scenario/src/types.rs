@@ -1,6 +1,8 @@
 //! The nouns that a scenario file is parsed into. Every index and id names something, every
 //! number is in its range: whoever builds a simulation from them checks nothing again.
 
+use std::net::SocketAddr;
+
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
 use knobs::{GuestOs, Knob};
@@ -60,6 +62,54 @@ pub struct Host {
     pub settings: Vec<Knob>,
     /// What is not there when the run begins.
     pub absent: Vec<Object>,
+    /// Where the bytes of each virtual disk are in real time, by [`VdiskId`]; nothing where its
+    /// datastore has no back end.
+    pub images: Vec<Option<Image>>,
+    /// Where its disks are served by NBD in real time.
+    pub nbd: Option<Nbd>,
+    /// The CPUs to which the threads that serve its disks are bound, in turn; none is any.
+    pub cpus: Vec<u32>,
+}
+
+/// What holds the bytes of a virtual disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Nothing: writes are dropped, and reads give zeroes.
+    Null,
+    /// Memory of the daemon, gone with it.
+    Memory,
+    /// A raw image or a block device, by its name.
+    File(String),
+}
+
+/// A virtual disk in real time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// What holds its bytes.
+    pub backend: Backend,
+    /// Whether the model of its array stands in front of it.
+    pub emulated: bool,
+    /// Its size in bytes, whole sectors; nothing where that of the file is to be taken.
+    pub size: Option<u64>,
+    /// The name by which a client asks for it.
+    pub export: String,
+    /// Whether nothing may be written.
+    pub read_only: bool,
+    /// Whether other disks may be the same image.
+    pub shared: bool,
+    /// The line of the disk in the file, from 1.
+    pub line: usize,
+}
+
+/// Where the disks of a host are served by NBD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nbd {
+    /// A Unix socket, by its name.
+    pub socket: Option<String>,
+    /// An address of the loopback interface.
+    pub tcp: Option<SocketAddr>,
+    /// The line in the file, from 1.
+    pub line: usize,
 }
 
 /// A volume of an array.

@@ -8,7 +8,7 @@ use knobs::{Allocation, GuestOs, MOVED_TO, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits
 use model::Qos;
 
 use crate::{
-    Error, Host, Target,
+    Error, Host, Image, Target,
     array::{Arrays, count},
     datastore::{Datastores, IDS_MAX},
     guest::{self, CONTROLLERS, GUESTS, Slot},
@@ -17,6 +17,7 @@ use crate::{
     nouns::Names,
     reader::{Node, Table},
     resolve,
+    serving::{self, Purpose},
 };
 
 /// All VMs together.
@@ -30,7 +31,19 @@ const FIRST_WORLD: u32 = 68_001;
 
 const VM_KEYS: &[&str] =
     &["count", "host", "guest", "guest_driver", "timeout", "power", "disk", "workload"];
-const DISK_KEYS: &[&str] = &["datastore", "adapter", "shares", "limit", "reservation", "qos"];
+const DISK_KEYS: &[&str] = &[
+    "datastore",
+    "adapter",
+    "shares",
+    "limit",
+    "reservation",
+    "qos",
+    "size",
+    "image",
+    "export",
+    "read_only",
+    "shared",
+];
 
 /// A virtual machine and the ids it has on each host that knows it.
 pub(crate) struct Vm {
@@ -72,6 +85,7 @@ pub(crate) struct Disk {
     adapter: usize,
     target: Target,
     allocation: Allocation,
+    image: Option<Image>,
     /// The disk that this one is once an event has moved that to another datastore: its position.
     pub(crate) moved: Option<usize>,
 }
@@ -104,8 +118,8 @@ pub(crate) struct Site {
 
 impl Site {
     /// Reads arrays, hosts, datastores and VMs.
-    pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
-        let mut arrays = Arrays::read(root)?;
+    pub(crate) fn read(root: &Table<'_>, purpose: Purpose) -> Result<Self, Error> {
+        let mut arrays = Arrays::read(root, purpose)?;
         let mut hosts = Hosts::read(root)?;
         let datastores = Datastores::read(root, &mut arrays, &mut hosts)?;
         let vms = Vms {
@@ -188,10 +202,22 @@ impl Site {
             adapter: vm.adapter(plan.slot, &plan.table)?,
             target: self.target(datastore, &plan.table, &vm.name, &plan.name)?,
             allocation: plan.allocation,
+            image: self.image(datastore, plan, &vm.name)?,
             moved: None,
         };
         vm.disks.push(disk);
         Ok(())
+    }
+
+    /// Where a new disk is in real time.
+    fn image(
+        &self,
+        datastore: usize,
+        plan: &DiskPlan<'_>,
+        vm: &str,
+    ) -> Result<Option<Image>, Error> {
+        let store = self.datastores.datastores[datastore].store.as_ref();
+        serving::image(store, &plan.table, vm, &plan.name)
     }
 
     /// The volume of a new disk: its datastore's, or one of its own.
@@ -242,7 +268,7 @@ impl Site {
         let target = self.volume(datastore, None, &owner, &name);
         let vm = &mut self.vms.vms[index];
         for (&host, place) in &mut vm.places {
-            let Host { config, targets, .. } = &mut self.hosts.hosts[host];
+            let Host { config, targets, images, .. } = &mut self.hosts.hosts[host];
             let device = self.datastores.device(datastore, host, &config.name, node)?;
             if config.vdisks.len() >= IDS_MAX {
                 return Err(node.error(&too_many(&config.name)));
@@ -251,8 +277,10 @@ impl Site {
             place.vdisks.push(VdiskId::new(config.vdisks.len()));
             config.vdisks.push(VdiskConfig { name: name.clone(), device, ..here });
             targets.push(target);
+            images.push(None);
         }
-        vm.disks.push(Disk { name, datastore, adapter, target, allocation, moved: Some(position) });
+        let (image, moved) = (None, Some(position));
+        vm.disks.push(Disk { name, datastore, adapter, target, allocation, image, moved });
         Ok(())
     }
 
@@ -319,6 +347,7 @@ impl Site {
                 adapter: 0,
                 target,
                 allocation: Allocation::default(),
+                image: None,
                 moved: None,
             }],
             places: BTreeMap::new(),
@@ -405,6 +434,7 @@ impl Vm {
         for (disk, &device) in self.disks.iter().zip(devices) {
             vdisks.push(VdiskId::new(config.vdisks.len()));
             host.targets.push(disk.target);
+            host.images.push(disk.image.clone());
             config.vdisks.push(VdiskConfig {
                 name: disk.name.clone(),
                 vm,

@@ -17,8 +17,8 @@ use crate::key::Key;
 
 /// Children of a node.
 const ARITY: usize = 4;
-/// The top is nobody's child.
-const NOBODY: usize = 0;
+/// No position in any heap.
+const NOBODY: usize = usize::MAX;
 /// Bits of a word that say where the event lies: 16 million may be pending.
 const PLACE_BITS: u32 = 24;
 /// Nanoseconds that a heap can reach ahead of its epoch.
@@ -117,7 +117,7 @@ impl Heap {
             return None;
         }
         let Hole { place, least } = self.take_top(top);
-        if least != NOBODY && self.time_of(self.words[least]) == at {
+        if self.words.get(least).is_some_and(|word| self.time_of(*word) == at) {
             self.gather_ties(at, place);
             return self.tied.pop().map(|event| (at, event));
         }
@@ -191,10 +191,15 @@ impl Heap {
     #[inline]
     fn close_hole(&mut self) {
         if let Some(Hole { place, .. }) = self.hole.take() {
-            self.free.push(place);
-            if let Some(last) = self.words.pop().filter(|_| !self.words.is_empty()) {
-                self.sift_down(last, least_child(&self.words, 0));
-            }
+            self.refill(place);
+        }
+    }
+
+    #[cold]
+    fn refill(&mut self, place: u32) {
+        self.free.push(place);
+        if let Some(last) = self.words.pop().filter(|_| !self.words.is_empty()) {
+            self.sift_down(last, least_child(&self.words, 0));
         }
     }
 
@@ -212,12 +217,12 @@ impl Heap {
     }
 
     /// Puts `word` where the top was; `least` is the least below it.
-    #[inline]
+    #[inline(always)]
     fn sift_down(&mut self, word: u64, mut least: usize) {
         let words = self.words.as_mut_slice();
         let mut at = 0;
-        while least != NOBODY && words[least] < word {
-            words[at] = words[least];
+        while let Some(&above) = words.get(least).filter(|least| **least < word) {
+            words[at] = above;
             at = least;
             least = least_child(words, at);
         }
@@ -233,7 +238,8 @@ const fn word(ahead: u64, place: u32) -> u64 {
 /// The position of the least child of a node, or [`NOBODY`].
 #[inline]
 fn least_child(words: &[u64], node: usize) -> usize {
-    let first = node * ARITY + 1;
+    // That a node fits 32 bits, as its place does, tells the compiler that nothing overflows.
+    let first = node as u32 as usize * ARITY + 1;
     match words.get(first..first + ARITY) {
         Some(children) => first + least_of_four(children),
         None => (first..words.len()).min_by_key(|&at| words[at]).unwrap_or(NOBODY),

@@ -6,7 +6,7 @@
 //! next one: so are commands where a device of the host does not answer as it should.
 
 use counters::{DeviceId, IoId, SECOND, Time, VdiskId};
-use engine::{Dispatch, Engine, HostConfig, Input, Output, Outputs, Sink};
+use engine::{Dispatch, Engine, Event, HostConfig, Input, Output, Outputs, Sink};
 use model::{Array, Aside, Command};
 use scenario::Face;
 
@@ -15,7 +15,7 @@ use crate::{
     events::EventList,
     fault::{Faults, gone},
     heap::Pending,
-    key::Key,
+    key::{Class, Key},
 };
 
 /// What hosts have in common: the arrays, what is pending, and whoever looks on.
@@ -106,6 +106,16 @@ impl<W> Outside<W> {
     pub(crate) fn retry_later(&mut self, at: Time, key: Key) {
         self.events.push(at + ERROR_PAUSE_NS, Pending::of(key));
     }
+
+    /// The engine of a host wants to be woken, earlier than it was said to be so far; `index` is the
+    /// host's in the component.
+    #[cold]
+    pub(crate) fn wake(&mut self, host: &mut Host, index: usize, due: Time) {
+        if due < host.armed {
+            host.armed = due;
+            self.events.push(due, Pending::of(Key::new(Class::Wake, index, 0)));
+        }
+    }
 }
 
 impl Host {
@@ -177,14 +187,31 @@ impl Host {
         resumed.into_iter().for_each(|command| self.driver.left.put(Output::Dispatch(command)));
     }
 
-    /// Sends a command that was kept.
-    pub(crate) fn send<W>(&self, at: Time, command: Dispatch, outside: &mut Outside<W>) {
-        self.driver.send(at, command, outside);
+    /// Does what the engine decided, where that is no completion; what is to be logged of it.
+    #[cold]
+    pub(crate) fn follow<W: Watch>(
+        &mut self,
+        at: Time,
+        output: Output,
+        outside: &mut Outside<W>,
+    ) -> Option<Event> {
+        match output {
+            Output::Dispatch(command) => {
+                if !self.withhold(at, command, outside) {
+                    self.driver.send(at, command, outside);
+                }
+            }
+            Output::Cancel { io, .. } => self.let_go(at, io, outside),
+            Output::Reset { device } => self.reset(at, Some(device), outside),
+            Output::Event(event) => return Some(event),
+            Output::Complete { .. } => {}
+        }
+        None
     }
 
     /// A command is taken back at once, unless the array answers it at this very instant or does not
     /// even answer that; the array goes on with it.
-    pub(crate) fn let_go<W: Watch>(&mut self, at: Time, io: IoId, outside: &mut Outside<W>) {
+    fn let_go<W: Watch>(&mut self, at: Time, io: IoId, outside: &mut Outside<W>) {
         let asked = self.faults.as_mut().zip(self.engine.device_of_command(io));
         if !asked.is_some_and(|(faults, device)| faults.keeps(device, io)) {
             self.answer_rarely(at, Input::Cancelled { io }, outside);
@@ -213,17 +240,12 @@ impl Host {
     ) -> bool {
         match self.handle(at, input, outside) {
             Ok(_) => true,
-            Err(error) => not_listened(&error, input),
+            Err(error) => not_listened(&error),
         }
     }
 
     /// A command to a device that is silent or gone; `false` when the array takes it.
-    pub(crate) fn withhold<W: Watch>(
-        &mut self,
-        at: Time,
-        sent: Dispatch,
-        outside: &mut Outside<W>,
-    ) -> bool {
+    fn withhold<W: Watch>(&mut self, at: Time, sent: Dispatch, outside: &mut Outside<W>) -> bool {
         let device = self.engine.device_of_command(sent.io);
         let Some((faults, device)) = self.faults.as_mut().zip(device) else { return false };
         match faults.faces[device.index()] {
@@ -277,7 +299,7 @@ impl Host {
 
 /// Nobody listens to the answer to what was taken back; any other refusal is a bug.
 #[cold]
-fn not_listened(error: &engine::Error, input: Input) -> bool {
-    assert!(matches!(error, engine::Error::NotOutstanding(_)), "{input:?} was refused: {error}");
+fn not_listened(error: &engine::Error) -> bool {
+    assert!(matches!(error, engine::Error::NotOutstanding(_)), "an answer was refused: {error}");
     false
 }

@@ -5,7 +5,6 @@
 //! is queued: it carries inputs to the engines and does what they say.
 
 pub mod bench;
-mod component;
 mod error;
 mod event;
 mod events;

@@ -373,12 +373,6 @@ impl<'a, W: Watch> Machine<'a, W> {
             self.players[player].submit(&mut self.hosts[host], at, io, &mut self.outside);
             self.drain(host, at);
         }
-        let host = &mut self.hosts[index];
-        let due = host.engine.next_wakeup().map_or(Time::NEVER, |wakeup| wakeup.at.max(at));
-        if due < host.armed {
-            host.armed = due;
-            self.push(due, Key::new(Class::Wake, index, 0));
-        }
     }
 
     /// The same, until a workload that has moved to another host has an I/O to issue there.
@@ -387,37 +381,34 @@ impl<'a, W: Watch> Machine<'a, W> {
         let Self { hosts, players, outside, log, spans, .. } = self;
         let host = &mut hosts[index];
         while let Some(output) = host.next_left() {
-            match *output {
-                Output::Dispatch(command) => {
-                    if !host.withhold(at, command, outside) {
-                        host.send(at, command, outside);
-                    }
-                }
-                Output::Complete { vdisk, tag, status, .. } => {
-                    self.ios += 1;
-                    let tag = Tag(tag);
-                    let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
-                    if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
-                        outside.retry_later(at, Key::retry(index, id, tag.slot()));
-                        continue;
-                    }
-                    let player = &mut players[id];
-                    match player.workload.complete(at, tag.slot()) {
-                        Some(io) if player.host == index => player.submit(host, at, io, outside),
-                        Some(io) => return Some((id, io)),
-                        None => {
-                            player.arm(id, &mut outside.events);
-                            spans.extend(player.over(at));
-                        }
-                    }
-                }
-                Output::Cancel { io, .. } => host.let_go(at, io, outside),
-                Output::Reset { device } => host.reset(at, Some(device), outside),
-                Output::Event(event) if log.len() < LOG_MAX => {
-                    log.push(LogLine { at, host: host.index, what: Logged::Event(event) });
-                }
-                Output::Event(_) => {}
+            let Output::Complete { vdisk, tag, status, .. } = *output else {
+                let output = *output;
+                let logged = host.follow(at, output, outside).filter(|_| log.len() < LOG_MAX);
+                let what = logged.map(Logged::Event);
+                log.extend(what.map(|what| LogLine { at, host: host.index, what }));
+                continue;
+            };
+            self.ios += 1;
+            let tag = Tag(tag);
+            let id = host.seats[vdisk.index()][tag.ordinal()] as usize;
+            if matches!(status, Status::CheckCondition(_) | Status::NoConnect) {
+                outside.retry_later(at, Key::retry(index, id, tag.slot()));
+                continue;
             }
+            let player = &mut players[id];
+            match player.workload.complete(at, tag.slot()) {
+                Some(io) if player.host == index => player.submit(host, at, io, outside),
+                Some(io) => return Some((id, io)),
+                None => {
+                    player.arm(id, &mut outside.events);
+                    spans.extend(player.over(at));
+                }
+            }
+        }
+        if let Some(wakeup) = host.engine.next_wakeup()
+            && wakeup.at < host.armed
+        {
+            outside.wake(host, index, wakeup.at.max(at));
         }
         None
     }

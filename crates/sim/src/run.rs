@@ -8,7 +8,7 @@ use model::CurveUse;
 use scenario::Scenario;
 
 use crate::{
-    Watch, component,
+    Watch,
     machine::{LogLine, Machine, PolicyWaits, Span},
 };
 
@@ -77,7 +77,7 @@ pub const EPOCH_MS: i64 = 1_577_836_800_000;
 /// result, whatever the number of threads.
 #[must_use]
 pub fn run(scenario: &Scenario, threads: usize, progress: &dyn Progress) -> Outcome {
-    let components = component::split(scenario);
+    let components = scenario.parts();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
         let mut parts = Vec::new();

@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scenario", &["counters", "knobs", "engine", "model"]),
     ("journal", &["counters", "knobs", "engine"]),
     ("sim", &["counters", "knobs", "engine", "model", "scenario", "journal"]),
+    ("live", &["counters", "knobs", "engine", "model", "scenario", "journal"]),
     (
         "whatif",
         &[
@@ -27,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "kavg",
         &[
             "counters", "knobs", "levels", "engine", "model", "scenario", "capture", "diagnose",
-            "journal", "sim", "whatif",
+            "journal", "sim", "live", "whatif",
         ],
     ),
     ("testing", &[]),

@@ -19,6 +19,7 @@ mod reference;
 mod replay;
 mod run;
 mod scenarios;
+mod serve;
 mod whatif;
 
 /// The ESXi storage I/O stack: simulated, explained, diagnosed.
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Capture(capture::Capture),
     New(new::New),
     Scenarios(scenarios::Scenarios),
+    Serve(serve::Serve),
     Explain(explain::Explain),
     Help(help::Help),
     Replay(replay::Replay),
@@ -63,6 +65,7 @@ impl Command {
             Self::Capture(command) => command.run(out),
             Self::New(command) => command.run(out),
             Self::Scenarios(command) => command.run(out),
+            Self::Serve(command) => command.run(out),
             Self::Explain(command) => command.run(out),
             Self::Help(command) => command.run(out),
             Self::Replay(command) => command.run(out),

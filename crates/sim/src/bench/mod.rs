@@ -245,6 +245,9 @@ impl Model {
             boot_ns: 0,
             settings: Vec::new(),
             absent: Vec::new(),
+            images: Vec::new(),
+            nbd: None,
+            cpus: Vec::new(),
         }
     }
 

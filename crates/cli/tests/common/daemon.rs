@@ -1,0 +1,102 @@
+//! A daemon for a test: begun, waited for until its disks can be opened, and ended with the test.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// A directory with a file to serve.
+pub(crate) struct Site {
+    pub(crate) directory: TempDir,
+}
+
+/// A daemon at work.
+pub(crate) struct Daemon {
+    child: Child,
+    /// What it said of each disk.
+    pub(crate) lines: Vec<String>,
+}
+
+impl Site {
+    /// A file of one host with these datastores and VMs.
+    pub(crate) fn new(rest: &str) -> Self {
+        let directory = TempDir::new().expect("room for a directory");
+        let text = format!(
+            "title = \"t\"\n[host.h.adapter.vmhba1]\ndriver = \"qlnativefc\"\n[host.h.nbd]\n\
+             socket = \"s\"\n{rest}"
+        );
+        fs::write(directory.path().join("h.toml"), text).expect("room for a file");
+        Self { directory }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path("s")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kavg"));
+        command.args(["serve", "h.toml"]).args(arguments).current_dir(self.directory.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Begins a daemon; it serves so many disks.
+    pub(crate) fn serve(&self, disks: usize, arguments: &[&str]) -> Daemon {
+        let mut child = self.command(arguments).spawn().expect("the binary starts");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let lines: Vec<_> = lines.take(disks).map_while(Result::ok).collect();
+        if lines.len() < disks {
+            let mut said = String::new();
+            let _ = child.stderr.take().expect("it is piped").read_to_string(&mut said);
+            panic!("the daemon ended: {said}");
+        }
+        Daemon { child, lines }
+    }
+
+    /// What a daemon says that does not begin.
+    pub(crate) fn refusal(&self) -> String {
+        let output = self.command(&[]).output().expect("the binary starts");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        String::from_utf8(output.stderr).expect("it writes UTF-8")
+    }
+}
+
+impl Daemon {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        let status = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(status.expect("there is a kill").success());
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.child.wait().expect("it ends")
+    }
+
+    /// Asks it to end, which it does well.
+    pub(crate) fn stop(self) {
+        self.terminate();
+        assert_eq!(self.wait().code(), Some(0));
+    }
+}
+
+impl Drop for Daemon {
+    /// Kills it at once.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

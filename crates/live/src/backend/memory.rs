@@ -1,0 +1,94 @@
+//! A disk in the daemon's memory, gone with it. What was never written takes none.
+
+use counters::{Op, Status};
+
+use crate::{
+    buffer::Buffer,
+    export::Extent,
+    work::{Ended, Work},
+};
+
+/// Memory is taken in pieces of so many bytes.
+const CHUNK: usize = 64 << 10;
+
+/// The bytes of a disk.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    chunks: Vec<Option<Box<[u8]>>>,
+}
+
+impl Memory {
+    /// A disk of so many bytes, all zeroes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self { chunks: vec![None; bytes.div_ceil(CHUNK as u64) as usize] }
+    }
+
+    /// Does a piece of work.
+    pub(crate) fn work(&mut self, mut work: Work) -> Ended {
+        match (work.op, &mut work.buffer) {
+            (Op::Read, Some(buffer)) => self.read(work.at, buffer),
+            (Op::Write | Op::WriteFua, Some(buffer)) => self.write(work.at, buffer),
+            (Op::Discard | Op::WriteZeroes, _) => self.clear(work.at, work.bytes),
+            _ => {}
+        }
+        work.end(Status::Good)
+    }
+
+    fn read(&self, at: u64, buffer: &mut Buffer) {
+        let mut rest = buffer.bytes_mut();
+        for (chunk, from, bytes) in pieces(at, rest.len()) {
+            let into;
+            (into, rest) = rest.split_at_mut(bytes);
+            match &self.chunks[chunk] {
+                Some(chunk) => into.copy_from_slice(&chunk[from..from + bytes]),
+                None => into.fill(0),
+            }
+        }
+    }
+
+    fn write(&mut self, at: u64, buffer: &Buffer) {
+        let mut rest = buffer.bytes();
+        for (chunk, from, bytes) in pieces(at, rest.len()) {
+            let data;
+            (data, rest) = rest.split_at(bytes);
+            let empty = || vec![0; CHUNK].into_boxed_slice();
+            let chunk = self.chunks[chunk].get_or_insert_with(empty);
+            chunk[from..from + bytes].copy_from_slice(data);
+        }
+    }
+
+    fn clear(&mut self, at: u64, bytes: u32) {
+        for (chunk, from, bytes) in pieces(at, bytes as usize) {
+            let chunk = &mut self.chunks[chunk];
+            match chunk {
+                Some(some) if bytes < CHUNK => some[from..from + bytes].fill(0),
+                _ => *chunk = None,
+            }
+        }
+    }
+
+    /// Which parts are taken; neighbours of a kind are one.
+    pub(crate) fn map(&self, at: u64, bytes: u32) -> Vec<Extent> {
+        let mut extents: Vec<Extent> = Vec::new();
+        for (chunk, _, bytes) in pieces(at, bytes as usize) {
+            let (bytes, is_hole) = (bytes as u32, self.chunks[chunk].is_none());
+            match extents.last_mut() {
+                Some(last) if last.is_hole == is_hole => last.bytes += bytes,
+                _ => extents.push(Extent { bytes, is_hole }),
+            }
+        }
+        extents
+    }
+}
+
+/// The chunks that so many bytes are in: which, from where in it, and how many.
+fn pieces(at: u64, bytes: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    let (mut at, mut left) = (at, bytes);
+    std::iter::from_fn(move || {
+        let (chunk, from) = ((at / CHUNK as u64) as usize, (at % CHUNK as u64) as usize);
+        let bytes = left.min(CHUNK - from);
+        at += bytes as u64;
+        left -= bytes;
+        (bytes > 0).then_some((chunk, from, bytes))
+    })
+}

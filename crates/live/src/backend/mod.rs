@@ -1,0 +1,70 @@
+//! What holds the bytes of disks. A back end is a file here: it is started on a piece of work, and has
+//! ended it at once or ends it later, by an executor.
+
+use std::io;
+
+use counters::{Op, Status};
+
+use crate::{
+    buffer::Buffers,
+    executor::Executor,
+    export::Extent,
+    work::{Ended, Job, Work},
+};
+
+pub(crate) mod file;
+mod memory;
+
+pub(crate) use file::FileImage;
+pub(crate) use memory::Memory;
+
+/// An image: what a virtual disk is in real time.
+#[derive(Debug)]
+pub(crate) enum Image {
+    /// Nothing is kept, and reads give zeroes.
+    Null,
+    Memory(Memory),
+    File(FileImage),
+}
+
+impl Image {
+    /// Begins a piece of work; how it ended, if it has.
+    pub(crate) fn start(&mut self, work: Work, executor: &mut Executor) -> Option<Ended> {
+        match self {
+            Self::Null => Some(null(work)),
+            Self::Memory(memory) => Some(memory.work(work)),
+            Self::File(file) => file.start(work, executor),
+        }
+    }
+
+    /// A job of this image came back; how the work ended, if it has.
+    pub(crate) fn resume(
+        &mut self,
+        job: Job,
+        result: io::Result<u32>,
+        executor: &mut Executor,
+        buffers: &mut Buffers,
+    ) -> Option<Ended> {
+        match self {
+            Self::Null | Self::Memory(_) => None,
+            Self::File(file) => file.resume(job, result, executor, buffers),
+        }
+    }
+
+    /// What parts are allocated, where that is known at once.
+    pub(crate) fn map(&self, at: u64, bytes: u32) -> Option<Vec<Extent>> {
+        match self {
+            Self::Null => Some(vec![Extent { bytes, is_hole: true }]),
+            Self::Memory(memory) => Some(memory.map(at, bytes)),
+            Self::File(_) => None,
+        }
+    }
+}
+
+/// The back end that keeps nothing.
+fn null(mut work: Work) -> Ended {
+    if let (Op::Read, Some(buffer)) = (work.op, &mut work.buffer) {
+        buffer.bytes_mut().fill(0);
+    }
+    work.end(Status::Good)
+}

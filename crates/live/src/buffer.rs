@@ -1,0 +1,101 @@
+//! Memory for data: what a request carries from its guest to the disk and back.
+//!
+//! A buffer begins where a page does, as O_DIRECT wants it. It belongs to one place at a time: to a
+//! connection that fills it, to the request's record, or to whoever does the I/O, which gives it back.
+
+/// What O_DIRECT wants of the place of a buffer, at most: a page.
+const PAGE: usize = 4096;
+/// The powers of two in which buffers come: a page is the smallest, and [`BUFFER_MAX`] the largest.
+const CLASSES: usize = (BUFFER_MAX / PAGE).ilog2() as usize + 1;
+/// The largest buffer, which is the largest request.
+pub(crate) const BUFFER_MAX: usize = 32 << 20;
+/// Bytes that are kept for the next requests.
+const SPARE_MAX: usize = 16 << 20;
+
+/// Bytes from the beginning of a page on.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    memory: Box<[u8]>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    fn new(class: usize) -> Self {
+        let memory = vec![0; (PAGE << class) + PAGE].into_boxed_slice();
+        let start = memory.as_ptr().align_offset(PAGE);
+        Self { memory, start, len: 0 }
+    }
+
+    /// What it holds.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+
+    /// The same, to be filled.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+
+    /// How many it holds.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    fn class(&self) -> usize {
+        ((self.memory.len() - PAGE) / PAGE).ilog2() as usize
+    }
+}
+
+/// Buffers that wait for their next use.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    spare: [Vec<Buffer>; CLASSES],
+    spare_bytes: usize,
+}
+
+impl Buffers {
+    /// A buffer of so many bytes, [`BUFFER_MAX`] at most. What is in it is left from its last use.
+    pub(crate) fn take(&mut self, len: usize) -> Buffer {
+        let class = len.div_ceil(PAGE).next_power_of_two().ilog2() as usize;
+        let mut buffer = match self.spare[class].pop() {
+            Some(buffer) => {
+                self.spare_bytes -= PAGE << class;
+                buffer
+            }
+            None => Buffer::new(class),
+        };
+        buffer.len = len;
+        buffer
+    }
+
+    /// It is needed no longer.
+    pub(crate) fn give(&mut self, buffer: Buffer) {
+        let class = buffer.class();
+        if self.spare_bytes + (PAGE << class) <= SPARE_MAX {
+            self.spare_bytes += PAGE << class;
+            self.spare[class].push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_begin_with_a_page_and_are_used_again() {
+        let mut buffers = Buffers::default();
+        for len in [1, 512, PAGE, PAGE + 1, 65_536, 1_000_000, BUFFER_MAX] {
+            let mut buffer = buffers.take(len);
+            assert_eq!(buffer.bytes().len(), len);
+            assert!(buffer.bytes().as_ptr().align_offset(PAGE) == 0);
+            buffer.bytes_mut().fill(7);
+            buffers.give(buffer);
+            assert_eq!(buffers.spare_bytes > 0, len <= SPARE_MAX, "{len}");
+            let again = buffers.take(len);
+            assert_eq!(buffers.spare_bytes, 0);
+            assert_eq!(again.bytes()[0] == 7, len <= SPARE_MAX, "{len}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The daemon: everything that a file says, opened and at work, until it is told to end.
+//!
+//! ```text
+//!   main thread: open all, begin the threads, wait for a signal, end them in order
+//!   a thread for each component of each host         a thread for the sockets of each host
+//! ```
+
+use std::{
+    fs::{self, File},
+    net::SocketAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    process,
+    sync::{Arc, mpsc::channel},
+    thread::{self, JoinHandle},
+};
+
+use engine::{Engine, Input, Object};
+use journal::Journal;
+use nix::{
+    sched::{CpuSet, sched_setaffinity},
+    sys::signal::{SigSet, Signal},
+    unistd::Pid,
+};
+use scenario::{Host, Scenario};
+
+use crate::{
+    clock::Clock,
+    export::Export,
+    machine::{Machine, Parts},
+    mailbox::{Letter, Mailbox},
+    nbd::{Listener, Listening},
+    served::{self, Part, Served},
+};
+
+/// What a daemon is told beside its scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The name of the file, for refusals.
+    pub file: &'a str,
+    /// Where names of files begin that are not absolute.
+    pub base: &'a Path,
+    /// The directory in which each component keeps a journal.
+    pub journal: Option<&'a Path>,
+}
+
+/// Signals that end a daemon.
+#[derive(Clone, Copy, Debug)]
+pub struct Signals(SigSet);
+
+impl Signals {
+    /// SIGTERM and SIGINT, which from now on only [`Self::wait`] sees. It is called before any thread
+    /// begins.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn hold() -> Result<Self, String> {
+        let mut signals = SigSet::empty();
+        signals.add(Signal::SIGTERM);
+        signals.add(Signal::SIGINT);
+        signals.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
+        Ok(Self(signals))
+    }
+
+    /// Waits for one of them.
+    pub fn wait(&self) {
+        while self.0.wait().is_err() {}
+    }
+}
+
+/// Where a disk is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the export.
+    pub export: String,
+    /// Its URIs, as clients of NBD take them.
+    pub uris: Vec<String>,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// A daemon at work.
+#[derive(Debug)]
+pub struct Daemon {
+    components: Vec<Running>,
+    listening: Vec<Listening>,
+    /// The disks, in the order of the file.
+    pub places: Vec<Place>,
+    /// What is worth a word: a line each.
+    pub notes: Vec<String>,
+}
+
+/// A component at work.
+#[derive(Debug)]
+struct Running {
+    mailbox: Arc<Mailbox>,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+impl Daemon {
+    /// Opens what a scenario says that is to be served, and serves it.
+    ///
+    /// # Errors
+    /// One line: what cannot be opened, and where the file says that it is to be. Nothing is served
+    /// then.
+    pub fn start(scenario: &Scenario, options: Options<'_>) -> Result<Self, String> {
+        let clock = Clock::start();
+        let (places, notes) = (Vec::new(), Vec::new());
+        let mut daemon = Self { components: Vec::new(), listening: Vec::new(), places, notes };
+        let mut listeners = Vec::new();
+        for host in &scenario.hosts {
+            listeners.push(daemon.open(scenario, host, clock, options)?);
+        }
+        for listener in listeners {
+            daemon.listening.push(listener.start().map_err(|error| format!("sockets: {error}"))?);
+        }
+        Ok(daemon)
+    }
+
+    /// Opens a host: its components work when this is over, and nobody can reach them yet.
+    fn open(
+        &mut self,
+        scenario: &Scenario,
+        host: &Host,
+        clock: Clock,
+        options: Options<'_>,
+    ) -> Result<Listener, String> {
+        let components = host.components();
+        let Served { exports, parts, notes } =
+            served::open(scenario, host, &components, (options.file, options.base))?;
+        self.notes.extend(notes);
+        let mut machines = Vec::new();
+        for (index, part) in parts.into_iter().enumerate() {
+            machines.push(machine(host, index, part, clock, options)?);
+        }
+        let mailboxes = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
+        let mut listener = Listener::new(exports.clone().into(), mailboxes);
+        let addresses = listen(host, &mut listener, options)?;
+        self.places.extend(exports.iter().map(|export| place(export, &addresses)));
+        for (index, (mailbox, machine)) in machines.into_iter().enumerate() {
+            let cpu = host.cpus.get(index % host.cpus.len().max(1)).copied();
+            let (bound, is_bound) = channel();
+            let thread = thread::Builder::new().name(format!("component {index}"));
+            let thread = thread.spawn(move || {
+                // Whoever began it waits for this.
+                let _ = bound.send(bind(cpu));
+                work(machine)
+            });
+            let thread = thread.map_err(|error| format!("a thread: {error}"))?;
+            is_bound.recv().unwrap_or(Ok(()))?;
+            self.components.push(Running { mailbox, thread });
+        }
+        Ok(listener)
+    }
+
+    /// Comes to an end: nobody is let in any more, what is under way is answered, journals are closed.
+    ///
+    /// # Errors
+    /// A journal that could not be written.
+    pub fn stop(self) -> Result<(), String> {
+        self.listening.into_iter().for_each(Listening::stop);
+        self.components.iter().for_each(|component| component.mailbox.send(Letter::Stop));
+        let ended = self.components.into_iter().map(|component| component.thread.join());
+        let ended: Vec<_> = ended.collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| process::abort()))
+    }
+}
+
+/// A component of a host that is ready to work. Its engine is that of the whole host, of which it is told
+/// its own part only: ids are the same everywhere.
+fn machine(
+    host: &Host,
+    index: usize,
+    part: Part,
+    clock: Clock,
+    options: Options<'_>,
+) -> Result<(Arc<Mailbox>, Machine), String> {
+    let mut config = host.config.clone();
+    // A real guest keeps the time itself.
+    config.vms.iter_mut().for_each(|vm| vm.timeout_ns = None);
+    let mailbox = Arc::new(Mailbox::new().map_err(|error| format!("a mailbox: {error}"))?);
+    let journal = options.journal.map(|directory| {
+        let name = format!("{}-{index}", config.name);
+        let path = directory.join(format!("{name}-{}.journal", clock.epoch_ms));
+        let refuse = |what: String| format!("{}: {what}", path.display());
+        let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
+        let file = file.map_err(|error| refuse(error.to_string()))?;
+        Journal::new(file, &name, [&config]).map_err(|error| refuse(error.to_string()))
+    });
+    let Part { disks, images, arrays, .. } = part;
+    let parts = Parts {
+        engine: Engine::new(&config),
+        journal: journal.transpose()?,
+        first: first(host),
+        disks,
+        images,
+        arrays,
+        clock,
+        mailbox: Arc::clone(&mailbox),
+    };
+    let machine = Machine::new(parts).map_err(|error| format!("a component: {error}"))?;
+    Ok((mailbox, machine))
+}
+
+/// What is put in force before anything else, as in virtual time.
+fn first(host: &Host) -> Vec<Input> {
+    let mut first: Vec<_> = host.settings.iter().map(|knob| Input::Set(*knob)).collect();
+    if !first.is_empty() {
+        first.push(Input::Reboot);
+    }
+    let gone = |object: &Object| Input::Detach { object: *object, drain: false };
+    first.extend(host.absent.iter().map(gone));
+    first
+}
+
+/// Opens the sockets of a host; how a client names each.
+fn listen(
+    host: &Host,
+    listener: &mut Listener,
+    options: Options<'_>,
+) -> Result<Vec<Address>, String> {
+    let mut addresses = Vec::new();
+    let Some(nbd) = &host.nbd else { return Ok(addresses) };
+    let refuse = |what: String| format!("{}:{}: {what}", options.file, nbd.line);
+    if let Some(socket) = &nbd.socket {
+        let path = options.base.join(socket);
+        let listening = listener.listen(&path);
+        listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+        addresses.push(Address::Unix(path));
+    }
+    if let Some(tcp) = nbd.tcp {
+        let listening = listener.listen_tcp(tcp);
+        addresses.push(Address::Tcp(listening.map_err(|error| refuse(format!("{tcp}: {error}")))?));
+    }
+    Ok(addresses)
+}
+
+/// Where a host is reached.
+enum Address {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+fn place(export: &Export, addresses: &[Address]) -> Place {
+    let name = &export.name;
+    let uri = |address: &Address| match address {
+        Address::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
+        Address::Tcp(address) => format!("nbd://{address}/{name}"),
+    };
+    let uris = addresses.iter().map(uri).collect();
+    Place { export: name.clone(), uris, bytes: export.bytes }
+}
+
+/// The thread of a component. Whatever is wrong with it, nothing half done may go on: guests' memory is
+/// with the kernel.
+fn work(machine: Machine) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| machine.run())).unwrap_or_else(|_| process::abort())
+}
+
+/// Binds this thread to a CPU.
+fn bind(cpu: Option<u32>) -> Result<(), String> {
+    let Some(cpu) = cpu else { return Ok(()) };
+    let mut only = CpuSet::new();
+    let bound = only.set(cpu as usize).and_then(|()| sched_setaffinity(Pid::from_raw(0), &only));
+    bound.map_err(|error| format!("`cpus`: CPU {cpu}: {}", error.desc()))
+}

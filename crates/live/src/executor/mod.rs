@@ -1,0 +1,70 @@
+//! Who makes the calls of back ends, so that no thread that serves guests ever waits for a disk:
+//! io_uring, or threads where it is not permitted.
+
+use std::{os::fd::BorrowedFd, sync::Arc};
+
+use counters::IoId;
+
+use crate::{
+    mailbox::Mailbox,
+    work::{Job, Question, Returned},
+};
+
+mod pool;
+mod ring;
+
+use pool::Pool;
+use ring::Ring;
+
+/// Makes calls.
+#[derive(Debug)]
+pub(crate) struct Executor {
+    ring: Option<Ring>,
+    pool: Pool,
+}
+
+impl Executor {
+    /// An executor; what its threads do is told to `mailbox`.
+    pub(crate) fn new(mailbox: Arc<Mailbox>) -> Self {
+        let ring = Ring::new().ok();
+        let pool = Pool::new(mailbox, ring.is_none());
+        Self { ring, pool }
+    }
+
+    /// What is to be waited for, where there is something.
+    pub(crate) fn ring(&self) -> Option<BorrowedFd<'_>> {
+        self.ring.as_ref().map(Ring::descriptor)
+    }
+
+    /// Takes a job; it begins with the next [`Self::flush`].
+    pub(crate) fn submit(&mut self, job: Job) {
+        match &mut self.ring {
+            Some(ring) => ring.submit(job),
+            None => self.pool.submit(job),
+        }
+    }
+
+    /// All that was taken begins.
+    pub(crate) fn flush(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.flush();
+        }
+    }
+
+    /// A job that came back; those of threads come by the mailbox.
+    pub(crate) fn reap(&mut self) -> Option<Returned> {
+        self.ring.as_mut()?.reap()
+    }
+
+    /// Tries to recall what is done for a command; it comes back in any case.
+    pub(crate) fn cancel(&mut self, io: IoId) {
+        if let Some(ring) = &mut self.ring {
+            ring.cancel(io);
+        }
+    }
+
+    /// Asks a file about its holes; the answer comes by the mailbox.
+    pub(crate) fn ask(&mut self, question: Question) {
+        self.pool.ask(question);
+    }
+}

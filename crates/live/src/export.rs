@@ -1,0 +1,64 @@
+//! What a front end knows of a virtual disk, and what it asks of it.
+
+use counters::{Op, VdiskId};
+
+use crate::buffer::Buffer;
+
+/// A virtual disk as clients see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Export {
+    /// The name that they ask for.
+    pub(crate) name: String,
+    /// Which virtual disk of the host it is.
+    pub(crate) vdisk: VdiskId,
+    /// The component that it belongs to.
+    pub(crate) component: usize,
+    /// Its size.
+    pub(crate) bytes: u64,
+    /// Offsets and lengths are multiples of so many bytes.
+    pub(crate) block: u32,
+    /// Whether nothing may be written.
+    pub(crate) read_only: bool,
+}
+
+/// What a guest asks for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// What the front end knows it by.
+    pub(crate) cookie: u64,
+    /// What it is.
+    pub(crate) verb: Verb,
+    /// Where it begins, in bytes of the disk.
+    pub(crate) at: u64,
+    /// How many bytes it is about.
+    pub(crate) bytes: u32,
+    /// What is to be written, or where to what is read.
+    pub(crate) buffer: Option<Buffer>,
+}
+
+/// What a guest wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// An I/O, which goes through the stack.
+    Io {
+        /// What it does.
+        op: Op,
+        /// Of a discard or of zeroes: whether it is to be durable when it completes.
+        fua: bool,
+        /// Of zeroes: whether the space stays taken.
+        keeps_space: bool,
+    },
+    /// Which parts are allocated: asked of the back end alone. `one` is enough.
+    Map {
+        /// Whether the first one is enough.
+        one: bool,
+    },
+}
+
+/// A part of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) bytes: u32,
+    /// Nothing is stored there, and it reads as zeroes.
+    pub(crate) is_hole: bool,
+}

@@ -1,0 +1,24 @@
+//! The real-time driver: virtual disks of a scenario file, served to real guests from real storage, with
+//! the engine that a simulation has in between.
+//!
+//! It stands beside `sim` and above the engine: a thread for each component of a host (`machine.rs`)
+//! walks its front ends, calls its engine and drives its back ends. A front end is a folder (`nbd/`), a
+//! back end a file of `backend/`; what they have in common is in `export.rs`.
+
+mod backend;
+mod buffer;
+mod clock;
+mod daemon;
+mod executor;
+mod export;
+mod guests;
+mod machine;
+mod mailbox;
+mod nbd;
+mod requests;
+mod sense;
+mod served;
+mod work;
+
+pub use daemon::{Daemon, Options, Place, Signals};
+pub use nbd::talk;

@@ -1,0 +1,505 @@
+//! The loop of one component: guests, the engine that decides, and the back ends that do.
+//!
+//! ```text
+//!   guest --Asked--> request --Submit--> engine --Dispatch--> (array's model) --> image --> executor
+//!     ^                                   | ^                                                 |
+//!     +------------ answer <---Complete---+ +------------------------Done---------------------+
+//! ```
+//!
+//! A pass reads the clock once, takes what guests ask and what calls returned, lets the engine decide,
+//! and sends off what follows, in one system call for all of it where that is possible. Nothing in it
+//! waits. A pass that finds nothing is tried again for a while, because to sleep and to be woken costs
+//! more than most I/Os; then the thread sleeps until something comes or is due.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    fs::File,
+    io,
+    sync::Arc,
+    time::Duration,
+};
+
+use counters::{HostSnapshot, IoId, MICROSECOND, Op, SECOND, Status, Time};
+use engine::{Dispatch, Engine, Input, Output, Outputs, Request};
+use journal::Journal;
+use model::{Array, Command};
+use nix::sys::{
+    epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout},
+    time::TimeSpec,
+    timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags},
+};
+
+use crate::{
+    backend::Image,
+    buffer::Buffers,
+    clock::Clock,
+    executor::Executor,
+    export::{Asked, Verb},
+    guests::Guests,
+    mailbox::{Letter, Mailbox},
+    requests::Requests,
+    work::{Ended, Job, Question, Work},
+};
+
+/// How long a pass that found nothing is tried again before the thread sleeps: at first, and when it
+/// was of use. A wake across cores costs 46 us.
+const SPIN_MIN_NS: u64 = 20 * MICROSECOND;
+const SPIN_MAX_NS: u64 = 50 * MICROSECOND;
+/// How long what is under way may take when the daemon is to end.
+const DRAIN_NS: u64 = 10 * SECOND;
+/// What a guest may ask in a pass before the next one has its turn.
+const ASKED_MAX: usize = 256;
+
+/// What wakes the thread, beside guests.
+const MAILBOX: u64 = u64::MAX;
+const RING: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
+
+/// Where a virtual disk is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disk {
+    /// Its image, by its place.
+    pub(crate) image: usize,
+    /// The array that is emulated in front of it, by its place, and its volume there.
+    pub(crate) array: Option<(usize, u32)>,
+}
+
+/// What a component is made of.
+pub(crate) struct Parts {
+    pub(crate) engine: Engine,
+    pub(crate) journal: Option<Journal<File>>,
+    /// What is put in force before anything else.
+    pub(crate) first: Vec<Input>,
+    /// By virtual disk; nothing where it is of another component.
+    pub(crate) disks: Vec<Option<Disk>>,
+    pub(crate) images: Vec<Image>,
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) clock: Clock,
+    pub(crate) mailbox: Arc<Mailbox>,
+}
+
+/// One component at work.
+pub(crate) struct Machine {
+    engine: Engine,
+    journal: Option<Journal<File>>,
+    disks: Vec<Option<Disk>>,
+    images: Vec<Image>,
+    arrays: Vec<Array>,
+    clock: Clock,
+    mailbox: Arc<Mailbox>,
+    /// The time of this pass.
+    now: Time,
+    decided: Outputs,
+    requests: Requests,
+    /// Commands that the engine dispatched, by the place of their id.
+    commands: Vec<Option<Sent>>,
+    /// Answers that the engine is not told yet.
+    answers: VecDeque<Input>,
+    /// Commands that are done, and whose array would still be at them.
+    later: BinaryHeap<Reverse<(Time, IoId)>>,
+    guests: Guests,
+    buffers: Buffers,
+    executor: Executor,
+    epoll: Epoll,
+    timer: TimerFd,
+    spin_ns: u64,
+    /// When it ends at the latest, once it is to end.
+    ends: Option<Time>,
+}
+
+/// A command that was dispatched.
+#[derive(Debug)]
+struct Sent {
+    dispatch: Dispatch,
+    /// The emulated array that has it, and what it says of its own time.
+    array: Option<(usize, u64)>,
+    /// When its answer may be told at the earliest, and the answer once there is one.
+    due: Time,
+    answer: Option<Status>,
+}
+
+impl Machine {
+    /// A component that is ready to work.
+    pub(crate) fn new(parts: Parts) -> io::Result<Self> {
+        let Parts { engine, journal, first, disks, images, arrays, clock, mailbox } = parts;
+        let executor = Executor::new(Arc::clone(&mailbox));
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+        epoll.add(&mailbox, EpollEvent::new(EpollFlags::EPOLLIN, MAILBOX))?;
+        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
+        if let Some(ring) = executor.ring() {
+            epoll.add(ring, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, RING))?;
+        }
+        let mut machine = Self {
+            engine,
+            journal,
+            disks,
+            images,
+            arrays,
+            clock,
+            mailbox,
+            now: Time::ZERO,
+            decided: Outputs::default(),
+            requests: Requests::default(),
+            commands: Vec::new(),
+            answers: VecDeque::new(),
+            later: BinaryHeap::new(),
+            guests: Guests::default(),
+            buffers: Buffers::default(),
+            executor,
+            epoll,
+            timer,
+            spin_ns: SPIN_MIN_NS,
+            ends: None,
+        };
+        for input in first {
+            // A setting that the file has was tried on this host.
+            let _ = machine.input(input);
+        }
+        Ok(machine)
+    }
+
+    /// Works until it is told to end and has.
+    ///
+    /// # Errors
+    /// When its journal could not be written.
+    pub(crate) fn run(mut self) -> Result<(), String> {
+        let mut last = self.clock.now();
+        while !self.is_over() {
+            if self.pass() {
+                last = self.now;
+                continue;
+            }
+            if self.now.since(last) < self.spin_ns {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.spin_ns = SPIN_MIN_NS;
+            self.sleep();
+            last = self.clock.now();
+        }
+        self.finish()
+    }
+
+    /// Whether it was told to end, and nothing is under way or that has taken too long.
+    fn is_over(&self) -> bool {
+        let is_idle = self.guests.is_empty() && self.requests.is_empty();
+        self.ends.is_some_and(|ends| is_idle || self.now >= ends)
+    }
+
+    /// Everything that can be done now; whether there was anything.
+    fn pass(&mut self) -> bool {
+        self.now = self.clock.now();
+        let mut any = self.look();
+        any |= self.pull();
+        any |= self.reap();
+        any |= self.tick();
+        self.answer();
+        self.executor.flush();
+        any |= self.guests.push(&mut self.buffers);
+        self.dismiss();
+        if any {
+            self.spin_ns = (self.spin_ns + MICROSECOND).min(SPIN_MAX_NS);
+        }
+        any
+    }
+
+    /// Which sockets have something, and the letters that came.
+    fn look(&mut self) -> bool {
+        let mut events = [EpollEvent::empty(); 64];
+        let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
+        self.woken(&events[..count]);
+        count > 0
+    }
+
+    fn woken(&mut self, events: &[EpollEvent]) {
+        for event in events {
+            match event.data() {
+                RING => {}
+                TIMER => drop(self.timer.wait()),
+                MAILBOX => self.read_letters(),
+                guest => self.guests.wake(guest),
+            }
+        }
+    }
+
+    /// Until something comes or is due.
+    fn sleep(&mut self) {
+        let now = self.clock.now();
+        let due = self.due();
+        if due <= now {
+            return;
+        }
+        if due != Time::NEVER {
+            let after = TimeSpec::from_duration(Duration::from_nanos(due - now));
+            let set = self.timer.set(Expiration::OneShot(after), TimerSetTimeFlags::empty());
+            if set.is_err() {
+                return;
+            }
+        }
+        let mut events = [EpollEvent::empty(); 64];
+        let count = self.epoll.wait(&mut events, EpollTimeout::NONE).unwrap_or(0);
+        self.now = self.clock.now();
+        self.woken(&events[..count]);
+    }
+
+    /// When it has something to do without being told.
+    fn due(&self) -> Time {
+        let engine = self.engine.next_wakeup().map(|wakeup| wakeup.at);
+        let later = self.later.peek().map(|Reverse((at, _))| *at);
+        [engine, later, self.ends].into_iter().flatten().min().unwrap_or(Time::NEVER)
+    }
+
+    fn read_letters(&mut self) {
+        for letter in self.mailbox.take() {
+            match letter {
+                Letter::Guest(_) if self.ends.is_some() => {}
+                Letter::Guest(arrived) => self.guests.seat(*arrived, &self.epoll),
+                Letter::Returned(returned) => {
+                    let (job, result) = *returned;
+                    self.resume(job, result);
+                }
+                Letter::Mapped { guest, cookie, extents } => {
+                    self.guests.answer_map(guest, cookie, &extents);
+                }
+                Letter::Stop => {
+                    self.guests.leave();
+                    self.ends.get_or_insert(self.now + DRAIN_NS);
+                }
+            }
+        }
+    }
+
+    /// Takes what guests ask for.
+    fn pull(&mut self) -> bool {
+        let mut any = false;
+        for guest in self.guests.all() {
+            for _ in 0..ASKED_MAX {
+                let Some(asked) = self.guests.pull(guest, &mut self.buffers) else { break };
+                any = true;
+                self.ask(guest, asked);
+                self.answer();
+            }
+        }
+        any
+    }
+
+    fn ask(&mut self, guest: u64, asked: Asked) {
+        let Some(vdisk) = self.guests.vdisk(guest) else { return };
+        let Some(disk) = self.disks[vdisk.index()] else { return };
+        let Asked { cookie, verb, at, bytes, .. } = asked;
+        match verb {
+            Verb::Map { one } => match &self.images[disk.image] {
+                Image::File(file) => {
+                    let file = file.file();
+                    self.executor.ask(Question { guest, cookie, file, at, bytes, one });
+                }
+                image => {
+                    let mut extents = image.map(at, bytes).unwrap_or_default();
+                    extents.truncate(if one { 1 } else { usize::MAX });
+                    self.guests.answer_map(guest, cookie, &extents);
+                }
+            },
+            Verb::Io { op, .. } => {
+                let bytes = if op == Op::Flush { 0 } else { bytes };
+                let tag = self.requests.add(guest, asked, &mut self.buffers);
+                let lba = at / SECTOR;
+                let request = Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
+                if self.input(Input::Submit(request)).is_err() {
+                    self.complete(tag, Status::NoConnect);
+                }
+            }
+        }
+    }
+
+    /// Hands the engine an input, and does what follows from it. What a component tells its engine is
+    /// in order, so a refusal is that of a guest which is off.
+    fn input(&mut self, input: Input) -> Result<(), engine::Error> {
+        if let Some(journal) = &mut self.journal {
+            journal.input(0, self.now, &input);
+        }
+        let taken = self.engine.handle(self.now, input, &mut self.decided);
+        while let Some(output) = self.decided.pop() {
+            let output = *output;
+            if let Some(journal) = &mut self.journal {
+                journal.output(0, &output);
+            }
+            match output {
+                Output::Dispatch(dispatch) => self.start(dispatch),
+                Output::Complete { tag, status, .. } => self.complete(tag, status),
+                Output::Cancel { io, .. } => self.cancel(io),
+                // Its commands were asked back before, and a file has no reset.
+                Output::Reset { .. } | Output::Event(_) => {}
+            }
+        }
+        taken.map(drop)
+    }
+
+    /// Tells the engine what was answered.
+    fn answer(&mut self) {
+        while let Some(answer) = self.answers.pop_front() {
+            let told = self.input(answer);
+            debug_assert!(told.is_ok(), "{answer:?}: {told:?}");
+        }
+    }
+
+    /// Sends a command to its image, past the model of its array.
+    fn start(&mut self, dispatch: Dispatch) {
+        let Dispatch { io, vdisk, op, bytes, offset, tag, .. } = dispatch;
+        let Some(Disk { image, array }) = self.disks[vdisk.index()] else { return };
+        let mut sent = Sent { dispatch, array: None, due: self.now, answer: None };
+        let emulated = array.map(|(array, volume)| {
+            let command = Command { volume, host: 0, op, bytes };
+            (array, self.arrays[array].dispatch(self.now, command))
+        });
+        if let Some((array, answer)) = emulated {
+            sent.due = answer.at;
+            match answer.status {
+                Status::Good => sent.array = Some((array, answer.array_ns)),
+                refused => sent.answer = Some(refused),
+            }
+        }
+        let is_refused = sent.answer.is_some();
+        let slot = io.slot() as usize;
+        if self.commands.len() <= slot {
+            self.commands.resize_with(slot + 1, || None);
+        }
+        self.commands[slot] = Some(sent);
+        if is_refused {
+            return self.due_later(io);
+        }
+        let request = &mut self.requests[tag];
+        let Verb::Io { fua, keeps_space, .. } = request.verb else { return };
+        let work = Work {
+            io,
+            image,
+            op,
+            at: request.at + u64::from(offset),
+            bytes,
+            buffer: request.lend(op, offset, bytes, &mut self.buffers),
+            fua,
+            keeps_space,
+        };
+        if let Some(ended) = self.images[image].start(work, &mut self.executor) {
+            self.end(ended);
+        }
+    }
+
+    /// A call came back.
+    fn resume(&mut self, job: Job, result: io::Result<u32>) {
+        let Self { images, executor, buffers, .. } = self;
+        let ended = images[job.work.image].resume(job, result, executor, buffers);
+        if let Some(ended) = ended {
+            self.end(ended);
+        }
+    }
+
+    /// A command has ended at its image: the buffer comes back, and the engine is told when the array
+    /// would have answered.
+    fn end(&mut self, ended: Ended) {
+        let Ended { io, buffer, status } = ended;
+        let Some(sent) = self.commands[io.slot() as usize].as_mut() else { return };
+        let Dispatch { tag, op, offset, .. } = sent.dispatch;
+        if let Some(buffer) = buffer {
+            self.requests[tag].give_back(op, offset, buffer, &mut self.buffers);
+        }
+        match status {
+            None => self.tell(io, Input::Cancelled { io }),
+            Some(status) => {
+                sent.answer = Some(status);
+                if sent.due > self.now { self.due_later(io) } else { self.tell_answer(io) }
+            }
+        }
+    }
+
+    fn due_later(&mut self, io: IoId) {
+        if let Some(sent) = &self.commands[io.slot() as usize] {
+            self.later.push(Reverse((sent.due, io)));
+        }
+    }
+
+    /// The answer of a command is told now, if it has one that is not told.
+    fn tell_answer(&mut self, io: IoId) {
+        let sent = self.commands[io.slot() as usize].as_ref();
+        let Some(sent) = sent.filter(|sent| sent.dispatch.io == io) else { return };
+        let Some(status) = sent.answer else { return };
+        let array_ns = sent.array.map_or(0, |(_, array_ns)| array_ns);
+        self.tell(io, Input::Done { io, status, array_ns });
+    }
+
+    fn tell(&mut self, io: IoId, answer: Input) {
+        let sent = self.commands[io.slot() as usize].take();
+        if let Some((array, _)) = sent.and_then(|sent| sent.array) {
+            self.arrays[array].done(Status::Good);
+        }
+        self.answers.push_back(answer);
+    }
+
+    /// What is asked back is told at once where it is done already, and recalled where that is possible.
+    fn cancel(&mut self, io: IoId) {
+        let sent = self.commands[io.slot() as usize].as_ref();
+        match sent.filter(|sent| sent.dispatch.io == io).map(|sent| sent.answer) {
+            Some(Some(_)) => self.tell_answer(io),
+            Some(None) => self.executor.cancel(io),
+            None => {}
+        }
+    }
+
+    /// Takes what calls returned, and what arrays answer by now.
+    fn reap(&mut self) -> bool {
+        let mut any = false;
+        while let Some((job, result)) = self.executor.reap() {
+            any = true;
+            self.resume(job, result);
+        }
+        while let Some(Reverse((_, io))) =
+            self.later.peek().filter(|first| first.0.0 <= self.now).copied()
+        {
+            any = true;
+            self.later.pop();
+            self.tell_answer(io);
+        }
+        self.answer();
+        any
+    }
+
+    fn tick(&mut self) -> bool {
+        let is_due = self.engine.next_wakeup().is_some_and(|wakeup| wakeup.at <= self.now);
+        if is_due {
+            // Time passes for anybody.
+            let _ = self.input(Input::Tick);
+        }
+        is_due
+    }
+
+    /// A request ended: its guest is told, if it is still there.
+    fn complete(&mut self, tag: u32, status: Status) {
+        if let Some((guest, asked)) = self.requests.remove(tag, &mut self.buffers) {
+            self.guests.answer(guest, asked, status, &mut self.buffers);
+        }
+    }
+
+    /// Guests that have gone: what they had under way is given up.
+    fn dismiss(&mut self) {
+        while let Some((guest, vdisk)) = self.guests.next_over() {
+            for tag in self.requests.of(guest) {
+                // It may end on its own by now.
+                let _ = self.input(Input::Abort { vdisk, tag });
+            }
+            self.answer();
+        }
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        let Some(mut journal) = self.journal.take() else { return Ok(()) };
+        let mut counters = HostSnapshot::default();
+        self.engine.snapshot(self.now, &mut counters);
+        journal.counted(0, &counters);
+        journal.finish().map(drop).map_err(|error| format!("the journal: {error}"))
+    }
+}
+
+/// Bytes of a sector, in which the engine counts places.
+const SECTOR: u64 = 512;

@@ -1,0 +1,59 @@
+//! What other threads tell that of a component: rarely, and never on the way of an I/O, but where
+//! threads make the calls of io_uring.
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Mutex, PoisonError},
+};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::{export::Extent, nbd::Arrived, work::Returned};
+
+/// What a component is told.
+#[derive(Debug)]
+pub(crate) enum Letter {
+    /// A client has agreed on one of its disks.
+    Guest(Box<Arrived>),
+    /// A call was made.
+    Returned(Box<Returned>),
+    /// An answer about holes; none where it could not be found out.
+    Mapped { guest: u64, cookie: u64, extents: Vec<Extent> },
+    /// It is to come to its end: what guests have under way is answered, and no more is taken.
+    Stop,
+}
+
+/// Letters, and the bell that wakes who waits for them.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    letters: Mutex<VecDeque<Letter>>,
+    bell: EventFd,
+}
+
+impl Mailbox {
+    pub(crate) fn new() -> io::Result<Self> {
+        let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
+        Ok(Self { letters: Mutex::default(), bell })
+    }
+
+    /// Leaves a letter and rings.
+    pub(crate) fn send(&self, letter: Letter) {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push_back(letter);
+        // It cannot but take a 1: its counter has 64 bits, and each reading empties it.
+        let _ = self.bell.write(1);
+    }
+
+    /// Takes all letters.
+    pub(crate) fn take(&self) -> VecDeque<Letter> {
+        let _ = self.bell.read();
+        std::mem::take(&mut self.letters.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl AsFd for Mailbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}

@@ -1,0 +1,294 @@
+//! Who waits for clients of a host: a thread that greets them, agrees with each on an export, and hands
+//! it over to the component of that disk. What a client does here is nothing to those at work.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    net::{SocketAddr, TcpListener},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use nix::sys::{
+    epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout},
+    eventfd::{EfdFlags, EventFd},
+    stat::{Mode, umask},
+};
+
+use super::{
+    Arrived, Seat,
+    handshake::{Agreed, Handshake, Step},
+    stream::Stream,
+};
+use crate::{
+    export::Export,
+    mailbox::{Letter, Mailbox},
+};
+
+/// How long a client may take to agree on an export.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes that are read of a client at once.
+const INPUT: usize = 16 << 10;
+/// What wakes the thread to end; clients have the other numbers, sockets those from [`SOCKETS`] on.
+const BELL: u64 = u64::MAX;
+const SOCKETS: u64 = 1 << 32;
+
+/// The sockets of a host.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    sockets: Vec<Socket>,
+    exports: Arc<[Export]>,
+    components: Vec<Arc<Mailbox>>,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Unix(UnixListener, PathBuf),
+    Tcp(TcpListener),
+}
+
+/// A listener at work.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    bell: EventFd,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// The thread's own.
+struct Greeter {
+    listener: Listener,
+    epoll: Epoll,
+    clients: Vec<Option<Client>>,
+    seats: Arc<AtomicUsize>,
+}
+
+/// A client that has not agreed yet.
+struct Client {
+    stream: Stream,
+    seat: Seat,
+    handshake: Handshake,
+    input: Vec<u8>,
+    out: Vec<u8>,
+    agreed: Option<Agreed>,
+    until: Instant,
+}
+
+impl Listener {
+    /// Listeners for these exports. Nobody is answered yet.
+    pub(crate) fn new(exports: Arc<[Export]>, components: Vec<Arc<Mailbox>>) -> Self {
+        Self { sockets: Vec::new(), exports, components }
+    }
+
+    /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
+    pub(crate) fn listen(&mut self, path: &Path) -> io::Result<()> {
+        if UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        {
+            fs::remove_file(path)?;
+        }
+        let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
+        let listener = UnixListener::bind(path);
+        umask(before);
+        let listener = listener?;
+        listener.set_nonblocking(true)?;
+        self.sockets.push(Socket::Unix(listener, path.to_path_buf()));
+        Ok(())
+    }
+
+    /// An address of the loopback interface; which one it became.
+    pub(crate) fn listen_tcp(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        self.sockets.push(Socket::Tcp(listener));
+        Ok(address)
+    }
+
+    /// Begins to answer.
+    pub(crate) fn start(self) -> io::Result<Listening> {
+        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        epoll.add(&bell, EpollEvent::new(EpollFlags::EPOLLIN, BELL))?;
+        for (index, socket) in (SOCKETS..).zip(&self.sockets) {
+            epoll.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, index))?;
+        }
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let seats = Arc::default();
+        let mut greeter = Greeter { listener: self, epoll, clients: Vec::new(), seats };
+        let thread = thread::Builder::new().name("nbd".into());
+        let thread = thread.spawn(move || greeter.run(&over))?;
+        Ok(Listening { bell, is_over, thread })
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(listener, _) => listener.as_fd(),
+            Self::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl Socket {
+    fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Unix(listener, _) => Ok(Stream::Unix(listener.accept()?.0)),
+            Self::Tcp(listener) => Ok(Stream::Tcp(listener.accept()?.0)),
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // Somebody may have removed it.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Listening {
+    /// Accepts nobody any more.
+    pub(crate) fn stop(self) {
+        self.is_over.store(true, Ordering::Release);
+        let _ = self.bell.write(1);
+        let _ = self.thread.join();
+    }
+}
+
+impl Greeter {
+    fn run(&mut self, is_over: &AtomicBool) {
+        let mut events = [EpollEvent::empty(); 64];
+        while !is_over.load(Ordering::Acquire) {
+            let count = self.epoll.wait(&mut events, self.patience()).unwrap_or(0);
+            for event in &events[..count] {
+                match event.data() {
+                    BELL => {}
+                    socket @ SOCKETS.. => self.accept((socket - SOCKETS) as usize),
+                    client => self.serve(client as usize),
+                }
+            }
+            self.dismiss(Instant::now());
+        }
+    }
+
+    /// How long it may be until a client has taken too long.
+    fn patience(&self) -> EpollTimeout {
+        let first = self.clients.iter().flatten().map(|client| client.until).min();
+        let Some(first) = first else { return EpollTimeout::NONE };
+        let left = first.saturating_duration_since(Instant::now());
+        EpollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(EpollTimeout::NONE)
+    }
+
+    /// Greets who is at the door; beyond the [`Seat`]s they are turned away.
+    fn accept(&mut self, socket: usize) {
+        while let Ok(stream) = self.listener.sockets[socket].accept() {
+            let Some(seat) = Seat::take(&self.seats) else { continue };
+            if stream.set_nonblocking().is_err() {
+                continue;
+            }
+            let mut out = Vec::new();
+            let handshake = Handshake::new(Arc::clone(&self.listener.exports), &mut out);
+            let until = Instant::now() + PATIENCE;
+            let place = self.clients.iter().position(Option::is_none).unwrap_or_else(|| {
+                self.clients.push(None);
+                self.clients.len() - 1
+            });
+            let both = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+            if self.epoll.add(&stream, EpollEvent::new(both, place as u64)).is_ok() {
+                let (input, agreed) = (Vec::new(), None);
+                let client = Client { stream, seat, handshake, input, out, agreed, until };
+                self.clients[place] = Some(client);
+            }
+        }
+    }
+
+    fn serve(&mut self, place: usize) {
+        let Some(client) = self.clients.get_mut(place).and_then(Option::as_mut) else { return };
+        let step = client.step();
+        if step == Err(Step::More) {
+            return;
+        }
+        let Some(client) = self.clients[place].take() else { return };
+        if let (Ok(agreed), Ok(())) = (step, self.epoll.delete(&client.stream)) {
+            let Client { stream, seat, input: early, .. } = client;
+            let exports = Arc::clone(&self.listener.exports);
+            let component = exports[agreed.export].component;
+            let arrived = Arrived { stream, exports, agreed, early, seat };
+            self.listener.components[component].send(Letter::Guest(Box::new(arrived)));
+        }
+    }
+
+    fn dismiss(&mut self, now: Instant) {
+        for place in &mut self.clients {
+            place.take_if(|client| client.until <= now);
+        }
+    }
+}
+
+impl Client {
+    /// Goes on as far as the socket lets it, and says how it is then. Nothing is read while there is
+    /// something to be written.
+    fn step(&mut self) -> Result<Agreed, Step> {
+        loop {
+            self.write()?;
+            if let Some(agreed) = self.agreed {
+                return Ok(agreed);
+            }
+            let (taken, step) = self.handshake.take(&self.input, &mut self.out);
+            self.input.drain(..taken);
+            match step {
+                Step::More if taken > 0 => {}
+                Step::More => self.read()?,
+                Step::Agreed(agreed) => self.agreed = Some(agreed),
+                Step::Close => {
+                    let _ = self.write();
+                    return Err(Step::Close);
+                }
+            }
+        }
+    }
+
+    /// Reads what there is; how it ends or pauses where that is nothing.
+    fn read(&mut self) -> Result<(), Step> {
+        let mut input = [0; INPUT];
+        match self.stream.read(&mut input) {
+            Ok(0) => Err(Step::Close),
+            Ok(read) => {
+                self.input.extend(&input[..read]);
+                Ok(())
+            }
+            Err(error) => Err(step_after(&error)),
+        }
+    }
+
+    /// Writes what there is; how it goes on where that is not possible now.
+    fn write(&mut self) -> Result<(), Step> {
+        while !self.out.is_empty() {
+            match self.stream.write(&self.out) {
+                Ok(0) => return Err(Step::Close),
+                Ok(written) => drop(self.out.drain(..written)),
+                Err(error) => return Err(step_after(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A socket that gives or takes nothing now is looked at again when it does; a signal interrupts none
+/// that does not wait.
+fn step_after(error: &io::Error) -> Step {
+    if error.kind() == ErrorKind::WouldBlock { Step::More } else { Step::Close }
+}

@@ -1,0 +1,62 @@
+//! NBD: a disk over a socket, for any client that speaks it [NBD].
+//!
+//! ```text
+//!   listener (a thread of the host): accept -> handshake -> Arrived --> the component of the disk
+//!   component: Connection: requests in, replies out
+//! ```
+//!
+//! `handshake.rs` and `wire.rs` are functions of bytes; `connection.rs` has the socket of a client that
+//! is at work.
+
+mod connection;
+mod handshake;
+mod listener;
+mod stream;
+mod talk;
+mod wire;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+pub(crate) use connection::Connection;
+use handshake::Agreed;
+pub(crate) use listener::{Listener, Listening};
+use stream::Stream;
+pub use talk::talk;
+
+use crate::export::Export;
+
+/// Connections to a host at a time. Each holds at most 32 MiB of data, and one request beyond that.
+const CONNECTIONS_MAX: usize = 64;
+
+/// A client that has agreed on an export.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    stream: Stream,
+    exports: Arc<[Export]>,
+    agreed: Agreed,
+    /// What it had sent after that.
+    early: Vec<u8>,
+    seat: Seat,
+}
+
+/// One of the [`CONNECTIONS_MAX`].
+#[derive(Debug)]
+struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    /// One, if there is one left.
+    fn take(taken: &Arc<AtomicUsize>) -> Option<Self> {
+        let more = |taken| (taken < CONNECTIONS_MAX).then_some(taken + 1);
+        let is_free = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        is_free.then(|| Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

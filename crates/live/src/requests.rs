@@ -1,0 +1,119 @@
+//! What guests have under way: each request under the tag that the engine knows it by.
+
+use std::ops::{Index, IndexMut};
+
+use counters::Op;
+
+use crate::{
+    buffer::{Buffer, Buffers},
+    export::{Asked, Verb},
+};
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Request {
+    guest: u64,
+    cookie: u64,
+    pub(crate) verb: Verb,
+    /// Where it begins, in bytes of the disk.
+    pub(crate) at: u64,
+    bytes: u32,
+    buffer: Option<Buffer>,
+    /// Whether the data are not the guest's to have: it only wants them to be read.
+    is_scratch: bool,
+}
+
+/// Requests by their tags.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    all: Vec<Option<Request>>,
+    free: Vec<u32>,
+}
+
+impl Requests {
+    /// Adds one; its tag.
+    pub(crate) fn add(&mut self, guest: u64, asked: Asked, buffers: &mut Buffers) -> u32 {
+        let Asked { cookie, verb, at, bytes, buffer } = asked;
+        let is_scratch = buffer.is_none() && matches!(verb, Verb::Io { op: Op::Read, .. });
+        let buffer = buffer.or_else(|| is_scratch.then(|| buffers.take(bytes as usize)));
+        let request = Request { guest, cookie, verb, at, bytes, buffer, is_scratch };
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            (self.all.len() - 1) as u32
+        });
+        self.all[tag as usize] = Some(request);
+        tag
+    }
+
+    /// Takes one away: whose it was, and what was asked.
+    pub(crate) fn remove(&mut self, tag: u32, buffers: &mut Buffers) -> Option<(u64, Asked)> {
+        let request = self.all.get_mut(tag as usize)?.take()?;
+        self.free.push(tag);
+        let Request { guest, cookie, verb, at, bytes, mut buffer, is_scratch } = request;
+        buffer.take_if(|_| is_scratch).into_iter().for_each(|scratch| buffers.give(scratch));
+        Some((guest, Asked { cookie, verb, at, bytes, buffer }))
+    }
+
+    /// The tags of a guest's.
+    pub(crate) fn of(&self, guest: u64) -> Vec<u32> {
+        let all = self.all.iter().enumerate();
+        let own = all.filter(|(_, request)| request.as_ref().is_some_and(|it| it.guest == guest));
+        own.map(|(tag, _)| tag as u32).collect()
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.len() == self.all.len()
+    }
+}
+
+impl Index<u32> for Requests {
+    type Output = Request;
+
+    /// # Panics
+    /// When there is none of that tag: the engine names only those that are under way.
+    fn index(&self, tag: u32) -> &Request {
+        self.all[tag as usize].as_ref().expect("a request that is under way")
+    }
+}
+
+impl IndexMut<u32> for Requests {
+    fn index_mut(&mut self, tag: u32) -> &mut Request {
+        self.all[tag as usize].as_mut().expect("a request that is under way")
+    }
+}
+
+impl Request {
+    /// The buffer for a command of the request. Where it is cut each of its commands has one of its own,
+    /// and the data are copied: no two that are out share one.
+    pub(crate) fn lend(
+        &mut self,
+        op: Op,
+        offset: u32,
+        bytes: u32,
+        buffers: &mut Buffers,
+    ) -> Option<Buffer> {
+        if bytes == self.bytes {
+            return self.buffer.take();
+        }
+        let whole = self.buffer.as_ref()?;
+        let mut piece = buffers.take(bytes as usize);
+        if op != Op::Read {
+            piece.bytes_mut().copy_from_slice(&whole.bytes()[offset as usize..][..bytes as usize]);
+        }
+        Some(piece)
+    }
+
+    /// It comes back.
+    pub(crate) fn give_back(&mut self, op: Op, offset: u32, buffer: Buffer, buffers: &mut Buffers) {
+        let Some(whole) = &mut self.buffer else {
+            self.buffer = Some(buffer);
+            return;
+        };
+        if op == Op::Read {
+            let into = &mut whole.bytes_mut()[offset as usize..][..buffer.len()];
+            into.copy_from_slice(buffer.bytes());
+        }
+        buffers.give(buffer);
+    }
+}

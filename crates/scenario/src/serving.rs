@@ -1,0 +1,191 @@
+//! What the file says of real time: where the bytes of virtual disks are, and where guests find them.
+//! A run in virtual time reads it, so that what is wrong is told there too, and has no use for it.
+
+use std::{net::SocketAddr, path::Path};
+
+use counters::SECOND;
+use model::{ArrayConfig, Service, Spread, WriteProtocol};
+
+use crate::{
+    Array, Backend, Error, Image, Nbd,
+    names::LENGTH_MAX,
+    reader::{Node, Table},
+    stream::SECTOR,
+};
+
+/// The largest virtual disk: NBD counts bytes in 63 bits, and 1 PiB is more than any datastore has.
+const SIZE_MAX: u64 = 1 << 50;
+/// CPUs that a host may name: what the kernel's own sets of them have room for.
+const CPUS_MAX: u32 = 1024;
+
+/// What stands for a `duration` that a served file leaves out: nothing ends there.
+pub(crate) const DURATION_NS: u64 = 24 * 3600 * SECOND;
+
+/// What a file is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A run in virtual time.
+    Run,
+    /// To be served in real time.
+    Serve,
+}
+
+/// What only who serves needs: back ends, and where disks are found.
+pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
+    for (_, node) in root.named("datastore")? {
+        if node.child("backend").is_none() {
+            return Err(node.error("`backend` is missing: without one nothing can be served"));
+        }
+        let emulated = node.child("emulate").filter(|_| root.get("array").is_none());
+        if let Some(emulated) = emulated {
+            return Err(emulated.error("there is no array to emulate; it is an [array.NAME]"));
+        }
+    }
+    for (_, node) in root.named("host")? {
+        if node.child("nbd").is_none() {
+            return Err(node.error("`nbd` is missing: where are its disks to be found?"));
+        }
+    }
+    Ok(())
+}
+
+/// What stands for the arrays of a file that has none: nothing is emulated with it.
+pub(crate) fn no_array() -> Array {
+    let service = Service::Servers { servers: 1, mean_ns: 1, spread: Spread::Constant };
+    let config = ArrayConfig {
+        service,
+        round_trip_ns: 0,
+        link_bytes_per_sec: None,
+        write_protocol: WriteProtocol::TransferReady,
+        queue_limit: None,
+        volumes: Vec::new(),
+    };
+    Array { name: "none".into(), config, volumes: Vec::new() }
+}
+
+/// What the images of a datastore have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    kind: StoreKind,
+    directory: String,
+    emulated: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoreKind {
+    Null,
+    Memory,
+    File,
+}
+
+const KINDS: [(&str, StoreKind); 3] =
+    [("file", StoreKind::File), ("memory", StoreKind::Memory), ("null", StoreKind::Null)];
+
+/// `backend`, `directory` and `emulate` of a datastore.
+pub(crate) fn store(table: &Table<'_>) -> Result<Option<Store>, Error> {
+    let directory = table.get("directory");
+    let Some(kind) = table.read("backend", |node| node.choice(&KINDS))? else {
+        let companions = directory.into_iter().chain(table.get("emulate"));
+        let alone = companions.map(|node| node.error("it goes with `backend`"));
+        return alone.map(Err).next().unwrap_or(Ok(None));
+    };
+    let directory = match (kind, directory) {
+        (StoreKind::File, Some(node)) => node.string()?.to_string(),
+        (StoreKind::File, None) => return table.need("directory").map(|_| None),
+        (_, Some(node)) => return Err(node.error("it goes with `backend = \"file\"`")),
+        (_, None) => String::new(),
+    };
+    let emulated = table.read("emulate", Node::boolean)?.unwrap_or(false);
+    Ok(Some(Store { kind, directory, emulated }))
+}
+
+/// Where the disk of a VM is: what its table says, on the datastore that it is on.
+pub(crate) fn image(
+    store: Option<&Store>,
+    table: &Table<'_>,
+    vm: &str,
+    disk: &str,
+) -> Result<Option<Image>, Error> {
+    let size = table.read("size", size)?;
+    let named = table.read("image", |node| Ok(node.string()?.to_string()))?;
+    let export = table.read("export", export)?;
+    let read_only = table.read("read_only", Node::boolean)?.unwrap_or(false);
+    let shared = table.read("shared", Node::boolean)?.unwrap_or(false);
+    let Some(store) = store else {
+        let keys = ["size", "image", "export", "read_only", "shared"];
+        let alone = keys.iter().find_map(|key| table.get(key));
+        let refuse = |node: Node<'_>| {
+            node.error("it goes with `backend` of the datastore, which does not have it")
+        };
+        return alone.map_or(Ok(None), |node| Err(refuse(node)));
+    };
+    let backend = match store.kind {
+        StoreKind::File => {
+            let name = named.unwrap_or_else(|| format!("{vm}_{}.img", disk.replace(':', "-")));
+            Backend::File(Path::new(&store.directory).join(name).display().to_string())
+        }
+        _ if size.is_none() => return table.need("size").map(|_| None),
+        kind => {
+            if let Some(node) = table.get("image") {
+                return Err(node.error("it goes with `backend = \"file\"` of the datastore"));
+            }
+            if kind == StoreKind::Null { Backend::Null } else { Backend::Memory }
+        }
+    };
+    Ok(Some(Image {
+        backend,
+        emulated: store.emulated,
+        size,
+        export: export.unwrap_or_else(|| format!("{vm}:{disk}")),
+        read_only,
+        shared,
+        line: table.node().line(),
+    }))
+}
+
+/// `[host.NAME.nbd]`.
+pub(crate) fn nbd(node: &Node<'_>) -> Result<Nbd, Error> {
+    let table = node.table(&["socket", "tcp"])?;
+    let socket = table.read("socket", |node| Ok(node.string()?.to_string()))?;
+    let tcp = table.read("tcp", |node| node.parsed(loopback))?;
+    if socket.is_none() && tcp.is_none() {
+        return Err(node.error("one of `socket`, `tcp` is missing"));
+    }
+    Ok(Nbd { socket, tcp, line: node.line() })
+}
+
+/// `cpus` of a host.
+pub(crate) fn cpus(table: &Table<'_>) -> Result<Vec<u32>, Error> {
+    table.list("cpus").iter().map(|node| node.integer32(0..=CPUS_MAX - 1)).collect()
+}
+
+/// NBD knows neither passwords nor encryption.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
+    address.ok_or_else(|| {
+        format!(
+            "`{text}` is no address of the loopback interface with a port, as \"127.0.0.1:10809\""
+        )
+    })
+}
+
+fn size(node: &Node<'_>) -> Result<u64, Error> {
+    let bytes = node.size(SECTOR..=SIZE_MAX)?;
+    if bytes.is_multiple_of(SECTOR) {
+        Ok(bytes)
+    } else {
+        Err(node.error(&format!("`{bytes}` bytes are no whole sectors of {SECTOR}")))
+    }
+}
+
+fn export(node: &Node<'_>) -> Result<String, Error> {
+    let name = node.string()?;
+    let plain = |c: char| c.is_ascii_graphic();
+    if name.is_empty() || name.len() > LENGTH_MAX || !name.chars().all(plain) {
+        return Err(node.error(&format!(
+            "`{name}` is no name of an export; it has 1 to {LENGTH_MAX} letters, digits and signs \
+             without a space"
+        )));
+    }
+    Ok(name.to_string())
+}
