@@ -86,7 +86,8 @@ impl Score {
         let named = verdict.findings.iter().flat_map(|finding| {
             finding.objects().map(|object| (finding.cause, object.name.as_str()))
         });
-        for (cause, at) in named.clone() {
+        let named: Vec<_> = named.collect();
+        for &(cause, at) in &named {
             let mut fitting = truths.iter().filter(|truth| truth.fits(cause, at)).peekable();
             let tally = self.causes.entry(cause).or_default();
             if fitting.peek().is_none() {
@@ -97,7 +98,7 @@ impl Score {
             }
         }
         for truth in truths.iter().filter(|truth| truth.sure == Sure::Certain) {
-            let found = named.clone().find(|(cause, at)| truth.fits(*cause, at));
+            let found = named.iter().find(|(cause, at)| truth.fits(*cause, at));
             let Some(cause) = found.map(|named| named.0).or_else(|| truth.cause()) else {
                 continue;
             };
