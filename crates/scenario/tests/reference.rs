@@ -15,7 +15,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("volume.NAME", "[volume.v]\nx = 1"),
     ("host.NAME", "[host.h]\nx = 1"),
     ("host.NAME.adapter.NAME", "[host.h.adapter.vmhba1]\nx = 1"),
-    ("host.NAME.nbd", "[host.h]\nnbd.x = 1"),
+    ("host.NAME.nbd", "[host.h]\nadapter.vmhba1.driver = \"fnic\"\nnbd.x = 1"),
     ("datastore.NAME", "[datastore.d]\nx = 1"),
     ("datastore.NAME.metadata", "[datastore.d]\nmetadata.x = 1"),
     ("vm.NAME", "[vm.v]\nx = 1"),
