@@ -7,6 +7,7 @@
 
 use std::{
     fs::{self, File},
+    mem,
     net::SocketAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -26,6 +27,7 @@ use scenario::{Host, Scenario};
 
 use crate::{
     clock::Clock,
+    control::{self, Control, Counted},
     export::Export,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
@@ -42,6 +44,8 @@ pub struct Options<'a> {
     pub base: &'a Path,
     /// The directory in which each component keeps a journal.
     pub journal: Option<&'a Path>,
+    /// The socket at which counters can be read.
+    pub control: Option<&'a Path>,
 }
 
 /// Signals that end a daemon.
@@ -84,6 +88,8 @@ pub struct Place {
 pub struct Daemon {
     components: Vec<Running>,
     listening: Vec<Listening>,
+    counted: Vec<Counted>,
+    control: Option<Control>,
     /// The disks, in the order of the file.
     pub places: Vec<Place>,
     /// What is worth a word: a line each.
@@ -106,10 +112,16 @@ impl Daemon {
     pub fn start(scenario: &Scenario, options: Options<'_>) -> Result<Self, String> {
         let clock = Clock::start();
         let (places, notes) = (Vec::new(), Vec::new());
-        let mut daemon = Self { components: Vec::new(), listening: Vec::new(), places, notes };
+        let (components, listening, counted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut daemon = Self { components, listening, counted, control: None, places, notes };
         let mut listeners = Vec::new();
         for host in &scenario.hosts {
             listeners.push(daemon.open(scenario, host, clock, options)?);
+        }
+        if let Some(path) = options.control {
+            let control = control::serve(path, mem::take(&mut daemon.counted));
+            let control = control.map_err(|error| format!("{}: {error}", path.display()))?;
+            daemon.control = Some(control);
         }
         for listener in listeners {
             daemon.listening.push(listener.start().map_err(|error| format!("sockets: {error}"))?);
@@ -133,8 +145,10 @@ impl Daemon {
         for (index, part) in parts.into_iter().enumerate() {
             machines.push(machine(host, index, part, clock, options)?);
         }
-        let mailboxes = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
-        let mut listener = Listener::new(exports.clone().into(), mailboxes);
+        let mailboxes: Vec<_> = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
+        let mut listener = Listener::new(exports.clone().into(), mailboxes.clone());
+        let (inventory, epoch_ms) = (host.config.inventory(), clock.epoch_ms);
+        self.counted.push(Counted { inventory, components, mailboxes, epoch_ms });
         let addresses = listen(host, &mut listener, options)?;
         self.places.extend(exports.iter().map(|export| place(export, &addresses)));
         for (index, (mailbox, machine)) in machines.into_iter().enumerate() {

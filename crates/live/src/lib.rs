@@ -8,6 +8,7 @@
 mod backend;
 mod buffer;
 mod clock;
+mod control;
 mod daemon;
 mod executor;
 mod export;
@@ -18,7 +19,9 @@ mod nbd;
 mod requests;
 mod sense;
 mod served;
+mod socket;
 mod work;
 
+pub use control::Client;
 pub use daemon::{Daemon, Options, Place, Signals};
 pub use nbd::talk;

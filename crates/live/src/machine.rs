@@ -264,6 +264,10 @@ impl Machine {
                 Letter::Mapped { guest, cookie, extents } => {
                     self.guests.answer_map(guest, cookie, &extents);
                 }
+                Letter::Counters(to) => {
+                    // Whoever asked may be gone.
+                    let _ = to.send(self.counters());
+                }
                 Letter::Stop => {
                     self.guests.leave();
                     self.ends.get_or_insert(self.now + DRAIN_NS);
@@ -492,10 +496,15 @@ impl Machine {
         }
     }
 
-    fn finish(mut self) -> Result<(), String> {
-        let Some(mut journal) = self.journal.take() else { return Ok(()) };
+    fn counters(&self) -> HostSnapshot {
         let mut counters = HostSnapshot::default();
         self.engine.snapshot(self.now, &mut counters);
+        counters
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        let Some(mut journal) = self.journal.take() else { return Ok(()) };
+        let counters = self.counters();
         journal.counted(0, &counters);
         journal.finish().map(drop).map_err(|error| format!("the journal: {error}"))
     }

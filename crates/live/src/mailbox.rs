@@ -5,9 +5,10 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, mpsc::Sender},
 };
 
+use counters::HostSnapshot;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::{export::Extent, nbd::Arrived, work::Returned};
@@ -21,6 +22,8 @@ pub(crate) enum Letter {
     Returned(Box<Returned>),
     /// An answer about holes; none where it could not be found out.
     Mapped { guest: u64, cookie: u64, extents: Vec<Extent> },
+    /// Somebody wants to read the counters.
+    Counters(Sender<HostSnapshot>),
     /// It is to come to its end: what guests have under way is answered, and no more is taken.
     Stop,
 }

@@ -11,6 +11,7 @@ mod bench_capture;
 mod capture;
 mod completions;
 mod diagnose;
+mod esxtop;
 mod explain;
 mod help;
 mod man;
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     New(new::New),
     Scenarios(scenarios::Scenarios),
     Serve(serve::Serve),
+    Esxtop(esxtop::Esxtop),
     Explain(explain::Explain),
     Help(help::Help),
     Replay(replay::Replay),
@@ -66,6 +68,7 @@ impl Command {
             Self::New(command) => command.run(out),
             Self::Scenarios(command) => command.run(out),
             Self::Serve(command) => command.run(out),
+            Self::Esxtop(command) => command.run(out),
             Self::Explain(command) => command.run(out),
             Self::Help(command) => command.run(out),
             Self::Replay(command) => command.run(out),

@@ -34,8 +34,11 @@ pub(crate) struct Serve {
     /// Record every input of the stack in a new file of DIR for each component, for `kavg replay`
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
+    /// A Unix socket at which `kavg esxtop` reads the counters; only its owner may open it
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
     /// Print a commented file to start from
-    #[arg(long, conflicts_with_all = ["file", "set", "journal"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control"])]
     example: bool,
 }
 
@@ -49,8 +52,9 @@ impl Serve {
         let base = path.parent().unwrap_or(Path::new(""));
         let scenario = self.load(path, &file, base)?;
         let signals = Signals::hold()?;
-        let journal = self.journal.as_deref();
-        let daemon = Daemon::start(&scenario, Options { file: &file, base, journal })?;
+        let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
+        let options = Options { file: &file, base, journal, control };
+        let daemon = Daemon::start(&scenario, options)?;
         daemon.notes.iter().for_each(|note| say(&clean(note)));
         for place in &daemon.places {
             let uris = place.uris.join(" ");

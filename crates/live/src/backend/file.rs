@@ -310,3 +310,181 @@ fn lock(file: &File, read_only: bool) -> Result<(), String> {
 fn in_words(error: io::Error) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use counters::{IoId, Sense};
+
+    use super::*;
+    use crate::mailbox::{Letter, Mailbox};
+
+    fn mailbox() -> Arc<Mailbox> {
+        Arc::new(Mailbox::new().unwrap())
+    }
+
+    fn image(bytes: u64) -> (tempfile::TempDir, FileImage) {
+        let directory = tempfile::tempdir().unwrap();
+        let image = FileImage::open(&directory.path().join("i"), Some(bytes), false).unwrap();
+        (directory, image)
+    }
+
+    fn work(op: Op, at: u64, bytes: u32) -> Work {
+        let io = IoId::new(0, 0);
+        Work { io, image: 0, op, at, bytes, buffer: None, fua: false, keeps_space: false }
+    }
+
+    fn filled(byte: u8, bytes: u32, buffers: &mut Buffers) -> Option<Buffer> {
+        let mut buffer = buffers.take(bytes as usize);
+        buffer.bytes_mut().fill(byte);
+        Some(buffer)
+    }
+
+    /// Does a piece of work to its end.
+    fn done(
+        image: &mut FileImage,
+        work: Work,
+        executor: &mut Executor,
+        mailbox: &Mailbox,
+    ) -> Ended {
+        let begun = image.start(work, executor);
+        finish(image, begun, executor, mailbox)
+    }
+
+    fn finish(
+        image: &mut FileImage,
+        mut ended: Option<Ended>,
+        executor: &mut Executor,
+        mailbox: &Mailbox,
+    ) -> Ended {
+        let buffers = &mut Buffers::default();
+        while ended.is_none() {
+            executor.flush();
+            let letters = mailbox.take().into_iter().filter_map(|letter| match letter {
+                Letter::Returned(returned) => Some(*returned),
+                _ => None,
+            });
+            let returned: Vec<_> = executor.reap().into_iter().chain(letters).collect();
+            for (job, result) in returned {
+                ended = image.resume(job, result, executor, buffers);
+            }
+        }
+        ended.unwrap()
+    }
+
+    #[test]
+    fn both_executors_do_the_same() {
+        let buffers = &mut Buffers::default();
+        let (ring, threads) = (mailbox(), mailbox());
+        for (mut executor, mailbox) in [
+            (Executor::new(Arc::clone(&ring)), ring),
+            (Executor::of_threads(Arc::clone(&threads)), threads),
+        ] {
+            let (_directory, mut image) = image(4 << 20);
+            let mut do_it = |work| {
+                let ended = done(&mut image, work, &mut executor, &mailbox);
+                assert_eq!(ended.status, Some(Status::Good));
+                ended.buffer
+            };
+            for op in [Op::Write, Op::WriteFua] {
+                let buffer = filled(op as u8, 1 << 20, buffers);
+                do_it(Work { buffer, ..work(op, 1 << 20, 1 << 20) });
+                do_it(work(Op::Flush, 0, 0));
+                let holes =
+                    [(Op::Discard, false), (Op::WriteZeroes, false), (Op::WriteZeroes, true)];
+                for (at, (hole, keeps_space)) in (0..).zip(holes) {
+                    let fua = keeps_space;
+                    let hole = work(hole, (1 << 20) + 8192 * at, 4096);
+                    do_it(Work { fua, keeps_space, ..hole });
+                }
+                let buffer = filled(9, 1 << 20, buffers);
+                let read = do_it(Work { buffer, ..work(Op::Read, 1 << 20, 1 << 20) }).unwrap();
+                let expected =
+                    |page: usize| if page < 6 && page.is_multiple_of(2) { 0 } else { op as u8 };
+                for (page, bytes) in read.bytes().chunks(4096).enumerate() {
+                    assert!(bytes.iter().all(|byte| *byte == expected(page)), "page {page}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_call_returns_decides_how_it_goes_on() {
+        const MEDIUM: u8 = 3;
+        const PROTECT: u8 = 7;
+        let durable = Call::Write { durable: true };
+        let plain = Call::Write { durable: false };
+        let cases = [
+            (Op::Read, Call::Read, Ok(4096), Ok(Status::Good)),
+            (Op::Read, Call::Read, Ok(512), Err(Call::Read)),
+            (Op::Read, Call::Read, Err(Errno::EINTR), Err(Call::Read)),
+            (Op::Read, Call::Read, Ok(0), Ok(sense::read_failed())),
+            (Op::Read, Call::Read, Err(Errno::EIO), Ok(sense::read_failed())),
+            (Op::Write, plain, Ok(0), Ok(sense::write_failed(Errno::EIO))),
+            (Op::Write, plain, Err(Errno::ENOSPC), Ok(sense::write_failed(Errno::ENOSPC))),
+            (Op::WriteFua, durable, Ok(4096), Ok(Status::Good)),
+            (Op::Discard, Call::Punch, Err(Errno::EOPNOTSUPP), Ok(Status::Good)),
+            (Op::WriteZeroes, Call::Punch, Err(Errno::EOPNOTSUPP), Err(Call::Zero)),
+            (Op::WriteZeroes, Call::Zero, Err(Errno::EOPNOTSUPP), Err(Call::Fill)),
+            (Op::WriteZeroes, Call::Zero, Err(Errno::EIO), Ok(sense::write_failed(Errno::EIO))),
+            (Op::Flush, Call::Sync, Ok(0), Ok(Status::Good)),
+        ];
+        let (_directory, mut image) = image(1 << 20);
+        for (op, call, result, expected) in cases {
+            let mut job = Job { work: work(op, 0, 4096), file: image.file(), call, moved: 0 };
+            let next = match image.next(&mut job, result) {
+                Next::Ended(status) => Ok(status.unwrap()),
+                Next::Again => Err(job.call),
+            };
+            assert_eq!(next, expected, "{op:?}, {call:?}, {result:?}");
+            assert!(!image.is_lost);
+        }
+        let key = |status| match status {
+            Status::CheckCondition(Sense { key, .. }) => key,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(key(sense::write_failed(Errno::EDQUOT)), PROTECT);
+        assert_eq!(key(sense::read_failed()), MEDIUM);
+    }
+
+    #[test]
+    fn after_a_sync_that_failed_none_says_success() {
+        for call in [Call::Sync, Call::Write { durable: true }] {
+            let (_directory, mut image) = image(1 << 20);
+            let mut job = Job { work: work(Op::Flush, 0, 0), file: image.file(), call, moved: 0 };
+            image.next(&mut job, Err(Errno::EIO));
+            let mut executor = Executor::of_threads(mailbox());
+            let buffers = &mut Buffers::default();
+            for op in [Op::Flush, Op::WriteFua] {
+                let buffer = filled(1, 4096, buffers);
+                let ended = image.start(Work { buffer, ..work(op, 0, 4096) }, &mut executor);
+                assert_eq!(ended.unwrap().status, Some(sense::write_failed(Errno::EIO)), "{op:?}");
+            }
+            let zeroes = Work { fua: true, ..work(Op::WriteZeroes, 0, 4096) };
+            let mut job = Job { work: zeroes, file: image.file(), call: Call::Punch, moved: 0 };
+            let next = image.next(&mut job, Ok(0));
+            assert!(matches!(next, Next::Ended(Some(Status::CheckCondition(_)))));
+        }
+    }
+
+    #[test]
+    fn zeroes_are_written_where_they_cannot_be_made() {
+        let mailbox = mailbox();
+        let mut executor = Executor::new(Arc::clone(&mailbox));
+        let buffers = &mut Buffers::default();
+        let (_directory, mut image) = image(8 << 20);
+        let buffer = filled(7, 4 << 20, buffers);
+        done(&mut image, Work { buffer, ..work(Op::Write, 0, 4 << 20) }, &mut executor, &mailbox);
+        let zeroes = work(Op::WriteZeroes, 4096, 3 << 20);
+        let job = Job { work: zeroes, file: image.file(), call: Call::Zero, moved: 0 };
+        let refused = Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        let begun = image.resume(job, refused, &mut executor, buffers);
+        let ended = finish(&mut image, begun, &mut executor, &mailbox);
+        assert_eq!(ended.status, Some(Status::Good));
+        let buffer = filled(9, 4 << 20, buffers);
+        let read = Work { buffer, ..work(Op::Read, 0, 4 << 20) };
+        let read = done(&mut image, read, &mut executor, &mailbox).buffer.unwrap();
+        let zeroes = 4096..4096 + (3 << 20);
+        let is_right = |(at, byte): (usize, &u8)| *byte == if zeroes.contains(&at) { 0 } else { 7 };
+        assert!(read.bytes().iter().enumerate().all(is_right));
+    }
+}

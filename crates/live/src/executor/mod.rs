@@ -31,6 +31,12 @@ impl Executor {
         Self { ring, pool }
     }
 
+    /// One as where io_uring is not permitted.
+    #[cfg(test)]
+    pub(crate) fn of_threads(mailbox: Arc<Mailbox>) -> Self {
+        Self { ring: None, pool: Pool::new(mailbox, true) }
+    }
+
     /// What is to be waited for, where there is something.
     pub(crate) fn ring(&self) -> Option<BorrowedFd<'_>> {
         self.ring.as_ref().map(Ring::descriptor)

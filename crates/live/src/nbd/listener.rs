@@ -7,7 +7,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     os::{
         fd::{AsFd, BorrowedFd},
-        unix::net::{UnixListener, UnixStream},
+        unix::net::UnixListener,
     },
     path::{Path, PathBuf},
     sync::{
@@ -21,7 +21,6 @@ use std::{
 use nix::sys::{
     epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout},
     eventfd::{EfdFlags, EventFd},
-    stat::{Mode, umask},
 };
 
 use super::{
@@ -32,6 +31,7 @@ use super::{
 use crate::{
     export::Export,
     mailbox::{Letter, Mailbox},
+    socket,
 };
 
 /// How long a client may take to agree on an export.
@@ -91,15 +91,7 @@ impl Listener {
 
     /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
     pub(crate) fn listen(&mut self, path: &Path) -> io::Result<()> {
-        if UnixStream::connect(path)
-            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-        {
-            fs::remove_file(path)?;
-        }
-        let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
-        let listener = UnixListener::bind(path);
-        umask(before);
-        let listener = listener?;
+        let listener = socket::bind(path)?;
         listener.set_nonblocking(true)?;
         self.sockets.push(Socket::Unix(listener, path.to_path_buf()));
         Ok(())

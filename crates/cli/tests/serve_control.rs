@@ -1,0 +1,146 @@
+//! The control socket of `kavg serve`, and `kavg esxtop` at the other end of it.
+
+#[path = "common/daemon.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod daemon;
+#[path = "common/nbd.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod nbd;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    os::unix::{fs::PermissionsExt, net::UnixStream},
+    process::Command,
+};
+
+use daemon::Site;
+use nbd::Client;
+use serde_json::{Value, json};
+
+/// Two disks in memory that no adapter ties together.
+const DISKS: &str = r#"
+[host.h.adapter.vmhba2]
+driver = "fnic"
+[datastore.m]
+device = "naa.60000000000000000000000000000001"
+backend = "memory"
+adapters = "vmhba1"
+[datastore.n]
+backend = "memory"
+adapters = "vmhba2"
+[vm.a.disk."scsi0:0"]
+datastore = "m"
+size = "1m"
+[vm.b.disk."scsi0:0"]
+datastore = "n"
+size = "1m"
+"#;
+
+/// A connection to the control socket.
+struct Control(BufReader<UnixStream>);
+
+impl Control {
+    fn on(site: &Site) -> Self {
+        Self(BufReader::new(UnixStream::connect(site.path("c")).expect("the daemon listens")))
+    }
+
+    /// What is answered to a line.
+    fn say(&mut self, line: &str) -> Value {
+        self.0.get_mut().write_all(format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        self.0.read_line(&mut answer).expect("the daemon answers");
+        serde_json::from_str(&answer).expect("it is JSON")
+    }
+
+    fn counters(&mut self) -> Value {
+        self.say(r#"{"version":1,"ask":"counters"}"#)
+    }
+}
+
+#[test]
+fn a_row_has_what_was_counted_since_the_last_in_all_components() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    assert_eq!(fs::metadata(site.path("c")).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut control = Control::on(&site);
+    let first = control.counters();
+    assert_eq!(first["version"], 1);
+    let layout = &first["layout"];
+    assert_eq!(layout["host"], "h");
+    let column = |name: &str, key: &str| {
+        let is_it = |column: &Value| {
+            let object = &layout["objects"][column[0].as_u64().unwrap() as usize];
+            object["name"] == name && column[1] == key
+        };
+        layout["columns"].as_array().unwrap().iter().position(is_it).expect("such a column")
+    };
+    for (export, asked) in [("a:scsi0:0", 30), ("b:scsi0:0", 10)] {
+        let mut client = Client::on(&site.socket(), export, false);
+        (0..asked).for_each(|_| assert_eq!(client.write(0, 0, &[1; 4096]), 0));
+    }
+    let second = control.counters();
+    let row = second["row"]["values"].as_array().unwrap();
+    assert_eq!(row.len(), layout["columns"].as_array().unwrap().len());
+    let [of_a, of_b] = ["a:scsi0:0", "b:scsi0:0"].map(|name| row[column(name, "cmds")].as_f64());
+    let (of_a, of_b) = (of_a.unwrap(), of_b.unwrap());
+    assert!(of_b > 0.0 && (of_a / of_b - 3.0).abs() < 0.01, "{of_a} {of_b}");
+    let written = row[column("naa.60000000000000000000000000000001", "mbwrtn")].as_f64().unwrap();
+    assert!(written > 0.0);
+    let third = control.counters();
+    assert_eq!(third["row"]["values"][column("a:scsi0:0", "cmds")], json!(0.0));
+    daemon.stop();
+    assert!(!site.path("c").exists());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_line() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let mut control = Control::on(&site);
+    for (line, expected) in [
+        ("", "EOF while parsing"),
+        ("{}", "missing field"),
+        (r#"{"version":2,"ask":"counters"}"#, "version 2 is not known; it is 1"),
+        (r#"{"version":1,"ask":"money"}"#, "unknown variant `money`, expected `counters`"),
+        (r#"{"version":1,"ask":"counters","x":1}"#, "unknown field `x`"),
+        (r#"{"version":1,"ask":"counters","host":"x"}"#, "`host` is one of h"),
+        (&"[".repeat(4000), "invalid type: sequence"),
+    ] {
+        let answer = control.say(line);
+        let error = answer["error"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(error.contains(expected), "{error}");
+    }
+    assert_eq!(control.counters()["layout"]["host"], "h");
+    let mut endless = Control::on(&site);
+    assert!(endless.say(&"x".repeat(10_000))["error"].as_str().unwrap().contains("4096 bytes"));
+    let mut strange = UnixStream::connect(site.path("c")).unwrap();
+    strange.write_all(&[0xff, 0xfe, b'\n']).unwrap();
+    drop(strange);
+    assert_eq!(Control::on(&site).counters()["layout"]["host"], "h");
+    daemon.stop();
+}
+
+#[test]
+fn esxtop_prints_a_capture_that_is_diagnosed() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let esxtop = kavg.args(["esxtop", "-b", "-d", "1", "-n", "2", "--live", "c"]);
+    let output = esxtop.current_dir(site.directory.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let capture = String::from_utf8(output.stdout).unwrap();
+    assert!(capture.starts_with(r#""(PDH-CSV 4.0) (UTC)(0)","\\h\Group Cpu("#));
+    assert!(capture.contains(r#"(naa.60000000000000000000000000000001)\Device Q Depth""#));
+    assert_eq!(capture.lines().count(), 4, "a header, a row of nothing, two samples");
+    fs::write(site.path("x.csv"), capture).unwrap();
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let diagnose = kavg.args(["diagnose", "x.csv"]).current_dir(site.directory.path());
+    assert_ne!(diagnose.output().unwrap().status.code(), Some(2));
+    daemon.stop();
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let gone = kavg.args(["esxtop", "-b", "--live", "c"]).current_dir(site.directory.path());
+    let gone = gone.output().unwrap();
+    assert_eq!(gone.status.code(), Some(2));
+    assert_eq!(gone.stderr, b"kavg: c: No such file or directory (os error 2)\n");
+}
