@@ -10,8 +10,6 @@ use std::collections::HashMap;
 
 use counters::{Counter, EntityId, Kind, Recording};
 
-use crate::quantile;
-
 /// The rates that add up from level to level.
 const RATES: [Counter; 7] = [
     Counter::Commands,
@@ -106,8 +104,12 @@ impl<'a> Witnesses<'a> {
     fn without_lone(&self, values: &[f64]) -> Option<Vec<f64>> {
         let cells = || values.iter().enumerate();
         let mut lone: Vec<usize> = cells().filter(|cell| self.deny(*cell)).map(|at| at.0).collect();
-        let measured = values.iter().copied().filter(|value| !value.is_nan());
-        let usual = if lone.is_empty() { None } else { quantile(measured, 0.5) }?;
+        if lone.is_empty() {
+            return None;
+        }
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|rate| !rate.is_nan()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let usual = *sorted.get(sorted.len() / 2)?;
         lone.retain(|&sample| values[sample] > ALONE * usual);
         let left = |(sample, value): (usize, &f64)| {
             if lone.contains(&sample) { f64::NAN } else { *value }
