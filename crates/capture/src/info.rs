@@ -4,9 +4,9 @@
 //! to get them is printed with a configuration that leaves out everything but disks and the
 //! names of worlds, so that the file stays small.
 
-use counters::{Counter, Kind, Recording, SHORTEST_INTERVAL_S};
+use counters::{Counter, Kind, Recording, SHORTEST_INTERVAL_S, holes};
 
-use crate::Capture;
+use crate::{Capture, time::usual_step};
 
 /// What a capture does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,13 +25,15 @@ pub enum Missing {
     VirtualDisks,
     /// Enough samples to see a change.
     Samples,
+    /// Samples in the middle.
+    Rows,
 }
 
 /// Samples below which nothing can be said about change.
 const FEW_SAMPLES: usize = 12;
 
 impl Missing {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::AdapterDepth,
         Self::Directions,
         Self::Errors,
@@ -39,6 +41,7 @@ impl Missing {
         Self::Worlds,
         Self::VirtualDisks,
         Self::Samples,
+        Self::Rows,
     ];
 
     /// What cannot be said without it.
@@ -52,6 +55,7 @@ impl Missing {
             Self::Worlds => "no worlds: who shares a device is not known",
             Self::VirtualDisks => "no virtual disks: what a guest sees is not known",
             Self::Samples => "few samples: plateaus and changes cannot be seen",
+            Self::Rows => "rows missing in the middle: what happened then is not known",
         }
     }
 
@@ -68,6 +72,10 @@ impl Missing {
             Self::Worlds => recording.of_kind(Kind::World).next().is_none(),
             Self::VirtualDisks => recording.of_kind(Kind::VirtualDisk).next().is_none(),
             Self::Samples => recording.len() < FEW_SAMPLES,
+            Self::Rows => {
+                let times_ms = &recording.times_ms;
+                holes(times_ms, usual_step(times_ms)).next().is_some()
+            }
         }
     }
 }
@@ -185,6 +193,16 @@ mod tests {
         };
         let capture = Capture { recordings: vec![recording], ..Capture::default() };
         assert_eq!(info(&capture), [expected]);
+    }
+
+    #[test]
+    fn a_hole_of_40_s_between_rows_of_5_s_is_told() {
+        let mut recording = Recording::new("esx01".into());
+        recording.times_ms =
+            (0..30).map(|row| 5_000 * (row + if row < 15 { 0 } else { 8 })).collect();
+        assert!(Missing::Rows.is_missing(&recording));
+        recording.times_ms = (0..30).map(|row| 5_000 * row).collect();
+        assert!(!Missing::Rows.is_missing(&recording));
     }
 
     #[test]

@@ -60,6 +60,9 @@ impl Side {
             verdicts.iter_mut().for_each(|verdict| verdict.lack(cut_by_spreadsheet(file)));
         }
         for (verdict, host) in verdicts.iter_mut().zip(&report.hosts) {
+            if host.repeated_samples > 0 {
+                verdict.lack(overlapping(host.repeated_samples));
+            }
             if host.untied_paths > 0 {
                 verdict.lack(untied(host.untied_paths));
             }
@@ -91,6 +94,19 @@ fn cut_by_spreadsheet(file: &FileReport) -> Lack {
         whole((file.columns + 1) as f64)
     );
     Lack { what: Lacking::Columns, sentence }
+}
+
+/// What files lack that hold the same instants of one host.
+fn overlapping(samples: usize) -> Lack {
+    let sentence = format!(
+        "The files overlap: {} left out, for an earlier file has one of the same instant, and nothing is \
+         said about what they show. Diagnose the files one by one.",
+        match samples {
+            1 => "1 sample is".to_owned(),
+            samples => format!("{} samples are", whole(samples as f64)),
+        }
+    );
+    Lack { what: Lacking::Rows, sentence }
 }
 
 /// What a file lacks that does not tell to which devices its paths lead.

@@ -24,9 +24,31 @@ pub const fn is_leap(length_ms: i64, usual_ms: i64) -> bool {
     length_ms >= HOUR_MS && length_ms / SAMPLES >= usual_ms
 }
 
+/// The spans between two samples, where others lie `usual_ms` apart, from which at least two are
+/// missing. A leap is none: files of different days, and a clock that was set, are no loss.
+pub fn holes(times_ms: &[i64], usual_ms: i64) -> impl Iterator<Item = (i64, i64)> {
+    const SAMPLES: i64 = 3;
+    let spans = times_ms.windows(2).map(|pair| (pair[0], pair[1]));
+    spans.filter(move |(from, to)| {
+        let length_ms = to.saturating_sub(*from);
+        usual_ms > 0 && length_ms / SAMPLES >= usual_ms && !is_leap(length_ms, usual_ms)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{interval_s, is_leap};
+    use super::{holes, interval_s, is_leap};
+
+    #[test]
+    fn a_hole_is_two_samples_that_are_missing() {
+        let are = |times_ms: &[i64], expected: &[(i64, i64)]| {
+            assert!(holes(times_ms, 5_000).eq(expected.iter().copied()), "{times_ms:?}");
+        };
+        are(&[0, 5_000, 15_000, 19_000], &[]);
+        are(&[0, 5_000, 20_000, 25_000, 70_000], &[(5_000, 20_000), (25_000, 70_000)]);
+        are(&[0, 5_000, 86_400_000], &[]);
+        assert_eq!(holes(&[0, 0], 0).count(), 0);
+    }
 
     #[test]
     fn a_leap_is_an_hour_and_ten_samples() {

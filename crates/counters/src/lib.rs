@@ -26,7 +26,7 @@ mod units;
 pub use date::date;
 pub use histogram::Histogram;
 pub use ids::{AdapterId, DeviceId, IoId, PathId, VdiskId, VmId, VscsiId, WorldId};
-pub use interval::{DEFAULT_INTERVAL_S, SHORTEST_INTERVAL_S, interval_s, is_leap};
+pub use interval::{DEFAULT_INTERVAL_S, SHORTEST_INTERVAL_S, holes, interval_s, is_leap};
 pub use io::{Direction, Op, Sense, Status};
 pub use kind::Kind;
 pub use recording::{Controller, Entity, EntityId, Recording};

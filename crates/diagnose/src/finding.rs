@@ -288,6 +288,8 @@ pub enum Lacking {
     Columns,
     /// Devices that carry a part of what adapters or virtual disks do, or all of them.
     Devices,
+    /// Rows in the middle, or what is decisive in them.
+    Rows,
     /// The device to which a path leads.
     Paths,
     /// The worlds of a device, or most of them.

@@ -1,14 +1,14 @@
-//! What a recording lacks, so that an all-clear would be a guess: columns that were cut off, VMs
-//! that were cut out, counters that were not recorded.
+//! What a recording lacks, so that an all-clear would be a guess: rows that are missing, columns that
+//! were cut off, VMs that were cut out, counters that were not recorded.
 //!
 //! esxtop's rows add up: the commands of a device are those of its worlds, those of the adapters
 //! are those of the devices behind them, and no virtual disk has commands that no device has
 //! [CAP-A]. A file in which they do not, by far, is a part of one.
 
-use counters::{Counter, Kind};
+use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, number, quantile};
+use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, number, quantile, span};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
@@ -30,8 +30,64 @@ pub(crate) fn of(recording: &Measured, host: &Host<'_>) -> Vec<Lack> {
     let counters = NEEDED.iter().flat_map(|(kind, needed)| {
         needed.iter().filter_map(|counter| without(recording, host, *kind, *counter))
     });
-    let found = devices(host).into_iter().chain(counters).chain(worlds(host));
+    let rows = hole(host).into_iter().chain(untold(host));
+    let found = rows.chain(devices(host)).chain(counters).chain(worlds(host));
     found.chain(latencies(recording, host)).collect()
+}
+
+/// The first span in which rows are missing, and how many more there are.
+fn hole(host: &Host<'_>) -> Option<Lack> {
+    let mut all = holes(host.times_ms, (1000.0 * host.usual_s) as i64);
+    let (from_ms, to_ms) = all.next()?;
+    let more = match all.count() {
+        0 => String::new(),
+        more => format!(", nor in {more} more such spans"),
+    };
+    let sentence = format!(
+        "There is no row for {} s, from {}{more}, in a recording of a row every {} s: what happened \
+         then is not known.",
+        number((to_ms - from_ms) as f64 / 1000.0),
+        span(from_ms, to_ms),
+        number(host.usual_s)
+    );
+    Some(Lack { what: Lacking::Rows, sentence })
+}
+
+/// Rows after load in which a device, or several, may have given no answer: what would tell is missing.
+fn untold(host: &Host<'_>) -> Option<Lack> {
+    const LASTING: usize = 2;
+    let is_untold = |device: &Device<'_>, sample: usize| match device.flow.rate(sample) {
+        None => device.worlds.iter().all(|world| world.flow.rate(sample).unwrap_or(0.0) <= 0.0),
+        Some(0.0) => {
+            let columns = [device.queue.actv, device.queue.qued];
+            columns.iter().all(|column| column.is_there())
+                && columns.iter().any(|column| column.at(sample).is_none())
+        }
+        Some(_) => false,
+    };
+    let first = |device: &Device<'_>| {
+        let samples: Vec<usize> = (*device.busy.first()?..host.times_ms.len()).collect();
+        let mut runs = samples.chunk_by(|a, b| is_untold(device, *a) == is_untold(device, *b));
+        let run = runs.find(|run| run.len() >= LASTING && is_untold(device, run[0]))?;
+        Some((
+            device.flow.name.to_owned(),
+            host.begin_ms(run[0]),
+            host.times_ms[run[run.len() - 1]],
+            run.len(),
+        ))
+    };
+    let mut all = host.busy_devices().filter_map(first);
+    let (name, from_ms, to_ms, rows) = all.next()?;
+    let more = match all.count() {
+        0 => String::new(),
+        more => format!(", and the same holds for {more} more"),
+    };
+    let sentence = format!(
+        "In {rows} rows, {}, commands, ACTV or QUED of {name} were not measured{more}: whether it \
+         answered then is not known.",
+        span(from_ms, to_ms)
+    );
+    Some(Lack { what: Lacking::Rows, sentence })
 }
 
 /// The counters without which a fault may go unseen: what is aborted or refused need not be slow, nor
@@ -101,14 +157,20 @@ fn beyond_devices(host: &Host<'_>) -> Option<String> {
         .or_else(|| told("The virtual disks", &disks, &rate_of(true)))
 }
 
-/// Objects of a kind that have no value of a counter. A device with load has slots, so a DQLEN of 0
+/// Objects of a kind that have no value of a counter, or none in most rows with load. A device with load has slots, so a DQLEN of 0
 /// is none.
 fn without(recording: &Measured, host: &Host<'_>, kind: Kind, counter: Counter) -> Option<Lack> {
     let has_slots =
         |id| counter == Counter::DeviceQDepth && host.busy_devices().any(|device| device.id == id);
+    let least = host.limits.get(Threshold::BusyIops);
     let lacks = |id| {
-        let mut values = Column::of(recording, id, counter).every();
-        !values.any(|value| value > 0.0 || !has_slots(id))
+        let column = |counter| Column::of(recording, id, counter);
+        let is_busy = |sample: &usize| column(Counter::Commands).at(*sample) >= Some(least);
+        let at_load: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
+        let is_told = |value: &f64| *value > 0.0 || !has_slots(id);
+        let told = column(counter).over(&at_load).filter(is_told).count();
+        let is_told_at_all = column(counter).every().any(|value| is_told(&value));
+        !is_told_at_all || 2 * told < at_load.len()
     };
     let all = recording.of_kind(kind).count();
     let mut lacking = recording.of_kind(kind).filter(|(id, _)| lacks(*id)).map(|(_, of)| &of.name);
@@ -179,4 +241,63 @@ fn latencies(recording: &Measured, host: &Host<'_>) -> Option<Lack> {
         format!("The worlds on {} do more than the device: rows are missing.", device.flow.name)
     };
     Some(Lack { what: Lacking::Sums, sentence })
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::{Counter, EntityId, Kind, Recording};
+    use levels::Measured;
+
+    use crate::{Facts, Lacking, Outcome, Thresholds, diagnose, fixture::Bench};
+
+    /// A VM at 500 commands a second that pauses for eight rows.
+    fn paused() -> (Recording, EntityId) {
+        let mut bench = Bench::new(40);
+        let vm = bench.device("naa.1", 64).vm("a").davg(0.5);
+        vm.iops_when(|s| if (20..28).contains(&s) { 0.0 } else { 500.0 }).sampled(|_| 0);
+        let recording = bench.recording();
+        let device = recording.find(Kind::Device, "naa.1").expect("the device is there");
+        (recording, device)
+    }
+
+    /// How a recording is judged, and what it is said first to lack.
+    fn judged(recording: Recording) -> (Outcome, Option<Lacking>) {
+        let verdict = diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default());
+        (verdict.outcome, verdict.lacks.first().map(|lack| lack.what))
+    }
+
+    #[test]
+    fn forty_seconds_without_a_row_are_no_all_clear() {
+        let (mut recording, _) = paused();
+        assert_eq!(judged(recording.clone()), (Outcome::Healthy, None));
+        recording.times_ms.iter_mut().skip(20).for_each(|time| *time += 40_000);
+        assert_eq!(judged(recording), (Outcome::CannotTell, Some(Lacking::Rows)));
+    }
+
+    #[test]
+    fn rows_without_what_tells_an_outage_from_a_pause_are_no_all_clear() {
+        let counters = [Counter::Commands, Counter::ActiveCommands, Counter::QueuedCommands];
+        for counter in counters {
+            let (mut recording, device) = paused();
+            let mut values = recording.series(device, counter).expect("a column").to_vec();
+            // esxtop's first row is before those of the bench.
+            values[21..29].fill(f64::NAN);
+            recording.set_column(device, counter, values);
+            let expected = (Outcome::CannotTell, Some(Lacking::Rows));
+            assert_eq!(judged(recording), expected, "{counter:?}");
+        }
+    }
+
+    #[test]
+    fn latencies_that_are_missing_at_load_are_no_all_clear() {
+        let (mut recording, device) = paused();
+        let whole = recording.clone();
+        for counter in [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency] {
+            recording.set_constant(device, counter, 0.0, whole.len());
+        }
+        recording.set_constant(device, Counter::ActiveCommands, 8.0, whole.len());
+        let (outcome, lack) = judged(recording);
+        assert_eq!(lack, Some(Lacking::Counters));
+        assert_ne!(outcome, Outcome::Healthy);
+    }
 }

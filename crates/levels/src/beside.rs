@@ -4,7 +4,7 @@
 //! in principle, but not in this row: aborts without commands that could be aborted, a minute of
 //! latency for thousands of commands where three were outstanding. A stall is possible, however
 //! long: its few commands were outstanding before. A QAVG of 0 beside commands that are queued was
-//! not measured.
+//! not measured, and neither was a DAVG of 0 beside commands that are active.
 
 use counters::{Counter, EntityId, Recording, SECOND, interval_s};
 use knobs::{Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
@@ -37,8 +37,11 @@ pub(crate) enum Bound {
     Conflicts,
     /// Below the host no more than these can be at a time.
     Slots,
-    /// What took longer than an interval was there when it began.
-    Waits,
+    /// What took longer than an interval was there when it began, and who is inside is there for some
+    /// time.
+    Guest,
+    /// The same of those that wait in the host.
+    Kernel,
     /// The same, and who waits in a queue does so for some time.
     Queue,
     /// By nothing of its own.
@@ -73,7 +76,8 @@ impl Bound {
             Counter::Conflicts => Self::Conflicts,
             Counter::DriverLatency => Self::Slots,
             Counter::QueueLatency => Self::Queue,
-            Counter::KernelLatency | Counter::GuestLatency => Self::Waits,
+            Counter::KernelLatency => Self::Kernel,
+            Counter::GuestLatency => Self::Guest,
             _ => Self::Row,
         }
     }
@@ -100,9 +104,9 @@ impl<'a> Beside<'a> {
 
     /// Whether a value may be true beside the others of its sample.
     pub(crate) fn allows(&self, bound: Bound, sample: usize, value: f64) -> bool {
-        // Most cells are 0, which only commands and who waits in a queue bound from below.
+        // Most cells are 0, which only commands and who is inside bound from below.
         if value == 0.0 && !matches!(bound, Bound::Commands | Bound::Queue) {
-            return true;
+            return !self.takes_time(bound, sample);
         }
         if self.is_repeated(sample, value) {
             return false;
@@ -136,7 +140,7 @@ impl<'a> Beside<'a> {
                 rate * seconds * each_s <= INEXACT * self.slots * (seconds + each_s)
             }
             Bound::Queue if value == 0.0 && at(self.queued, sample) >= Some(1.0) => false,
-            Bound::Waits | Bound::Queue => {
+            Bound::Guest | Bound::Kernel | Bound::Queue => {
                 let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
                 if rate * seconds * each_s > INEXACT * MOST_INSIDE * (seconds + each_s) {
                     return false;
@@ -166,6 +170,23 @@ impl<'a> Beside<'a> {
             self.parts.map(|part| at(part, sample).unwrap_or_default());
         let moves = mb_read + mb_written > ROUNDED;
         (commands > 0.0 || !moves) && commands + ROUNDED >= HALF * (reads + writes)
+    }
+
+    /// Whether a latency cannot be 0: commands complete, and some were seen where they spend that time
+    /// when the sample began and when it ended. By Little's law even the most that is printed as
+    /// 0.00 ms [CAP-A] would show one in few of such instants.
+    fn takes_time(&self, bound: Bound, sample: usize) -> bool {
+        let seen: &[&[f64]] = match bound {
+            Bound::Slots => &[self.active],
+            Bound::Kernel => &[self.queued],
+            Bound::Guest => &[self.active, self.queued],
+            _ => return false,
+        };
+        let most = |sample| seen.iter().filter_map(|column| at(column, sample)).reduce(f64::max);
+        let is_there = |sample| most(sample) >= Some(1.0);
+        at(self.commands, sample) >= Some(FEW)
+            && is_there(sample)
+            && sample.checked_sub(1).is_none_or(is_there)
     }
 
     /// ACTV + QUED at the end of a sample.

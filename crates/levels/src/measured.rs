@@ -186,6 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn a_latency_of_nothing_beside_commands_outstanding_was_not_measured() {
+        let times = [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency];
+        let zeroed = |rest: &[(Counter, f64)]| {
+            let zeros = times.map(|counter| (counter, 0.0));
+            with(&[&zeros[..], rest].concat())
+        };
+        let are_measured = |recording: &Measured| times.map(|time| is_measured(recording, time));
+        // 2 are active in every row, nobody waits.
+        assert_eq!(are_measured(&zeroed(&[])), [false, true, false]);
+        assert_eq!(are_measured(&zeroed(&[(Counter::ActiveCommands, 0.0)])), [true; 3]);
+        let idle = [(Counter::Commands, 0.4), (Counter::Reads, 0.4), (Counter::MbRead, 0.0)];
+        assert_eq!(are_measured(&zeroed(&idle)), [true; 3]);
+    }
+
+    #[test]
     fn one_number_in_every_cell_of_a_row_was_not_measured() {
         let all = |number| {
             let rates = [

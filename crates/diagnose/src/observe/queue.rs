@@ -1,11 +1,14 @@
 //! A device queue: its limit over time, and whether it is full.
 
+use std::collections::BTreeSet;
+
 use counters::{Controller, Counter, EntityId, interval_s};
 use knobs::{Advanced, DSNRO, GuestOs, limits_of};
 use levels::Measured;
 
 use super::{
-    Column, Device, Host, Spell, is_round, largest, little, mean, most_frequent, quantile, reaches,
+    Column, Device, Host, Spell, World, is_round, largest, little, mean, most_frequent, quantile,
+    reaches,
 };
 use crate::Threshold;
 
@@ -224,6 +227,7 @@ impl Device<'_> {
             spell.share(|sample| self.is_full(sample)) < SOMETIMES || self.comes_and_goes(&spell);
         // Worlds that were cut out of the recording are of one more VM at least.
         let hidden = usize::from(self.hides_worlds(&spell.samples));
+        let hidden = hidden.max(self.unmeasured(&spell.samples));
         let competitors = self.competitors(&spell.samples) + hidden;
         let lowers = in_bursts && competitors > 1;
         let is_unseen = lowers && self.motion() == Motion::Steady && self.recurs_with_load(&spell);
@@ -358,6 +362,23 @@ impl Device<'_> {
     /// Whether worlds that the recording does not have do enough on a device to compete for it.
     pub(crate) fn hides_worlds(&self, samples: &[usize]) -> bool {
         self.hidden_share(samples).is_some_and(|share| share > 1.0 / RUN)
+    }
+
+    /// VMs that have commands on the device, of which a column is missing that tells how many: they
+    /// compete like those that are whole.
+    fn unmeasured(&self, samples: &[usize]) -> usize {
+        let tenants = self.tenants(samples);
+        let all = self.flow.mean_rate(samples);
+        let is_whole = |owner: &str| tenants.iter().any(|tenant| tenant.name == owner);
+        let is_there = |world: &&World<'_>| {
+            let inside = mean(samples.iter().map(|&sample| world.queue.sampled(sample)));
+            let rate = world.flow.mean_rate(samples).map(|rate| RUN * rate);
+            !world.is_system
+                && !is_whole(world.owner)
+                && (inside >= Some(1.0) || reaches(rate, all))
+        };
+        let owners = self.worlds.iter().filter(is_there).map(|world| world.owner);
+        owners.collect::<BTreeSet<_>>().len()
     }
 
     /// VMs that compete for the device: each sends at least one command for every [`RUN`] of all.

@@ -196,6 +196,27 @@ mod tests {
     }
 
     #[test]
+    fn a_world_that_lacks_a_column_competes_with_what_the_others_tell() {
+        use counters::{Counter, Kind};
+        for counter in [Counter::Commands, Counter::DriverLatency, Counter::GuestLatency] {
+            let bench = two_vms(|sample| if (3..7).contains(&sample) { 16 } else { 32 });
+            let mut recording = bench.recording();
+            let worlds = recording.of_kind(Kind::World).map(|(id, _)| id).collect::<Vec<_>>();
+            recording.set_constant(worlds[1], Counter::ActiveCommands, 4.0, recording.len());
+            recording.set_constant(worlds[1], Counter::QueuedCommands, 2.0, recording.len());
+            recording.set_constant(worlds[1], counter, f64::NAN, recording.len());
+            let verdict = crate::diagnose(
+                &levels::Measured::of(recording),
+                &Thresholds::default(),
+                &Facts::default(),
+            );
+            let causes: Vec<_> = verdict.findings.iter().map(|finding| finding.cause).collect();
+            assert!(!causes.contains(&Cause::DeviceDepth), "{counter:?}: {causes:?}");
+            assert!(causes.contains(&Cause::Dsnro), "{counter:?}: {causes:?}");
+        }
+    }
+
+    #[test]
     fn a_limit_that_falls_while_vms_compete_is_dsnro() {
         let bench = two_vms(|sample| if (3..7).contains(&sample) { 32 } else { 128 });
         let finding = bench.only(Cause::Dsnro, &Facts::default());
