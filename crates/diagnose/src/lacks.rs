@@ -46,7 +46,7 @@ fn hole(host: &Host<'_>) -> Option<Lack> {
     let sentence = format!(
         "There is no row for {} s, from {}{more}, in a recording of a row every {} s: what happened \
          then is not known.",
-        number((to_ms - from_ms) as f64 / 1000.0),
+        number(to_ms.saturating_sub(from_ms) as f64 / 1000.0),
         span(from_ms, to_ms),
         number(host.usual_s)
     );
@@ -157,32 +157,34 @@ fn beyond_devices(host: &Host<'_>) -> Option<String> {
         .or_else(|| told("The virtual disks", &disks, &rate_of(true)))
 }
 
-/// Objects of a kind that have no value of a counter, or none in most rows with load. A device with load has slots, so a DQLEN of 0
-/// is none.
+/// Objects of a kind that have no value of a counter, or none in more than a quarter of the rows with
+/// load. A device with load has slots, so a DQLEN of 0 is none.
 fn without(recording: &Measured, host: &Host<'_>, kind: Kind, counter: Counter) -> Option<Lack> {
+    const MOST: f64 = 0.75;
     let has_slots =
         |id| counter == Counter::DeviceQDepth && host.busy_devices().any(|device| device.id == id);
     let least = host.limits.get(Threshold::BusyIops);
+    let is_told = |id, value: f64| value > 0.0 || !has_slots(id);
+    let is_there = |id| Column::of(recording, id, counter).every().any(|value| is_told(id, value));
     let lacks = |id| {
         let column = |counter| Column::of(recording, id, counter);
         let is_busy = |sample: &usize| column(Counter::Commands).at(*sample) >= Some(least);
         let at_load: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
-        let is_told = |value: &f64| *value > 0.0 || !has_slots(id);
-        let told = column(counter).over(&at_load).filter(is_told).count();
-        let is_told_at_all = column(counter).every().any(|value| is_told(&value));
-        !is_told_at_all || 2 * told < at_load.len()
+        let told = column(counter).over(&at_load).filter(|value| is_told(id, *value)).count();
+        !is_there(id) || (told as f64) < MOST * at_load.len() as f64
     };
     let all = recording.of_kind(kind).count();
-    let mut lacking = recording.of_kind(kind).filter(|(id, _)| lacks(*id)).map(|(_, of)| &of.name);
-    let first = lacking.next()?;
+    let mut lacking = recording.of_kind(kind).filter(|(id, _)| lacks(*id));
+    let (id, first) = lacking.next()?;
     let more = lacking.count();
     let whose = match more + 1 {
         number if number == all => format!("any {}", kind.name()),
-        1 => first.clone(),
-        _ => format!("{first} and {more} more"),
+        1 => first.name.clone(),
+        _ => format!("{} and {more} more", first.name),
     };
     let name = counter.info().batch_name;
-    let sentence = format!("There is no \"{name}\" of {whose} in this file.");
+    let rows = if is_there(id) { "many rows of " } else { "" };
+    let sentence = format!("There is no \"{name}\" of {whose} in {rows}this file.");
     Some(Lack { what: Lacking::Counters, sentence })
 }
 
