@@ -10,7 +10,7 @@ use counters::Counter;
 use super::{
     Case, Rank, Rule, changes, iops_limit, latency_evidence,
     line_rate::LineRate,
-    number,
+    number, silence,
     steady::{
         ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, rates, settled,
         spread,
@@ -403,6 +403,7 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
     let spell = device.spell(|sample| {
         excess_ms(flow, sample) >= Some(limit(Threshold::QosMs))
             && flow.in_flight(sample) >= Some(HELD)
+            && !silence::ends(case, device, sample)
     })?;
     let rates = rates(flow, &spell);
     let commands = spell.mean(|s| Some(flow.rate(s)? * case.host.interval_s(s)))?;
