@@ -13,6 +13,7 @@ use memchr::{memchr, memchr_iter};
 
 pub use crate::generate::{Shape, generate};
 use crate::{
+    cells::commas,
     header::{Header, HeaderLine},
     input::{decoder, map},
 };
@@ -85,7 +86,7 @@ fn add_up(mut bytes: &[u8], disk: &Range<usize>) -> u64 {
 fn begin_of_cell(bytes: &[u8], cell: usize) -> usize {
     let (mut at, mut left) = (0, cell);
     for stride in bytes.chunks(STRIDE) {
-        let commas = memchr_iter(b',', stride).count();
+        let commas = commas(stride);
         if commas >= left {
             break;
         }

@@ -294,7 +294,7 @@ impl<'a> Row<'a> {
         }
         while cells > 0 && !self.rest.is_empty() {
             let stride = &self.rest[..self.rest.len().min(STRIDE)];
-            let commas = memchr_iter(b',', stride).count();
+            let commas = commas(stride);
             if commas >= cells {
                 let last = memchr_iter(b',', stride).nth(cells - 1);
                 self.rest = &self.rest[last.map_or(stride.len(), |comma| comma + 1)..];
@@ -310,6 +310,17 @@ impl<'a> Row<'a> {
             self.rest = &self.rest[stride.len()..];
         }
     }
+}
+
+/// How many commas there are. Every processor compares and adds many bytes at a time; `memchr` counts
+/// bits, which costs twice as much where there is no instruction for that.
+pub(crate) fn commas(bytes: &[u8]) -> usize {
+    /// So few that their sum is a byte.
+    const BLOCK: usize = 128;
+    let is_comma = |byte: &u8| u8::from(*byte == b',');
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let blocks = blocks.iter().map(|block| usize::from(block.iter().map(is_comma).sum::<u8>()));
+    blocks.sum::<usize>() + usize::from(rest.iter().map(is_comma).sum::<u8>())
 }
 
 /// The length of the cell with which `bytes` begin, its comma included, when it is a zero as
@@ -391,6 +402,14 @@ fn odd_number(cell: &[u8]) -> Option<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn every_comma_is_counted() {
+        for length in [0, 1, 127, 128, 129, 255, 256, 1_024, 1_100] {
+            assert_eq!(commas(&vec![b','; length]), length);
+            assert_eq!(commas(&b"0,".repeat(length)), length);
+        }
+    }
 
     #[test]
     fn numbers_are_read_in_every_form_seen() {

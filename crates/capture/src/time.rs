@@ -119,7 +119,8 @@ pub(crate) struct Jumps {
 /// clock jumped.
 ///
 /// Times without a date go on after midnight, those without an hour after the full hour; what stands
-/// before a clock that was set back is moved back with it; one row far from all others is put beside
+/// before a clock that was set back is moved back with it; what stands between two jumps that undo each
+/// other is moved to what follows; one row far from all others is put beside
 /// the row above; equal stamps in a row are spread evenly over their second or minute, the first run
 /// before its end, the others from its beginning.
 pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) -> Jumps {
@@ -130,8 +131,11 @@ pub(crate) fn refine(times_ms: &mut [i64], stamps: Stamps) -> Jumps {
         Stamps::Seconds | Stamps::Minutes => {
             let usual_ms = usual_step(times_ms);
             jumps.strays = gather(times_ms, usual_ms);
-            jumps.back = follow_the_clock(times_ms, usual_ms);
             jumps.ahead = leaps(times_ms, usual_ms);
+            jumps.back = follow_the_clock(times_ms, usual_ms, &jumps.ahead);
+            if !times_ms.is_sorted() {
+                jumps.ahead.clear();
+            }
         }
     }
     spread(times_ms, stamps);
@@ -183,11 +187,8 @@ fn gather(times_ms: &mut [i64], usual_ms: i64) -> Vec<usize> {
     strays
 }
 
-/// The rows that lie a leap after the row above, where all are in the order of time.
+/// The rows that lie a leap after the row above.
 fn leaps(times_ms: &[i64], usual_ms: i64) -> Vec<usize> {
-    if !times_ms.is_sorted() {
-        return Vec::new();
-    }
     let follows_leap =
         |row: &usize| is_leap(times_ms[*row].saturating_sub(times_ms[row - 1]), usual_ms);
     (1..times_ms.len()).filter(follows_leap).collect()
@@ -217,7 +218,9 @@ fn spread(times_ms: &mut [i64], stamps: Stamps) {
 ///
 /// It was set back where two rows that follow each other lie before the one above them: a row in the
 /// wrong place is alone, and in a file that was sorted by something else it happens all the time.
-fn follow_the_clock(times_ms: &mut [i64], usual_ms: i64) -> Vec<usize> {
+/// Where it was set ahead before and the two undo each other, or the other way round, only the rows
+/// between them are moved.
+fn follow_the_clock(times_ms: &mut [i64], usual_ms: i64, leaps: &[usize]) -> Vec<usize> {
     const OFTEN: usize = 4;
     let is_step = |place: &usize| {
         let [before, here, after] = [*place - 1, *place, *place + 1].map(|row| times_ms[row]);
@@ -227,14 +230,32 @@ fn follow_the_clock(times_ms: &mut [i64], usual_ms: i64) -> Vec<usize> {
     if steps.len() * OFTEN > times_ms.len() {
         return Vec::new();
     }
-    let (mut moved, mut end) = (0, times_ms.len());
-    for &place in steps.iter().rev() {
-        let jump = times_ms[place - 1] - times_ms[place] + usual_ms;
-        times_ms[place..end].iter_mut().for_each(|time| *time = time.saturating_sub(moved));
-        (moved, end) = (moved.saturating_add(jump), place);
+    let jump = |&place: &usize| {
+        let gap = times_ms[place].saturating_sub(times_ms[place - 1]);
+        (place, gap.saturating_sub(usual_ms))
+    };
+    let mut jumps: Vec<(usize, i64)> = steps.iter().chain(leaps).map(jump).collect();
+    jumps.sort_unstable();
+    let (mut moved, mut end) = (0_i64, times_ms.len());
+    while let Some((place, mut length)) = jumps.pop() {
+        move_back(&mut times_ms[place..end], moved);
+        end = place;
+        let undo = |(_, earlier): &mut (usize, i64)| {
+            let left = length.saturating_add(*earlier);
+            (*earlier < 0) != (length < 0) && !is_leap(left.saturating_abs(), usual_ms)
+        };
+        if let Some((earlier, other)) = jumps.pop_if(undo) {
+            move_back(&mut times_ms[earlier..end], moved.saturating_sub(length));
+            (end, length) = (earlier, length.saturating_add(other));
+        }
+        moved = moved.saturating_sub(length.min(0));
     }
-    times_ms[..end].iter_mut().for_each(|time| *time = time.saturating_sub(moved));
+    move_back(&mut times_ms[..end], moved);
     steps
+}
+
+fn move_back(times_ms: &mut [i64], by_ms: i64) {
+    times_ms.iter_mut().for_each(|time| *time = time.saturating_sub(by_ms));
 }
 
 /// Adds a turn of the clock whenever it begins anew.
@@ -337,6 +358,24 @@ mod tests {
         let kept = times.clone();
         let jumps = Jumps { ahead: vec![10], ..Jumps::default() };
         assert_eq!((refine(&mut times, Stamps::Seconds), times), (jumps, kept));
+    }
+
+    #[test]
+    fn rows_between_two_jumps_that_undo_each_other_keep_their_pace() {
+        let steady: Vec<i64> = (0..60).map(|row| 9 * HOUR_MS + row * 5_000).collect();
+        for (hours, back, ahead) in [(5, 40, 20), (-5, 20, 40)] {
+            let mut times = steady.clone();
+            times[20..40].iter_mut().for_each(|time| *time += hours * HOUR_MS);
+            let jumps = Jumps { back: vec![back], ahead: vec![ahead], strays: Vec::new() };
+            assert_eq!((refine(&mut times, Stamps::Seconds), &times), (jumps, &steady), "{hours}");
+        }
+        // A hole of five hours, and later summer time that ends: the hole stays as long as it is.
+        let mut times = steady.clone();
+        times[20..].iter_mut().for_each(|time| *time += 5 * HOUR_MS);
+        let expected: Vec<i64> = times.iter().map(|time| time - HOUR_MS).collect();
+        times[40..].iter_mut().for_each(|time| *time -= HOUR_MS);
+        let jumps = Jumps { back: vec![40], ahead: vec![20], strays: Vec::new() };
+        assert_eq!((refine(&mut times, Stamps::Seconds), times), (jumps, expected));
     }
 
     proptest! {

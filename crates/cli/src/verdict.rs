@@ -53,7 +53,7 @@ pub(crate) fn list(verdicts: &[Verdict]) -> String {
     let Some(worst) = worst_first(verdicts).first().copied() else { return String::new() };
     let advice = worst.advice.iter().map(|advice| format!("   {}\n", clean(advice)));
     let lines = worst.findings.iter().zip(1..).map(|(finding, place)| {
-        format!("{place}. {}: {}\n", finding.cause.title(), clean(&worst.place(&finding.at)))
+        format!("{place}. {}: {}\n", finding.cause.title(), clean(&worst.places(finding)))
     });
     let mut lines: Vec<String> = lines.collect();
     if lines.is_empty() {

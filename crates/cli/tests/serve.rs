@@ -9,6 +9,7 @@ mod nbd;
 use std::{
     fs,
     io::Write,
+    net::Shutdown,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
     process::Command,
@@ -234,6 +235,21 @@ fn a_client_that_makes_no_sense_ends_its_own_connection_alone() {
     });
     drop(deaf);
     assert!(good.read(0, 4096) == pattern(3, 4096));
+    daemon.stop();
+}
+
+#[test]
+fn who_closes_is_let_go() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(3, &[]);
+    for _ in 0..50 {
+        let mut client = Client::on(&site.socket(), "memory", false);
+        client.ask(0, WRITE, 0, 512, &[5; 512]);
+        client.stream.shutdown(Shutdown::Write).unwrap();
+        assert!(client.was_dropped());
+    }
+    // Their seats are free again.
+    drop((0..64).map(|_| Client::on(&site.socket(), "memory", false)).collect::<Vec<_>>());
     daemon.stop();
 }
 

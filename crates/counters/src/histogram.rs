@@ -141,11 +141,10 @@ fn zeroes() -> Box<Halves> {
 /// number, are the bucket: eight to the octave, in order, found without a loop or a branch.
 #[inline]
 fn bucket_of(nanos: u64) -> usize {
-    // Below the first bound the octave would be one too low: its last bucket is bucket 0. Above
-    // the last one the float is rounded, or negative with the sign as its highest bit: that
-    // cannot bring it back.
-    let float = nanos.max((1 << MIN_BITS) - 1) as i64 as f64;
-    let bucket = (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS)) - FIRST;
+    // Below the first bound the number is less than that of bucket 0. Above the last one the float is
+    // rounded, or negative with the sign as its highest bit: that cannot bring it back.
+    let float = nanos as i64 as f64;
+    let bucket = (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - SUB_BITS)).saturating_sub(FIRST);
     (bucket as usize).min(BUCKETS - 1)
 }
 

@@ -242,6 +242,8 @@ pub struct Finding {
     /// Where it is.
     #[serde(flatten)]
     pub at: Object,
+    /// Where else the same is true at the same time, for the same reason and with the same remedy.
+    pub also: Vec<Object>,
     /// The datastore that it concerns, where its name is known.
     pub datastore: Option<String>,
     /// The finding in one plain sentence.
@@ -269,6 +271,13 @@ pub struct Finding {
     pub do_not: Vec<String>,
     /// The warning that goes with a raised queue depth: what S0 concludes.
     pub caution: Option<&'static str>,
+}
+
+impl Finding {
+    /// All that it is about.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        std::iter::once(&self.at).chain(&self.also)
+    }
 }
 
 /// What is missing.
@@ -368,6 +377,16 @@ impl Verdict {
     #[must_use]
     pub fn place<'a>(&self, at: &'a Object) -> Cow<'a, str> {
         if at.is_device() { self.named(&at.name) } else { at.name.as_str().into() }
+    }
+
+    /// The same of all that a finding is about: the first of them, and how many more there are.
+    #[must_use]
+    pub fn places(&self, finding: &Finding) -> String {
+        let first = self.place(&finding.at);
+        match finding.also.len() {
+            0 => first.into_owned(),
+            more => format!("{first} and {more} more"),
+        }
     }
 
     /// The name of a device with that of its datastore in front, where it is known; any other name

@@ -71,7 +71,8 @@ fn too_little(host: &Host<'_>) -> String {
     }
 }
 
-/// Where a command takes its time on a host without trouble; for NFS esxtop has GAVG alone [ELA].
+/// Where a command takes its time on a host without trouble, in the guest as far as the source knows it;
+/// for NFS esxtop has GAVG alone [ELA].
 fn latencies(host: &Host<'_>) -> String {
     let [davg, kavg] = [Flow::davg, Flow::kavg].map(|latency| per_command(host, false, latency));
     let nfs = per_command(host, true, Flow::gavg).map(number);
@@ -79,7 +80,14 @@ fn latencies(host: &Host<'_>) -> String {
         format!("{} ms below the host (DAVG), {} in it (KAVG)", number(davg), number(kavg))
     });
     let nfs = nfs.map(|gavg| format!("{gavg} ms on NFS (GAVG)"));
-    format!("commands take {}", Vec::from_iter(scsi.into_iter().chain(nfs)).join(", "))
+    let all: Vec<usize> = (0..host.times_ms.len()).collect();
+    let waits = host.vdisks.iter().flat_map(|disk| {
+        all.iter().map(|&sample| Some((disk.guest_wait.at(sample)?, disk.rate(sample)?)))
+    });
+    let guest = weighted_mean(waits).filter(|ms| *ms > 0.0);
+    let guest = guest.map(|ms| format!("{} ms in the guest", number(ms)));
+    let parts = scsi.into_iter().chain(nfs).chain(guest);
+    format!("commands take {}", Vec::from_iter(parts).join(", "))
 }
 
 /// The second line: the first change of the worst finding, or what to look at while it is not sure.
@@ -104,6 +112,10 @@ pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
 
 fn of_finding(finding: &Finding) -> String {
     let at = &finding.at.name;
+    let at = &match finding.also.len() {
+        more if more > 0 && !finding.at.is_device() => format!("{at} and {more} more"),
+        _ => at.clone(),
+    };
     let place = match &finding.datastore {
         Some(datastore) if finding.at.is_device() => format!("datastore {datastore}"),
         Some(datastore) => format!("{at} on datastore {datastore}"),

@@ -10,7 +10,8 @@ use levels::Measured;
 fn found(recording: &Recording) -> BTreeSet<(Cause, Object)> {
     let verdict =
         diagnose(&Measured::of(recording.clone()), &Thresholds::default(), &Facts::default());
-    verdict.findings.into_iter().map(|finding| (finding.cause, finding.at)).collect()
+    let findings = verdict.findings.iter();
+    findings.flat_map(|finding| finding.objects().map(|at| (finding.cause, at.clone()))).collect()
 }
 
 /// A recording without those cells of which `is_empty` is told the column and the sample.

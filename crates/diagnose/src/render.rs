@@ -87,7 +87,7 @@ fn overview(page: &mut Page, verdict: &Verdict) {
     }
     page.gap();
     for (finding, place) in findings.iter().zip(1..).take(MOST_IN_OVERVIEW) {
-        let name = fit(&verdict.place(&finding.at), NAME);
+        let name = fit(&verdict.places(finding), NAME);
         let first = format!("{place:>4}. ");
         page.wrap(PLAIN, &first, "      ", &format!("{}: {name}", finding.cause.title()));
     }
@@ -99,7 +99,7 @@ fn overview(page: &mut Page, verdict: &Verdict) {
 }
 
 fn finding_text(page: &mut Page, place: usize, verdict: &Verdict, finding: &Finding) {
-    let title = format!("{place}. {} ({})", finding.cause.title(), verdict.place(&finding.at));
+    let title = format!("{place}. {} ({})", finding.cause.title(), verdict.places(finding));
     page.gap();
     page.wrap(BAD, "", "   ", &title);
     page.wrap(PLAIN, "   ", "   ", &finding.sentence);
@@ -111,6 +111,10 @@ fn finding_text(page: &mut Page, place: usize, verdict: &Verdict, finding: &Find
             span(finding.window.from_ms, finding.window.to_ms)
         ),
     );
+    let also: Vec<_> = finding.also.iter().map(|at| verdict.place(at)).collect();
+    if !also.is_empty() {
+        page.labelled("Also at", &also.join("; "));
+    }
     page.labelled("Seen", &numbers(&finding.evidence));
     let raise = finding.raise_confidence.join("; ");
     let sure = format!("{:.0} %", finding.confidence * 100.0);

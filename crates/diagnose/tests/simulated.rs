@@ -42,6 +42,7 @@ fn verdict(rows: Vec<SimulatedRow>) -> Verdict {
     verdict.findings.push(Finding {
         cause: Cause::Dsnro,
         at: diagnose::Object::row(counters::Kind::Device, "naa.1"),
+        also: Vec::new(),
         datastore: None,
         sentence: "2 VMs compete on naa.1.".into(),
         window: verdict.window,

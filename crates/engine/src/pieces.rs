@@ -136,7 +136,7 @@ impl Stack {
         !self.extras[self.ios[io].extra].left.is_empty()
     }
 
-    /// The same of one that has an [`Extra`](crate::slab::Extra): the parts of a request that the
+    /// The same of one that has an [`Extra`]: the parts of a request that the
     /// guest's driver cut go together.
     #[cold]
     pub(crate) fn end_of_extra(&mut self, io: u32, status: Status, out: &mut impl Sink) {

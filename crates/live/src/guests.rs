@@ -12,8 +12,16 @@ use crate::{
 /// Guests by their keys: the place, and above it how many guests there were before.
 #[derive(Debug, Default)]
 pub(crate) struct Guests {
-    places: Vec<Option<(u64, Connection)>>,
+    places: Vec<Option<Guest>>,
     seated: u64,
+}
+
+#[derive(Debug)]
+struct Guest {
+    key: u64,
+    connection: Connection,
+    /// Whether it is waited for that its socket has room.
+    awaits_room: bool,
 }
 
 /// Bits of a key that are the place.
@@ -33,21 +41,24 @@ impl Guests {
         });
         self.seated += 1;
         let key = self.seated << PLACE_BITS | free as u64;
-        let both = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
-        if epoll.add(connection.stream(), EpollEvent::new(both, key)).is_ok() {
-            self.places[free] = Some((key, connection));
+        if epoll.add(connection.stream(), event(key, false)).is_ok() {
+            self.places[free] = Some(Guest { key, connection, awaits_room: false });
         }
     }
 
     fn get(&mut self, key: u64) -> Option<&mut Connection> {
-        let (own, connection) = self.places.get_mut(place(key))?.as_mut()?;
-        (*own == key).then_some(connection)
+        let guest = self.places.get_mut(place(key))?.as_mut()?;
+        (guest.key == key).then_some(&mut guest.connection)
     }
 
-    /// The keys of all.
-    pub(crate) fn all(&self) -> impl Iterator<Item = u64> + use<> {
-        let keys = self.places.iter().flatten().map(|(key, _)| *key);
-        keys.collect::<Vec<_>>().into_iter()
+    /// How many places there are.
+    pub(crate) const fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The key of the guest at a place.
+    pub(crate) fn at(&self, place: usize) -> Option<u64> {
+        Some(self.places[place].as_ref()?.key)
     }
 
     /// Whether there is none.
@@ -61,9 +72,9 @@ impl Guests {
     }
 
     /// Its socket has something, or room.
-    pub(crate) fn wake(&mut self, key: u64) {
+    pub(crate) fn wake(&mut self, key: u64, flags: EpollFlags) {
         if let Some(connection) = self.get(key) {
-            connection.wake();
+            connection.wake(flags);
         }
     }
 
@@ -87,26 +98,41 @@ impl Guests {
         }
     }
 
-    /// Writes what is to be written; whether any was.
-    pub(crate) fn push(&mut self, buffers: &mut Buffers) -> bool {
+    /// Writes what is to be written; whether any was. Room is waited for only where there was none, or
+    /// each reply that a client reads would wake the thread.
+    pub(crate) fn push(&mut self, buffers: &mut Buffers, epoll: &Epoll) -> bool {
         let mut any = false;
-        for (_, connection) in self.places.iter_mut().flatten() {
+        for Guest { key, connection, awaits_room } in self.places.iter_mut().flatten() {
             any |= connection.push(buffers);
+            if connection.lacks_room() != *awaits_room {
+                *awaits_room = !*awaits_room;
+                let waited = epoll.modify(connection.stream(), &mut event(*key, *awaits_room));
+                if waited.is_err() {
+                    connection.hang_up();
+                }
+            }
         }
         any
     }
 
     /// They are to take no more requests.
     pub(crate) fn leave(&mut self) {
-        self.places.iter_mut().flatten().for_each(|(_, connection)| connection.leave());
+        self.places.iter_mut().flatten().for_each(|guest| guest.connection.leave());
     }
 
     /// One that has ended, which has gone then, and the disk that it was on.
     pub(crate) fn next_over(&mut self) -> Option<(u64, VdiskId)> {
-        let is_over = |place: &&mut Option<(u64, Connection)>| {
-            place.as_ref().is_some_and(|(_, connection)| connection.is_over())
+        let is_over = |place: &&mut Option<Guest>| {
+            place.as_ref().is_some_and(|guest| guest.connection.is_over())
         };
-        let (key, connection) = self.places.iter_mut().find(is_over)?.take()?;
+        let Guest { key, connection, .. } = self.places.iter_mut().find(is_over)?.take()?;
         Some((key, connection.export().vdisk))
     }
+}
+
+/// What is waited for on a guest's socket.
+fn event(key: u64, awaits_room: bool) -> EpollEvent {
+    let something = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+    let room = if awaits_room { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
+    EpollEvent::new(something | room, key)
 }

@@ -198,7 +198,7 @@ impl Machine {
         any |= self.tick();
         self.answer();
         self.executor.flush();
-        any |= self.guests.push(&mut self.buffers);
+        any |= self.guests.push(&mut self.buffers, &self.epoll);
         self.dismiss();
         if any {
             self.spin_ns = (self.spin_ns + MICROSECOND).min(SPIN_MAX_NS);
@@ -220,7 +220,7 @@ impl Machine {
                 RING => {}
                 TIMER => drop(self.timer.wait()),
                 MAILBOX => self.read_letters(),
-                guest => self.guests.wake(guest),
+                guest => self.guests.wake(guest, event.events()),
             }
         }
     }
@@ -279,7 +279,8 @@ impl Machine {
     /// Takes what guests ask for.
     fn pull(&mut self) -> bool {
         let mut any = false;
-        for guest in self.guests.all() {
+        for place in 0..self.guests.places() {
+            let Some(guest) = self.guests.at(place) else { continue };
             for _ in 0..ASKED_MAX {
                 let Some(asked) = self.guests.pull(guest, &mut self.buffers) else { break };
                 any = true;

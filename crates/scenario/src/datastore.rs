@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind};
 use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
-use knobs::{DSNRO, Driver, PathPolicy, Transport};
+use knobs::{DSNRO, Driver, Knob, PathPolicy, Transport};
 use model::Qos;
 
 use crate::{
@@ -185,6 +185,7 @@ impl Datastores {
         self.add_paths(common, host, id, hosts)?;
         let config = &hosts.hosts[host].config;
         common.check_dsnro(config, id)?;
+        common.check_policy(config, id)?;
         if config.devices.len() > IDS_MAX || config.paths.len() > IDS_MAX {
             let message =
                 format!("host `{}` has too many devices or paths; at most {IDS_MAX}", config.name);
@@ -237,6 +238,14 @@ impl<'a> Common<'a> {
             return Ok(());
         };
         Err(node.error(&message))
+    }
+
+    /// `path_policy` is what `storage nmp psp roundrobin deviceconfig set` would take on that host.
+    fn check_policy(&self, config: &HostConfig, device: DeviceId) -> Result<(), Error> {
+        let Some(node) = self.table.get("path_policy") else { return Ok(()) };
+        let policy = self.device.path_policy;
+        let checked = Knob::PathPolicy { device, policy }.check(config.version);
+        checked.map_err(|refusal| node.error(&format!("host `{}`: {refusal}", config.name)))
     }
 
     fn read(table: Table<'a>, arrays: &Arrays, hosts: &Hosts) -> Result<Self, Error> {

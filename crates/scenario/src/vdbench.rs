@@ -77,6 +77,10 @@ const NEUTRAL: &[(&str, &str)] = &[
     ("whpct", "0"),
 ];
 
+/// Parameters of file system workloads, which no disk sees as they are.
+const OF_FILES: &[&str] =
+    &["fsd", "fwd", "fwdrate", "forfwdrate", "operation", "operations", "foroperations"];
+
 /// A parameter with its values; one that is not in parentheses has one.
 struct Parameter {
     name: String,
@@ -253,10 +257,6 @@ impl<'t> Reader<'t> {
             "sd" => self.storage(name, rest),
             "wd" => self.definition(name, rest),
             "rd" => self.run(name, rest, statement.byte),
-            "fsd" | "fwd" => Err(self.file.error(
-                statement.byte,
-                "file system workloads are not read; a parameter file has sd=, wd= and rd= lines",
-            )),
             "include" => Err(self.file.error(statement.byte, "`include` is not read")),
             "hd" => Ok(()),
             _ => statement.parameters.iter().try_for_each(|other| self.pass(other, &[])),
@@ -279,6 +279,14 @@ impl<'t> Reader<'t> {
         }
         if HARMLESS.contains(&name) {
             return Ok(());
+        }
+        if OF_FILES.contains(&name) {
+            let message = format!(
+                "file system workloads are not read, hence not `{name}`; a parameter file has sd=, wd= \
+                 and rd= lines with reads and writes by `rdpct`; flushes and discards are \
+                 `flush_after` and `others` of a workload of the scenario"
+            );
+            return Err(self.file.error(parameter.byte, &message));
         }
         let known = own.iter().chain(HARMLESS).copied();
         let message = names::unknown("parameter that is read here", name, known);
@@ -667,6 +675,12 @@ mod tests {
                 "x.vdb:2:11: `xfersize`: the shares add up to 110 %, not to 100",
             ),
             ("fsd=f,anchor=/x\n", "x.vdb:1:1: file system workloads are not read"),
+            (
+                "sd=s\nwd=w,sd=s\nrd=r,wd=w,operations=(read,write)\n",
+                "x.vdb:3:11: file system workloads are not read, hence not `operations`; a parameter \
+                 file has sd=, wd= and rd= lines with reads and writes by `rdpct`; flushes",
+            ),
+            ("sd=s\nwd=w,sd=s\nrd=r,fwd=w\n", "x.vdb:3:6: file system workloads are not read"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,iorate=curve\n", "x.vdb:3:11: `iorate`: `curve` is not"),
             ("sd=s\nwd=w,sd=s\nrd=r,wd=w,elapsed=(1,2)\n", "x.vdb:3:11: `elapsed` has one value"),
         ];

@@ -18,6 +18,9 @@ use crate::{
 };
 
 const WORKLOADS_MAX: usize = 1_000_000;
+/// Threads of all workloads together: each is an outstanding I/O, and a small file cannot ask for all
+/// memory. It is a GiB of I/Os.
+const THREADS_TOTAL_MAX: u64 = 16_777_216;
 /// Workloads of one virtual disk at most: an I/O's tag says in 16 bits which of them issued it.
 pub const WORKLOADS_OF_DISK_MAX: u32 = 1 << 16;
 /// The largest disk: 62 TB, in whole TiB.
@@ -61,6 +64,7 @@ pub(crate) struct Workloads {
     names: BTreeSet<String>,
     /// How many each virtual disk of a host has.
     of_disk: BTreeMap<(usize, VdiskId), u32>,
+    threads_total: u64,
 }
 
 /// The table of a workload, read.
@@ -88,6 +92,7 @@ impl Workloads {
             labels: Vec::new(),
             names: BTreeSet::new(),
             of_disk: BTreeMap::new(),
+            threads_total: 0,
         };
         for (name, node) in root.named("vm")? {
             for node in node.child("workload").into_iter().flat_map(|node| node.list()) {
@@ -177,6 +182,13 @@ impl Workloads {
             return Err(node.error(&message));
         }
         *of_disk += 1;
+        if let Arrival::Closed { threads, .. } = workload.config.arrival {
+            self.threads_total += u64::from(threads);
+        }
+        if self.threads_total > THREADS_TOTAL_MAX {
+            let message = format!("there are too many threads; at most {THREADS_TOTAL_MAX} in all");
+            return Err(node.error(&message));
+        }
         self.labels.push(plan.label.clone());
         self.workloads.push(workload);
         Ok(())

@@ -83,8 +83,11 @@ impl Score {
     /// Counts one case; whether all of it was right.
     pub(crate) fn count(&mut self, case: &str, truths: &[Truth], verdict: &Verdict) -> bool {
         let before = self.lines.len();
-        for finding in &verdict.findings {
-            let (cause, at) = (finding.cause, finding.at.name.as_str());
+        let named = verdict.findings.iter().flat_map(|finding| {
+            finding.objects().map(|object| (finding.cause, object.name.as_str()))
+        });
+        let named: Vec<_> = named.collect();
+        for &(cause, at) in &named {
             let mut fitting = truths.iter().filter(|truth| truth.fits(cause, at)).peekable();
             let tally = self.causes.entry(cause).or_default();
             if fitting.peek().is_none() {
@@ -95,9 +98,8 @@ impl Score {
             }
         }
         for truth in truths.iter().filter(|truth| truth.sure == Sure::Certain) {
-            let mut findings = verdict.findings.iter();
-            let found = findings.find(|finding| truth.fits(finding.cause, &finding.at.name));
-            let Some(cause) = found.map(|finding| finding.cause).or_else(|| truth.cause()) else {
+            let found = named.iter().find(|(cause, at)| truth.fits(*cause, at));
+            let Some(cause) = found.map(|named| named.0).or_else(|| truth.cause()) else {
                 continue;
             };
             let tally = self.causes.entry(cause).or_default();

@@ -19,8 +19,18 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), "kavg", &mut script);
+        clap_complete::generate(self.shell, &mut shown(), "kavg", &mut script);
         out.write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The commands that `--help` shows: the scripts would offer the others too.
+fn shown() -> clap::Command {
+    let all = Arguments::command();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    clap::Command::new("kavg")
+        .version(env!("KAVG_VERSION"))
+        .disable_help_subcommand(true)
+        .subcommands(shown)
 }

@@ -41,7 +41,7 @@ fn folded(host: usize, number: usize, verdict: &Verdict, finding: &Finding) -> M
         details {
             summary {
                 span.mark { "finding " (number) } " " b { (finding.cause.title()) } " "
-                span.name { (verdict.place(&finding.at)) }
+                span.name { (verdict.places(finding)) }
             }
             (card(host, number, verdict, finding))
         }
@@ -54,13 +54,19 @@ fn card(host: usize, number: usize, verdict: &Verdict, finding: &Finding) -> Mar
         article.finding #(format!("host-{host}-finding-{number}")) {
             p.cause {
                 span.mark { "finding " (number) } " "
-                b { (finding.cause.title()) } " " span.name { (verdict.place(&finding.at)) }
+                b { (finding.cause.title()) } " " span.name { (verdict.places(finding)) }
             }
             h3 { (text(&finding.sentence)) }
             p.when {
                 (span(window)) ", " (window.samples) " of " (window.of) " samples "
                 button.quiet.show type="button" hidden data-host=(host) data-at=(rows::key(&finding.at))
                     data-from=(window.from_ms) data-to=(window.to_ms) { "Show in the charts" }
+            }
+            @if !finding.also.is_empty() {
+                p.also {
+                    "Also at "
+                    (finding.also.iter().map(|at| verdict.place(at)).collect::<Vec<_>>().join("; "))
+                }
             }
             (evidence(&finding.evidence))
             (confidence(finding))

@@ -129,6 +129,7 @@ fn verdict() -> Verdict {
         findings: vec![Finding {
             cause: Cause::Dsnro,
             at: Object::row(Kind::Device, "naa.6001"),
+            also: Vec::new(),
             datastore: Some("gold".into()),
             sentence: "Two VMs compete on `naa.6001`.".into(),
             window,

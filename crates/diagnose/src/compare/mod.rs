@@ -157,7 +157,9 @@ fn compare_object(
 }
 
 fn compare_findings(result: &mut BeforeAfter, before: &[Finding], after: &[Finding]) {
-    let same = |a: &Finding, b: &Finding| a.cause == b.cause && a.at == b.at;
+    let same = |a: &Finding, b: &Finding| {
+        a.cause == b.cause && a.objects().any(|one| b.objects().any(|other| one == other))
+    };
     for finding in before {
         match after.iter().find(|other| same(finding, other)) {
             Some(now) => result.remaining.push(finding_change(now, Some(finding), Some(now))),

@@ -46,17 +46,21 @@ fn summary(place: usize, verdict: &Verdict, finding: &Finding) -> Vec<String> {
     vec![
         place.to_string(),
         finding.cause.title().into(),
-        verdict.place(&finding.at).into_owned(),
+        verdict.places(finding),
         format!("{} of {}", finding.window.samples, finding.window.of),
         format!("{:.0} %", finding.confidence * 100.0),
     ]
 }
 
 fn finding_text(sheet: &mut Sheet, place: usize, verdict: &Verdict, finding: &Finding) {
-    let at = verdict.place(&finding.at);
+    let at = verdict.places(finding);
     sheet.heading(3, &format!("{place}. {} ({at})", finding.cause.title()));
     sheet.paragraph(&finding.sentence);
     sheet.paragraph(&format!("{}.", span(finding.window.from_ms, finding.window.to_ms)));
+    let also: Vec<_> = finding.also.iter().map(|at| verdict.place(at)).collect();
+    if !also.is_empty() {
+        sheet.paragraph(&format!("Also at {}.", also.join("; ")));
+    }
     numbers(sheet, &finding.evidence);
     parties(sheet, "suffers", &finding.sufferers);
     parties(sheet, "causes", &finding.causers);

@@ -236,6 +236,13 @@ impl<'a> Host<'a> {
         self.adapters.iter().filter(leads).collect()
     }
 
+    /// The commands that the adapters which lead to a device take together (AQLEN).
+    pub(crate) fn adapter_slots(&self, device: &Device<'_>) -> Option<f64> {
+        let adapters = self.adapters_of(device).into_iter();
+        let slots: Option<f64> = adapters.map(|adapter| largest(adapter.aqlen.every())).sum();
+        slots.filter(|slots| *slots > 0.0)
+    }
+
     /// Whether an adapter leads to both devices.
     pub(crate) fn share_an_adapter(&self, one: &Device<'_>, other: &Device<'_>) -> bool {
         let mut adapters = self.adapters.iter();

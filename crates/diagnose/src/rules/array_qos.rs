@@ -8,7 +8,7 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, changes, iops_limit, latency_evidence,
+    ALIKE, Case, EITHER, Rank, Rule, changes, iops_limit, latency_evidence,
     line_rate::LineRate,
     number,
     steady::{
@@ -102,7 +102,6 @@ impl Held<'_> {
     /// The same with the doubt that a link leaves, where nothing else is quick: half of the sureness
     /// where its line rate would look alike, and nothing where it is that.
     fn or_by_a_link(mut self, case: &Case<'_>, device: &Device<'_>) -> Option<Self> {
-        const EITHER: f64 = 0.5;
         match LineRate::of(case, device, self.flow, &self.spell) {
             LineRate::Excluded => {}
             LineRate::Alike(mib_per_s, adapters) => {
@@ -308,7 +307,6 @@ fn after_a_burst(
     spell: Spell,
 ) -> Option<(Spell, Option<(String, f64)>)> {
     const CUT: f64 = 0.8;
-    const ALIKE: std::ops::RangeInclusive<f64> = 0.8..=1.25;
     let flow = &device.flow;
     let first = spell.samples.first()?;
     let samples: Vec<usize> = device.busy.iter().copied().filter(|sample| sample < first).collect();
@@ -417,7 +415,7 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
 /// to that rate, but that is what is asked for. It may be served more before a policy sets in, or
 /// while its credit for bursts lasts; then the spell must be a short one to be none of a limit.
 fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool> {
-    const ALIKE: f64 = 0.02;
+    const SAME: f64 = 0.02;
     const SHORT: usize = 10;
     let rate = flow.mean_rate(&spell.samples)?;
     let quick_ms = flow.per_command(&spell.samples, Flow::davg)? / CONTRAST;
@@ -428,7 +426,7 @@ fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool
         device.busy.iter().filter(is_quick).filter_map(|&s| flow.rate(s)).collect();
     let served = quantile(quick.iter().copied(), 0.5)?;
     let is_short = SHORT * spell.samples.len() <= quick.len();
-    Some((served / rate - 1.0).abs() <= ALIKE || is_short && served > rate)
+    Some((served / rate - 1.0).abs() <= SAME || is_short && served > rate)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, held: &Held<'_>) -> Option<Finding> {

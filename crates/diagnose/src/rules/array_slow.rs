@@ -7,8 +7,8 @@
 use counters::Counter;
 
 use super::{
-    Case, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded, latency_evidence, number,
-    steady, sufferers,
+    ALIKE, Case, EITHER, LASTING, Rank, Rule, array_qos, behind::Behind, changes, crowd::Crowded,
+    latency_evidence, number, steady, sufferers,
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
@@ -117,8 +117,6 @@ impl<'a> Slow<'a> {
     /// more and no larger commands outstanding: it is another's load that it has.
     fn slowed(device: &'a Device<'a>) -> Option<Self> {
         const TIMES: f64 = 5.0;
-        const ALIKE: f64 = 1.25;
-        const LASTING: usize = 3;
         let (flow, limit) = (&device.flow, |threshold| device.limits.get(threshold));
         let far_ms = (TIMES * device.quickest_ms).max(limit(Threshold::FlashMs));
         let spell = device.spell(|sample| {
@@ -131,11 +129,12 @@ impl<'a> Slow<'a> {
             Some(value(&spell.samples)? / value(&before)?)
         };
         let lasts = before.len().min(spell.samples.len()) >= LASTING;
-        let falls = grown(&|samples| flow.mean_rate(samples))? * TIMES <= ALIKE;
+        let falls = grown(&|samples| flow.mean_rate(samples))? * TIMES <= *ALIKE.end();
         let inside = |samples: &[usize]| {
             Some(flow.mean_rate(samples)? * flow.per_command(samples, Flow::davg)?)
         };
-        let is_alike = grown(&inside)? <= ALIKE && grown(&|s| flow.size_kib(s))? <= ALIKE;
+        let is_alike =
+            grown(&inside)? <= *ALIKE.end() && grown(&|s| flow.size_kib(s))? <= *ALIKE.end();
         let why = Why::Before(flow.per_command(&before, Flow::davg)?);
         if lasts && falls && is_alike { Self::new(device, spell, why) } else { None }
     }
@@ -144,7 +143,6 @@ impl<'a> Slow<'a> {
     /// adapter, is asked for as much of the same size and answers like flash.
     fn beside_a_peer(case: &Case<'_>, device: &'a Device<'a>) -> Option<Self> {
         const TIMES: f64 = 9.0;
-        const ALIKE: std::ops::RangeInclusive<f64> = 0.8..=1.25;
         let (flow, limit) = (&device.flow, |threshold| Some(device.limits.get(threshold)));
         let spell = Spell::find(&device.busy, |sample| {
             flow.davg(sample) >= limit(Threshold::FlashMs)
@@ -220,6 +218,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
             sentence(device, davg, kavg, known, knee.is_some(), alike.len())
         }
     };
+    finding.also = alike.iter().map(|slow| slow.device.object()).collect();
     finding.standing = worst.standing + alike.iter().map(|slow| slow.standing).sum::<f64>();
     finding.evidence = latency_evidence(device, spell);
     if let Some(growth) = knee {
@@ -265,7 +264,6 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
 /// Tells of a device that stays at its rate to the command that a policy may hold it there: more
 /// often than not rates that nobody sets scatter.
 fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut Finding) {
-    const EITHER: f64 = 0.5;
     let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(array_qos::HELD);
     let lasts = spell.samples.len() >= steady::ENOUGH_SAMPLES;
     let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };

@@ -6,16 +6,12 @@ use std::cmp::Ordering::Equal;
 
 use knobs::DiskName;
 
-use super::{Case, changes, number};
+use super::{ALIKE, Case, LASTING, changes, number};
 use crate::{Change, Device, Party, Spell, Threshold, Vdisk, World, little, mean, quantile};
 
 /// How many times as long as in its quick samples a command must take, and as many commands as before
 /// the other must have there.
 const TIMES: f64 = 4.0;
-/// Up to which growth somebody asks for no more than before.
-const ALIKE: f64 = 1.25;
-/// Samples that each of both times must have.
-const LASTING: usize = 3;
 /// Share of the commands on the device that is most of them.
 const MOST: f64 = 0.5;
 
@@ -63,50 +59,63 @@ impl Behind {
 }
 
 /// What a VM has of a device: its world, or on an NFS volume, where VMs have none, a virtual disk.
-struct Share<'a> {
-    name: &'a str,
-    rate: Box<dyn Fn(usize) -> Option<f64> + 'a>,
-    /// Time of a command below the host, as far as the source tells.
-    ms: Box<dyn Fn(usize) -> Option<f64> + 'a>,
-    size_kib: Box<dyn Fn(usize) -> Option<f64> + 'a>,
+enum Share<'a> {
+    World(&'a World<'a>),
+    Disk(&'a Vdisk<'a>),
 }
 
 impl<'a> Share<'a> {
     fn all(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Self> {
         if device.is_nfs {
-            let disks = case.host.vdisks_on(device);
-            let share = |disk: &'a Vdisk<'_>| Self {
-                name: disk.name,
-                rate: Box::new(|sample| disk.rate(sample)),
-                ms: Box::new(|sample| disk.latency_ms(&[sample])),
-                size_kib: Box::new(|sample| disk.size_kib(sample)),
-            };
-            return disks.map(share).collect();
+            return case.host.vdisks_on(device).map(Self::Disk).collect();
         }
         let worlds = device.worlds.iter().filter(|world| !world.is_system);
-        let share = |world: &'a World<'_>| Self {
-            name: world.owner,
-            rate: Box::new(|sample| world.flow.rate(sample)),
-            ms: Box::new(|sample| world.flow.davg(sample)),
-            size_kib: Box::new(|sample| world.flow.size_kib(&[sample])),
-        };
-        worlds.map(share).collect()
+        worlds.map(Self::World).collect()
+    }
+
+    const fn name(&self) -> &'a str {
+        match self {
+            Self::World(world) => world.owner,
+            Self::Disk(disk) => disk.name,
+        }
+    }
+
+    fn rate(&self, sample: usize) -> Option<f64> {
+        match self {
+            Self::World(world) => world.flow.rate(sample),
+            Self::Disk(disk) => disk.rate(sample),
+        }
+    }
+
+    /// Time of a command below the host, as far as the source tells.
+    fn ms(&self, sample: usize) -> Option<f64> {
+        match self {
+            Self::World(world) => world.flow.davg(sample),
+            Self::Disk(disk) => disk.latency_at(sample),
+        }
+    }
+
+    fn size_kib(&self, sample: usize) -> Option<f64> {
+        match self {
+            Self::World(world) => world.flow.size_kib(&[sample]),
+            Self::Disk(disk) => disk.size_kib(sample),
+        }
     }
 
     fn inside(&self, sample: usize) -> Option<f64> {
-        match (self.rate)(sample)? {
+        match self.rate(sample)? {
             0.0 => Some(0.0),
-            rate => Some(little(rate, (self.ms)(sample)?)),
+            rate => Some(little(rate, self.ms(sample)?)),
         }
     }
 
     /// When its commands wait behind those of another that came, and behind whose.
     fn behind(&self, device: &Device<'_>, all: &[Self]) -> Option<(Spell, Behind)> {
         let limit = |threshold| device.limits.get(threshold);
-        let quick_ms = quantile(device.busy.iter().map(|&sample| (self.ms)(sample)), 0.1)?;
+        let quick_ms = quantile(device.busy.iter().map(|&sample| self.ms(sample)), 0.1)?;
         let far_ms = (TIMES * quick_ms).max(limit(Threshold::FlashMs));
         let spell = Spell::find(&device.busy, |sample| {
-            (self.ms)(sample) >= Some(far_ms)
+            self.ms(sample) >= Some(far_ms)
                 && self.inside(sample) >= Some(limit(Threshold::BusyOutstanding))
         })?;
         let first = *spell.samples.first()?;
@@ -117,16 +126,17 @@ impl<'a> Share<'a> {
         let grown = |value: &dyn Fn(usize) -> Option<f64>| {
             Some(over(&spell.samples, value)? / over(&before, value)?)
         };
-        let is_alike = grown(&self.rate)? <= ALIKE && grown(&self.size_kib)? <= ALIKE;
+        let is_alike = grown(&|s| self.rate(s))? <= *ALIKE.end()
+            && grown(&|s| self.size_kib(s))? <= *ALIKE.end();
         let whole = spell.mean(|sample| device.flow.in_flight(sample))?;
         let held = |other: &&Self| {
             let inside = |samples| over(samples, &|sample| other.inside(sample));
             let now = inside(&spell.samples).unwrap_or(0.0);
             let was = inside(&before).unwrap_or(0.0);
-            other.name != self.name && now >= MOST * whole && now >= TIMES * was
+            other.name() != self.name() && now >= MOST * whole && now >= TIMES * was
         };
         let holder = all.iter().find(held)?.party(&spell)?;
-        let before_ms = over(&before, &self.ms)?;
+        let before_ms = over(&before, &|s| self.ms(s))?;
         let lasts = before.len().min(spell.samples.len()) >= LASTING;
         let victim = self.party(&spell)?;
         (lasts && is_alike).then_some((spell, Behind { victim, before_ms, holder }))
@@ -134,9 +144,9 @@ impl<'a> Share<'a> {
 
     fn party(&self, spell: &Spell) -> Option<Party> {
         Some(Party {
-            name: self.name.into(),
-            iops: spell.mean(&self.rate)?,
-            gavg_ms: spell.mean(&self.ms),
+            name: self.name().into(),
+            iops: spell.mean(|s| self.rate(s))?,
+            gavg_ms: spell.mean(|s| self.ms(s)),
             slots: spell.mean(|sample| self.inside(sample))?,
             waiting: None,
         })

@@ -7,7 +7,9 @@
 
 use knobs::DSNRO;
 
-use super::{Case, Rule, changes, iops_limit, number, queue_evidence, virtual_disk};
+use super::{
+    Case, Rule, changes, iops_limit, number, queue_evidence, virtual_cap::Cap, virtual_disk,
+};
 use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
 
 pub(super) const RULE: Rule = Rule {
@@ -74,9 +76,28 @@ pub(super) fn unknown(case: &Case<'_>, name: &str, compete: bool) -> Vec<String>
     vec![format!("`{list}` as --esxcli FILE: {}", lacking.join(" and "))]
 }
 
+/// What holds the commands next once the device takes more: the depth of a virtual disk that is at it,
+/// or what the adapters take, if that is less than the new `depth`.
+fn next_limit(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    at_cap: Option<&Cap<'_>>,
+    depth: u32,
+) -> String {
+    let disk = at_cap.map(|cap| (f64::from(cap.limit), "the virtual disk's own"));
+    let adapters = case.host.adapter_slots(device).filter(|slots| *slots < f64::from(depth));
+    let adapters = adapters.map(|slots| (slots, "the host adapter's AQLEN of"));
+    let next = disk.into_iter().chain(adapters).min_by(|a, b| a.0.total_cmp(&b.0));
+    next.map_or(String::new(), |(limit, whose)| {
+        format!("; behind it, the next limit is {whose} {}", number(limit))
+    })
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
     let name = device.flow.name;
     let next = virtual_disk::on(case, device);
+    let demand = next.as_ref().map_or(0.0, Cap::demand);
+    let depths = (full.depth as u32, case.deeper(device, full, demand));
     let mut finding = case.finding(Cause::DeviceDepth, device.object(), &full.spell);
     finding.sentence = format!(
         "The device queue of {name} is full{}: its {} slots (DQLEN, the depth of the HBA's driver) \
@@ -85,10 +106,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
         number(full.depth),
         number(full.waiting),
         number(full.wait_ms),
-        next.as_ref().map_or(String::new(), |cap| format!(
-            "; behind it, the next limit is the virtual disk's own {}",
-            cap.limit
-        ))
+        next_limit(case, device, next.as_ref(), depths.1)
     );
     finding.standing = full.waiting;
     finding.limit = Some(full.depth);
@@ -103,8 +121,6 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     }
     finding.sufferers = super::waiting(case, device, &full.spell.samples);
     finding.causers = super::causers_on(device, &full.spell.samples);
-    let demand = next.map_or(0.0, |cap| cap.demand());
-    let depths = (full.depth as u32, case.deeper(device, full, demand));
     let facts = case.facts.device(name);
     let dsnro = facts.dsnro.unwrap_or(depths.0);
     let holds = full.competitors > 1 && dsnro < depths.1;

@@ -5,7 +5,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{Case, LASTING, Rank, Rule, changes, number};
 use crate::{Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,8 +19,6 @@ pub(super) const RULE: Rule = Rule {
 const MOST: f64 = 0.5;
 /// What all of them are, beyond rounding.
 const ALL: f64 = 0.99;
-/// Samples in a row in which all must fail where there is next to no load.
-const LASTING: usize = 3;
 /// How many times more a device must have done before that for two samples to be enough.
 const BREAK: f64 = 10.0;
 

@@ -7,7 +7,10 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations, steady};
+use super::{
+    Case, LASTING, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations, silence,
+    steady,
+};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     Vdisk, World, little, reaches,
@@ -20,9 +23,8 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Commands of a VM that must wait, and samples in a row in which none completes.
+/// Commands of a VM that must wait while none completes.
 const STARVED: f64 = 2.0;
-const LASTING: usize = 3;
 /// Part of the samples that says what the others are.
 const MOSTLY: f64 = 0.5;
 
@@ -167,6 +169,7 @@ fn spell(case: &Case<'_>, device: &Device<'_>) -> Option<Spell> {
         device.is_held(s)
             && reservations::collide(device, s) == Some(false)
             && !is_back(case, device, s)
+            && !silence::stalls(case, device, s)
     };
     let mean_ms = flow.per_command(&device.busy, |_, sample| device.held_ms(sample));
     let is_long_in_the_mean = mean_ms >= Some(device.limits.get(Threshold::HeldMs));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use counters::{Counter, Kind};
 
 use super::{
-    Case, Rank, Rule, changes, number,
+    Case, EITHER, Rank, Rule, changes, number,
     reservations::{RETRY_MS, collide},
     steady, sufferers,
 };
@@ -39,8 +39,6 @@ const PATH_PART: f64 = 0.5;
 const UNSEEN_PART: f64 = 0.5;
 const UNSEEN_FLAT_PERCENT: f64 = 2.0;
 
-/// How sure it is at most where shares do the same.
-const EITHER: f64 = 0.5;
 /// How near to a known limit the rate must come: its second is not esxtop's.
 const NEAR: f64 = 0.9;
 

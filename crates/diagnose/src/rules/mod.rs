@@ -26,17 +26,24 @@ mod virtual_adapter;
 mod virtual_cap;
 mod virtual_disk;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::Counter;
 use knobs::disk_depths;
 
 use crate::{
-    Adapter, ArrayFacts, Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind,
-    Object, Party, Spell, Threshold, Vdisk, changes, largest, mean, number,
+    ArrayFacts, Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Object,
+    Party, Spell, Threshold, Vdisk, changes, mean, number,
 };
 
 use crowd::Crowd;
+
+/// How sure a finding is at most whose rows fit another cause as well: which, they do not tell.
+const EITHER: f64 = 0.5;
+/// How many times one load is another that counts as like it.
+const ALIKE: RangeInclusive<f64> = 0.8..=1.25;
+/// Samples that a state must last to be none of chance.
+const LASTING: usize = 3;
 
 /// What a rule has to go by.
 pub(crate) struct Case<'a> {
@@ -127,6 +134,7 @@ impl Case<'_> {
         Finding {
             cause,
             at,
+            also: Vec::new(),
             datastore: None,
             sentence: String::new(),
             window: self.host.window(spell),
@@ -283,9 +291,7 @@ impl Case<'_> {
     fn deeper(&self, device: &Device<'_>, full: &FullQueue, demand: f64) -> u32 {
         let deepest = |disk: &Vdisk<'_>| disk_depths(disk.controller?).into_iter().max();
         let disks: Option<u32> = self.host.vdisks_on(device).map(deepest).sum();
-        let slots = |adapter: &Adapter<'_>| largest(adapter.aqlen.every());
-        let adapters: Option<f64> = self.host.adapters_of(device).into_iter().map(slots).sum();
-        let known = [disks.map(f64::from), adapters].into_iter().flatten();
+        let known = [disks.map(f64::from), self.host.adapter_slots(device)].into_iter().flatten();
         let most = known.filter(|most| *most > full.depth).fold(f64::INFINITY, f64::min);
         changes::depth_for(full.depth, demand.max(full.demand), most)
     }

@@ -132,10 +132,10 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     let Lost { path, spell, .. } = dead.first()?;
     let mut finding = case.finding(Cause::PathDown, path.object(), spell);
     let rate = device.flow.mean_rate(&spell.samples)?;
-    let left = all.saturating_sub(dead.len());
-    let (is_over, course) = course(case, device, dead);
+    let Course { is_over, at_once, told } = Course::of(case, device, dead);
+    let left = all.saturating_sub(at_once);
     finding.sentence = format!(
-        "{} {} down: {} of the {all} paths of {name} {} left for its {} commands a second.",
+        "{} {} down{}: {} of the {all} paths of {name} {} left for its {} commands a second.",
         dead.iter().map(|lost| lost.path.flow.name).collect::<Vec<_>>().join(", "),
         match (dead.len(), is_over) {
             (1, false) => "is",
@@ -143,7 +143,12 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
             (_, false) => "are",
             (_, true) => "were",
         },
-        if left == 0 { "none".into() } else { left.to_string() },
+        if at_once < dead.len() { " by turns" } else { "" },
+        match left {
+            0 => "none".into(),
+            left if at_once < dead.len() => format!("never fewer than {left}"),
+            left => left.to_string(),
+        },
         match (left, is_over) {
             (1, false) => "is",
             (1, true) => "was",
@@ -154,32 +159,45 @@ fn dead(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Option<Findi
     );
     finding.evidence = vec![
         Evidence::new("paths of the device", all as f64, ""),
-        Evidence::new("of them down", dead.len() as f64, ""),
+        Evidence::new("of them down at one time", at_once as f64, ""),
         Evidence::new("commands per second", rate, "1/s"),
     ];
     finding.confidence = 0.99;
-    finding.sentence.push_str(&course);
+    finding.sentence.push_str(&told);
     advise(case, &mut finding, &[device], spell);
     Some(finding)
 }
 
-/// Whether paths that were down are up again at the end; and in words that, and how often they went
-/// down.
-fn course(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> (bool, String) {
-    let paths = case.facts.device(device.flow.name).paths.as_ref();
-    let known = paths.and_then(|paths| paths.dead.as_ref());
-    let outages = |lost: &Lost<'_>| Some(known?.get(lost.path.flow.name)?.clone());
-    let of_all: Vec<_> = dead.iter().filter_map(outages).collect();
-    let end = case.host.times_ms.last().copied().unwrap_or_default();
-    let is_over = of_all.iter().flatten().all(|outage| outage.1 < end);
-    let again = if is_over { " and is up again at the end" } else { "" };
-    let text = match of_all.iter().map(Vec::len).max().unwrap_or(0) {
-        0 => String::new(),
-        1 if is_over => " It is up again at the end.".into(),
-        1 => String::new(),
-        times => format!(" It flaps: it went down {times} times{again}."),
-    };
-    (is_over, text)
+/// How paths that were down fared.
+struct Course {
+    /// Whether all are up again at the end.
+    is_over: bool,
+    /// The most of them that were down at one time.
+    at_once: usize,
+    /// In words whether they are up again, and how often they went down.
+    told: String,
+}
+
+impl Course {
+    fn of(case: &Case<'_>, device: &Device<'_>, dead: &[Lost<'_>]) -> Self {
+        let paths = case.facts.device(device.flow.name).paths.as_ref();
+        let known = paths.and_then(|paths| paths.dead.as_ref());
+        let outages = |lost: &Lost<'_>| Some(known?.get(lost.path.flow.name)?.as_slice());
+        let of_all: Vec<&[(i64, i64)]> = dead.iter().filter_map(outages).collect();
+        let end = case.host.times_ms.last().copied().unwrap_or_default();
+        let is_over = of_all.iter().copied().flatten().all(|outage| outage.1 < end);
+        let is_down = |path: &[(i64, i64)], at| path.iter().any(|o| o.0 <= at && at < o.1);
+        let down_at = |at: i64| of_all.iter().filter(|path| is_down(path, at)).count();
+        let at_once = of_all.iter().copied().flatten().map(|outage| down_at(outage.0)).max();
+        let again = if is_over { " and is up again at the end" } else { "" };
+        let told = match of_all.iter().map(|path| path.len()).max().unwrap_or(0) {
+            0 => String::new(),
+            1 if is_over => " It is up again at the end.".into(),
+            1 => String::new(),
+            times => format!(" It flaps: it went down {times} times{again}."),
+        };
+        Self { is_over, at_once: at_once.unwrap_or(dead.len()), told }
+    }
 }
 
 /// Commands of a flow over some samples, as far as they were measured.

@@ -3,7 +3,7 @@
 
 use counters::Counter;
 
-use super::{Case, Rank, Rule, changes, number};
+use super::{Case, LASTING, Rank, Rule, changes, number};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
     largest, mean, reaches,
@@ -19,8 +19,8 @@ pub(super) const RULE: Rule = Rule {
 /// Commands that must be outstanding: a single one may be a long one.
 const OUTSTANDING: f64 = 2.0;
 
-/// Samples in a row that it must last, after load and without any.
-const LASTING: [usize; 2] = [2, 3];
+/// Samples in a row that are enough after load.
+const AFTER_LOAD: usize = 2;
 /// Seconds after load that are enough in one sample.
 const STALL_S: f64 = 4.5;
 /// The same after so much load that many commands are missing, and how many.
@@ -44,10 +44,14 @@ fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let silent = |sample: usize| sample >= first && is_silent(device, sample);
     let mut runs = every.split(|sample| !silent(*sample)).filter(|run| !run.is_empty());
     let lasts = runs.any(|run| lasts(case, device, run));
-    let ends = |sample: usize| stalled_s(case, device, sample).is_some();
-    let is_known = |sample: usize| is_known(case, device, sample);
-    let spell = Spell::any(&every, |s| lasts && silent(s) || ends(s) || is_known(s))?;
+    let spell = Spell::any(&every, |s| lasts && silent(s) || stalls(case, device, s))?;
     judge(case, device, &spell)
+}
+
+/// Whether a device gives no answer in a part of a sample, or is known to give none: what waits
+/// meanwhile waits for that.
+pub(super) fn stalls(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    stalled_s(case, device, sample).is_some() || is_known(case, device, sample)
 }
 
 /// Whether samples without an answer are none of chance. A device of which even the quick commands
@@ -57,8 +61,8 @@ fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
     if device.quickest_ms.is_finite() && 1000.0 * seconds <= device.quickest_ms {
         return false;
     }
-    let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING[1] };
-    run.len() >= LASTING[0] || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
+    let Some(rate) = device.flow.mean_rate(&device.busy) else { return run.len() >= LASTING };
+    run.len() >= AFTER_LOAD || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
 }
 
 fn is_silent(device: &Device<'_>, sample: usize) -> bool {
@@ -73,9 +77,9 @@ fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
 
 /// For how many seconds a device gave no answer before what a sample completes, where that is proven:
 /// by Little's law far more commands were outstanding than there are slots, so they are older than
-/// the sample, and those before and after it are quick. So they are where commands wait for slots of
-/// which most are free in the mean, at a rate that is none of a burst: all slots were taken for that
-/// part of the sample. A mean of a second and more is a slow array's, which has a rule of its own.
+/// the sample, and those before and after it are quick. So they are where more commands wait for slots
+/// than are in them, at a rate that is none of a burst: all slots were taken for that part of the
+/// sample. A mean of a second and more is a slow array's, which has a rule of its own.
 fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64> {
     let depths = [Some(sample), sample.checked_sub(1)].into_iter().flatten();
     let slots = largest(depths.filter_map(|sample| device.queue.depth_at(sample)))?;
@@ -83,7 +87,7 @@ fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64>
     let stall_ms = device.limits.get(Threshold::StallMs);
     let davg = device.flow.davg(sample).filter(|ms| *ms < stall_ms)?;
     let seconds = inside * case.host.interval_s(sample) / slots;
-    let is_beyond = || inside >= BEYOND * slots || waits_in_a_part(device, sample, slots);
+    let is_beyond = || inside >= BEYOND * slots || waits_in_a_part(device, sample);
     let measured = |sample: usize| device.flow.davg(sample).filter(|ms| *ms > 0.0);
     // The samples beside it may be far away on an idle device: they are looked for last.
     let is_far = || {
@@ -94,11 +98,11 @@ fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64>
     (1_000.0 * seconds >= stall_ms && is_beyond() && is_far()).then_some(seconds)
 }
 
-/// Whether more commands than there are slots are outstanding in a sample, for some of them wait, and
-/// neither their number nor their size is the reason.
-fn waits_in_a_part(device: &Device<'_>, sample: usize, slots: f64) -> bool {
+/// Whether more commands wait in a sample than are in the slots, and neither their number nor their
+/// size is the reason: what waits beside free slots came while all of them were taken.
+fn waits_in_a_part(device: &Device<'_>, sample: usize) -> bool {
     let usual = device.flow.mean_rate(&device.busy).map(|rate| MADE_UP * rate);
-    device.flow.outstanding(sample) >= Some(BEYOND * slots)
+    reaches(device.flow.waiting(sample), device.flow.in_flight(sample))
         && reaches(usual, device.flow.rate(sample))
         && reaches(device.flow.davg(sample), device.slow_ms(sample))
 }
@@ -323,8 +327,23 @@ mod tests {
         let finding = &stalled(2_000.0, 4.0)[0];
         assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 1));
         assert!(finding.sentence.contains("for about 1.58 s"), "{}", finding.sentence);
+        assert_eq!(stalled(2_000.0, 4.0).len(), 1, "one cause, one finding");
         let is_none = |findings: Vec<Finding>| findings.iter().all(|f| f.cause != Cause::Silence);
         assert!(is_none(stalled(6_000.0, 4.0)), "a burst of three times the commands");
+    }
+
+    #[test]
+    fn three_seconds_of_fifteen_are_a_stall_though_most_slots_are_free_in_the_mean() {
+        // 2,000 a second at 0.5 ms, of a guest that sends 254 at most. For 3 s of 15 no command is
+        // answered: 64 hold the slots, 190 wait. So 12.8 + 1 are in the slots and 38 wait in the mean.
+        let mut bench = Bench::new(12);
+        bench.interval_s(15);
+        let at = |then: f64, normal: f64| move |s: usize| if s == 7 { then } else { normal };
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(at(2_000.0, 2_010.0));
+        vm.davg_when(at(6.9, 0.5)).kavg_when(at(19.0, 0.0));
+        let finding = bench.only(Cause::Silence, &Facts::default());
+        // 2,000/s x 6.9 ms x 15 s / 64.
+        assert!(finding.sentence.contains("for about 3.23 s"), "{}", finding.sentence);
     }
 
     #[test]

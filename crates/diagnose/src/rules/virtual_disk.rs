@@ -8,8 +8,8 @@ use super::{
     virtual_cap::{Cap, SAMPLED_ABOVE, are_at, is_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{
-    Cause, Device, Finding, Flow, LevelKind, Queue, ROUNDED, Spell, Threshold, Vdisk, largest,
-    little, quantile,
+    Cause, Device, Finding, Flow, LevelKind, Party, Queue, ROUNDED, Spell, Threshold, Vdisk,
+    largest, little, quantile,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -35,7 +35,45 @@ const LASTING: usize = 2;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
-    caps.map(|cap| judge(case, &cap)).collect()
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in caps.map(|cap| judge(case, &cap)) {
+        match findings.iter_mut().find(|first| is_one_with(first, &finding)) {
+            Some(first) => add(first, finding),
+            None => findings.push(finding),
+        }
+    }
+    for finding in findings.iter_mut().filter(|finding| !finding.also.is_empty()) {
+        let others = match finding.also.len() {
+            1 => "another virtual disk".into(),
+            more => format!("{more} other virtual disks"),
+        };
+        finding.sentence.push_str(&format!(" The same is true of {others}."));
+    }
+    findings
+}
+
+/// Whether two disks are at the same depth at one time and the same is to be done and left alone: what
+/// is to be done in each guest stands for itself.
+fn is_one_with(first: &Finding, other: &Finding) -> bool {
+    first.limit == other.limit
+        && first.changes == other.changes
+        && first.do_not == other.do_not
+        && first.window.from_ms < other.window.to_ms
+        && other.window.from_ms < first.window.to_ms
+}
+
+/// Adds a disk to a finding of which the same is true.
+fn add(first: &mut Finding, other: Finding) {
+    first.also.push(other.at);
+    first.standing += other.standing;
+    first.confidence = first.confidence.min(other.confidence);
+    for (own, others) in
+        [(&mut first.sufferers, other.sufferers), (&mut first.causers, other.causers)]
+    {
+        let is_new = |party: &Party| own.iter().all(|known| known.name != party.name);
+        let new: Vec<Party> = others.into_iter().filter(is_new).collect();
+        own.extend(new);
+    }
 }
 
 /// The cap that the busiest virtual disk of a device is at.
@@ -201,7 +239,31 @@ mod tests {
 
     use knobs::Effect;
 
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, Facts, Thresholds, fixture::Bench};
+
+    #[test]
+    fn disks_at_their_depth_of_one_remedy_are_one_finding_that_lists_them() {
+        // Three guests of 64 threads each before one device of 32 slots: 160 of the 192 wait in the
+        // VMkernel, and a deeper queue in any of the guests gains nothing before that one is deeper.
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 32);
+        for vm in ["a", "b", "c"] {
+            device.vm(vm).iops(10_000.0).davg(1.067).kavg(5.333).sampled(|_| 64);
+        }
+        let findings = bench.findings();
+        let at_depth = findings.iter().filter(|finding| finding.cause == Cause::VirtualDiskCap);
+        let at_depth: Vec<_> = at_depth.collect();
+        assert_eq!(at_depth.len(), 1);
+        let names: Vec<&str> = at_depth[0].objects().map(|at| at.name.as_str()).collect();
+        assert_eq!(names, ["a:scsi0:1", "b:scsi0:1", "c:scsi0:1"]);
+        assert!(at_depth[0].sentence.ends_with("The same is true of 2 other virtual disks."));
+        let suffering: Vec<&str> = at_depth[0].sufferers.iter().map(|vm| &*vm.name).collect();
+        assert_eq!(suffering, ["a", "b", "c"]);
+        let verdict = bench.diagnose(&Thresholds::default(), &Facts::default());
+        let text = crate::render_text(&verdict);
+        assert!(text.contains("a:scsi0:1 and 2 more"), "{text}");
+        assert!(text.contains("Also at   b:scsi0:1; c:scsi0:1"), "{text}");
+    }
 
     #[test]
     fn pvscsi_that_stays_at_64_is_at_its_depth() {

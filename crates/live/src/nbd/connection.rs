@@ -15,6 +15,7 @@ use std::{
 };
 
 use counters::{Op, Status};
+use nix::sys::epoll::EpollFlags;
 
 use super::{
     Arrived, Seat,
@@ -40,8 +41,9 @@ const BATCH: usize = 64;
 /// A client at work.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: Stream,
+    /// Free again before the client sees that it is over.
     _seat: Seat,
+    stream: Stream,
     exports: Arc<[Export]>,
     agreed: Agreed,
     input: Box<[u8]>,
@@ -58,6 +60,8 @@ pub(crate) struct Connection {
     /// Whether the socket may have something to read, or room to write.
     is_readable: bool,
     is_writable: bool,
+    /// Whether the client has closed its side: what it has sent before is read up to the end.
+    is_closing: bool,
     /// Whether no more is to be read: the client has said that it goes, or is to go.
     is_leaving: bool,
     /// Whether it is of no more use.
@@ -118,6 +122,7 @@ impl Connection {
             held: 0,
             is_readable: true,
             is_writable: true,
+            is_closing: false,
             is_leaving: false,
             is_broken: false,
         }
@@ -133,10 +138,21 @@ impl Connection {
         &self.stream
     }
 
-    /// The socket has something to read, or room to write.
-    pub(crate) const fn wake(&mut self) {
-        self.is_readable = true;
-        self.is_writable = true;
+    /// What is with the socket now.
+    pub(crate) fn wake(&mut self, flags: EpollFlags) {
+        self.is_readable |= flags != EpollFlags::EPOLLOUT;
+        self.is_writable |= flags.contains(EpollFlags::EPOLLOUT);
+        self.is_closing |= !(flags - EpollFlags::EPOLLIN - EpollFlags::EPOLLOUT).is_empty();
+    }
+
+    /// Whether it has something to write, and no room for it.
+    pub(crate) const fn lacks_room(&self) -> bool {
+        !self.is_writable
+    }
+
+    /// It is of no more use.
+    pub(crate) const fn hang_up(&mut self) {
+        self.is_broken = true;
     }
 
     /// It is to take no more requests; it ends when the last one is answered.
@@ -240,28 +256,32 @@ impl Connection {
         if !self.is_readable {
             return false;
         }
-        let read = match &mut self.incoming {
+        let (read, room) = match &mut self.incoming {
             Some(incoming) if self.from == self.to && incoming.missing() > INPUT => {
+                let room = incoming.missing();
                 let read = self.stream.read(incoming.rest());
                 incoming.filled += *read.as_ref().unwrap_or(&0);
-                read
+                (read, room)
             }
             _ => {
                 self.input.copy_within(self.from..self.to, 0);
                 (self.from, self.to) = (0, self.to - self.from);
+                let room = self.input.len() - self.to;
                 let read = self.stream.read(&mut self.input[self.to..]);
                 self.to += read.as_ref().unwrap_or(&0);
-                read
+                (read, room)
             }
         };
+        // What does not fill the room is all that there was, but for the end.
+        self.is_readable = read.as_ref().is_ok_and(|read| *read == room || self.is_closing);
         match read {
             Ok(0) => self.is_broken = true,
             Ok(_) => return true,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_readable = false,
-            Err(error) if error.kind() == ErrorKind::Interrupted => return true,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.is_readable = true,
             Err(_) => self.is_broken = true,
         }
-        false
+        !self.is_broken
     }
 
     /// Answers an I/O that ended.
