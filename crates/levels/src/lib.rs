@@ -13,6 +13,7 @@ mod level;
 mod measured;
 mod series;
 mod stack;
+mod support;
 mod tenant;
 mod vdisk;
 

@@ -6,12 +6,15 @@ use std::ops::Deref;
 use counters::{Counter, EntityId, Recording};
 use knobs::NFS_OUTSTANDING;
 
-use crate::beside::{Beside, Bound};
+use crate::{
+    beside::{Beside, Bound},
+    support,
+};
 
 /// A recording of which every cell was measured or is missing.
 ///
 /// Missing are negative values (esxtop's sentinels -1 and -3), what a counter never comes to, a time
-/// of all 16 bits, and what cannot be beside the others of its row.
+/// of all 16 bits, what cannot be beside the others of its row, and what no level bears out.
 #[derive(Clone, Debug)]
 pub struct Measured(Recording);
 
@@ -29,6 +32,9 @@ impl Measured {
             for (counter, values) in judged.collect::<Vec<_>>() {
                 recording.set_column(id, counter, values);
             }
+        }
+        for (id, counter, values) in support::without_lone(&recording) {
+            recording.set_column(id, counter, values);
         }
         Self(recording)
     }
