@@ -135,7 +135,8 @@ pub(crate) fn answer(
         doubts.push(refused(&device.device));
     }
     if let Some(limited) = asked.limited {
-        laws::hold_to_limit(keys, calibrated, (limited, rounding, &asked), &mut rows);
+        let model = (calibrated, arrays);
+        laws::hold_to_limit(keys, model, (limited, rounding, &asked), &mut rows);
     }
     laws::hold_to_queues(keys, calibrated, &mut rows);
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));

@@ -79,6 +79,10 @@ pub struct ArrayCalibration {
     pub least: Curve,
     /// The most favourable reading.
     pub most: Curve,
+    /// The same where fewer commands take no less: a load that a limit paces would flip between few
+    /// and quick commands and many slow ones if they did, and come to no recording.
+    #[serde(skip)]
+    pub(crate) flat: Curve,
 }
 
 /// An interval, or a group of them.
@@ -118,13 +122,14 @@ impl ArrayCalibration {
                 other => other,
             };
         }
-        let [best, least, most] = slopes(seen, above, below);
+        let [best, least, most_slopes] = slopes(seen, above, below);
         let ends = light.map(|light| light.ends(first)).unwrap_or_default();
-        let [best, least, most] = [(best, 0), (least, 1), (most, 2)].map(|(slopes, end)| {
+        let [best, least, most] = [(best, 0), (least, 1), (most_slopes, 2)].map(|(slopes, end)| {
             let all: Vec<Point> = ends[end].iter().chain(&groups).copied().collect();
             curve(&all, slopes)
         });
         let most = sagging(&most);
+        let flat = curve(&groups, Slopes { above: most_slopes.above, below: 0.0 });
         Self {
             devices,
             seen,
@@ -134,6 +139,7 @@ impl ArrayCalibration {
             best,
             least,
             most,
+            flat,
         }
     }
 }

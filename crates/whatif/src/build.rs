@@ -61,6 +61,8 @@ pub(crate) enum Knee {
     Best,
     Least,
     Most,
+    /// The most favourable where fewer commands take no less.
+    Flat,
 }
 
 /// What a scenario is made of.
@@ -632,6 +634,7 @@ impl ArrayCalibration {
             Knee::Best => &self.best,
             Knee::Least => &self.least,
             Knee::Most => &self.most,
+            Knee::Flat => &self.flat,
         }
     }
 }

@@ -188,7 +188,7 @@ fn hold_to_what_was_seen(keys: &[Key], rounding: f64, rows: &mut [SimulatedRow])
 /// VM and gives the others nothing, one that is put on takes nothing from the others.
 pub(crate) fn hold_to_limit(
     keys: &[Key],
-    calibrated: &[DeviceCalibration],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
     (limited, rounding, asked): (Limited<'_>, f64, &Asked<'_>),
     rows: &mut [SimulatedRow],
 ) {
@@ -206,6 +206,7 @@ pub(crate) fn hold_to_limit(
         if limited.may_wait() {
             hold_to_unseen(keys, limited, rows);
         }
+        hold_to_what_it_did(keys, (calibrated, arrays), limited.vm, rows);
         hold_to_outstanding(keys, calibrated, limited.vm, rows);
         hold_to_no_wait(keys, calibrated, limited.vm, rows);
     }
@@ -261,6 +262,25 @@ fn hold_to_unseen(keys: &[Key], limited: Limited<'_>, rows: &mut [SimulatedRow])
         let bound = if key.is(Counter::Commands) { captured * part } else { captured / part };
         let least = bound * (1.0 - key.chance);
         (row.low, row.high) = (row.low.min(least), row.high.max(bound * (1.0 + key.chance)));
+    }
+}
+
+/// What a VM does at least whose limit is lifted, and its devices, where nothing shows that the array
+/// has more to give than it was seen to.
+fn hold_to_what_it_did(
+    keys: &[Key],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
+    vm: &str,
+    rows: &mut [SimulatedRow],
+) {
+    let is_on = |of: &&DeviceCalibration| of.guests.iter().any(|guest| guest.vm == vm);
+    let is_known = |of: &DeviceCalibration| arrays[of.array].is_known_above();
+    for device in calibrated.iter().filter(is_on).filter(|of| !is_known(of)) {
+        let rates = [(true, &*device.device), (false, vm)];
+        for place in rates.into_iter().filter_map(|of| place_in(keys, of, Counter::Commands)) {
+            let least = keys[place].captured.map(|rate| rate * (1.0 - keys[place].chance));
+            rows[place].low = rows[place].low.min(least.unwrap_or(0.0));
+        }
     }
 }
 

@@ -169,7 +169,9 @@ impl<'a> Model<'a> {
             }
         })?;
         let guests_change = settings.iter().any(|set| matches!(set, Setting::Pvscsi { .. }));
-        let readings = self.readings(guests_change);
+        let limited = self.limited(&changed);
+        let is_lifted = limited.is_some_and(|limited| limited.is_lifted());
+        let readings = self.readings(guests_change, is_lifted);
         let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[Setting]| {
             let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
             let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
@@ -185,7 +187,6 @@ impl<'a> Model<'a> {
         }
         let (scales, today): (Vec<_>, Vec<_>) = fits.into_iter().map(Fit::best).unzip();
         let mut after = run(&changed, &scales, &settings)?;
-        let limited = self.limited(&changed);
         if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
             run::add_waits(&keys, limited.vm, &mut after);
         }
@@ -323,7 +324,7 @@ impl<'a> Model<'a> {
     }
 
     /// The likeliest reading first, then all combinations of what the recording leaves open.
-    fn readings(&self, guests_change: bool) -> Vec<Reading> {
+    fn readings(&self, guests_change: bool, is_lifted: bool) -> Vec<Reading> {
         let guests = || self.calibrated.iter().flat_map(|device| &device.guests);
         let unknown = guests().filter(|guest| guest.habit != Habit::Open).count();
         let mut demands = vec![Demand::Waits];
@@ -343,7 +344,9 @@ impl<'a> Model<'a> {
             demands.push(Demand::Hungry);
         }
         let mut readings = vec![BEST];
-        for knee in [Knee::Least, Knee::Most] {
+        let knees = [Knee::Least, Knee::Most, Knee::Flat];
+        // What is held to a rate was not seen with fewer outstanding: that may take as long.
+        for knee in knees.into_iter().filter(|knee| is_lifted || *knee != Knee::Flat) {
             readings.extend(demands.iter().map(|&demand| Reading { knee, demand }));
         }
         readings

@@ -411,6 +411,20 @@ fn a_limit_that_is_lifted_lets_a_guest_have_what_it_keeps_outstanding() {
 }
 
 #[test]
+fn a_recording_of_a_few_commands_at_a_time_says_nothing_of_many() {
+    for (threads, limit) in [(30, 2000), (10, 2050), (64, 2000), (30, 2500), (30, 10_000)] {
+        let free = host(64, &format!("[vm.sql.workload]\nthreads = {threads}\n"))
+            .replace("service = \"2ms\"", "service = \"0.9ms\"\nround_trip = \"0.1ms\"");
+        let adapter = "adapter = \"pvscsi\"";
+        let limited = free.replace(adapter, &format!("{adapter}\nlimit = {limit}"));
+        let answer = ask(&limited, "sql: DiskLimitIOPerSecond -1").unwrap();
+        assert_eq!(answer.verdict, Verdict::CannotTell, "{threads}, {limit}: {answer:?}");
+        holds(range(&answer, "sql"), rate_of(&recorded(&free), Kind::Device, DEVICE));
+        holds(range(&answer, "sql"), f64::from(limit));
+    }
+}
+
+#[test]
 fn what_is_set_already_changes_nothing_and_the_answer_says_so() {
     for line in [
         deeper(32),

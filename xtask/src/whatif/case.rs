@@ -29,7 +29,7 @@ macro_rules! templates {
 const LOADS: &[(&str, &str)] = templates! {
     "loads": "closed" "varied" "think" "comings" "bursts" "batches" "open" "day" "mixed" "competing"
     "limited" "neighbours" "tried" "throttled-disk" "throttling" "guest-queue" "bully"
-    "roomy"
+    "roomy" "lifted"
 };
 
 /// What answers: none of them is a curve through what was seen.
