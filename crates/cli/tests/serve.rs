@@ -273,7 +273,8 @@ fn an_image_that_is_no_good_is_named() {
              [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\n{keys}"
         )
     };
-    let cases: [(&str, &[u8], &str); 6] = [
+    let cases: [(&str, &[u8], &str); 7] = [
+        ("image = \"d/x\"\nsize = \"1m\"", b"", "d`; make it first"),
         ("image = \"x\"", b"", "there is no such image; with `size` it is made"),
         ("image = \"q\"", &[b"QFI\xfb".as_slice(), &[0; 1020]].concat(), "the format qcow2"),
         ("image = \"q\"", &[b"KDMV".as_slice(), &[0; 1020]].concat(), "the format vmdk"),

@@ -7,7 +7,8 @@ use levels::{DeviceView, Level, LevelKind, Measured, Vdisk};
 
 use super::{Host, rows};
 
-/// The stack of one device over a window.
+/// The stack of one device over a window. Of an outage there is none: what does not complete has no
+/// latency, and what completes after it has that of the outage.
 pub(crate) struct Blamed {
     pub(crate) device: String,
     pub(crate) window: Window,
@@ -31,6 +32,9 @@ impl Blamed {
 
     fn new(recording: &Measured, verdict: &Verdict, devices: &[EntityId]) -> Option<Self> {
         let worst = verdict.findings.first();
+        if worst.is_some_and(|worst| worst.cause == Cause::Silence) {
+            return None;
+        }
         let device_of = |finding: &Finding| rows::device_of(recording, devices, &finding.at);
         let busiest = || devices.first().copied();
         let device = worst.and_then(device_of).or_else(busiest)?;

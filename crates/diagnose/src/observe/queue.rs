@@ -164,13 +164,17 @@ impl Device<'_> {
         Some(self.flow.kavg(sample)? - self.path_wait_ms(sample)?)
     }
 
-    /// Whether commands are held in the VMkernel though slots are known to be free.
+    /// Whether commands are held in the VMkernel though slots are known to be free. Where the
+    /// sample saw some queued, less is enough than where KAVG alone tells.
     pub(crate) fn is_held(&self, sample: usize) -> bool {
         let part = self.limits.get(Threshold::WaitPercent) / 100.0;
         let is_long = || {
             let held_ms = self.held_ms(sample)?;
             let waiting = little(self.flow.rate(sample)?, held_ms);
-            let counts = self.limits.get(Threshold::HeldMs).max(part * self.flow.davg(sample)?);
+            let davg_ms = self.flow.davg(sample)?;
+            let is_queued = self.queue.qued.at(sample) >= Some(self.limits.get(Threshold::Waiting));
+            let least = if is_queued { Threshold::KavgMs } else { Threshold::HeldMs };
+            let counts = self.limits.get(least).max(part * davg_ms);
             Some(held_ms >= counts && waiting >= self.limits.get(Threshold::Waiting))
         };
         is_long() == Some(true) && self.is_full(sample) == Some(false)

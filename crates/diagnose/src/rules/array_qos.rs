@@ -10,7 +10,7 @@ use counters::Counter;
 use super::{
     ALIKE, Case, EITHER, Rank, Rule, changes, iops_limit, latency_evidence,
     line_rate::LineRate,
-    number,
+    number, silence,
     steady::{
         ENOUGH_SAMPLES, EXACTLY, is_exact, is_paced, is_regulated, is_steady, rates, settled,
         spread,
@@ -401,6 +401,7 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
     let spell = device.spell(|sample| {
         excess_ms(flow, sample) >= Some(limit(Threshold::QosMs))
             && flow.in_flight(sample) >= Some(HELD)
+            && !silence::stalls(case, device, sample)
     })?;
     let rates = rates(flow, &spell);
     let commands = spell.mean(|s| Some(flow.rate(s)? * case.host.interval_s(s)))?;

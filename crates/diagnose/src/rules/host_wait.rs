@@ -1,5 +1,6 @@
-//! Commands that the host holds for no queue that the capture shows: KAVG is above 3 ms [ELA 6.4]
-//! while slots are free and the rate is no limit's.
+//! Commands that the host holds for no queue that the capture shows: KAVG is above 3 ms [ELA 6.4], or
+//! commands are queued (QUED) and wait for as long as counts in a queue, while slots are free and the
+//! rate is no limit's.
 //!
 //! What is known to do that leaves no trace in the columns of a default capture: reservation
 //! conflicts, on the passive host of a cluster above all, retries after BUSY, and a VMkernel that
@@ -197,10 +198,11 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let mut finding = case.finding(Cause::HostWait, device.object(), spell);
     let held_number = steady::held_number(device, spell);
     let why = held_number.map_or("slots are free".into(), |held| {
+        let or_a_limit = if held.is_sure { "" } else { ", and so may an IOPS limit of a disk" };
         format!(
             "slots are free, and never more than {} commands are out. So does an array that takes no \
-             more and answers TASK SET FULL or BUSY while adaptive throttling is off",
-            number(held)
+             more and answers TASK SET FULL or BUSY while adaptive throttling is off{or_a_limit}",
+            number(held.commands)
         )
     });
     finding.sentence = format!(
@@ -210,9 +212,14 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     );
     finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;
     finding.evidence = queue_evidence(device, spell);
-    finding.confidence = 0.7 * spell.weight();
+    let is_either = held_number.is_some_and(|held| !held.is_sure);
+    finding.confidence = if is_either { 0.5 } else { 0.7 } * spell.weight();
     finding.raise_confidence = match held_number {
-        Some(_) => vec!["TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into()],
+        Some(_) => {
+            let limits = is_either.then(|| "The IOPS limits of the disks".into());
+            let refusals = "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into();
+            [refusals].into_iter().chain(limits).collect()
+        }
         None => vec![
             "CONS/s, which `esxtop -b -a` records".into(),
             "%RDY and %CSTP of the VMs in the same window".into(),
@@ -306,6 +313,27 @@ mod tests {
         let told = "the paths in use take 16 of them, and the others are idle";
         assert!(finding.sentence.contains(told), "{}", finding.sentence);
         assert!(finding.changes[0].esxcli[0].contains("-P VMW_PSP_RR"), "{:?}", finding.changes);
+    }
+
+    #[test]
+    fn an_array_that_takes_a_fixed_number_is_told_from_the_rows_of_its_queue() {
+        // 40 threads. An array that takes 20 at 1.95 ms in the mean, whose rate scatters with the
+        // latency; and one that takes 4 at 0.262 ms each, whose rate stays as that of a limit does.
+        let scatter = |s: usize| 1.0 + 0.015 * ((s * 7 % 5) as f64 - 2.0) / 2.0;
+        let mut bench = Bench::new(40);
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(move |s| 10_256.0 * scatter(s));
+        vm.davg_when(move |s| 1.95 / scatter(s)).kavg(1.95).sampled(|_| 20).queued(|_| 20);
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert!(finding.sentence.contains("never more than 20 commands"), "{}", finding.sentence);
+        assert!(!finding.sentence.contains("IOPS limit"), "{}", finding.sentence);
+        let mut bench = Bench::new(40);
+        let rate = |s: usize| 15_269.0 + 10.0 * (s % 3) as f64;
+        let vm = bench.device("naa.1", 64).vm("a").iops_when(rate);
+        vm.davg(0.262).kavg(2.36).sampled(|_| 4).queued(|_| 36);
+        let finding = bench.only(Cause::HostWait, &Facts::default());
+        assert!(finding.sentence.contains("TASK SET FULL"), "{}", finding.sentence);
+        assert!(finding.sentence.contains("IOPS limit of a disk"), "{}", finding.sentence);
+        assert!(finding.confidence <= 0.5, "{}", finding.confidence);
     }
 
     #[test]

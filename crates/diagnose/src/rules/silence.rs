@@ -40,8 +40,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
-    let first = device.busy.first().map_or(0, |before| before + 1);
-    let silent = |sample: usize| sample >= first && is_silent(device, sample);
+    let silent = |sample: usize| is_silent(device, sample);
     let mut runs = every.split(|sample| !silent(*sample)).filter(|run| !run.is_empty());
     let lasts = runs.any(|run| lasts(case, device, run));
     let spell = Spell::any(&every, |s| lasts && silent(s) || stalls(case, device, s))?;
@@ -253,6 +252,36 @@ mod tests {
         let device = bench.device("naa.1", 64);
         device.vm("a").iops_when(|s| if s == 9 { 0.0 } else { 5_600.0 }).davg(1.4).sampled(|_| 8);
         assert_eq!(bench.first(Cause::Silence, &Facts::default()).window.samples, 1);
+    }
+
+    /// Eight threads that do 7,300 a second at 1.09 ms, for which a device is silent from the first
+    /// sample to that before the `after`: each is answered once after so many seconds of 1 s.
+    fn begins_silent(after: usize) -> Bench {
+        let mut bench = Bench::new(28);
+        bench.interval_s(1);
+        let vm = bench.device("naa.1", 32).vm("a");
+        vm.iops_when(move |s| if s < after { 0.0 } else { 7_300.0 + (s % 3) as f64 * 40.0 });
+        vm.davg_when(
+            move |s| if s == after { 1.09 + 8.0 * 1000.0 * after as f64 / 7_300.0 } else { 1.09 },
+        );
+        vm.sampled(|_| 8);
+        bench
+    }
+
+    #[test]
+    fn an_outage_in_which_the_recording_begins_is_told_for_as_long_as_it_lasts() {
+        let verdict = begins_silent(19).diagnose(&Thresholds::default(), &Facts::default());
+        let [finding] = &verdict.findings[..] else { panic!("{:?}", verdict.findings) };
+        assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 20));
+        let told = "does not answer: 8 commands are outstanding and none completes";
+        assert!(finding.sentence.contains(told), "{}", finding.sentence);
+        assert_eq!(finding.sufferers[0].name, "a");
+        // Five rows of ten seconds, as when somebody starts to record because the host hangs.
+        let mut bench = Bench::new(12);
+        bench.interval_s(10);
+        let rate = |s: usize| if s < 5 { 0.0 } else { 8_000.0 + (s % 3) as f64 * 30.0 };
+        bench.device("naa.1", 32).vm("a").iops_when(rate).davg(1.0).sampled(|_| 8);
+        assert_eq!(bench.only(Cause::Silence, &Facts::default()).window.samples, 5);
     }
 
     #[test]

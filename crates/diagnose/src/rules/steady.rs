@@ -3,7 +3,7 @@
 
 use super::{Case, line_rate};
 use crate::{
-    Device, Flow, Spell, mean, observe::is_round_within, quantile, reaches, unrest_percent,
+    Device, Flow, Queue, Spell, mean, observe::is_round_within, quantile, reaches, unrest_percent,
 };
 
 /// Samples below which chance makes a flat rate, and one late sample a number that moves.
@@ -65,25 +65,44 @@ pub(super) fn is_paced(device: &Device<'_>, spell: &Spell) -> bool {
     reaches(unrest_percent(&inside), arrivals)
 }
 
-/// The number of commands at which a device stays that has slots for more, where it is that number
-/// that is held and not the rate: the one stays though the other and the latency move. Something behind
-/// the device takes so many and refuses what is more, as an array does that answers TASK SET FULL
-/// [KB-QF].
-pub(super) fn held_number(device: &Device<'_>, spell: &Spell) -> Option<f64> {
+/// The number of commands at which a device stays that has slots for more.
+#[derive(Clone, Copy)]
+pub(super) struct HeldNumber {
+    pub(super) commands: f64,
+    /// Whether it is surely the number that is held and not the rate: the one stays though the other
+    /// and the latency move.
+    pub(super) is_sure: bool,
+}
+
+/// The number of commands at which something behind a device holds it, that takes so many and refuses
+/// what is more, as an array does that answers TASK SET FULL [KB-QF]. Before an array that takes the
+/// same time for each command the rate stays too, and a rate that is held has that number out: then
+/// only commands of every VM that wait in every sample speak for the number, unless the rate is one
+/// that somebody sets.
+pub(super) fn held_number(device: &Device<'_>, spell: &Spell) -> Option<HeldNumber> {
     const FEWEST: f64 = 4.0;
     const ALL: f64 = 0.9;
     const NEAR: f64 = 0.02;
     const STILLER: f64 = 0.5;
-    let number = quantile(spell.samples.iter().map(|&s| device.queue.actv.at(s)), 0.5)?;
+    let commands = quantile(spell.samples.iter().map(|&s| device.queue.actv.at(s)), 0.5)?;
     let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| device.in_slots(s)).collect();
     let is_kept = |sample| {
         let depth = device.queue.depth_at(sample)?;
-        Some(device.queue.actv.at(sample)? == number && number < depth)
+        Some(device.queue.actv.at(sample)? == commands && commands < depth)
     };
-    let is_near = (mean(inside.iter().copied())? / number - 1.0).abs() <= NEAR;
-    let moves = STILLER * unrest_percent(&rates(&device.flow, spell))?;
-    let stays = number >= FEWEST && spell.share(is_kept) >= ALL && is_near;
-    (stays && unrest_percent(&inside)? < moves).then_some(number)
+    let is_near = (mean(inside.iter().copied())? / commands - 1.0).abs() <= NEAR;
+    let stays = commands >= FEWEST && spell.share(is_kept) >= ALL && is_near;
+    let is_sure = unrest_percent(&inside)? < STILLER * unrest_percent(&rates(&device.flow, spell))?;
+    let queues = |queue: &Queue<'_>, sample: usize| queue.qued.at(sample) > Some(0.0);
+    let waits = |&sample: &usize| {
+        let mut vms = device.worlds.iter().filter(|world| world.flow.rate(sample) > Some(0.0));
+        is_kept(sample) == Some(true)
+            && queues(&device.queue, sample)
+            && vms.all(|world| world.is_system || queues(&world.queue, sample))
+    };
+    let is_set = is_round_within(device.flow.mean_rate(&spell.samples)?, EXACTLY);
+    let all_wait = spell.samples.len() >= ENOUGH_SAMPLES && spell.samples.iter().all(waits);
+    (stays && (is_sure || all_wait && !is_set)).then_some(HeldNumber { commands, is_sure })
 }
 
 pub(super) fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {

@@ -99,6 +99,10 @@ impl FileImage {
         if is_new && (read_only || size.is_none()) {
             return Err("there is no such image; with `size` it is made".into());
         }
+        let missing = |it: &&Path| is_new && !it.as_os_str().is_empty() && !it.is_dir();
+        if let Some(directory) = path.parent().filter(missing) {
+            return Err(format!("there is no directory `{}`; make it first", directory.display()));
+        }
         let open = |flags| {
             let mut options = OpenOptions::new();
             options.read(true).write(!read_only).create_new(is_new).custom_flags(flags).mode(0o600);
