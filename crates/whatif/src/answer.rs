@@ -148,7 +148,8 @@ pub(crate) fn answer(
                            one, would tell.";
         return (none(WHY, doubts), Verdict::NoModel, miss);
     }
-    let (simulated, verdict) = told(keys, lifted, rows, doubts);
+    let (mut simulated, verdict) = told(keys, lifted, rows, doubts);
+    simulated.sentence += &asked.limited.map_or(String::new(), |limited| cost(calibrated, limited));
     (simulated, verdict, miss)
 }
 
@@ -251,6 +252,23 @@ fn refused(device: &str) -> String {
          it was seen to take (TASK SET FULL): a host that throttles for that halves its queue and \
          lets it grow back, three quarters of it on average. `esxcli storage core device list -d \
          {device}` says whether it does (Queue Full Sample Size above 0; --esxcli FILE)."
+    )
+}
+
+/// Why a VM of large commands does fewer than the limit that is put on it says.
+fn cost(calibrated: &[DeviceCalibration], limited: Limited<'_>) -> String {
+    let mut guests = calibrated.iter().flat_map(|device| &device.guests);
+    let large = guests.find(|guest| guest.vm == limited.vm && guest.units[0] > 1.0);
+    let (Some(held), Some(guest)) = (limited.held, large) else { return String::new() };
+    // To a tenth, and whole numbers as such.
+    let [least, most] = guest.units.map(|units| (10.0 * units).round() / 10.0);
+    let units = if least < most { format!("{least} to {most}") } else { least.to_string() };
+    format!(
+        " Each begun {:.0} KiB of a command count as one to an IOPS limit: a command of {} counts as \
+         {units}, and the limit lets no more than {} a second through.",
+        unit_kib(),
+        guest.vm,
+        number(held.iops[1])
     )
 }
 
@@ -471,6 +489,11 @@ fn sentence(main: &[&SimulatedRow], verdict: Verdict) -> String {
             range(rate),
             range(latency)
         ),
+        Verdict::Identified if width(latency) > NARROW => {
+            format!(
+                "{becomes}. Only the rate is known as narrowly as that: of the latency these are bounds."
+            )
+        }
         Verdict::Identified => format!("{becomes}."),
         Verdict::Bounded => format!("Bounds, and no more than that, are known: {becomes}."),
         Verdict::CannotTell => {

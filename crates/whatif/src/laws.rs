@@ -12,7 +12,7 @@ use knobs::GuestOs;
 use levels::little;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit,
+    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
     question::{Asked, Held, Limited},
     run::Key,
 };
@@ -37,6 +37,9 @@ pub(crate) fn hold(
     let is_known = is_held || arrays.iter().all(ArrayCalibration::is_known_above);
     let may_refuse = asked.may_throttle && !is_known;
     let is_refused = hold_to_laws(keys, (rounding, may_refuse), rows);
+    if !is_known {
+        hold_to_unknown(keys, (calibrated, arrays), rows);
+    }
     hold_to_hidden(keys, calibrated, rows);
     hold_to_slots(keys, calibrated, asked, rows);
     hold_to_what_was_seen(keys, rounding, rows);
@@ -95,6 +98,43 @@ fn hold_to_laws(
         }
     }
     is_refused
+}
+
+/// What holds of an array of which nothing shows how it answers to more or fewer than were outstanding,
+/// whatever the readings come to: more may be answered as quickly as today, as far as guests that
+/// wait go and the slots, and where the load never varied fewer may lose nothing.
+fn hold_to_unknown(
+    keys: &[Key],
+    (calibrated, arrays): (&[DeviceCalibration], &[ArrayCalibration]),
+    rows: &mut [SimulatedRow],
+) {
+    let [device] = calibrated else { return };
+    let captured = |counter| keys[place_of(keys, &device.device, counter)?].captured;
+    let counters = [Counter::GuestLatency, Counter::DriverLatency, Counter::DeviceQDepth];
+    let ([Some(gavg_ms), Some(davg_ms), Some(before)], Some(depth)) = (
+        counters.map(captured),
+        place_of(keys, &device.device, Counter::DeviceQDepth).map(|place| &rows[place]),
+    ) else {
+        return;
+    };
+    let (waiting, more) = (device.guests.iter().filter(|g| g.habit != Habit::Open), depth.high);
+    let pauses = waiting.map(|guest| guest.pause_ms.0);
+    let Some(pause_ms) = pauses.reduce(f64::min) else { return };
+    let quickest_ms = davg_ms.max(gavg_ms * before / more.max(before)).min(gavg_ms);
+    let gain = (gavg_ms + pause_ms) / (quickest_ms + pause_ms).max(1e-9);
+    let is_steady = arrays.iter().all(|array| array.seen == Seen::Steady);
+    let is_shorter = depth.low < before;
+    if is_shorter && !is_steady {
+        return;
+    }
+    for (key, row) in keys.iter().zip(rows).filter(|(key, _)| key.is_total()) {
+        let Some(captured) = key.captured else { continue };
+        if key.is(Counter::Commands) {
+            row.high = row.high.max(captured * gain);
+        } else if !is_shorter {
+            row.low = row.low.min(captured * quickest_ms / gavg_ms.max(1e-9));
+        }
+    }
 }
 
 /// What waits in a guest beyond its driver's depth may be sent at any rate, and one that just does not

@@ -735,6 +735,8 @@ fn a_command_counts_whole_cost_units_whatever_the_last_digit_of_its_bytes_says()
             let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
             let ((low, high), rate) = (range(&answer, "sql"), 2_000.0 / units);
             assert!(low <= rate && (rate..=1.0001 * rate).contains(&high), "{size}: {low}, {high}");
+            let says_why = answer.simulated.sentence.contains("KiB of a command count as one");
+            assert_eq!(says_why, units > 1.0, "{size}: {:?}", answer.simulated);
             // The device does what its VMs do.
             let (device, web) = (range(&answer, DEVICE), range(&answer, "web"));
             assert!(device.0 <= high + web.1 && low + web.0 <= device.1, "{:?}", answer.simulated);
