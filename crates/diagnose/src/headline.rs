@@ -85,7 +85,7 @@ fn latencies(host: &Host<'_>) -> String {
         all.iter().map(|&sample| Some((disk.guest_wait.at(sample)?, disk.rate(sample)?)))
     });
     let guest = weighted_mean(waits).filter(|ms| *ms > 0.0);
-    let guest = guest.map(|ms| format!("{} ms in the guest", number(ms)));
+    let guest = guest.map(|ms| format!("{} in the guest", number(ms)));
     let parts = scsi.into_iter().chain(nfs).chain(guest);
     format!("commands take {}", Vec::from_iter(parts).join(", "))
 }
