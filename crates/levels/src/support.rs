@@ -125,9 +125,11 @@ impl<'a> Witnesses<'a> {
         let sum = |columns: &Vec<&[f64]>| -> Option<f64> {
             columns.iter().map(|column| column.get(sample).filter(|rate| !rate.is_nan())).sum()
         };
-        let told = self.sums.iter().filter_map(sum).map(|sum| sum >= MOST * value);
-        let (bear_out, deny): (Vec<bool>, Vec<bool>) = told.partition(|is_so| *is_so);
-        deny.len() > bear_out.len() && deny.len() >= self.enough
+        let (mut bear_out, mut deny) = (0, 0);
+        for sum in self.sums.iter().filter_map(sum) {
+            *(if sum >= MOST * value { &mut bear_out } else { &mut deny }) += 1;
+        }
+        deny > bear_out && deny >= self.enough
     }
 }
 
