@@ -1,12 +1,11 @@
 //! `kavg esxtop -b`: the counters of a daemon at work, in the format of esxtop's batch mode.
 
-use std::{io::Write, path::PathBuf, process::ExitCode, thread::sleep, time::Duration};
+use std::{io::Write, process::ExitCode, thread::sleep, time::Duration};
 
 use capture::write_esxtop;
 use clap::Args;
-use live::Client;
 
-use crate::Result;
+use crate::{Result, live::Live};
 
 /// Samples that are kept until all are there.
 const SAMPLES_MAX: u64 = 100_000;
@@ -28,17 +27,13 @@ pub(crate) struct Esxtop {
     #[arg(short = 'n', long, value_name = "N", default_value = "2",
         value_parser = clap::value_parser!(u64).range(2..=SAMPLES_MAX))]
     samples: u64,
-    /// The control socket of the daemon
-    #[arg(long, value_name = "SOCKET")]
-    live: PathBuf,
-    /// Of which of its hosts, where it has several
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
+    #[command(flatten)]
+    live: Live,
 }
 
 impl Esxtop {
     pub(crate) fn run(&self, mut out: &mut dyn Write) -> Result {
-        let mut daemon = Client::connect(&self.live, self.host.clone())?;
+        let mut daemon = self.live.connect()?;
         let wait = || sleep(Duration::from_secs(self.delay));
         let recording = daemon.record(self.samples as usize, wait)?;
         write_esxtop(&recording, &mut out)?;
