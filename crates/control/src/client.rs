@@ -96,10 +96,9 @@ impl Client {
     }
 
     fn ask(&mut self, ask: What) -> Result<Said, String> {
-        let told = |what: String| format!("the daemon: {what}");
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock => "the daemon does not answer".into(),
-            _ => told(error.to_string()),
+            _ => format!("the daemon: {error}"),
         };
         let ask = Ask { version: VERSION, ask, host: self.host.clone() };
         let line = serde_json::to_string(&ask).map_err(|error| error.to_string())?;
@@ -109,6 +108,6 @@ impl Client {
         if lines.read_until(b'\n', &mut answer).map_err(failed)? == 0 {
             return Err("the daemon is gone".into());
         }
-        read_answer(&answer).map_err(told)
+        read_answer(&answer)
     }
 }
