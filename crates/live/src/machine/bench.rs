@@ -12,6 +12,8 @@ use scenario::Scenario;
 use super::*;
 use crate::{backend::FileImage, executor::medium::Medium, export::Export, nbd::Arrived};
 
+const FILE: &str = include_str!("bench.toml");
+
 /// A component, and its clients.
 pub(super) struct Bench {
     pub(super) machine: Machine,
@@ -37,11 +39,11 @@ pub(super) struct Answer {
 }
 
 impl Bench {
-    /// A component of disks of so many bytes that are one behind the other on a medium, each with an
-    /// image and a client of its own.
-    pub(super) fn new(text: &str, block: u32, bytes: u64, medium: Medium) -> Self {
+    /// A component of two disks of so many bytes that are one behind the other on a medium, each with an
+    /// image and a client of its own; `adapter` is more of what the file says of its adapter.
+    pub(super) fn new(adapter: &str, block: u32, bytes: u64, medium: Medium) -> Self {
         let mut none = |_: &str| Err(String::new());
-        let text = format!("title = \"t\"\n{text}");
+        let text = format!("{FILE}{adapter}");
         let scenario = Scenario::parse_served("h.toml", &text, &mut none).expect("a sound file");
         let host = &scenario.hosts[0];
         let disks = host.config.vdisks.len();

@@ -11,19 +11,6 @@ use crate::{
     work::Call,
 };
 
-const FILE: &str = "
-[host.h.adapter.vmhba1]
-driver = \"qlnativefc\"
-[host.h.nbd]
-socket = \"s\"
-[datastore.f]
-backend = \"file\"
-directory = \".\"
-[vm.a.disk.\"scsi0:0\"]
-datastore = \"f\"
-size = \"32k\"
-";
-
 /// So often the power fails.
 const CUTS: u64 = 10_000;
 /// What a writer fills with one byte: less than a sector, so that there are neighbours in it.
@@ -163,7 +150,7 @@ fn live(cuts: u64, seed: u64, block: u32, lies: bool) -> u64 {
         (medium.lies, medium.is_short) = (lies, cut % 3 == 0);
         let cells = medium.stored.chunks_exact(CELL as usize).map(|cell| Cell::of(cell[0]));
         let mut writer = Writer { cells: cells.collect(), asked: Vec::new() };
-        let mut bench = Bench::new(FILE, block, BYTES, medium);
+        let mut bench = Bench::new("", block, BYTES, medium);
         for _ in 0..dice.roll(120) {
             if bench.clients[0].open() < 12 && dice.roll(2) == 0 {
                 writer.act(&mut bench, &mut dice);
@@ -201,7 +188,7 @@ fn a_flush_that_does_nothing_is_found() {
 #[test]
 fn after_a_flush_that_failed_none_says_success() {
     let medium = Medium::new(7, vec![0; BYTES as usize]);
-    let mut bench = Bench::new(FILE, 512, BYTES, medium);
+    let mut bench = Bench::new("", 512, BYTES, medium);
     let ask = |bench: &mut Bench, flags, kind, bytes: u32| {
         let data = vec![1; if kind == WRITE { bytes as usize } else { 0 }];
         bench.clients[0].ask((flags, kind), 0, bytes, &data);
@@ -225,7 +212,7 @@ fn what_a_disk_says_is_what_a_client_is_told() {
     use nix::errno::Errno::{EDQUOT, EFBIG, EINTR, EIO as BROKEN, ENOSPC as FULL, EREMOTEIO};
     const ENOSPC: u32 = 28;
     let medium = Medium::new(7, vec![0; BYTES as usize]);
-    let mut bench = Bench::new(FILE, 512, BYTES, medium);
+    let mut bench = Bench::new("", 512, BYTES, medium);
     let is_read = |call: Call| call == Call::Read;
     let is_write = |call: Call| matches!(call, Call::Write { .. });
     let is_hole = |call: Call| matches!(call, Call::Punch);

@@ -12,23 +12,10 @@ const EIO: u32 = 5;
 /// As the file says it.
 const GUEST_NS: u64 = 30 * SECOND;
 
-/// Two disks of one component, on devices of their own.
 fn bench(adapter: &str) -> Bench {
-    let disk = |name: &str| {
-        format!(
-            "[datastore.{name}]\nbackend = \"file\"\ndirectory = \".\"\n\
-             [vm.{name}]\ntimeout = \"30s\"\n\
-             [vm.{name}.disk.\"scsi0:0\"]\ndatastore = \"{name}\"\nsize = \"64k\"\n"
-        )
-    };
-    let text = format!(
-        "[host.h.adapter.vmhba1]\ndriver = \"qlnativefc\"\n{adapter}\n[host.h.nbd]\nsocket = \"s\"\n{}{}",
-        disk("a"),
-        disk("b")
-    );
     let mut medium = Medium::new(5, vec![0; 2 * BYTES as usize]);
     medium.each = BYTES as usize;
-    Bench::new(&text, 512, BYTES, medium)
+    Bench::new(adapter, 512, BYTES, medium)
 }
 
 /// Passes of a tenth of a second until so much time is over.
