@@ -110,3 +110,59 @@ pub fn read_answer(line: &[u8]) -> Result<Said, String> {
         said => Ok(said),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Path, World};
+    use proptest::prelude::*;
+
+    fn line(said: Said) -> Vec<u8> {
+        serde_json::to_vec(&Answer { version: VERSION, said }).unwrap()
+    }
+
+    #[test]
+    fn what_is_named_and_not_described_is_refused() {
+        let alone = HostState { name: "h".into(), ..HostState::default() };
+        let path = HostState { paths: vec![Path::default()], ..alone.clone() };
+        let world = HostState { worlds: vec![World::default()], ..alone.clone() };
+        for (state, is_whole) in [(alone, true), (path, false), (world, false)] {
+            let read = read_answer(&line(Said::State(Box::new(state))));
+            assert_eq!(read.is_ok(), is_whole, "{read:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_daemon_says_cannot_steer_a_terminal() {
+        let refusal = read_answer(&line(Said::Error("no\u{1b}[2J\n".into()))).unwrap_err();
+        assert_eq!(refusal, "no [2J ");
+    }
+
+    proptest! {
+        #[test]
+        fn lines_come_back(text in "\\PC{0,40}", host in proptest::option::of("[a-z]{1,9}"), up: bool) {
+            for ask in [
+                What::Counters,
+                What::State,
+                What::Set(text.clone()),
+                What::Path(PathState { path: text.clone(), up }),
+            ] {
+                let ask = Ask { version: VERSION, ask, host: host.clone() };
+                let mut line = serde_json::to_vec(&ask).unwrap();
+                line.push(b'\n');
+                prop_assert_eq!(read_ask(&line), Ok(ask));
+            }
+        }
+
+        #[test]
+        fn hostile_bytes_are_refused(bytes: Vec<u8>, start in prop::sample::select(vec![
+            "", r#"{"version":1,"ask":"#, r#"{"version":1,"layout":{"host":"h","objects":["#,
+            r#"{"version":1,"state":{"#, r#"{"version":1,"row":{"at_ms":"#,
+        ])) {
+            let line = [start.as_bytes(), &bytes, b"\n"].concat();
+            for refusal in [read_ask(&line).err(), read_answer(&line).err()].iter().flatten() {
+                prop_assert!(!refusal.contains('\n'), "{}", refusal);
+            }
+        }
+    }
+}

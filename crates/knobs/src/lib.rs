@@ -16,6 +16,7 @@ mod esxcli;
 mod fixed;
 mod guest;
 mod line;
+mod lists;
 mod manual;
 mod names;
 mod order;

@@ -12,8 +12,8 @@ use crate::{
     Line, Query, Refusal,
     command::{Call, Command, Does, SETTERS},
     esxcli,
+    lists::SHOWERS,
     names::unknown,
-    query::SHOWERS,
 };
 
 /// What a line of esxcli orders.

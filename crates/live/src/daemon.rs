@@ -27,7 +27,8 @@ use scenario::{Host, Scenario};
 
 use crate::{
     clock::Clock,
-    control::{self, Control, Counted},
+    control::{self, Control},
+    counted::Counted,
     executor::Executor,
     export::Export,
     hosts::Hosts,

@@ -5,7 +5,7 @@ use counters::{DeviceKind, Direction, GateCounters, HostSnapshot, IoTotals, Vdis
 use knobs::{Advanced, Knob, Setting};
 use scenario::Host;
 
-use crate::{control::Counted, hosts::Hosts};
+use crate::{counted::Counted, hosts::Hosts};
 
 /// The state of a host.
 pub(crate) fn describe(

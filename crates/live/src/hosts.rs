@@ -15,7 +15,7 @@ use knobs::{Effect, Knob, Line};
 use scenario::{Host, Scenario, parse_knob};
 
 use crate::{
-    control::Counted,
+    counted::Counted,
     mailbox::Letter,
     settings::{Kept, Settings},
 };

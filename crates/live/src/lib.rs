@@ -9,6 +9,7 @@ mod backend;
 mod buffer;
 mod clock;
 mod control;
+mod counted;
 mod daemon;
 mod described;
 mod executor;
