@@ -92,5 +92,23 @@ pub fn manual() -> Vec<Manual> {
                 range(Allocation::LIMITS)
             ),
         ),
+        form(
+            "VM: NumDiskShares N",
+            at_once,
+            format!(
+                "the shares of each disk of a VM, or of one: {}; also as `Set-VMResourceConfiguration` \
+                 takes it, after `-DiskSharesLevel Custom` [LAMW]",
+                range(Allocation::SHARES)
+            ),
+        ),
+        form(
+            "VM: StorageIOAllocationReservation N",
+            at_once,
+            format!(
+                "the reservation of each disk of a VM, or of one, in I/Os a second: 0 (none) to {}; \
+                 the API sets it, PowerCLI does not [API]",
+                Allocation::LIMITS.end()
+            ),
+        ),
     ]
 }
