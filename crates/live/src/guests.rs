@@ -120,6 +120,11 @@ impl Guests {
         self.places.iter_mut().flatten().for_each(|guest| guest.connection.leave());
     }
 
+    /// The disks that are open.
+    pub(crate) fn vdisks(&self) -> impl Iterator<Item = VdiskId> + '_ {
+        self.places.iter().flatten().map(|guest| guest.connection.export().vdisk)
+    }
+
     /// One that has ended, which has gone then, and the disk that it was on.
     pub(crate) fn next_over(&mut self) -> Option<(u64, VdiskId)> {
         let is_over = |place: &&mut Option<Guest>| {

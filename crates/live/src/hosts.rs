@@ -190,8 +190,7 @@ const fn later(effect: Effect) -> Option<&'static str> {
     match effect {
         Effect::AtOnce => None,
         Effect::GuestReboot => Some(
-            "it acts when the guest has let go of all its disks and opens them again, as after a \
-             reboot of the guest",
+            "it acts when the guest has let go of all its disks, as in a reboot of the guest",
         ),
         Effect::HostReboot => {
             Some("it acts when the daemon is begun anew, as after a reboot of the host")
