@@ -189,9 +189,9 @@ fn tell(engine: &mut Engine, host: &Host, input: Input) -> Result<(), String> {
 const fn later(effect: Effect) -> Option<&'static str> {
     match effect {
         Effect::AtOnce => None,
-        Effect::GuestReboot => Some(
-            "it acts when the guest has let go of all its disks, as in a reboot of the guest",
-        ),
+        Effect::GuestReboot => {
+            Some("it acts when the guest has let go of all its disks, as in a reboot of the guest")
+        }
         Effect::HostReboot => {
             Some("it acts when the daemon is begun anew, as after a reboot of the host")
         }

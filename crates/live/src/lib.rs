@@ -27,5 +27,6 @@ mod socket;
 mod work;
 
 pub use daemon::{Daemon, Options, Place, Signals};
+pub use executor::try_io_uring;
 pub use nbd::talk;
 pub use settings::Settings;
