@@ -18,6 +18,7 @@ mod guests;
 mod hosts;
 mod machine;
 mod mailbox;
+mod metrics;
 mod nbd;
 mod requests;
 mod sense;
