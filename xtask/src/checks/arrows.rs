@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "journal", "sim", "live", "whatif",
         ],
     ),
+    ("guest", &[]),
     ("testing", &[]),
     (
         "xtask",
