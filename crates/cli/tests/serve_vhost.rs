@@ -5,15 +5,13 @@
 #[allow(dead_code, reason = "others use the rest")]
 mod daemon;
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use daemon::Site;
-use guest::{Ask, Disk, Done, SECTOR, Shape, Wish, feature};
+use guest::{Ask, Disk, Shape, Wish, feature};
 
 const MIB: usize = 1 << 20;
 const GOOD: u8 = 0;
-const FAILED: u8 = 1;
-const UNSUPPORTED: u8 = 2;
 
 /// A disk in memory, one that keeps nothing, and one in an image.
 const DISKS: &str = r#"

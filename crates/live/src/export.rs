@@ -17,7 +17,7 @@ pub(crate) struct Export {
     pub(crate) component: usize,
     /// Its size.
     pub(crate) bytes: u64,
-    /// Offsets and lengths are multiples of so many bytes.
+    /// What is not whole blocks of so many bytes takes longer.
     pub(crate) block: u32,
     /// Whether nothing may be written.
     pub(crate) read_only: bool,
@@ -29,16 +29,6 @@ impl Export {
     /// Whether a range does not go beyond its end.
     pub(crate) fn reaches(&self, at: u64, bytes: u32) -> bool {
         at.checked_add(bytes.into()).is_some_and(|end| end <= self.bytes)
-    }
-
-    /// Whether a range is of whole blocks, and of one at least.
-    pub(crate) fn is_whole(&self, at: u64, bytes: u32) -> bool {
-        bytes > 0 && at.is_multiple_of(self.block.into()) && bytes.is_multiple_of(self.block)
-    }
-
-    /// Whether a range is one that can be read.
-    pub(crate) fn has(&self, at: u64, bytes: u32) -> bool {
-        self.reaches(at, bytes) && self.is_whole(at, bytes)
     }
 }
 

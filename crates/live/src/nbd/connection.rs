@@ -446,12 +446,12 @@ fn verb(head: &Head, export: &Export, agreed: Agreed) -> Result<Verb, Errno> {
     Ok(Verb::Io { op, fua, keeps_space: head.flags & Flag::NO_HOLE != 0 })
 }
 
-/// Whether a request is about whole blocks that the disk has.
+/// Whether a request is about something that the disk has.
 fn check_place(head: &Head, export: &Export, beyond: Errno) -> Result<(), Errno> {
     if !export.reaches(head.offset, head.length) {
         return Err(beyond);
     }
-    if export.is_whole(head.offset, head.length) { Ok(()) } else { Err(Errno::Invalid) }
+    if head.length == 0 { Err(Errno::Invalid) } else { Ok(()) }
 }
 
 /// What a client is told.

@@ -22,8 +22,8 @@ mod inflight;
 mod memory;
 mod request;
 mod ring;
-mod terms;
 mod sigbus;
+mod terms;
 mod wire;
 
 pub(crate) use device::Device;

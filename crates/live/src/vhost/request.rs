@@ -147,11 +147,16 @@ impl Manner<'_> {
         Request { data: Vec::new(), status, wanted: Wanted::Io { verb, at: 0, bytes: 0 } }
     }
 
+    /// Whether a range is one of whole sectors that the disk has.
+    fn has(self, at: u64, bytes: u32) -> bool {
+        bytes > 0 && u64::from(bytes).is_multiple_of(SECTOR) && self.export.reaches(at, bytes)
+    }
+
     /// An I/O that moves data, if the disk has its place.
     fn place(self, verb: Verb, at: u64, bytes: u64) -> Result<Wanted, End> {
         let changes = !matches!(verb, Verb::Io { op: Op::Read, .. });
         let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes as usize <= BUFFER_MAX);
-        let bytes = bytes.filter(|bytes| self.export.has(at, *bytes)).ok_or(End::Failed)?;
+        let bytes = bytes.filter(|bytes| self.has(at, *bytes)).ok_or(End::Failed)?;
         if changes && self.export.read_only {
             return Err(End::Failed);
         }
@@ -174,7 +179,7 @@ impl Manner<'_> {
         }
         let sectors = u32::from_le_bytes(*sectors);
         let bytes = sectors.checked_mul(SECTOR as u32).filter(|_| sectors <= most);
-        let bytes = bytes.filter(|bytes| self.export.has(at, *bytes)).ok_or(End::Failed)?;
+        let bytes = bytes.filter(|bytes| self.has(at, *bytes)).ok_or(End::Failed)?;
         if self.export.read_only {
             return Err(End::Failed);
         }
