@@ -194,7 +194,7 @@ impl Machine {
                 last = self.now;
                 continue;
             }
-            if self.now.since(last) < self.spin_ns {
+            if self.now.since(last) < self.spin_ns || self.guests.rest() {
                 std::hint::spin_loop();
                 continue;
             }
@@ -285,6 +285,7 @@ impl Machine {
             match letter {
                 Letter::Guest(_) if self.ends.is_some() => {}
                 Letter::Guest(arrived) => self.guests.seat(*arrived, &self.epoll),
+                Letter::Disk(device) => self.guests.seat_device(device, &self.epoll),
                 Letter::Returned(returned) => {
                     let (job, result) = *returned;
                     self.resume(job, result);
@@ -302,7 +303,6 @@ impl Machine {
                     let _ = self.input(input);
                     if let Input::Set(Knob::Pvscsi { vm, .. }) = input {
                         self.staged.push(vm);
-                        self.reboot_guests();
                     }
                 }
                 Letter::Stop => {
@@ -581,6 +581,8 @@ impl Machine {
                 let _ = self.input(Input::Abort { vdisk, tag });
             }
             self.answer();
+        }
+        if !self.staged.is_empty() {
             self.reboot_guests();
         }
     }
