@@ -30,3 +30,4 @@ mod work;
 pub use daemon::{Daemon, Options, Place, Signals};
 pub use nbd::talk;
 pub use settings::Settings;
+pub use vhost::{messages, rings};
