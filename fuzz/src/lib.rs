@@ -24,7 +24,7 @@ pub use self::seeds::seeds;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     ("reader", reader),
     ("compressed", compressed),
     ("esxcli", esxcli),
