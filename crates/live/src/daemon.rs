@@ -34,6 +34,7 @@ use crate::{
     mailbox::{Letter, Mailbox},
     nbd::{Listener, Listening},
     served::{self, Part, Served},
+    socket,
 };
 
 /// What a daemon is told beside its scenario.
@@ -240,6 +241,8 @@ fn listen(
         let path = options.base.join(socket);
         let listening = listener.listen(&path);
         listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+        let shared = socket::share(&path, &host.sockets);
+        shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))?;
         addresses.push(Address::Unix(path));
     }
     if let Some(tcp) = nbd.tcp {
