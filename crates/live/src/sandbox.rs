@@ -18,7 +18,7 @@ use nix::libc;
 use scenario::{Backend, Scenario};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-use crate::Options;
+use crate::{Options, socket::GROUPS};
 
 /// The newest rules that are known here; a kernel that has fewer keeps to those.
 const RULES: ABI = ABI::V6;
@@ -116,9 +116,7 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
         }
     }
     if scenario.hosts.iter().any(|host| host.sockets.group.is_some()) {
-        // Where the numbers of groups are.
-        grant(Path::new("/etc/group"), AccessFs::ReadFile.into());
-        grant(Path::new("/etc/nsswitch.conf"), AccessFs::ReadFile.into());
+        grant(Path::new(GROUPS), AccessFs::ReadFile.into());
     }
     if let Some(socket) = options.control {
         grant(&parent(socket), sockets);

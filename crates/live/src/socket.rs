@@ -4,17 +4,17 @@ use std::{
     fs::{self, Permissions},
     io::{self, ErrorKind},
     os::unix::{
-        fs::PermissionsExt,
+        fs::{PermissionsExt, chown},
         net::{UnixListener, UnixStream},
     },
     path::Path,
 };
 
-use nix::{
-    sys::stat::{Mode, umask},
-    unistd::{Group, chown},
-};
+use nix::sys::stat::{Mode, umask};
 use scenario::Sockets;
+
+/// Where the numbers of groups are.
+pub(crate) const GROUPS: &str = "/etc/group";
 
 /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
@@ -33,13 +33,21 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
 /// What is wrong with the group.
 pub(crate) fn share(path: &Path, sockets: &Sockets) -> Result<(), String> {
     if let Some(name) = &sockets.group {
-        let group = Group::from_name(name).ok().flatten();
-        let group = group.ok_or_else(|| format!("`group`: there is no group `{name}`"))?;
-        let given = chown(path, None, Some(group.gid));
+        let id = group_id(name).ok_or_else(|| format!("`group`: there is no group `{name}`"))?;
+        let given = chown(path, None, Some(id));
         given.map_err(|error| {
-            format!("`group`: {} for `{name}`; the daemon has to be in it", error.desc())
+            format!("`group`: {error} for `{name}`; the daemon has to be in it")
         })?;
     }
     let given = fs::set_permissions(path, Permissions::from_mode(sockets.mode));
     given.map_err(|error| format!("`mode`: {error}"))
+}
+
+/// The number of a group, by its name or as a number itself. The file is read here: a static program has no
+/// means to ask anybody else.
+fn group_id(name: &str) -> Option<u32> {
+    let groups = fs::read_to_string(GROUPS).unwrap_or_default();
+    let fields = groups.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let named = |fields: Vec<&str>| (fields[0] == name).then(|| fields.get(2)?.parse().ok())?;
+    fields.filter_map(named).next().or_else(|| name.parse().ok())
 }
