@@ -12,7 +12,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process,
-    sync::{Arc, mpsc::channel},
+    sync::{Arc, Mutex, mpsc::channel},
     thread::{self, JoinHandle},
 };
 
@@ -27,13 +27,16 @@ use scenario::{Host, Scenario};
 
 use crate::{
     clock::Clock,
-    control::{self, Control, Counted},
+    control::{self, Control},
+    counted::Counted,
     executor::Executor,
     export::Export,
+    hosts::Hosts,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
     nbd::{Listener, Listening},
     served::{self, Part, Served},
+    settings::Settings,
     socket,
 };
 
@@ -46,8 +49,10 @@ pub struct Options<'a> {
     pub base: &'a Path,
     /// The directory in which each component keeps a journal.
     pub journal: Option<&'a Path>,
-    /// The socket at which counters can be read.
+    /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
+    /// Where settings are kept that are changed there.
+    pub settings: Option<&'a Settings>,
 }
 
 /// Signals that end a daemon.
@@ -90,7 +95,7 @@ pub struct Place {
 pub struct Daemon {
     components: Vec<Running>,
     listening: Vec<Listening>,
-    counted: Vec<Counted>,
+    counted: Vec<(Counted, Vec<Input>)>,
     control: Option<Control>,
     /// The disks, in the order of the file.
     pub places: Vec<Place>,
@@ -121,7 +126,9 @@ impl Daemon {
             listeners.push(daemon.open(scenario, host, clock, options)?);
         }
         if let Some(path) = options.control {
-            let control = control::serve(path, mem::take(&mut daemon.counted));
+            let counted = mem::take(&mut daemon.counted);
+            let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
+            let control = control::serve(path, Arc::new(Mutex::new(hosts)));
             let control = control.map_err(|error| format!("{}: {error}", path.display()))?;
             daemon.control = Some(control);
         }
@@ -150,7 +157,9 @@ impl Daemon {
         let mailboxes: Vec<_> = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
         let mut listener = Listener::new(exports.clone().into(), mailboxes.clone());
         let (inventory, epoch_ms) = (host.config.inventory(), clock.epoch_ms);
-        self.counted.push(Counted { inventory, components, mailboxes, epoch_ms });
+        let counted =
+            Counted { inventory, components, mailboxes, exports: exports.clone(), epoch_ms };
+        self.counted.push((counted, first(host)));
         let addresses = listen(host, &mut listener, options)?;
         self.places.extend(exports.iter().map(|export| place(export, &addresses)));
         for (index, (mailbox, machine)) in machines.into_iter().enumerate() {

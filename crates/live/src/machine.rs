@@ -286,9 +286,14 @@ impl Machine {
                 Letter::Mapped { guest, cookie, extents } => {
                     self.guests.answer_map(guest, cookie, &extents);
                 }
-                Letter::Counters(to) => {
+                Letter::Counters(mut into, to) => {
+                    self.engine.snapshot(self.now, &mut into);
                     // Whoever asked may be gone.
-                    let _ = to.send(self.counters());
+                    let _ = to.send(into);
+                }
+                Letter::Input(input) => {
+                    // It was tried.
+                    let _ = self.input(input);
                 }
                 Letter::Stop => {
                     self.guests.leave();

@@ -107,8 +107,10 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
         for image in host.images.iter().flatten() {
             if let Backend::File(path) = &image.backend {
                 let path = options.base.join(path);
-                grant(&path, data);
-                grant(&parent(&path), data | AccessFs::MakeReg);
+                match path.exists() {
+                    true => grant(&path, data),
+                    false => grant(&parent(&path), data | AccessFs::MakeReg),
+                };
             }
         }
         if let Some(socket) = host.nbd.as_ref().and_then(|nbd| nbd.socket.as_ref()) {
@@ -120,6 +122,9 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
     }
     if let Some(socket) = options.control {
         grant(&parent(socket), sockets);
+    }
+    if let Some(settings) = options.settings {
+        grant(&parent(settings.path()), made | AccessFs::ReadDir);
     }
     if let Some(directory) = options.journal {
         grant(directory, made);
