@@ -105,6 +105,9 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
     grant(Path::new(options.file), AccessFs::ReadFile.into());
     for host in &scenario.hosts {
         for image in host.images.iter().flatten() {
+            if let Some(socket) = &image.vhost_user {
+                grant(&parent(&options.base.join(socket)), sockets);
+            }
             if let Backend::File(path) = &image.backend {
                 let path = options.base.join(path);
                 match path.exists() {
