@@ -37,6 +37,8 @@ use crate::{
     nbd::{Listener, Listening},
     served::{self, Part, Served},
     settings::Settings,
+    socket,
+    vhost::Device,
 };
 
 /// What a daemon is told beside its scenario.
@@ -83,7 +85,7 @@ impl Signals {
 pub struct Place {
     /// The name of the export.
     pub export: String,
-    /// Its URIs, as clients of NBD take them.
+    /// Its URIs, as clients of NBD take them, or `vhost-user:` and the path of its socket.
     pub uris: Vec<String>,
     /// Its size in bytes.
     pub bytes: u64,
@@ -120,9 +122,9 @@ impl Daemon {
         let (places, notes) = (Vec::new(), Vec::new());
         let (components, listening, counted) = (Vec::new(), Vec::new(), Vec::new());
         let mut daemon = Self { components, listening, counted, control: None, places, notes };
-        let mut listeners = Vec::new();
+        let (mut listeners, mut devices) = (Vec::new(), Vec::new());
         for host in &scenario.hosts {
-            listeners.push(daemon.open(scenario, host, clock, options)?);
+            listeners.push(daemon.open(scenario, host, clock, options, &mut devices)?);
         }
         if let Some(path) = options.control {
             let counted = mem::take(&mut daemon.counted);
@@ -134,6 +136,7 @@ impl Daemon {
         for listener in listeners {
             daemon.listening.push(listener.start().map_err(|error| format!("sockets: {error}"))?);
         }
+        devices.into_iter().for_each(|(mailbox, device)| mailbox.send(Letter::Disk(device)));
         Ok(daemon)
     }
 
@@ -144,6 +147,7 @@ impl Daemon {
         host: &Host,
         clock: Clock,
         options: Options<'_>,
+        devices: &mut Vec<Bound>,
     ) -> Result<Listener, String> {
         let components = host.components();
         let Served { exports, parts, notes } =
@@ -154,7 +158,9 @@ impl Daemon {
             machines.push(machine(host, index, part, clock, options)?);
         }
         let mailboxes: Vec<_> = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
-        let mut listener = Listener::new(exports.clone().into(), mailboxes.clone());
+        devices.extend(bind_devices(host, &exports, &mailboxes, options)?);
+        let by_nbd = exports.iter().filter(|export| export.socket.is_none()).cloned();
+        let mut listener = Listener::new(by_nbd.collect(), mailboxes.clone());
         let (inventory, epoch_ms) = (host.config.inventory(), clock.epoch_ms);
         let counted =
             Counted { inventory, components, mailboxes, exports: exports.clone(), epoch_ms };
@@ -249,6 +255,7 @@ fn listen(
         let path = options.base.join(socket);
         let listening = listener.listen(&path);
         listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+        share(&path, host, options)?;
         addresses.push(Address::Unix(path));
     }
     if let Some(tcp) = nbd.tcp {
@@ -256,6 +263,35 @@ fn listen(
         addresses.push(Address::Tcp(listening.map_err(|error| refuse(format!("{tcp}: {error}")))?));
     }
     Ok(addresses)
+}
+
+/// A disk with a socket of its own, and who is to serve it.
+type Bound = (Arc<Mailbox>, Box<Device>);
+
+/// Binds the sockets of disks that have their own.
+fn bind_devices(
+    host: &Host,
+    exports: &[Export],
+    mailboxes: &[Arc<Mailbox>],
+    options: Options<'_>,
+) -> Result<Vec<Bound>, String> {
+    let bind_one = |export: &Export| {
+        let path = export.socket.as_ref()?;
+        let line = host.images[export.vdisk.index()].as_ref().map_or(0, |image| image.line);
+        let bound = Device::bind(export.clone(), path).map_err(|error| {
+            let what = format!("key `vhost_user`: {}: {error}", path.display());
+            format!("{}:{line}: {what}", options.file)
+        });
+        let shared = bound.and_then(|device| share(path, host, options).map(|()| device));
+        Some(shared.map(|device| (Arc::clone(&mailboxes[export.component]), Box::new(device))))
+    };
+    exports.iter().filter_map(bind_one).collect()
+}
+
+/// Lets those open a socket of a host whom the file says.
+fn share(path: &Path, host: &Host, options: Options<'_>) -> Result<(), String> {
+    let shared = socket::share(path, &host.sockets);
+    shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))
 }
 
 /// Where a host is reached.
@@ -266,6 +302,10 @@ enum Address {
 
 fn place(export: &Export, addresses: &[Address]) -> Place {
     let name = &export.name;
+    if let Some(socket) = &export.socket {
+        let uris = vec![format!("vhost-user:{}", socket.display())];
+        return Place { export: name.clone(), uris, bytes: export.bytes };
+    }
     let uri = |address: &Address| match address {
         Address::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
         Address::Tcp(address) => format!("nbd://{address}/{name}"),

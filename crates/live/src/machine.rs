@@ -188,7 +188,7 @@ impl Machine {
                 last = self.now;
                 continue;
             }
-            if self.now.since(last) < self.spin_ns {
+            if self.now.since(last) < self.spin_ns || self.guests.rest() {
                 std::hint::spin_loop();
                 continue;
             }
@@ -279,6 +279,7 @@ impl Machine {
             match letter {
                 Letter::Guest(_) if self.ends.is_some() => {}
                 Letter::Guest(arrived) => self.guests.seat(*arrived, &self.epoll),
+                Letter::Disk(device) => self.guests.seat_device(device, &self.epoll),
                 Letter::Returned(returned) => {
                     let (job, result) = *returned;
                     self.resume(job, result);

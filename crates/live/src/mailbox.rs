@@ -12,13 +12,15 @@ use counters::HostSnapshot;
 use engine::Input;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{export::Extent, nbd::Arrived, work::Returned};
+use crate::{export::Extent, nbd::Arrived, vhost::Device, work::Returned};
 
 /// What a component is told.
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// A client has agreed on one of its disks.
     Guest(Box<Arrived>),
+    /// One of its disks is to be served to virtual machines.
+    Disk(Box<Device>),
     /// A call was made.
     Returned(Box<Returned>),
     /// An answer about holes; none where it could not be found out.

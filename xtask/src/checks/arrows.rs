@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "diagnose", "journal", "sim", "live", "whatif",
         ],
     ),
+    ("guest", &[]),
     ("testing", &[]),
     (
         "xtask",
