@@ -81,8 +81,9 @@ impl Serve {
             metrics: self.metrics,
             settings: Some(&kept),
         };
+        let told = live::confine(&scenario, options)?;
         let daemon = Daemon::start(&scenario, options)?;
-        daemon.notes.iter().for_each(|note| say(&clean(note)));
+        told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
         for place in &daemon.places {
             let uris = place.uris.join(" ");
             writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
