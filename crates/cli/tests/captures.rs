@@ -55,7 +55,7 @@ fn a_diagnosis_names_the_queue_and_ends_with_1() {
     for expected in [
         format!("sql on {device}: Device queue full, limited by the\nHBA's depth"),
         "Raise the driver's depth per device (vmhba1) from 32".into(),
-        "1. Device queue full, limited by the HBA's depth".into(),
+        "1. Device queue full, limited by its own depth".into(),
         "host> esxcli system module parameters set -m ".into(),
     ] {
         assert!(said.out.contains(&expected), "{}", said.out);

@@ -454,6 +454,63 @@ fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
 }
 
 #[test]
+fn a_device_that_was_lowered_is_not_the_drivers_depth() {
+    // `-m` lowers one device below what its driver gives every one [QD254].
+    const DEVICE: &str = "naa.60000000000000000000000000000001";
+    let rest = format!(
+        "[datastore.prod]\ndevice = \"{DEVICE}\"\n{VM}[vm.sql.workload]\nthreads = 48\n"
+    );
+    let text = scenario("servers = 64\nservice = \"2.5ms\"", "driver = \"qlnativefc\"", &rest);
+    let line = |depth: u32| format!("storage core device set -d {DEVICE} -m {depth}");
+    let run = run(&format!("esxcli = [\"{}\"]\n{text}", line(24)));
+    let [finding] = findings(&run)[..] else { panic!("{:?}", causes(&run)) };
+    assert_eq!(finding["cause"], "device-depth");
+    let sentence = finding["sentence"].as_str().unwrap();
+    assert!(sentence.contains("lowered from the 64 of the HBA's driver"), "{sentence}");
+    let change = &finding["changes"][0];
+    assert_eq!(change["esxcli"][0], format!("esxcli {}", line(64)));
+    assert_eq!(change["effect"], "at-once");
+}
+
+/// A run in which events set Device Max Queue Depth of a device, every 3 s from the fifth on.
+fn stepped(array: &str, threads: u32, depths: &[u32]) -> Value {
+    const DEVICE: &str = "naa.60000000000000000000000000000001";
+    let guest = "[vm.sql]\nguest = \"linux\"\ncount = 2\n";
+    let mut rest = format!(
+        "[datastore.prod]\ndevice = \"{DEVICE}\"\ndsnro = 64\n{VM}[vm.sql.workload]\n\
+         threads = {threads}\n{guest}"
+    );
+    for (depth, step) in depths.iter().zip(0..) {
+        rest += &format!(
+            "[[event]]\nat = \"{}s\"\nesxcli = \"storage core device set -d {DEVICE} -m {depth}\"\n",
+            5 + 3 * step
+        );
+    }
+    run(&scenario(array, "driver = \"qlnativefc\"", &rest))
+}
+
+#[test]
+fn a_depth_that_events_move_is_set_by_them_and_by_nobody_else() {
+    // kavg has no Storage I/O Control, and throttling is off: `-m` holds what waits at each depth.
+    const QUICK: &str = "servers = 200\nservice = \"6ms\"";
+    for depths in [&[58, 51, 45, 40, 36, 40][..], &[16, 48], &[58, 20, 33, 20]] {
+        let run = stepped(QUICK, 60, depths);
+        let [finding] = findings(&run)[..] else { panic!("{depths:?}: {:?}", causes(&run)) };
+        assert_eq!(finding["cause"], "device-depth", "{depths:?}");
+        let what = finding["changes"][0]["what"].as_str().unwrap();
+        let last = format!("to {} in the end", depths.last().unwrap());
+        assert!(what.contains("at the 64 that") && what.contains(&last), "{depths:?}: {what}");
+    }
+    // As deep as anybody fills, at every step.
+    assert!(causes(&stepped(QUICK, 8, &[58, 51, 45, 40, 36, 40])).is_empty());
+    // What is slow stays slow.
+    let slow = "spindles = 12\nraid = \"0\"\nservice = \"11ms\"";
+    let causes = stepped(slow, 60, &[58, 51, 45, 40, 36, 40]);
+    assert_eq!(self::causes(&causes)[0], "array-slow");
+    assert!(!self::causes(&causes).contains(&"sioc"));
+}
+
+#[test]
 fn dsnro_is_raised_no_further_than_its_range() {
     let vms = "[vm.sql]\ncount = 4\n[vm.sql.workload]\nthreads = 60\n";
     let run = run(&competing("driver = \"lpfc\"\nlun_depth = 512", "", vms));
