@@ -28,6 +28,7 @@ use scenario::{Host, Scenario};
 use crate::{
     clock::Clock,
     control::{self, Control, Counted},
+    executor::Executor,
     export::Export,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
@@ -189,9 +190,7 @@ fn machine(
     clock: Clock,
     options: Options<'_>,
 ) -> Result<(Arc<Mailbox>, Machine), String> {
-    let mut config = host.config.clone();
-    // A real guest keeps the time itself.
-    config.vms.iter_mut().for_each(|vm| vm.timeout_ns = None);
+    let config = &host.config;
     let mailbox = Arc::new(Mailbox::new().map_err(|error| format!("a mailbox: {error}"))?);
     let journal = options.journal.map(|directory| {
         let name = format!("{}-{index}", config.name);
@@ -199,16 +198,17 @@ fn machine(
         let refuse = |what: String| format!("{}: {what}", path.display());
         let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
         let file = file.map_err(|error| refuse(error.to_string()))?;
-        Journal::new(file, &name, [&config]).map_err(|error| refuse(error.to_string()))
+        Journal::new(file, &name, [config]).map_err(|error| refuse(error.to_string()))
     });
     let Part { disks, images, arrays, .. } = part;
     let parts = Parts {
-        engine: Engine::new(&config),
+        engine: Engine::new(config),
         journal: journal.transpose()?,
         first: first(host),
         disks,
         images,
         arrays,
+        executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
     };

@@ -15,7 +15,7 @@ pub(crate) struct Export {
     pub(crate) component: usize,
     /// Its size.
     pub(crate) bytes: u64,
-    /// Offsets and lengths are multiples of so many bytes.
+    /// What is not whole blocks of so many bytes takes longer.
     pub(crate) block: u32,
     /// Whether nothing may be written.
     pub(crate) read_only: bool,

@@ -446,16 +446,13 @@ fn verb(head: &Head, export: &Export, agreed: Agreed) -> Result<Verb, Errno> {
     Ok(Verb::Io { op, fua, keeps_space: head.flags & Flag::NO_HOLE != 0 })
 }
 
-/// Whether a request is about whole blocks that the disk has.
+/// Whether a request is about something that the disk has.
 fn check_place(head: &Head, export: &Export, beyond: Errno) -> Result<(), Errno> {
     let end = head.offset.checked_add(head.length.into());
     if end.is_none_or(|end| end > export.bytes) {
         return Err(beyond);
     }
-    let block = u64::from(export.block);
-    let is_whole =
-        head.offset.is_multiple_of(block) && u64::from(head.length).is_multiple_of(block);
-    if head.length == 0 || !is_whole { Err(Errno::Invalid) } else { Ok(()) }
+    if head.length == 0 { Err(Errno::Invalid) } else { Ok(()) }
 }
 
 /// What a client is told.
