@@ -457,16 +457,15 @@ fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
 fn a_device_that_was_lowered_is_not_the_drivers_depth() {
     // `-m` lowers one device below what its driver gives every one [QD254].
     const DEVICE: &str = "naa.60000000000000000000000000000001";
-    let rest = format!(
-        "[datastore.prod]\ndevice = \"{DEVICE}\"\n{VM}[vm.sql.workload]\nthreads = 48\n"
-    );
+    let rest =
+        format!("[datastore.prod]\ndevice = \"{DEVICE}\"\n{VM}[vm.sql.workload]\nthreads = 48\n");
     let text = scenario("servers = 64\nservice = \"2.5ms\"", "driver = \"qlnativefc\"", &rest);
     let line = |depth: u32| format!("storage core device set -d {DEVICE} -m {depth}");
     let run = run(&format!("esxcli = [\"{}\"]\n{text}", line(24)));
     let [finding] = findings(&run)[..] else { panic!("{:?}", causes(&run)) };
     assert_eq!(finding["cause"], "device-depth");
     let sentence = finding["sentence"].as_str().unwrap();
-    assert!(sentence.contains("lowered from the 64 of the HBA's driver"), "{sentence}");
+    assert!(sentence.contains("which was lowered: the HBA's driver gives 64)"), "{sentence}");
     let change = &finding["changes"][0];
     assert_eq!(change["esxcli"][0], format!("esxcli {}", line(64)));
     assert_eq!(change["effect"], "at-once");

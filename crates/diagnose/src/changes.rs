@@ -8,7 +8,10 @@ use knobs::{
 };
 pub(crate) use knobs::{shell, show_device};
 
-use crate::{Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts, driver_depth::{self, Hba}};
+use crate::{
+    Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts,
+    driver_depth::{self, Hba},
+};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -70,7 +73,8 @@ pub(crate) fn raise_dsnro(
 ) -> Change {
     let name = device.flow.name;
     let to = dsnro_within(name, to, facts);
-    let to = driver_depth::without_competition(host, device, facts).map_or(from, |depth| to.min(depth));
+    let to =
+        driver_depth::without_competition(host, device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
     }
@@ -160,7 +164,7 @@ pub(crate) fn raise_depth(
         if facts.device(name).max_queue_depth_at_end.is_some() {
             return leave_max_depth(name, from, own);
         }
-        let why = format!("It was lowered: the HBA's driver gives {own}.");
+        let why = format!("It was lowered: {}.", driver_depth::gives(own, device, facts));
         return raise_max_depth(host, name, (from, to.min(own)), dsnro, facts, &why);
     }
     let of_path = facts.device(name).depth_of_path;
@@ -197,9 +201,10 @@ fn raise_max_depth(
     let what =
         format!("Raise Device Max Queue Depth of {name} from {from} to {to}{follows}. {why}");
     let mut change = setting(what, Some(host), steps);
-    change.risk = "The VMs on this device take more of the adapter and of the array from others. The \
+    change.risk =
+        "The VMs on this device take more of the adapter and of the array from others. The \
                    host refuses more than its driver gives."
-        .into();
+            .into();
     change
 }
 

@@ -24,6 +24,13 @@ pub(crate) fn of(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<
     facts.device(device.flow.name).driver_depth.or_else(seen)
 }
 
+/// What its driver gives a device that was lowered, in words: another device may be held by DSNRO, and
+/// so tell the least.
+pub(crate) fn gives(own: u32, device: &Device<'_>, facts: &Facts) -> String {
+    let is_known = facts.device(device.flow.name).driver_depth.is_some();
+    format!("the HBA's driver gives {own}{}", if is_known { "" } else { " or more" })
+}
+
 /// The depth of a device without competition: as a source says it, or else the deepest that it was seen
 /// to have, or the driver's.
 pub(crate) fn without_competition(
@@ -87,8 +94,7 @@ pub(crate) fn candidates(
     seen: &Seen,
     facts: &Facts,
 ) -> Vec<&'static Driver> {
-    let is_set =
-        |driver: &&Driver| facts.depth_set(driver) == Some(depth) && seen.allows(driver);
+    let is_set = |driver: &&Driver| facts.depth_set(driver) == Some(depth) && seen.allows(driver);
     let known = |module| Driver::from_module(module).filter(|driver| driver.parameter.is_some());
     let mut drivers: Vec<&'static Driver> = match module {
         Some(module) => known(module).into_iter().collect(),

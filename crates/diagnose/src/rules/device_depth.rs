@@ -9,7 +9,8 @@
 use knobs::DSNRO;
 
 use super::{
-    Case, Rule, adaptive_throttling, changes, iops_limit, number, queue_evidence, virtual_cap::Cap, virtual_disk,
+    Case, Rule, adaptive_throttling, changes, iops_limit, number, queue_evidence, virtual_cap::Cap,
+    virtual_disk,
 };
 use crate::{
     Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
@@ -115,11 +116,11 @@ fn slots(device: &Device<'_>, full: &FullQueue) -> String {
 fn whose_depth(case: &Case<'_>, device: &Device<'_>, depth: u32) -> String {
     let at_end = case.facts.device(device.flow.name).max_queue_depth_at_end;
     match driver_depth::of(case.host, device, case.facts) {
-        Some(own) if at_end.is_some() => {
-            format!("Device Max Queue Depth, {depth} at the end; the HBA's driver gives {own}")
-        }
         Some(own) if own > depth => {
-            format!("Device Max Queue Depth, lowered from the {own} of the HBA's driver")
+            let end =
+                at_end.map_or(", which was lowered".into(), |end| format!(", {end} at the end"));
+            let gives = driver_depth::gives(own, device, case.facts);
+            format!("Device Max Queue Depth{end}: {gives}")
         }
         None if Hba::of(case.host, device, depth, case.facts).may_have_more(depth, case.facts) => {
             "Device Max Queue Depth, the driver's or a lower one".into()
