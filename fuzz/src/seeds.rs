@@ -8,6 +8,16 @@ use scenario::Scenario;
 
 use super::{gzip, recording::Host, written};
 
+/// Lines of a control socket, from either side.
+const CONTROL: [&str; 4] = [
+    "{\"version\":1,\"ask\":{\"set\":\"storage core device set -d naa.1 -O 64\"},\"host\":\"h\"}\n",
+    "{\"version\":1,\"layout\":{\"host\":\"h\",\"objects\":[{\"kind\":\"device\",\"name\":\"naa.1\",\
+     \"device\":null,\"adapter\":null,\"vm\":null,\"controller\":null,\"process\":null}],\
+     \"columns\":[[0,\"dqlen\"]]}}\n",
+    "{\"version\":1,\"row\":{\"at_ms\":1795370000000,\"values\":[2048.0,null]}}\n",
+    "{\"version\":1,\"error\":\"no\"}\n",
+];
+
 /// Outputs of esxcli, shortened.
 const ESXCLI: [&str; 4] = [
     "naa.600a0b80001111550000f35b93e19350\n   Display Name: Disk\n   Device Max Queue Depth: 64\n   \
@@ -68,7 +78,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
     ];
     let bytes = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let shapes = || (1..8_u8).map(|number| noise(number, 400)).collect();
-    let all: [(_, Vec<Vec<u8>>); 12] = [
+    let all: [(_, Vec<Vec<u8>>); 13] = [
         ("reader", captures),
         ("compressed", compressed.into()),
         ("esxcli", bytes(&ESXCLI)),
@@ -81,6 +91,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
         ("parameter_file", bytes(&PARAMETER_FILES)),
         ("journal", vec![payload(root)]),
         ("nbd", vec![client()]),
+        ("control", bytes(&CONTROL)),
     ];
     let numbered = |(target, seeds): (&'static str, Vec<Vec<u8>>)| {
         seeds.into_iter().enumerate().map(move |(number, bytes)| (target, number, bytes))

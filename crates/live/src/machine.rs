@@ -188,7 +188,7 @@ impl Machine {
                 last = self.now;
                 continue;
             }
-            if self.now.since(last) < self.spin_ns {
+            if self.now.since(last) < self.spin_ns || self.guests.rest() {
                 std::hint::spin_loop();
                 continue;
             }
@@ -279,6 +279,7 @@ impl Machine {
             match letter {
                 Letter::Guest(_) if self.ends.is_some() => {}
                 Letter::Guest(arrived) => self.guests.seat(*arrived, &self.epoll),
+                Letter::Disk(device) => self.guests.seat_device(device, &self.epoll),
                 Letter::Returned(returned) => {
                     let (job, result) = *returned;
                     self.resume(job, result);
@@ -286,9 +287,14 @@ impl Machine {
                 Letter::Mapped { guest, cookie, extents } => {
                     self.guests.answer_map(guest, cookie, &extents);
                 }
-                Letter::Counters(to) => {
+                Letter::Counters(mut into, to) => {
+                    self.engine.snapshot(self.now, &mut into);
                     // Whoever asked may be gone.
-                    let _ = to.send(self.counters());
+                    let _ = to.send(into);
+                }
+                Letter::Input(input) => {
+                    // It was tried.
+                    let _ = self.input(input);
                 }
                 Letter::Stop => {
                     self.guests.leave();

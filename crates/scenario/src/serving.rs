@@ -41,8 +41,13 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
             return Err(emulated.error("there is no array to emulate; it is an [array.NAME]"));
         }
     }
+    let mut is_nbd_needed = false;
+    for (_, vm) in root.named("vm")? {
+        let disks = vm.child("disk").map_or(Ok(Vec::new()), |disks| disks.named())?;
+        is_nbd_needed |= disks.iter().any(|(_, disk)| disk.child("vhost_user").is_none());
+    }
     for (_, node) in root.named("host")? {
-        if node.child("nbd").is_none() {
+        if is_nbd_needed && node.child("nbd").is_none() {
             return Err(node.error("`nbd` is missing: where are its disks to be found?"));
         }
     }
@@ -109,10 +114,11 @@ pub(crate) fn image(
     let size = table.read("size", size)?;
     let named = table.read("image", |node| Ok(node.string()?.to_string()))?;
     let export = table.read("export", export)?;
+    let vhost_user = table.read("vhost_user", |node| Ok(node.string()?.to_string()))?;
     let read_only = table.read("read_only", Node::boolean)?.unwrap_or(false);
     let shared = table.read("shared", Node::boolean)?.unwrap_or(false);
     let Some(store) = store else {
-        let keys = ["size", "image", "export", "read_only", "shared"];
+        let keys = ["size", "image", "export", "vhost_user", "read_only", "shared"];
         let alone = keys.iter().find_map(|key| table.get(key));
         let refuse = |node: Node<'_>| {
             node.error("it goes with `backend` of the datastore, which does not have it")
@@ -137,6 +143,7 @@ pub(crate) fn image(
         emulated: store.emulated,
         size,
         export: export.unwrap_or_else(|| format!("{vm}:{disk}")),
+        vhost_user,
         read_only,
         shared,
         line: table.node().line(),

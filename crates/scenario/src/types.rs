@@ -93,6 +93,8 @@ pub struct Image {
     pub size: Option<u64>,
     /// The name by which a client asks for it.
     pub export: String,
+    /// The socket of its own at which a virtual machine finds it, in place of NBD.
+    pub vhost_user: Option<String>,
     /// Whether nothing may be written.
     pub read_only: bool,
     /// Whether other disks may be the same image.

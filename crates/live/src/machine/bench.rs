@@ -54,6 +54,7 @@ impl Bench {
             bytes,
             block,
             read_only: false,
+            socket: None,
         };
         let exports: Arc<[Export]> = (0..disks).map(export).collect();
         let mailbox = Arc::new(Mailbox::new().expect("an eventfd"));

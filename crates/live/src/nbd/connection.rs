@@ -288,7 +288,7 @@ impl Connection {
     pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
         let Asked { cookie, verb, at, buffer, .. } = asked;
         self.under_way -= 1;
-        let is_read = matches!(verb, Verb::Io { op: Op::Read, .. });
+        let is_read = verb.is_read();
         match buffer {
             Some(buffer) if is_read && status == Status::Good => {
                 let head = match self.agreed.structured {
@@ -448,8 +448,7 @@ fn verb(head: &Head, export: &Export, agreed: Agreed) -> Result<Verb, Errno> {
 
 /// Whether a request is about something that the disk has.
 fn check_place(head: &Head, export: &Export, beyond: Errno) -> Result<(), Errno> {
-    let end = head.offset.checked_add(head.length.into());
-    if end.is_none_or(|end| end > export.bytes) {
+    if !export.reaches(head.offset, head.length) {
         return Err(beyond);
     }
     if head.length == 0 { Err(Errno::Invalid) } else { Ok(()) }
