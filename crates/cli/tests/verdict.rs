@@ -453,60 +453,47 @@ fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
     assert!(advice.contains("and after the reboot DSNRO of "), "{advice}");
 }
 
+/// A host on which lines of esxcli set Device Max Queue Depth of the device that a VM works on, from the
+/// beginning or by events every 3 s.
+fn lowered(array: &str, threads: u32, first: u32, depths: &[u32]) -> Value {
+    let device = "naa.60000000000000000000000000000001";
+    let line = |depth: u32| format!("esxcli storage core device set -d {device} -m {depth}");
+    let mut rest = format!(
+        "[datastore.prod]\ndevice = \"{device}\"\ndsnro = 8\n{VM}[vm.sql.workload]\n\
+         threads = {threads}\n[vm.sql]\nguest = \"linux\"\n"
+    );
+    for (at, depth) in (5..).step_by(3).zip(depths) {
+        rest += &format!("[[event]]\nat = \"{at}s\"\nesxcli = \"{}\"\n", line(*depth));
+    }
+    let text = scenario(array, "driver = \"qlnativefc\"", &rest);
+    run(&format!("esxcli = [\"{}\"]\n{text}", line(first)))
+}
+
 #[test]
-fn a_device_that_was_lowered_is_not_the_drivers_depth() {
+fn a_device_that_was_lowered_is_not_held_by_its_driver() {
     // `-m` lowers one device below what its driver gives every one [QD254].
-    const DEVICE: &str = "naa.60000000000000000000000000000001";
-    let rest =
-        format!("[datastore.prod]\ndevice = \"{DEVICE}\"\n{VM}[vm.sql.workload]\nthreads = 48\n");
-    let text = scenario("servers = 64\nservice = \"2.5ms\"", "driver = \"qlnativefc\"", &rest);
-    let line = |depth: u32| format!("storage core device set -d {DEVICE} -m {depth}");
-    let run = run(&format!("esxcli = [\"{}\"]\n{text}", line(24)));
+    const QUICK: &str = "servers = 200\nservice = \"6ms\"";
+    let run = lowered(QUICK, 48, 24, &[]);
     let [finding] = findings(&run)[..] else { panic!("{:?}", causes(&run)) };
-    assert_eq!(finding["cause"], "device-depth");
     let sentence = finding["sentence"].as_str().unwrap();
     assert!(sentence.contains("which was lowered: the HBA's driver gives 64)"), "{sentence}");
     let change = &finding["changes"][0];
-    assert_eq!(change["esxcli"][0], format!("esxcli {}", line(64)));
-    assert_eq!(change["effect"], "at-once");
-}
-
-/// A run in which events set Device Max Queue Depth of a device, every 3 s from the fifth on.
-fn stepped(array: &str, threads: u32, depths: &[u32]) -> Value {
-    const DEVICE: &str = "naa.60000000000000000000000000000001";
-    let guest = "[vm.sql]\nguest = \"linux\"\ncount = 2\n";
-    let mut rest = format!(
-        "[datastore.prod]\ndevice = \"{DEVICE}\"\ndsnro = 64\n{VM}[vm.sql.workload]\n\
-         threads = {threads}\n{guest}"
-    );
-    for (depth, step) in depths.iter().zip(0..) {
-        rest += &format!(
-            "[[event]]\nat = \"{}s\"\nesxcli = \"storage core device set -d {DEVICE} -m {depth}\"\n",
-            5 + 3 * step
-        );
-    }
-    run(&scenario(array, "driver = \"qlnativefc\"", &rest))
-}
-
-#[test]
-fn a_depth_that_events_move_is_set_by_them_and_by_nobody_else() {
+    assert!(change["esxcli"][0].as_str().unwrap().ends_with(" -m 64"), "{change}");
+    assert_eq!((&finding["cause"], &change["effect"]), (&"device-depth".into(), &"at-once".into()));
     // kavg has no Storage I/O Control, and throttling is off: `-m` holds what waits at each depth.
-    const QUICK: &str = "servers = 200\nservice = \"6ms\"";
     for depths in [&[58, 51, 45, 40, 36, 40][..], &[16, 48], &[58, 20, 33, 20]] {
-        let run = stepped(QUICK, 60, depths);
+        let run = lowered(QUICK, 100, 64, depths);
         let [finding] = findings(&run)[..] else { panic!("{depths:?}: {:?}", causes(&run)) };
-        assert_eq!(finding["cause"], "device-depth", "{depths:?}");
         let what = finding["changes"][0]["what"].as_str().unwrap();
         let last = format!("to {} in the end", depths.last().unwrap());
         assert!(what.contains("at the 64 that") && what.contains(&last), "{depths:?}: {what}");
     }
-    // As deep as anybody fills, at every step.
-    assert!(causes(&stepped(QUICK, 8, &[58, 51, 45, 40, 36, 40])).is_empty());
-    // What is slow stays slow.
-    let slow = "spindles = 12\nraid = \"0\"\nservice = \"11ms\"";
-    let causes = stepped(slow, 60, &[58, 51, 45, 40, 36, 40]);
-    assert_eq!(self::causes(&causes)[0], "array-slow");
-    assert!(!self::causes(&causes).contains(&"sioc"));
+    // As deep as anybody fills, at every step; and what is slow stays slow.
+    let depths = &[58, 51, 45, 40, 36, 40];
+    assert!(causes(&lowered(QUICK, 16, 64, depths)).is_empty());
+    let run = lowered("spindles = 12\nraid = \"0\"\nservice = \"11ms\"", 120, 64, depths);
+    assert_eq!(causes(&run)[0], "array-slow");
+    assert!(!causes(&run).contains(&"sioc"));
 }
 
 #[test]
