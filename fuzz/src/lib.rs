@@ -24,7 +24,7 @@ pub use self::seeds::seeds;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     ("reader", reader),
     ("compressed", compressed),
     ("esxcli", esxcli),
@@ -37,6 +37,8 @@ pub const TARGETS: [Target; 13] = [
     ("parameter_file", parameter_file),
     ("journal", journal),
     ("nbd", nbd),
+    ("virtio", virtio),
+    ("vhost_user", vhost_user),
     ("control", control),
 ];
 
@@ -285,6 +287,16 @@ pub fn control(bytes: &[u8]) {
         }
         let _ = Measured::of(recording);
     }
+}
+
+/// Any bytes as the memory of a guest with a ring in it.
+pub fn virtio(bytes: &[u8]) {
+    let _ = live::rings(bytes);
+}
+
+/// Any bytes as what a front end of vhost-user says.
+pub fn vhost_user(bytes: &[u8]) {
+    let _ = live::messages(bytes);
 }
 
 /// Any bytes as what a client of NBD says.

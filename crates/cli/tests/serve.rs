@@ -332,6 +332,38 @@ fn an_image_has_one_daemon() {
     site.serve(3, &[]).stop();
 }
 
+#[test]
+fn a_socket_is_opened_by_those_whom_the_file_names() {
+    let mode = |site: &Site| fs::metadata(site.socket()).unwrap().permissions().mode() & 0o777;
+    let site = Site::new(&format!("[host.h.sockets]\nmode = \"0666\"\n{DISKS}"));
+    let daemon = site.serve(3, &[]);
+    assert_eq!(mode(&site), 0o666);
+    daemon.stop();
+    let id = Command::new("id").arg("-gn").output().expect("there is an id");
+    let own = String::from_utf8(id.stdout).unwrap();
+    let of = |group: &str| format!("[host.h.sockets]\ngroup = \"{group}\"\n{DISKS}");
+    let site = Site::new(&of(own.trim()));
+    let daemon = site.serve(3, &[]);
+    assert_eq!(mode(&site), 0o660);
+    daemon.stop();
+    let site = Site::new(&of("nobody-has-this"));
+    let said = site.refusal();
+    assert_eq!(said, "kavg: h.toml:6: `group`: there is no group `nobody-has-this`\n");
+}
+
+#[test]
+fn every_thread_has_given_up_what_it_does_not_need() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(3, &["--control", "c", "--journal", "journals"]);
+    let threads = fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
+    for thread in threads {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+        assert!(status.contains("Seccomp:\t2"), "{status}");
+    }
+    daemon.stop();
+}
+
 /// A generator of numbers, the same for the same seed.
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;

@@ -161,6 +161,37 @@ impl Disk {
         told.map_err(said("SET_MEM_TABLE"))
     }
 
+    /// Hands over another part of memory, and takes it back.
+    ///
+    /// # Errors
+    /// One line: what was refused.
+    pub fn add_and_remove_memory(&mut self) -> Result<(), String> {
+        let (_, file) = memory(START)?;
+        let more = VhostUserMemoryRegionInfo {
+            guest_phys_addr: 1 << 40,
+            memory_size: START,
+            userspace_addr: 1 << 46,
+            mmap_offset: 0,
+            mmap_handle: file.as_raw_fd(),
+        };
+        let front = self.front()?;
+        front.add_mem_region(&more).map_err(said("ADD_MEM_REG"))?;
+        front.remove_mem_region(&more).map_err(said("REM_MEM_REG"))
+    }
+
+    /// Resets the device and begins anew, as a driver does that was loaded again.
+    ///
+    /// # Errors
+    /// One line: what was refused.
+    pub fn begin_anew(&mut self) -> Result<(), String> {
+        let features = self.features;
+        let front = self.front()?;
+        front.reset_device().map_err(said("RESET_DEVICE"))?;
+        front.set_features(features).map_err(said("SET_FEATURES"))?;
+        self.rings.iter_mut().for_each(Ring::reset);
+        self.hand_over()
+    }
+
     fn set_inflight(&mut self) -> Result<(), String> {
         if !self.wish.inflight {
             return Ok(());
@@ -209,6 +240,7 @@ impl Disk {
         front.set_vring_base(ring, own.seen()).map_err(said("SET_VRING_BASE"))?;
         front.set_vring_addr(ring, &config).map_err(said("SET_VRING_ADDR"))?;
         front.set_vring_call(ring, &own.call).map_err(said("SET_VRING_CALL"))?;
+        front.set_vring_err(ring, &own.err).map_err(said("SET_VRING_ERR"))?;
         front.set_vring_kick(ring, &own.kick).map_err(said("SET_VRING_KICK"))?;
         front.set_vring_enable(ring, true).map_err(said("SET_VRING_ENABLE"))
     }

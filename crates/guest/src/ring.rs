@@ -44,9 +44,10 @@ pub struct Ring {
     /// What was available when the back end was kicked last.
     kicked: u16,
     free: Vec<u16>,
-    /// How it is kicked, and how it calls.
+    /// How it is kicked, how it calls, and how it says that the ring makes no sense.
     pub(crate) kick: EventFd,
     pub(crate) call: EventFd,
+    pub(crate) err: EventFd,
     /// How often it was kicked.
     pub kicks: u64,
 }
@@ -57,8 +58,7 @@ impl Ring {
         memory: GuestMemoryMmap,
         (event_idx, indirect): (bool, bool),
     ) -> Result<Self, String> {
-        let bell = || EventFd::new(EFD_NONBLOCK).map_err(|error| format!("an eventfd: {error}"));
-        let (kick, call) = (bell()?, bell()?);
+        let (kick, call, err) = (bell()?, bell()?, bell()?);
         let shape = places.shape;
         let slots = if indirect { shape.entries } else { shape.entries / 3 };
         let free = (0..slots).rev().collect();
@@ -74,6 +74,7 @@ impl Ring {
             free,
             kick,
             call,
+            err,
             kicks,
         })
     }
@@ -196,6 +197,26 @@ impl Ring {
         first
     }
 
+    /// Gives it another kick and another call.
+    ///
+    /// # Errors
+    /// When there is none left.
+    pub fn new_bells(&mut self) -> Result<(), String> {
+        (self.kick, self.call) = (bell()?, bell()?);
+        Ok(())
+    }
+
+    /// Kicks the back end, whether it wants to be or not.
+    pub fn kick_anyway(&self) {
+        self.kick.write(1).expect("an eventfd takes a one");
+    }
+
+    /// Waits so long to be told that the ring makes no sense; whether it was.
+    #[must_use]
+    pub fn waits_for_err(&self, patience: Duration) -> bool {
+        sleep(&self.err, patience)
+    }
+
     /// Kicks the back end if it wants to be.
     pub fn kick(&mut self) {
         fence(Ordering::SeqCst);
@@ -211,7 +232,7 @@ impl Ring {
         self.kicked = self.available;
         if is_wanted {
             self.kicks += 1;
-            self.kick.write(1).expect("an eventfd takes a one");
+            self.kick_anyway();
         }
     }
 
@@ -232,7 +253,7 @@ impl Ring {
         Some(Done { slot, status, written })
     }
 
-    /// The same, and waits to be called for so long.
+    /// The same, and waits to be called for so long; a back end that does not call is not seen.
     pub fn wait(&mut self, patience: Duration) -> Option<Done> {
         let until = Instant::now() + patience;
         loop {
@@ -244,7 +265,7 @@ impl Ring {
                 return Some(done);
             }
             let left = until.checked_duration_since(Instant::now())?;
-            self.sleep(left);
+            sleep(&self.call, left).then_some(())?;
         }
     }
 
@@ -255,17 +276,6 @@ impl Ring {
             self.put(self.places.available().unchecked_add(4 + 2 * entries), self.seen);
         }
         fence(Ordering::SeqCst);
-    }
-
-    fn sleep(&self, patience: Duration) {
-        #[expect(unsafe_code, reason = "the crate hands out a number")]
-        // SAFETY: it is open as long as the ring, which is borrowed.
-        let call = unsafe { BorrowedFd::borrow_raw(self.call.as_raw_fd()) };
-        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
-        if poll(&mut [PollFd::new(call, PollFlags::POLLIN)], patience) == Ok(1) {
-            // Somebody else may have taken it.
-            let _ = self.call.read();
-        }
     }
 
     /// The data of a request.
@@ -283,7 +293,8 @@ impl Ring {
     }
 
     /// What was seen as used, from where a back end goes on that has lost its state.
-    pub(crate) const fn seen(&self) -> u16 {
+    #[must_use]
+    pub const fn seen(&self) -> u16 {
         self.seen
     }
 
@@ -297,4 +308,18 @@ impl Ring {
         let slots = if self.indirect { shape.entries } else { shape.entries / 3 };
         self.free = (0..slots).rev().collect();
     }
+}
+
+fn bell() -> Result<EventFd, String> {
+    EventFd::new(EFD_NONBLOCK).map_err(|error| format!("an eventfd: {error}"))
+}
+
+/// Waits so long for a bell; whether it rang.
+fn sleep(bell: &EventFd, patience: Duration) -> bool {
+    #[expect(unsafe_code, reason = "the crate hands out a number")]
+    // SAFETY: it is open as long as the bell, which is borrowed.
+    let number = unsafe { BorrowedFd::borrow_raw(bell.as_raw_fd()) };
+    let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+    let rang = poll(&mut [PollFd::new(number, PollFlags::POLLIN)], patience) == Ok(1);
+    rang && bell.read().is_ok()
 }

@@ -37,6 +37,7 @@ use crate::{
     nbd::{Listener, Listening},
     served::{self, Part, Served},
     settings::Settings,
+    socket,
     vhost::Device,
 };
 
@@ -254,6 +255,7 @@ fn listen(
         let path = options.base.join(socket);
         let listening = listener.listen(&path);
         listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+        share(&path, host, options)?;
         addresses.push(Address::Unix(path));
     }
     if let Some(tcp) = nbd.tcp {
@@ -280,9 +282,16 @@ fn bind_devices(
             let what = format!("key `vhost_user`: {}: {error}", path.display());
             format!("{}:{line}: {what}", options.file)
         });
-        Some(bound.map(|device| (Arc::clone(&mailboxes[export.component]), Box::new(device))))
+        let shared = bound.and_then(|device| share(path, host, options).map(|()| device));
+        Some(shared.map(|device| (Arc::clone(&mailboxes[export.component]), Box::new(device))))
     };
     exports.iter().filter_map(bind_one).collect()
+}
+
+/// Lets those open a socket of a host whom the file says.
+fn share(path: &Path, host: &Host, options: Options<'_>) -> Result<(), String> {
+    let shared = socket::share(path, &host.sockets);
+    shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))
 }
 
 /// Where a host is reached.

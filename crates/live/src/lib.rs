@@ -20,6 +20,7 @@ mod machine;
 mod mailbox;
 mod nbd;
 mod requests;
+mod sandbox;
 mod sense;
 mod served;
 mod settings;
@@ -29,4 +30,6 @@ mod work;
 
 pub use daemon::{Daemon, Options, Place, Signals};
 pub use nbd::talk;
+pub use sandbox::confine;
 pub use settings::Settings;
+pub use vhost::{messages, rings};

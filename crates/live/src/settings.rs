@@ -87,6 +87,11 @@ impl Settings {
         Self { path: path.to_path_buf(), kept: Vec::new() }
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// How many there are.
     #[must_use]
     pub const fn count(&self) -> usize {

@@ -7,7 +7,7 @@ use counters::SECOND;
 use model::{ArrayConfig, Service, Spread, WriteProtocol};
 
 use crate::{
-    Array, Backend, Error, Image, Nbd,
+    Array, Backend, Error, Image, Nbd, Sockets,
     names::LENGTH_MAX,
     reader::{Node, Table},
     stream::SECTOR,
@@ -159,6 +159,25 @@ pub(crate) fn nbd(node: &Node<'_>) -> Result<Nbd, Error> {
         return Err(node.error("one of `socket`, `tcp` is missing"));
     }
     Ok(Nbd { socket, tcp, line: node.line() })
+}
+
+/// `[host.NAME.sockets]`.
+pub(crate) fn sockets(node: &Node<'_>) -> Result<Sockets, Error> {
+    let table = node.table(&["group", "mode"])?;
+    let group = table.read("group", |node| Ok(node.string()?.to_string()))?;
+    let mode = table.read("mode", |node| node.parsed(mode))?;
+    // Whoever names a group means it to have a use.
+    let usual = if group.is_some() { 0o660 } else { Sockets::default().mode };
+    Ok(Sockets { group, mode: mode.unwrap_or(usual), line: node.line() })
+}
+
+/// What can be done with a socket is to write to it; reading goes with it by custom.
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok();
+    let is_sound = |mode: &u32| mode & 0o600 == 0o600 && mode & !0o666 == 0;
+    mode.filter(is_sound).ok_or_else(|| {
+        format!("`{text}` is no mode of a socket; it is one from \"0600\" to \"0666\" whose owner may read and write")
+    })
 }
 
 /// `cpus` of a host.

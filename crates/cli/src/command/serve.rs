@@ -61,8 +61,9 @@ impl Serve {
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
         let options = Options { file: &file, base, journal, control, settings: Some(&kept) };
+        let told = live::confine(&scenario, options)?;
         let daemon = Daemon::start(&scenario, options)?;
-        daemon.notes.iter().for_each(|note| say(&clean(note)));
+        told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
         for place in &daemon.places {
             let uris = place.uris.join(" ");
             writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;

@@ -28,6 +28,9 @@ impl Dice {
     }
 }
 
+/// Of which calls the next fails, and how.
+pub(crate) type Fault = (fn(Call) -> bool, Errno);
+
 /// The disk.
 #[derive(Debug)]
 pub(crate) struct Medium {
@@ -40,7 +43,7 @@ pub(crate) struct Medium {
     cache: BTreeMap<usize, Vec<[u8; SECTOR]>>,
     under_way: Vec<Job>,
     /// What the next calls of a kind fail with.
-    pub(crate) faults: VecDeque<(fn(Call) -> bool, Errno)>,
+    pub(crate) faults: VecDeque<Fault>,
     /// Whether calls that do not move the whole of their range are made.
     pub(crate) is_short: bool,
     /// Images that do not answer.

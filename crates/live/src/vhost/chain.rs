@@ -93,21 +93,22 @@ pub(super) fn bytes(parts: &[Part]) -> u64 {
     parts.iter().map(|part| u64::from(part.bytes)).sum()
 }
 
-/// Copies what parts have, which is as much as there is room for.
+/// Copies what parts have, as far as there is room for it.
 pub(super) fn gather(memory: &Memory, parts: &[Part], into: &mut [u8]) -> bool {
     let mut rest = into;
     parts.iter().all(|part| {
-        let (now, later) = std::mem::take(&mut rest).split_at_mut(part.bytes as usize);
+        let bytes = rest.len().min(part.bytes as usize);
+        let (now, later) = std::mem::take(&mut rest).split_at_mut(bytes);
         rest = later;
         memory.read(part.at, now)
     })
 }
 
-/// Copies into parts what they have room for.
+/// Copies into parts as much as there is.
 pub(super) fn scatter(memory: &Memory, parts: &[Part], from: &[u8]) -> bool {
     let mut rest = from;
     parts.iter().all(|part| {
-        let (now, later) = rest.split_at(part.bytes as usize);
+        let (now, later) = rest.split_at(rest.len().min(part.bytes as usize));
         rest = later;
         memory.write(part.at, now)
     })

@@ -288,7 +288,7 @@ impl Device {
     }
 
     fn call(&mut self) {
-        if !self.is_open() {
+        if self.channel.is_none() || self.terms.is_broken {
             return;
         }
         let memory = Arc::clone(&self.terms.memory);

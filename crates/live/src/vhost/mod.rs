@@ -18,6 +18,7 @@ mod chain;
 mod channel;
 mod config;
 mod device;
+mod hostile;
 mod inflight;
 mod memory;
 mod request;
@@ -27,6 +28,7 @@ mod terms;
 mod wire;
 
 pub(crate) use device::Device;
+pub use hostile::{messages, rings};
 
 /// Rings of a disk at most.
 const RINGS_MAX: usize = 16;

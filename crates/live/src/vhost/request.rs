@@ -117,18 +117,11 @@ impl Request {
     }
 }
 
-/// Copies the beginning of parts, which then begin behind it.
+/// Copies the beginning of parts, which have as much, and begin behind it then.
 fn take(memory: &Memory, parts: &mut Vec<Part>, into: &mut [u8]) -> Option<()> {
-    let mut rest = &mut *into;
-    for part in parts.iter() {
-        let bytes = rest.len().min(part.bytes as usize);
-        let (now, later) = rest.split_at_mut(bytes);
-        rest = later;
-        memory.read(part.at, now).then_some(())?;
-    }
-    let is_whole = rest.is_empty();
+    chain::gather(memory, parts, into).then_some(())?;
     chain::cut_front(parts, into.len() as u32);
-    is_whole.then_some(())
+    Some(())
 }
 
 impl Manner<'_> {

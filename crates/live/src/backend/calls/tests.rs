@@ -218,7 +218,12 @@ fn what_is_less_than_a_block_changes_nothing_beside_it() {
             let buffer =
                 if op == Op::WriteZeroes { None } else { filled(byte, bytes as u32, &mut buffers) };
             let io = IoId::new(all.len() as u32, 0);
-            all.push(Work { io, buffer, fua: bytes % 2 == 0, ..work(op, at, bytes as u32) });
+            all.push(Work {
+                io,
+                buffer,
+                fua: bytes.is_multiple_of(2),
+                ..work(op, at, bytes as u32)
+            });
             let range = at as usize..(at + bytes) as usize;
             match op {
                 Op::Read => {}
