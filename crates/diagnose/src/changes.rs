@@ -181,7 +181,7 @@ pub(crate) fn raise_depth(
         return raise_max_depth(host, name, (from, to.min(staged)), dsnro, facts, &why);
     }
     if driver_depth::of(host, device, facts).is_none() && hba.may_have_more(from, facts) {
-        return find_driver_depth(name, from, hba.module);
+        return find_driver_depth(name, from, &hba);
     }
     raise_driver_depth(host, device, depths, dsnro, facts, &hba)
 }
@@ -219,14 +219,15 @@ fn leave_max_depth(name: &str, from: u32, own: u32) -> Change {
 }
 
 /// What is left where a device has less than any driver gives it that nobody changed.
-fn find_driver_depth(name: &str, from: u32, module: Option<&str>) -> Change {
-    let list = |module| format!("esxcli system module parameters list -m {module}");
+fn find_driver_depth(name: &str, from: u32, hba: &Hba<'_>) -> Change {
+    let module = if let [one] = hba.candidates[..] { one.module } else { "MODULE" };
+    let list = format!("esxcli system module parameters list -m {module}");
     let what = format!(
         "See whether {name} has only {from} by its driver's parameter, or was lowered (-m). No such \
          driver gives so few by default: with the outputs of both lines as --esxcli FILE the line \
          to type is told."
     );
-    look(what, vec!["esxcli storage core adapter list".into(), list(module.unwrap_or("MODULE"))])
+    look(what, vec!["esxcli storage core adapter list".into(), list])
 }
 
 /// Adds what raises DSNRO to a depth that is raised, where it would hold the device below that; in
