@@ -38,35 +38,7 @@ const SERVER_CPU: &str = "0";
 const CLIENT_CPU: usize = 1;
 
 /// The disks that ours serves: one of each kind.
-const HOST: &str = r#"
-title = "bench live"
-[host.h.adapter.vmhba1]
-driver = "qlnativefc"
-[host.h.nbd]
-socket = "kavg.nbd"
-[datastore.null]
-backend = "null"
-[datastore.memory]
-backend = "memory"
-[vm.v]
-guest = "linux"
-[vm.v.disk."scsi0:0"]
-datastore = "null"
-size = "1g"
-vhost_user = "kavg.null"
-[vm.v.disk."scsi0:1"]
-datastore = "memory"
-size = "1g"
-vhost_user = "kavg.memory"
-[vm.v.disk."scsi0:2"]
-datastore = "null"
-size = "1g"
-export = "null"
-[vm.v.disk."scsi0:3"]
-datastore = "memory"
-size = "1g"
-export = "memory"
-"#;
+const HOST: &str = include_str!("bench_live.toml");
 
 /// Measure I/Os through `kavg serve`, beside qemu-storage-daemon and nbdkit where they are installed
 ///
@@ -299,7 +271,7 @@ impl Places {
 
 /// How many reads end in that time, and how many kicks they take.
 fn by_rings(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
-    let shape = Shape { rings: 1, entries: 256, data: READ, parts: 1 };
+    let shape = Shape::one_ring(READ);
     let mut disk = Disk::connect(&target.path, Wish { inflight: false, ..Wish::all(shape) })?;
     let (ring, mut places) = (&mut disk.rings[0], Places(1));
     let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
