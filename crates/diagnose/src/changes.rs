@@ -2,9 +2,9 @@
 //! are renderings of those.
 
 use knobs::{
-    Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
-    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange,
-    Seen, Setting, get_esxcli, powershell_name, show_option,
+    Advanced, AdvancedInfo, AllocationChange, DSNRO, DiskName, Driver, Effect, GuestName,
+    GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy,
+    PolicyChange, Seen, Setting, get_esxcli, powershell_name, show_option,
 };
 pub(crate) use knobs::{shell, show_device};
 
@@ -533,7 +533,10 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
 
 /// The limit of the disks of that name, and that which they have as far as it is known.
 fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
-    let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name), allocation };
+    let to = |limit| Setting::Allocation {
+        vdisk: DiskName::from(name),
+        allocation: AllocationChange::Limit(limit),
+    };
     Step { set: to(set), undo: undo.map(to) }
 }
 
