@@ -8,6 +8,7 @@ use crate::Result;
 
 mod bench;
 mod bench_capture;
+mod bench_live;
 mod capture;
 mod completions;
 mod diagnose;
