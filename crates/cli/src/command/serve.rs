@@ -9,7 +9,7 @@ use std::{
 use capture::read_text;
 use clap::Args;
 use live::{Daemon, Options, Settings, Signals};
-use scenario::Scenario;
+use scenario::{Scenario, parse_size};
 
 use crate::{Result, talk::say, text::clean};
 
@@ -34,6 +34,10 @@ pub(crate) struct Serve {
     /// Record every input of the stack in a new file of DIR for each component, for `kavg replay`
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
+    /// The most that each of these files has; then it ends, and the stack goes on
+    #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = parse_size,
+          requires = "journal")]
+    journal_cap: u64,
     /// A Unix socket for `kavg esxcli`, `kavg esxtop` and `kavg diagnose --live`; only its owner may
     /// open it
     #[arg(long, value_name = "SOCKET")]
@@ -60,7 +64,14 @@ impl Serve {
         let scenario = self.load(path, &file, base, &kept)?;
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
-        let options = Options { file: &file, base, journal, control, settings: Some(&kept) };
+        let options = Options {
+            file: &file,
+            base,
+            journal,
+            journal_cap_bytes: self.journal_cap,
+            control,
+            settings: Some(&kept),
+        };
         let told = live::confine(&scenario, options)?;
         let daemon = Daemon::start(&scenario, options)?;
         told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
