@@ -34,6 +34,7 @@ use crate::{
     hosts::Hosts,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
+    metrics,
     nbd::{Listener, Listening},
     served::{self, Part, Served},
     settings::Settings,
@@ -54,6 +55,8 @@ pub struct Options<'a> {
     pub journal_cap_bytes: u64,
     /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
+    /// The address at which counters are for who reads OpenMetrics; one of the loopback interface.
+    pub metrics: Option<SocketAddr>,
     /// Where settings are kept that are changed there.
     pub settings: Option<&'a Settings>,
 }
@@ -128,10 +131,16 @@ impl Daemon {
         for host in &scenario.hosts {
             listeners.push(daemon.open(scenario, host, clock, options, &mut devices)?);
         }
+        let counted = mem::take(&mut daemon.counted);
+        let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
+        let hosts = Arc::new(Mutex::new(hosts));
+        if let Some(address) = options.metrics {
+            let served = metrics::serve(address, Arc::clone(&hosts));
+            let address = served.map_err(|error| format!("{address}: {error}"))?;
+            daemon.notes.push(format!("counters for OpenMetrics: http://{address}/metrics"));
+        }
         if let Some(path) = options.control {
-            let counted = mem::take(&mut daemon.counted);
-            let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
-            let control = control::serve(path, Arc::new(Mutex::new(hosts)));
+            let control = control::serve(path, hosts);
             let control = control.map_err(|error| format!("{}: {error}", path.display()))?;
             daemon.control = Some(control);
         }

@@ -7,7 +7,7 @@
 //!          --> kept in the file --> told to each component, and what is tried next
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use counters::{PathId, Time};
 use engine::{DeviceLimits, Engine, Input};
@@ -37,6 +37,14 @@ struct Hosted {
     engine: Engine,
     /// By path.
     up: Vec<bool>,
+}
+
+/// Hosts, for all who answer.
+pub(crate) type Shared = Arc<Mutex<Hosts>>;
+
+/// Hosts, for as long as nobody else needs them.
+pub(crate) fn lock(hosts: &Shared) -> MutexGuard<'_, Hosts> {
+    hosts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is told to a host.
@@ -87,6 +95,12 @@ impl Hosts {
     /// A host as it would be begun anew.
     pub(crate) fn host(&self, place: usize) -> &Host {
         &self.scenario.hosts[place]
+    }
+
+    /// All hosts, each as it would be begun anew.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Host, Arc<Counted>)> + '_ {
+        let counted = self.hosts.iter().map(|host| Arc::clone(&host.counted));
+        self.scenario.hosts.iter().cloned().zip(counted)
     }
 
     /// The limits of a host's devices, by id.
@@ -189,10 +203,9 @@ fn tell(engine: &mut Engine, host: &Host, input: Input) -> Result<(), String> {
 const fn later(effect: Effect) -> Option<&'static str> {
     match effect {
         Effect::AtOnce => None,
-        Effect::GuestReboot => Some(
-            "it acts when the guest has let go of all its disks and opens them again, as after a \
-             reboot of the guest",
-        ),
+        Effect::GuestReboot => {
+            Some("it acts when the guest has let go of all its disks, as in a reboot of the guest")
+        }
         Effect::HostReboot => {
             Some("it acts when the daemon is begun anew, as after a reboot of the host")
         }

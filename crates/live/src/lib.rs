@@ -18,6 +18,7 @@ mod guests;
 mod hosts;
 mod machine;
 mod mailbox;
+mod metrics;
 mod nbd;
 mod requests;
 mod sandbox;
@@ -29,6 +30,7 @@ mod vhost;
 mod work;
 
 pub use daemon::{Daemon, Options, Place, Signals};
+pub use executor::try_io_uring;
 pub use nbd::talk;
 pub use sandbox::confine;
 pub use settings::Settings;

@@ -50,7 +50,7 @@ impl Kept {
 
     /// Whether nothing is left of it after another.
     fn is_replaced_by(&self, other: &Self) -> bool {
-        self.setting.is_kind_of(&other.setting)
+        self.setting.is_replaced_by(&other.setting)
             && !self.on.is_empty()
             && self.on.iter().all(|target| other.on.contains(target))
     }

@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -42,13 +43,25 @@ pub(crate) struct Serve {
     /// open it
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
+    /// An address of the loopback interface at which the counters are for Prometheus and all that read
+    /// OpenMetrics: http://ADDRESS/metrics
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    metrics: Option<SocketAddr>,
     /// Where settings are kept that are changed at work, to be in force again at the next start; beside
     /// HOST.toml and named as it, with `.settings` at the end, unless this names another file
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Print a commented file to start from
-    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control", "settings"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control", "metrics", "settings"])]
     example: bool,
+}
+
+/// Whoever reads counters reads the names of VMs.
+fn loopback(text: &str) -> std::result::Result<SocketAddr, String> {
+    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
+    address.ok_or_else(|| {
+        "it is an address of the loopback interface with a port, as 127.0.0.1:9464".into()
+    })
 }
 
 impl Serve {
@@ -70,6 +83,7 @@ impl Serve {
             journal,
             journal_cap_bytes: self.journal_cap,
             control,
+            metrics: self.metrics,
             settings: Some(&kept),
         };
         let told = live::confine(&scenario, options)?;

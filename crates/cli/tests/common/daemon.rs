@@ -71,6 +71,14 @@ impl Site {
 }
 
 impl Daemon {
+    /// The rest of the line of its talk that begins so.
+    pub(crate) fn said_behind(&mut self, start: &str) -> String {
+        let stderr = self.child.stderr.take().expect("it is piped");
+        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        let line = lines.find_map(|line| Some(line.strip_prefix(start)?.to_owned()));
+        line.expect("it says so")
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
