@@ -13,7 +13,7 @@
 
 use std::{
     io::{self, ErrorKind, Read, Write},
-    mem,
+    iter, mem,
     panic::resume_unwind,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel},
     thread::{self, JoinHandle},
@@ -129,11 +129,12 @@ impl<W: Write + Send + 'static> Writer<W> {
             self.hand_over(empty.map_err(|_| too_slow())?);
         }
         drop(self.filled);
-        while !self.waits {
-            match self.emptied.recv_timeout(PATIENCE) {
-                Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => return Err(too_slow()),
+        if !self.waits {
+            // The last frame comes back when all are written, and after it, or an error, nothing.
+            let ended =
+                iter::repeat_with(|| self.emptied.recv_timeout(PATIENCE)).find_map(Result::err);
+            if ended == Some(RecvTimeoutError::Timeout) {
+                return Err(too_slow());
             }
         }
         self.writing.join().unwrap_or_else(|panic| resume_unwind(panic))
