@@ -11,7 +11,10 @@ use std::{
     env, fs,
     io::Write,
     net::Shutdown,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        net::UnixStream,
+    },
     path::Path,
     process::Command,
     thread,
@@ -263,9 +266,45 @@ fn no_more_clients_are_let_in_than_there_are_seats() {
     let daemon = site.serve(3, &[]);
     let clients: Vec<_> = (0..64).map(|_| Client::on(&site.socket(), "null", false)).collect();
     let mut turned_away = [0];
-    let mut one_more = std::os::unix::net::UnixStream::connect(site.socket()).unwrap();
+    let mut one_more = UnixStream::connect(site.socket()).unwrap();
     assert_eq!(std::io::Read::read(&mut one_more, &mut turned_away).unwrap(), 0);
     drop(clients);
+    daemon.stop();
+}
+
+#[test]
+fn who_does_not_agree_keeps_nobody_out() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(3, &[]);
+    let idle: Vec<_> = (0..200).map(|_| UnixStream::connect(site.socket()).unwrap()).collect();
+    assert_eq!(Client::on(&site.socket(), "null", false).read(0, 512).len(), 512);
+    drop(idle);
+    daemon.stop();
+}
+
+#[test]
+fn a_file_that_is_no_socket_is_left_as_it_is() {
+    let disk =
+        "[vm.c]\n[vm.c.disk.\"scsi0:0\"]\ndatastore = \"m\"\nsize = \"1m\"\nvhost_user = \"data\"";
+    for (name, rest) in [("s", DISKS.to_owned()), ("data", format!("{DISKS}{disk}"))] {
+        let site = Site::new(&rest);
+        fs::write(site.path(name), "data").unwrap();
+        let said = site.refusal();
+        assert!(said.contains("that is no socket, and it is left as it is"), "{said}");
+        assert_eq!(fs::read(site.path(name)).unwrap(), b"data");
+    }
+}
+
+#[test]
+fn a_write_beyond_the_limit_of_a_file_fails_alone() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(3, &[]);
+    let mut limit = Command::new("prlimit");
+    limit.args(["--fsize=65536", "--pid", &daemon.id().to_string()]);
+    assert!(limit.status().expect("util-linux has it").success());
+    let mut client = Client::on(&site.socket(), "file", false);
+    assert_eq!(client.write(0, MIB as u64, &[7; 4096]), ENOSPC);
+    assert_eq!(client.write(0, 4096, &[7; 4096]), 0);
     daemon.stop();
 }
 
@@ -277,11 +316,15 @@ fn an_image_that_is_no_good_is_named() {
              [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\n{keys}"
         )
     };
-    let cases: [(&str, &[u8], &str); 7] = [
+    let cases: [(&str, &[u8], &str); 10] = [
         ("image = \"d/x\"\nsize = \"1m\"", b"", "d`; make it first"),
         ("image = \"x\"", b"", "there is no such image; with `size` it is made"),
         ("image = \"q\"", &[b"QFI\xfb".as_slice(), &[0; 1020]].concat(), "the format qcow2"),
         ("image = \"q\"", &[b"KDMV".as_slice(), &[0; 1020]].concat(), "the format vmdk"),
+        // Of another format, whatever its size, and whichever end tells it.
+        ("image = \"q\"", &[b"QFI\xfb".as_slice(), &[0; 700]].concat(), "the format qcow2"),
+        ("image = \"q\"", &[b"WithoutFreeSpace".as_slice(), &[0; 1008]].concat(), "parallels"),
+        ("image = \"q\"", &[&[0; 512], b"conectix".as_slice(), &[0; 504]].concat(), "format vhd"),
         ("image = \"q\"", &[0; 700], "700 bytes, which are no whole sectors of 512"),
         ("image = \"q\"\nsize = \"1m\"", &[0; 1024], "it has 1024 bytes, and `size` says 1048576"),
         ("image = \".\"", b"", "Is a directory"),

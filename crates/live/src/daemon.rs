@@ -75,8 +75,9 @@ pub enum Told {
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// SIGTERM, SIGINT and SIGHUP, which from now on only [`Self::wait`] sees. It is called before any
-    /// thread begins.
+    /// SIGTERM, SIGINT and SIGHUP, which from now on only [`Self::wait`] sees, and SIGXFSZ, which nobody
+    /// needs to see: the write that is beyond the limit of a file says so itself. It is called before
+    /// any thread begins.
     ///
     /// # Errors
     /// What the system says.
@@ -85,7 +86,8 @@ impl Signals {
         signals.add(Signal::SIGTERM);
         signals.add(Signal::SIGINT);
         signals.add(Signal::SIGHUP);
-        signals.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
+        let held = signals | Signal::SIGXFSZ;
+        held.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
         Ok(Self(signals))
     }
 

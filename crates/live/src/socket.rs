@@ -4,7 +4,7 @@ use std::{
     fs::{self, Permissions},
     io::{self, ErrorKind},
     os::unix::{
-        fs::{PermissionsExt, chown},
+        fs::{FileTypeExt, PermissionsExt, chown},
         net::{UnixListener, UnixStream},
     },
     path::Path,
@@ -16,8 +16,12 @@ use scenario::Sockets;
 /// Where the numbers of groups are.
 pub(crate) const GROUPS: &str = "/etc/group";
 
-/// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
+/// A Unix socket that only its owner may open. One that nobody listens on any more is replaced; what is no
+/// socket is left as it is.
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+        return Err(io::Error::other("a file is there that is no socket, and it is left as it is"));
+    }
     if UnixStream::connect(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
         fs::remove_file(path)?;
     }

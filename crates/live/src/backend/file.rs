@@ -30,16 +30,20 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// How images of other formats begin: they are no raw images, and would be spoilt.
-const FORMATS: [(&[u8], &str); 8] = [
+const FORMATS: [(&[u8], &str); 10] = [
     (b"QFI\xfb", "qcow2"),
     (b"KDMV", "vmdk"),
     (b"COWD", "vmdk"),
     (b"# Disk DescriptorFile", "vmdk"),
     (b"vhdxfile", "vhdx"),
-    (b"conectix", "vhd"),
+    (VHD, "vhd"),
     (b"QED\0", "qed"),
     (b"<<< ", "vdi"),
+    (b"WithoutFreeSpace", "parallels"),
+    (b"WithouFreSpacExt", "parallels"),
 ];
+/// How the last sector of a VHD of fixed size begins, which has nothing in front of its data.
+const VHD: &[u8] = b"conectix";
 
 /// An open image.
 #[derive(Debug)]
@@ -107,8 +111,10 @@ impl FileImage {
             file.set_len(size).map_err(in_words)?;
         }
         let identity = Identity::of(&metadata);
-        let bytes = measure(&file, size)?;
-        let block = settle(&file, bytes, is_direct, path)?;
+        let bytes = (&file).seek(SeekFrom::End(0)).map_err(in_words)?;
+        refuse_formats(path, bytes)?;
+        measure(bytes, size)?;
+        let block = settle(&file, bytes, is_direct)?;
         Ok(Self { calls: Calls::new(Arc::new(file), block), bytes, block, is_direct, identity })
     }
 
@@ -126,20 +132,39 @@ impl FileImage {
     }
 }
 
+/// Refuses an image of another format. Blocks are of no matter for a descriptor of its own.
+fn refuse_formats(path: &Path, bytes: u64) -> Result<(), String> {
+    let file = File::open(path).map_err(in_words)?;
+    let sector = |at| {
+        let mut sector = [0; SECTOR as usize];
+        file.read_at(&mut sector, at).map(|_| sector).map_err(in_words)
+    };
+    let (first, last) = (sector(0)?, sector(bytes.saturating_sub(SECTOR.into()))?);
+    let begins = FORMATS.iter().find(|(magic, _)| first.starts_with(magic));
+    let format = begins.map(|(_, format)| *format);
+    let Some(format) = format.or_else(|| last.starts_with(VHD).then_some("vhd")) else {
+        return Ok(());
+    };
+    Err(format!(
+        "it is an image of the format {format}; only raw ones are served: \
+             qemu-img convert -O raw {0} {0}.raw",
+        path.display()
+    ))
+}
+
 /// Its size, which is whole sectors.
-fn measure(mut file: &File, wanted: Option<u64>) -> Result<u64, String> {
-    let bytes = file.seek(SeekFrom::End(0)).map_err(in_words)?;
+fn measure(bytes: u64, wanted: Option<u64>) -> Result<(), String> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR.into()) {
         return Err(format!("it has {bytes} bytes, which are no whole sectors of {SECTOR}"));
     }
     if let Some(wanted) = wanted.filter(|wanted| *wanted != bytes) {
         return Err(format!("it has {bytes} bytes, and `size` says {wanted}"));
     }
-    Ok(bytes)
+    Ok(())
 }
 
-/// The block in which it is read and written, and that it is no image of another format.
-fn settle(file: &File, bytes: u64, is_direct: bool, path: &Path) -> Result<u32, String> {
+/// The block in which it is read and written.
+fn settle(file: &File, bytes: u64, is_direct: bool) -> Result<u32, String> {
     let mut first = Buffers::default().take(BLOCK_MAX as usize);
     let mut read = |block: u32| {
         let block = u64::from(block).min(bytes) as usize;
@@ -153,14 +178,6 @@ fn settle(file: &File, bytes: u64, is_direct: bool, path: &Path) -> Result<u32, 
         (block, begin) = (BLOCK_MAX, read(BLOCK_MAX));
     }
     begin.map_err(in_words)?;
-    let head = first.bytes();
-    if let Some((_, format)) = FORMATS.iter().find(|(magic, _)| head.starts_with(magic)) {
-        return Err(format!(
-            "it is an image of the format {format}; only raw ones are served: \
-                 qemu-img convert -O raw {0} {0}.raw",
-            path.display()
-        ));
-    }
     if !bytes.is_multiple_of(block.into()) {
         return Err(format!("it has {bytes} bytes, which are no whole blocks of {block}"));
     }

@@ -184,10 +184,10 @@ impl Greeter {
         EpollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(EpollTimeout::NONE)
     }
 
-    /// Greets who is at the door; beyond the [`Seat`]s they are turned away.
+    /// Greets who is at the door; beyond the [`Seat`]s of those who have agreed they are turned away.
     fn accept(&mut self, socket: usize) {
         while let Ok(stream) = self.listener.sockets[socket].accept() {
-            let Some(seat) = Seat::take(&self.seats) else { continue };
+            let Some(seat) = self.seat() else { continue };
             if stream.set_nonblocking().is_err() {
                 continue;
             }
@@ -205,6 +205,15 @@ impl Greeter {
                 self.clients[place] = Some(client);
             }
         }
+    }
+
+    /// A seat, if need be that of the client that has been agreeing for the longest time.
+    fn seat(&mut self) -> Option<Seat> {
+        Seat::take(&self.seats).or_else(|| {
+            let since = |place: &&mut Option<Client>| place.as_ref().map(|client| client.until);
+            *self.clients.iter_mut().filter(|place| place.is_some()).min_by_key(since)? = None;
+            Seat::take(&self.seats)
+        })
     }
 
     fn serve(&mut self, place: usize) {
