@@ -16,7 +16,7 @@ use diagnose::steers;
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
-    output::{Outputs, is_stdout},
+    output::{Output, Outputs, is_stdout},
     talk::say,
     text::{clean, counted, whole},
 };
@@ -52,7 +52,7 @@ pub(crate) fn anonymize(
     require_csv(mapping)?;
     let mut substitutes = Substitutes::default();
     let mut outputs = Outputs::beside(files);
-    let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
+    let mapping = mapping.map(|mapping| outputs.claim(mapping).map(Output::private)).transpose()?;
     each(files, output, outputs, &mut |input, out| {
         let limits = Limits::default();
         let names = &mut substitutes;
