@@ -16,8 +16,7 @@ use scenario::{Face, Scenario, Workload};
 
 use crate::{
     Watch,
-    events::EventList,
-    heap::Pending,
+    events::{EventList, Pending},
     host::{Host, Outside},
     key::{Class, Key, Tag},
 };
