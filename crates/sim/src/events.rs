@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A calendar: an event lies in the slot of its time, and a bit says which slots hold one. A slot is about as
-//! long as the time from one event to the next, so most hold one event or none. What does not fit that
-//! picture is still in order: several events of a slot are sorted when it is their turn, and what is more
-//! than a year ahead waits in a heap. What happens at the same nanosecond happens in the order of the keys:
+//! long as the time from one event to the next, so most hold one or two, the first of them first. What does not
+//! fit that picture is still in order: what is left of three and more is sorted when it is their turn, and what
+//! is more than a year ahead waits in a heap. What happens at the same nanosecond happens in the order of the keys:
 //! the order is part of the model, not of the list, so no other list, thread count or split of the scenario
 //! changes a single bit of a result.
 
@@ -21,10 +21,13 @@ use crate::key::{Class, Key};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
-/// Slots of a word of `used`, and of a year at least.
+/// Slots of a word of `used`.
 const WORD: usize = u64::BITS as usize;
-/// Slots of a year for each event that is pending, at least.
-const ROOM: usize = 4;
+/// Slots of a year: at least so many, and so many for each event that is pending.
+const YEAR: usize = 4096;
+const ROOM: usize = 2;
+/// log2 of the nanoseconds of a slot to begin with: 1 us.
+const SLOT_BITS: u32 = 10;
 
 /// Something that will happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,39 +47,53 @@ impl Pending {
     }
 }
 
-/// Something that will happen, and when.
+/// An event in its slot: 32 bytes, so that none lies across two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Due {
+#[repr(align(32))]
+struct Entry {
     at: Time,
-    event: Pending,
+    key: Key,
+    /// The array that answers, above the latency that it reports.
+    answer: u64,
+    generation: u32,
+    /// Another one of its slot, or of those that are free.
+    next: u32,
 }
 
-impl Due {
-    /// What the order is by.
+impl Entry {
+    /// Bits of a latency: what takes longer, 4 hours and 53 minutes, is reported as that.
+    const LATENCY_BITS: u32 = 44;
+    const LATENCY_MAX: u64 = (1 << Self::LATENCY_BITS) - 1;
+
     #[inline]
-    const fn rank(&self) -> (Time, Key) {
-        (self.at, self.event.key)
+    fn new(at: Time, event: Pending) -> Self {
+        let Pending { key, generation, array, array_ns } = event;
+        let answer = u64::from(array) << Self::LATENCY_BITS | array_ns.min(Self::LATENCY_MAX);
+        Self { at, key, answer, generation, next: NONE }
+    }
+
+    #[inline]
+    const fn event(&self) -> Pending {
+        Pending {
+            key: self.key,
+            generation: self.generation,
+            array: (self.answer >> Self::LATENCY_BITS) as u32,
+            array_ns: self.answer & Self::LATENCY_MAX,
+        }
     }
 }
 
-impl Ord for Due {
+/// By time, then by key.
+impl Ord for Entry {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank().cmp(&other.rank())
+        (self.at, self.key).cmp(&(other.at, other.key))
     }
 }
 
-impl PartialOrd for Due {
+impl PartialOrd for Entry {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
-}
-
-/// An event in its slot.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    due: Due,
-    /// Another one of its slot, or of those that are free.
-    next: u32,
 }
 
 /// What is pending.
@@ -93,9 +110,9 @@ pub(crate) struct EventList {
     entries: Vec<Entry>,
     free: u32,
     /// What happens before the year, the next one last.
-    front: Vec<Due>,
+    front: Vec<Entry>,
     /// What was more than a year ahead when it came, and the slot of the first of it.
-    far: BinaryHeap<Reverse<Due>>,
+    far: BinaryHeap<Reverse<Entry>>,
     far_slot: u64,
     /// Events taken out of slots since the last look at their length, and when that was.
     taken: u64,
@@ -104,23 +121,28 @@ pub(crate) struct EventList {
 
 impl Default for EventList {
     fn default() -> Self {
+        Self::new(SLOT_BITS, YEAR)
+    }
+}
+
+impl EventList {
+    fn new(slot_bits: u32, slots: usize) -> Self {
         Self {
-            slots: vec![NONE; WORD].into(),
-            used: vec![0; 1].into(),
-            slot_bits: 10,
+            slots: vec![NONE; slots].into(),
+            used: vec![0; slots / WORD].into(),
+            slot_bits,
             now: 0,
             entries: Vec::new(),
             free: NONE,
             front: Vec::new(),
-            far: BinaryHeap::new(),
+            // More than is ever so far ahead, mostly: nothing is allocated later.
+            far: BinaryHeap::with_capacity(slots / 16),
             far_slot: u64::MAX,
             taken: 0,
             looked: Time::ZERO,
         }
     }
-}
 
-impl EventList {
     /// Adds an event.
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, event: Pending) {
@@ -131,7 +153,7 @@ impl EventList {
         // It is written where it stays, wherever that is linked: to make it elsewhere and copy it would stall.
         let entry = &mut self.entries[new as usize];
         self.free = entry.next;
-        entry.due = Due { at, event };
+        *entry = Entry::new(at, event);
         let slots = &mut *self.slots;
         let slot = at.0 >> self.slot_bits;
         if slot.wrapping_sub(self.now) >= slots.len() as u64 {
@@ -151,8 +173,8 @@ impl EventList {
     #[inline(always)]
     pub(crate) fn pop_before(&mut self, limit: Time) -> Option<(Time, Pending)> {
         if !self.front.is_empty() {
-            let next = self.front.pop_if(|due| due.at < limit)?;
-            return Some((next.at, next.event));
+            let next = self.front.pop_if(|next| next.at < limit)?;
+            return Some((next.at, next.event()));
         }
         let mut slot = self.next_used();
         if slot >= self.far_slot {
@@ -162,8 +184,8 @@ impl EventList {
         let place = slot as usize & (slots.len() - 1);
         let taken = slots[place];
         let entry = &mut self.entries[taken as usize];
-        let Entry { due, next } = *entry;
-        if due.at >= limit {
+        let (at, event, next) = (entry.at, entry.event(), entry.next);
+        if at >= limit {
             return None;
         }
         slots[place] = next;
@@ -175,13 +197,13 @@ impl EventList {
         } else if self.entries[next as usize].next != NONE {
             self.sort_slot(slot);
         }
-        Some((due.at, due.event))
+        Some((at, event))
     }
 
     /// The first event of a slot stays first where another one came before it, if it happens first.
     #[inline]
     fn keep_first(&mut self, place: usize, first: u32, new: u32) {
-        if self.entries[first as usize].due < self.entries[new as usize].due {
+        if self.entries[first as usize] < self.entries[new as usize] {
             self.slots[place] = first;
             self.entries[new as usize].next = self.entries[first as usize].next;
             self.entries[first as usize].next = new;
@@ -190,35 +212,37 @@ impl EventList {
 
     #[cold]
     fn grow(&mut self) {
+        if ROOM * self.entries.len() >= self.slots.len() {
+            self.resize(self.slot_bits, 2 * self.slots.len());
+        }
         self.free = self.entries.len() as u32;
         assert!(self.free != NONE, "more events pending than can be numbered");
-        // By an eighth: for many hosts the room that doubling leaves adds up.
+        // By a sixteenth: for many hosts the room that doubling leaves adds up.
         if self.entries.len() == self.entries.capacity() {
-            self.entries.reserve_exact(self.entries.len() / 8 + WORD);
+            self.entries.reserve_exact(self.entries.len() / 16 + WORD / 4);
         }
-        let due = Due { at: Time::NEVER, event: Pending::of(Key::new(Class::Event, 0, 0)) };
-        self.entries.push(Entry { due, next: NONE });
+        self.entries.push(Entry::new(Time::NEVER, Pending::of(Key::new(Class::Event, 0, 0))));
     }
 
     /// Moves a new event that is not of this year to those before it, or after it.
     #[cold]
     fn put_aside(&mut self, new: u32, slot: u64) {
-        let due = self.free(new);
+        let entry = self.free(new);
         if slot < self.now {
-            let later = self.front.partition_point(|other| *other > due);
-            self.front.insert(later, due);
+            let later = self.front.partition_point(|other| *other > entry);
+            self.front.insert(later, entry);
         } else {
             self.far_slot = self.far_slot.min(slot);
-            self.far.push(Reverse(due));
+            self.far.push(Reverse(entry));
         }
     }
 
-    /// What lay in an entry, which is free now.
+    /// What lay in a place, which is free now.
     #[inline]
-    fn free(&mut self, entry: u32) -> Due {
-        let Entry { due, next } = &mut self.entries[entry as usize];
-        *next = std::mem::replace(&mut self.free, entry);
-        *due
+    fn free(&mut self, place: u32) -> Entry {
+        let entry = self.entries[place as usize];
+        self.entries[place as usize].next = std::mem::replace(&mut self.free, place);
+        entry
     }
 
     /// The place in the year of a slot.
@@ -258,9 +282,9 @@ impl EventList {
                 self.now = self.far_slot;
             }
             while self.far_slot - self.now < self.slots.len() as u64
-                && let Some(Reverse(due)) = self.far.pop()
+                && let Some(Reverse(first)) = self.far.pop()
             {
-                self.push(due.at, due.event);
+                self.push(first.at, first.event());
                 let next = self.far.peek();
                 self.far_slot = next.map_or(u64::MAX, |next| next.0.at.0 >> self.slot_bits);
             }
@@ -284,51 +308,49 @@ impl EventList {
         self.used[place / WORD] &= !(1 << (place % WORD));
         let mut next = std::mem::replace(&mut self.slots[place], NONE);
         while next != NONE {
-            let freed = next;
-            next = self.entries[freed as usize].next;
-            let due = self.free(freed);
-            self.front.push(due);
+            let entry = self.free(next);
+            next = entry.next;
+            self.front.push(entry);
             self.taken += 1;
         }
     }
 
-    /// Once in as many events as a year has slots, looks whether there are enough of them, and of the right
-    /// length; where there are not, makes others.
+    /// Once in as many events as are pending, looks whether there are enough slots, and of the right length;
+    /// where there are not, makes others. A year is to be four times as long as it takes until as many events
+    /// as are pending have happened: few are further ahead. A slot is not to be shorter than half the time
+    /// from one event to the next: most would be empty.
     fn look(&mut self) {
-        if self.taken < self.slots.len() as u64 {
+        if self.taken < self.entries.len().max(WORD) as u64 {
             return;
         }
         let here = Time(self.now << self.slot_bits);
         let gap_ns = (here - self.looked) / self.taken;
         (self.taken, self.looked) = (0, here);
-        let slot_ns = 1 << self.slot_bits;
-        let is_right = gap_ns == 0 || (gap_ns / 4..=gap_ns + gap_ns / 2).contains(&slot_ns);
-        let slots = (ROOM * (self.entries.len() + self.far.len())).next_power_of_two().max(WORD);
-        let is_enough = (slots..=8 * slots).contains(&self.slots.len());
-        if !is_right || !is_enough {
-            self.resize(if is_right { self.slot_bits } else { gap_ns.ilog2() }, slots);
+        let pending = self.entries.len() + self.far.len();
+        let slots = (ROOM * pending).next_power_of_two().max(YEAR);
+        let wanted_ns = (gap_ns / 2).max(gap_ns.saturating_mul(4 * pending as u64) / slots as u64);
+        let is_right = (wanted_ns / 2..=3 * wanted_ns).contains(&(1 << self.slot_bits));
+        let is_enough = (slots..=4 * slots).contains(&self.slots.len());
+        match (wanted_ns + wanted_ns / 2).checked_ilog2().filter(|_| !is_right) {
+            Some(slot_bits) => self.resize(slot_bits, slots),
+            None if !is_enough => self.resize(self.slot_bits, slots),
+            None => {}
         }
     }
 
     /// Changes the length and the number of the slots.
     fn resize(&mut self, slot_bits: u32, slots: usize) {
-        let mut all: Vec<_> = std::mem::take(&mut self.far).into_iter().map(|due| due.0).collect();
-        let front = std::mem::take(&mut self.front);
+        let mut all: Vec<_> = std::mem::take(&mut self.far).into_iter().map(|far| far.0).collect();
+        let mut front = std::mem::take(&mut self.front);
+        front.shrink_to(WORD);
         let begins = self.now << self.slot_bits;
         (0..self.slots.len() as u64).for_each(|slot| self.empty(slot));
         all.append(&mut self.front);
         // What is in front already stays before the year.
         let whole = if front.is_empty() { 0 } else { (1 << slot_bits) - 1 };
-        *self = Self {
-            slots: vec![NONE; slots].into(),
-            used: vec![0; slots / WORD].into(),
-            slot_bits,
-            now: begins.saturating_add(whole) >> slot_bits,
-            front,
-            looked: self.looked,
-            ..Self::default()
-        };
-        all.into_iter().for_each(|Due { at, event }| self.push(at, event));
+        let now = begins.saturating_add(whole) >> slot_bits;
+        *self = Self { now, front, looked: self.looked, ..Self::new(slot_bits, slots) };
+        all.into_iter().for_each(|entry| self.push(entry.at, entry.event()));
     }
 }
 
