@@ -15,7 +15,7 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use vm_memory::GuestAddress;
 
 use super::{
-    chain::{self, Chain, Part},
+    chain::{self, Chain, Parts},
     channel::{Came, Channel},
     memory::Memory,
     request::{End, Manner, Request, Wanted},
@@ -81,7 +81,7 @@ struct Slot {
     memory: Arc<Memory>,
     ring: usize,
     head: u16,
-    data: Vec<Part>,
+    data: Parts,
     status: GuestAddress,
     bytes: u32,
     /// Whether the guest still waits for it.
@@ -159,6 +159,11 @@ impl Device {
         std::mem::take(&mut self.has_left) && !self.is_idle()
     }
 
+    /// Whether a guest is at work with it: none is once it has stopped its rings, as in a reboot.
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_open() && self.terms.rings.iter().any(|ring| ring.kick.is_some())
+    }
+
     fn is_idle(&self) -> bool {
         self.free.len() == self.slots.len()
     }
@@ -172,11 +177,11 @@ impl Device {
         if !self.is_open() {
             return None;
         }
-        let rings = self.terms.rings.len();
+        let rings = self.terms.width;
         let (mut quiet, mut known) = (0, 0);
         while quiet < rings && known < KNOWN_MAX && self.held < HELD_MAX {
-            let ring = self.turn;
-            self.turn = (ring + 1) % rings;
+            let ring = self.turn % rings;
+            self.turn = ring + 1;
             match self.next(ring, buffers) {
                 Ok(Next::Asked(asked)) => return Some(asked),
                 Ok(Next::Known) => (quiet, known) = (0, known + 1),
@@ -191,21 +196,21 @@ impl Device {
     }
 
     fn next(&mut self, ring: usize, buffers: &mut Buffers) -> Result<Next, Broken> {
-        let memory = Arc::clone(&self.terms.memory);
         let manner = Manner { export: &self.export, writes_through: self.terms.writes_through() };
-        let own = &mut self.terms.rings[ring];
+        let Terms { rings, memory, .. } = &mut self.terms;
+        let own = &mut rings[ring];
         if !own.is_open() {
             return Ok(Next::Nothing);
         }
-        let Some(head) = own.take(&memory)? else { return Ok(Next::Nothing) };
-        let chain = Chain::walk(&memory, own.table(), head).ok_or(Broken)?;
-        let request = Request::parse(&memory, chain, manner).ok_or(Broken)?;
+        let Some(head) = own.take(memory)? else { return Ok(Next::Nothing) };
+        let chain = Chain::walk(memory, own.table(), head).ok_or(Broken)?;
+        let request = Request::parse(memory, chain, manner).ok_or(Broken)?;
         let Request { data, status, wanted } = request;
         match wanted {
             Wanted::Known { data: known, end } => {
-                let is_told = chain::scatter(&memory, &data, &known);
+                let is_told = chain::scatter(memory, &data, &known);
                 let is_told = is_told && memory.write(status, &[end as u8]);
-                own.give(&memory, head, known.len() as u32 + 1)?;
+                own.give(memory, head, known.len() as u32 + 1)?;
                 if is_told { Ok(Next::Known) } else { Err(Broken) }
             }
             Wanted::Io { verb, at, bytes } => {
@@ -213,12 +218,10 @@ impl Device {
                 let buffer = (moved > 0).then(|| buffers.take(moved));
                 let mut asked = Asked { cookie: 0, verb, at, bytes, buffer };
                 if let (false, Some(buffer)) = (verb.is_read(), &mut asked.buffer) {
-                    chain::gather(&memory, &data, buffer.bytes_mut())
-                        .then_some(())
-                        .ok_or(Broken)?;
+                    chain::gather(memory, &data, buffer.bytes_mut()).then_some(()).ok_or(Broken)?;
                 }
                 self.held += moved;
-                let bytes = moved as u32;
+                let (memory, bytes) = (Arc::clone(memory), moved as u32);
                 let slot = Slot { memory, ring, head, data, status, bytes, is_wanted: true };
                 asked.cookie = self.keep(slot);
                 Ok(Next::Asked(asked))
@@ -292,7 +295,7 @@ impl Device {
             return;
         }
         let memory = Arc::clone(&self.terms.memory);
-        for ring in 0..self.terms.rings.len() {
+        for ring in 0..self.terms.width {
             if self.terms.rings[ring].call(&memory).is_err() {
                 return self.fail(ring);
             }
@@ -321,6 +324,7 @@ impl Device {
         let message = Message::parse(head.kind, &body).ok_or(io::ErrorKind::InvalidData)?;
         let kicks = self.kicks(epoll);
         let outcome = self.terms.take(message, files, &self.export, kicks);
+        self.terms.measure();
         let (kind, needs_reply) = (head.kind, head.needs_reply);
         match outcome {
             Outcome::Reply(body) => self.reply(kind, &body, None),
@@ -407,7 +411,7 @@ impl Device {
         }
         let memory = Arc::clone(&self.terms.memory);
         let mut any = false;
-        for ring in 0..self.terms.rings.len() {
+        for ring in 0..self.terms.width {
             match self.terms.rings[ring].rest(&memory) {
                 Ok(more) => any |= more,
                 Err(Broken) => {
