@@ -17,7 +17,7 @@ use std::{
 };
 
 use engine::{Engine, Input, Object};
-use journal::Journal;
+use journal::{Journal, Limits};
 use nix::{
     sched::{CpuSet, sched_setaffinity},
     sys::signal::{SigSet, Signal},
@@ -31,7 +31,7 @@ use crate::{
     counted::Counted,
     executor::Executor,
     export::Export,
-    hosts::Hosts,
+    hosts::{Hosts, Shared, lock},
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
     metrics,
@@ -51,6 +51,8 @@ pub struct Options<'a> {
     pub base: &'a Path,
     /// The directory in which each component keeps a journal.
     pub journal: Option<&'a Path>,
+    /// The most bytes that a journal has.
+    pub journal_cap_bytes: u64,
     /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
     /// The address at which counters are for who reads OpenMetrics; one of the loopback interface.
@@ -59,13 +61,22 @@ pub struct Options<'a> {
     pub settings: Option<&'a Settings>,
 }
 
-/// Signals that end a daemon.
+/// What a daemon is told by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// To read its file again.
+    Reload,
+    /// To come to its end.
+    End,
+}
+
+/// Signals to a daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// SIGTERM and SIGINT, which from now on only [`Self::wait`] sees. It is called before any thread
-    /// begins.
+    /// SIGTERM, SIGINT and SIGHUP, which from now on only [`Self::wait`] sees. It is called before any
+    /// thread begins.
     ///
     /// # Errors
     /// What the system says.
@@ -73,13 +84,21 @@ impl Signals {
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGTERM);
         signals.add(Signal::SIGINT);
+        signals.add(Signal::SIGHUP);
         signals.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
         Ok(Self(signals))
     }
 
     /// Waits for one of them.
-    pub fn wait(&self) {
-        while self.0.wait().is_err() {}
+    #[must_use]
+    pub fn wait(&self) -> Told {
+        loop {
+            match self.0.wait() {
+                Ok(Signal::SIGHUP) => return Told::Reload,
+                Ok(_) => return Told::End,
+                Err(_) => {}
+            }
+        }
     }
 }
 
@@ -100,6 +119,7 @@ pub struct Daemon {
     components: Vec<Running>,
     listening: Vec<Listening>,
     counted: Vec<(Counted, Vec<Input>)>,
+    hosts: Option<Shared>,
     control: Option<Control>,
     /// The disks, in the order of the file.
     pub places: Vec<Place>,
@@ -124,7 +144,8 @@ impl Daemon {
         let clock = Clock::start();
         let (places, notes) = (Vec::new(), Vec::new());
         let (components, listening, counted) = (Vec::new(), Vec::new(), Vec::new());
-        let mut daemon = Self { components, listening, counted, control: None, places, notes };
+        let mut daemon =
+            Self { components, listening, counted, hosts: None, control: None, places, notes };
         let (mut listeners, mut devices) = (Vec::new(), Vec::new());
         for host in &scenario.hosts {
             listeners.push(daemon.open(scenario, host, clock, options, &mut devices)?);
@@ -132,6 +153,7 @@ impl Daemon {
         let counted = mem::take(&mut daemon.counted);
         let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
         let hosts = Arc::new(Mutex::new(hosts));
+        daemon.hosts = Some(Arc::clone(&hosts));
         if let Some(address) = options.metrics {
             let served = metrics::serve(address, Arc::clone(&hosts));
             let address = served.map_err(|error| format!("{address}: {error}"))?;
@@ -192,6 +214,16 @@ impl Daemon {
         Ok(listener)
     }
 
+    /// Makes the changes from one reading of the file to the next, as far as they can be made at work;
+    /// what is worth a word, a line each.
+    ///
+    /// # Errors
+    /// One line: what cannot change at work, or is refused; nothing is changed then.
+    pub fn reload(&self, was: &Scenario, new: &Scenario) -> Result<Vec<String>, String> {
+        let Some(hosts) = &self.hosts else { return Ok(Vec::new()) };
+        lock(hosts).reload(was, new)
+    }
+
     /// Comes to an end: nobody is let in any more, what is under way is answered, journals are closed.
     ///
     /// # Errors
@@ -222,7 +254,12 @@ fn machine(
         let refuse = |what: String| format!("{}: {what}", path.display());
         let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
         let file = file.map_err(|error| refuse(error.to_string()))?;
-        Journal::new(file, &name, [config]).map_err(|error| refuse(error.to_string()))
+        let limits = Limits {
+            epoch_ms: clock.epoch_ms.try_into().unwrap_or_default(),
+            cap_bytes: options.journal_cap_bytes,
+        };
+        let journal = Journal::of_real_time(file, &name, [config], limits);
+        journal.map_err(|error| refuse(error.to_string()))
     });
     let Part { disks, images, arrays, .. } = part;
     let parts = Parts {

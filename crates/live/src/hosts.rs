@@ -17,6 +17,7 @@ use scenario::{Host, Scenario, parse_knob};
 use crate::{
     counted::Counted,
     mailbox::Letter,
+    reload::changes,
     settings::{Kept, Settings},
 };
 
@@ -151,6 +152,44 @@ impl Hosts {
         self.tell(&told);
         let notes = new.iter().filter_map(|(kept, _)| later(kept.setting.effect()));
         Ok(notes.map(String::from).collect())
+    }
+
+    /// Makes the changes from one reading of the file to the next. What was set at work and stands
+    /// otherwise in the file now is no longer kept.
+    ///
+    /// # Errors
+    /// One line: what cannot change at work, or is refused; nothing is changed then.
+    pub(crate) fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<Vec<String>, String> {
+        let changes = changes(was, new)?;
+        let told: Vec<Told> =
+            changes.iter().map(|(host, knob)| (*host, Input::Set(*knob))).collect();
+        let tried = self.try_on(&told)?;
+        if let Some(settings) = &self.kept {
+            let mut settings = settings.clone();
+            let count = settings.count();
+            settings.retain(|kept| {
+                let knobs = parse_knob(&kept.text(), &self.scenario).unwrap_or_default();
+                !knobs.iter().any(|(host, knob)| {
+                    changes.iter().any(|(on, new)| on == host && knob.is_turned_by(new))
+                })
+            });
+            if settings.count() < count {
+                settings.write()?;
+            }
+            self.kept = Some(settings);
+        }
+        self.hosts = tried;
+        for (host, knob) in &changes {
+            self.scenario.hosts[*host].apply(*knob);
+        }
+        self.tell(&told);
+        let mut notes = vec![match changes.len() {
+            0 => "nothing has changed in the file".to_owned(),
+            1 => "1 setting is as the file says now".to_owned(),
+            more => format!("{more} settings are as the file says now"),
+        }];
+        notes.extend(changes.iter().filter_map(|(_, knob)| later(knob.effect())).map(String::from));
+        Ok(notes)
     }
 
     /// Takes a path of a host into use or out of it. It is not kept.

@@ -20,6 +20,7 @@ mod machine;
 mod mailbox;
 mod metrics;
 mod nbd;
+mod reload;
 mod requests;
 mod sandbox;
 mod sense;
@@ -29,7 +30,7 @@ mod socket;
 mod vhost;
 mod work;
 
-pub use daemon::{Daemon, Options, Place, Signals};
+pub use daemon::{Daemon, Options, Place, Signals, Told};
 pub use executor::try_io_uring;
 pub use nbd::talk;
 pub use sandbox::confine;

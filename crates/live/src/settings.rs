@@ -119,6 +119,11 @@ impl Settings {
         self.kept.push(new);
     }
 
+    /// Takes those away that do not stay.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&Kept) -> bool) {
+        self.kept.retain(stays);
+    }
+
     /// Writes the file: whole and on the disk before it takes the place of the one before.
     pub(crate) fn write(&self) -> Result<(), String> {
         let lines = self.kept.iter().map(|kept| kept.text() + "\n");

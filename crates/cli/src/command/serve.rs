@@ -9,8 +9,8 @@ use std::{
 
 use capture::read_text;
 use clap::Args;
-use live::{Daemon, Options, Settings, Signals};
-use scenario::Scenario;
+use live::{Daemon, Options, Settings, Signals, Told};
+use scenario::{Scenario, parse_size};
 
 use crate::{Result, talk::say, text::clean};
 
@@ -20,7 +20,8 @@ const EXAMPLE: &str = include_str!("serve.toml");
 /// Serve the disks of a file over NBD, with the stack of ESXi between them and their storage
 ///
 /// A line for each disk says where a client finds it; then all of them can be opened. SIGTERM and
-/// SIGINT end it: what is under way is answered.
+/// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths and
+/// settings that changed in it are in force then.
 ///
 /// Exit code: 0 when it was told to end, 2 when something cannot be opened or a journal not be written.
 #[derive(Args)]
@@ -35,6 +36,10 @@ pub(crate) struct Serve {
     /// Record every input of the stack in a new file of DIR for each component, for `kavg replay`
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
+    /// The most that each of these files has; then it ends, and the stack goes on
+    #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = parse_size,
+          requires = "journal")]
+    journal_cap: u64,
     /// A Unix socket for `kavg esxcli`, `kavg esxtop` and `kavg diagnose --live`; only its owner may
     /// open it
     #[arg(long, value_name = "SOCKET")]
@@ -70,13 +75,15 @@ impl Serve {
         let base = path.parent().unwrap_or(Path::new(""));
         let kept = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
         let kept = Settings::read(&kept)?;
-        let scenario = self.load(path, &file, base, &kept)?;
+        let mut as_written = read(path, &file, base)?;
+        let scenario = self.with_settings(as_written.clone(), &kept)?;
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
         let options = Options {
             file: &file,
             base,
             journal,
+            journal_cap_bytes: self.journal_cap,
             control,
             metrics: self.metrics,
             settings: Some(&kept),
@@ -89,16 +96,24 @@ impl Serve {
             writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
         }
         out.flush()?;
-        signals.wait();
+        while signals.wait() == Told::Reload {
+            // Who serves goes on with what it has, whatever the file says.
+            let reloaded = read(path, &file, base).and_then(|new| {
+                let notes = daemon.reload(&as_written, &new)?;
+                as_written = new;
+                Ok(notes)
+            });
+            match reloaded {
+                Ok(notes) => notes.iter().for_each(|note| say(&clean(note))),
+                Err(what) => say(&clean(&format!("{file} is not taken: {what}"))),
+            }
+        }
         daemon.stop()?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn load(&self, path: &Path, file: &str, base: &Path, kept: &Settings) -> Result<Scenario> {
-        let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
-        let text = read(path)?;
-        let mut include = |name: &str| read(&base.join(name));
-        let mut scenario = Scenario::parse_served(file, &text, &mut include)?;
+    /// What was set at work, and over that what the command line says.
+    fn with_settings(&self, mut scenario: Scenario, kept: &Settings) -> Result<Scenario> {
         for (place, line) in kept.lines() {
             if let Err(what) = scenario.set(&line) {
                 say(&clean(&format!("{place}: {what}; it is left out")));
@@ -107,4 +122,12 @@ impl Serve {
         self.set.iter().try_for_each(|line| scenario.set(line))?;
         Ok(scenario)
     }
+}
+
+/// The file as it is now.
+fn read(path: &Path, file: &str, base: &Path) -> Result<Scenario> {
+    let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
+    let text = read(path)?;
+    let mut include = |name: &str| read(&base.join(name));
+    Ok(Scenario::parse_served(file, &text, &mut include)?)
 }
