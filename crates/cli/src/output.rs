@@ -35,8 +35,8 @@ pub(crate) struct Output {
     name: PathBuf,
     /// Where it is, behind every link; nowhere when it is standard output.
     place: Option<PathBuf>,
-    /// Whether only its owner may read it, whatever was there.
-    is_private: bool,
+    /// Whether a new file is for the user's own eyes.
+    is_secret: bool,
 }
 
 /// A file that is being written.
@@ -72,7 +72,7 @@ impl Outputs {
                 return Err(format!("{name}: standard output takes one output; name a file").into());
             }
             self.is_stdout_claimed = true;
-            return Ok(Output { name: path.to_owned(), place: None, is_private: false });
+            return Ok(Output { name: path.to_owned(), place: None, is_secret: false });
         }
         let place = place(path).map_err(|error| format!("{name}: {error}"))?;
         if place.is_dir() {
@@ -94,7 +94,7 @@ impl Outputs {
             }
             self.outputs.push(path.to_owned());
         }
-        Ok(Output { name: path.to_owned(), place: Some(place), is_private: false })
+        Ok(Output { name: path.to_owned(), place: Some(place), is_secret: false })
     }
 
     /// Claims a file to write that is no text.
@@ -211,9 +211,9 @@ impl Output {
         &self.name
     }
 
-    /// The same, to be read by its owner alone.
-    pub(crate) fn private(self) -> Self {
-        Self { is_private: true, ..self }
+    /// The same as a file that nobody else is to read.
+    pub(crate) fn secret(self) -> Self {
+        Self { is_secret: true, ..self }
     }
 
     /// Writes the file; what was there is replaced only when `write` has succeeded.
@@ -227,30 +227,13 @@ impl Output {
     pub(crate) fn open(self) -> Result<Pending> {
         let target = match &self.place {
             None => Ok(Target::Stdout(Named(io::stdout()))),
-            Some(place) if is_file(place) => self.temporary(place).map(Target::Temporary),
+            Some(place) if is_file(place) => {
+                temporary(place, self.is_secret).map(Target::Temporary)
+            }
             Some(place) => File::options().write(true).open(place).map(Target::Special),
         };
         let target = target.map_err(|error| self.failed(error))?;
         Ok(Pending { output: self, file: BufWriter::new(target) })
-    }
-
-    /// A file beside its place, as readable as the one that it replaces.
-    fn temporary(&self, place: &Path) -> io::Result<NamedTempFile> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
-        let replaced = fs::metadata(place).ok().map(|file| file.permissions());
-        let replaced = replaced.filter(|_| !self.is_private);
-        #[cfg(unix)]
-        if replaced.is_none() && !self.is_private {
-            use std::os::unix::fs::PermissionsExt;
-            // The user's umask takes from it what it takes from any new file.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(place.parent().unwrap_or(Path::new(".")))?;
-        if let Some(permissions) = replaced {
-            file.as_file().set_permissions(permissions)?;
-        }
-        Ok(file)
     }
 
     /// Standard output says itself that it is it.
@@ -260,6 +243,25 @@ impl Output {
             None => error,
         }
     }
+}
+
+/// A file beside a place, as readable as the one that it replaces.
+fn temporary(place: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    let replaced = fs::metadata(place).ok().map(|file| file.permissions());
+    #[cfg(unix)]
+    if replaced.is_none() {
+        use std::os::unix::fs::PermissionsExt;
+        // The user's umask takes from it what it takes from any new file.
+        let mode = if is_secret { 0o600 } else { 0o666 };
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    let file = builder.tempfile_in(place.parent().unwrap_or(Path::new(".")))?;
+    if let Some(permissions) = replaced {
+        file.as_file().set_permissions(permissions)?;
+    }
+    Ok(file)
 }
 
 impl Pending {
@@ -410,15 +412,8 @@ mod tests {
         let path = folder.path().join("secret");
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let write = |output: Output| output.write(|file| Ok(file.write_all(b"1")?)).unwrap();
-        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        let claim = || Outputs::beside::<&Path>([]).claim(&path).unwrap();
-        write(claim());
-        assert_eq!(mode(), 0o600);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        write(claim());
-        assert_eq!(mode(), 0o644);
-        write(claim().private());
-        assert_eq!(mode(), 0o600);
+        let output = Outputs::beside::<&Path>([]).claim(&path).unwrap();
+        output.write(|file| Ok(file.write_all(b"1")?)).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

@@ -16,7 +16,7 @@ use diagnose::steers;
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
-    output::{Output, Outputs, is_stdout},
+    output::{Outputs, is_stdout},
     talk::say,
     text::{clean, counted, whole},
 };
@@ -52,7 +52,7 @@ pub(crate) fn anonymize(
     require_csv(mapping)?;
     let mut substitutes = Substitutes::default();
     let mut outputs = Outputs::beside(files);
-    let mapping = mapping.map(|mapping| outputs.claim(mapping).map(Output::private)).transpose()?;
+    let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
     each(files, output, outputs, &mut |input, out| {
         let limits = Limits::default();
         let names = &mut substitutes;
@@ -65,7 +65,7 @@ pub(crate) fn anonymize(
         substitutes.counts().iter().map(|(kind, number)| format!("{kind} {number}")).collect();
     say(&format!("names replaced: {}", counts.join(", ")));
     let Some(mapping) = mapping else { return Ok(()) };
-    mapping.write(|out| {
+    mapping.secret().write(|out| {
         writeln!(out, "kind,name,substitute")?;
         for (kind, name, substitute) in substitutes.iter() {
             writeln!(out, "{kind},{},{substitute}", csv_cell(&seen(name)))?;
