@@ -2,32 +2,37 @@
 //! that they name, the documentation, and which commit it is built from for which target.
 
 use std::{
-    env, fs, io,
+    env, fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::Command,
 };
 
+use flate2::{Compression, write::DeflateEncoder};
+
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    table("shipped.rs", &root.join("scenarios"), false)?;
-    table("documents.rs", &root.join("docs"), true)?;
+    pack("scenarios", &root.join("scenarios"), false)?;
+    pack("docs", &root.join("docs"), true)?;
     println!("cargo::rustc-env=KAVG_VERSION={}", version(&root));
     Ok(())
 }
 
-/// Writes a table of the files in a folder: (path in it without `docs/`, text).
-fn table(file: &str, folder: &Path, deep: bool) -> io::Result<()> {
+/// Packs the files of a folder, as `src/packed.rs` unpacks them: of each its path in the folder and its
+/// text, with a zero behind either.
+fn pack(name: &str, folder: &Path, deep: bool) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut paths = Vec::new();
     walk(folder, deep, &mut paths)?;
     paths.sort();
-    let entry = |path: &PathBuf| {
-        let name = path.strip_prefix(folder).unwrap_or(path);
-        format!("({name:?}, include_str!({path:?})),")
-    };
-    let table: String = paths.iter().map(entry).collect();
     let out = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
-    fs::write(Path::new(&out).join(file), format!("&[{table}]"))
+    let packed = fs::File::create(Path::new(&out).join(name))?;
+    let mut packed = DeflateEncoder::new(packed, Compression::best());
+    for path in &paths {
+        let name = path.strip_prefix(folder).unwrap_or(path);
+        write!(packed, "{}\0{}\0", name.display(), fs::read_to_string(path)?)?;
+    }
+    packed.finish().map(drop)
 }
 
 fn walk(folder: &Path, deep: bool, paths: &mut Vec<PathBuf>) -> io::Result<()> {

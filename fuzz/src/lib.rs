@@ -11,6 +11,7 @@ use std::io::{Cursor, Write};
 
 use arbitrary::{Arbitrary, Unstructured};
 use capture::{Cut, Input, Limits, ReadOptions, Substitutes, read_inputs};
+use control::Said;
 use counters::Recording;
 use levels::Measured;
 use scenario::Scenario;
@@ -23,7 +24,7 @@ pub use self::seeds::seeds;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 15] = [
     ("reader", reader),
     ("compressed", compressed),
     ("esxcli", esxcli),
@@ -36,6 +37,9 @@ pub const TARGETS: [Target; 12] = [
     ("parameter_file", parameter_file),
     ("journal", journal),
     ("nbd", nbd),
+    ("virtio", virtio),
+    ("vhost_user", vhost_user),
+    ("control", control),
 ];
 
 /// A site for command lines and parameter files.
@@ -267,6 +271,32 @@ fn framed((hosts, records): (&[u8], &[u8])) -> Vec<u8> {
         journal.extend(payload);
     }
     journal
+}
+
+/// Any bytes as a line of a control socket, from either side: what is taken holds together, and what is
+/// refused is so in a line.
+pub fn control(bytes: &[u8]) {
+    let refusals = [control::read_ask(bytes).err(), control::read_answer(bytes).err()];
+    refusals.iter().flatten().for_each(|line| assert!(!line.contains('\n'), "{line}"));
+    if let Ok(Said::Layout(layout)) = control::read_answer(bytes)
+        && let Some((mut recording, columns)) = layout.recording()
+    {
+        recording.times_ms.push(0);
+        for (entity, counter) in columns {
+            recording.set_column(entity, counter, vec![1.0]);
+        }
+        let _ = Measured::of(recording);
+    }
+}
+
+/// Any bytes as the memory of a guest with a ring in it.
+pub fn virtio(bytes: &[u8]) {
+    let _ = live::rings(bytes);
+}
+
+/// Any bytes as what a front end of vhost-user says.
+pub fn vhost_user(bytes: &[u8]) {
+    let _ = live::messages(bytes);
 }
 
 /// Any bytes as what a client of NBD says.

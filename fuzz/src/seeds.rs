@@ -8,6 +8,16 @@ use scenario::Scenario;
 
 use super::{gzip, recording::Host, written};
 
+/// Lines of a control socket, from either side.
+const CONTROL: [&str; 4] = [
+    "{\"version\":1,\"ask\":{\"set\":\"storage core device set -d naa.1 -O 64\"},\"host\":\"h\"}\n",
+    "{\"version\":1,\"layout\":{\"host\":\"h\",\"objects\":[{\"kind\":\"device\",\"name\":\"naa.1\",\
+     \"device\":null,\"adapter\":null,\"vm\":null,\"controller\":null,\"process\":null}],\
+     \"columns\":[[0,\"dqlen\"]]}}\n",
+    "{\"version\":1,\"row\":{\"at_ms\":1795370000000,\"values\":[2048.0,null]}}\n",
+    "{\"version\":1,\"error\":\"no\"}\n",
+];
+
 /// Outputs of esxcli, shortened.
 const ESXCLI: [&str; 4] = [
     "naa.600a0b80001111550000f35b93e19350\n   Display Name: Disk\n   Device Max Queue Depth: 64\n   \
@@ -68,7 +78,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
     ];
     let bytes = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let shapes = || (1..8_u8).map(|number| noise(number, 400)).collect();
-    let all: [(_, Vec<Vec<u8>>); 12] = [
+    let all: [(_, Vec<Vec<u8>>); 15] = [
         ("reader", captures),
         ("compressed", compressed.into()),
         ("esxcli", bytes(&ESXCLI)),
@@ -81,6 +91,9 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
         ("parameter_file", bytes(&PARAMETER_FILES)),
         ("journal", vec![payload(root)]),
         ("nbd", vec![client()]),
+        ("virtio", vec![ring()]),
+        ("vhost_user", vec![front_end()]),
+        ("control", bytes(&CONTROL)),
     ];
     let numbered = |(target, seeds): (&'static str, Vec<Vec<u8>>)| {
         seeds.into_iter().enumerate().map(move |(number, bytes)| (target, number, bytes))
@@ -100,6 +113,39 @@ fn client() -> Vec<u8> {
     };
     let requests = [request(1, 512), vec![7; 512], request(0, 512), request(3, 0), request(2, 0)];
     [FLAGS, STRUCTURED, GO, &requests.concat()].concat()
+}
+
+/// A guest's memory: a chain for a read, the ring that makes it available, and the head of the request.
+fn ring() -> Vec<u8> {
+    let chain = [(1024_u64, 16_u32, 1_u16, 1_u16), (4096, 512, 3, 2), (8192, 1, 2, 0)];
+    let descriptor = |(at, bytes, flags, next): &(u64, u32, u16, u16)| {
+        let ends = [*flags, *next].into_iter().flat_map(u16::to_le_bytes);
+        at.to_le_bytes().into_iter().chain(bytes.to_le_bytes()).chain(ends).collect::<Vec<u8>>()
+    };
+    let mut memory: Vec<u8> = chain.iter().flat_map(descriptor).collect();
+    memory.resize(1040, 0);
+    memory[258] = 1;
+    memory
+}
+
+/// What a front end says that sets a ring up.
+fn front_end() -> Vec<u8> {
+    let message = |(kind, words): (u32, &[u32])| {
+        let head = [kind, 1, 4 * words.len() as u32];
+        head.into_iter().chain(words.iter().copied()).flat_map(u32::to_ne_bytes).collect()
+    };
+    let talk: [(u32, &[u32]); 8] = [
+        (1, &[]),
+        (2, &[1 << 30, 1]),
+        (5, &[1, 0, 0, 0, 65_536, 0, 65_536, 0, 0, 0]),
+        (8, &[0, 16]),
+        (10, &[0, 0]),
+        (12, &[0, 0]),
+        (9, &[0, 0, 65_536, 0, 66_048, 0, 65_792, 0, 0, 0]),
+        (18, &[0, 1]),
+    ];
+    let messages: Vec<Vec<u8>> = talk.into_iter().map(message).collect();
+    messages.concat()
 }
 
 /// A small host with two VMs.

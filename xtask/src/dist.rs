@@ -34,11 +34,20 @@ const TARGETS: [Target; 2] = [
     // Packed, what has to be relocated takes a fortieth of the room: 0.2 MB.
     Target {
         triple: "x86_64-unknown-linux-gnu",
-        flags: "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs",
+        flags: "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs,--icf=all,\
+                --no-eh-frame-hdr,-Txtask/src/dist.ld",
     },
     // musl's, by the linker that comes with rustup: no compiler for that machine is needed.
-    Target { triple: "aarch64-unknown-linux-musl", flags: "-C linker=rust-lld" },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        flags: "-C linker=rust-lld -C link-arg=--icf=all -C link-arg=--no-eh-frame-hdr \
+                -C link-arg=-Txtask/src/dist.ld",
+    },
 ];
+
+/// What rustc has to be told of the binary alone: all is linked at the level of its package, and at
+/// "s" no loop of any package works on many bytes at a time.
+const LINKED: &str = "-C opt-level=3";
 
 /// Makes a package of every kind in `target/packages`.
 ///
@@ -90,7 +99,9 @@ fn build(target: &Target) -> Result<PathBuf, String> {
     let triple = target.triple;
     cargo(
         target,
-        &format!("cargo build --locked --package kavg --profile dist --target {triple}"),
+        &format!(
+            "cargo rustc --locked --package kavg --bin kavg --profile dist --target {triple} -- {LINKED}"
+        ),
     )?;
     Ok(house::root().join("target").join(triple).join("dist/kavg"))
 }
@@ -161,7 +172,7 @@ fn wheel(target: &Target, packages: &Path) -> Result<(), String> {
     let line = format!(
         "python=$PWD/target/tools/python/bin
         $python/maturin build --locked --manifest-path crates/cli/Cargo.toml --profile dist \
-            --target {triple} --compatibility linux --out {packages}
+            --target {triple} --compatibility linux --out {packages} -- {LINKED}
         $python/wheel tags --remove {packages}/kavg-*-linux_{machine}.whl --platform-tag \
             manylinux_2_17_{machine}.manylinux2014_{machine}.musllinux_1_1_{machine}"
     );

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use capture::{FileReport, ReadReport};
+use counters::Recording;
 use diagnose::{
     Comparison, Facts, Judged, Lack, Lacking, Outcome, Thresholds, Verdict, compare,
     diagnose_together, render_comparison_markdown, render_comparison_styled, render_markdown,
@@ -68,6 +69,13 @@ impl Side {
             }
         }
         Ok(Self { recordings, report, verdicts })
+    }
+
+    /// Judges what a daemon at work has counted.
+    pub(crate) fn of(recording: Recording, thresholds: &Thresholds, facts: &Facts) -> Self {
+        let recordings = vec![Measured::of(recording)];
+        let verdicts = diagnose_together(&recordings, thresholds, facts);
+        Self { recordings, report: ReadReport::default(), verdicts }
     }
 
     fn judged(&self) -> Vec<Judged<'_>> {

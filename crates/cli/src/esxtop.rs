@@ -1,11 +1,10 @@
-//! esxtop's own tables of a window: adapters (`d`), devices with their worlds (`u`), virtual
+//! esxtop's own tables of a window or of a sample: adapters (`d`), devices with their worlds (`u`), virtual
 //! machines with their disks (`v`), under esxtop's column heads and in its order [ELA, BB].
 //!
 //! As in esxtop, ACTV, QUED, %USD and LOAD are those of one instant, the last of the window;
 //! the picture has their means.
 
 use counters::{Counter as C, Entity, EntityId, Format, Kind, Recording};
-use sim::WindowView;
 
 use crate::{
     table::Table,
@@ -32,9 +31,8 @@ struct Row<'a> {
 }
 
 /// The three screens; of each the busiest objects of all hosts.
-pub(crate) fn render(views: &[WindowView], rows: usize, width: Option<usize>) -> String {
-    let recordings: Vec<_> = views.iter().map(|view| &view.recording).collect();
-    let tables = screens().into_iter().map(|screen| screen.render(&recordings, rows, width));
+pub(crate) fn render(recordings: &[&Recording], rows: usize, width: Option<usize>) -> String {
+    let tables = screens().into_iter().map(|screen| screen.render(recordings, rows, width));
     tables.filter(|table| !table.is_empty()).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,11 +1,13 @@
-//! What esxcli says of a host, read from files for those who judge and those who simulate.
+//! What esxcli says of a host, read from files or from a daemon for those who judge and those who simulate.
 
 use std::path::PathBuf;
 
 use capture::{Esxcli, parse_esxcli, parse_names, read_output};
+use control::HostState;
 use diagnose::{Facts, PathFacts};
+use knobs::Query;
 
-use crate::Result;
+use crate::{Result, esxcli};
 
 /// The facts in outputs of esxcli, whichever of the known commands each is of.
 pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
@@ -15,6 +17,27 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
         let output = parse_esxcli(&name, &read_output(path)?)?;
         add(&mut facts, output).map_err(|what| format!("{name}: {what}"))?;
     }
+    Ok(facts)
+}
+
+/// The facts that a daemon at work tells: it prints what esxcli prints, and that is read.
+pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
+    let mut facts = Facts::default();
+    for query in
+        [Query::Devices { device: None }, Query::NmpDevices { device: None }, Query::Adapters]
+    {
+        let name = query.esxcli();
+        let text = esxcli::show(&query, state)?;
+        // A host may have NFS mounts alone.
+        if !text.is_empty() {
+            add(&mut facts, parse_esxcli(&name, &text)?)?;
+        }
+    }
+    let named = |device: &control::Device| {
+        let datastore = device.datastores.first()?;
+        Some((device.name.clone(), datastore.clone()))
+    };
+    facts.datastores.extend(state.devices.iter().filter_map(named));
     Ok(facts)
 }
 

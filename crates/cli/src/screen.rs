@@ -28,7 +28,8 @@ pub(crate) fn render(report: &Report, layout: Layout) -> String {
     parts.push(heading(report, window));
     parts.push(verdict::list(verdicts));
     parts.push(picture::render(&report.stacks[window], rows, width.unwrap_or(WIDTH)));
-    parts.push(esxtop::render(&report.outcome.windows[window], rows, width));
+    let views = report.outcome.windows[window].iter().map(|view| &view.recording);
+    parts.push(esxtop::render(&views.collect::<Vec<_>>(), rows, width));
     parts.push(format!("{}\n{}", styled(BOLD, "Verdict"), verdict::render(verdicts)));
     parts.push(log::render(report));
     parts.push(expectations::render(&report.scenario, &report.checked(), &[]));

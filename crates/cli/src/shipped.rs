@@ -6,14 +6,14 @@ use capture::read_text;
 use scenario::Scenario;
 use sim::Source;
 
-use crate::output::Outputs;
+use crate::{output::Outputs, packed::Packed};
 
-/// File name and text of everything in the directory of scenarios.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+/// Everything in the directory of scenarios.
+static FILES: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/scenarios")));
 
 /// The name and text of every shipped scenario, by name.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FILES.iter().filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, *text)))
+    FILES.files().filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, text)))
 }
 
 /// The scenario in the file `source` (`-` is standard input), or the shipped one of that name, with `settings` in force;
@@ -50,8 +50,8 @@ pub(crate) fn find(name: &str) -> Result<&'static str, String> {
 
 /// What a shipped scenario is made from: its text and the parameter files beside it.
 pub(crate) fn source(name: &str, text: &str, settings: &[String]) -> Source {
-    let beside = FILES.iter().filter(|(file, _)| !file.ends_with(".toml"));
-    let owned = |(file, text): &(&str, &str)| ((*file).to_owned(), (*text).to_owned());
+    let beside = FILES.files().filter(|(file, _)| !file.ends_with(".toml"));
+    let owned = |(file, text): (&str, &str)| (file.to_owned(), text.to_owned());
     Source {
         file: format!("{name}.toml"),
         text: text.to_owned(),

@@ -91,6 +91,12 @@ fn blocks(widths: &[usize], limit: Option<usize>, keys: usize) -> Vec<Vec<usize>
     blocks
 }
 
+/// Columns of the screen that standard output is, where it is one.
+pub(crate) fn screen_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(width.0))
+}
+
 /// Columns that a cell takes on the screen.
 pub(crate) fn width(cell: &str) -> usize {
     strip_str(cell).map(|part| part.chars().count()).sum()

@@ -102,7 +102,7 @@ fn what_makes_no_sense_is_refused_in_a_line() {
         ("", "EOF while parsing"),
         ("{}", "missing field"),
         (r#"{"version":2,"ask":"counters"}"#, "version 2 is not known; it is 1"),
-        (r#"{"version":1,"ask":"money"}"#, "unknown variant `money`, expected `counters`"),
+        (r#"{"version":1,"ask":"money"}"#, "unknown variant `money`, expected one of `counters`"),
         (r#"{"version":1,"ask":"counters","x":1}"#, "unknown field `x`"),
         (r#"{"version":1,"ask":"counters","host":"x"}"#, "`host` is one of h"),
         (&"[".repeat(4000), "invalid type: sequence"),

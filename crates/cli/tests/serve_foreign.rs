@@ -134,6 +134,25 @@ fn qemu_converts_compares_and_finds_its_patterns() {
 }
 
 #[test]
+fn systemd_finds_little_exposed() {
+    let site = Site::new(DISKS);
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contrib/kavg@.service");
+    let analyze = ["security", "--offline=true", unit];
+    let Some(output) = run(&site, "systemd", "systemd-analyze", &analyze) else { return };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let Some((_, level)) = said.rsplit_once("kavg@i.service: ") else {
+        return skipped("this systemd-analyze does not look at files");
+    };
+    let level: f64 = level.split(' ').next().unwrap().parse().expect("a number");
+    assert!(level < 2.0, "{said}");
+    let verified = run(&site, "systemd", "systemd-analyze", &["verify", unit]);
+    let said = verified.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
+    let complaints = said.unwrap_or_default();
+    let is_other = |line: &&str| line.contains("kavg@") && !line.contains(": Command ");
+    assert_eq!(complaints.lines().find(is_other), None);
+}
+
+#[test]
 fn fio_verifies_what_it_wrote() {
     let site = Site::new(DISKS);
     let daemon = site.serve(2, &["--journal", "journals"]);

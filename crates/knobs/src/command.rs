@@ -1,4 +1,4 @@
-//! The commands of esxcli that set something: their words, their options, and what they set.
+//! The commands of esxcli: what each is made of, and those that set something: their words, their options, and what they set.
 //!
 //! A [`Call`] is a command with the values of its options, whatever the syntax it is written in: a
 //! line for a host's shell or for PowerCLI. [`Call::settings`] and [`Call::of`] are the two ways
@@ -16,19 +16,31 @@ use core::ops::RangeInclusive;
 
 use counters::MILLISECOND;
 
-use crate::{Advanced, DSNRO, Driver, PathPolicy, PolicyChange, Refusal, Setting, names::unknown};
+use crate::{
+    Advanced, DSNRO, Driver, PathPolicy, PolicyChange, Query, Refusal, Setting, names::unknown,
+};
 
 /// What a call sets.
 type Settings = Result<Vec<Setting>, Refusal>;
 
-/// A command that sets something.
+/// A command.
 pub(crate) struct Command {
     pub(crate) words: &'static str,
     /// The short and the long name of each option.
     pub(crate) options: &'static [(char, &'static str)],
     /// The option without a value.
     pub(crate) flag: Option<char>,
-    settings: fn(&Call) -> Settings,
+    pub(crate) does: Does,
+}
+
+/// What a command does with its options.
+pub(crate) enum Does {
+    /// It sets something.
+    Set(fn(&Call) -> Settings),
+    /// It shows something.
+    Show(fn(&Call) -> Result<Query, Refusal>),
+    /// It takes a path into or out of use.
+    Path,
 }
 
 static CORE_DEVICE: Command = Command {
@@ -41,25 +53,25 @@ static CORE_DEVICE: Command = Command {
         ('q', "queue-full-threshold"),
     ],
     flag: None,
-    settings: core_device,
+    does: Does::Set(core_device),
 };
 static MODULE: Command = Command {
     words: "system module parameters set",
     options: &[('m', "module"), ('p', "parameter-string")],
     flag: None,
-    settings: module_parameters,
+    does: Does::Set(module_parameters),
 };
 static ADVANCED: Command = Command {
     words: "system settings advanced set",
     options: &[('o', "option"), ('i', "int-value"), ('d', "default")],
     flag: Some('d'),
-    settings: advanced,
+    does: Does::Set(advanced),
 };
 static NMP_DEVICE: Command = Command {
     words: "storage nmp device set",
     options: &[('d', "device"), ('P', "psp")],
     flag: None,
-    settings: nmp_device,
+    does: Does::Set(nmp_device),
 };
 static ROUND_ROBIN: Command = Command {
     words: "storage nmp psp roundrobin deviceconfig set",
@@ -72,16 +84,18 @@ static ROUND_ROBIN: Command = Command {
         ('T', "latency-eval-time"),
     ],
     flag: None,
-    settings: round_robin,
+    does: Does::Set(round_robin),
 };
 
-static COMMANDS: [&Command; 5] = [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN];
+/// The commands that set something.
+pub(crate) static SETTERS: [&Command; 5] =
+    [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN];
 
 impl Command {
     /// The command of these words.
-    pub(crate) fn find(words: &str) -> Result<&'static Self, Refusal> {
-        let known = || COMMANDS.iter().map(|command| command.words);
-        let found = COMMANDS.iter().find(|command| command.words == words);
+    pub(crate) fn find(words: &str, among: &[&'static Self]) -> Result<&'static Self, Refusal> {
+        let known = || among.iter().map(|command| command.words);
+        let found = among.iter().find(|command| command.words == words);
         found.copied().ok_or_else(|| unknown("command", words, known()).into())
     }
 
@@ -104,7 +118,7 @@ impl Call {
         Self { command, values: Vec::new() }
     }
 
-    fn with(mut self, short: char, value: impl ToString) -> Self {
+    pub(crate) fn with(mut self, short: char, value: impl ToString) -> Self {
         self.values.push((short, value.to_string()));
         self
     }
@@ -118,11 +132,11 @@ impl Call {
         Ok(())
     }
 
-    fn get(&self, short: char) -> Option<&str> {
+    pub(crate) fn get(&self, short: char) -> Option<&str> {
         self.values.iter().find(|(name, _)| *name == short).map(|(_, value)| value.as_str())
     }
 
-    fn need(&self, short: char) -> Result<&str, Refusal> {
+    pub(crate) fn need(&self, short: char) -> Result<&str, Refusal> {
         self.get(short).ok_or_else(|| {
             format!("Missing required parameter {}", self.command.name(short)).into()
         })
@@ -137,7 +151,12 @@ impl Call {
 
     /// What it sets.
     pub(crate) fn settings(&self) -> Settings {
-        (self.command.settings)(self)
+        match self.command.does {
+            Does::Set(settings) => settings(self),
+            Does::Show(_) | Does::Path => {
+                Err(format!("`{}` is no setting", self.command.words).into())
+            }
+        }
     }
 
     /// The call that sets that; `None` when it is not esxcli that does.
@@ -218,11 +237,8 @@ fn core_device(call: &Call) -> Settings {
 }
 
 fn module_parameters(call: &Call) -> Settings {
-    let module = call.need('m')?;
+    let driver = driver(call)?;
     let parameters = call.need('p')?;
-    let driver = Driver::from_module(module).ok_or_else(|| {
-        Refusal::from(unknown("module", module, Driver::ALL.iter().map(|driver| driver.module)))
-    })?;
     let mut settings = Vec::new();
     for setting in parameters.split_whitespace() {
         let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -240,6 +256,14 @@ fn module_parameters(call: &Call) -> Settings {
     }
 }
 
+/// The driver of the module that a call names.
+pub(crate) fn driver(call: &Call) -> Result<&'static Driver, Refusal> {
+    let module = call.need('m')?;
+    Driver::from_module(module).ok_or_else(|| {
+        unknown("module", module, Driver::ALL.iter().map(|driver| driver.module)).into()
+    })
+}
+
 fn no_parameter(driver: &Driver, name: &str) -> Refusal {
     let module = driver.module;
     let real = match driver.parameter {
@@ -255,10 +279,7 @@ fn no_parameter(driver: &Driver, name: &str) -> Refusal {
 }
 
 fn advanced(call: &Call) -> Settings {
-    let path = call.need('o')?;
-    let option = Advanced::from_path(path).ok_or_else(|| {
-        Refusal::from(unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)))
-    })?;
+    let option = option(call.need('o')?)?;
     match (call.number('i', &option.info().range())?, call.get('d')) {
         (None, None) | (Some(_), Some(_)) => {
             Err("give one of -i|--int-value and -d|--default".into())
@@ -267,12 +288,29 @@ fn advanced(call: &Call) -> Settings {
     }
 }
 
+/// The advanced option of that path.
+pub(crate) fn option(path: &str) -> Result<Advanced, Refusal> {
+    Advanced::from_path(path)
+        .ok_or_else(|| unknown("option", path, Advanced::TABLE.iter().map(|info| info.path)).into())
+}
+
 /// The plug-ins that select paths, and the policy that each starts with [ELA].
 const PLUG_INS: [(&str, PathPolicy); 3] = [
     ("VMW_PSP_FIXED", PathPolicy::Fixed),
     ("VMW_PSP_MRU", PathPolicy::MostRecentlyUsed),
     ("VMW_PSP_RR", PathPolicy::ROUND_ROBIN),
 ];
+
+impl PathPolicy {
+    /// The plug-in that has this policy.
+    #[must_use]
+    pub fn plug_in(self) -> &'static str {
+        let is_it =
+            |known: &PathPolicy| core::mem::discriminant(known) == core::mem::discriminant(&self);
+        // The latency policy is one of round robin's.
+        PLUG_INS.iter().find(|(_, known)| is_it(known)).map_or(PLUG_INS[2].0, |(name, _)| name)
+    }
+}
 
 impl PolicyChange {
     /// The plug-in of that name; `None` when there is none.

@@ -12,12 +12,12 @@ use crate::{
     words::{shell, split_words},
 };
 
-/// Reads a line, with or without `esxcli` in front.
-pub(crate) fn parse(line: &str) -> Result<Call, Refusal> {
+/// Reads a line of one of some commands, with or without `esxcli` in front.
+pub(crate) fn parse(line: &str, among: &[&'static Command]) -> Result<Call, Refusal> {
     let words = split_words(line)?;
     let words = words.strip_prefix(&["esxcli".to_string()]).unwrap_or(&words);
     let end = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
-    let mut call = Call::new(Command::find(&words[..end].join(" "))?);
+    let mut call = Call::new(Command::find(&words[..end].join(" "), among)?);
     let mut rest = words[end..].iter();
     while let Some(word) = rest.next() {
         let (short, inline) = recognise(call.command, word)?;
@@ -58,6 +58,9 @@ fn unknown_option(command: &Command, name: &str) -> Refusal {
             .into();
     }
     let all: Vec<_> = command.options.iter().map(|(short, _)| command.name(*short)).collect();
+    if all.is_empty() {
+        return format!("Invalid option {name} for `{words}`; it takes none").into();
+    }
     format!("Invalid option {name} for `{words}`; it takes {}", all.join(", ")).into()
 }
 

@@ -16,9 +16,12 @@ mod esxcli;
 mod fixed;
 mod guest;
 mod line;
+mod lists;
 mod manual;
 mod names;
+mod order;
 mod powercli;
+mod query;
 mod refusal;
 mod setting;
 mod show;
@@ -37,7 +40,9 @@ pub use guest::GuestDriver;
 pub use line::Line;
 pub use manual::{Manual, manual};
 pub use names::{list, nearest, unknown};
+pub use order::Order;
 pub use powercli::{LIMIT, get_esxcli};
+pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{
     Allocation, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named, PathPolicy, PolicyChange,

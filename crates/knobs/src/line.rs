@@ -6,7 +6,7 @@ use core::{fmt, str::FromStr};
 
 use crate::{
     DiskName, GuestDriver, GuestName, GuestSystem, MOVED_TO, Refusal, ScsiPlace, Setting,
-    command::Call,
+    command::{Call, SETTERS},
     esxcli,
     powercli::{self, LIMIT},
 };
@@ -51,7 +51,8 @@ impl FromStr for Line {
             return Ok(only(Setting::Pvscsi { vm, depth, ring_pages }));
         }
         let host = name.filter(|name| !name.contains(char::is_whitespace));
-        let settings = esxcli::parse(if host.is_some() { command } else { text })?.settings()?;
+        let settings =
+            esxcli::parse(if host.is_some() { command } else { text }, &SETTERS)?.settings()?;
         Ok(Self { host: host.map(String::from), settings })
     }
 }

@@ -10,7 +10,7 @@ use alloc::{
 
 use crate::{
     Allocation, DiskName, Refusal, ScsiPlace, Setting,
-    command::{Call, Command},
+    command::{Call, Command, SETTERS},
     words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn parse(line: &str) -> Result<Call, Refusal> {
     let refuse = || Refusal::from(format!("`{line}` is no call as `{CALL}…{ARGUMENTS}…}})`"));
     let (words, mut rest) =
         line.strip_prefix(CALL).and_then(|rest| rest.split_once(ARGUMENTS)).ok_or_else(refuse)?;
-    let mut call = Call::new(Command::find(&words.replace('.', " "))?);
+    let mut call = Call::new(Command::find(&words.replace('.', " "), &SETTERS)?);
     while rest.trim() != "})" {
         let (name, after) = rest.split_once('=').ok_or_else(refuse)?;
         let (value, after) = powershell_word(after.trim_start()).ok_or_else(refuse)?;

@@ -4,7 +4,7 @@
 //! that has them they have ids ([`Knob`]). The settings and their fields are the same.
 
 use alloc::{format, string::String, vec, vec::Vec};
-use core::{fmt::Debug, ops::RangeInclusive};
+use core::{fmt::Debug, mem::discriminant, ops::RangeInclusive};
 
 use counters::{DeviceId, VdiskId, VmId};
 
@@ -190,6 +190,20 @@ impl<F: Form> Setting<F> {
             | Self::Allocation { .. } => Effect::AtOnce,
         }
     }
+
+    /// Whether it sets the same as another, of whatever it names.
+    #[must_use]
+    pub fn is_kind_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Advanced { option, .. }, Self::Advanced { option: known, .. }) => {
+                option == known
+            }
+            (Self::ModuleDepth { driver, .. }, Self::ModuleDepth { driver: known, .. }) => {
+                driver == known
+            }
+            _ => discriminant(self) == discriminant(other),
+        }
+    }
 }
 
 impl Setting {
@@ -328,6 +342,12 @@ impl Knob {
             Self::Allocation { vdisk, .. } => Target::Vdisk(vdisk),
             Self::Advanced { .. } | Self::ModuleDepth { .. } => Target::Host,
         }
+    }
+
+    /// Whether another one turns the same.
+    #[must_use]
+    pub fn is_turned_by(&self, other: &Self) -> bool {
+        self.is_kind_of(other) && self.target() == other.target()
     }
 
     /// Whether a host of that version takes it, as far as that does not depend on the host's state.

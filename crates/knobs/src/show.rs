@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use crate::{DiskName, GuestSystem, Setting, powershell_name, shell};
+use crate::{DiskName, GuestSystem, Query, Setting, powershell_name};
 
 impl Setting {
     /// The lines to type to see what is set: in a host's shell, in the guest (of either system where
@@ -14,11 +14,11 @@ impl Setting {
             | Self::MaxQueueDepth { device, .. }
             | Self::QueueFull { device, .. } => vec![show_device(device)],
             Self::PathPolicy { device, .. } => {
-                vec![format!("esxcli storage nmp device list -d {}", shell(device))]
+                vec![Query::NmpDevices { device: Some(device.clone()) }.esxcli()]
             }
             Self::Advanced { option, .. } => vec![show_option(option.info().path)],
             Self::ModuleDepth { driver, .. } => {
-                vec![format!("esxcli system module parameters list -m {}", driver.module)]
+                vec![Query::Parameters { driver }.esxcli()]
             }
             Self::Pvscsi { vm, .. } => {
                 let systems = [GuestSystem::Windows, GuestSystem::Linux].into_iter();
@@ -33,7 +33,7 @@ impl Setting {
 /// The line that shows what a device is set to.
 #[must_use]
 pub fn show_device(device: &str) -> String {
-    format!("esxcli storage core device list -d {}", shell(device))
+    Query::Devices { device: Some(device.into()) }.esxcli()
 }
 
 /// The line that shows an advanced option, by its path.

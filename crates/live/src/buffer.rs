@@ -5,8 +5,9 @@
 
 /// What O_DIRECT wants of the place of a buffer, at most: a page.
 const PAGE: usize = 4096;
-/// The powers of two in which buffers come: a page is the smallest, and [`BUFFER_MAX`] the largest.
-const CLASSES: usize = (BUFFER_MAX / PAGE).ilog2() as usize + 1;
+/// The powers of two in which buffers come: a page is the smallest, and the largest has room for
+/// [`BUFFER_MAX`] bytes that begin anywhere in a block.
+const CLASSES: usize = (BUFFER_MAX / PAGE).ilog2() as usize + 2;
 /// The largest buffer, which is the largest request.
 pub(crate) const BUFFER_MAX: usize = 32 << 20;
 /// Bytes that are kept for the next requests.
@@ -55,7 +56,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// A buffer of so many bytes, [`BUFFER_MAX`] at most. What is in it is left from its last use.
+    /// A buffer of so many bytes, [`BUFFER_MAX`] and two blocks at most. What is in it is left from its last use.
     pub(crate) fn take(&mut self, len: usize) -> Buffer {
         let class = len.div_ceil(PAGE).next_power_of_two().ilog2() as usize;
         let mut buffer = match self.spare[class].pop() {

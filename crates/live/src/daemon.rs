@@ -12,7 +12,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process,
-    sync::{Arc, mpsc::channel},
+    sync::{Arc, Mutex, mpsc::channel},
     thread::{self, JoinHandle},
 };
 
@@ -27,12 +27,18 @@ use scenario::{Host, Scenario};
 
 use crate::{
     clock::Clock,
-    control::{self, Control, Counted},
+    control::{self, Control},
+    counted::Counted,
+    executor::Executor,
     export::Export,
+    hosts::Hosts,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
     nbd::{Listener, Listening},
     served::{self, Part, Served},
+    settings::Settings,
+    socket,
+    vhost::Device,
 };
 
 /// What a daemon is told beside its scenario.
@@ -44,8 +50,10 @@ pub struct Options<'a> {
     pub base: &'a Path,
     /// The directory in which each component keeps a journal.
     pub journal: Option<&'a Path>,
-    /// The socket at which counters can be read.
+    /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
+    /// Where settings are kept that are changed there.
+    pub settings: Option<&'a Settings>,
 }
 
 /// Signals that end a daemon.
@@ -77,7 +85,7 @@ impl Signals {
 pub struct Place {
     /// The name of the export.
     pub export: String,
-    /// Its URIs, as clients of NBD take them.
+    /// Its URIs, as clients of NBD take them, or `vhost-user:` and the path of its socket.
     pub uris: Vec<String>,
     /// Its size in bytes.
     pub bytes: u64,
@@ -88,7 +96,7 @@ pub struct Place {
 pub struct Daemon {
     components: Vec<Running>,
     listening: Vec<Listening>,
-    counted: Vec<Counted>,
+    counted: Vec<(Counted, Vec<Input>)>,
     control: Option<Control>,
     /// The disks, in the order of the file.
     pub places: Vec<Place>,
@@ -114,18 +122,21 @@ impl Daemon {
         let (places, notes) = (Vec::new(), Vec::new());
         let (components, listening, counted) = (Vec::new(), Vec::new(), Vec::new());
         let mut daemon = Self { components, listening, counted, control: None, places, notes };
-        let mut listeners = Vec::new();
+        let (mut listeners, mut devices) = (Vec::new(), Vec::new());
         for host in &scenario.hosts {
-            listeners.push(daemon.open(scenario, host, clock, options)?);
+            listeners.push(daemon.open(scenario, host, clock, options, &mut devices)?);
         }
         if let Some(path) = options.control {
-            let control = control::serve(path, mem::take(&mut daemon.counted));
+            let counted = mem::take(&mut daemon.counted);
+            let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
+            let control = control::serve(path, Arc::new(Mutex::new(hosts)));
             let control = control.map_err(|error| format!("{}: {error}", path.display()))?;
             daemon.control = Some(control);
         }
         for listener in listeners {
             daemon.listening.push(listener.start().map_err(|error| format!("sockets: {error}"))?);
         }
+        devices.into_iter().for_each(|(mailbox, device)| mailbox.send(Letter::Disk(device)));
         Ok(daemon)
     }
 
@@ -136,6 +147,7 @@ impl Daemon {
         host: &Host,
         clock: Clock,
         options: Options<'_>,
+        devices: &mut Vec<Bound>,
     ) -> Result<Listener, String> {
         let components = host.components();
         let Served { exports, parts, notes } =
@@ -146,9 +158,13 @@ impl Daemon {
             machines.push(machine(host, index, part, clock, options)?);
         }
         let mailboxes: Vec<_> = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
-        let mut listener = Listener::new(exports.clone().into(), mailboxes.clone());
+        devices.extend(bind_devices(host, &exports, &mailboxes, options)?);
+        let by_nbd = exports.iter().filter(|export| export.socket.is_none()).cloned();
+        let mut listener = Listener::new(by_nbd.collect(), mailboxes.clone());
         let (inventory, epoch_ms) = (host.config.inventory(), clock.epoch_ms);
-        self.counted.push(Counted { inventory, components, mailboxes, epoch_ms });
+        let counted =
+            Counted { inventory, components, mailboxes, exports: exports.clone(), epoch_ms };
+        self.counted.push((counted, first(host)));
         let addresses = listen(host, &mut listener, options)?;
         self.places.extend(exports.iter().map(|export| place(export, &addresses)));
         for (index, (mailbox, machine)) in machines.into_iter().enumerate() {
@@ -189,9 +205,7 @@ fn machine(
     clock: Clock,
     options: Options<'_>,
 ) -> Result<(Arc<Mailbox>, Machine), String> {
-    let mut config = host.config.clone();
-    // A real guest keeps the time itself.
-    config.vms.iter_mut().for_each(|vm| vm.timeout_ns = None);
+    let config = &host.config;
     let mailbox = Arc::new(Mailbox::new().map_err(|error| format!("a mailbox: {error}"))?);
     let journal = options.journal.map(|directory| {
         let name = format!("{}-{index}", config.name);
@@ -199,16 +213,17 @@ fn machine(
         let refuse = |what: String| format!("{}: {what}", path.display());
         let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
         let file = file.map_err(|error| refuse(error.to_string()))?;
-        Journal::new(file, &name, [&config]).map_err(|error| refuse(error.to_string()))
+        Journal::new(file, &name, [config]).map_err(|error| refuse(error.to_string()))
     });
     let Part { disks, images, arrays, .. } = part;
     let parts = Parts {
-        engine: Engine::new(&config),
+        engine: Engine::new(config),
         journal: journal.transpose()?,
         first: first(host),
         disks,
         images,
         arrays,
+        executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
     };
@@ -240,6 +255,7 @@ fn listen(
         let path = options.base.join(socket);
         let listening = listener.listen(&path);
         listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
+        share(&path, host, options)?;
         addresses.push(Address::Unix(path));
     }
     if let Some(tcp) = nbd.tcp {
@@ -247,6 +263,35 @@ fn listen(
         addresses.push(Address::Tcp(listening.map_err(|error| refuse(format!("{tcp}: {error}")))?));
     }
     Ok(addresses)
+}
+
+/// A disk with a socket of its own, and who is to serve it.
+type Bound = (Arc<Mailbox>, Box<Device>);
+
+/// Binds the sockets of disks that have their own.
+fn bind_devices(
+    host: &Host,
+    exports: &[Export],
+    mailboxes: &[Arc<Mailbox>],
+    options: Options<'_>,
+) -> Result<Vec<Bound>, String> {
+    let bind_one = |export: &Export| {
+        let path = export.socket.as_ref()?;
+        let line = host.images[export.vdisk.index()].as_ref().map_or(0, |image| image.line);
+        let bound = Device::bind(export.clone(), path).map_err(|error| {
+            let what = format!("key `vhost_user`: {}: {error}", path.display());
+            format!("{}:{line}: {what}", options.file)
+        });
+        let shared = bound.and_then(|device| share(path, host, options).map(|()| device));
+        Some(shared.map(|device| (Arc::clone(&mailboxes[export.component]), Box::new(device))))
+    };
+    exports.iter().filter_map(bind_one).collect()
+}
+
+/// Lets those open a socket of a host whom the file says.
+fn share(path: &Path, host: &Host, options: Options<'_>) -> Result<(), String> {
+    let shared = socket::share(path, &host.sockets);
+    shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))
 }
 
 /// Where a host is reached.
@@ -257,6 +302,10 @@ enum Address {
 
 fn place(export: &Export, addresses: &[Address]) -> Place {
     let name = &export.name;
+    if let Some(socket) = &export.socket {
+        let uris = vec![format!("vhost-user:{}", socket.display())];
+        return Place { export: name.clone(), uris, bytes: export.bytes };
+    }
     let uri = |address: &Address| match address {
         Address::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
         Address::Tcp(address) => format!("nbd://{address}/{name}"),

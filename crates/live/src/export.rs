@@ -1,5 +1,7 @@
 //! What a front end knows of a virtual disk, and what it asks of it.
 
+use std::path::PathBuf;
+
 use counters::{Op, VdiskId};
 
 use crate::buffer::Buffer;
@@ -15,10 +17,19 @@ pub(crate) struct Export {
     pub(crate) component: usize,
     /// Its size.
     pub(crate) bytes: u64,
-    /// Offsets and lengths are multiples of so many bytes.
+    /// What is not whole blocks of so many bytes takes longer.
     pub(crate) block: u32,
     /// Whether nothing may be written.
     pub(crate) read_only: bool,
+    /// The socket of its own at which it is served by vhost-user; nothing where it is by NBD.
+    pub(crate) socket: Option<PathBuf>,
+}
+
+impl Export {
+    /// Whether a range does not go beyond its end.
+    pub(crate) fn reaches(&self, at: u64, bytes: u32) -> bool {
+        at.checked_add(bytes.into()).is_some_and(|end| end <= self.bytes)
+    }
 }
 
 /// What a guest asks for.
@@ -53,6 +64,13 @@ pub(crate) enum Verb {
         /// Whether the first one is enough.
         one: bool,
     },
+}
+
+impl Verb {
+    /// Whether it is an I/O that reads.
+    pub(crate) const fn is_read(self) -> bool {
+        matches!(self, Self::Io { op: Op::Read, .. })
+    }
 }
 
 /// A part of a disk.

@@ -1,4 +1,5 @@
-//! Who asks for I/O of a component: connections, each with a key that is never another's.
+//! Who asks for I/O of a component: clients and disks of virtual machines, each with a key that is never
+//! another's.
 
 use counters::{Status, VdiskId};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
@@ -7,6 +8,7 @@ use crate::{
     buffer::Buffers,
     export::{Asked, Extent},
     nbd::{Arrived, Connection},
+    vhost::Device,
 };
 
 /// Guests by their keys: the place, and above it how many guests there were before.
@@ -19,36 +21,63 @@ pub(crate) struct Guests {
 #[derive(Debug)]
 struct Guest {
     key: u64,
-    connection: Connection,
-    /// Whether it is waited for that its socket has room.
-    awaits_room: bool,
+    front: Front,
+}
+
+/// What a guest is to the component: a front end of each kind.
+#[derive(Debug)]
+enum Front {
+    /// A client of NBD, and whether it is waited for that its socket has room.
+    Nbd(Box<Connection>, bool),
+    /// A disk that stays, whoever comes and goes.
+    Vhost(Box<Device>),
 }
 
 /// Bits of a key that are the place.
 const PLACE_BITS: u32 = 16;
+/// What is waited for: the key of the guest, and in the bits above it what of it there is something.
+const KEY_BITS: u32 = 56;
 
 const fn place(key: u64) -> usize {
     (key & ((1 << PLACE_BITS) - 1)) as usize
 }
 
 impl Guests {
-    /// Gives one a place. One that cannot be waited for goes.
+    /// Gives a client a place. One that cannot be waited for goes.
     pub(crate) fn seat(&mut self, arrived: Arrived, epoll: &Epoll) {
         let connection = Connection::new(arrived);
+        let (place, key) = self.free();
+        if epoll.add(connection.stream(), event(key, false)).is_ok() {
+            let front = Front::Nbd(Box::new(connection), false);
+            self.places[place] = Some(Guest { key, front });
+        }
+    }
+
+    /// Gives a disk a place.
+    pub(crate) fn seat_device(&mut self, mut device: Box<Device>, epoll: &Epoll) {
+        let (place, key) = self.free();
+        if device.open(key, 1 << KEY_BITS, epoll).is_ok() {
+            self.places[place] = Some(Guest { key, front: Front::Vhost(device) });
+        }
+    }
+
+    /// A free place, and the key of who takes it.
+    fn free(&mut self) -> (usize, u64) {
         let free = self.places.iter().position(Option::is_none).unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
         });
         self.seated += 1;
-        let key = self.seated << PLACE_BITS | free as u64;
-        if epoll.add(connection.stream(), event(key, false)).is_ok() {
-            self.places[free] = Some(Guest { key, connection, awaits_room: false });
-        }
+        (free, self.seated << PLACE_BITS | free as u64)
     }
 
-    fn get(&mut self, key: u64) -> Option<&mut Connection> {
+    fn get(&mut self, key: u64) -> Option<&mut Front> {
         let guest = self.places.get_mut(place(key))?.as_mut()?;
-        (guest.key == key).then_some(&mut guest.connection)
+        (guest.key == key).then_some(&mut guest.front)
+    }
+
+    fn fronts(&mut self) -> impl Iterator<Item = &mut Front> {
+        self.places.iter_mut().flatten().map(|guest| &mut guest.front)
     }
 
     /// How many places there are.
@@ -61,48 +90,61 @@ impl Guests {
         Some(self.places[place].as_ref()?.key)
     }
 
-    /// Whether there is none.
+    /// Whether there is no client. A disk is there even if nobody uses it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.places.iter().all(Option::is_none)
+        self.places.iter().flatten().all(|guest| matches!(guest.front, Front::Vhost(_)))
     }
 
     /// The disk of one.
     pub(crate) fn vdisk(&mut self, key: u64) -> Option<VdiskId> {
-        Some(self.get(key)?.export().vdisk)
+        self.get(key).map(|front| front.vdisk())
     }
 
-    /// Its socket has something, or room.
-    pub(crate) fn wake(&mut self, key: u64, flags: EpollFlags) {
-        if let Some(connection) = self.get(key) {
-            connection.wake(flags);
+    /// Its socket has something, or room, or it has kicked.
+    pub(crate) fn wake(&mut self, what: u64, flags: EpollFlags) {
+        match self.get(what & ((1 << KEY_BITS) - 1)) {
+            Some(Front::Nbd(connection, _)) => connection.wake(flags),
+            Some(Front::Vhost(device)) => device.wake(what >> KEY_BITS),
+            None => {}
         }
     }
 
     /// The next thing that one asks for.
     pub(crate) fn pull(&mut self, key: u64, buffers: &mut Buffers) -> Option<Asked> {
-        self.get(key)?.pull(buffers)
+        match self.get(key)? {
+            Front::Nbd(connection, _) => connection.pull(buffers),
+            Front::Vhost(device) => device.pull(buffers),
+        }
     }
 
     /// Tells one that an I/O ended; one that has gone is not told.
     pub(crate) fn answer(&mut self, key: u64, asked: Asked, status: Status, buffers: &mut Buffers) {
         match self.get(key) {
-            Some(connection) => connection.answer(asked, status, buffers),
+            Some(Front::Nbd(connection, _)) => connection.answer(asked, status, buffers),
+            Some(Front::Vhost(device)) => device.answer(asked, status, buffers),
             None => asked.buffer.into_iter().for_each(|buffer| buffers.give(buffer)),
         }
     }
 
     /// Tells one which parts are allocated.
     pub(crate) fn answer_map(&mut self, key: u64, cookie: u64, extents: &[Extent]) {
-        if let Some(connection) = self.get(key) {
+        if let Some(Front::Nbd(connection, _)) = self.get(key) {
             connection.answer_map(cookie, extents);
         }
     }
 
-    /// Writes what is to be written; whether any was. Room is waited for only where there was none, or
-    /// each reply that a client reads would wake the thread.
+    /// Tells guests what is to be told; whether there was any. Room is waited for only where there was
+    /// none, or each reply that a client reads would wake the thread.
     pub(crate) fn push(&mut self, buffers: &mut Buffers, epoll: &Epoll) -> bool {
         let mut any = false;
-        for Guest { key, connection, awaits_room } in self.places.iter_mut().flatten() {
+        for Guest { key, front } in self.places.iter_mut().flatten() {
+            let (connection, awaits_room) = match front {
+                Front::Nbd(connection, awaits_room) => (connection, awaits_room),
+                Front::Vhost(device) => {
+                    any |= device.push(epoll);
+                    continue;
+                }
+            };
             any |= connection.push(buffers);
             if connection.lacks_room() != *awaits_room {
                 *awaits_room = !*awaits_room;
@@ -115,22 +157,49 @@ impl Guests {
         any
     }
 
-    /// They are to take no more requests.
-    pub(crate) fn leave(&mut self) {
-        self.places.iter_mut().flatten().for_each(|guest| guest.connection.leave());
+    /// The thread is about to sleep, and is to be woken from now on; whether there is something already.
+    pub(crate) fn rest(&mut self) -> bool {
+        let rest = |any: bool, front: &mut Front| match front {
+            Front::Nbd(..) => any,
+            Front::Vhost(device) => device.rest() | any,
+        };
+        self.fronts().fold(false, rest)
     }
 
-    /// One that has ended, which has gone then, and the disk that it was on.
+    /// They are to take no more requests.
+    pub(crate) fn leave(&mut self) {
+        self.fronts().for_each(|front| match front {
+            Front::Nbd(connection, _) => connection.leave(),
+            Front::Vhost(device) => device.leave(),
+        });
+    }
+
+    /// One that has left requests behind, and the disk that it was on: a client has gone then.
     pub(crate) fn next_over(&mut self) -> Option<(u64, VdiskId)> {
-        let is_over = |place: &&mut Option<Guest>| {
-            place.as_ref().is_some_and(|guest| guest.connection.is_over())
+        let is_over = |place: &mut Option<Guest>| match place.as_mut().map(|guest| &mut guest.front)
+        {
+            Some(Front::Nbd(connection, _)) => connection.is_over(),
+            Some(Front::Vhost(device)) => device.take_left(),
+            None => false,
         };
-        let Guest { key, connection, .. } = self.places.iter_mut().find(is_over)?.take()?;
-        Some((key, connection.export().vdisk))
+        let place = self.places.iter_mut().find_map(|place| is_over(place).then_some(place))?;
+        let guest = place.as_ref()?;
+        let over = (guest.key, guest.front.vdisk());
+        place.take_if(|guest| matches!(guest.front, Front::Nbd(..)));
+        Some(over)
     }
 }
 
-/// What is waited for on a guest's socket.
+impl Front {
+    fn vdisk(&self) -> VdiskId {
+        match self {
+            Self::Nbd(connection, _) => connection.export().vdisk,
+            Self::Vhost(device) => device.vdisk(),
+        }
+    }
+}
+
+/// What is waited for on a client's socket.
 fn event(key: u64, awaits_room: bool) -> EpollEvent {
     let something = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
     let room = if awaits_room { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };

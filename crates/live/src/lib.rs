@@ -2,26 +2,34 @@
 //! the engine that a simulation has in between.
 //!
 //! It stands beside `sim` and above the engine: a thread for each component of a host (`machine.rs`)
-//! walks its front ends, calls its engine and drives its back ends. A front end is a folder (`nbd/`), a
-//! back end a file of `backend/`; what they have in common is in `export.rs`.
+//! walks its front ends, calls its engine and drives its back ends. A front end is a folder (`nbd/`,
+//! `vhost/`), a back end a file of `backend/`; what they have in common is in `export.rs`.
 
 mod backend;
 mod buffer;
 mod clock;
 mod control;
+mod counted;
 mod daemon;
+mod described;
 mod executor;
 mod export;
 mod guests;
+mod hosts;
 mod machine;
 mod mailbox;
 mod nbd;
 mod requests;
+mod sandbox;
 mod sense;
 mod served;
+mod settings;
 mod socket;
+mod vhost;
 mod work;
 
-pub use control::Client;
 pub use daemon::{Daemon, Options, Place, Signals};
 pub use nbd::talk;
+pub use sandbox::confine;
+pub use settings::Settings;
+pub use vhost::{messages, rings};

@@ -11,6 +11,13 @@
 //! waits. A pass that finds nothing is tried again for a while, because to sleep and to be woken costs
 //! more than most I/Os; then the thread sleeps until something comes or is due.
 
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod cuts;
+#[cfg(test)]
+mod stuck;
+
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
@@ -20,7 +27,7 @@ use std::{
     time::Duration,
 };
 
-use counters::{HostSnapshot, IoId, MICROSECOND, Op, SECOND, Status, Time};
+use counters::{HostSnapshot, IoId, MICROSECOND, Op, PathId, SECOND, Status, Time};
 use engine::{Dispatch, Engine, Input, Output, Outputs, Request};
 use journal::Journal;
 use model::{Array, Command};
@@ -48,6 +55,8 @@ const SPIN_MIN_NS: u64 = 20 * MICROSECOND;
 const SPIN_MAX_NS: u64 = 50 * MICROSECOND;
 /// How long what is under way may take when the daemon is to end.
 const DRAIN_NS: u64 = 10 * SECOND;
+/// How long a command that was asked back may take to come before it is not waited for any longer.
+const RECALL_NS: u64 = SECOND;
 /// What a guest may ask in a pass before the next one has its turn.
 const ASKED_MAX: usize = 256;
 
@@ -75,6 +84,7 @@ pub(crate) struct Parts {
     pub(crate) disks: Vec<Option<Disk>>,
     pub(crate) images: Vec<Image>,
     pub(crate) arrays: Vec<Array>,
+    pub(crate) executor: Executor,
     pub(crate) clock: Clock,
     pub(crate) mailbox: Arc<Mailbox>,
 }
@@ -96,6 +106,10 @@ pub(crate) struct Machine {
     commands: Vec<Option<Sent>>,
     /// Answers that the engine is not told yet.
     answers: VecDeque<Input>,
+    /// Commands that were asked back, until when they are waited for.
+    recalled: VecDeque<(Time, IoId)>,
+    /// Those that are not any longer, and the path that is dead until they come.
+    lost: Vec<(IoId, PathId)>,
     /// Commands that are done, and whose array would still be at them.
     later: BinaryHeap<Reverse<(Time, IoId)>>,
     guests: Guests,
@@ -122,8 +136,8 @@ struct Sent {
 impl Machine {
     /// A component that is ready to work.
     pub(crate) fn new(parts: Parts) -> io::Result<Self> {
-        let Parts { engine, journal, first, disks, images, arrays, clock, mailbox } = parts;
-        let executor = Executor::new(Arc::clone(&mailbox));
+        let Parts { engine, journal, first, disks, images, arrays, .. } = parts;
+        let Parts { executor, clock, mailbox, .. } = parts;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
@@ -145,6 +159,8 @@ impl Machine {
             requests: Requests::default(),
             commands: Vec::new(),
             answers: VecDeque::new(),
+            recalled: VecDeque::new(),
+            lost: Vec::new(),
             later: BinaryHeap::new(),
             guests: Guests::default(),
             buffers: Buffers::default(),
@@ -172,7 +188,7 @@ impl Machine {
                 last = self.now;
                 continue;
             }
-            if self.now.since(last) < self.spin_ns {
+            if self.now.since(last) < self.spin_ns || self.guests.rest() {
                 std::hint::spin_loop();
                 continue;
             }
@@ -191,11 +207,16 @@ impl Machine {
 
     /// Everything that can be done now; whether there was anything.
     fn pass(&mut self) -> bool {
-        self.now = self.clock.now();
+        self.pass_at(self.clock.now())
+    }
+
+    fn pass_at(&mut self, now: Time) -> bool {
+        self.now = now;
         let mut any = self.look();
         any |= self.pull();
         any |= self.reap();
         any |= self.tick();
+        self.let_go();
         self.answer();
         self.executor.flush();
         any |= self.guests.push(&mut self.buffers, &self.epoll);
@@ -249,7 +270,8 @@ impl Machine {
     fn due(&self) -> Time {
         let engine = self.engine.next_wakeup().map(|wakeup| wakeup.at);
         let later = self.later.peek().map(|Reverse((at, _))| *at);
-        [engine, later, self.ends].into_iter().flatten().min().unwrap_or(Time::NEVER)
+        let recalled = self.recalled.front().map(|(at, _)| *at);
+        [engine, later, recalled, self.ends].into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 
     fn read_letters(&mut self) {
@@ -257,6 +279,7 @@ impl Machine {
             match letter {
                 Letter::Guest(_) if self.ends.is_some() => {}
                 Letter::Guest(arrived) => self.guests.seat(*arrived, &self.epoll),
+                Letter::Disk(device) => self.guests.seat_device(device, &self.epoll),
                 Letter::Returned(returned) => {
                     let (job, result) = *returned;
                     self.resume(job, result);
@@ -264,9 +287,14 @@ impl Machine {
                 Letter::Mapped { guest, cookie, extents } => {
                     self.guests.answer_map(guest, cookie, &extents);
                 }
-                Letter::Counters(to) => {
+                Letter::Counters(mut into, to) => {
+                    self.engine.snapshot(self.now, &mut into);
                     // Whoever asked may be gone.
-                    let _ = to.send(self.counters());
+                    let _ = to.send(into);
+                }
+                Letter::Input(input) => {
+                    // It was tried.
+                    let _ = self.input(input);
                 }
                 Letter::Stop => {
                     self.guests.leave();
@@ -298,8 +326,8 @@ impl Machine {
         match verb {
             Verb::Map { one } => match &self.images[disk.image] {
                 Image::File(file) => {
-                    let file = file.file();
-                    self.executor.ask(Question { guest, cookie, file, at, bytes, one });
+                    let (file, image) = (file.file(), disk.image);
+                    self.executor.ask(Question { guest, cookie, image, file, at, bytes, one });
                 }
                 image => {
                     let mut extents = image.map(at, bytes).unwrap_or_default();
@@ -387,17 +415,33 @@ impl Machine {
             fua,
             keeps_space,
         };
-        if let Some(ended) = self.images[image].start(work, &mut self.executor) {
+        let ended = self.images[image].start(work, &mut self.executor, &mut self.buffers);
+        if let Some(ended) = ended {
             self.end(ended);
         }
     }
 
     /// A call came back.
     fn resume(&mut self, job: Job, result: io::Result<u32>) {
+        let (io, image) = (job.work.io, job.work.image);
         let Self { images, executor, buffers, .. } = self;
-        let ended = images[job.work.image].resume(job, result, executor, buffers);
-        if let Some(ended) = ended {
+        let ended = images[image].resume(job, result, executor, buffers);
+        ended.into_iter().for_each(|ended| self.end(ended));
+        self.wake(image);
+        if let Some(place) = self.lost.iter().position(|(lost, _)| *lost == io) {
+            let (_, path) = self.lost.swap_remove(place);
+            if self.lost.iter().all(|(_, other)| *other != path) {
+                self.answers.push_back(Input::Path { path, up: true });
+            }
+        }
+    }
+
+    /// What waited for others at an image goes on.
+    fn wake(&mut self, image: usize) {
+        let Self { images, executor, buffers, .. } = self;
+        if let Some(ended) = images[image].wake(executor, buffers) {
             self.end(ended);
+            self.wake(image);
         }
     }
 
@@ -447,9 +491,43 @@ impl Machine {
         let sent = self.commands[io.slot() as usize].as_ref();
         match sent.filter(|sent| sent.dispatch.io == io).map(|sent| sent.answer) {
             Some(Some(_)) => self.tell_answer(io),
-            Some(None) => self.executor.cancel(io),
+            Some(None) => self.recall(io),
             None => {}
         }
+    }
+
+    fn recall(&mut self, io: IoId) {
+        let Some(image) = self.image_of(io) else { return };
+        match self.images[image].cancel(io, &mut self.executor) {
+            Some(ended) => {
+                self.end(ended);
+                self.wake(image);
+            }
+            None => self.recalled.push_back((self.now + RECALL_NS, io)),
+        }
+    }
+
+    /// What was asked back and has not come is not waited for any longer: its buffer is the kernel's, and
+    /// the path that it went down is dead until it comes.
+    fn let_go(&mut self) {
+        while let Some((_, io)) = self.recalled.pop_front_if(|(until, _)| *until <= self.now) {
+            let sent = self.commands[io.slot() as usize].as_ref();
+            let sent = sent.filter(|sent| sent.dispatch.io == io && sent.answer.is_none());
+            let (Some(sent), Some(image)) = (sent, self.image_of(io)) else { continue };
+            let Dispatch { op, bytes, path, .. } = sent.dispatch;
+            self.images[image].let_go(io, bytes);
+            let buffer = op.moves_data().then(|| self.buffers.take(bytes as usize));
+            self.end(Ended { io, buffer, status: None });
+            if self.lost.iter().all(|(_, other)| *other != path) {
+                self.answers.push_back(Input::Path { path, up: false });
+            }
+            self.lost.push((io, path));
+        }
+    }
+
+    fn image_of(&self, io: IoId) -> Option<usize> {
+        let sent = self.commands[io.slot() as usize].as_ref()?;
+        Some(self.disks[sent.dispatch.vdisk.index()]?.image)
     }
 
     /// Takes what calls returned, and what arrays answer by now.

@@ -9,21 +9,26 @@ use std::{
 };
 
 use counters::HostSnapshot;
+use engine::Input;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::{export::Extent, nbd::Arrived, work::Returned};
+use crate::{export::Extent, nbd::Arrived, vhost::Device, work::Returned};
 
 /// What a component is told.
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// A client has agreed on one of its disks.
     Guest(Box<Arrived>),
+    /// One of its disks is to be served to virtual machines.
+    Disk(Box<Device>),
     /// A call was made.
     Returned(Box<Returned>),
     /// An answer about holes; none where it could not be found out.
     Mapped { guest: u64, cookie: u64, extents: Vec<Extent> },
-    /// Somebody wants to read the counters.
-    Counters(Sender<HostSnapshot>),
+    /// Somebody wants to read the counters, in the memory of what was read before.
+    Counters(HostSnapshot, Sender<HostSnapshot>),
+    /// A setting, or what else the engine is to be told.
+    Input(Input),
     /// It is to come to its end: what guests have under way is answered, and no more is taken.
     Stop,
 }

@@ -92,6 +92,13 @@ impl Opening<'_> {
         if self.served.exports.iter().any(|export| export.name == wanted.export) {
             return Err(format!("another disk has the export `{}`", wanted.export));
         }
+        let socket = wanted.vhost_user.as_ref().map(|socket| self.base.join(socket));
+        if let Some(socket) = &socket {
+            let is_it = |export: &Export| export.socket.as_ref() == Some(socket);
+            if self.served.exports.iter().any(is_it) {
+                return Err(format!("another disk has the socket `{}`", socket.display()));
+            }
+        }
         let array = wanted.emulated.then(|| self.array(disk));
         let size = wanted.size.unwrap_or_default();
         let (image, bytes, block) = match &wanted.backend {
@@ -108,7 +115,8 @@ impl Opening<'_> {
         self.served.parts[component].disks[disk] = Some(Disk { image, array });
         let (name, vdisk, read_only) =
             (wanted.export.clone(), VdiskId::new(disk), wanted.read_only);
-        self.served.exports.push(Export { name, vdisk, component, bytes, block, read_only });
+        let export = Export { name, vdisk, component, bytes, block, read_only, socket };
+        self.served.exports.push(export);
         Ok(())
     }
 

@@ -1,13 +1,20 @@
-//! Sockets with a file.
+//! Sockets with a file, and who may open them.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::{self, ErrorKind},
-    os::unix::net::{UnixListener, UnixStream},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        net::{UnixListener, UnixStream},
+    },
     path::Path,
 };
 
 use nix::sys::stat::{Mode, umask};
+use scenario::Sockets;
+
+/// Where the numbers of groups are.
+pub(crate) const GROUPS: &str = "/etc/group";
 
 /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
@@ -18,4 +25,29 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path);
     umask(before);
     listener
+}
+
+/// Lets those open a socket whom the file says.
+///
+/// # Errors
+/// What is wrong with the group.
+pub(crate) fn share(path: &Path, sockets: &Sockets) -> Result<(), String> {
+    if let Some(name) = &sockets.group {
+        let id = group_id(name).ok_or_else(|| format!("`group`: there is no group `{name}`"))?;
+        let given = chown(path, None, Some(id));
+        given.map_err(|error| {
+            format!("`group`: {error} for `{name}`; the daemon has to be in it")
+        })?;
+    }
+    let given = fs::set_permissions(path, Permissions::from_mode(sockets.mode));
+    given.map_err(|error| format!("`mode`: {error}"))
+}
+
+/// The number of a group, by its name or as a number itself. The file is read here: a static program has no
+/// means to ask anybody else.
+fn group_id(name: &str) -> Option<u32> {
+    let groups = fs::read_to_string(GROUPS).unwrap_or_default();
+    let fields = groups.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let named = |fields: Vec<&str>| (fields[0] == name).then(|| fields.get(2)?.parse().ok())?;
+    fields.filter_map(named).next().or_else(|| name.parse().ok())
 }

@@ -37,6 +37,11 @@ pub(crate) struct Ended {
 }
 
 impl Work {
+    /// Where it ends, in bytes of the image.
+    pub(crate) fn end_at(&self) -> u64 {
+        self.at + u64::from(self.bytes)
+    }
+
     /// It has ended.
     pub(crate) fn end(self, status: Status) -> Ended {
         Ended { io: self.io, buffer: self.buffer, status: Some(status) }
@@ -49,8 +54,13 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     pub(crate) file: Arc<File>,
     pub(crate) call: Call,
+    /// What the call is about, in bytes of the image: of the work all, or a part, or whole blocks of it.
+    pub(crate) at: u64,
+    pub(crate) bytes: u32,
     /// Bytes that were moved by calls before.
     pub(crate) moved: u32,
+    /// What they are moved from or to, where that is not the buffer of the work.
+    pub(crate) bounce: Option<Buffer>,
 }
 
 /// What is called.
@@ -83,15 +93,44 @@ impl Call {
 }
 
 impl Job {
+    /// One that is about all of its work, and calls nothing yet.
+    pub(crate) fn new(work: Work, file: Arc<File>) -> Self {
+        let Work { at, bytes, .. } = work;
+        Self { work, file, call: Call::Sync, at, bytes, moved: 0, bounce: None }
+    }
+
+    /// The buffer of the call.
+    pub(crate) const fn buffer(&mut self) -> Option<&mut Buffer> {
+        match &mut self.bounce {
+            Some(bounce) => Some(bounce),
+            None => self.work.buffer.as_mut(),
+        }
+    }
+
     /// Where the call begins in the image, and the bytes of the buffer that it moves.
-    pub(crate) fn range(&self) -> (u64, Range<usize>) {
-        let buffer = self.work.buffer.as_ref().map_or(0, |buffer| buffer.len());
-        let (moved, all) = (self.moved as usize, self.work.bytes as usize);
+    pub(crate) fn range(&mut self) -> (u64, Range<usize>) {
+        let buffer = self.buffer().map_or(0, |buffer| buffer.len());
+        let (moved, all) = (self.moved as usize, self.bytes as usize);
         let range = match self.call {
             Call::Fill => 0..buffer.min(all - moved),
             _ => moved.min(buffer)..buffer,
         };
-        (self.work.at + u64::from(self.moved), range)
+        (self.at + u64::from(self.moved), range)
+    }
+
+    /// Copies what the work and the blocks that were read have in common: out of them for a read, into
+    /// them for a write, and zeroes for what has no data.
+    pub(crate) fn carry_over(&mut self) {
+        let Some(bounce) = &mut self.bounce else { return };
+        let (from, to) =
+            (self.at.max(self.work.at), (self.at + u64::from(self.bytes)).min(self.work.end_at()));
+        let part = |begin: u64| (from - begin) as usize..(to - begin) as usize;
+        let blocks = &mut bounce.bytes_mut()[part(self.at)];
+        match (self.work.op, &mut self.work.buffer) {
+            (Op::Read, Some(data)) => data.bytes_mut()[part(self.work.at)].copy_from_slice(blocks),
+            (_, Some(data)) => blocks.copy_from_slice(&data.bytes()[part(self.work.at)]),
+            (_, None) => blocks.fill(0),
+        }
     }
 }
 
@@ -104,6 +143,7 @@ pub(crate) struct Question {
     /// Who asks, and what it is known by there.
     pub(crate) guest: u64,
     pub(crate) cookie: u64,
+    pub(crate) image: usize,
     pub(crate) file: Arc<File>,
     pub(crate) at: u64,
     pub(crate) bytes: u32,

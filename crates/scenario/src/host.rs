@@ -28,6 +28,7 @@ const HOST_KEYS: &[&str] = &[
     "throttle",
     "adapter",
     "nbd",
+    "sockets",
     "cpus",
 ];
 
@@ -104,6 +105,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         absent: Vec::new(),
         images: Vec::new(),
         nbd: table.read("nbd", serving::nbd)?,
+        sockets: table.read("sockets", serving::sockets)?.unwrap_or_default(),
         cpus: serving::cpus(table)?,
     })
 }

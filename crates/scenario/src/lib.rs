@@ -32,8 +32,8 @@ pub use component::Components;
 pub use error::Error;
 pub use scenario::parse_knob;
 pub use types::{
-    Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Subject,
-    Target, TimedEvent, Window, Workload,
+    Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Sockets,
+    Subject, Target, TimedEvent, Window, Workload,
 };
 pub use units::duration as parse_duration;
 pub use workload::WORKLOADS_OF_DISK_MAX;

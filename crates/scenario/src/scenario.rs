@@ -215,8 +215,8 @@ fn put(hosts: &mut [Host], settings: Settings) -> Result<(), String> {
 }
 
 impl Host {
-    /// Puts a setting where the engine is built from, or beside it.
-    fn apply(&mut self, knob: Knob) {
+    /// Puts a setting that an engine has taken where the next one is built from, or beside it.
+    pub fn apply(&mut self, knob: Knob) {
         let config = &mut self.config;
         match knob {
             Knob::SchedNumReqOutstanding { device, value } => {
@@ -237,6 +237,7 @@ impl Host {
             }
             // The engine takes the others when it starts.
             _ => {
+                self.settings.retain(|known| !known.is_turned_by(&knob));
                 self.settings.push(knob);
             }
         }

@@ -7,7 +7,7 @@ use counters::SECOND;
 use model::{ArrayConfig, Service, Spread, WriteProtocol};
 
 use crate::{
-    Array, Backend, Error, Image, Nbd,
+    Array, Backend, Error, Image, Nbd, Sockets,
     names::LENGTH_MAX,
     reader::{Node, Table},
     stream::SECTOR,
@@ -41,8 +41,13 @@ pub(crate) fn check(root: &Table<'_>) -> Result<(), Error> {
             return Err(emulated.error("there is no array to emulate; it is an [array.NAME]"));
         }
     }
+    let mut is_nbd_needed = false;
+    for (_, vm) in root.named("vm")? {
+        let disks = vm.child("disk").map_or(Ok(Vec::new()), |disks| disks.named())?;
+        is_nbd_needed |= disks.iter().any(|(_, disk)| disk.child("vhost_user").is_none());
+    }
     for (_, node) in root.named("host")? {
-        if node.child("nbd").is_none() {
+        if is_nbd_needed && node.child("nbd").is_none() {
             return Err(node.error("`nbd` is missing: where are its disks to be found?"));
         }
     }
@@ -109,10 +114,11 @@ pub(crate) fn image(
     let size = table.read("size", size)?;
     let named = table.read("image", |node| Ok(node.string()?.to_string()))?;
     let export = table.read("export", export)?;
+    let vhost_user = table.read("vhost_user", |node| Ok(node.string()?.to_string()))?;
     let read_only = table.read("read_only", Node::boolean)?.unwrap_or(false);
     let shared = table.read("shared", Node::boolean)?.unwrap_or(false);
     let Some(store) = store else {
-        let keys = ["size", "image", "export", "read_only", "shared"];
+        let keys = ["size", "image", "export", "vhost_user", "read_only", "shared"];
         let alone = keys.iter().find_map(|key| table.get(key));
         let refuse = |node: Node<'_>| {
             node.error("it goes with `backend` of the datastore, which does not have it")
@@ -137,6 +143,7 @@ pub(crate) fn image(
         emulated: store.emulated,
         size,
         export: export.unwrap_or_else(|| format!("{vm}:{disk}")),
+        vhost_user,
         read_only,
         shared,
         line: table.node().line(),
@@ -152,6 +159,25 @@ pub(crate) fn nbd(node: &Node<'_>) -> Result<Nbd, Error> {
         return Err(node.error("one of `socket`, `tcp` is missing"));
     }
     Ok(Nbd { socket, tcp, line: node.line() })
+}
+
+/// `[host.NAME.sockets]`.
+pub(crate) fn sockets(node: &Node<'_>) -> Result<Sockets, Error> {
+    let table = node.table(&["group", "mode"])?;
+    let group = table.read("group", |node| Ok(node.string()?.to_string()))?;
+    let mode = table.read("mode", |node| node.parsed(mode))?;
+    // Whoever names a group means it to have a use.
+    let usual = if group.is_some() { 0o660 } else { Sockets::default().mode };
+    Ok(Sockets { group, mode: mode.unwrap_or(usual), line: node.line() })
+}
+
+/// What can be done with a socket is to write to it; reading goes with it by custom.
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok();
+    let is_sound = |mode: &u32| mode & 0o600 == 0o600 && mode & !0o666 == 0;
+    mode.filter(is_sound).ok_or_else(|| {
+        format!("`{text}` is no mode of a socket; it is one from \"0600\" to \"0666\" whose owner may read and write")
+    })
 }
 
 /// `cpus` of a host.

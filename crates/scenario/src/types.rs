@@ -67,6 +67,8 @@ pub struct Host {
     pub images: Vec<Option<Image>>,
     /// Where its disks are served by NBD in real time.
     pub nbd: Option<Nbd>,
+    /// Who may open the Unix sockets at which its disks are served.
+    pub sockets: Sockets,
     /// The CPUs to which the threads that serve its disks are bound, in turn; none is any.
     pub cpus: Vec<u32>,
 }
@@ -93,6 +95,8 @@ pub struct Image {
     pub size: Option<u64>,
     /// The name by which a client asks for it.
     pub export: String,
+    /// The socket of its own at which a virtual machine finds it, in place of NBD.
+    pub vhost_user: Option<String>,
     /// Whether nothing may be written.
     pub read_only: bool,
     /// Whether other disks may be the same image.
@@ -110,6 +114,24 @@ pub struct Nbd {
     pub tcp: Option<SocketAddr>,
     /// The line in the file, from 1.
     pub line: usize,
+}
+
+/// Who may open a Unix socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sockets {
+    /// The group that it belongs to; nothing where it is that of the daemon.
+    pub group: Option<String>,
+    /// The bits of its mode: reading and writing, for its owner at least.
+    pub mode: u32,
+    /// The line in the file, from 1; 0 where the file does not say.
+    pub line: usize,
+}
+
+impl Default for Sockets {
+    /// Its owner alone.
+    fn default() -> Self {
+        Self { group: None, mode: 0o600, line: 0 }
+    }
 }
 
 /// A volume of an array.

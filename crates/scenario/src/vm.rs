@@ -41,6 +41,7 @@ const DISK_KEYS: &[&str] = &[
     "size",
     "image",
     "export",
+    "vhost_user",
     "read_only",
     "shared",
 ];

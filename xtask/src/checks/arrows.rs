@@ -12,11 +12,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["counters", "knobs"]),
     ("model", &["counters"]),
     ("capture", &["counters"]),
+    ("control", &["counters", "knobs"]),
     ("diagnose", &["counters", "knobs", "levels"]),
     ("scenario", &["counters", "knobs", "engine", "model"]),
     ("journal", &["counters", "knobs", "engine"]),
     ("sim", &["counters", "knobs", "engine", "model", "scenario", "journal"]),
-    ("live", &["counters", "knobs", "engine", "model", "scenario", "journal"]),
+    ("live", &["counters", "knobs", "control", "engine", "model", "scenario", "journal"]),
     (
         "whatif",
         &[
@@ -27,10 +28,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "kavg",
         &[
-            "counters", "knobs", "levels", "engine", "model", "scenario", "capture", "diagnose",
-            "journal", "sim", "live", "whatif",
+            "counters", "knobs", "levels", "control", "engine", "model", "scenario", "capture",
+            "diagnose", "journal", "sim", "live", "whatif",
         ],
     ),
+    ("guest", &[]),
     ("testing", &[]),
     (
         "xtask",

@@ -1,19 +1,21 @@
 //! `kavg diagnose`: what is wrong in a capture, and what to type.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{io::Write, path::PathBuf, process::ExitCode, thread::sleep, time::Duration};
 
 use clap::Args;
-use diagnose::{Profile, Thresholds};
+use counters::Recording;
+use diagnose::{Facts, Profile, Thresholds};
 
 use crate::{
     Result,
     diagnosis::{Diagnosis, Side},
     facts, html, json,
+    live::Live,
     output::Outputs,
     whatif,
 };
 
-/// Find the queue that hurts in a capture of esxtop, with evidence and commands
+/// Find the queue that hurts in a capture of esxtop or in a daemon at work, with evidence and commands
 ///
 /// Exit code: 0 when nothing is wrong, 1 when there are findings, 2 when the input is bad, 3 when
 /// nothing was found and the capture lacks what it takes to say that nothing is wrong. With
@@ -22,8 +24,22 @@ use crate::{
 pub(crate) struct Diagnose {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several files of
     /// one host are joined
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
+    /// Diagnose a daemon at work instead, by its control socket: it is sampled as `-d` and `-n` say
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["files", "compare", "esxcli"])]
+    live: Option<PathBuf>,
+    /// Of which of the daemon's hosts, where it has several
+    #[arg(long, value_name = "NAME", requires = "live")]
+    host: Option<String>,
+    /// Seconds between samples of a daemon
+    #[arg(short = 'd', long, value_name = "SECONDS", default_value = "2", requires = "live",
+        value_parser = clap::value_parser!(u64).range(1..=3600))]
+    delay: u64,
+    /// How many samples of a daemon
+    #[arg(short = 'n', long, value_name = "N", default_value = "5", requires = "live",
+        value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    samples: u64,
     /// Captures after a change, or of other hosts: what became of each device, VM and finding, and
     /// who else is on the same devices
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -68,17 +84,25 @@ impl Diagnose {
         let other = other.into_iter().find_map(|(is_asked, name)| is_asked.then_some(name));
         let is_piped = outputs.take_stdout(other)?;
         let thresholds = self.thresholds()?;
-        let mut facts = facts::read(&self.esxcli)?;
+        let (mut facts, recording) = match self.sample()? {
+            Some((facts, recording)) => (facts, Some(recording)),
+            None => (facts::read(&self.esxcli)?, None),
+        };
         facts::add_names(&mut facts, &self.names)?;
-        let side = |files: &[PathBuf]| -> Result<Side> {
-            let mut side = Side::read(files, &thresholds, &facts)?;
+        let read = |files: &[PathBuf]| Side::read(files, &thresholds, &facts);
+        let simulated = |mut side: Side| {
             if !self.no_simulate {
                 whatif::simulate(&side.recordings, &mut side.verdicts, &facts);
             }
-            Ok(side)
+            side
         };
-        let before = side(&self.files)?;
-        let after = (!self.compare.is_empty()).then(|| side(&self.compare)).transpose()?;
+        let before = match recording {
+            Some(recording) => Side::of(recording, &thresholds, &facts),
+            None => read(&self.files)?,
+        };
+        let before = simulated(before);
+        let after = (!self.compare.is_empty()).then(|| read(&self.compare).map(simulated));
+        let after = after.transpose()?;
         let diagnosis = Diagnosis::new(&before, after.as_ref());
         if let Some(output) = page {
             let page = html::Page::new(&before, after.as_ref(), diagnosis.comparison.as_ref());
@@ -95,6 +119,16 @@ impl Diagnose {
             out.write_all(diagnosis.text().as_bytes())?;
         }
         Ok(ExitCode::from(diagnosis.exit_code()))
+    }
+
+    /// What a daemon is set to and has counted for a while, where one is to be diagnosed.
+    fn sample(&self) -> Result<Option<(Facts, Recording)>> {
+        let Some(socket) = &self.live else { return Ok(None) };
+        let live = Live { live: Some(socket.clone()), host: self.host.clone() };
+        let mut daemon = live.connect()?;
+        let facts = facts::of_state(&daemon.state()?)?;
+        let wait = || sleep(Duration::from_secs(self.delay));
+        Ok(Some((facts, daemon.record(self.samples as usize, wait)?)))
     }
 
     fn outputs(&self) -> Outputs {

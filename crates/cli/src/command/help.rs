@@ -5,10 +5,10 @@ use std::{io::Write, process::ExitCode};
 use clap::{Args, CommandFactory, builder::StyledStr, error::ErrorKind};
 
 use super::Arguments;
-use crate::{Result, explain};
+use crate::{Result, explain, packed::Packed};
 
-/// Path below `docs/` and text of every page.
-const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
+/// Everything below `docs/`.
+static PAGES: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/docs")));
 
 /// Print the help of a command, or a page of the documentation
 #[derive(Args)]
@@ -44,7 +44,7 @@ fn of_command(path: &[String]) -> Option<StyledStr> {
 
 /// Name (`guides/report`) and text of each page.
 fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PAGES.iter().filter_map(|(file, text)| Some((file.strip_suffix(".md")?, *text)))
+    PAGES.files().filter_map(|(file, text)| Some((file.strip_suffix(".md")?, text)))
 }
 
 fn title(text: &str) -> &str {

@@ -11,6 +11,7 @@ mod bench_capture;
 mod capture;
 mod completions;
 mod diagnose;
+mod esxcli;
 mod esxtop;
 mod explain;
 mod help;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     New(new::New),
     Scenarios(scenarios::Scenarios),
     Serve(serve::Serve),
+    Esxcli(esxcli::Esxcli),
     Esxtop(esxtop::Esxtop),
     Explain(explain::Explain),
     Help(help::Help),
@@ -68,6 +70,7 @@ impl Command {
             Self::New(command) => command.run(out),
             Self::Scenarios(command) => command.run(out),
             Self::Serve(command) => command.run(out),
+            Self::Esxcli(command) => command.run(out),
             Self::Esxtop(command) => command.run(out),
             Self::Explain(command) => command.run(out),
             Self::Help(command) => command.run(out),

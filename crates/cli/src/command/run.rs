@@ -15,6 +15,7 @@ use crate::{
     seeds::{SEEDS_MAX, Seeds},
     shipped,
     simulate::{Drive, Driven},
+    table::screen_width,
     talk::say,
     text::clean,
 };
@@ -163,9 +164,7 @@ impl Run {
     }
 
     fn layout(&self, window: usize) -> Layout {
-        let screen = terminal_size::terminal_size_of(std::io::stdout());
-        let width = screen.map(|(width, _)| usize::from(width.0));
-        Layout { window, rows: self.rows.get(), width }
+        Layout { window, rows: self.rows.get(), width: screen_width() }
     }
 
     /// Before and after, side by side.

@@ -8,7 +8,7 @@ use std::{
 
 use capture::read_text;
 use clap::Args;
-use live::{Daemon, Options, Signals};
+use live::{Daemon, Options, Settings, Signals};
 use scenario::Scenario;
 
 use crate::{Result, talk::say, text::clean};
@@ -34,11 +34,16 @@ pub(crate) struct Serve {
     /// Record every input of the stack in a new file of DIR for each component, for `kavg replay`
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// A Unix socket at which `kavg esxtop` reads the counters; only its owner may open it
+    /// A Unix socket for `kavg esxcli`, `kavg esxtop` and `kavg diagnose --live`; only its owner may
+    /// open it
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
+    /// Where settings are kept that are changed at work, to be in force again at the next start; beside
+    /// HOST.toml and named as it, with `.settings` at the end, unless this names another file
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
     /// Print a commented file to start from
-    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control", "settings"])]
     example: bool,
 }
 
@@ -50,12 +55,15 @@ impl Serve {
         };
         let file = path.display().to_string();
         let base = path.parent().unwrap_or(Path::new(""));
-        let scenario = self.load(path, &file, base)?;
+        let kept = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
+        let kept = Settings::read(&kept)?;
+        let scenario = self.load(path, &file, base, &kept)?;
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
-        let options = Options { file: &file, base, journal, control };
+        let options = Options { file: &file, base, journal, control, settings: Some(&kept) };
+        let told = live::confine(&scenario, options)?;
         let daemon = Daemon::start(&scenario, options)?;
-        daemon.notes.iter().for_each(|note| say(&clean(note)));
+        told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
         for place in &daemon.places {
             let uris = place.uris.join(" ");
             writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
@@ -66,11 +74,16 @@ impl Serve {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn load(&self, path: &Path, file: &str, base: &Path) -> Result<Scenario> {
+    fn load(&self, path: &Path, file: &str, base: &Path, kept: &Settings) -> Result<Scenario> {
         let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
         let text = read(path)?;
         let mut include = |name: &str| read(&base.join(name));
         let mut scenario = Scenario::parse_served(file, &text, &mut include)?;
+        for (place, line) in kept.lines() {
+            if let Err(what) = scenario.set(&line) {
+                say(&clean(&format!("{place}: {what}; it is left out")));
+            }
+        }
         self.set.iter().try_for_each(|line| scenario.set(line))?;
         Ok(scenario)
     }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use counters::{Op, Status};
+use counters::{IoId, Op, Status};
 
 use crate::{
     buffer::Buffers,
@@ -12,9 +12,12 @@ use crate::{
     work::{Ended, Job, Work},
 };
 
+mod calls;
+mod changes;
 pub(crate) mod file;
 mod memory;
 
+use calls::Calls;
 pub(crate) use file::FileImage;
 pub(crate) use memory::Memory;
 
@@ -29,11 +32,16 @@ pub(crate) enum Image {
 
 impl Image {
     /// Begins a piece of work; how it ended, if it has.
-    pub(crate) fn start(&mut self, work: Work, executor: &mut Executor) -> Option<Ended> {
+    pub(crate) fn start(
+        &mut self,
+        work: Work,
+        executor: &mut Executor,
+        buffers: &mut Buffers,
+    ) -> Option<Ended> {
         match self {
             Self::Null => Some(null(work)),
             Self::Memory(memory) => Some(memory.work(work)),
-            Self::File(file) => file.start(work, executor),
+            Self::File(file) => file.calls.start(work, executor, buffers),
         }
     }
 
@@ -45,9 +53,31 @@ impl Image {
         executor: &mut Executor,
         buffers: &mut Buffers,
     ) -> Option<Ended> {
+        self.calls()?.resume(job, result, executor, buffers)
+    }
+
+    /// Begins what need not wait any longer; how the first of it ended that has, after which this is
+    /// called again.
+    pub(crate) fn wake(&mut self, executor: &mut Executor, buffers: &mut Buffers) -> Option<Ended> {
+        self.calls()?.wake(executor, buffers)
+    }
+
+    /// Tries to recall a command; how it ended, if that is so at once.
+    pub(crate) fn cancel(&mut self, io: IoId, executor: &mut Executor) -> Option<Ended> {
+        self.calls()?.cancel(io, executor)
+    }
+
+    /// A command of so many bytes is not waited for any longer.
+    pub(crate) fn let_go(&mut self, io: IoId, bytes: u32) {
+        if let Some(calls) = self.calls() {
+            calls.let_go(io, bytes);
+        }
+    }
+
+    const fn calls(&mut self) -> Option<&mut Calls> {
         match self {
             Self::Null | Self::Memory(_) => None,
-            Self::File(file) => file.resume(job, result, executor, buffers),
+            Self::File(file) => Some(&mut file.calls),
         }
     }
 

@@ -10,6 +10,8 @@ use crate::{
     work::{Job, Question, Returned},
 };
 
+#[cfg(test)]
+pub(crate) mod medium;
 mod pool;
 mod ring;
 
@@ -21,6 +23,9 @@ use ring::Ring;
 pub(crate) struct Executor {
     ring: Option<Ring>,
     pool: Pool,
+    /// What a test has in the place of both.
+    #[cfg(test)]
+    pub(crate) medium: Option<medium::Medium>,
 }
 
 impl Executor {
@@ -28,13 +33,24 @@ impl Executor {
     pub(crate) fn new(mailbox: Arc<Mailbox>) -> Self {
         let ring = Ring::new().ok();
         let pool = Pool::new(mailbox, ring.is_none());
-        Self { ring, pool }
+        Self {
+            ring,
+            pool,
+            #[cfg(test)]
+            medium: None,
+        }
     }
 
     /// One as where io_uring is not permitted.
     #[cfg(test)]
     pub(crate) fn of_threads(mailbox: Arc<Mailbox>) -> Self {
-        Self { ring: None, pool: Pool::new(mailbox, true) }
+        Self { ring: None, pool: Pool::new(mailbox, true), medium: None }
+    }
+
+    /// One in front of a disk that does as it is told.
+    #[cfg(test)]
+    pub(crate) fn of_medium(medium: medium::Medium, mailbox: Arc<Mailbox>) -> Self {
+        Self { medium: Some(medium), ..Self::of_threads(mailbox) }
     }
 
     /// What is to be waited for, where there is something.
@@ -44,6 +60,10 @@ impl Executor {
 
     /// Takes a job; it begins with the next [`Self::flush`].
     pub(crate) fn submit(&mut self, job: Job) {
+        #[cfg(test)]
+        if let Some(medium) = &mut self.medium {
+            return medium.submit(job);
+        }
         match &mut self.ring {
             Some(ring) => ring.submit(job),
             None => self.pool.submit(job),
@@ -59,6 +79,10 @@ impl Executor {
 
     /// A job that came back; those of threads come by the mailbox.
     pub(crate) fn reap(&mut self) -> Option<Returned> {
+        #[cfg(test)]
+        if let Some(medium) = &mut self.medium {
+            return medium.reap();
+        }
         self.ring.as_mut()?.reap()
     }
 

@@ -1,4 +1,5 @@
-//! Calls by threads: what io_uring has no call for, and all of them where it is not permitted.
+//! Calls by threads: what io_uring has no call for, and all of them where it is not permitted. Each image
+//! has its own, so that one which never answers keeps none of another's.
 
 use std::{
     io,
@@ -22,19 +23,20 @@ use crate::{
     work::{Call, Job, Question},
 };
 
-/// Threads of a component where there is no io_uring: as many calls are under way.
+/// Threads of an image where there is no io_uring: as many calls are under way.
 const THREADS: usize = 16;
 /// Threads beside io_uring.
 const THREADS_BESIDE: usize = 1;
 /// Extents that an answer has at most; a client asks again for the rest.
 const EXTENTS_MAX: usize = 1_024;
 
-/// Threads, begun with the first call.
+/// Threads, begun with the first call of each image.
 #[derive(Debug)]
 pub(super) struct Pool {
     mailbox: Arc<Mailbox>,
     threads: usize,
-    tasks: Option<Sender<Task>>,
+    /// By image.
+    tasks: Vec<Option<Sender<Task>>>,
 }
 
 #[derive(Debug)]
@@ -46,19 +48,22 @@ enum Task {
 impl Pool {
     pub(super) fn new(mailbox: Arc<Mailbox>, is_all: bool) -> Self {
         let threads = if is_all { THREADS } else { THREADS_BESIDE };
-        Self { mailbox, threads, tasks: None }
+        Self { mailbox, threads, tasks: Vec::new() }
     }
 
     pub(super) fn submit(&mut self, job: Job) {
-        self.send(Task::Job(job));
+        self.send(job.work.image, Task::Job(job));
     }
 
     pub(super) fn ask(&mut self, question: Question) {
-        self.send(Task::Question(question));
+        self.send(question.image, Task::Question(question));
     }
 
-    fn send(&mut self, task: Task) {
-        let tasks = self.tasks.get_or_insert_with(|| begin(self.threads, &self.mailbox));
+    fn send(&mut self, image: usize, task: Task) {
+        if self.tasks.len() <= image {
+            self.tasks.resize_with(image + 1, || None);
+        }
+        let tasks = self.tasks[image].get_or_insert_with(|| begin(self.threads, &self.mailbox));
         if let Err(refused) = tasks.send(task) {
             let failed = io::Error::from_raw_os_error(Errno::EAGAIN as i32);
             self.mailbox.send(refused.0.ended(Err(failed)));
@@ -105,14 +110,14 @@ impl Task {
 fn perform(job: &mut Job) -> io::Result<u32> {
     let (at, range) = job.range();
     let file = Arc::clone(&job.file);
-    let call = job.call;
-    let moved = match (call, &mut job.work.buffer) {
+    let (call, bytes) = (job.call, job.bytes);
+    let moved = match (call, job.buffer()) {
         (Call::Read, Some(buffer)) => file.read_at(&mut buffer.bytes_mut()[range], at)?,
         (Call::Write { .. } | Call::Fill, Some(buffer)) => {
             file.write_at(&buffer.bytes()[range], at)?
         }
         (Call::Punch | Call::Zero, _) => {
-            fallocate(&*file, call.fallocate_flags(), at as i64, job.work.bytes.into())?;
+            fallocate(&*file, call.fallocate_flags(), at as i64, bytes.into())?;
             0
         }
         _ => 0,

@@ -121,9 +121,9 @@ impl fmt::Debug for Ring {
 fn entry(job: &mut Job) -> Entry {
     let file = Fd(job.file.as_raw_fd());
     let (at, range) = job.range();
-    let (bytes, length) = (u64::from(job.work.bytes), range.len() as u32);
+    let (bytes, length) = (u64::from(job.bytes), range.len() as u32);
     let place = |job: &mut Job| {
-        let buffer = job.work.buffer.as_mut();
+        let buffer = job.buffer();
         buffer.map_or(std::ptr::null_mut(), |buffer| buffer.bytes_mut()[range].as_mut_ptr())
     };
     match job.call {

@@ -288,7 +288,7 @@ impl Connection {
     pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
         let Asked { cookie, verb, at, buffer, .. } = asked;
         self.under_way -= 1;
-        let is_read = matches!(verb, Verb::Io { op: Op::Read, .. });
+        let is_read = verb.is_read();
         match buffer {
             Some(buffer) if is_read && status == Status::Good => {
                 let head = match self.agreed.structured {
@@ -446,16 +446,12 @@ fn verb(head: &Head, export: &Export, agreed: Agreed) -> Result<Verb, Errno> {
     Ok(Verb::Io { op, fua, keeps_space: head.flags & Flag::NO_HOLE != 0 })
 }
 
-/// Whether a request is about whole blocks that the disk has.
+/// Whether a request is about something that the disk has.
 fn check_place(head: &Head, export: &Export, beyond: Errno) -> Result<(), Errno> {
-    let end = head.offset.checked_add(head.length.into());
-    if end.is_none_or(|end| end > export.bytes) {
+    if !export.reaches(head.offset, head.length) {
         return Err(beyond);
     }
-    let block = u64::from(export.block);
-    let is_whole =
-        head.offset.is_multiple_of(block) && u64::from(head.length).is_multiple_of(block);
-    if head.length == 0 || !is_whole { Err(Errno::Invalid) } else { Ok(()) }
+    if head.length == 0 { Err(Errno::Invalid) } else { Ok(()) }
 }
 
 /// What a client is told.

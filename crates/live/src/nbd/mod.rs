@@ -15,6 +15,8 @@ mod stream;
 mod talk;
 mod wire;
 
+#[cfg(test)]
+use std::os::unix::net::UnixStream;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -40,6 +42,16 @@ pub(crate) struct Arrived {
     /// What it had sent after that.
     early: Vec<u8>,
     seat: Seat,
+}
+
+#[cfg(test)]
+impl Arrived {
+    /// A client that has agreed on one of these, in simple replies.
+    pub(crate) fn on(export: usize, exports: Arc<[Export]>, stream: UnixStream) -> Self {
+        let agreed = Agreed { export, structured: false, context: false };
+        let seat = Seat::take(&Arc::default()).expect("the first one");
+        Self { stream: Stream::Unix(stream), exports, agreed, early: Vec::new(), seat }
+    }
 }
 
 /// One of the [`CONNECTIONS_MAX`].

@@ -247,6 +247,7 @@ impl Model {
             absent: Vec::new(),
             images: Vec::new(),
             nbd: None,
+            sockets: scenario::Sockets::default(),
             cpus: Vec::new(),
         }
     }

@@ -1,0 +1,71 @@
+//! `kavg esxcli`: a daemon at work, listed and set with the words of esxcli.
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use control::{PathState, What};
+use knobs::{Order, shell};
+
+use crate::{Result, esxcli, live::Live, talk::say, text::clean};
+
+/// List and set what a daemon at work is made of, with the words of esxcli
+///
+/// `kavg esxcli storage core device list` prints what esxcli prints, and `set` sets it, at once where a
+/// host does so. PowerCLI's lines and those for guests are taken as well, in quotes. Without words it
+/// lists the commands.
+///
+/// Exit code: 0 when it is done, 2 when it is refused.
+#[derive(Args)]
+pub(crate) struct Esxcli {
+    #[command(flatten)]
+    live: Live,
+    /// As esxcli takes them: `storage core device set -d naa.1 -O 64`
+    #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+impl Esxcli {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let (live, words) = self.place()?;
+        if words.is_empty() {
+            for command in Order::commands() {
+                writeln!(out, "{command}")?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        // One word with spaces in it is a line already.
+        let line = match &words[..] {
+            [line] => line.clone(),
+            _ => words.iter().map(|word| shell(word)).collect::<Vec<_>>().join(" "),
+        };
+        let what = match line.parse::<Order>()? {
+            Order::Show(query) => {
+                let text = esxcli::show(&query, &live.connect()?.state()?)?;
+                out.write_all(text.as_bytes())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Order::Set(line) => What::Set(line),
+            Order::Path { path, up } => What::Path(PathState { path, up }),
+        };
+        for note in live.connect()?.order(what)? {
+            say(&clean(&note));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// `--live` and `--host` may stand behind the words as well; esxcli has no such options.
+    fn place(&self) -> Result<(Live, Vec<String>)> {
+        let Live { mut live, mut host } = self.live.clone();
+        let mut words = Vec::new();
+        let mut rest = self.words.iter();
+        while let Some(word) = rest.next() {
+            let mut value = || rest.next().ok_or_else(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--live" => live = Some(PathBuf::from(value()?)),
+                "--host" => host = Some(value()?.clone()),
+                _ => words.push(word.clone()),
+            }
+        }
+        Ok((Live { live, host }, words))
+    }
+}

@@ -1,0 +1,264 @@
+//! `kavg esxcli` on a daemon at work: what it prints is what esxcli prints, and what it sets is set.
+
+#[path = "common/daemon.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod daemon;
+#[path = "common/nbd.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod nbd;
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use capture::{Esxcli, parse_esxcli};
+use daemon::Site;
+use nbd::Client;
+
+const DEVICE: &str = "naa.60000000000000000000000000000001";
+/// Two disks of two VMs on one device with two paths.
+const DISKS: &str = r#"
+[host.h.adapter.vmhba2]
+driver = "qlnativefc"
+[datastore.fast]
+device = "naa.60000000000000000000000000000001"
+backend = "memory"
+[vm.a]
+guest = "linux"
+[vm.a.disk."scsi0:0"]
+datastore = "fast"
+size = "8m"
+[vm.b]
+guest = "linux"
+[vm.b.disk."scsi0:0"]
+datastore = "fast"
+size = "8m"
+"#;
+/// Of a host with ESXi 8, from the reference [LIST8].
+const LIST8: &str = include_str!("data/esxcli-core-device-list.txt");
+
+fn kavg(site: &Site, words: &[&str]) -> Output {
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    kavg.args(words).current_dir(site.directory.path()).output().expect("the binary starts")
+}
+
+/// What a line of esxcli prints.
+fn esxcli(site: &Site, line: &str) -> String {
+    let output = kavg(site, &["esxcli", "--live", "c", line]);
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8(output.stdout).expect("it writes UTF-8")
+}
+
+/// What is said of a line that is refused.
+fn refusal(site: &Site, line: &str) -> String {
+    let output = kavg(site, &["esxcli", "--live", "c", line]);
+    assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
+    String::from_utf8(output.stderr).expect("it writes UTF-8")
+}
+
+/// The depth and DSNRO of the device, as the reader of captures sees them.
+fn depths(site: &Site) -> (Option<u32>, Option<u32>) {
+    let text = esxcli(site, "storage core device list");
+    let Ok(Esxcli::Devices(devices)) = parse_esxcli("list", &text) else { panic!("{text}") };
+    assert_eq!(devices.len(), 1);
+    assert_eq!(devices[0].name, DEVICE);
+    (devices[0].max_queue_depth, devices[0].dsnro)
+}
+
+#[test]
+fn lists_are_those_of_a_host() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let list = esxcli(&site, "storage core device list");
+    let keys = |text: &str| -> Vec<String> {
+        let fields = text.lines().filter_map(|line| line.strip_prefix("   "));
+        fields.map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(keys(&list), keys(LIST8));
+    assert_eq!(depths(&site), (Some(64), Some(32)));
+    let nmp = esxcli(&site, "storage nmp device list");
+    let Ok(Esxcli::Nmp(devices)) = parse_esxcli("nmp", &nmp) else { panic!("{nmp}") };
+    assert_eq!(devices[0].psp.as_deref(), Some("VMW_PSP_FIXED"));
+    assert_eq!(devices[0].working_paths, ["vmhba1:C0:T0:L0"]);
+    let adapters = esxcli(&site, "storage core adapter list");
+    let Ok(Esxcli::Adapters(adapters)) = parse_esxcli("adapters", &adapters) else {
+        panic!("{adapters}")
+    };
+    let named = adapters.iter().map(|adapter| (adapter.name.as_str(), adapter.driver.as_str()));
+    assert_eq!(named.collect::<Vec<_>>(), [("vmhba1", "qlnativefc"), ("vmhba2", "qlnativefc")]);
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    (0..3).for_each(|_| assert_eq!(client.write(0, 0, &[1; 4096]), 0));
+    let stats = esxcli(&site, "storage core device stats get");
+    assert!(
+        stats.contains("   Successful Commands: 3\n   Blocks Read: 0\n   Blocks Written: 24\n")
+    );
+    let worlds = esxcli(&site, "storage core device world list");
+    assert_eq!(worlds.lines().count(), 4, "{worlds}");
+    assert!(worlds.lines().nth(2).is_some_and(|line| line.ends_with("  vmm0:a")));
+    daemon.stop();
+}
+
+#[test]
+fn what_is_set_is_listed_and_kept() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let set = |words: &str| esxcli(&site, words);
+    set(&format!("storage core device set -d {DEVICE} -O 16"));
+    set(&format!("storage nmp device set -d {DEVICE} -P VMW_PSP_RR"));
+    set(&format!("storage nmp psp roundrobin deviceconfig set -d {DEVICE} -t iops -I 1"));
+    set("system settings advanced set -o /Disk/SchedQuantum -i 16");
+    set("b: DiskLimitIOPerSecond 700");
+    assert_eq!(depths(&site), (Some(64), Some(16)));
+    let nmp = esxcli(&site, "storage nmp device list");
+    let Ok(Esxcli::Nmp(devices)) = parse_esxcli("nmp", &nmp) else { panic!("{nmp}") };
+    assert_eq!(devices[0].psp.as_deref(), Some("VMW_PSP_RR"));
+    assert_eq!(devices[0].round_robin_iops, Some(1));
+    assert_eq!(devices[0].working_paths.len(), 2);
+    let changed = esxcli(&site, "system settings advanced list -d");
+    assert!(changed.contains("   Path: /Disk/SchedQuantum\n   Type: integer\n   Int Value: 16\n"));
+    daemon.stop();
+    let kept = fs::read_to_string(site.path("h.settings")).unwrap();
+    assert_eq!(
+        kept,
+        format!(
+            "kavg settings 1\nstorage core device set -d {DEVICE} -O 16\n\
+             storage nmp psp roundrobin deviceconfig set -d {DEVICE} -t iops -I 1\n\
+             system settings advanced set -o /Disk/SchedQuantum -i 16\n\
+             b: DiskLimitIOPerSecond 700\nend\n"
+        )
+    );
+    let daemon = site.serve(2, &["--control", "c"]);
+    assert_eq!(depths(&site), (Some(64), Some(16)));
+    daemon.stop();
+}
+
+#[test]
+fn what_needs_a_reboot_waits_for_it_and_says_so() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let line = "system module parameters set -m qlnativefc -p ql2xmaxqdepth=128";
+    let said = kavg(&site, &["esxcli", "--live", "c", line]);
+    let said = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said, "it acts when the daemon is begun anew, as after a reboot of the host\n");
+    assert_eq!(depths(&site), (Some(64), Some(32)));
+    let parameters = esxcli(&site, "system module parameters list -m qlnativefc");
+    let Ok(Esxcli::Parameters(parameters)) = parse_esxcli("p", &parameters) else {
+        panic!("{parameters}")
+    };
+    assert_eq!(parameters[0].value.as_deref(), Some("128"));
+    let refused = refusal(&site, &format!("storage core device set -d {DEVICE} -O 100"));
+    assert!(refused.contains("allowed is 1 to 64, the Device Max Queue Depth"), "{refused}");
+    let line = "a: vmw_pvscsi.cmd_per_lun=32";
+    let said = String::from_utf8(kavg(&site, &["esxcli", "--live", "c", line]).stderr).unwrap();
+    assert!(said.starts_with("it acts when the guest has let go of all its disks"), "{said}");
+    daemon.stop();
+    let daemon = site.serve(2, &["--control", "c"]);
+    assert_eq!(depths(&site), (Some(128), Some(32)));
+    daemon.stop();
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let set = format!("storage core device set -d {DEVICE}");
+    for (line, expected) in [
+        (format!("{set} -O 999"), "Unable to set device's sched-num-req-outstanding to 999"),
+        (
+            format!("{set} -m 65"),
+            "Unable to set device's max-queue-depth to 65: allowed is 1 to 64",
+        ),
+        // The first half would do.
+        (format!("{set} -m 32 -O 33"), "allowed is 1 to 32, the Device Max Queue Depth"),
+        (set.clone(), "nothing is set"),
+        ("storage core device set -d naa.7 -O 3".into(), "there is no device `naa.7`"),
+        ("storage core device lst".into(), "did you mean `storage core device list`?"),
+        ("storage core device list -d naa.7".into(), "there is no device `naa.7`"),
+        ("system module parameters set -m lpfc -p lpfc_lun_queue_depth=64".into(), "`lpfc`"),
+        ("storage core path set -p vmhba9:C0:T0:L0 -s off".into(), "there is no path"),
+        ("c: DiskLimitIOPerSecond 5".into(), "there is no VM `c`"),
+    ] {
+        let said = refusal(&site, &line);
+        assert!(said.contains(expected) && said.lines().count() == 1, "{line}: {said}");
+        assert_eq!(depths(&site), (Some(64), Some(32)), "{line}");
+    }
+    assert!(!site.path("h.settings").exists());
+    daemon.stop();
+}
+
+#[test]
+fn a_path_goes_out_of_use_and_comes_back() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let states = || -> Vec<String> {
+        let paths = esxcli(&site, "storage core path list");
+        let states = paths.lines().filter_map(|line| line.strip_prefix("   State: "));
+        states.map(String::from).collect()
+    };
+    esxcli(&site, "storage core path set --path vmhba1:C0:T0:L0 --state off");
+    assert_eq!(states(), ["off", "active"]);
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    assert_eq!(client.write(0, 0, &[1; 4096]), 0);
+    let stats = esxcli(&site, "storage core adapter stats get -A vmhba2");
+    assert!(stats.contains("   Successful Commands: 1\n"), "{stats}");
+    esxcli(&site, "storage core path set --path vmhba1:C0:T0:L0 --state active");
+    assert_eq!(states(), ["active", "active"]);
+    daemon.stop();
+}
+
+#[test]
+fn a_damaged_file_of_settings_is_told() {
+    let site = Site::new(DISKS);
+    for (text, expected) in [
+        ("", "h.settings:1: a file of settings begins with `kavg settings 1`"),
+        ("kavg settings 1\n", "h.settings:1: the file is damaged: it does not end in `end`"),
+        ("kavg settings 1\nmoney\nend\n", "h.settings:2: `money`: there is no command `money`"),
+    ] {
+        fs::write(site.path("h.settings"), text).unwrap();
+        let said = site.refusal();
+        assert!(said.starts_with(&format!("kavg: {expected}")), "{said}");
+    }
+    // What was set on a device that the file has no more is no damage.
+    let gone = "kavg settings 1\nstorage core device set -d naa.7 -O 3\nend\n";
+    fs::write(site.path("h.settings"), gone).unwrap();
+    site.serve(2, &[]).stop();
+}
+
+#[test]
+fn a_setting_is_in_the_journal() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c", "--journal", "j"]);
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    for dsnro in [4, 64, 1] {
+        esxcli(&site, &format!("storage core device set -d {DEVICE} -O {dsnro}"));
+        (0..20).for_each(|at| assert_eq!(client.write(0, at * 4096, &[1; 4096]), 0));
+    }
+    esxcli(&site, "storage core path set -p vmhba1:C0:T0:L0 -s off");
+    assert_eq!(client.write(0, 0, &[1; 4096]), 0);
+    daemon.stop();
+    let journal = fs::read_dir(site.path("j")).unwrap().next().unwrap().unwrap().path();
+    let replay = kavg(&site, &["replay", journal.to_str().unwrap()]);
+    let text = String::from_utf8(replay.stdout).unwrap();
+    assert_eq!(replay.status.code(), Some(0), "{text}");
+    assert!(text.contains("identical, bit for bit: outputs and counters"), "{text}");
+}
+
+#[test]
+fn a_daemon_is_diagnosed_and_shown() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let diagnosis = kavg(&site, &["diagnose", "--live", "c", "-d", "1", "-n", "2", "--json"]);
+    assert_ne!(diagnosis.status.code(), Some(2), "{diagnosis:?}");
+    assert!(String::from_utf8(diagnosis.stdout).unwrap().contains("\"host\": \"h\""));
+    let screens = kavg(&site, &["esxtop", "--live", "c", "-d", "1"]);
+    let screens = String::from_utf8(screens.stdout).unwrap();
+    assert!(screens.contains("esxtop u, devices") && screens.contains(DEVICE), "{screens}");
+    daemon.stop();
+    let gone = kavg(&site, &["diagnose", "--live", "c"]);
+    assert_eq!(gone.stderr, b"kavg: c: No such file or directory (os error 2)\n");
+    let commands = kavg(&site, &["esxcli"]);
+    assert!(
+        String::from_utf8(commands.stdout).unwrap().contains("storage core path set [-p|--path")
+    );
+}

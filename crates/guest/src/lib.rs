@@ -1,0 +1,36 @@
+//! A virtual machine's side of vhost-user-blk, to measure and to test a back end with: its memory, its
+//! rings, and the requests in them, without a machine.
+//!
+//! It stands beside the stack, knows nothing of ours, and speaks to its back end by the crate `vhost`,
+//! which others wrote: what it judges has no part in it. `disk.rs` has the front end, `ring.rs` a ring as a
+//! driver fills it, and `layout.rs` says where what is in the memory.
+
+mod disk;
+mod layout;
+mod ring;
+
+pub use disk::{Disk, Wish, feature};
+pub use layout::Shape;
+pub use ring::{Done, Ring};
+
+/// Bytes of a sector.
+pub const SECTOR: u64 = 512;
+
+/// What is asked of a disk [VIRTIO], 5.2.6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask<'a> {
+    /// So many bytes from a sector on.
+    Read(u64, u32),
+    /// These bytes, to be written from a sector on.
+    Write(u64, &'a [u8]),
+    /// What was written before is to be durable.
+    Flush,
+    /// So many sectors from a sector on are not needed any more.
+    Discard(u64, u32),
+    /// So many sectors from a sector on are to read as zeroes; whether their space may be given back.
+    WriteZeroes(u64, u32, bool),
+    /// The serial number.
+    Id,
+    /// A request of any kind, with data that can be read, and room for so many bytes.
+    Other(u32, &'a [u8], u32),
+}

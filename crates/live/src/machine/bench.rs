@@ -1,0 +1,159 @@
+//! A component for tests: its clients at the other end of socket pairs, its disks of a test, and the time
+//! as it is told.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    os::unix::net::UnixStream,
+};
+
+use counters::VdiskId;
+use scenario::Scenario;
+
+use super::*;
+use crate::{backend::FileImage, executor::medium::Medium, export::Export, nbd::Arrived};
+
+const FILE: &str = include_str!("bench.toml");
+
+/// A component, and its clients.
+pub(super) struct Bench {
+    pub(super) machine: Machine,
+    pub(super) now: Time,
+    pub(super) clients: Vec<Client>,
+}
+
+/// A client of NBD that never waits.
+pub(super) struct Client {
+    stream: UnixStream,
+    input: Vec<u8>,
+    next: u64,
+    /// What it has asked, and how much each reads.
+    open: Vec<(u64, usize)>,
+}
+
+/// An answer: what was asked, the error or 0, and the data.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) cookie: u64,
+    pub(super) error: u32,
+    pub(super) data: Vec<u8>,
+}
+
+impl Bench {
+    /// A component of two disks of so many bytes that are one behind the other on a medium, each with an
+    /// image and a client of its own; `adapter` is more of what the file says of its adapter.
+    pub(super) fn new(adapter: &str, block: u32, bytes: u64, medium: Medium) -> Self {
+        let mut none = |_: &str| Err(String::new());
+        let text = format!("{FILE}{adapter}");
+        let scenario = Scenario::parse_served("h.toml", &text, &mut none).expect("a sound file");
+        let host = &scenario.hosts[0];
+        let disks = host.config.vdisks.len();
+        let export = |disk: usize| Export {
+            name: format!("{disk}"),
+            vdisk: VdiskId::new(disk),
+            component: 0,
+            bytes,
+            block,
+            read_only: false,
+            socket: None,
+        };
+        let exports: Arc<[Export]> = (0..disks).map(export).collect();
+        let mailbox = Arc::new(Mailbox::new().expect("an eventfd"));
+        let parts = Parts {
+            engine: Engine::new(&host.config),
+            journal: None,
+            first: Vec::new(),
+            disks: (0..disks).map(|image| Some(Disk { image, array: None })).collect(),
+            images: (0..disks).map(|_| Image::File(FileImage::of_test(bytes, block))).collect(),
+            arrays: Vec::new(),
+            executor: Executor::of_medium(medium, Arc::clone(&mailbox)),
+            clock: Clock::start(),
+            mailbox: Arc::clone(&mailbox),
+        };
+        let machine = Machine::new(parts).expect("a component");
+        let client = |disk: usize| {
+            let (stream, other) = UnixStream::pair().expect("two sockets");
+            stream.set_nonblocking(true).expect("a socket");
+            other.set_nonblocking(true).expect("a socket");
+            let arrived = Arrived::on(disk, Arc::clone(&exports), other);
+            mailbox.send(Letter::Guest(Box::new(arrived)));
+            Client { stream, input: Vec::new(), next: 0, open: Vec::new() }
+        };
+        let clients = (0..disks).map(client).collect();
+        Self { machine, now: Time::ZERO, clients }
+    }
+
+    pub(super) fn medium(&mut self) -> &mut Medium {
+        self.machine.executor.medium.as_mut().expect("it has one")
+    }
+
+    /// A pass, so much later.
+    pub(super) fn pass(&mut self, later_ns: u64) {
+        self.now = self.now + later_ns;
+        self.machine.pass_at(self.now);
+        self.machine.engine.check().expect("every invariant holds");
+    }
+
+    /// Passes of a microsecond each until a client is answered.
+    pub(super) fn answer(&mut self, client: usize) -> Answer {
+        for _ in 0..100_000 {
+            if let Some(answer) = self.clients[client].answer() {
+                return answer;
+            }
+            self.pass(MICROSECOND);
+        }
+        panic!("client {client} is not answered");
+    }
+}
+
+impl Client {
+    /// Asks; what it is known by.
+    pub(super) fn ask(
+        &mut self,
+        (flags, kind): (u16, u16),
+        at: u64,
+        bytes: u32,
+        data: &[u8],
+    ) -> u64 {
+        let cookie = self.next;
+        self.next += 1;
+        let head = [
+            [0x25, 0x60, 0x95, 0x13].as_slice(),
+            &flags.to_be_bytes(),
+            &kind.to_be_bytes(),
+            &cookie.to_be_bytes(),
+            &at.to_be_bytes(),
+            &bytes.to_be_bytes(),
+            data,
+        ];
+        self.stream.write_all(&head.concat()).expect("there is room");
+        self.open.push((cookie, if kind == 0 { bytes as usize } else { 0 }));
+        cookie
+    }
+
+    /// How many answers are to come.
+    pub(super) fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The next answer, if it is there.
+    pub(super) fn answer(&mut self) -> Option<Answer> {
+        let mut more = [0; 4096];
+        loop {
+            match self.stream.read(&mut more) {
+                Ok(0) => panic!("it was hung up on"),
+                Ok(read) => self.input.extend(&more[..read]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let head: [u8; 16] = *self.input.first_chunk()?;
+        let [_, _, _, _, a, b, c, d, cookie @ ..] = head;
+        let (error, cookie) = (u32::from_be_bytes([a, b, c, d]), u64::from_be_bytes(cookie));
+        let place = self.open.iter().position(|(open, _)| *open == cookie).expect("answered once");
+        let bytes = if error == 0 { self.open[place].1 } else { 0 };
+        let data = self.input.get(16..16 + bytes)?.to_vec();
+        self.input.drain(..16 + bytes);
+        self.open.swap_remove(place);
+        Some(Answer { cookie, error, data })
+    }
+}

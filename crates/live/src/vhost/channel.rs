@@ -1,0 +1,129 @@
+//! The socket of a front end: messages with the descriptors beside them, without ever waiting.
+
+use std::{
+    io::{self, ErrorKind, IoSlice, IoSliceMut, Read},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+        unix::net::UnixStream,
+    },
+};
+
+use nix::{
+    cmsg_space,
+    sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
+};
+
+use super::wire::{FILES_MAX, HEAD, Head};
+
+/// A connected front end.
+#[derive(Debug)]
+pub(super) struct Channel {
+    stream: UnixStream,
+    /// Of the message that is coming.
+    bytes: Vec<u8>,
+    files: Vec<OwnedFd>,
+    /// Whether the socket may have something.
+    pub(super) is_readable: bool,
+}
+
+/// A whole message as it came.
+#[derive(Debug)]
+pub(super) struct Came {
+    pub(super) head: Head,
+    pub(super) body: Vec<u8>,
+    pub(super) files: Vec<OwnedFd>,
+}
+
+impl Channel {
+    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, bytes: Vec::new(), files: Vec::new(), is_readable: true })
+    }
+
+    /// The next message; `None` when it has not come yet.
+    ///
+    /// # Errors
+    /// When the front end has gone, or what it says is no message.
+    pub(super) fn read(&mut self) -> io::Result<Option<Came>> {
+        loop {
+            let head = self.bytes.first_chunk().map(Head::parse);
+            let wanted = match head {
+                None => HEAD,
+                Some(None) => return Err(ErrorKind::InvalidData.into()),
+                Some(Some(head)) => HEAD + head.body,
+            };
+            match head.flatten() {
+                Some(head) if self.bytes.len() == wanted => {
+                    let body = self.bytes.split_off(HEAD);
+                    self.bytes.clear();
+                    return Ok(Some(Came { head, body, files: std::mem::take(&mut self.files) }));
+                }
+                _ => {}
+            }
+            match self.fill(wanted) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_readable = false;
+                    return Ok(None);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads up to so many bytes of a message. Descriptors come with its first one.
+    fn fill(&mut self, wanted: usize) -> io::Result<usize> {
+        let from = self.bytes.len();
+        self.bytes.resize(wanted, 0);
+        let read = if from == 0 {
+            receive(&self.stream, &mut self.bytes, &mut self.files)
+        } else {
+            self.stream.read(&mut self.bytes[from..])
+        };
+        self.bytes.truncate(from + read.as_ref().unwrap_or(&0));
+        read
+    }
+
+    /// Writes a message, which is short: what has no room for it is of no more use.
+    pub(super) fn write(&self, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        send(&self.stream, bytes, file)
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Writes a whole message, or none.
+pub(super) fn send(
+    socket: &impl AsFd,
+    bytes: &[u8],
+    file: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let files: Vec<RawFd> = file.iter().map(AsRawFd::as_raw_fd).collect();
+    let beside = [ControlMessage::ScmRights(&files)];
+    let beside = if files.is_empty() { &[] } else { beside.as_slice() };
+    let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+    let socket = socket.as_fd().as_raw_fd();
+    let sent = sendmsg::<()>(socket, &[IoSlice::new(bytes)], beside, flags, None)?;
+    if sent == bytes.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
+}
+
+fn receive(stream: &UnixStream, bytes: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    let mut beside = cmsg_space!([RawFd; FILES_MAX]);
+    let mut into = [IoSliceMut::new(bytes)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let received = recvmsg::<()>(stream.as_raw_fd(), &mut into, Some(&mut beside), flags)?;
+    for message in received.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = message {
+            #[expect(unsafe_code, reason = "the kernel hands out numbers")]
+            // SAFETY: they were opened for this process by the call above, and nobody else has them.
+            files.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
+        }
+    }
+    Ok(received.bytes)
+}

@@ -1,0 +1,428 @@
+//! A disk that a virtual machine sees: its socket, its front end, and the requests that it has under way.
+//!
+//! A new front end is let in when the one before has gone and its last request has ended: a request that
+//! the guest sends again must not be overtaken by the first one.
+
+use std::{
+    fs, io,
+    os::{fd::OwnedFd, unix::net::UnixListener},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use counters::{Status, VdiskId};
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use vm_memory::GuestAddress;
+
+use super::{
+    chain::{self, Chain, Part},
+    channel::{Came, Channel},
+    memory::Memory,
+    request::{End, Manner, Request, Wanted},
+    ring::{Broken, ring_bell},
+    terms::{Kicks, Outcome, Terms},
+    wire::{self, Message},
+};
+use crate::{
+    buffer::{BUFFER_MAX, Buffers},
+    export::{Asked, Export},
+    socket,
+};
+
+/// Bytes of data that a disk holds; a request that is alone may be larger by itself only.
+const HELD_MAX: usize = BUFFER_MAX;
+/// Requests that need no I/O and are answered in a row before others have their turn.
+const KNOWN_MAX: usize = 64;
+
+/// What of a device has something, by the upper bits of a key.
+const LISTENER: u64 = 0;
+const SOCKET: u64 = 1;
+const KICKS: u64 = 2;
+
+/// A disk.
+#[derive(Debug)]
+pub(crate) struct Device {
+    export: Export,
+    path: PathBuf,
+    listener: UnixListener,
+    /// What it is known by.
+    key: u64,
+    /// From one of its keys to the next.
+    step: u64,
+    channel: Option<Channel>,
+    terms: Terms,
+    /// What the front end waits for.
+    awaited: Option<Awaited>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    held: usize,
+    /// The ring that is looked at first.
+    turn: usize,
+    /// Whether somebody may be at the door.
+    has_knocked: bool,
+    /// Whether a front end has gone and left requests behind.
+    has_left: bool,
+    /// Whether it is to take no more.
+    is_leaving: bool,
+}
+
+/// A message that is answered when requests have ended: of a ring, or of all of them.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    ring: Option<usize>,
+    kind: u32,
+    needs_reply: bool,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+struct Slot {
+    /// The table that its parts are in.
+    memory: Arc<Memory>,
+    ring: usize,
+    head: u16,
+    data: Vec<Part>,
+    status: GuestAddress,
+    bytes: u32,
+    /// Whether the guest still waits for it.
+    is_wanted: bool,
+}
+
+/// What a ring has.
+enum Next {
+    Asked(Asked),
+    /// It was answered at once.
+    Known,
+    Nothing,
+}
+
+impl Device {
+    /// A disk at a Unix socket that only its owner may open. Nobody is let in yet.
+    pub(crate) fn bind(export: Export, path: &Path) -> io::Result<Self> {
+        let listener = socket::bind(path)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            export,
+            path: path.to_path_buf(),
+            listener,
+            key: 0,
+            step: 0,
+            channel: None,
+            terms: Terms::new(),
+            awaited: None,
+            slots: Vec::new(),
+            free: Vec::new(),
+            held: 0,
+            turn: 0,
+            has_knocked: false,
+            has_left: false,
+            is_leaving: false,
+        })
+    }
+
+    /// Which virtual disk it is.
+    pub(crate) const fn vdisk(&self) -> VdiskId {
+        self.export.vdisk
+    }
+
+    /// Waits for front ends. What is waited for has this key, and `step` more for each next thing.
+    pub(crate) fn open(&mut self, key: u64, step: u64, epoll: &Epoll) -> io::Result<()> {
+        (self.key, self.step) = (key, step);
+        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, key);
+        Ok(epoll.add(&self.listener, event)?)
+    }
+
+    const fn kicks<'a>(&self, epoll: &'a Epoll) -> Kicks<'a> {
+        Kicks { epoll, first: self.key + self.step * KICKS, step: self.step }
+    }
+
+    /// Something is with one of its sockets. A ring that was kicked is looked at anyway.
+    pub(crate) fn wake(&mut self, which: u64) {
+        match which {
+            LISTENER => self.has_knocked = true,
+            SOCKET => {
+                if let Some(channel) = &mut self.channel {
+                    channel.is_readable = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// It is to take no more requests.
+    pub(crate) const fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
+    /// Whether a front end has gone since this was asked, with requests under way.
+    pub(crate) fn take_left(&mut self) -> bool {
+        std::mem::take(&mut self.has_left) && !self.is_idle()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    fn is_open(&self) -> bool {
+        self.channel.is_some() && !self.is_leaving && !self.terms.is_broken
+    }
+
+    /// The next thing that the guest asks for.
+    pub(crate) fn pull(&mut self, buffers: &mut Buffers) -> Option<Asked> {
+        if !self.is_open() {
+            return None;
+        }
+        let rings = self.terms.rings.len();
+        let (mut quiet, mut known) = (0, 0);
+        while quiet < rings && known < KNOWN_MAX && self.held < HELD_MAX {
+            let ring = self.turn;
+            self.turn = (ring + 1) % rings;
+            match self.next(ring, buffers) {
+                Ok(Next::Asked(asked)) => return Some(asked),
+                Ok(Next::Known) => (quiet, known) = (0, known + 1),
+                Ok(Next::Nothing) => quiet += 1,
+                Err(Broken) => {
+                    self.fail(ring);
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    fn next(&mut self, ring: usize, buffers: &mut Buffers) -> Result<Next, Broken> {
+        let memory = Arc::clone(&self.terms.memory);
+        let manner = Manner { export: &self.export, writes_through: self.terms.writes_through() };
+        let own = &mut self.terms.rings[ring];
+        if !own.is_open() {
+            return Ok(Next::Nothing);
+        }
+        let Some(head) = own.take(&memory)? else { return Ok(Next::Nothing) };
+        let chain = Chain::walk(&memory, own.table(), head).ok_or(Broken)?;
+        let request = Request::parse(&memory, chain, manner).ok_or(Broken)?;
+        let Request { data, status, wanted } = request;
+        match wanted {
+            Wanted::Known { data: known, end } => {
+                let is_told = chain::scatter(&memory, &data, &known);
+                let is_told = is_told && memory.write(status, &[end as u8]);
+                own.give(&memory, head, known.len() as u32 + 1)?;
+                if is_told { Ok(Next::Known) } else { Err(Broken) }
+            }
+            Wanted::Io { verb, at, bytes } => {
+                let moved = chain::bytes(&data) as usize;
+                let buffer = (moved > 0).then(|| buffers.take(moved));
+                let mut asked = Asked { cookie: 0, verb, at, bytes, buffer };
+                if let (false, Some(buffer)) = (verb.is_read(), &mut asked.buffer) {
+                    chain::gather(&memory, &data, buffer.bytes_mut())
+                        .then_some(())
+                        .ok_or(Broken)?;
+                }
+                self.held += moved;
+                let bytes = moved as u32;
+                let slot = Slot { memory, ring, head, data, status, bytes, is_wanted: true };
+                asked.cookie = self.keep(slot);
+                Ok(Next::Asked(asked))
+            }
+        }
+    }
+
+    fn keep(&mut self, slot: Slot) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[place] = Some(slot);
+        place as u64
+    }
+
+    /// An I/O has ended: the guest is told, if it still waits for that.
+    pub(crate) fn answer(&mut self, asked: Asked, status: Status, buffers: &mut Buffers) {
+        let Asked { cookie, verb, buffer, .. } = asked;
+        let place = cookie as usize;
+        let Some(slot) = self.slots.get_mut(place).and_then(Option::take) else { return };
+        self.free.push(place);
+        self.held -= slot.bytes as usize;
+        if slot.is_wanted {
+            let read = buffer.as_ref().filter(|_| verb.is_read() && status == Status::Good);
+            let bytes = read.map_or(&[][..], |buffer| buffer.bytes());
+            let is_told = (bytes.is_empty() || chain::scatter(&slot.memory, &slot.data, bytes))
+                && slot.memory.write(slot.status, &[End::of(status) as u8]);
+            let written = bytes.len() as u32 + 1;
+            let ring = &mut self.terms.rings[slot.ring];
+            if ring.give(&self.terms.memory, slot.head, written).is_err() || !is_told {
+                self.fail(slot.ring);
+            }
+        }
+        buffer.into_iter().for_each(|buffer| buffers.give(buffer));
+    }
+
+    /// The guest has made no sense: nothing more is read or written of it until it begins anew.
+    fn fail(&mut self, ring: usize) {
+        self.terms.is_broken = true;
+        if let Some(err) = &self.terms.rings[ring].err {
+            ring_bell(err);
+        }
+        self.forget();
+    }
+
+    /// Nobody waits any more for what is under way.
+    fn forget(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|slot| slot.is_wanted = false);
+        self.terms.rings.iter_mut().for_each(|ring| ring.in_flight = 0);
+    }
+
+    /// Calls the guest for what has ended, and hears what the front end says; whether there was anything.
+    pub(crate) fn push(&mut self, epoll: &Epoll) -> bool {
+        self.call();
+        let mut any = false;
+        while let Some(heard) = self.hear(epoll) {
+            any = true;
+            if heard.is_err() {
+                self.hang_up(epoll);
+            }
+        }
+        if self.is_leaving && self.is_idle() && self.channel.is_some() {
+            self.hang_up(epoll);
+        }
+        any | self.answer_door(epoll)
+    }
+
+    fn call(&mut self) {
+        if self.channel.is_none() || self.terms.is_broken {
+            return;
+        }
+        let memory = Arc::clone(&self.terms.memory);
+        for ring in 0..self.terms.rings.len() {
+            if self.terms.rings[ring].call(&memory).is_err() {
+                return self.fail(ring);
+            }
+        }
+        if memory.is_torn() {
+            self.fail(0);
+        }
+    }
+
+    /// The next message, or what was waited for; `None` when there is neither.
+    fn hear(&mut self, epoll: &Epoll) -> Option<io::Result<()>> {
+        if let Some(awaited) = self.awaited {
+            return self.is_drained(awaited.ring).then(|| self.drained(awaited, epoll));
+        }
+        let channel = self.channel.as_mut().filter(|channel| channel.is_readable)?;
+        match channel.read() {
+            Ok(None) => None,
+            Ok(Some(came)) => Some(self.follow(came, epoll)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Does what a message says, and answers it.
+    fn follow(&mut self, came: Came, epoll: &Epoll) -> io::Result<()> {
+        let Came { head, body, files } = came;
+        let message = Message::parse(head.kind, &body).ok_or(io::ErrorKind::InvalidData)?;
+        let kicks = self.kicks(epoll);
+        let outcome = self.terms.take(message, files, &self.export, kicks);
+        let (kind, needs_reply) = (head.kind, head.needs_reply);
+        match outcome {
+            Outcome::Reply(body) => self.reply(kind, &body, None),
+            Outcome::Inflight(mut body, file) => {
+                // Some front ends have four bytes of padding at the end.
+                body.resize(head.body.max(body.len()), 0);
+                self.reply(kind, &body, Some(&file))
+            }
+            Outcome::Drain(ring) => {
+                self.awaited = Some(Awaited { ring, kind, needs_reply });
+                Ok(())
+            }
+            Outcome::Done if !needs_reply => Ok(()),
+            Outcome::Done => self.reply(kind, &0_u64.to_ne_bytes(), None),
+            Outcome::Refused if needs_reply => self.reply(kind, &1_u64.to_ne_bytes(), None),
+            Outcome::Refused => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    fn reply(&self, kind: u32, body: &[u8], file: Option<&OwnedFd>) -> io::Result<()> {
+        use std::os::fd::AsFd;
+        let Some(channel) = &self.channel else { return Ok(()) };
+        channel.write(&wire::reply(kind, body), file.map(AsFd::as_fd))
+    }
+
+    fn is_drained(&self, ring: Option<usize>) -> bool {
+        let is_of = |slot: &Slot| ring.is_none_or(|ring| slot.ring == ring);
+        !self.slots.iter().flatten().any(is_of)
+    }
+
+    /// Rings have ended all that they had: the front end is told.
+    fn drained(&mut self, awaited: Awaited, epoll: &Epoll) -> io::Result<()> {
+        self.awaited = None;
+        let kicks = self.kicks(epoll);
+        match awaited.ring {
+            Some(ring) => {
+                let body = self.terms.stopped(ring, kicks);
+                self.reply(awaited.kind, &body, None)
+            }
+            None => {
+                self.terms.reset(kicks);
+                match awaited.needs_reply {
+                    true => self.reply(awaited.kind, &0_u64.to_ne_bytes(), None),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The front end has gone, or is of no more use.
+    fn hang_up(&mut self, epoll: &Epoll) {
+        let kicks = self.kicks(epoll);
+        self.terms.end(kicks);
+        self.forget();
+        (self.channel, self.awaited) = (None, None);
+        self.has_left = true;
+        self.has_knocked = true;
+    }
+
+    /// Lets a front end in; a second one is turned away.
+    fn answer_door(&mut self, epoll: &Epoll) -> bool {
+        if !self.has_knocked || self.is_leaving || self.channel.is_none() && !self.is_idle() {
+            return false;
+        }
+        self.has_knocked = false;
+        while let Ok((stream, _)) = self.listener.accept() {
+            if self.channel.is_some() {
+                continue;
+            }
+            let Ok(channel) = Channel::new(stream) else { continue };
+            let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+            let event = EpollEvent::new(flags, self.key + self.step * SOCKET);
+            if epoll.add(&channel, event).is_ok() {
+                self.channel = Some(channel);
+            }
+        }
+        self.channel.is_some()
+    }
+
+    /// The component is about to sleep: guests are to kick. Whether there is something to do already.
+    pub(crate) fn rest(&mut self) -> bool {
+        if !self.is_open() || self.held >= HELD_MAX {
+            return false;
+        }
+        let memory = Arc::clone(&self.terms.memory);
+        let mut any = false;
+        for ring in 0..self.terms.rings.len() {
+            match self.terms.rings[ring].rest(&memory) {
+                Ok(more) => any |= more,
+                Err(Broken) => {
+                    self.fail(ring);
+                    return false;
+                }
+            }
+        }
+        any
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // Somebody may have removed it.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,233 @@
+//! A ring of a device: requests that a guest has made available, and those that are used.
+//!
+//! ```text
+//!   stopped --addresses, kick and enabled--> at work --GET_VRING_BASE--> (drained) --> stopped
+//! ```
+//!
+//! While the component looks at the ring anyway the guest need not kick; before the component sleeps the
+//! ring is at rest, and the guest kicks.
+
+use std::{
+    collections::VecDeque,
+    os::fd::{AsFd, OwnedFd},
+    sync::atomic::Ordering,
+};
+
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    unistd::write,
+};
+use virtio_bindings::virtio_ring::VRING_AVAIL_F_NO_INTERRUPT;
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
+use vm_memory::{Bytes, GuestAddress};
+
+use super::{chain::Table, inflight::Notes, memory::Memory, wire::Addresses};
+
+/// Entries of a ring at most.
+pub(super) const ENTRIES_MAX: u16 = 1_024;
+
+/// A guest has put something into a ring or its memory that makes no sense.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+/// A ring.
+#[derive(Debug)]
+pub(super) struct Ring {
+    queue: Queue,
+    addresses: Option<Addresses>,
+    pub(super) kick: Option<OwnedFd>,
+    call: Option<OwnedFd>,
+    pub(super) err: Option<OwnedFd>,
+    pub(super) is_enabled: bool,
+    pub(super) notes: Option<Notes>,
+    is_at_work: bool,
+    /// What was in flight when the daemon before this one went.
+    resumed: VecDeque<u16>,
+    pub(super) in_flight: u16,
+    /// Whether there is something in the used ring that the guest was not called for.
+    is_fresh: bool,
+    /// Whether the guest is to be called in any case: it may have missed a call of the daemon before.
+    must_call: bool,
+    /// Whether the guest kicks for what it makes available.
+    is_at_rest: bool,
+}
+
+impl Ring {
+    pub(super) fn new() -> Self {
+        Self {
+            // A power of two.
+            queue: Queue::new(ENTRIES_MAX).unwrap_or_default(),
+            addresses: None,
+            kick: None,
+            call: None,
+            err: None,
+            is_enabled: false,
+            notes: None,
+            is_at_work: false,
+            resumed: VecDeque::new(),
+            in_flight: 0,
+            is_fresh: false,
+            must_call: false,
+            is_at_rest: false,
+        }
+    }
+
+    pub(super) fn set_entries(&mut self, entries: u32) -> Result<(), Broken> {
+        let entries = u16::try_from(entries).map_err(|_| Broken)?;
+        self.queue.try_set_size(entries).map_err(|_| Broken)
+    }
+
+    pub(super) const fn set_addresses(&mut self, addresses: Addresses) {
+        self.addresses = Some(addresses);
+    }
+
+    pub(super) fn set_base(&mut self, base: u32) {
+        self.queue.set_next_avail(base as u16);
+    }
+
+    /// Where the ring is: what is available from there on was not taken.
+    pub(super) fn base(&self) -> u16 {
+        self.queue.next_avail()
+    }
+
+    /// How the guest is called. Whoever has the other end may have filled it: that is not waited for.
+    pub(super) fn set_call(&mut self, call: Option<OwnedFd>) {
+        if let Some(call) = &call {
+            let flags =
+                fcntl(call, FcntlArg::F_GETFL).map_or(OFlag::empty(), OFlag::from_bits_retain);
+            // What has no such flag takes what it can.
+            let _ = fcntl(call, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK));
+        }
+        self.call = call;
+        self.must_call = self.is_at_work;
+        self.is_fresh |= self.is_at_work;
+    }
+
+    /// Begins to work once all that is needed for that is there, or finds its place in another table of
+    /// memory.
+    pub(super) fn settle(&mut self, memory: &Memory, event_idx: bool) -> Result<(), Broken> {
+        let Some(addresses) = self.addresses.filter(|_| self.kick.is_some()) else { return Ok(()) };
+        let guest = |user| memory.guest(user).ok_or(Broken);
+        let wrong = |_| Broken;
+        let Addresses { descriptors, used, available, .. } = addresses;
+        self.queue.try_set_desc_table_address(guest(descriptors)?).map_err(wrong)?;
+        self.queue.try_set_avail_ring_address(guest(available)?).map_err(wrong)?;
+        self.queue.try_set_used_ring_address(guest(used)?).map_err(wrong)?;
+        self.queue.set_event_idx(event_idx);
+        self.queue.set_ready(true);
+        // Address 0 stands for a ring that is not there.
+        if self.queue.avail_ring() == 0 || !self.queue.is_valid(memory.map()) {
+            return Err(Broken);
+        }
+        if !self.is_at_work {
+            self.begin(memory)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, memory: &Memory) -> Result<(), Broken> {
+        let used = self.queue.used_idx(memory.map(), Ordering::Acquire).map_err(|_| Broken)?.0;
+        self.queue.set_next_used(used);
+        if let Some(notes) = &mut self.notes {
+            self.resumed = notes.resume(used).into();
+            self.queue.set_next_avail(used.wrapping_add(self.resumed.len() as u16));
+        }
+        (self.is_at_work, self.is_at_rest) = (true, false);
+        (self.is_fresh, self.must_call) = (true, true);
+        Ok(())
+    }
+
+    /// It takes no more.
+    pub(super) fn stop(&mut self) {
+        self.is_at_work = false;
+        self.queue.set_ready(false);
+        self.resumed.clear();
+    }
+
+    pub(super) const fn is_at_work(&self) -> bool {
+        self.is_at_work
+    }
+
+    /// Whether it may be looked at.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_at_work && self.is_enabled && self.in_flight < self.queue.size()
+    }
+
+    /// The table of descriptors.
+    pub(super) fn table(&self) -> Table {
+        Table { at: GuestAddress(self.queue.desc_table()), entries: self.queue.size() }
+    }
+
+    /// Takes the next request: the first of its descriptors.
+    pub(super) fn take(&mut self, memory: &Memory) -> Result<Option<u16>, Broken> {
+        let head = match self.resumed.pop_front() {
+            Some(head) => head,
+            None => {
+                let mut available = self.queue.iter(memory.map()).map_err(|_| Broken)?;
+                let Some(chain) = available.next() else { return Ok(None) };
+                let head = chain.head_index();
+                if let Some(notes) = self.notes.as_mut().filter(|_| head < self.queue.size()) {
+                    notes.begin(head);
+                }
+                head
+            }
+        };
+        if self.is_at_rest {
+            self.is_at_rest = false;
+            self.queue.disable_notification(memory.map()).map_err(|_| Broken)?;
+        }
+        self.in_flight += 1;
+        Ok(Some(head))
+    }
+
+    /// A request has ended: so many bytes were written for it.
+    pub(super) fn give(&mut self, memory: &Memory, head: u16, bytes: u32) -> Result<(), Broken> {
+        self.in_flight -= 1;
+        if let Some(notes) = &mut self.notes {
+            notes.ends(head);
+        }
+        self.queue.add_used(memory.map(), head, bytes).map_err(|_| Broken)?;
+        if let Some(notes) = &mut self.notes {
+            notes.ended(head, self.queue.next_used());
+        }
+        self.is_fresh = true;
+        Ok(())
+    }
+
+    /// Calls the guest if there is something to be told and it wants to be called.
+    pub(super) fn call(&mut self, memory: &Memory) -> Result<(), Broken> {
+        if !self.is_fresh {
+            return Ok(());
+        }
+        self.is_fresh = false;
+        let is_wanted = self.is_call_wanted(memory)? | std::mem::take(&mut self.must_call);
+        if let Some(call) = self.call.as_ref().filter(|_| is_wanted) {
+            ring_bell(call);
+        }
+        Ok(())
+    }
+
+    fn is_call_wanted(&mut self, memory: &Memory) -> Result<bool, Broken> {
+        let is_wanted = self.queue.needs_notification(memory.map()).map_err(|_| Broken)?;
+        if self.queue.event_idx_enabled() {
+            return Ok(is_wanted);
+        }
+        let flags =
+            memory.map().load::<u16>(GuestAddress(self.queue.avail_ring()), Ordering::Relaxed);
+        flags.map(|flags| flags & VRING_AVAIL_F_NO_INTERRUPT as u16 == 0).map_err(|_| Broken)
+    }
+
+    /// The guest is to kick from now on; whether something is there already.
+    pub(super) fn rest(&mut self, memory: &Memory) -> Result<bool, Broken> {
+        if !self.is_open() || self.is_at_rest {
+            return Ok(false);
+        }
+        self.is_at_rest = true;
+        self.queue.enable_notification(memory.map()).map_err(|_| Broken)
+    }
+}
+
+/// Adds one to what may be an eventfd.
+pub(super) fn ring_bell(bell: &OwnedFd) {
+    let _ = write(bell.as_fd(), &1_u64.to_ne_bytes());
+}
