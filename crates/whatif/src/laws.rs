@@ -473,6 +473,7 @@ pub(crate) fn hold_to_sums(
             let (low, high) = (rows[gavg].low - rows[davg].low, rows[gavg].high - rows[davg].high);
             let waits = &mut rows[kavg];
             (waits.low, waits.high) = (waits.low.min(low.max(0.0)), waits.high.max(high));
+            rows[davg].low = rows[davg].low.min(rows[gavg].low - rows[kavg].low);
         }
     }
 }
