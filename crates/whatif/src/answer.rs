@@ -37,18 +37,19 @@ pub(crate) fn comparable(
     (keys.collect(), runs)
 }
 
-/// Without the VMs, where no reading gives what each of them had and one gives what their devices had,
-/// and a doubt that says so.
+/// Of a change of depth without the VMs, where no reading gives what each of them had and one gives what
+/// their devices had, and a doubt that says so.
 pub(crate) fn of_devices(
-    keys: Vec<Key>,
-    runs: Vec<Run>,
+    (keys, runs): (Vec<Key>, Vec<Run>),
+    is_of_depth: bool,
     doubts: &mut Vec<String>,
 ) -> (Vec<Key>, Vec<Run>) {
     let matches = |keys: &[Key], figures: &[Figure]| worst(keys, figures).0 <= MATCHES;
     // Devices come first.
     let devices = keys.iter().take_while(|key| key.is_device()).count();
     let of_run = |run: &Run| matches(&keys[..devices], &run.today[..devices]);
-    if runs.iter().any(|run| matches(&keys, &run.today)) || !runs.iter().any(of_run) {
+    let is_matched = runs.iter().any(|run| matches(&keys, &run.today));
+    if !is_of_depth || is_matched || !runs.iter().any(of_run) {
         return (keys, runs);
     }
     let first = |mut figures: Vec<Figure>| {
@@ -163,8 +164,7 @@ pub(crate) fn answer(
         let model = (calibrated, arrays);
         laws::hold_to_limit(keys, model, (limited, rounding, &asked), &mut rows);
     }
-    laws::hold_to_queues(keys, calibrated, &mut rows);
-    laws::hold_to_sums(keys, calibrated, &mut rows);
+    laws::hold_to_whole(keys, calibrated, &mut rows);
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {

@@ -454,13 +454,19 @@ fn at_most(row: &mut SimulatedRow, most: f64) {
     (row.low, row.high) = (row.low.min(most), row.high.min(most));
 }
 
-/// What holds of sums: the rate of a device is that of its VMs together, and what a command takes beyond
-/// the driver it takes in the VMkernel.
-pub(crate) fn hold_to_sums(
+/// What holds whatever is asked: of queues and of sums.
+pub(crate) fn hold_to_whole(
     keys: &[Key],
     calibrated: &[DeviceCalibration],
     rows: &mut [SimulatedRow],
 ) {
+    hold_to_queues(keys, calibrated, rows);
+    hold_to_sums(keys, calibrated, rows);
+}
+
+/// What holds of sums: the rate of a device is that of its VMs together, and what a command takes beyond
+/// the driver it takes in the VMkernel.
+fn hold_to_sums(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
     for device in calibrated {
         let place = |counter| place_of(keys, &device.device, counter);
         if let (Some(whole), Some(parts)) =
@@ -521,14 +527,10 @@ fn hold_to_rates(whole: usize, parts: &[usize], rows: &mut [SimulatedRow]) {
     }
 }
 
-/// What holds whatever is asked: no more commands are at a device than it has slots, and by Little's
+/// What holds of queues: no more commands are at a device than it has slots, and by Little's
 /// law a command is under way no longer than all that guests can have outstanding take at the
 /// rate.
-pub(crate) fn hold_to_queues(
-    keys: &[Key],
-    calibrated: &[DeviceCalibration],
-    rows: &mut [SimulatedRow],
-) {
+fn hold_to_queues(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
     for index in 0..rows.len() {
         let key = &keys[index];
         let of = |counter| place_in(keys, (key.is_device(), &key.object), counter);

@@ -194,10 +194,7 @@ impl<'a> Model<'a> {
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
         let is_of_depth = !guests_change && limits.is_empty();
         let mut doubts = self.doubts();
-        let (keys, runs) = match is_of_depth {
-            true => answer::of_devices(keys, runs, &mut doubts),
-            false => (keys, runs),
-        };
+        let (keys, runs) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
         let asked = Asked {
             limited,
             is_of_depth,
