@@ -111,8 +111,9 @@ fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), String> {
             facts.datastores.extend(named);
         }
         Esxcli::Parameters(parameters) => {
-            let set = parameters.into_iter().filter_map(|each| Some((each.name, each.value?)));
-            facts.parameters.extend(set);
+            let named = parameters.into_iter();
+            let named = named.map(|each| (each.name, each.value.unwrap_or_default()));
+            facts.parameters.extend(named);
         }
     }
     Ok(())
@@ -162,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_nobody_set_are_none() {
+    fn parameters_that_nobody_set_are_empty() {
         let facts = facts([PARAMETERS, DEVICE]);
-        assert_eq!(facts.parameters.len(), 1);
         assert_eq!(facts.parameters["ql2xmaxqdepth"], "128");
+        assert_eq!(facts.parameters["ql2xloginto"], "");
     }
 }

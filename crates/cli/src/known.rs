@@ -100,8 +100,11 @@ impl Known<'_> {
         let limits = &self.view.limits.devices[id.index()];
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
+            max_queue_depth_at_end: changed(before.max_queue_depth, limits.max_queue_depth),
+            has_no_sioc: true,
+            driver_depth: lasting(before.driver_depth, limits.driver_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
-            dsnro_at_end: (before.dsnro != limits.dsnro).then_some(limits.dsnro),
+            dsnro_at_end: changed(before.dsnro, limits.dsnro),
             has_own_dsnro: Some(device.dsnro.is_some() || self.course.own_dsnro.contains(&id)),
             is_protocol_endpoint: device.kind == DeviceKind::ProtocolEndpoint,
             is_flash: false,
@@ -195,6 +198,11 @@ fn at_ms(at: Time) -> i64 {
 /// A limit that is the same at both ends of a window.
 fn lasting(before: u32, after: u32) -> Option<u32> {
     (before == after).then_some(after)
+}
+
+/// A limit at the end of a window that has another one at its beginning.
+fn changed(before: u32, after: u32) -> Option<u32> {
+    (before != after).then_some(after)
 }
 
 /// What was set and what happened on a host by the end of a window.

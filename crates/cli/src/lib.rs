@@ -16,6 +16,7 @@ mod command;
 mod compare;
 mod contents;
 mod diagnosis;
+mod doctor;
 mod esxcli;
 mod esxtop;
 mod expectations;

@@ -53,9 +53,9 @@ fn a_diagnosis_names_the_queue_and_ends_with_1() {
     assert_eq!((said.code, said.err.as_str()), (1, ""));
     let device = "naa.60000000000000000000000000000001";
     for expected in [
-        format!("sql on {device}: Device queue full, limited by the\nHBA's depth"),
+        format!("sql on {device}: Device queue full, limited by its\nown depth"),
         "Raise the driver's depth per device (vmhba1) from 32".into(),
-        "1. Device queue full, limited by the HBA's depth".into(),
+        "1. Device queue full, limited by its own depth".into(),
         "host> esxcli system module parameters set -m ".into(),
     ] {
         assert!(said.out.contains(&expected), "{}", said.out);

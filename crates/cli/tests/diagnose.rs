@@ -178,10 +178,18 @@ fn drivers_of_other_adapters_are_not_proposed() {
     let depth = captures.path("depth.txt");
     let text = "naa.6f47acc100000000736f6c6964000001\n   Device Max Queue Depth: 32\n";
     std::fs::write(&depth, text).unwrap();
-    let said = diagnose(&[&file, "--esxcli", &depth]).out;
+    let parameters = captures.path("parameters.txt");
+    let text = "Name                Type  Value  Description\n\
+                ------------------  ----  -----  -----------\n\
+                iscsivmk_LunQDepth  int   32     Maximum LUN queue depth\n";
+    std::fs::write(&parameters, text).unwrap();
+    // 32 is less than its default of 128: its parameter says so, or the device was lowered.
+    let asked = diagnose(&[&file, "--esxcli", &depth]).out;
+    assert!(asked.contains("esxcli system module parameters list -m iscsi_vmk"), "{asked}");
+    let said = diagnose(&[&file, "--esxcli", &depth, "--esxcli", &parameters]).out;
     assert!(said.contains("esxcli system module parameters set -m iscsi_vmk"), "{said}");
     for other in ["nfnic", "fnic", "lpfc", "bfa", "brcmfcoe", "qlnativefc"] {
-        assert!(!said.contains(other), "{other}: {said}");
+        assert!(!said.contains(other) && !asked.contains(other), "{other}: {said}");
     }
 }
 

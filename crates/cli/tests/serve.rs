@@ -1,6 +1,7 @@
 //! `kavg serve` as clients of NBD see it: what they are told, what is stored, and what no client can do.
 
 #[path = "common/daemon.rs"]
+#[allow(dead_code, reason = "others use the rest")]
 mod daemon;
 #[path = "common/nbd.rs"]
 #[allow(dead_code, reason = "others use the rest")]

@@ -9,12 +9,15 @@ mod nbd;
 
 use std::{
     fs,
+    io::{BufRead, BufReader, Write},
+    os::unix::net::UnixStream,
     process::{Command, Output},
 };
 
 use capture::{Esxcli, parse_esxcli};
 use daemon::Site;
 use nbd::Client;
+use serde_json::{Value, json};
 
 const DEVICE: &str = "naa.60000000000000000000000000000001";
 /// Two disks of two VMs on one device with two paths.
@@ -261,4 +264,79 @@ fn a_daemon_is_diagnosed_and_shown() {
     assert!(
         String::from_utf8(commands.stdout).unwrap().contains("storage core path set [-p|--path")
     );
+}
+
+/// DQLEN of the device as it is now.
+fn dqlen(site: &Site) -> f64 {
+    let mut lines = BufReader::new(UnixStream::connect(site.path("c")).expect("it listens"));
+    let mut ask = || {
+        lines.get_mut().write_all(b"{\"version\":1,\"ask\":\"counters\"}\n").unwrap();
+        let mut answer = String::new();
+        lines.read_line(&mut answer).unwrap();
+        serde_json::from_str::<Value>(&answer).expect("it is JSON")
+    };
+    let layout = ask();
+    let columns = layout["layout"]["columns"].as_array().unwrap();
+    let place = columns.iter().position(|column| column[1] == "dqlen").unwrap();
+    ask()["row"]["values"][place].as_f64().unwrap()
+}
+
+#[test]
+fn the_depth_falls_and_rises_with_competing_worlds_and_their_setting() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(2, &["--control", "c"]);
+    let mut clients =
+        ["a:scsi0:0", "b:scsi0:0"].map(|export| Client::on(&site.socket(), export, false));
+    let mut compete = || {
+        for _ in 0..20 {
+            clients.iter_mut().for_each(|client| assert_eq!(client.write(0, 0, &[1; 512]), 0));
+        }
+    };
+    assert_eq!(dqlen(&site), 64.0);
+    compete();
+    assert_eq!(dqlen(&site), 32.0, "DSNRO as it starts");
+    esxcli(&site, &format!("storage core device set -d {DEVICE} -O 8"));
+    assert_eq!(dqlen(&site), 8.0, "set while they compete");
+    (0..200).for_each(|_| assert_eq!(clients[0].write(0, 0, &[1; 512]), 0));
+    assert_eq!(dqlen(&site), 64.0, "one of them is alone");
+    daemon.stop();
+}
+
+#[test]
+fn a_file_is_read_again() {
+    let site = Site::new(DISKS);
+    let mut daemon = site.serve(2, &["--control", "c"]);
+    let text = fs::read_to_string(site.path("h.toml")).unwrap();
+    esxcli(&site, "b: DiskLimitIOPerSecond 300");
+    esxcli(&site, "a: DiskLimitIOPerSecond 400");
+    let mut reload = |text: &str, start: &str| {
+        fs::write(site.path("h.toml"), text).unwrap();
+        daemon.signal("HUP");
+        daemon.said_behind(start)
+    };
+    let limited = format!("{text}limit = 1_500\nshares = \"high\"\n");
+    assert_eq!(reload(&limited, "1 setting is as the file says now"), "");
+    let kept = fs::read_to_string(site.path("h.settings")).unwrap();
+    assert_eq!(kept, "kavg settings 1\na: DiskLimitIOPerSecond 400\nend\n");
+    let disks = {
+        let mut lines = BufReader::new(UnixStream::connect(site.path("c")).unwrap());
+        lines.get_mut().write_all(b"{\"version\":1,\"ask\":\"state\"}\n").unwrap();
+        let mut answer = String::new();
+        lines.read_line(&mut answer).unwrap();
+        serde_json::from_str::<Value>(&answer).unwrap()["state"]["disks"].clone()
+    };
+    assert_eq!((&disks[0]["limit_iops"], &disks[1]["limit_iops"]), (&json!(400), &json!(1500)));
+    assert_eq!(disks[1]["shares"], 2000);
+    let anew = "cannot be changed at work: begin the daemon anew";
+    for (text, expected) in [
+        (text.replace("8m", "16m"), format!("where disk `a:scsi0:0` is {anew}")),
+        (text.replace("[vm.b", "[vm.c"), format!("VM `b` is gone from the file, which {anew}")),
+        (text.replace("qlnativefc", "fnic"), format!("adapters of host `h` {anew}")),
+        (format!("{limited}esxcli = 3\n"), "h.toml:".into()),
+    ] {
+        let said = reload(&text, "h.toml is not taken: ");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+    assert_eq!(depths(&site), (Some(64), Some(32)));
+    daemon.stop();
 }

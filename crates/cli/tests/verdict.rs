@@ -453,6 +453,49 @@ fn a_depth_and_a_dsnro_that_both_hold_the_queue_are_one_change() {
     assert!(advice.contains("and after the reboot DSNRO of "), "{advice}");
 }
 
+/// A host on which lines of esxcli set Device Max Queue Depth of the device that a VM works on, from the
+/// beginning or by events every 3 s.
+fn lowered(array: &str, threads: u32, first: u32, depths: &[u32]) -> Value {
+    let device = "naa.60000000000000000000000000000001";
+    let line = |depth: u32| format!("esxcli storage core device set -d {device} -m {depth}");
+    let mut rest = format!(
+        "[datastore.prod]\ndevice = \"{device}\"\ndsnro = 8\n{VM}[vm.sql.workload]\n\
+         threads = {threads}\n[vm.sql]\nguest = \"linux\"\n"
+    );
+    for (at, depth) in (5..).step_by(3).zip(depths) {
+        rest += &format!("[[event]]\nat = \"{at}s\"\nesxcli = \"{}\"\n", line(*depth));
+    }
+    let text = scenario(array, "driver = \"qlnativefc\"", &rest);
+    run(&format!("esxcli = [\"{}\"]\n{text}", line(first)))
+}
+
+#[test]
+fn a_device_that_was_lowered_is_not_held_by_its_driver() {
+    // `-m` lowers one device below what its driver gives every one [QD254].
+    const QUICK: &str = "servers = 200\nservice = \"6ms\"";
+    let run = lowered(QUICK, 48, 24, &[]);
+    let [finding] = findings(&run)[..] else { panic!("{:?}", causes(&run)) };
+    let sentence = finding["sentence"].as_str().unwrap();
+    assert!(sentence.contains("which was lowered: the HBA's driver gives 64)"), "{sentence}");
+    let change = &finding["changes"][0];
+    assert!(change["esxcli"][0].as_str().unwrap().ends_with(" -m 64"), "{change}");
+    assert_eq!((&finding["cause"], &change["effect"]), (&"device-depth".into(), &"at-once".into()));
+    // kavg has no Storage I/O Control, and throttling is off: `-m` holds what waits at each depth.
+    for depths in [&[58, 51, 45, 40, 36, 40][..], &[16, 48], &[58, 20, 33, 20]] {
+        let run = lowered(QUICK, 100, 64, depths);
+        let [finding] = findings(&run)[..] else { panic!("{depths:?}: {:?}", causes(&run)) };
+        let what = finding["changes"][0]["what"].as_str().unwrap();
+        let last = format!("to {} in the end", depths.last().unwrap());
+        assert!(what.contains("at the 64 that") && what.contains(&last), "{depths:?}: {what}");
+    }
+    // As deep as anybody fills, at every step; and what is slow stays slow.
+    let depths = &[58, 51, 45, 40, 36, 40];
+    assert!(causes(&lowered(QUICK, 16, 64, depths)).is_empty());
+    let run = lowered("spindles = 12\nraid = \"0\"\nservice = \"11ms\"", 120, 64, depths);
+    assert_eq!(causes(&run)[0], "array-slow");
+    assert!(!causes(&run).contains(&"sioc"));
+}
+
 #[test]
 fn dsnro_is_raised_no_further_than_its_range() {
     let vms = "[vm.sql]\ncount = 4\n[vm.sql.workload]\nthreads = 60\n";

@@ -2,13 +2,16 @@
 //! are renderings of those.
 
 use knobs::{
-    Advanced, AdvancedInfo, DSNRO, DiskName, Driver, Effect, GuestName, GuestSystem,
-    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange,
-    Seen, Setting, get_esxcli, powershell_name, show_option,
+    Advanced, AdvancedInfo, AllocationChange, DSNRO, DiskName, Driver, Effect, GuestName,
+    GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy,
+    PolicyChange, Setting, get_esxcli, powershell_name, show_option,
 };
 pub(crate) use knobs::{shell, show_device};
 
-use crate::{Adapter, Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts, largest};
+use crate::{
+    Change, Device, Facts, Host, Party, ROUNDED, Step, VdiskFacts,
+    driver_depth::{self, Hba},
+};
 
 /// The warning that goes with every deeper queue: the conclusion of [S0] in our words.
 pub(crate) const CAUTION: &str = "Most environments should leave queue depths alone. The defaults \
@@ -70,7 +73,8 @@ pub(crate) fn raise_dsnro(
 ) -> Change {
     let name = device.flow.name;
     let to = dsnro_within(name, to, facts);
-    let to = known_depth(host, device, facts).map_or(from, |depth| to.min(depth));
+    let to =
+        driver_depth::without_competition(host, device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
     }
@@ -114,15 +118,6 @@ fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<
     (what, vec![Step { set: set(to), undo: Some(set(from)) }])
 }
 
-/// The depth of a device without competition: as esxcli says it, or else the deepest that it, or
-/// another behind the same adapters, was seen to have.
-pub(crate) fn known_depth(host: &Host<'_>, device: &Device<'_>, facts: &Facts) -> Option<u32> {
-    let known = facts.device(device.flow.name).max_queue_depth;
-    let is_peer = |other: &&Device<'_>| host.share_an_adapter(device, other);
-    let peers = host.devices.iter().filter(is_peer).chain([device]);
-    known.or_else(|| largest(peers.filter_map(Device::deepest)).map(|depth| depth as u32))
-}
-
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
 fn raise_dsnro_if_deeper(name: &str, from: u32) -> Change {
     look(
@@ -154,51 +149,132 @@ fn advanced(info: &AdvancedInfo, (from, to): (u32, u32)) -> (String, Vec<Step>) 
     (what, vec![Step { set: set(to), undo: Some(set(from)) }])
 }
 
-/// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
-/// The driver is known from `facts`, or guessed from the depth that is there now. Where a `dsnro`
-/// holds the device besides, that is raised with it: the lower of both is the limit while VMs compete.
-/// Where the depths of paths are added, each gets its part.
-pub(crate) fn raise_driver_depth(
+/// Raises the depth of a device beyond competition: up to that of its driver where it was lowered
+/// below that, and else the driver's. Where a `dsnro` holds the device besides, that is raised with
+/// it: the lower of both is the limit while VMs compete.
+pub(crate) fn raise_depth(
     host: &Host<'_>,
     device: &Device<'_>,
     depths: (u32, u32),
     dsnro: Option<u32>,
     facts: &Facts,
 ) -> Change {
+    let (name, (from, to)) = (device.flow.name, depths);
+    if let Some(own) = driver_depth::of(host, device, facts).filter(|own| *own > from) {
+        if facts.device(name).max_queue_depth_at_end.is_some() {
+            return leave_max_depth(name, from, own);
+        }
+        let why = format!("It was lowered: {}.", driver_depth::gives(own, device, facts));
+        return raise_max_depth(host, name, (from, to.min(own)), dsnro, facts, &why);
+    }
+    let of_path = facts.device(name).depth_of_path;
+    let hba = Hba::of(host, device, of_path.unwrap_or(from), facts);
+    if hba.candidates.is_empty() {
+        return spread_devices(&hba, of_path.unwrap_or(from));
+    }
+    if let Some((driver, staged)) = hba.staged(from, facts).filter(|_| of_path.is_none()) {
+        let parameter = driver.parameter.unwrap_or_default();
+        let why = format!(
+            "{parameter} is {staged}, so it was lowered; or the host was not rebooted since: then it \
+             refuses the line, and a reboot is what it takes."
+        );
+        return raise_max_depth(host, name, (from, to.min(staged)), dsnro, facts, &why);
+    }
+    if driver_depth::of(host, device, facts).is_none() && hba.may_have_more(from, facts) {
+        return find_driver_depth(name, from, &hba);
+    }
+    raise_driver_depth(host, device, depths, dsnro, facts, &hba)
+}
+
+/// Raises Device Max Queue Depth, at once, and DSNRO with it.
+fn raise_max_depth(
+    host: &Host<'_>,
+    name: &str,
+    (from, to): (u32, u32),
+    dsnro: Option<u32>,
+    facts: &Facts,
+    why: &str,
+) -> Change {
+    let set = |value| Setting::MaxQueueDepth { device: name.to_string(), value };
+    let mut steps = vec![Step { set: set(to), undo: Some(set(from)) }];
+    let follows = add_dsnro(&mut steps, name, dsnro, to, facts, "then");
+    let what =
+        format!("Raise Device Max Queue Depth of {name} from {from} to {to}{follows}. {why}");
+    let mut change = setting(what, Some(host), steps);
+    change.risk =
+        "The VMs on this device take more of the adapter and of the array from others. The \
+                   host refuses more than its driver gives."
+            .into();
+    change
+}
+
+/// What is left where the depth was lowered while it was looked at: no line, for what lowers it would
+/// do so again.
+fn leave_max_depth(name: &str, from: u32, own: u32) -> Change {
+    let what = format!(
+        "Leave Device Max Queue Depth of {name} at the {own} that the HBA's driver gives: it was set \
+         meanwhile, to {from} in the end."
+    );
+    look(what, Vec::new()).risking("VMs take more of the array from others.", "Set it again")
+}
+
+/// What is left where a device has less than any driver gives it that nobody changed.
+fn find_driver_depth(name: &str, from: u32, hba: &Hba<'_>) -> Change {
+    let module = if let [one] = hba.candidates[..] { one.module } else { "MODULE" };
+    let list = format!("esxcli system module parameters list -m {module}");
+    let what = format!(
+        "See whether {name} has only {from} by its driver's parameter, or was lowered (-m). No such \
+         driver gives so few by default: with the outputs of both lines as --esxcli FILE the line \
+         to type is told."
+    );
+    look(what, vec!["esxcli storage core adapter list".into(), list])
+}
+
+/// Adds what raises DSNRO to a depth that is raised, where it would hold the device below that; in
+/// words what follows `when`.
+fn add_dsnro(
+    steps: &mut Vec<Step>,
+    name: &str,
+    dsnro: Option<u32>,
+    depth: u32,
+    facts: &Facts,
+    when: &str,
+) -> String {
+    let with = dsnro_within(name, depth, facts);
+    let Some(dsnro) = dsnro.filter(|dsnro| *dsnro < with) else { return String::new() };
+    steps.extend(set_dsnro(name, (dsnro, with), facts).1);
+    format!(", and {when} DSNRO of {name} from {dsnro} to {with}")
+}
+
+/// Raises the depth that the HBA's driver gives each device: a module parameter, and a reboot.
+/// The driver is known from `facts`, or one of several candidates. Where the depths of paths are
+/// added, each gets its part.
+fn raise_driver_depth(
+    host: &Host<'_>,
+    device: &Device<'_>,
+    depths: (u32, u32),
+    dsnro: Option<u32>,
+    facts: &Facts,
+    hba: &Hba<'_>,
+) -> Change {
     let of_path = facts.device(device.flow.name).depth_of_path;
     let (from, to) = of_path
         .map_or(depths, |depth| (depth, depth.saturating_mul(depths.1.div_ceil(depths.0.max(1)))));
-    let adapters = host.adapters_of(device);
-    let module = adapters.iter().find_map(|adapter| facts.drivers.get(adapter.flow.name));
-    let seen = seen(&adapters, facts);
-    let names: Vec<_> = adapters.iter().map(|adapter| adapter.flow.name).collect();
-    let adapters = if names.is_empty() { "the HBA".into() } else { names.join(", ") };
-    let candidates = candidates(from, module.map(String::as_str), &seen, facts);
-    if candidates.is_empty() {
-        return spread_devices(&adapters, module.map(String::as_str), from);
-    }
-    if let Some(pending) = pending(&candidates, to, facts) {
-        return pending;
-    }
+    let Hba { names, module, candidates } = hba;
     let step = |driver: &&'static Driver| {
         let set = |value| Setting::ModuleDepth { driver, value };
-        let was = driver.parameter.and_then(|parameter| facts.depth_set(parameter));
-        Step { set: set(to.min(driver.depth_max)), undo: Some(set(was.unwrap_or(from))) }
+        let was = facts.depth_set(driver).unwrap_or(from);
+        Step { set: set(to.min(driver.depth_max)), undo: Some(set(was)) }
     };
     let mut steps: Vec<Step> = candidates.iter().map(step).collect();
     let most = candidates.iter().map(|driver| driver.depth_max).max().unwrap_or(to);
-    let name = device.flow.name;
     let least = candidates.iter().map(|driver| driver.depth_max.min(to)).min().unwrap_or(to);
-    let with = dsnro_within(name, least, facts);
-    let held = dsnro.filter(|dsnro| *dsnro < with);
-    let follows = held.map_or(String::new(), |dsnro| {
-        steps.extend(set_dsnro(name, (dsnro, with), facts).1);
-        format!(", and after the reboot DSNRO of {name} from {dsnro} to {with}")
-    });
+    let name = device.flow.name;
+    let follows = add_dsnro(&mut steps, name, dsnro, least, facts, "after the reboot");
     let what = format!(
-        "Raise the driver's depth per device ({adapters}) from {from} to {}{follows}.{}",
+        "Raise the driver's depth per device ({names}) from {from} to {}{follows}.{}",
         to.min(most),
-        which_line(&candidates, to.min(most), module.is_some(), facts)
+        which_line(candidates, to.min(most), module.is_some(), facts)
     );
     let mut change = setting(what, Some(host), steps);
     change.risk =
@@ -212,67 +288,11 @@ pub(crate) fn raise_driver_depth(
     change
 }
 
-/// What the capture shows of the adapters of a device.
-fn seen(adapters: &[&Adapter<'_>], facts: &Facts) -> Seen {
-    let number = |name: &str| name.strip_prefix("vmhba")?.parse().ok();
-    Seen {
-        version: facts.esxi_version,
-        adapter_depth: adapters
-            .iter()
-            .find_map(|adapter| adapter.aqlen.every().last())
-            .map(|n| n as u32),
-        number: adapters.iter().find_map(|adapter| number(adapter.flow.name)),
-    }
-}
-
-/// The drivers that a device of this depth may have and that can give it more: the one of that
-/// module, one whose parameter is known to be set to it, or those that the depth and the adapter
-/// suggest.
-fn candidates(
-    depth: u32,
-    module: Option<&str>,
-    seen: &Seen,
-    facts: &Facts,
-) -> Vec<&'static Driver> {
-    let is_set = |driver: &&Driver| {
-        let set = driver.parameter.and_then(|parameter| facts.depth_set(parameter));
-        set == Some(depth) && seen.allows(driver)
-    };
-    let known = |module| Driver::from_module(module).filter(|driver| driver.parameter.is_some());
-    let mut drivers: Vec<&'static Driver> = match module {
-        Some(module) => known(module).into_iter().collect(),
-        None => Driver::ALL.iter().filter(is_set).collect(),
-    };
-    if module.is_none() && drivers.is_empty() {
-        drivers = Driver::candidates(depth, seen);
-    }
-    drivers.retain(|driver| driver.depth_max > depth);
-    drivers
-}
-
-/// A depth that is set to as much already waits for a reboot, and a line could only lower it.
-fn pending(candidates: &[&Driver], to: u32, facts: &Facts) -> Option<Change> {
-    let (parameter, set) = candidates.iter().find_map(|driver| {
-        let set = facts.depth_set(driver.parameter?)?;
-        (set >= to.min(driver.depth_max)).then_some((driver.parameter?, set))
-    })?;
-    let mut change = look(
-        format!(
-            "{parameter} is set to {set} already and that is not in force: reboot the host, with \
-             its VMs moved away."
-        ),
-        Vec::new(),
-    );
-    change.effect = Effect::HostReboot;
-    Some(change.risking("None, beyond a reboot.", "Nothing to undo"))
-}
-
 /// Which of the lines to type, unless there is one only; which driver takes less than the others;
 /// and that a depth which is set and not in force waits for a reboot.
 fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) -> String {
     let set = candidates.iter().find_map(|driver| {
-        let parameter = driver.parameter?;
-        Some(format!(" {parameter} is set to {} now.", facts.depth_set(parameter)?))
+        Some(format!(" {} is set to {} now.", driver.parameter?, facts.depth_set(driver)?))
     });
     if is_known {
         return set.unwrap_or_default();
@@ -318,11 +338,11 @@ fn why_no_deeper(adapters: &str, module: Option<&str>, depth: u32) -> String {
 }
 
 /// What is left where no driver that is known can give more.
-fn spread_devices(adapters: &str, module: Option<&str>, depth: u32) -> Change {
+fn spread_devices(hba: &Hba<'_>, depth: u32) -> Change {
     look(
         format!(
             "{}: spread the VMs over more devices, or move them to faster ones.",
-            why_no_deeper(adapters, module, depth)
+            why_no_deeper(&hba.names, hba.module, depth)
         ),
         vec!["esxcli storage core adapter list".into()],
     )
@@ -533,7 +553,10 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
 
 /// The limit of the disks of that name, and that which they have as far as it is known.
 fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
-    let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name), allocation };
+    let to = |limit| Setting::Allocation {
+        vdisk: DiskName::from(name),
+        allocation: AllocationChange::Limit(limit),
+    };
     Step { set: to(set), undo: undo.map(to) }
 }
 
@@ -590,6 +613,8 @@ pub(crate) fn raise_iscsi_io_size(host: &Host<'_>, is_known: bool) -> Change {
 
 #[cfg(test)]
 mod tests {
+    use knobs::Seen;
+
     use super::*;
 
     #[test]
@@ -611,7 +636,7 @@ mod tests {
     #[test]
     fn what_is_known_decides_between_drivers() {
         let modules = |depth, module, facts: &Facts| -> Vec<&str> {
-            candidates(depth, module, &Seen::default(), facts)
+            driver_depth::candidates(depth, module, &Seen::default(), facts)
                 .iter()
                 .map(|driver| driver.module)
                 .collect()

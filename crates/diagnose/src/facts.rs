@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use knobs::{GuestOs, Version};
+use knobs::{Driver, GuestOs, Version};
 
 use levels::mean;
 
@@ -20,6 +20,12 @@ use crate::Party;
 pub struct DeviceFacts {
     /// `Device Max Queue Depth`.
     pub max_queue_depth: Option<u32>,
+    /// The same at the end of what is judged, where it changed meanwhile.
+    pub max_queue_depth_at_end: Option<u32>,
+    /// Whether Storage I/O Control is known to be off for it.
+    pub has_no_sioc: bool,
+    /// What the HBA's driver gives the device, which may have been lowered since (`-m`).
+    pub driver_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).
     pub dsnro: Option<u32>,
     /// The same at the end of what is judged, where it changed meanwhile.
@@ -187,7 +193,7 @@ pub struct Facts {
     pub drivers: BTreeMap<String, String>,
     /// The name of the datastore on each device.
     pub datastores: BTreeMap<String, String>,
-    /// The module parameters that somebody set, by name: `ql2xmaxqdepth` is `128`.
+    /// The module parameters, by name: `ql2xmaxqdepth` is `128`, or empty where nobody set it.
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -199,8 +205,15 @@ impl Facts {
     }
 
     /// The value that somebody set a driver's depth to. It is in force after the next reboot [S0].
-    pub(crate) fn depth_set(&self, parameter: &str) -> Option<u32> {
-        self.parameters.get(parameter)?.trim().parse().ok()
+    pub(crate) fn depth_set(&self, driver: &Driver) -> Option<u32> {
+        self.parameters.get(driver.parameter?)?.trim().parse().ok()
+    }
+
+    /// What a driver gives its devices after the next reboot: the value of its parameter, or its
+    /// default where nobody set that.
+    pub(crate) fn depth_staged(&self, driver: &Driver) -> Option<u32> {
+        let is_unset = self.parameters.get(driver.parameter?)?.trim().is_empty();
+        if is_unset { Some(driver.depth_default) } else { self.depth_set(driver) }
     }
 
     /// Whether DSNRO is one value for the host (to 5.1) instead of one for each device [S1].

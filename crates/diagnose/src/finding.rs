@@ -52,7 +52,7 @@ causes! {
     ArraySlow "array-slow" "Array slow or at its knee" "The time is spent below the host.";
     NoisyNeighbour "noisy-neighbour" "Noisy neighbour" "One VM holds the slots of a shared device and others wait for them.";
     Dsnro "dsnro" "Device queue full, limited by DSNRO" "Several VMs compete on a device whose depth DSNRO lowers.";
-    DeviceDepth "device-depth" "Device queue full, limited by the HBA's depth" "The device's own depth is too small for what is sent to it.";
+    DeviceDepth "device-depth" "Device queue full, limited by its own depth" "The device's own depth is too small for what is sent to it.";
     AdaptiveThrottling "adaptive-throttling" "Depth cut by adaptive throttling" "The array reports itself full and the host halves the depth.";
     Sioc "sioc" "Depth moved by Storage I/O Control" "The datastore is congested and Storage I/O Control lowers the depth.";
     AdapterQueue "adapter-queue" "Host adapter queue full" "Commands wait at a path or an adapter.";

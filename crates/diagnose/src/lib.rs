@@ -12,6 +12,7 @@ mod changes;
 mod compare;
 mod comparison;
 mod disagreement;
+mod driver_depth;
 mod facts;
 mod finding;
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Engine {
 pub struct DeviceLimits {
     /// Device Max Queue Depth.
     pub max_queue_depth: u32,
+    /// What the HBA's driver gives it: the most that its Device Max Queue Depth can be set to.
+    pub driver_depth: u32,
     /// No of outstanding IOs with competing worlds (DSNRO).
     pub dsnro: u32,
     /// Whether worlds compete now.
@@ -105,6 +107,7 @@ impl Engine {
         let device = self.stack.devices.get(id.index())?;
         Some(DeviceLimits {
             max_queue_depth: device.base,
+            driver_depth: self.stack.driver_depth(id),
             dsnro: device.dsnro,
             is_competing: device.competition.is_competing,
             dqlen: device.counters.depth,

@@ -25,6 +25,12 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// One ring as of most drivers, for requests of so many bytes.
+    #[must_use]
+    pub const fn one_ring(data: u32) -> Self {
+        Self { rings: 1, entries: 256, data, parts: 1 }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.ring_bytes() * u64::from(self.rings)
     }

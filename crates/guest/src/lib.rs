@@ -3,15 +3,32 @@
 //!
 //! It stands beside the stack, knows nothing of ours, and speaks to its back end by the crate `vhost`,
 //! which others wrote: what it judges has no part in it. `disk.rs` has the front end, `ring.rs` a ring as a
-//! driver fills it, and `layout.rs` says where what is in the memory.
+//! driver fills it, and `layout.rs` says where what is in the memory. `nbd.rs` reads by NBD, to measure that as well.
 
 mod disk;
 mod layout;
+mod nbd;
 mod ring;
+
+use nix::{
+    sched::{CpuSet, sched_setaffinity},
+    unistd::Pid,
+};
 
 pub use disk::{Disk, Wish, feature};
 pub use layout::Shape;
+pub use nbd::NbdReader;
 pub use ring::{Done, Ring};
+
+/// Binds this thread to a CPU.
+///
+/// # Errors
+/// When there is none of that number.
+pub fn pin(cpu: usize) -> Result<(), String> {
+    let mut only = CpuSet::new();
+    let pinned = only.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &only));
+    pinned.map_err(|error| format!("CPU {cpu}: {}", error.desc()))
+}
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;

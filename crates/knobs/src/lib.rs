@@ -45,8 +45,8 @@ pub use powercli::{LIMIT, get_esxcli};
 pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named, PathPolicy, PolicyChange,
-    Resolved, ScsiPlace, Setting, Target,
+    Allocation, AllocationChange, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named,
+    PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting, Target,
 };
 pub use show::{show_device, show_option};
 pub use version::Version;

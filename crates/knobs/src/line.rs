@@ -7,8 +7,7 @@ use core::{fmt, str::FromStr};
 use crate::{
     DiskName, GuestDriver, GuestName, GuestSystem, MOVED_TO, Refusal, ScsiPlace, Setting,
     command::{Call, SETTERS},
-    esxcli,
-    powercli::{self, LIMIT},
+    esxcli, powercli,
 };
 
 /// What a line sets.
@@ -27,19 +26,22 @@ impl FromStr for Line {
     /// Reads a line as esxcli takes it (`storage core device set -d naa.1 -O 64`), with a host in
     /// front of it or not (`esx-1: storage core …`); as PowerCLI takes it; a line for the PVSCSI
     /// driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
-    /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none).
+    /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none), their shares
+    /// (`NumDiskShares`) or reservation (`StorageIOAllocationReservation`).
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
         if powercli::is_one(text) {
             return match text.starts_with('$') {
                 true => Ok(Self { host: None, settings: powercli::parse(text)?.settings()? }),
-                false => powercli::parse_limit(text).map(only),
+                false => powercli::parse_allocation(text).map(only),
             };
         }
-        if let Some((disk, value)) = text.split_once(&format!(": {LIMIT}")) {
-            let allocation = powercli::limit(value)?;
-            return Ok(only(Setting::Allocation { vdisk: DiskName::from(disk), allocation }));
+        if let Some((disk, change)) = text.rsplit_once(": ")
+            && let Some(allocation) = powercli::allocation(change)
+        {
+            let (vdisk, allocation) = (DiskName::from(disk), allocation?);
+            return Ok(only(Setting::Allocation { vdisk, allocation }));
         }
         let (name, command) = match text.split_once(": ") {
             Some((name, command)) => (Some(name.trim()), command),
@@ -93,12 +95,12 @@ impl Setting {
         Call::of(self).map(|call| format!("esxcli {}", esxcli::print(&call)))
     }
 
-    /// The line for PowerCLI; `None` when it is set inside the guest.
+    /// The line for PowerCLI; `None` when it is set inside the guest, or by the API alone.
     #[must_use]
     pub fn powercli(&self) -> Option<String> {
         match self {
             Self::Allocation { vdisk, allocation } => {
-                Some(powercli::print_limit(vdisk, *allocation))
+                powercli::print_allocation(vdisk, *allocation)
             }
             _ => Call::of(self).map(|call| powercli::print(&call)),
         }
@@ -126,7 +128,7 @@ impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Allocation { vdisk, allocation } => {
-                write!(f, "{vdisk}: {LIMIT} {}", powercli::limit_text(*allocation))
+                write!(f, "{vdisk}: {}", powercli::allocation_text(*allocation))
             }
             Self::Pvscsi { vm, .. } => {
                 if let Some(vm) = &vm.vm {

@@ -20,13 +20,26 @@ pub struct Manual {
 /// Every form.
 #[must_use]
 pub fn manual() -> Vec<Manual> {
-    let range = |range: RangeInclusive<u32>| format!("{} to {}", range.start(), range.end());
+    let mut all = of_hosts_and_guests();
+    all.extend(of_disks());
+    all
+}
+
+fn form(line: &'static str, effect: Option<Effect>, what: String) -> Manual {
+    Manual { line, effect, what }
+}
+
+fn range(range: RangeInclusive<u32>) -> String {
+    format!("{} to {}", range.start(), range.end())
+}
+
+/// What hosts and the drivers of guests are set to.
+fn of_hosts_and_guests() -> Vec<Manual> {
     let of = |option: Advanced| range(option.info().range());
     let pvscsi = |system: &str| {
         let (pages, depth) = (range(1..=PVSCSI_RING_PAGES_MAX), range(1..=PVSCSI_DEPTH_MAX));
         format!("PVSCSI in a {system} guest: {pages} pages, {depth} commands a disk [KB-PV]")
     };
-    let form = |line, effect, what: String| Manual { line, effect, what };
     let at_once = Some(Effect::AtOnce);
     vec![
         form(
@@ -83,13 +96,37 @@ pub fn manual() -> Vec<Manual> {
             Some(Effect::GuestReboot),
             pvscsi("Linux"),
         ),
+    ]
+}
+
+/// What virtual disks may have.
+fn of_disks() -> [Manual; 3] {
+    [
         form(
             "VM: DiskLimitIOPerSecond N",
-            at_once,
+            Some(Effect::AtOnce),
             format!(
                 "`{LIMIT}`, the IOPS limit of each disk of a VM, or of one (`VM:scsi0:1: …`): {}, \
                  or -1 for none; also as `Set-VMResourceConfiguration` takes it [API]",
                 range(Allocation::LIMITS)
+            ),
+        ),
+        form(
+            "VM: NumDiskShares N",
+            Some(Effect::AtOnce),
+            format!(
+                "the shares of each disk of a VM, or of one: {}; also as `Set-VMResourceConfiguration` \
+                 takes it, after `-DiskSharesLevel Custom` [LAMW]",
+                range(Allocation::SHARES)
+            ),
+        ),
+        form(
+            "VM: StorageIOAllocationReservation N",
+            Some(Effect::AtOnce),
+            format!(
+                "the reservation of each disk of a VM, or of one, in I/Os a second: 0 (none) to {}; \
+                 the API sets it, PowerCLI does not [API]",
+                Allocation::LIMITS.end()
             ),
         ),
     ]

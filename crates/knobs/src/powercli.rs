@@ -1,15 +1,13 @@
-//! Lines for PowerCLI: a call to esxcli, and the IOPS limit of virtual disks.
+//! Lines for PowerCLI: a call to esxcli, and what virtual disks may have.
 //!
 //! `$esxcli` stands for the host, as `$esxcli = Get-EsxCli -V2 -VMHost NAME` makes it; the keys of
 //! its arguments are esxcli's long options without dashes (reference section 6.6).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
+use alloc::{format, string::String};
+use core::ops::RangeInclusive;
 
 use crate::{
-    Allocation, DiskName, Refusal, ScsiPlace, Setting,
+    Allocation, AllocationChange, DiskName, Refusal, ScsiPlace, Setting,
     command::{Call, Command, SETTERS},
     words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
@@ -18,6 +16,12 @@ const CALL: &str = "$esxcli.";
 const ARGUMENTS: &str = ".Invoke(@{";
 /// The name that PowerCLI gives the IOPS limit of a disk.
 pub const LIMIT: &str = "DiskLimitIOPerSecond";
+/// That of its shares.
+const SHARES: &str = "NumDiskShares";
+/// What PowerCLI wants before a number of shares.
+const CUSTOM: &str = "DiskSharesLevel Custom -";
+/// PowerCLI has none for the reservation of a disk; that is its name in the API [API].
+const RESERVATION: &str = "StorageIOAllocationReservation";
 // The parts of the line that sets a limit, around the VM (twice), the disk and the limit.
 const OF_VM: &str = "Get-VM ";
 const DISKS: &str =
@@ -81,17 +85,22 @@ pub(crate) fn parse(line: &str) -> Result<Call, Refusal> {
     Ok(call)
 }
 
-/// The line that limits disks.
-pub(crate) fn print_limit(disk: &DiskName, limit: Option<u32>) -> String {
+/// The line that changes what disks may have; none for what PowerCLI does not set.
+pub(crate) fn print_allocation(disk: &DiskName, change: AllocationChange) -> Option<String> {
     let vm = powershell_name(&disk.vm);
     let filter = disk
         .disk
         .map_or(String::new(), |ScsiPlace { bus, unit }| format!("{UNIT}{unit}{BUS}{bus}}}"));
-    format!("{OF_VM}{vm}{DISKS}{vm}{filter}) -{LIMIT} {}", limit_text(limit))
+    let what = match change {
+        AllocationChange::Limit(_) => allocation_text(change),
+        AllocationChange::Shares(_) => format!("{CUSTOM}{}", allocation_text(change)),
+        AllocationChange::Reservation(_) => return None,
+    };
+    Some(format!("{OF_VM}{vm}{DISKS}{vm}{filter}) -{what}"))
 }
 
-/// Reads a line that limits disks.
-pub(crate) fn parse_limit(line: &str) -> Result<Setting, Refusal> {
+/// Reads a line that changes what disks may have.
+pub(crate) fn parse_allocation(line: &str) -> Result<Setting, Refusal> {
     let parts = || {
         let (vm, rest) = powershell_name_word(line.strip_prefix(OF_VM)?)?;
         let (again, rest) = powershell_name_word(rest.strip_prefix(DISKS)?)?;
@@ -103,31 +112,51 @@ pub(crate) fn parse_limit(line: &str) -> Result<Setting, Refusal> {
             }
             None => (None, rest),
         };
-        let value = rest.strip_prefix(") -")?.strip_prefix(LIMIT)?;
-        (vm == again).then_some((DiskName { vm, disk }, value))
+        let what = rest.strip_prefix(") -")?;
+        let what = what.strip_prefix(CUSTOM).unwrap_or(what);
+        (vm == again).then_some((DiskName { vm, disk }, allocation(what)?))
     };
-    let (vdisk, value) = parts().ok_or_else(|| {
+    let (vdisk, allocation) = parts().ok_or_else(|| {
         let all = DiskName { vm: "VM".into(), disk: None };
-        Refusal::from(format!("`{line}` limits no disks; it is as `{}`", print_limit(&all, None)))
+        let limit = print_allocation(&all, AllocationChange::Limit(None)).unwrap_or_default();
+        Refusal::from(format!("`{line}` limits no disks; it is as `{limit}`"))
     })?;
-    Ok(Setting::Allocation { vdisk, allocation: limit(value)? })
+    Ok(Setting::Allocation { vdisk, allocation: allocation? })
 }
 
-/// A limit as PowerCLI writes it.
-pub(crate) fn limit_text(limit: Option<u32>) -> String {
-    limit.map_or(NONE.into(), |limit| limit.to_string())
-}
-
-/// Reads a limit, after the word that names it.
-pub(crate) fn limit(text: &str) -> Result<Option<u32>, Refusal> {
-    let value = text.trim_start_matches(['=', ' ']).trim();
-    if value == NONE {
-        return Ok(None);
+/// A change as it stands behind a disk.
+pub(crate) fn allocation_text(change: AllocationChange) -> String {
+    match change {
+        AllocationChange::Limit(None) => format!("{LIMIT} {NONE}"),
+        AllocationChange::Limit(Some(limit)) => format!("{LIMIT} {limit}"),
+        AllocationChange::Shares(shares) => format!("{SHARES} {shares}"),
+        AllocationChange::Reservation(iops) => format!("{RESERVATION} {iops}"),
     }
-    let limits = Allocation::LIMITS;
-    let limit = value.parse().ok().filter(|limit| limits.contains(limit));
-    limit.map(Some).ok_or_else(|| {
-        let most = limits.end();
-        format!("`{value}` is no limit; it is {NONE} (none) or 1 to {most} I/Os a second").into()
-    })
+}
+
+/// Reads a change; `None` where it begins with no name of one.
+pub(crate) fn allocation(text: &str) -> Option<Result<AllocationChange, Refusal>> {
+    let value = |name: &str| {
+        text.strip_prefix(name).map(|value| value.trim_start_matches(['=', ' ']).trim())
+    };
+    let read = |value: &str, range: RangeInclusive<u32>, what: &str| {
+        let number = value.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| Refusal::from(format!("`{value}` is no {what}")))
+    };
+    if let Some(value) = value(LIMIT) {
+        let most = Allocation::LIMITS.end();
+        let what = format!("limit; it is {NONE} (none) or 1 to {most} I/Os a second");
+        let limit = || read(value, Allocation::LIMITS, &what).map(Some);
+        let limit = if value == NONE { Ok(None) } else { limit() };
+        return Some(limit.map(AllocationChange::Limit));
+    }
+    if let Some(value) = value(SHARES) {
+        let (least, most) = Allocation::SHARES.into_inner();
+        let what = format!("number of shares; it is {least} to {most}");
+        return Some(read(value, Allocation::SHARES, &what).map(AllocationChange::Shares));
+    }
+    let value = value(RESERVATION)?;
+    let most = Allocation::LIMITS.end();
+    let what = format!("reservation; it is 0 to {most} I/Os a second");
+    Some(read(value, 0..=*most, &what).map(AllocationChange::Reservation))
 }

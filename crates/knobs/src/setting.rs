@@ -40,8 +40,7 @@ impl Form for Named {
     /// `None` is the default of the host's version or of the guest's driver.
     type Number = Option<u32>;
     type Policy = PolicyChange;
-    /// The limit alone: I/Os a second, or `None` for no limit.
-    type Allocation = Option<u32>;
+    type Allocation = AllocationChange;
 }
 
 /// As the engine of a host takes it: by id, and complete.
@@ -165,6 +164,29 @@ pub enum PolicyChange {
     RoundRobin(PathPolicy),
 }
 
+/// What a line sets of what a virtual disk may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocationChange {
+    /// Its limit: I/Os a second, or `None` for no limit.
+    Limit(Option<u32>),
+    /// Its shares.
+    Shares(u32),
+    /// Its reservation: I/Os a second.
+    Reservation(u32),
+}
+
+impl AllocationChange {
+    /// What a disk has after it.
+    #[must_use]
+    pub const fn of(self, was: Allocation) -> Allocation {
+        match self {
+            Self::Limit(limit_iops) => Allocation { limit_iops, ..was },
+            Self::Shares(shares) => Allocation { shares, ..was },
+            Self::Reservation(reservation_iops) => Allocation { reservation_iops, ..was },
+        }
+    }
+}
+
 impl PolicyChange {
     /// The policy that it sets.
     #[must_use]
@@ -207,6 +229,17 @@ impl<F: Form> Setting<F> {
 }
 
 impl Setting {
+    /// Whether nothing is left of it after another of the same things.
+    #[must_use]
+    pub fn is_replaced_by(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Allocation { allocation, .. }, Self::Allocation { allocation: other, .. }) => {
+                discriminant(allocation) == discriminant(other)
+            }
+            _ => self.is_kind_of(other),
+        }
+    }
+
     /// The device that it names.
     #[must_use]
     pub fn device(&self) -> Option<&str> {
@@ -283,12 +316,10 @@ impl Setting {
             Self::Pvscsi { ref vm, depth, ring_pages } => self.in_guests(host, vm, |system, os| {
                 GuestDriver { system, depth, ring_pages }.with_defaults(os)
             }),
-            Self::Allocation { ref vdisk, allocation: limit_iops } => {
+            Self::Allocation { ref vdisk, allocation } => {
                 let disks = host.disks(vdisk).into_iter();
-                let knob = |(vdisk, was)| Knob::Allocation {
-                    vdisk,
-                    allocation: Allocation { limit_iops, ..was },
-                };
+                let knob =
+                    |(vdisk, was)| Knob::Allocation { vdisk, allocation: allocation.of(was) };
                 Ok(disks.map(knob).collect())
             }
         }

@@ -54,7 +54,7 @@ fn show_limits(disk: &DiskName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Advanced, GuestName};
+    use crate::{Advanced, AllocationChange, GuestName};
 
     #[test]
     fn each_setting_is_shown_by_a_line_of_its_kind() {
@@ -75,7 +75,7 @@ mod tests {
                 vec!["esxcli system settings advanced list -o /Disk/SchedCostUnit"],
             ),
             (
-                Setting::Allocation { vdisk, allocation: None },
+                Setting::Allocation { vdisk, allocation: AllocationChange::Limit(None) },
                 vec![
                     "(Get-VM 'sql 1' | Get-VMResourceConfiguration).DiskResourceConfiguration | \
                      Select-Object Key, DiskLimitIOPerSecond",

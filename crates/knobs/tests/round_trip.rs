@@ -2,8 +2,8 @@
 
 use counters::MILLISECOND;
 use knobs::{
-    Advanced, DiskName, Driver, GuestName, GuestSystem, Line, PVSCSI_DEPTH_MAX,
-    PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace, Setting,
+    Advanced, Allocation, AllocationChange, DiskName, Driver, GuestName, GuestSystem, Line,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace, Setting,
 };
 use proptest::{option, prelude::*, sample::select};
 
@@ -57,8 +57,12 @@ fn of_guest() -> impl Strategy<Value = Setting> {
 
 fn of_disks() -> impl Strategy<Value = Setting> {
     let place = option::of((0..4_u32, 0..64_u32).prop_map(|(bus, unit)| ScsiPlace { bus, unit }));
-    let limit = option::of(1..=i32::MAX as u32);
-    (name(), place, limit).prop_map(|(vm, disk, allocation)| Setting::Allocation {
+    let change = prop_oneof![
+        option::of(1..=i32::MAX as u32).prop_map(AllocationChange::Limit),
+        Allocation::SHARES.prop_map(AllocationChange::Shares),
+        (0..=i32::MAX as u32).prop_map(AllocationChange::Reservation),
+    ];
+    (name(), place, change).prop_map(|(vm, disk, allocation)| Setting::Allocation {
         vdisk: DiskName { vm, disk },
         allocation,
     })
@@ -91,7 +95,7 @@ proptest! {
 
     #[test]
     fn limits_of_disks_come_back(setting in of_disks()) {
-        for line in [setting.to_string(), setting.powercli().unwrap()] {
+        for line in [setting.to_string()].into_iter().chain(setting.powercli()) {
             prop_assert_eq!(read(&line), std::slice::from_ref(&setting), "{}", line);
         }
     }

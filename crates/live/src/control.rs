@@ -9,20 +9,22 @@ use std::{
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
 };
 
 use control::{Answer, Ask, Done, LINE_MAX, Layout, PathState, Row, Said, VERSION, What, read_ask};
 use counters::Sampler;
 
-use crate::{counted::Counted, described::describe, hosts::Hosts, socket};
+use crate::{
+    counted::Counted,
+    described::describe,
+    hosts::{Shared, lock},
+    socket,
+};
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 8;
-
-/// The hosts, for all who answer.
-pub(crate) type Shared = Arc<Mutex<Hosts>>;
 
 /// The socket, which goes with it.
 #[derive(Debug)]
@@ -63,10 +65,6 @@ pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<Control> {
     };
     thread::Builder::new().name("control".into()).spawn(accept)?;
     Ok(control)
-}
-
-fn lock(hosts: &Shared) -> MutexGuard<'_, Hosts> {
-    hosts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Talk {

@@ -31,9 +31,10 @@ use crate::{
     counted::Counted,
     executor::Executor,
     export::Export,
-    hosts::Hosts,
+    hosts::{Hosts, Shared, lock},
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
+    metrics,
     nbd::{Listener, Listening},
     served::{self, Part, Served},
     settings::Settings,
@@ -52,17 +53,28 @@ pub struct Options<'a> {
     pub journal: Option<&'a Path>,
     /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
+    /// The address at which counters are for who reads OpenMetrics; one of the loopback interface.
+    pub metrics: Option<SocketAddr>,
     /// Where settings are kept that are changed there.
     pub settings: Option<&'a Settings>,
 }
 
-/// Signals that end a daemon.
+/// What a daemon is told by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// To read its file again.
+    Reload,
+    /// To come to its end.
+    End,
+}
+
+/// Signals to a daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// SIGTERM and SIGINT, which from now on only [`Self::wait`] sees. It is called before any thread
-    /// begins.
+    /// SIGTERM, SIGINT and SIGHUP, which from now on only [`Self::wait`] sees. It is called before any
+    /// thread begins.
     ///
     /// # Errors
     /// What the system says.
@@ -70,13 +82,21 @@ impl Signals {
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGTERM);
         signals.add(Signal::SIGINT);
+        signals.add(Signal::SIGHUP);
         signals.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
         Ok(Self(signals))
     }
 
     /// Waits for one of them.
-    pub fn wait(&self) {
-        while self.0.wait().is_err() {}
+    #[must_use]
+    pub fn wait(&self) -> Told {
+        loop {
+            match self.0.wait() {
+                Ok(Signal::SIGHUP) => return Told::Reload,
+                Ok(_) => return Told::End,
+                Err(_) => {}
+            }
+        }
     }
 }
 
@@ -97,6 +117,7 @@ pub struct Daemon {
     components: Vec<Running>,
     listening: Vec<Listening>,
     counted: Vec<(Counted, Vec<Input>)>,
+    hosts: Option<Shared>,
     control: Option<Control>,
     /// The disks, in the order of the file.
     pub places: Vec<Place>,
@@ -121,15 +142,23 @@ impl Daemon {
         let clock = Clock::start();
         let (places, notes) = (Vec::new(), Vec::new());
         let (components, listening, counted) = (Vec::new(), Vec::new(), Vec::new());
-        let mut daemon = Self { components, listening, counted, control: None, places, notes };
+        let mut daemon =
+            Self { components, listening, counted, hosts: None, control: None, places, notes };
         let (mut listeners, mut devices) = (Vec::new(), Vec::new());
         for host in &scenario.hosts {
             listeners.push(daemon.open(scenario, host, clock, options, &mut devices)?);
         }
+        let counted = mem::take(&mut daemon.counted);
+        let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
+        let hosts = Arc::new(Mutex::new(hosts));
+        daemon.hosts = Some(Arc::clone(&hosts));
+        if let Some(address) = options.metrics {
+            let served = metrics::serve(address, Arc::clone(&hosts));
+            let address = served.map_err(|error| format!("{address}: {error}"))?;
+            daemon.notes.push(format!("counters for OpenMetrics: http://{address}/metrics"));
+        }
         if let Some(path) = options.control {
-            let counted = mem::take(&mut daemon.counted);
-            let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
-            let control = control::serve(path, Arc::new(Mutex::new(hosts)));
+            let control = control::serve(path, hosts);
             let control = control.map_err(|error| format!("{}: {error}", path.display()))?;
             daemon.control = Some(control);
         }
@@ -181,6 +210,16 @@ impl Daemon {
             self.components.push(Running { mailbox, thread });
         }
         Ok(listener)
+    }
+
+    /// Makes the changes from one reading of the file to the next, as far as they can be made at work;
+    /// what is worth a word, a line each.
+    ///
+    /// # Errors
+    /// One line: what cannot change at work, or is refused; nothing is changed then.
+    pub fn reload(&self, was: &Scenario, new: &Scenario) -> Result<Vec<String>, String> {
+        let Some(hosts) = &self.hosts else { return Ok(Vec::new()) };
+        lock(hosts).reload(was, new)
     }
 
     /// Comes to an end: nobody is let in any more, what is under way is answered, journals are closed.

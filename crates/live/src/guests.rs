@@ -166,6 +166,15 @@ impl Guests {
         self.fronts().fold(false, rest)
     }
 
+    /// The disks that guests have open.
+    pub(crate) fn vdisks(&self) -> impl Iterator<Item = VdiskId> + '_ {
+        let open = self.places.iter().flatten().filter(|guest| match &guest.front {
+            Front::Nbd(..) => true,
+            Front::Vhost(device) => device.is_used(),
+        });
+        open.map(|guest| guest.front.vdisk())
+    }
+
     /// They are to take no more requests.
     pub(crate) fn leave(&mut self) {
         self.fronts().for_each(|front| match front {

@@ -7,7 +7,7 @@
 //!          --> kept in the file --> told to each component, and what is tried next
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use counters::{PathId, Time};
 use engine::{DeviceLimits, Engine, Input};
@@ -17,6 +17,7 @@ use scenario::{Host, Scenario, parse_knob};
 use crate::{
     counted::Counted,
     mailbox::Letter,
+    reload::changes,
     settings::{Kept, Settings},
 };
 
@@ -37,6 +38,14 @@ struct Hosted {
     engine: Engine,
     /// By path.
     up: Vec<bool>,
+}
+
+/// Hosts, for all who answer.
+pub(crate) type Shared = Arc<Mutex<Hosts>>;
+
+/// Hosts, for as long as nobody else needs them.
+pub(crate) fn lock(hosts: &Shared) -> MutexGuard<'_, Hosts> {
+    hosts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is told to a host.
@@ -89,6 +98,12 @@ impl Hosts {
         &self.scenario.hosts[place]
     }
 
+    /// All hosts, each as it would be begun anew.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Host, Arc<Counted>)> + '_ {
+        let counted = self.hosts.iter().map(|host| Arc::clone(&host.counted));
+        self.scenario.hosts.iter().cloned().zip(counted)
+    }
+
     /// The limits of a host's devices, by id.
     pub(crate) fn limits(&self, place: usize) -> impl Iterator<Item = DeviceLimits> + '_ {
         let Hosted { engine, .. } = &self.hosts[place];
@@ -137,6 +152,44 @@ impl Hosts {
         self.tell(&told);
         let notes = new.iter().filter_map(|(kept, _)| later(kept.setting.effect()));
         Ok(notes.map(String::from).collect())
+    }
+
+    /// Makes the changes from one reading of the file to the next. What was set at work and stands
+    /// otherwise in the file now is no longer kept.
+    ///
+    /// # Errors
+    /// One line: what cannot change at work, or is refused; nothing is changed then.
+    pub(crate) fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<Vec<String>, String> {
+        let changes = changes(was, new)?;
+        let told: Vec<Told> =
+            changes.iter().map(|(host, knob)| (*host, Input::Set(*knob))).collect();
+        let tried = self.try_on(&told)?;
+        if let Some(settings) = &self.kept {
+            let mut settings = settings.clone();
+            let count = settings.count();
+            settings.retain(|kept| {
+                let knobs = parse_knob(&kept.text(), &self.scenario).unwrap_or_default();
+                !knobs.iter().any(|(host, knob)| {
+                    changes.iter().any(|(on, new)| on == host && knob.is_turned_by(new))
+                })
+            });
+            if settings.count() < count {
+                settings.write()?;
+            }
+            self.kept = Some(settings);
+        }
+        self.hosts = tried;
+        for (host, knob) in &changes {
+            self.scenario.hosts[*host].apply(*knob);
+        }
+        self.tell(&told);
+        let mut notes = vec![match changes.len() {
+            0 => "nothing has changed in the file".to_owned(),
+            1 => "1 setting is as the file says now".to_owned(),
+            more => format!("{more} settings are as the file says now"),
+        }];
+        notes.extend(changes.iter().filter_map(|(_, knob)| later(knob.effect())).map(String::from));
+        Ok(notes)
     }
 
     /// Takes a path of a host into use or out of it. It is not kept.
@@ -189,10 +242,9 @@ fn tell(engine: &mut Engine, host: &Host, input: Input) -> Result<(), String> {
 const fn later(effect: Effect) -> Option<&'static str> {
     match effect {
         Effect::AtOnce => None,
-        Effect::GuestReboot => Some(
-            "it acts when the guest has let go of all its disks and opens them again, as after a \
-             reboot of the guest",
-        ),
+        Effect::GuestReboot => {
+            Some("it acts when the guest has let go of all its disks, as in a reboot of the guest")
+        }
         Effect::HostReboot => {
             Some("it acts when the daemon is begun anew, as after a reboot of the host")
         }

@@ -27,9 +27,10 @@ use std::{
     time::Duration,
 };
 
-use counters::{HostSnapshot, IoId, MICROSECOND, Op, PathId, SECOND, Status, Time};
+use counters::{HostSnapshot, IoId, MICROSECOND, Op, PathId, SECOND, Status, Time, VmId};
 use engine::{Dispatch, Engine, Input, Output, Outputs, Request};
 use journal::Journal;
+use knobs::Knob;
 use model::{Array, Command};
 use nix::sys::{
     epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout},
@@ -72,6 +73,8 @@ pub(crate) struct Disk {
     pub(crate) image: usize,
     /// The array that is emulated in front of it, by its place, and its volume there.
     pub(crate) array: Option<(usize, u32)>,
+    /// Whose it is.
+    pub(crate) vm: VmId,
 }
 
 /// What a component is made of.
@@ -118,6 +121,8 @@ pub(crate) struct Machine {
     epoll: Epoll,
     timer: TimerFd,
     spin_ns: u64,
+    /// Guests for which something is staged.
+    staged: Vec<VmId>,
     /// When it ends at the latest, once it is to end.
     ends: Option<Time>,
 }
@@ -168,6 +173,7 @@ impl Machine {
             epoll,
             timer,
             spin_ns: SPIN_MIN_NS,
+            staged: Vec::new(),
             ends: None,
         };
         for input in first {
@@ -295,6 +301,9 @@ impl Machine {
                 Letter::Input(input) => {
                     // It was tried.
                     let _ = self.input(input);
+                    if let Input::Set(Knob::Pvscsi { vm, .. }) = input {
+                        self.staged.push(vm);
+                    }
                 }
                 Letter::Stop => {
                     self.guests.leave();
@@ -381,7 +390,7 @@ impl Machine {
     /// Sends a command to its image, past the model of its array.
     fn start(&mut self, dispatch: Dispatch) {
         let Dispatch { io, vdisk, op, bytes, offset, tag, .. } = dispatch;
-        let Some(Disk { image, array }) = self.disks[vdisk.index()] else { return };
+        let Some(Disk { image, array, .. }) = self.disks[vdisk.index()] else { return };
         let mut sent = Sent { dispatch, array: None, due: self.now, answer: None };
         let emulated = array.map(|(array, volume)| {
             let command = Command { volume, host: 0, op, bytes };
@@ -572,6 +581,20 @@ impl Machine {
                 let _ = self.input(Input::Abort { vdisk, tag });
             }
             self.answer();
+        }
+        if !self.staged.is_empty() {
+            self.reboot_guests();
+        }
+    }
+
+    /// What is staged for guests that have let go of all their disks acts now, as when they reboot.
+    fn reboot_guests(&mut self) {
+        let Self { staged, guests, disks, .. } = self;
+        let opened = guests.vdisks().filter_map(|vdisk| disks[vdisk.index()]);
+        let vms: Vec<_> = opened.map(|disk| disk.vm).collect();
+        for vm in staged.extract_if(.., |vm| !vms.contains(vm)).collect::<Vec<_>>() {
+            // It is one of this host.
+            let _ = self.input(Input::RebootGuest(vm));
         }
     }
 

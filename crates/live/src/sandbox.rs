@@ -102,7 +102,8 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
     let parent = |path: &Path| {
         path.parent().filter(|it| !it.as_os_str().is_empty()).map_or(".".into(), Path::to_path_buf)
     };
-    grant(Path::new(options.file), AccessFs::ReadFile.into());
+    // It may be another file by the time that it is read again.
+    grant(&parent(Path::new(options.file)), AccessFs::ReadFile.into());
     for host in &scenario.hosts {
         for image in host.images.iter().flatten() {
             if let Some(socket) = &image.vhost_user {

@@ -100,6 +100,7 @@ impl Opening<'_> {
             }
         }
         let array = wanted.emulated.then(|| self.array(disk));
+        let vm = self.host.config.vdisks[disk].vm;
         let size = wanted.size.unwrap_or_default();
         let (image, bytes, block) = match &wanted.backend {
             Backend::Null => (self.keep(component, Image::Null), size, SECTOR),
@@ -112,7 +113,7 @@ impl Opening<'_> {
                 found.map_err(|what| format!("{}: {what}", path.display()))?
             }
         };
-        self.served.parts[component].disks[disk] = Some(Disk { image, array });
+        self.served.parts[component].disks[disk] = Some(Disk { image, array, vm });
         let (name, vdisk, read_only) =
             (wanted.export.clone(), VdiskId::new(disk), wanted.read_only);
         let export = Export { name, vdisk, component, bytes, block, read_only, socket };

@@ -50,7 +50,7 @@ impl Kept {
 
     /// Whether nothing is left of it after another.
     fn is_replaced_by(&self, other: &Self) -> bool {
-        self.setting.is_kind_of(&other.setting)
+        self.setting.is_replaced_by(&other.setting)
             && !self.on.is_empty()
             && self.on.iter().all(|target| other.on.contains(target))
     }
@@ -117,6 +117,11 @@ impl Settings {
     pub(crate) fn add(&mut self, new: Kept) {
         self.kept.retain(|known| !known.is_replaced_by(&new));
         self.kept.push(new);
+    }
+
+    /// Takes those away that do not stay.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&Kept) -> bool) {
+        self.kept.retain(stays);
     }
 
     /// Writes the file: whole and on the disk before it takes the place of the one before.

@@ -1,7 +1,9 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
 use capture::VscsiHistogram;
-use knobs::{Advanced, Setting};
+use knobs::{Advanced, AllocationChange, Setting};
+
+use crate::Error;
 
 /// A question to a recording.
 #[derive(Clone, Debug)]
@@ -21,6 +23,25 @@ pub struct Question {
     pub vscsistats: Vec<VscsiHistogram>,
     /// Commands that a run simulates, about: 100,000 answer in tens of milliseconds.
     pub commands: f64,
+}
+
+impl Question {
+    /// Refuses what no recording can answer.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let is_limit = |setting: &Setting| match setting {
+            Setting::Allocation { allocation, .. } => {
+                matches!(allocation, AllocationChange::Limit(_))
+            }
+            _ => true,
+        };
+        match self.settings.iter().find(|setting| !is_limit(setting)) {
+            None => Ok(()),
+            Some(setting) => Err(Error::new(format!(
+                "`{setting}`: a recording does not tell what shares and reservations do; of a disk its \
+                 IOPS limit can be asked"
+            ))),
+        }
+    }
 }
 
 /// What is asked, as far as the laws go that hold of any array.

@@ -2,7 +2,7 @@
 
 use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind};
 use diagnose::{Facts, Simulated};
-use knobs::{DiskName, GuestName, Setting};
+use knobs::{AllocationChange, DiskName, GuestName, Setting};
 use levels::{Measured, mean, usual_interval_s, weighted_mean};
 use serde::Serialize;
 
@@ -85,6 +85,7 @@ impl<'a> Model<'a> {
         facts: &'a Facts,
         question: &'a Question,
     ) -> Result<Self, Error> {
+        question.check()?;
         let window = samples_in(recording, question.window)?;
         let asked = chosen(recording, question)?;
         let mut devices = devices(recording, question, &asked, &window)?;
@@ -369,7 +370,8 @@ impl<'a> Model<'a> {
     fn limited(&self, changed: &Plan<'_>) -> Option<Limited<'_>> {
         let mut each = self.question.settings.iter().map(|setting| match setting {
             Setting::Allocation { vdisk: DiskName { vm, .. }, allocation } => {
-                let held = allocation.and_then(|_| self.held(vm, changed));
+                let is_set = matches!(allocation, AllocationChange::Limit(Some(_)));
+                let held = is_set.then(|| self.held(vm, changed)).flatten();
                 Some(Limited { vm, held, waits: self.waits(vm) })
             }
             _ => None,
@@ -422,8 +424,10 @@ impl<'a> Model<'a> {
     fn settings(&self, names: &[(String, String)]) -> (Vec<Setting>, Vec<Limit<'_>>) {
         let (mut settings, mut limits) = (Vec::new(), Vec::new());
         for setting in &self.question.settings {
-            if let Setting::Allocation { vdisk, allocation } = setting {
-                limits.push((vdisk, *allocation));
+            if let Setting::Allocation { vdisk, allocation: AllocationChange::Limit(limit) } =
+                setting
+            {
+                limits.push((vdisk, *limit));
                 continue;
             }
             let mut setting = setting.clone();

@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "kavg",
         &[
             "counters", "knobs", "levels", "control", "engine", "model", "scenario", "capture",
-            "diagnose", "journal", "sim", "live", "whatif",
+            "diagnose", "journal", "sim", "live", "whatif", "guest",
         ],
     ),
     ("guest", &[]),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use knobs::{DiskName, Line, Setting};
+use knobs::{AllocationChange, DiskName, Line, Setting};
 use scenario::Scenario;
 
 use crate::corpus::{
@@ -141,10 +141,12 @@ impl Case {
     /// When the scenario does not take it.
     pub(crate) fn changed(&self) -> Scenario {
         let settings = self.change().settings;
-        if let [Setting::Allocation { vdisk: DiskName { vm, .. }, allocation }] = &settings[..] {
+        if let [Setting::Allocation { vdisk: DiskName { vm, .. }, allocation }] = &settings[..]
+            && let AllocationChange::Limit(limit) = allocation
+        {
             let text = self.text().replace("\nlimit = ", "\n# ");
             let disk = format!("[vm.{vm}.disk.\"scsi0:0\"]\n");
-            let limit = allocation.map_or(String::new(), |limit| format!("limit = {limit}\n"));
+            let limit = limit.map_or(String::new(), |limit| format!("limit = {limit}\n"));
             return scenario_of(&self.to_string(), &text.replace(&disk, &format!("{disk}{limit}")));
         }
         let mut scenario = self.scenario();

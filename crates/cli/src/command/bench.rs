@@ -1,4 +1,4 @@
-//! `kavg bench`: how fast this machine simulates, queues and reads captures.
+//! `kavg bench`: how fast this machine simulates, queues, reads captures and serves disks.
 
 use std::{io::Write, num::NonZeroUsize, process::ExitCode};
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sim::bench::{MODELS, Timing, time_engine, time_floor, time_journal, time_model};
 
-use super::bench_capture::BenchCapture;
+use super::{bench_capture::BenchCapture, bench_live::BenchLive};
 use crate::{Result, json, table::Table, text::whole};
 
 /// I/Os of the bare loop: about a second.
@@ -16,7 +16,7 @@ const ENGINE_IOS: u64 = 2_000_000;
 /// Commands that the driver holds which does not answer at once.
 const HELD: u32 = 96;
 
-/// Measure how fast this machine simulates, queues and reads captures
+/// Measure how fast this machine simulates, queues, reads captures and serves disks
 #[derive(Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -44,6 +44,7 @@ enum What {
         json: bool,
     },
     Capture(BenchCapture),
+    Live(BenchLive),
 }
 
 /// What was timed, and how long it took.
@@ -55,6 +56,7 @@ impl Bench {
             What::Sim { threads, json } => sim(threads.get(), *json, out),
             What::Engine { rounds, json } => engine(rounds.get(), *json, out),
             What::Capture(capture) => capture.run(out),
+            What::Live(live) => live.run(out),
         }
     }
 }

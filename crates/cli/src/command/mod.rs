@@ -8,9 +8,11 @@ use crate::Result;
 
 mod bench;
 mod bench_capture;
+mod bench_live;
 mod capture;
 mod completions;
 mod diagnose;
+mod doctor;
 mod esxcli;
 mod esxtop;
 mod explain;
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Serve(serve::Serve),
     Esxcli(esxcli::Esxcli),
     Esxtop(esxtop::Esxtop),
+    Doctor(doctor::Doctor),
     Explain(explain::Explain),
     Help(help::Help),
     Replay(replay::Replay),
@@ -72,6 +75,7 @@ impl Command {
             Self::Serve(command) => command.run(out),
             Self::Esxcli(command) => command.run(out),
             Self::Esxtop(command) => command.run(out),
+            Self::Doctor(command) => command.run(out),
             Self::Explain(command) => command.run(out),
             Self::Help(command) => command.run(out),
             Self::Replay(command) => command.run(out),

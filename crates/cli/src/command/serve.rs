@@ -2,13 +2,14 @@
 
 use std::{
     io::Write,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use capture::read_text;
 use clap::Args;
-use live::{Daemon, Options, Settings, Signals};
+use live::{Daemon, Options, Settings, Signals, Told};
 use scenario::Scenario;
 
 use crate::{Result, talk::say, text::clean};
@@ -19,7 +20,8 @@ const EXAMPLE: &str = include_str!("serve.toml");
 /// Serve the disks of a file over NBD, with the stack of ESXi between them and their storage
 ///
 /// A line for each disk says where a client finds it; then all of them can be opened. SIGTERM and
-/// SIGINT end it: what is under way is answered.
+/// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths and
+/// settings that changed in it are in force then.
 ///
 /// Exit code: 0 when it was told to end, 2 when something cannot be opened or a journal not be written.
 #[derive(Args)]
@@ -38,13 +40,25 @@ pub(crate) struct Serve {
     /// open it
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
+    /// An address of the loopback interface at which the counters are for Prometheus and all that read
+    /// OpenMetrics: http://ADDRESS/metrics
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    metrics: Option<SocketAddr>,
     /// Where settings are kept that are changed at work, to be in force again at the next start; beside
     /// HOST.toml and named as it, with `.settings` at the end, unless this names another file
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Print a commented file to start from
-    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control", "settings"])]
+    #[arg(long, conflicts_with_all = ["file", "set", "journal", "control", "metrics", "settings"])]
     example: bool,
+}
+
+/// Whoever reads counters reads the names of VMs.
+fn loopback(text: &str) -> std::result::Result<SocketAddr, String> {
+    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
+    address.ok_or_else(|| {
+        "it is an address of the loopback interface with a port, as 127.0.0.1:9464".into()
+    })
 }
 
 impl Serve {
@@ -57,10 +71,18 @@ impl Serve {
         let base = path.parent().unwrap_or(Path::new(""));
         let kept = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
         let kept = Settings::read(&kept)?;
-        let scenario = self.load(path, &file, base, &kept)?;
+        let mut as_written = read(path, &file, base)?;
+        let scenario = self.with_settings(as_written.clone(), &kept)?;
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
-        let options = Options { file: &file, base, journal, control, settings: Some(&kept) };
+        let options = Options {
+            file: &file,
+            base,
+            journal,
+            control,
+            metrics: self.metrics,
+            settings: Some(&kept),
+        };
         let told = live::confine(&scenario, options)?;
         let daemon = Daemon::start(&scenario, options)?;
         told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
@@ -69,16 +91,24 @@ impl Serve {
             writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
         }
         out.flush()?;
-        signals.wait();
+        while signals.wait() == Told::Reload {
+            // Who serves goes on with what it has, whatever the file says.
+            let reloaded = read(path, &file, base).and_then(|new| {
+                let notes = daemon.reload(&as_written, &new)?;
+                as_written = new;
+                Ok(notes)
+            });
+            match reloaded {
+                Ok(notes) => notes.iter().for_each(|note| say(&clean(note))),
+                Err(what) => say(&clean(&format!("{file} is not taken: {what}"))),
+            }
+        }
         daemon.stop()?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn load(&self, path: &Path, file: &str, base: &Path, kept: &Settings) -> Result<Scenario> {
-        let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
-        let text = read(path)?;
-        let mut include = |name: &str| read(&base.join(name));
-        let mut scenario = Scenario::parse_served(file, &text, &mut include)?;
+    /// What was set at work, and over that what the command line says.
+    fn with_settings(&self, mut scenario: Scenario, kept: &Settings) -> Result<Scenario> {
         for (place, line) in kept.lines() {
             if let Err(what) = scenario.set(&line) {
                 say(&clean(&format!("{place}: {what}; it is left out")));
@@ -87,4 +117,12 @@ impl Serve {
         self.set.iter().try_for_each(|line| scenario.set(line))?;
         Ok(scenario)
     }
+}
+
+/// The file as it is now.
+fn read(path: &Path, file: &str, base: &Path) -> Result<Scenario> {
+    let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
+    let text = read(path)?;
+    let mut include = |name: &str| read(&base.join(name));
+    Ok(Scenario::parse_served(file, &text, &mut include)?)
 }

@@ -173,7 +173,7 @@ mod tests {
             ("MaxQueueDepth", "Device Max Queue Depth"),
             ("MaxQueueDepth", "PVSCSI"),
             ("VMFS3.HardwareAcceleratedLocking", "VMFS3.HardwareAcceleratedLocking"),
-            ("device-depth", "Device queue full, limited by the HBA's depth"),
+            ("device-depth", "Device queue full, limited by its own depth"),
             ("VMW_PSP_RR", "Path policy"),
             ("DiskLimitIOPerSecond", "IOPS limit"),
             ("nfs", "NFS"),

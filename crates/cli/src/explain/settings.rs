@@ -3,10 +3,10 @@
 
 use ::counters::Controller;
 use knobs::{
-    Advanced, AdvancedInfo, Allocation, DSNRO, DiskName, Driver, Effect, GuestName, GuestOs,
-    GuestSystem, NFS_DEPTH, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT,
-    PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Transport, Version, limits_of,
-    show_option,
+    Advanced, AdvancedInfo, Allocation, AllocationChange, DSNRO, DiskName, Driver, Effect,
+    GuestName, GuestOs, GuestSystem, NFS_DEPTH, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,
+    PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Transport,
+    Version, limits_of, show_option,
 };
 
 use super::Article;
@@ -425,7 +425,7 @@ fn allocation() -> Article {
     let unit = Advanced::SchedCostUnit.info();
     let shares = Allocation::SHARES;
     let vdisk = DiskName { vm: "NAME".into(), disk: None };
-    let set = Setting::Allocation { vdisk, allocation: Some(N) };
+    let set = Setting::Allocation { vdisk, allocation: AllocationChange::Limit(Some(N)) };
     Article {
         names: names(&["IOPS limit", "DiskLimitIOPerSecond", "limit", "reservation", "DiskShares"]),
         title: "IOPS limit, reservation and shares of a virtual disk".into(),

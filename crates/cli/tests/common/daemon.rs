@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read},
     path::PathBuf,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ChildStderr, Command, ExitStatus, Stdio},
 };
 
 use tempfile::TempDir;
@@ -17,6 +17,7 @@ pub(crate) struct Site {
 /// A daemon at work.
 pub(crate) struct Daemon {
     child: Child,
+    talk: BufReader<ChildStderr>,
     /// What it said of each disk.
     pub(crate) lines: Vec<String>,
 }
@@ -53,12 +54,13 @@ impl Site {
         let mut child = self.command(arguments).spawn().expect("the binary starts");
         let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let lines: Vec<_> = lines.take(disks).map_while(Result::ok).collect();
+        let mut talk = BufReader::new(child.stderr.take().expect("it is piped"));
         if lines.len() < disks {
             let mut said = String::new();
-            let _ = child.stderr.take().expect("it is piped").read_to_string(&mut said);
+            let _ = talk.read_to_string(&mut said);
             panic!("the daemon ended: {said}");
         }
-        Daemon { child, lines }
+        Daemon { child, talk, lines }
     }
 
     /// What a daemon says that does not begin.
@@ -71,14 +73,27 @@ impl Site {
 }
 
 impl Daemon {
+    /// The rest of the next line of its talk that begins so.
+    pub(crate) fn said_behind(&mut self, start: &str) -> String {
+        let lines = self.talk.by_ref().lines().map_while(Result::ok);
+        let line = lines.into_iter().find_map(|line| Some(line.strip_prefix(start)?.to_owned()));
+        line.expect("it says so")
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(status.expect("there is a kill").success());
+    }
+
     /// Asks it to end.
     pub(crate) fn terminate(&self) {
-        let status = Command::new("kill").arg(self.child.id().to_string()).status();
-        assert!(status.expect("there is a kill").success());
+        self.signal("TERM");
     }
 
     /// Waits for its end.

@@ -1,16 +1,21 @@
-//! Device queue full, limited by the HBA's depth [S0].
+//! Device queue full, limited by the device's own depth [S0].
 //!
 //! Commands wait because every slot of the device is taken, its limit does not move, and one VM
-//! alone is enough to fill it, so DSNRO has no say: DQLEN is what the HBA's driver gives a device.
-//! With several VMs the same holds when DQLEN is a depth that DSNRO does not have by default. Before
-//! an array that is known to do all it can, a full queue is no cause: a deeper one gains nothing.
+//! alone is enough to fill it, so DSNRO has no say: DQLEN is the device's maximum, which is what the
+//! HBA's driver gives it unless somebody lowered that [QD254]. With several VMs the same holds when
+//! DQLEN is a depth that DSNRO does not have by default. Before an array that is known to do all it
+//! can, a full queue is no cause: a deeper one gains nothing.
 
 use knobs::DSNRO;
 
 use super::{
-    Case, Rule, changes, iops_limit, number, queue_evidence, virtual_cap::Cap, virtual_disk,
+    Case, Rule, adaptive_throttling, changes, iops_limit, number, queue_evidence, virtual_cap::Cap,
+    virtual_disk,
 };
-use crate::{Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+use crate::{
+    Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
+    driver_depth::{self, Hba},
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
@@ -33,6 +38,9 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
         return (f64::from(depth) <= full.depth).then_some(0.98);
     }
     let dsnro = facts.dsnro.map(f64::from);
+    if facts.max_queue_depth_at_end.is_some() && !adaptive_throttling::applies(case, device) {
+        return (full.competitors < 2 || dsnro != Some(full.depth)).then_some(0.9);
+    }
     if full.competitors > 1 && dsnro.is_some() && device.motion() == Motion::Steady {
         return (dsnro != Some(full.depth)).then_some(0.9);
     }
@@ -93,17 +101,48 @@ fn next_limit(
     })
 }
 
+/// How many slots there are: the least and the most where the limit moves while they are taken.
+fn slots(device: &Device<'_>, full: &FullQueue) -> String {
+    let depths = || device.queue.dqlen.over(&full.spell.samples);
+    match (depths().reduce(f64::min), depths().reduce(f64::max)) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{} to {}", number(least), number(most))
+        }
+        _ => number(full.depth),
+    }
+}
+
+/// Whether it is the driver's depth, or one to which the device was lowered.
+fn whose_depth(case: &Case<'_>, device: &Device<'_>, depth: u32) -> String {
+    let at_end = case.facts.device(device.flow.name).max_queue_depth_at_end;
+    match driver_depth::of(case.host, device, case.facts) {
+        Some(own) if own > depth => {
+            let end =
+                at_end.map_or(", which was lowered".into(), |end| format!(", {end} at the end"));
+            let gives = driver_depth::gives(own, device, case.facts);
+            format!("Device Max Queue Depth{end}: {gives}")
+        }
+        None if Hba::of(case.host, device, depth, case.facts).may_have_more(depth, case.facts) => {
+            "Device Max Queue Depth, the driver's or a lower one".into()
+        }
+        _ => "the depth of the HBA's driver".into(),
+    }
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
     let name = device.flow.name;
     let next = virtual_disk::on(case, device);
     let demand = next.as_ref().map_or(0.0, Cap::demand);
-    let depths = (full.depth as u32, case.deeper(device, full, demand));
+    let facts = case.facts.device(name);
+    let from = facts.max_queue_depth_at_end.unwrap_or(full.depth as u32);
+    let depths = (from, case.deeper(device, full, demand).max(from));
     let mut finding = case.finding(Cause::DeviceDepth, device.object(), &full.spell);
     finding.sentence = format!(
-        "The device queue of {name} is full{}: its {} slots (DQLEN, the depth of the HBA's driver) \
-         are taken while {} commands wait {} ms each in the VMkernel{}.",
+        "The device queue of {name} is full{}: its {} slots (DQLEN, {}) are taken while {} commands \
+         wait {} ms each in the VMkernel{}.",
         if full.in_bursts { " in bursts" } else { "" },
-        number(full.depth),
+        slots(device, full),
+        whose_depth(case, device, from),
         number(full.waiting),
         number(full.wait_ms),
         next_limit(case, device, next.as_ref(), depths.1)
@@ -121,26 +160,41 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     }
     finding.sufferers = super::waiting(case, device, &full.spell.samples);
     finding.causers = super::causers_on(device, &full.spell.samples);
-    let facts = case.facts.device(name);
-    let dsnro = facts.dsnro.unwrap_or(depths.0);
-    let holds = full.competitors > 1 && dsnro < depths.1;
-    let known = facts.max_queue_depth.filter(|_| holds).map(|_| dsnro);
-    finding.changes = vec![match facts.max_queue_depth {
-        None if full.competitors > 1 => changes::raise_driver_if_not_deeper(device, depths),
-        _ => changes::raise_driver_depth(case.host, device, depths, known, case.facts),
-    }];
-    if holds && known.is_none() {
-        let raised = (dsnro, depths.1);
-        finding.changes.push(changes::raise_dsnro(case.host, device, raised, case.facts));
-    }
+    finding.changes = fix(case, device, full, depths);
     finding.do_not = vec![
-        "Do not raise DSNRO alone: it never lifts DQLEN above the driver's depth.".into(),
+        "Do not raise DSNRO alone: it never lifts DQLEN above Device Max Queue Depth.".into(),
         "Do not raise only the guest's depth: the same commands would wait in the VMkernel.".into(),
     ];
     finding.do_not.extend(case.little_room(device, &full.spell.samples));
     finding.caution = Some(changes::CAUTION);
     case.spare_the_array(device, full, &mut finding);
     finding
+}
+
+/// A deeper device, and DSNRO with it where that would hold it; what was changed meanwhile is not
+/// proposed again.
+fn fix(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+    depths: (u32, u32),
+) -> Vec<crate::Change> {
+    if depths.1 == depths.0 {
+        return Vec::new();
+    }
+    let facts = case.facts.device(device.flow.name);
+    let known = facts.max_queue_depth.or(facts.max_queue_depth_at_end);
+    let dsnro = facts.dsnro_at_end.or(facts.dsnro).unwrap_or(depths.0);
+    let holds = full.competitors > 1 && dsnro < depths.1;
+    let with = known.filter(|_| holds).map(|_| dsnro);
+    let mut changes = vec![match known {
+        None if full.competitors > 1 => changes::raise_driver_if_not_deeper(device, depths),
+        _ => changes::raise_depth(case.host, device, depths, with, case.facts),
+    }];
+    if holds && with.is_none() {
+        changes.push(changes::raise_dsnro(case.host, device, (dsnro, depths.1), case.facts));
+    }
+    changes
 }
 
 #[cfg(test)]
@@ -169,6 +223,62 @@ mod tests {
         let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=128";
         assert_eq!(finding.changes[0].esxcli, [line]);
         assert!(finding.confidence > 0.95);
+    }
+
+    /// A device of 24 slots that one VM fills, as `esxcli storage core device set -m 24` makes it of one
+    /// that qlnativefc gives 64 [QD254].
+    fn lowered() -> Bench {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 24).vm("sql01").iops(7_290.0).davg(3.29).kavg(3.29);
+        bench
+    }
+
+    #[test]
+    fn a_device_that_was_lowered_below_its_driver_is_set_back_at_once() {
+        let line = "esxcli storage core device set -d naa.1 -m 64";
+        let of_driver = |parameter: &str| {
+            let mut facts = Facts::default();
+            facts.drivers.insert("vmhba1".into(), "qlnativefc".into());
+            facts.parameters.insert("ql2xmaxqdepth".into(), parameter.into());
+            facts
+        };
+        let mut known = Facts::default();
+        let driver_depth = Some(64);
+        let device = DeviceFacts { driver_depth, ..DeviceFacts::default() };
+        known.devices.insert("naa.1".into(), device);
+        let mut beside = lowered();
+        beside.device("naa.2", 64).vm("web01").iops(300.0).davg(3.2);
+        let cases = [
+            (lowered(), known),
+            (beside, Facts::default()),
+            (lowered(), of_driver("64")),
+            (lowered(), of_driver("")),
+        ];
+        for (bench, facts) in cases {
+            let finding = bench.only(Cause::DeviceDepth, &facts);
+            let [change] = &finding.changes[..] else { panic!("{:?}", finding.changes) };
+            assert_eq!(change.esxcli, [line]);
+            assert_eq!(change.undo_lines(), ["esxcli storage core device set -d naa.1 -m 24"]);
+            assert_eq!(change.effect, knobs::Effect::AtOnce);
+        }
+    }
+
+    #[test]
+    fn a_depth_that_its_drivers_parameter_says_is_the_drivers() {
+        let mut facts = Facts::default();
+        facts.drivers.insert("vmhba1".into(), "qlnativefc".into());
+        facts.parameters.insert("ql2xmaxqdepth".into(), "24".into());
+        let finding = lowered().only(Cause::DeviceDepth, &facts);
+        let line = "esxcli system module parameters set -m qlnativefc -p ql2xmaxqdepth=64";
+        assert_eq!(finding.changes[0].esxcli, [line]);
+        assert!(finding.sentence.contains("the depth of the HBA's driver"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_depth_that_no_driver_has_by_default_is_not_said_to_be_the_drivers() {
+        let finding = lowered().only(Cause::DeviceDepth, &Facts::default());
+        assert!(finding.sentence.contains("the driver's or a lower one"), "{}", finding.sentence);
+        assert!(finding.changes[0].steps.is_empty(), "{:?}", finding.changes);
     }
 
     #[test]

@@ -6,7 +6,10 @@
 use knobs::Driver;
 
 use super::{Case, Rule, changes, device_depth, number, queue_evidence, virtual_disk};
-use crate::{Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk};
+use crate::{
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
+    driver_depth,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
@@ -41,12 +44,14 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
         return (f64::from(dsnro) == full.depth).then_some((certainty, above));
     }
     match device.motion() {
+        Motion::Moving if facts.dsnro_at_end.is_some() => known.map(|depth| (0.98, Some(depth))),
         Motion::TwoLevels { low, high } if full.depth < high && is_a_drivers(high) => {
             let sure = if low == full.depth { 0.95 } else { 0.8 };
             Some((if unseen { UNSEEN } else { sure }, Some(known.unwrap_or(high))))
         }
         Motion::Steady if full.depth == device_depth::DSNRO_DEFAULT => {
-            let above = known.or_else(|| deeper_peer(case, device, full.depth));
+            let above = driver_depth::without_competition(case.host, device, case.facts);
+            let above = above.map(f64::from).filter(|above| *above > full.depth);
             Some((if above.is_some() { 0.8 } else { 0.65 }, above))
         }
         _ => None,
@@ -58,14 +63,6 @@ fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(
 fn is_a_drivers(depth: f64) -> bool {
     let defaults = Driver::ALL.iter().map(|driver| driver.depth_default);
     defaults.filter(|default| *default > 1).min().is_some_and(|least| depth >= f64::from(least))
-}
-
-/// The depth of another device behind the same adapters, where it is deeper: what this device
-/// would have without competition.
-fn deeper_peer(case: &Case<'_>, device: &Device<'_>, depth: f64) -> Option<f64> {
-    let shares = |other: &&Device<'_>| case.host.share_an_adapter(device, other);
-    let peers = case.host.devices.iter().filter(shares);
-    peers.filter_map(Device::deepest).filter(|deepest| *deepest > depth).reduce(f64::min)
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -168,7 +165,7 @@ fn fix(
         None => fix.push(changes::raise_driver_if_not_deeper(device, (from, wanted))),
         Some(above) if reachable < wanted => {
             let (depths, dsnro) = ((above, wanted), Some(from));
-            fix.push(changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts));
+            fix.push(changes::raise_depth(case.host, device, depths, dsnro, case.facts));
         }
         Some(_) => {}
     }

@@ -296,12 +296,6 @@ impl Case<'_> {
         changes::depth_for(full.depth, demand.max(full.demand), most)
     }
 
-    /// The depth that the driver gives a device: as esxcli says, or the deepest that it has shown.
-    fn driver_depth(&self, device: &Device<'_>) -> Option<f64> {
-        let known = self.facts.device(device.flow.name).max_queue_depth;
-        known.map(f64::from).or_else(|| device.deepest())
-    }
-
     /// The findings of a rule that judges each device with load for itself.
     fn each_device(&self, judge: impl Fn(&Device<'_>) -> Option<Finding>) -> Vec<Finding> {
         self.host.busy_devices().filter_map(judge).collect()

@@ -3,9 +3,10 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Party, Queue, Threshold,
+    driver_depth,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -127,13 +128,18 @@ fn fix(
     let to = case.deeper(device, full, 0.0);
     let facts = case.facts.device(device.flow.name);
     let known = facts.max_queue_depth;
-    let deepest = case.driver_depth(device).unwrap_or(full.depth) as u32;
     let from = full.depth as u32;
+    let deepest = driver_depth::without_competition(case.host, device, case.facts).unwrap_or(from);
     let reachable = known.map_or(to, |depth| to.min(depth));
     let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
     let mut changes = vec![changes::limit_iops(&[holder], size_kib, case.facts)];
-    if reachable > from {
+    let may_be_dsnro = match (facts.dsnro, device.motion()) {
+        (Some(dsnro), _) => dsnro == from,
+        (None, Motion::Steady) => full.depth == device_depth::DSNRO_DEFAULT,
+        (None, _) => true,
+    };
+    if reachable > from && may_be_dsnro {
         let depths = (from, reachable);
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
     }
@@ -141,7 +147,7 @@ fn fix(
         changes.push(changes::raise_driver_if_not_deeper(device, (from, to)));
     } else if to > deepest {
         let (depths, dsnro) = ((deepest, to), known.map(|_| facts.dsnro.unwrap_or(from)));
-        let mut deeper = changes::raise_driver_depth(case.host, device, depths, dsnro, case.facts);
+        let mut deeper = changes::raise_depth(case.host, device, depths, dsnro, case.facts);
         if known.is_none() {
             deeper.what.insert_str(0, "Before DSNRO can go there: ");
         }

@@ -18,7 +18,10 @@ const FEW: usize = 12;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        if device.motion() != Motion::Moving || adaptive_throttling::applies(case, device) {
+        if case.facts.device(device.flow.name).has_no_sioc
+            || device.motion() != Motion::Moving
+            || adaptive_throttling::applies(case, device)
+        {
             return None;
         }
         let mut depths: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();

@@ -109,12 +109,8 @@ impl Draw {
     fn text(&mut self, seed: u64) -> String {
         let version = self.one(&Version::ALL);
         let frame = Frame { version, adapters: self.adapters(version) };
-        let mut text = format!(
-            "title = \"a drawn host\"\nesxi = \"{}\"\nduration = \"40s\"\nsample = \"5s\"\n\
-             seed = {seed}\nesxcli = [{}]\n",
-            version.name(),
-            self.settings(version)
-        );
+        let mut settings = self.settings(version);
+        let mut text = String::new();
         self.array(&mut text);
         text += "[host.esx]\ncount = 2\n";
         for (name, driver, depth) in &frame.adapters {
@@ -141,7 +137,22 @@ impl Draw {
                 "[[event]]\nat = \"0s\"\nhost = \"esx-1\"\npath = \"{path}\"\nstate = \"down\"\n"
             );
         }
-        text
+        settings.extend(self.lowered(&text, &frame));
+        format!(
+            "title = \"a drawn host\"\nesxi = \"{}\"\nduration = \"40s\"\nsample = \"5s\"\n\
+             seed = {seed}\nesxcli = [{}]\n{text}",
+            version.name(),
+            settings.join(", ")
+        )
+    }
+
+    /// A line that lowers a device below the depth of its driver and any DSNRO by default.
+    fn lowered(&mut self, text: &str, frame: &Frame) -> Option<String> {
+        let (_, rest) = text.split_once("device = \"").filter(|_| self.is(0.3))?;
+        let (device, _) = rest.split_once('"')?;
+        let least = frame.adapters.iter().map(|adapter| adapter.2).min()?;
+        let depth = Some(self.one(&[8, 16, 24])).filter(|depth| *depth < least)?;
+        Some(format!("\"storage core device set -d {device} -m {depth}\""))
     }
 
     /// One adapter or two, of one driver or of two.
@@ -171,7 +182,7 @@ impl Draw {
     }
 
     /// Lines in force from the beginning.
-    fn settings(&mut self, version: Version) -> String {
+    fn settings(&mut self, version: Version) -> Vec<String> {
         let table: [(Advanced, f64, &[u32]); 4] = [
             (Advanced::SchedNumReqOutstanding, 0.4, &[8, 64, 128, 256]),
             (Advanced::HardwareAcceleratedLocking, 0.2, &[0]),
@@ -185,7 +196,7 @@ impl Draw {
                 lines.push(format!("\"system settings advanced set -o {path} -i {value}\""));
             }
         }
-        lines.join(", ")
+        lines
     }
 
     fn array(&mut self, text: &mut String) {
@@ -307,8 +318,9 @@ impl Draw {
         if parameters && !is_simulation {
             for adapter in &config.adapters {
                 let is_set = adapter.lun_depth != adapter.driver.depth_default;
-                if let (Some(parameter), true) = (adapter.driver.parameter, is_set) {
-                    facts.parameters.insert(parameter.into(), adapter.lun_depth.to_string());
+                let value = if is_set { adapter.lun_depth.to_string() } else { String::new() };
+                if let Some(parameter) = adapter.driver.parameter {
+                    facts.parameters.insert(parameter.into(), value);
                 }
             }
         }
@@ -327,6 +339,7 @@ impl Draw {
                 known.is_protocol_endpoint = device.kind == DeviceKind::ProtocolEndpoint;
                 known.queue_full_sample_size = Some(sample_size(host));
                 known.has_own_dsnro = is_simulation.then_some(device.dsnro.is_some());
+                known.driver_depth = is_simulation.then_some(limits.driver_depth);
             }
             if is_simulation {
                 let metadata = |name: &String| format!("[datastore.{name}.metadata]{BY_SCSI2}");

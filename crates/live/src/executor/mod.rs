@@ -1,7 +1,7 @@
 //! Who makes the calls of back ends, so that no thread that serves guests ever waits for a disk:
 //! io_uring, or threads where it is not permitted.
 
-use std::{os::fd::BorrowedFd, sync::Arc};
+use std::{io, os::fd::BorrowedFd, sync::Arc};
 
 use counters::IoId;
 
@@ -26,6 +26,14 @@ pub(crate) struct Executor {
     /// What a test has in the place of both.
     #[cfg(test)]
     pub(crate) medium: Option<medium::Medium>,
+}
+
+/// Whether this process may use io_uring; threads make the calls where it may not.
+///
+/// # Errors
+/// What the system says.
+pub fn try_io_uring() -> io::Result<()> {
+    Ring::new().map(drop)
 }
 
 impl Executor {

@@ -62,7 +62,9 @@ impl Bench {
             engine: Engine::new(&host.config),
             journal: None,
             first: Vec::new(),
-            disks: (0..disks).map(|image| Some(Disk { image, array: None })).collect(),
+            disks: (0..disks)
+                .map(|image| Some(Disk { image, array: None, vm: VmId::new(0) }))
+                .collect(),
             images: (0..disks).map(|_| Image::File(FileImage::of_test(bytes, block))).collect(),
             arrays: Vec::new(),
             executor: Executor::of_medium(medium, Arc::clone(&mailbox)),

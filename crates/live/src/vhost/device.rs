@@ -159,6 +159,11 @@ impl Device {
         std::mem::take(&mut self.has_left) && !self.is_idle()
     }
 
+    /// Whether a guest is at work with it: none is once it has stopped its rings, as in a reboot.
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_open() && self.terms.rings.iter().any(|ring| ring.kick.is_some())
+    }
+
     fn is_idle(&self) -> bool {
         self.free.len() == self.slots.len()
     }

@@ -1,0 +1,140 @@
+//! What a daemon tells who reads OpenMetrics, and the dashboard that shows it.
+
+#[path = "common/daemon.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod daemon;
+#[path = "common/nbd.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod nbd;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{Read, Write},
+    net::TcpStream,
+    process::Command,
+};
+
+use daemon::Site;
+use nbd::Client;
+
+const DISKS: &str = r#"
+[datastore.m]
+backend = "memory"
+[vm.a.disk."scsi0:0"]
+datastore = "m"
+size = "1m"
+[vm.b.disk."scsi0:0"]
+datastore = "m"
+size = "1m"
+"#;
+
+const DASHBOARD: &str = include_str!("../../../contrib/grafana/kavg.json");
+
+/// The answer to a request.
+fn ask(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the daemon listens");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it writes UTF-8");
+    answer
+}
+
+/// The families of a text, and the names of their samples; what breaks the rules is no text.
+fn families(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut families: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let (mut family, mut kind) = (String::new(), String::new());
+    let mut lines = text.lines();
+    assert_eq!(lines.next_back(), Some("# EOF"));
+    for line in lines {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["#", "TYPE", name, what] => {
+                assert!(families.insert(name.into(), BTreeSet::new()).is_none(), "{name} twice");
+                (family, kind) = (name.into(), what.into());
+            }
+            ["#", "UNIT", name, unit] => assert!(name == family && name.ends_with(unit)),
+            ["#", "HELP", name, _] => assert_eq!(name, family),
+            _ => {
+                let (name, rest) = line.split_once('{').expect("labels");
+                let (_, value) = rest.rsplit_once("} ").expect("a value");
+                assert!(value.parse::<f64>().is_ok_and(|value| value >= 0.0), "{line}");
+                let ends: &[&str] = match kind.as_str() {
+                    "counter" => &["_total"],
+                    "gauge" => &[""],
+                    _ => &["_bucket", "_count", "_sum"],
+                };
+                assert!(ends.iter().any(|end| name == format!("{family}{end}")), "{line}");
+                families.entry(family.clone()).or_default().insert(name.into());
+            }
+        }
+    }
+    families
+}
+
+#[test]
+fn totals_are_read_and_the_dashboard_names_what_there_is() {
+    let site = Site::new(DISKS);
+    let mut daemon = site.serve(2, &["--metrics", "127.0.0.1:0"]);
+    let address = daemon.said_behind("counters for OpenMetrics: http://");
+    let address = address.strip_suffix("/metrics").expect("a path").to_owned();
+    let mut client = Client::on(&site.socket(), "a:scsi0:0", false);
+    (0..7).for_each(|_| assert_eq!(client.write(0, 0, &[1; 4096]), 0));
+    let answer = ask(&address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (head, text) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text;"));
+    let line = |start: &str| text.lines().find(|line| line.starts_with(start)).expect(start);
+    let written = line("kavg_disk_commands_total{host=\"h\",vm=\"a\",disk=\"scsi0:0\",device=\"");
+    assert!(written.ends_with("op=\"read\"} 0"), "{written}");
+    let all = "kavg_disk_latency_seconds_count{host=\"h\",vm=\"a\"";
+    assert!(line(all).ends_with("} 7"), "{}", line(all));
+    let known: BTreeSet<String> = families(text).into_values().flatten().collect();
+    let named = DASHBOARD.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    let named: BTreeSet<&str> = named.filter(|word| word.starts_with("kavg_")).collect();
+    assert!(named.len() > 10, "{named:?}");
+    for name in named {
+        assert!(known.contains(name), "the dashboard names {name}");
+    }
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\n\r\n", "404 Not Found"),
+        ("PUT /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
+        ("money\r\n\r\n", "400 Bad Request"),
+        (&format!("GET /metrics HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(99)), "400 Bad Request"),
+    ] {
+        assert!(ask(&address, request).starts_with(&format!("HTTP/1.1 {status}")), "{status}");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn counters_are_for_this_machine_alone() {
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let output = kavg.args(["serve", "h.toml", "--metrics", "0.0.0.0:9464"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("an address of the loopback interface with a port"), "{said}");
+}
+
+#[test]
+fn a_doctor_says_what_is_in_the_way() {
+    let site = Site::new(
+        "[datastore.f]\nbackend = \"file\"\ndirectory = \"images\"\n[vm.a]\n\
+         [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\nsize = \"1m\"\n",
+    );
+    let doctor = |arguments: &[&str]| {
+        let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+        kavg.arg("doctor").args(arguments).current_dir(site.directory.path()).output().unwrap()
+    };
+    let sick = doctor(&["h.toml"]);
+    assert_eq!(sick.status.code(), Some(1));
+    let text = String::from_utf8(sick.stdout).unwrap();
+    assert!(text.contains("bad   image        images is not there\n"), "{text}");
+    assert!(text.contains("$ mkdir -p images\n"), "{text}");
+    std::fs::create_dir(site.path("images")).unwrap();
+    let well = doctor(&["h.toml", "--json"]);
+    assert_eq!(well.status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&well.stdout).unwrap();
+    let image = report["checks"].as_array().unwrap().iter().find(|check| check["what"] == "image");
+    assert_eq!(image.unwrap()["verdict"], "good");
+    assert!(!site.path("images/a_scsi0-0.img").exists() && !site.path("s").exists());
+    assert_eq!(doctor(&["nowhere.toml"]).status.code(), Some(2));
+}

@@ -1,0 +1,96 @@
+//! A client of NBD that reads, many requests at a time: to measure a server with.
+
+use std::{
+    io::{Read, Write},
+    os::unix::net::UnixStream,
+    path::Path,
+    time::Duration,
+};
+
+const REQUEST_MAGIC: u32 = 0x2560_9513;
+const REPLY_MAGIC: [u8; 4] = 0x6744_6698_u32.to_be_bytes();
+/// Bytes of the head of a reply.
+const HEAD: usize = 16;
+/// Bytes that are read at once.
+const INPUT: usize = 256 << 10;
+
+/// A client.
+#[derive(Debug)]
+pub struct NbdReader {
+    stream: UnixStream,
+    requests: Vec<u8>,
+    input: Vec<u8>,
+    /// What of the input is not taken yet.
+    from: usize,
+    to: usize,
+    bytes: u32,
+}
+
+impl NbdReader {
+    /// Agrees on an export, of which it reads so many bytes at a time.
+    ///
+    /// # Errors
+    /// What is wrong with the socket or the server.
+    pub fn connect(path: &Path, export: &str, bytes: u32) -> Result<Self, String> {
+        let said = |error: std::io::Error| format!("{}: {error}", path.display());
+        let mut stream = UnixStream::connect(path).map_err(said)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(said)?;
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting).map_err(said)?;
+        let name = export.as_bytes();
+        // Both flags of the server are the client's as well: fixed newstyle, and no zeroes.
+        let wanted = [&[0, 0, 0, 3], b"IHAVEOPT".as_slice(), &[0, 0, 0, 1]].concat();
+        let length = (name.len() as u32).to_be_bytes();
+        stream.write_all(&[&wanted, length.as_slice(), name].concat()).map_err(said)?;
+        stream.read_exact(&mut [0; 10]).map_err(said)?;
+        let (requests, input) = (Vec::new(), vec![0; INPUT]);
+        Ok(Self { stream, requests, input, from: 0, to: 0, bytes })
+    }
+
+    /// Puts a request for what is at an offset to those that are sent next.
+    pub fn submit(&mut self, offset: u64) {
+        self.requests.extend(REQUEST_MAGIC.to_be_bytes());
+        self.requests.extend([0; 4 + 8]);
+        self.requests.extend(offset.to_be_bytes());
+        self.requests.extend(self.bytes.to_be_bytes());
+    }
+
+    /// Sends what was submitted.
+    ///
+    /// # Errors
+    /// What is wrong with the socket.
+    pub fn send(&mut self) -> Result<(), String> {
+        self.stream.write_all(&self.requests).map_err(|error| error.to_string())?;
+        self.requests.clear();
+        Ok(())
+    }
+
+    /// Waits for replies; how many came.
+    ///
+    /// # Errors
+    /// What is wrong with the socket or a reply.
+    pub fn wait(&mut self) -> Result<u64, String> {
+        let whole = HEAD + self.bytes as usize;
+        loop {
+            let mut replies = 0;
+            while self.to - self.from >= whole {
+                let head = &self.input[self.from..][..8];
+                if head[..4] != REPLY_MAGIC || head[4..] != [0; 4] {
+                    return Err(format!("{head:?} is no reply, or one of an error"));
+                }
+                self.from += whole;
+                replies += 1;
+            }
+            if replies > 0 {
+                return Ok(replies);
+            }
+            self.input.copy_within(self.from..self.to, 0);
+            (self.from, self.to) = (0, self.to - self.from);
+            let read = self.stream.read(&mut self.input[self.to..]);
+            match read.map_err(|error| error.to_string())? {
+                0 => return Err("the server has gone".into()),
+                read => self.to += read,
+            }
+        }
+    }
+}
