@@ -508,6 +508,26 @@ fn a_killed_daemon_leaves_a_journal_that_replays_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_journal_has_a_cap_and_says_what_it_does_not_have() {
+    let site = Site::new(DISKS);
+    let daemon = site.serve(3, &["--journal", "journals", "--journal-cap", "128k"]);
+    let mut client = Client::on(&site.socket(), "null", false);
+    for n in 0..20_000_u64 {
+        client.ask(0, READ, n % 1000 * 512, 512, &[]);
+        if n % 16 == 15 {
+            (0..16).for_each(|_| drop(client.reply(512)));
+        }
+    }
+    drop(client);
+    daemon.stop();
+    let journal = fs::read_dir(site.path("journals")).unwrap().next().unwrap().unwrap().path();
+    assert!(fs::metadata(&journal).unwrap().size() < 256 << 10);
+    let said = replay(&journal);
+    assert!(said.contains("its time 0 is 20"), "{said}");
+    assert!(said.contains("as far as it goes: it had reached its cap, and "), "{said}");
+}
+
+#[test]
 fn what_adapters_do_not_tie_is_served_by_components_of_their_own() {
     let site = Site::new(
         "[host.h.adapter.vmhba2]\ndriver = \"fnic\"\n\

@@ -13,10 +13,11 @@
 
 use std::{
     io::{self, ErrorKind, Read, Write},
-    mem,
+    iter, mem,
     panic::resume_unwind,
-    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use twox_hash::XxHash3_64;
@@ -29,8 +30,12 @@ use crate::{
 const HEAD: usize = 16;
 /// A frame is written once it is as long as this.
 const FULL: usize = 1 << 16;
-/// Frames on their way to the file at most.
+/// Frames on their way to the file at most, where whoever fills them waits for it,
 const FRAMES: usize = 3;
+/// and where nobody does: a second or more of a busy host.
+const FRAMES_AHEAD: usize = 64;
+/// How long the file may take for a frame at the end when nobody waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// No host takes more.
 const LENGTH_MAX: u32 = 1 << 28;
 
@@ -47,19 +52,31 @@ pub(crate) struct Writer<W> {
     filled: SyncSender<Payload>,
     /// Those that are written and may be filled again.
     emptied: Receiver<Payload>,
+    /// How many more there may be.
+    unmade: usize,
+    /// Bytes that were handed over.
+    bytes: u64,
+    waits: bool,
     writing: JoinHandle<io::Result<W>>,
 }
 
 impl<W: Write + Send + 'static> Writer<W> {
-    /// `head` stands before the first frame.
-    pub(crate) fn new(mut out: W, head: &[u8]) -> io::Result<Self> {
+    /// `head` stands before the first frame. `waits` says whether whoever fills frames waits for a file
+    /// that does not keep up.
+    pub(crate) fn new(mut out: W, head: &[u8], waits: bool) -> io::Result<Self> {
         out.write_all(head)?;
-        let (filled, to_write) = sync_channel(FRAMES);
-        let (written, emptied) = sync_channel(FRAMES);
-        (0..FRAMES).for_each(|_| drop(written.send(empty_frame())));
+        let unmade = if waits { FRAMES } else { FRAMES_AHEAD };
+        let (filled, to_write) = sync_channel(unmade);
+        let (written, emptied) = sync_channel(unmade);
         let writing = thread::Builder::new().name("journal".into());
         let writing = writing.spawn(move || write_all(out, &to_write, &written))?;
-        Ok(Self { frame: empty_frame(), filled, emptied, writing })
+        let (frame, bytes) = (empty_frame(), head.len() as u64);
+        Ok(Self { frame, filled, emptied, unmade, bytes, waits, writing })
+    }
+
+    /// Bytes of the journal so far.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes + self.frame.len() as u64
     }
 
     /// Where the payload is appended.
@@ -73,21 +90,53 @@ impl<W: Write + Send + 'static> Writer<W> {
         self.frame.len() >= FULL
     }
 
-    /// Hands over what there is. After an error of the file, which [`Self::finish`] tells, nothing more
-    /// is written.
-    pub(crate) fn write(&mut self) {
+    /// Hands over what there is; `false` when that has to wait, and nobody does. After an error of the
+    /// file, which [`Self::finish`] tells, nothing more is written.
+    pub(crate) fn write(&mut self) -> bool {
         if self.frame.len() == HEAD {
-            return;
+            return true;
         }
-        match self.emptied.recv() {
-            Ok(empty) => drop(self.filled.send(mem::replace(&mut self.frame, empty))),
-            Err(_) => self.frame.truncate(HEAD),
+        let empty = match self.emptied.try_recv() {
+            Ok(empty) => Ok(empty),
+            Err(TryRecvError::Empty) if self.unmade > 0 => {
+                self.unmade -= 1;
+                Ok(empty_frame())
+            }
+            Err(TryRecvError::Empty) if self.waits => {
+                self.emptied.recv().map_err(|_| TryRecvError::Disconnected)
+            }
+            Err(error) => Err(error),
+        };
+        match empty {
+            Ok(empty) => self.hand_over(empty),
+            Err(TryRecvError::Empty) => return false,
+            Err(TryRecvError::Disconnected) => self.frame.truncate(HEAD),
         }
+        true
     }
 
+    fn hand_over(&mut self, empty: Payload) {
+        self.bytes += self.frame.len() as u64;
+        // After an error nobody takes it.
+        let _ = self.filled.send(mem::replace(&mut self.frame, empty));
+    }
+
+    /// Ends; where nobody waits for the file, it is given up when it takes none for a while.
     pub(crate) fn finish(mut self) -> io::Result<W> {
-        self.write();
+        let too_slow = || io::Error::from(ErrorKind::TimedOut);
+        if !self.write() {
+            let empty = self.emptied.recv_timeout(PATIENCE);
+            self.hand_over(empty.map_err(|_| too_slow())?);
+        }
         drop(self.filled);
+        if !self.waits {
+            // The last frame comes back when all are written, and after it, or an error, nothing.
+            let ended =
+                iter::repeat_with(|| self.emptied.recv_timeout(PATIENCE)).find_map(Result::err);
+            if ended == Some(RecvTimeoutError::Timeout) {
+                return Err(too_slow());
+            }
+        }
         self.writing.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     codec::{Choice, Field, take_code},
     digest::{self, OBJECTS, Outputs},
     frame::{Reader, read_up_to},
-    journal::{END, HOST},
+    journal::{END, GAP, Gap, HOST, Why},
     topology,
 };
 
@@ -33,6 +33,10 @@ pub struct Report {
     /// Where the file ends, in bytes, when that is before the end of the journal: whoever wrote it
     /// was killed. What was compared is all that the file has whole.
     pub cut: Option<u64>,
+    /// The wall-clock time of its beginning, of real time: milliseconds since 1970-01-01 UTC.
+    pub epoch_ms: Option<u64>,
+    /// What the journal does not have of its run, after all that was compared.
+    pub gap: Option<Gap>,
     /// The first difference; `None` when outputs and counters are identical bit for bit.
     pub difference: Option<Difference>,
 }
@@ -119,7 +123,7 @@ pub fn replay(mut journal: impl Read) -> Result<Report, Error> {
         }
         step = replay.frame(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
     }
-    if matches!(step, Step::End) {
+    if matches!(step, Step::End | Step::Gap(_)) {
         frames.end()?;
     }
     Ok(replay.report(cut, step))
@@ -129,12 +133,14 @@ pub fn replay(mut journal: impl Read) -> Result<Report, Error> {
 enum Step {
     More,
     End,
+    Gap(Gap),
     Differs(Difference),
 }
 
 /// A replay under way.
 struct Replay {
     name: String,
+    epoch_ms: Option<u64>,
     hosts: Vec<Host>,
     /// Whose records are read now.
     host: usize,
@@ -152,7 +158,7 @@ struct Host {
 
 impl Replay {
     fn new(from: &mut Bytes<'_>) -> Result<Self, Damage> {
-        let name = from.text()?;
+        let (name, epoch_ms) = (from.text()?, Field::take(from)?);
         let mut hosts = Vec::new();
         while !from.is_empty() {
             let config = HostConfig::take(from)?;
@@ -165,7 +171,7 @@ impl Replay {
                 last: None,
             });
         }
-        Ok(Self { name, hosts, host: 0, now: Time::ZERO })
+        Ok(Self { name, epoch_ms, hosts, host: 0, now: Time::ZERO })
     }
 
     /// Feeds the inputs of a frame.
@@ -178,6 +184,7 @@ impl Replay {
                     let difference = self.finish(from)?;
                     return Ok(difference.map_or(Step::End, Step::Differs));
                 }
+                GAP => return self.gap(above, from).map(Step::Gap),
                 _ => {
                     let input = Input::take_coded(code, from)?;
                     self.now = self.now + from.number::<u64>()?;
@@ -195,6 +202,22 @@ impl Replay {
             }
         }
         Ok(Step::More)
+    }
+
+    /// What is missing, and that nothing follows.
+    fn gap(&self, why: u64, from: &mut Bytes<'_>) -> Result<Gap, Damage> {
+        let why = match why {
+            0 => Why::TooSlow,
+            1 => Why::Cap,
+            _ => return Err(Damage("a reason that there is not")),
+        };
+        let [first, last] = [from.number::<u64>()?, from.number::<u64>()?];
+        if first > TIME_MAX || last > TIME_MAX {
+            return Err(Damage("a time longer than any"));
+        }
+        let begin = self.now + first;
+        let gap = Gap { why, from: begin, to: begin + last, inputs: from.number()? };
+        if from.is_empty() { Ok(gap) } else { Err(Damage("bytes after the end")) }
     }
 
     /// What is left over, and the counters.
@@ -228,6 +251,8 @@ impl Replay {
             outputs: self.hosts.iter().map(|host| host.outputs.count).sum(),
             end: self.now,
             cut,
+            epoch_ms: self.epoch_ms,
+            gap: if let Step::Gap(gap) = step { Some(gap) } else { None },
             difference: if let Step::Differs(difference) = step { Some(difference) } else { None },
             name: self.name,
         }
@@ -298,12 +323,16 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::LazyLock;
+    use std::{
+        io,
+        sync::{LazyLock, mpsc},
+    };
 
+    use counters::SECOND;
     use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;
-    use crate::{frame::Writer, short};
+    use crate::{Journal, Limits, frame::Writer, short};
 
     static SHORT: LazyLock<Vec<u8>> = LazyLock::new(short::journal);
 
@@ -319,7 +348,7 @@ mod tests {
 
     fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
         let head = [MAGIC.as_slice(), &[VERSION]].concat();
-        let mut frames = Writer::new(Vec::new(), &head).unwrap();
+        let mut frames = Writer::new(Vec::new(), &head, true).unwrap();
         for payload in payloads {
             frames.payload().extend(payload);
             frames.write();
@@ -356,10 +385,60 @@ mod tests {
         assert!(steps > 3, "{steps}");
     }
 
+    /// A file that takes nothing until the other end is dropped.
+    struct Stuck(Vec<u8>, mpsc::Receiver<()>);
+
+    impl io::Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.1.recv();
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_keep_up_leaves_a_gap_and_holds_up_nobody() {
+        const BEGAN_MS: u64 = 1_700_000_000_000;
+        let (host, second) = (short::host("esx"), |n: u64| Time(n * SECOND));
+        let limits = |cap_bytes| Limits { epoch_ms: BEGAN_MS, cap_bytes };
+        for (cap_bytes, why) in [(u64::MAX, Why::TooSlow), (1000, Why::Cap)] {
+            let (stuck, end) = mpsc::channel();
+            stuck.send(()).unwrap();
+            let (file, limits) = (Stuck(Vec::new(), end), limits(cap_bytes));
+            let mut journal = Journal::of_real_time(file, "slow", [&host], limits).unwrap();
+            // A frame each, and nobody takes them.
+            (1..=1000).for_each(|n| journal.input(0, second(n), &Input::Tick));
+            let gap = journal.gap().unwrap();
+            assert_eq!((gap.why, gap.to), (why, second(1000)));
+            drop(stuck);
+            let report = replay(&journal.finish().unwrap().0[..]).unwrap();
+            assert_eq!((report.difference, report.cut), (None, None));
+            assert_eq!((report.gap, report.epoch_ms), (Some(gap), Some(BEGAN_MS)));
+            assert_eq!(report.inputs + gap.inputs, 1000);
+            assert_eq!(second(report.inputs + 1), gap.from);
+        }
+    }
+
+    #[test]
+    fn a_journal_of_real_time_that_keeps_up_is_whole() {
+        let limits = Limits { epoch_ms: 5, cap_bytes: 1 << 20 };
+        let host = short::host("esx");
+        let mut journal = Journal::of_real_time(Vec::new(), "x", [&host], limits).unwrap();
+        (1..=50).for_each(|n| journal.input(0, Time(n * SECOND), &Input::Tick));
+        let mut counters = HostSnapshot::default();
+        Engine::new(&host).snapshot(Time::ZERO, &mut counters);
+        journal.counted(0, &counters);
+        let report = replay(&journal.finish().unwrap()[..]).unwrap();
+        assert_eq!((report.gap, report.inputs, report.difference), (None, 50, None));
+    }
+
     #[test]
     fn what_is_no_journal_is_refused_in_one_line() {
         let mut older = SHORT.clone();
-        older[8] = 2;
+        older[8] = 3;
         let longer = [SHORT.as_slice(), &[0]].concat();
         let doubled = [SHORT.as_slice(), &SHORT[9..]].concat();
         let frame = 9 + 16 + payloads()[0].len();
@@ -367,7 +446,7 @@ mod tests {
         let cases: [(&[u8], &str); 6] = [
             (b"", "this is no journal of kavg"),
             (b"[array.fast]\nservers = 4\n", "this is no journal of kavg"),
-            (&older, "the journal has version 2 of the format; allowed is 3"),
+            (&older, "the journal has version 3 of the format; allowed is 4"),
             (&longer, "the journal is damaged in the frame at byte "),
             (&doubled, "the journal is damaged in the frame at byte "),
             (

@@ -17,7 +17,7 @@ use std::{
 };
 
 use engine::{Engine, Input, Object};
-use journal::Journal;
+use journal::{Journal, Limits};
 use nix::{
     sched::{CpuSet, sched_setaffinity},
     sys::signal::{SigSet, Signal},
@@ -51,6 +51,8 @@ pub struct Options<'a> {
     pub base: &'a Path,
     /// The directory in which each component keeps a journal.
     pub journal: Option<&'a Path>,
+    /// The most bytes that a journal has.
+    pub journal_cap_bytes: u64,
     /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
     /// The address at which counters are for who reads OpenMetrics; one of the loopback interface.
@@ -252,7 +254,12 @@ fn machine(
         let refuse = |what: String| format!("{}: {what}", path.display());
         let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
         let file = file.map_err(|error| refuse(error.to_string()))?;
-        Journal::new(file, &name, [config]).map_err(|error| refuse(error.to_string()))
+        let limits = Limits {
+            epoch_ms: clock.epoch_ms.try_into().unwrap_or_default(),
+            cap_bytes: options.journal_cap_bytes,
+        };
+        let journal = Journal::of_real_time(file, &name, [config], limits);
+        journal.map_err(|error| refuse(error.to_string()))
     });
     let Part { disks, images, arrays, .. } = part;
     let parts = Parts {

@@ -35,5 +35,5 @@ pub use types::{
     Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Sockets,
     Subject, Target, TimedEvent, Window, Workload,
 };
-pub use units::duration as parse_duration;
+pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

@@ -56,7 +56,10 @@ pub fn duration(text: &str) -> Result<u64, String> {
 }
 
 /// A size in bytes; the units are powers of 1,024.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// One line that says what a size is.
+pub fn size(text: &str) -> Result<u64, String> {
     let allowed = "a size is a number with k, m, g or t (powers of 1,024), as \"4k\" or \"1.5g\"";
     let bytes = scaled(text, BYTES).ok_or_else(|| format!("`{text}` is no size; {allowed}"))?;
     bounded(text, bytes, SIZE_MAX, "a size is at most 8192t")

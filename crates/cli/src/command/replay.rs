@@ -9,6 +9,8 @@ use std::{
 
 use capture::Progress;
 use clap::Args;
+use counters::date;
+use journal::Why;
 
 use crate::{
     Result, captures,
@@ -50,6 +52,30 @@ impl Replay {
         if let Some(difference) = report.difference {
             writeln!(out, "different: {difference}")?;
             return Ok(ExitCode::from(1));
+        }
+        if let Some(epoch_ms) = report.epoch_ms {
+            let (day, of_day) = (epoch_ms / 86_400_000, epoch_ms % 86_400_000 / 1000);
+            let (year, month, day) = date(day.try_into().unwrap_or_default());
+            let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+            writeln!(
+                out,
+                "its time 0 is {year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC"
+            )?;
+        }
+        if let Some(gap) = report.gap {
+            let why = match gap.why {
+                Why::TooSlow => "its disk did not keep up",
+                Why::Cap => "it had reached its cap",
+            };
+            writeln!(
+                out,
+                "identical, bit for bit, as far as it goes: {why}, and {} inputs from {} to {} are \
+                 not in it",
+                whole(gap.inputs as f64),
+                seconds(gap.from),
+                seconds(gap.to)
+            )?;
+            return Ok(ExitCode::SUCCESS);
         }
         match report.cut {
             None => writeln!(out, "identical, bit for bit: outputs and counters")?,

@@ -10,7 +10,7 @@ use std::{
 use capture::read_text;
 use clap::Args;
 use live::{Daemon, Options, Settings, Signals, Told};
-use scenario::Scenario;
+use scenario::{Scenario, parse_size};
 
 use crate::{Result, talk::say, text::clean};
 
@@ -36,6 +36,10 @@ pub(crate) struct Serve {
     /// Record every input of the stack in a new file of DIR for each component, for `kavg replay`
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
+    /// The most that each of these files has; then it ends, and the stack goes on
+    #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = parse_size,
+          requires = "journal")]
+    journal_cap: u64,
     /// A Unix socket for `kavg esxcli`, `kavg esxtop` and `kavg diagnose --live`; only its owner may
     /// open it
     #[arg(long, value_name = "SOCKET")]
@@ -79,6 +83,7 @@ impl Serve {
             file: &file,
             base,
             journal,
+            journal_cap_bytes: self.journal_cap,
             control,
             metrics: self.metrics,
             settings: Some(&kept),

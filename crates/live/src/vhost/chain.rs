@@ -4,6 +4,7 @@
 //! memory, and what makes no sense is `None`. (`virtio-queue` has the rings; its own walk ends silently at
 //! what is wrong, and begins only where the available ring says, not at what was in flight.)
 
+use smallvec::SmallVec;
 use virtio_bindings::virtio_ring::VRING_DESC_F_NEXT;
 use virtio_queue::desc::split::Descriptor;
 use vm_memory::{Address, Bytes, GuestAddress};
@@ -22,11 +23,14 @@ pub(super) struct Part {
     pub(super) bytes: u32,
 }
 
+/// Parts of a request: one or two for most of them, which need no memory of their own.
+pub(super) type Parts = SmallVec<[Part; 3]>;
+
 /// The parts of a request: first those that are read, then those that are written.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    pub(super) readable: Vec<Part>,
-    pub(super) writable: Vec<Part>,
+    pub(super) readable: Parts,
+    pub(super) writable: Parts,
 }
 
 /// Where descriptors are, and how many.
@@ -115,7 +119,7 @@ pub(super) fn scatter(memory: &Memory, parts: &[Part], from: &[u8]) -> bool {
 }
 
 /// Takes so many bytes off the beginning of parts.
-pub(super) fn cut_front(parts: &mut Vec<Part>, bytes: u32) {
+pub(super) fn cut_front(parts: &mut Parts, bytes: u32) {
     let mut left = bytes;
     for part in parts.iter_mut() {
         let cut = left.min(part.bytes);
@@ -127,7 +131,7 @@ pub(super) fn cut_front(parts: &mut Vec<Part>, bytes: u32) {
 }
 
 /// Takes the last byte off parts; where it is.
-pub(super) fn cut_last(parts: &mut Vec<Part>) -> Option<GuestAddress> {
+pub(super) fn cut_last(parts: &mut Parts) -> Option<GuestAddress> {
     parts.retain(|part| part.bytes > 0);
     let last = parts.last_mut()?;
     last.bytes -= 1;

@@ -15,7 +15,7 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use vm_memory::GuestAddress;
 
 use super::{
-    chain::{self, Chain, Part},
+    chain::{self, Chain, Parts},
     channel::{Came, Channel},
     memory::Memory,
     request::{End, Manner, Request, Wanted},
@@ -33,6 +33,9 @@ use crate::{
 const HELD_MAX: usize = BUFFER_MAX;
 /// Requests that need no I/O and are answered in a row before others have their turn.
 const KNOWN_MAX: usize = 64;
+
+/// Messages of a front end that are followed in a row before others have their turn.
+const HEARD_MAX: usize = 16;
 
 /// What of a device has something, by the upper bits of a key.
 const LISTENER: u64 = 0;
@@ -81,7 +84,7 @@ struct Slot {
     memory: Arc<Memory>,
     ring: usize,
     head: u16,
-    data: Vec<Part>,
+    data: Parts,
     status: GuestAddress,
     bytes: u32,
     /// Whether the guest still waits for it.
@@ -177,11 +180,11 @@ impl Device {
         if !self.is_open() {
             return None;
         }
-        let rings = self.terms.rings.len();
+        let rings = self.terms.width;
         let (mut quiet, mut known) = (0, 0);
         while quiet < rings && known < KNOWN_MAX && self.held < HELD_MAX {
-            let ring = self.turn;
-            self.turn = (ring + 1) % rings;
+            let ring = self.turn % rings;
+            self.turn = ring + 1;
             match self.next(ring, buffers) {
                 Ok(Next::Asked(asked)) => return Some(asked),
                 Ok(Next::Known) => (quiet, known) = (0, known + 1),
@@ -196,21 +199,21 @@ impl Device {
     }
 
     fn next(&mut self, ring: usize, buffers: &mut Buffers) -> Result<Next, Broken> {
-        let memory = Arc::clone(&self.terms.memory);
         let manner = Manner { export: &self.export, writes_through: self.terms.writes_through() };
-        let own = &mut self.terms.rings[ring];
+        let Terms { rings, memory, .. } = &mut self.terms;
+        let own = &mut rings[ring];
         if !own.is_open() {
             return Ok(Next::Nothing);
         }
-        let Some(head) = own.take(&memory)? else { return Ok(Next::Nothing) };
-        let chain = Chain::walk(&memory, own.table(), head).ok_or(Broken)?;
-        let request = Request::parse(&memory, chain, manner).ok_or(Broken)?;
+        let Some(head) = own.take(memory)? else { return Ok(Next::Nothing) };
+        let chain = Chain::walk(memory, own.table(), head).ok_or(Broken)?;
+        let request = Request::parse(memory, chain, manner).ok_or(Broken)?;
         let Request { data, status, wanted } = request;
         match wanted {
             Wanted::Known { data: known, end } => {
-                let is_told = chain::scatter(&memory, &data, &known);
+                let is_told = chain::scatter(memory, &data, &known);
                 let is_told = is_told && memory.write(status, &[end as u8]);
-                own.give(&memory, head, known.len() as u32 + 1)?;
+                own.give(memory, head, known.len() as u32 + 1)?;
                 if is_told { Ok(Next::Known) } else { Err(Broken) }
             }
             Wanted::Io { verb, at, bytes } => {
@@ -218,12 +221,10 @@ impl Device {
                 let buffer = (moved > 0).then(|| buffers.take(moved));
                 let mut asked = Asked { cookie: 0, verb, at, bytes, buffer };
                 if let (false, Some(buffer)) = (verb.is_read(), &mut asked.buffer) {
-                    chain::gather(&memory, &data, buffer.bytes_mut())
-                        .then_some(())
-                        .ok_or(Broken)?;
+                    chain::gather(memory, &data, buffer.bytes_mut()).then_some(()).ok_or(Broken)?;
                 }
                 self.held += moved;
-                let bytes = moved as u32;
+                let (memory, bytes) = (Arc::clone(memory), moved as u32);
                 let slot = Slot { memory, ring, head, data, status, bytes, is_wanted: true };
                 asked.cookie = self.keep(slot);
                 Ok(Next::Asked(asked))
@@ -280,7 +281,8 @@ impl Device {
     pub(crate) fn push(&mut self, epoll: &Epoll) -> bool {
         self.call();
         let mut any = false;
-        while let Some(heard) = self.hear(epoll) {
+        for _ in 0..HEARD_MAX {
+            let Some(heard) = self.hear(epoll) else { break };
             any = true;
             if heard.is_err() {
                 self.hang_up(epoll);
@@ -297,7 +299,7 @@ impl Device {
             return;
         }
         let memory = Arc::clone(&self.terms.memory);
-        for ring in 0..self.terms.rings.len() {
+        for ring in 0..self.terms.width {
             if self.terms.rings[ring].call(&memory).is_err() {
                 return self.fail(ring);
             }
@@ -326,6 +328,7 @@ impl Device {
         let message = Message::parse(head.kind, &body).ok_or(io::ErrorKind::InvalidData)?;
         let kicks = self.kicks(epoll);
         let outcome = self.terms.take(message, files, &self.export, kicks);
+        self.terms.measure();
         let (kind, needs_reply) = (head.kind, head.needs_reply);
         match outcome {
             Outcome::Reply(body) => self.reply(kind, &body, None),
@@ -412,7 +415,7 @@ impl Device {
         }
         let memory = Arc::clone(&self.terms.memory);
         let mut any = false;
-        for ring in 0..self.terms.rings.len() {
+        for ring in 0..self.terms.width {
             match self.terms.rings[ring].rest(&memory) {
                 Ok(more) => any |= more,
                 Err(Broken) => {

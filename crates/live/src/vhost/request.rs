@@ -5,7 +5,7 @@ use counters::{Op, Status};
 use vm_memory::GuestAddress;
 
 use super::{
-    chain::{self, Chain, Part},
+    chain::{self, Chain, Parts},
     config::{DISCARD_MAX, WRITE_ZEROES_MAX},
     memory::Memory,
 };
@@ -54,7 +54,7 @@ impl End {
 #[derive(Debug)]
 pub(super) struct Request {
     /// Data to be written, or where to those that are read.
-    pub(super) data: Vec<Part>,
+    pub(super) data: Parts,
     /// Where it is told how it ended.
     pub(super) status: GuestAddress,
     pub(super) wanted: Wanted,
@@ -97,15 +97,15 @@ impl Request {
             Kind::FLUSH => return Some(manner.flush(status)),
             Kind::GET_ID => (writable, Ok(None)),
             Kind::DISCARD | Kind::WRITE_ZEROES if payload != RANGE as u64 => {
-                (Vec::new(), Err(End::Unsupported))
+                (Parts::new(), Err(End::Unsupported))
             }
             Kind::DISCARD | Kind::WRITE_ZEROES => {
                 let mut range = [0; RANGE];
                 take(memory, &mut readable, &mut range)?;
                 let wanted = manner.range(kind, range).unwrap_or_else(refused);
-                return Some(Self { data: Vec::new(), status, wanted });
+                return Some(Self { data: Parts::new(), status, wanted });
             }
-            _ => (Vec::new(), Err(End::Unsupported)),
+            _ => (Parts::new(), Err(End::Unsupported)),
         };
         let bytes = chain::bytes(&data);
         let wanted = match wanted {
@@ -118,7 +118,7 @@ impl Request {
 }
 
 /// Copies the beginning of parts, which have as much, and begin behind it then.
-fn take(memory: &Memory, parts: &mut Vec<Part>, into: &mut [u8]) -> Option<()> {
+fn take(memory: &Memory, parts: &mut Parts, into: &mut [u8]) -> Option<()> {
     chain::gather(memory, parts, into).then_some(())?;
     chain::cut_front(parts, into.len() as u32);
     Some(())
@@ -137,7 +137,7 @@ impl Manner<'_> {
 
     fn flush(self, status: GuestAddress) -> Request {
         let verb = Verb::Io { op: Op::Flush, fua: false, keeps_space: false };
-        Request { data: Vec::new(), status, wanted: Wanted::Io { verb, at: 0, bytes: 0 } }
+        Request { data: Parts::new(), status, wanted: Wanted::Io { verb, at: 0, bytes: 0 } }
     }
 
     /// Whether a range is one of whole sectors that the disk has.

@@ -31,6 +31,8 @@ pub(super) struct Terms {
     agreed: u64,
     pub(super) memory: Arc<Memory>,
     pub(super) rings: Vec<Ring>,
+    /// How many of the rings have to be looked at: those that have a kick are among the first.
+    pub(super) width: usize,
     /// Where it could be told something; User-Mode Linux gives a disk up whose back end closes it.
     _backend_req: Option<OwnedFd>,
     writeback: bool,
@@ -96,10 +98,17 @@ impl Terms {
             agreed: 0,
             memory: Arc::default(),
             rings: (0..RINGS_MAX).map(|_| Ring::new()).collect(),
+            width: 0,
             _backend_req: None,
             writeback: true,
             is_broken: false,
         }
+    }
+
+    /// Finds out how many of the rings have to be looked at.
+    pub(super) fn measure(&mut self) {
+        let has_kick = |ring: &Ring| ring.kick.is_some();
+        self.width = self.rings.iter().rposition(has_kick).map_or(0, |last| last + 1);
     }
 
     /// Whether each write is to be durable.
