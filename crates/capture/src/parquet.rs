@@ -27,6 +27,15 @@ const GROUP_ROWS: usize = 1 << 20;
 /// # Errors
 /// Those of `out`.
 pub fn write_parquet(recordings: &[Recording], out: impl Write + Send) -> io::Result<()> {
+    write_table(recordings, out).map_err(|error| match error {
+        ParquetError::External(of_out) => {
+            of_out.downcast().map_or_else(io::Error::other, |of_out| *of_out)
+        }
+        of_ours => io::Error::other(of_ours),
+    })
+}
+
+fn write_table(recordings: &[Recording], out: impl Write + Send) -> Result<(), ParquetError> {
     let counters = counters(recordings);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let schema = Arc::new(schema(&counters)?);

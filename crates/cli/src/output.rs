@@ -35,6 +35,8 @@ pub(crate) struct Output {
     name: PathBuf,
     /// Where it is, behind every link; nowhere when it is standard output.
     place: Option<PathBuf>,
+    /// Whether a new file is for the user's own eyes.
+    is_secret: bool,
 }
 
 /// A file that is being written.
@@ -70,7 +72,7 @@ impl Outputs {
                 return Err(format!("{name}: standard output takes one output; name a file").into());
             }
             self.is_stdout_claimed = true;
-            return Ok(Output { name: path.to_owned(), place: None });
+            return Ok(Output { name: path.to_owned(), place: None, is_secret: false });
         }
         let place = place(path).map_err(|error| format!("{name}: {error}"))?;
         if place.is_dir() {
@@ -92,7 +94,7 @@ impl Outputs {
             }
             self.outputs.push(path.to_owned());
         }
-        Ok(Output { name: path.to_owned(), place: Some(place) })
+        Ok(Output { name: path.to_owned(), place: Some(place), is_secret: false })
     }
 
     /// Claims a file to write that is no text.
@@ -209,6 +211,11 @@ impl Output {
         &self.name
     }
 
+    /// The same as a file that nobody else is to read.
+    pub(crate) fn secret(self) -> Self {
+        Self { is_secret: true, ..self }
+    }
+
     /// Writes the file; what was there is replaced only when `write` has succeeded.
     pub(crate) fn write(self, write: impl FnOnce(&mut Pending) -> Result<()>) -> Result<()> {
         let mut pending = self.open()?;
@@ -220,7 +227,9 @@ impl Output {
     pub(crate) fn open(self) -> Result<Pending> {
         let target = match &self.place {
             None => Ok(Target::Stdout(Named(io::stdout()))),
-            Some(place) if is_file(place) => temporary(place).map(Target::Temporary),
+            Some(place) if is_file(place) => {
+                temporary(place, self.is_secret).map(Target::Temporary)
+            }
             Some(place) => File::options().write(true).open(place).map(Target::Special),
         };
         let target = target.map_err(|error| self.failed(error))?;
@@ -237,7 +246,7 @@ impl Output {
 }
 
 /// A file beside a place, as readable as the one that it replaces.
-fn temporary(place: &Path) -> io::Result<NamedTempFile> {
+fn temporary(place: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
     let replaced = fs::metadata(place).ok().map(|file| file.permissions());
@@ -245,7 +254,8 @@ fn temporary(place: &Path) -> io::Result<NamedTempFile> {
     if replaced.is_none() {
         use std::os::unix::fs::PermissionsExt;
         // The user's umask takes from it what it takes from any new file.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+        let mode = if is_secret { 0o600 } else { 0o666 };
+        builder.permissions(fs::Permissions::from_mode(mode));
     }
     let file = builder.tempfile_in(place.parent().unwrap_or(Path::new(".")))?;
     if let Some(permissions) = replaced {

@@ -110,6 +110,7 @@ mod tests {
         assert_eq!(fit("a", 0), "…");
         assert_eq!(clean("a\x1b[31m\n"), "a\u{fffd}[31m\u{fffd}");
         assert_eq!(clean("a\u{202e}b\u{9b}"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(clean("a\u{200b}\u{e0041}\u{2060}ä"), "a\u{fffd}\u{fffd}\u{fffd}ä");
     }
 
     #[test]

@@ -221,6 +221,12 @@ fn names_are_replaced_and_the_verdict_stays() {
     assert_eq!(said.err, "names replaced: device 1, host 1, vm 1\n");
     let text = captures.read("anonymous.csv");
     assert!(!text.contains("sql") && !text.contains("esx01"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&mapping).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "the names that were taken out are the user's own");
+    }
     let mapping = captures.read("mapping.csv");
     assert!(mapping.contains("host,esx01,host1\n"), "{mapping}");
     let causes = |file: &str| {
@@ -236,14 +242,14 @@ fn names_are_replaced_and_the_verdict_stays() {
 fn what_would_steer_a_terminal_is_a_code_in_the_mapping() {
     let captures = Captures::new();
     let (file, mapping) = (captures.path("odd.csv"), captures.path("mapping.csv"));
-    let text = captures.read("one.csv").replace("sql", "s\u{9b}\u{202e}ql");
+    let text = captures.read("one.csv").replace("sql", "s\u{9b}\u{202e}\u{e0041}ql");
     std::fs::write(&file, text).unwrap();
     let output = captures.path("anonymous.csv");
     let arguments = ["capture", "anonymize", &file, "-o", &output, "--mapping", &mapping];
     assert_eq!(captures.kavg(&arguments).code, 0);
     let mapping = captures.read("mapping.csv");
-    assert!(!mapping.contains(['\u{9b}', '\u{202e}']), "{mapping}");
-    assert!(mapping.contains(r"s\u{9b}\u{202e}ql"), "{mapping}");
+    assert!(!mapping.contains(['\u{9b}', '\u{202e}', '\u{e0041}']), "{mapping}");
+    assert!(mapping.contains(r"s\u{9b}\u{202e}\u{e0041}ql"), "{mapping}");
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn a_new_file_in_a_folder_below_is_written_there() {
 #[cfg(target_os = "linux")]
 fn a_disk_that_gets_full_leaves_what_was_there_and_nothing_else() {
     let folder = Folder::new();
-    for name in ["old.csv", "old.kj", "old.html", "old.toml", "map.csv"] {
+    for name in ["old.csv", "old.kj", "old.html", "old.parquet", "map.csv"] {
         fs::write(folder.0.path().join(name), "precious").unwrap();
     }
     let before = folder.files();
@@ -206,6 +206,7 @@ fn a_disk_that_gets_full_leaves_what_was_there_and_nothing_else() {
         "capture merge a.csv -o old.csv",
         "capture anonymize a.csv -o old.csv --mapping map.csv",
         "capture convert a.csv -o old.csv",
+        "capture convert a.csv -o old.parquet",
     ] {
         let limited =
             format!("trap '' XFSZ; ulimit -f 4; exec {} {line}", env!("CARGO_BIN_EXE_kavg"));
@@ -216,7 +217,9 @@ fn a_disk_that_gets_full_leaves_what_was_there_and_nothing_else() {
             .unwrap();
         let err = String::from_utf8_lossy(&said.stderr);
         assert_eq!(said.status.code(), Some(2), "{line}: {err}");
-        assert!(err.lines().last().unwrap().contains("File too large"), "{line}: {err}");
+        let last = err.lines().last().unwrap();
+        assert!(last.contains("old.") && last.contains("File too large"), "{line}: {err}");
+        assert!(!last.contains("External"), "{line}: {err}");
         assert!(folder.files() == before, "{line} changed a file");
     }
 }

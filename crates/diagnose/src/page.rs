@@ -146,13 +146,14 @@ pub fn clean(text: &str) -> String {
 }
 
 /// Whether a character does something where it is shown instead of being seen: a control character
-/// (C0, C1), a separator of lines or paragraphs, a mark of byte order, or what turns the direction
-/// of writing.
+/// (C0, C1), a separator of lines or paragraphs, a mark of byte order, what turns the direction of
+/// writing, what joins or parts its neighbours unseen, or a tag.
 #[must_use]
 pub fn steers(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A name in at most `width` columns, cut in the middle, where names differ least.

@@ -279,7 +279,6 @@ impl Competition {
     /// began or ended with it.
     #[inline]
     pub(crate) fn count(&mut self, contender: u16) -> bool {
-        let before = self.is_competing;
         let contender = u32::from(contender);
         if self.last == contender {
             self.run += 1;
@@ -289,7 +288,15 @@ impl Competition {
             self.last = contender;
             self.run = 1;
         }
-        self.is_competing |= self.switches >= self.switches_max;
+        let engages = self.switches >= self.switches_max && !self.is_competing;
+        (engages || self.run >= self.run_max) && self.turn()
+    }
+
+    /// Enough switches engage, and a run that is long enough releases, whatever engaged.
+    #[cold]
+    fn turn(&mut self) -> bool {
+        let before = self.is_competing;
+        self.is_competing = true;
         if self.run >= self.run_max {
             self.is_competing = false;
             self.switches = 0;

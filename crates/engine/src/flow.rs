@@ -80,13 +80,13 @@ impl Stack {
     /// The same where one slot is likely to be free, and no more.
     #[inline(always)]
     fn fill(&mut self, id: DeviceId, out: &mut impl Sink) {
-        if self.give_slot(id, out) && self.devices[id.index()].has_free_slot() {
+        if self.give_slot(id, out) {
             self.pump(id, out);
         }
     }
 
     /// Gives a free slot of a device to the command whose turn it is: onto a path, and through the
-    /// adapter if it has room. `false` when there is no slot, or nothing that may go.
+    /// adapter if it has room. `true` when another one may go.
     #[inline(always)]
     fn give_slot(&mut self, id: DeviceId, out: &mut impl Sink) -> bool {
         let now = self.now;
@@ -109,7 +109,7 @@ impl Stack {
         let path = &mut self.paths[chosen.index()];
         let adapter = &mut self.adapters[path.adapter.index()];
         (record.path, record.since) = (chosen.0, now);
-        let needs_watch = device.needs_watch;
+        let (needs_watch, goes_on) = (device.needs_watch, device.has_free_slot());
         let is_cut = path.enter(ios, io, now)
             && adapter.enter(ios, io, now)
             && !adapter.hand_over(&mut ios[io as usize], io, path.way(chosen), now, out);
@@ -119,7 +119,7 @@ impl Stack {
         if needs_watch {
             self.watch(id);
         }
-        true
+        goes_on
     }
 
     /// The driver answered a command.
@@ -140,6 +140,7 @@ impl Stack {
     }
 
     /// Every piece of a command is back: it ends or is to be sent again, and its slots are free.
+    #[inline(always)]
     pub(crate) fn answered(&mut self, io: u32, status: Status, array_ns: u64, out: &mut impl Sink) {
         let mut lane = self.lane(io);
         let status = lane.path.status_of(lane.io, status);

@@ -1,6 +1,6 @@
 //! Who may issue an I/O, and when: the threads of a closed loop, the slots of an open one.
 
-use alloc::collections::VecDeque;
+use alloc::{boxed::Box, collections::VecDeque};
 
 use counters::{Occupancy, Time};
 
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct ClosedLoop {
     think_ns: u64,
     /// Holds the threads to a rate.
-    beat: Option<Beat>,
+    beat: Option<Box<Beat>>,
     /// Threads that think, by the end of it.
     thinking: VecDeque<(Time, u32)>,
     /// Threads that would issue.
@@ -64,7 +64,7 @@ impl ClosedLoop {
         let idle = Tags::full(threads);
         Self {
             think_ns,
-            beat: rate.map(|rate| Beat::new(rate, Spread::Constant)),
+            beat: rate.map(|rate| Box::new(Beat::new(rate, Spread::Constant))),
             thinking: VecDeque::with_capacity(if think_ns > 0 { idle.len() } else { 0 }),
             idle,
             issue_at: Time::ZERO,
@@ -191,7 +191,7 @@ impl OpenLoop {
 #[derive(Clone, Debug)]
 pub(crate) enum Arrivals {
     Closed(ClosedLoop),
-    Open(OpenLoop),
+    Open(Box<OpenLoop>),
 }
 
 impl Arrivals {
@@ -201,7 +201,7 @@ impl Arrivals {
                 Self::Closed(ClosedLoop::new(threads, think_ns, rate))
             }
             Arrival::Open { rate, poisson, outstanding_max, waiting_max } => {
-                Self::Open(OpenLoop::new(rate, poisson, outstanding_max, waiting_max))
+                Self::Open(Box::new(OpenLoop::new(rate, poisson, outstanding_max, waiting_max)))
             }
         }
     }

@@ -53,7 +53,7 @@ impl Fabric {
     #[inline(always)]
     pub(crate) fn transfer(&mut self, arrive: Time, op: Op, bytes: u32) -> Transfer {
         let writes = matches!(op, Op::Write | Op::WriteFua | Op::Ats);
-        let rounds = u64::from(writes) * self.further_rounds(bytes);
+        let rounds = if writes { self.further_rounds(bytes) } else { 0 };
         let rounds_ns = rounds.saturating_mul(self.out_ns + self.back_ns);
         let Some(links) = &mut self.links else {
             return Transfer { total_ns: rounds_ns, uncounted_ns: 0 };

@@ -1,130 +1,430 @@
-//! The event list: what will happen, by time and then by key. A heap is the fastest while it lies in the
-//! nearest cache; beyond that a wheel is. The order is the same.
+//! The event list: what will happen, by time and then by key.
+//!
+//! ```text
+//!   front              year: a slot for each of so many short spans          far
+//!   12 ns, 9 ns   |  [ 40 ] [    ] [ 97, 80 ] [    ] ... [ 611 ] [    ]  |  a heap
+//!                now                                                  a year ahead
+//! ```
+//!
+//! A calendar: an event lies in the slot of its time, and a bit says which slots hold one. A slot is about as
+//! long as the time from one event to the next, so most hold one or two, the first of them first. What does not
+//! fit that picture is still in order: what is left of three and more is sorted when it is their turn, and what
+//! is more than a year ahead waits in a heap. What happens at the same nanosecond happens in the order of the keys:
+//! the order is part of the model, not of the list, so no other list, thread count or split of the scenario
+//! changes a single bit of a result.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use counters::Time;
 
-use crate::{
-    heap::{Heap, Pending},
-    wheel::Wheel,
-};
+use crate::key::{Class, Key};
 
-/// More than this is too much for the heap, and less than a quarter of it too little for the wheel.
-const WIDE: usize = 16_384;
+/// No entry.
+const NONE: u32 = u32::MAX;
+/// Slots of a word of `used`.
+const WORD: usize = u64::BITS as usize;
+/// Slots of a year: at least so many, and so many for each event that is pending.
+const YEAR: usize = 4096;
+const ROOM: usize = 2;
+/// log2 of the nanoseconds of a slot to begin with: 1 us.
+const SLOT_BITS: u32 = 10;
+
+/// Something that will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) key: Key,
+    /// Of the answer to a command: which use of its place it is, the array that answers, and the
+    /// latency that it reports.
+    pub(crate) generation: u32,
+    pub(crate) array: u32,
+    pub(crate) array_ns: u64,
+}
+
+impl Pending {
+    /// Anything but the answer to a command.
+    pub(crate) const fn of(key: Key) -> Self {
+        Self { key, generation: 0, array: 0, array_ns: 0 }
+    }
+}
+
+/// An event in its slot: 32 bytes, so that none lies across two cache lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(32))]
+struct Entry {
+    at: Time,
+    key: Key,
+    /// The array that answers, above the latency that it reports.
+    answer: u64,
+    generation: u32,
+    /// Another one of its slot, or of those that are free.
+    next: u32,
+}
+
+impl Entry {
+    /// Bits of a latency: what takes longer, 4 hours and 53 minutes, is reported as that.
+    const LATENCY_BITS: u32 = 44;
+    const LATENCY_MAX: u64 = (1 << Self::LATENCY_BITS) - 1;
+
+    #[inline]
+    fn new(at: Time, event: Pending) -> Self {
+        let Pending { key, generation, array, array_ns } = event;
+        let answer = u64::from(array) << Self::LATENCY_BITS | array_ns.min(Self::LATENCY_MAX);
+        Self { at, key, answer, generation, next: NONE }
+    }
+
+    #[inline]
+    const fn event(&self) -> Pending {
+        Pending {
+            key: self.key,
+            generation: self.generation,
+            array: (self.answer >> Self::LATENCY_BITS) as u32,
+            array_ns: self.answer & Self::LATENCY_MAX,
+        }
+    }
+}
+
+/// By time, then by key.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.key).cmp(&(other.at, other.key))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// What is pending.
 #[derive(Clone, Debug)]
-pub(crate) enum EventList {
-    Narrow(Heap),
-    Wide(Wheel),
+pub(crate) struct EventList {
+    /// The first event of each slot; the others of it follow in any order.
+    slots: Box<[u32]>,
+    /// A bit for each slot that holds an event.
+    used: Box<[u64]>,
+    /// log2 of the nanoseconds of a slot.
+    slot_bits: u32,
+    /// The slot, counted from the beginning of time, with which the year begins.
+    now: u64,
+    entries: Vec<Entry>,
+    free: u32,
+    /// What happens before the year, the next one last.
+    front: Vec<Entry>,
+    /// What was more than a year ahead when it came, and the slot of the first of it.
+    far: BinaryHeap<Reverse<Entry>>,
+    far_slot: u64,
+    /// Events taken out of slots since the last look at their length, and when that was.
+    taken: u64,
+    looked: Time,
 }
 
 impl Default for EventList {
     fn default() -> Self {
-        Self::Narrow(Heap::default())
+        Self::new(SLOT_BITS, YEAR)
     }
 }
 
 impl EventList {
+    fn new(slot_bits: u32, slots: usize) -> Self {
+        Self {
+            slots: vec![NONE; slots].into(),
+            used: vec![0; slots / WORD].into(),
+            slot_bits,
+            now: 0,
+            entries: Vec::new(),
+            free: NONE,
+            front: Vec::new(),
+            // More than is ever so far ahead, mostly: nothing is allocated later.
+            far: BinaryHeap::with_capacity(slots / 16),
+            far_slot: u64::MAX,
+            taken: 0,
+            looked: Time::ZERO,
+        }
+    }
+
     /// Adds an event.
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, event: Pending) {
-        match self {
-            Self::Narrow(heap) => {
-                heap.push(at, event);
-                if heap.len() > WIDE {
-                    self.widen();
-                }
-            }
-            Self::Wide(wheel) => wheel.push(at, event),
+        if self.free == NONE {
+            self.grow();
+        }
+        let new = self.free;
+        // It is written where it stays, wherever that is linked: to make it elsewhere and copy it would stall.
+        let entry = &mut self.entries[new as usize];
+        self.free = entry.next;
+        *entry = Entry::new(at, event);
+        let slots = &mut *self.slots;
+        let slot = at.0 >> self.slot_bits;
+        if slot.wrapping_sub(self.now) >= slots.len() as u64 {
+            return self.put_aside(new, slot);
+        }
+        let place = slot as usize & (slots.len() - 1);
+        let first = std::mem::replace(&mut slots[place], new);
+        entry.next = first;
+        if first == NONE {
+            self.used[place / WORD] |= 1 << (place % WORD);
+        } else {
+            self.keep_first(place, first, new);
         }
     }
 
     /// Takes the next event if it happens before `limit`.
     #[inline(always)]
     pub(crate) fn pop_before(&mut self, limit: Time) -> Option<(Time, Pending)> {
-        match self {
-            Self::Narrow(heap) => heap.pop_before(limit),
-            Self::Wide(wheel) => {
-                let next = wheel.pop_before(limit);
-                if wheel.len() < WIDE / 4 {
-                    self.narrow();
-                }
-                next
+        if !self.front.is_empty() {
+            let next = self.front.pop_if(|next| next.at < limit)?;
+            return Some((next.at, next.event()));
+        }
+        let mut slot = self.next_used();
+        if slot >= self.far_slot {
+            slot = self.come_near(slot, limit)?;
+        }
+        let slots = &mut *self.slots;
+        let place = slot as usize & (slots.len() - 1);
+        let taken = slots[place];
+        let entry = &mut self.entries[taken as usize];
+        let (at, event, next) = (entry.at, entry.event(), entry.next);
+        if at >= limit {
+            return None;
+        }
+        slots[place] = next;
+        entry.next = std::mem::replace(&mut self.free, taken);
+        self.now = slot;
+        self.taken += 1;
+        if next == NONE {
+            self.used[place / WORD] &= !(1 << (place % WORD));
+        } else if self.entries[next as usize].next != NONE {
+            self.sort_slot(slot);
+        }
+        Some((at, event))
+    }
+
+    /// The first event of a slot stays first where another one came before it, if it happens first.
+    #[inline]
+    fn keep_first(&mut self, place: usize, first: u32, new: u32) {
+        if self.entries[first as usize] < self.entries[new as usize] {
+            self.slots[place] = first;
+            self.entries[new as usize].next = self.entries[first as usize].next;
+            self.entries[first as usize].next = new;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        if ROOM * self.entries.len() >= self.slots.len() {
+            self.resize(self.slot_bits, 2 * self.slots.len());
+        }
+        self.free = self.entries.len() as u32;
+        assert!(self.free != NONE, "more events pending than can be numbered");
+        // By a sixteenth: for many hosts the room that doubling leaves adds up.
+        if self.entries.len() == self.entries.capacity() {
+            self.entries.reserve_exact(self.entries.len() / 16 + WORD / 4);
+        }
+        self.entries.push(Entry::new(Time::NEVER, Pending::of(Key::new(Class::Event, 0, 0))));
+    }
+
+    /// Moves a new event that is not of this year to those before it, or after it.
+    #[cold]
+    fn put_aside(&mut self, new: u32, slot: u64) {
+        let entry = self.free(new);
+        if slot < self.now {
+            let later = self.front.partition_point(|other| *other > entry);
+            self.front.insert(later, entry);
+        } else {
+            self.far_slot = self.far_slot.min(slot);
+            self.far.push(Reverse(entry));
+        }
+    }
+
+    /// What lay in a place, which is free now.
+    #[inline]
+    fn free(&mut self, place: u32) -> Entry {
+        let entry = self.entries[place as usize];
+        self.entries[place as usize].next = std::mem::replace(&mut self.free, place);
+        entry
+    }
+
+    /// The place in the year of a slot.
+    #[inline]
+    const fn place_of(&self, slot: u64) -> usize {
+        slot as usize & (self.slots.len() - 1)
+    }
+
+    /// The next slot that holds an event; none is [`u64::MAX`].
+    #[inline(always)]
+    fn next_used(&mut self) -> u64 {
+        let place = self.place_of(self.now);
+        let rest = self.used[place / WORD] >> (place % WORD);
+        if rest == 0 { self.next_word() } else { self.now + u64::from(rest.trailing_zeros()) }
+    }
+
+    /// The same where it is not in the word of the present one.
+    fn next_word(&mut self) -> u64 {
+        self.look();
+        let words = self.used.len() as u64;
+        let first = self.now / WORD as u64;
+        let mut all =
+            (first..=first + words).map(|word| (word, self.used[(word % words) as usize]));
+        let begins = self.now % WORD as u64;
+        let later = all.next().map(|(word, bits)| (word, bits >> begins << begins));
+        let found = later.into_iter().chain(all).find(|(_, bits)| *bits != 0);
+        found.map_or(u64::MAX, |(word, bits)| word * WORD as u64 + u64::from(bits.trailing_zeros()))
+    }
+
+    /// Goes on with what was more than a year ahead, where that is next and happens before `limit`: the next
+    /// slot that holds an event. `slot` is that of this year.
+    #[cold]
+    fn come_near(&mut self, mut slot: u64, limit: Time) -> Option<u64> {
+        while slot >= self.far_slot {
+            if slot == u64::MAX {
+                self.far.peek().filter(|Reverse(first)| first.at < limit)?;
+                self.now = self.far_slot;
             }
+            while self.far_slot - self.now < self.slots.len() as u64
+                && let Some(Reverse(first)) = self.far.pop()
+            {
+                self.push(first.at, first.event());
+                let next = self.far.peek();
+                self.far_slot = next.map_or(u64::MAX, |next| next.0.at.0 >> self.slot_bits);
+            }
+            slot = self.next_used();
+        }
+        Some(slot)
+    }
+
+    /// Brings what is left of a slot to the front: more than one, of which the next is not known.
+    #[cold]
+    fn sort_slot(&mut self, slot: u64) {
+        self.empty(slot);
+        self.front.sort_unstable_by(|one, other| other.cmp(one));
+        self.now = slot + 1;
+        self.look();
+    }
+
+    /// Moves what lies in a slot to the front, in any order.
+    fn empty(&mut self, slot: u64) {
+        let place = self.place_of(slot);
+        self.used[place / WORD] &= !(1 << (place % WORD));
+        let mut next = std::mem::replace(&mut self.slots[place], NONE);
+        while next != NONE {
+            let entry = self.free(next);
+            next = entry.next;
+            self.front.push(entry);
+            self.taken += 1;
         }
     }
 
-    #[cold]
-    fn widen(&mut self) {
-        let all = self.take();
-        let first = all.iter().map(|(at, _)| *at).min().unwrap_or_default();
-        let mut wheel = Wheel::new(first);
-        all.into_iter().for_each(|(at, event)| wheel.push(at, event));
-        *self = Self::Wide(wheel);
-    }
-
-    #[cold]
-    fn narrow(&mut self) {
-        let mut heap = Heap::default();
-        self.take().into_iter().for_each(|(at, event)| heap.push(at, event));
-        *self = Self::Narrow(heap);
-    }
-
-    fn take(&mut self) -> Vec<(Time, Pending)> {
-        match std::mem::take(self) {
-            Self::Narrow(heap) => heap.drain(),
-            Self::Wide(wheel) => wheel.drain(),
+    /// Once in as many events as are pending, looks whether there are enough slots, and of the right length;
+    /// where there are not, makes others. A year is to be four times as long as it takes until as many events
+    /// as are pending have happened: few are further ahead. A slot is not to be shorter than half the time
+    /// from one event to the next: most would be empty.
+    fn look(&mut self) {
+        if self.taken < self.entries.len().max(WORD) as u64 {
+            return;
         }
+        let here = Time(self.now << self.slot_bits);
+        let gap_ns = (here - self.looked) / self.taken;
+        (self.taken, self.looked) = (0, here);
+        let pending = self.entries.len() + self.far.len();
+        let slots = (ROOM * pending).next_power_of_two().max(YEAR);
+        let wanted_ns = (gap_ns / 2).max(gap_ns.saturating_mul(4 * pending as u64) / slots as u64);
+        let is_right = (wanted_ns / 2..=3 * wanted_ns).contains(&(1 << self.slot_bits));
+        let is_enough = (slots..=4 * slots).contains(&self.slots.len());
+        match (wanted_ns + wanted_ns / 2).checked_ilog2().filter(|_| !is_right) {
+            Some(slot_bits) => self.resize(slot_bits, slots),
+            None if !is_enough => self.resize(self.slot_bits, slots),
+            None => {}
+        }
+    }
+
+    /// Changes the length and the number of the slots.
+    fn resize(&mut self, slot_bits: u32, slots: usize) {
+        let mut all: Vec<_> = std::mem::take(&mut self.far).into_iter().map(|far| far.0).collect();
+        let mut front = std::mem::take(&mut self.front);
+        front.shrink_to(WORD);
+        let begins = self.now << self.slot_bits;
+        (0..self.slots.len() as u64).for_each(|slot| self.empty(slot));
+        all.append(&mut self.front);
+        // What is in front already stays before the year.
+        let whole = if front.is_empty() { 0 } else { (1 << slot_bits) - 1 };
+        let now = begins.saturating_add(whole) >> slot_bits;
+        *self = Self { now, front, looked: self.looked, ..Self::new(slot_bits, slots) };
+        all.into_iter().for_each(|entry| self.push(entry.at, entry.event()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Class, Key};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Takes the next event, which must be the one expected; when it happens.
+    /// Takes the next event before `limit`, which must be the one expected; when it happens.
     fn pop(
         list: &mut EventList,
         expected: &mut BTreeSet<(Time, Key)>,
-    ) -> Result<Time, TestCaseError> {
-        let popped = list.pop_before(Time::NEVER).map(|(at, event)| (at, event.key));
-        prop_assert_eq!(popped, expected.pop_first());
-        Ok(popped.map_or(Time::ZERO, |(at, _)| at))
+        limit: Time,
+    ) -> Result<Option<Time>, TestCaseError> {
+        let next = expected.first().copied().filter(|(at, _)| *at < limit);
+        let popped = list.pop_before(limit).map(|(at, event)| (at, event.key));
+        prop_assert_eq!(popped, next);
+        next.inspect(|next| _ = expected.remove(next));
+        Ok(next.map(|(at, _)| at))
+    }
+
+    fn key(index: u64) -> Key {
+        Key::new(Class::Arrival, 0, index)
     }
 
     proptest! {
-           #![proptest_config(ProptestConfig::with_cases(16))]
+        /// Times from equal to hours apart, pops with and without a limit. Keys fall, so that order of
+        /// arrival and order of keys differ.
+        #[test]
+        fn events_come_out_by_time_and_key(
+            steps in prop::collection::vec((0_u32..53, any::<u64>(), 0_usize..4, any::<bool>()), 1..600),
+        ) {
+            let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
+            let mut now = Time(77);
+            for (index, (bits, ahead, pops, limited)) in (0..).zip(steps) {
+                let at = now + (ahead & ((1 << bits) - 1));
+                list.push(at, Pending::of(key(1000 - index)));
+                expected.insert((at, key(1000 - index)));
+                let limit = if limited { at } else { Time::NEVER };
+                for _ in 0..pops {
+                    now = pop(&mut list, &mut expected, limit)?.unwrap_or(now);
+                }
+            }
+            while pop(&mut list, &mut expected, Time::NEVER)?.is_some() {}
+        }
+    }
 
-           /// It is filled until the heap is left for the wheel and emptied until that is left for the heap,
-           /// with many at one instant.
-           #[test]
-           fn the_order_is_the_same_whatever_the_width(
-               spans in prop::collection::vec(1_u64..50_000, 1..4),
-               factor in any::<u64>(),
-           ) {
-               let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
-               let (mut now, mut index) = (Time(5), 0);
-               for span in spans {
-                   for _ in 0..2 * WIDE {
-                       index += 1;
-                       let mixed = factor.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-                       let (at, rank) = (now + mixed % span, (mixed % 97) << 20 | index);
-    let key = Key::new(Class::Arrival, 0, rank);
-                       list.push(at, Pending::of(key));
-                       expected.insert((at, key));
-                       if index % 3 == 0 {
-                           now = pop(&mut list, &mut expected)?;
-                       }
-                   }
-                   prop_assert!(matches!(list, EventList::Wide(_)));
-                   while expected.len() > 1_000 {
-                       now = pop(&mut list, &mut expected)?;
-                   }
-                   prop_assert!(matches!(list, EventList::Narrow(_)));
-               }
-           }
-       }
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// Many and few, close together and far apart, with many at one instant: slots are made anew.
+        #[test]
+        fn the_order_is_the_same_whatever_the_slots(
+            spans in prop::collection::vec((0_u32..30, 1_u64..20_000), 1..5),
+            factor in any::<u64>(),
+        ) {
+            let (mut list, mut expected) = (EventList::default(), BTreeSet::new());
+            let (mut now, mut index) = (Time(5), 0);
+            for (bits, count) in spans {
+                for _ in 0..count {
+                    index += 1;
+                    let mixed = factor.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+                    let (at, rank) = (now + mixed % (1 << bits), (mixed % 97) << 20 | index);
+                    list.push(at, Pending::of(key(rank)));
+                    expected.insert((at, key(rank)));
+                    if index % 3 == 0 {
+                        now = pop(&mut list, &mut expected, Time::NEVER)?.unwrap_or(now);
+                    }
+                }
+                while expected.len() > 100 {
+                    now = pop(&mut list, &mut expected, Time::NEVER)?.unwrap_or(now);
+                }
+            }
+        }
+    }
 }

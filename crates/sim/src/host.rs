@@ -12,9 +12,8 @@ use scenario::Face;
 
 use crate::{
     Watch,
-    events::EventList,
+    events::{EventList, Pending},
     fault::{Faults, gone},
-    heap::Pending,
     key::{Class, Key},
 };
 

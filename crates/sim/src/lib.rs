@@ -10,7 +10,6 @@ mod event;
 mod events;
 mod expect;
 mod fault;
-mod heap;
 mod host;
 mod key;
 mod machine;
@@ -19,7 +18,6 @@ mod run;
 mod source;
 mod step;
 mod watch;
-mod wheel;
 
 pub use error::Error;
 pub use expect::{Checked, check};

@@ -16,8 +16,7 @@ use scenario::{Face, Scenario, Workload};
 
 use crate::{
     Watch,
-    events::EventList,
-    heap::Pending,
+    events::{EventList, Pending},
     host::{Host, Outside},
     key::{Class, Key, Tag},
 };
@@ -102,7 +101,7 @@ impl<'a, W: Watch> Machine<'a, W> {
     pub(crate) fn new(scenario: &'a Scenario, hosts: &[usize], watch: W) -> Self {
         let mut machine = Self {
             scenario,
-            hosts: Vec::new(),
+            hosts: Vec::with_capacity(hosts.len()),
             local: vec![None; scenario.hosts.len()],
             outside: Outside { arrays: Vec::new(), events: EventList::default(), watch },
             array_of: vec![None; scenario.arrays.len()],
@@ -151,6 +150,8 @@ impl<'a, W: Watch> Machine<'a, W> {
     }
 
     fn add_workloads(&mut self) {
+        let is_here = |workload: &&Workload| self.local[workload.host].is_some();
+        self.players.reserve_exact(self.scenario.workloads.iter().filter(is_here).count());
         for (index, workload) in self.scenario.workloads.iter().enumerate() {
             let Some(host) = self.local[workload.host] else { continue };
             let seed = stream(self.scenario.seed, Stream::Workload, index);

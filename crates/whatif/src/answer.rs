@@ -37,6 +37,32 @@ pub(crate) fn comparable(
     (keys.collect(), runs)
 }
 
+/// Of a change of depth without the VMs, where no reading gives what each of them had and one gives what
+/// their devices had, and a doubt that says so.
+pub(crate) fn of_devices(
+    (keys, runs): (Vec<Key>, Vec<Run>),
+    is_of_depth: bool,
+    doubts: &mut Vec<String>,
+) -> (Vec<Key>, Vec<Run>) {
+    let matches = |keys: &[Key], figures: &[Figure]| worst(keys, figures).0 <= MATCHES;
+    // Devices come first.
+    let devices = keys.iter().take_while(|key| key.is_device()).count();
+    let of_run = |run: &Run| matches(&keys[..devices], &run.today[..devices]);
+    let is_matched = runs.iter().any(|run| matches(&keys, &run.today));
+    if !is_of_depth || is_matched || !runs.iter().any(of_run) {
+        return (keys, runs);
+    }
+    let first = |mut figures: Vec<Figure>| {
+        figures.truncate(devices);
+        figures
+    };
+    let runs = runs.into_iter().map(|run| Run { today: first(run.today), after: first(run.after) });
+    const WHY: &str = "No model of this host divides the commands among its VMs as they were recorded: \
+                       nothing is said of each of them.";
+    doubts.push(WHY.into());
+    (keys[..devices].to_vec(), runs.collect())
+}
+
 /// How an answer may be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -73,7 +99,7 @@ const RUN: f64 = 0.005;
 /// Half of the last digit of a latency that esxtop prints.
 const ROUNDING_MS: f64 = 0.005;
 /// By how much a change by a factor of e may be missed between intervals that were seen.
-const CURVE: f64 = 0.06;
+const CURVE: f64 = 0.02;
 
 /// The answer. The first run is the reading that is likeliest; of those that give what the
 /// recording shows the closest is shown as today, and all of them span the range.
@@ -120,7 +146,7 @@ pub(crate) fn answer(
         }
         const WHY: &str = " No simulated command notices the change: it is set so already, or it \
                            never comes to bear.";
-        let (simulated, verdict) = unmoved(keys, (lifted, None), WHY, doubts);
+        let (simulated, verdict) = unmoved(keys, (asked.limited, None), WHY, doubts);
         return (simulated, verdict, miss);
     }
     let mut rows: Vec<SimulatedRow> = keys
@@ -138,7 +164,7 @@ pub(crate) fn answer(
         let model = (calibrated, arrays);
         laws::hold_to_limit(keys, model, (limited, rounding, &asked), &mut rows);
     }
-    laws::hold_to_queues(keys, calibrated, &mut rows);
+    laws::hold_to_whole(keys, calibrated, &mut rows);
     doubts.extend(asked.limited.and_then(|limited| gives_up(keys, limited.vm, &rows)));
     let main = main_rows(keys, lifted, &rows);
     if main.len() < 2 {
@@ -208,19 +234,27 @@ fn as_seen(
     told(&keys, None, rows, doubts)
 }
 
-/// The answer where all stays as it was recorded, about a VM that is `lifted` or the device, and the depth of a device that `moves` between
-/// the two that it moves between; `why` is said behind it.
+/// The answer where all stays as it was recorded, about a VM whose limit is lifted or the device, and
+/// the depth of a device that `moves` between the two that it moves between; `why` is said behind it.
 pub(crate) fn unmoved(
     keys: &[Key],
-    (lifted, moves): (Option<&str>, Option<(&str, [f64; 2])>),
+    (limited, moves): (Option<Limited<'_>>, Option<(&str, [f64; 2])>),
     why: &str,
     doubts: Vec<String>,
 ) -> (Simulated, Verdict) {
+    let lifted = limited.filter(Limited::is_lifted).map(|limited| limited.vm);
+    // A wait too short for a limit that is seen may be one all the same.
+    let waits = limited.map_or(0.0, |limited| limited.waits);
     let row = |key: &Key| {
         let captured = key.captured.unwrap_or(0.0);
+        let (quicker, more) = match key.is(Counter::Commands) {
+            true => (1.0, 1.0 / (1.0 - waits)),
+            false => (1.0 - waits, 1.0),
+        };
         let [low, high] = match moves {
             _ if !key.is(Counter::DeviceQDepth) => {
-                [1.0 - key.chance - RUN, 1.0 + key.chance + RUN].map(|part| captured * part)
+                let chance = key.chance + RUN;
+                [(1.0 - chance) * quicker, (1.0 + chance) * more].map(|part| captured * part)
             }
             Some((device, between)) if key.object == device => between,
             _ => [captured; 2],
@@ -398,6 +432,7 @@ fn worst(keys: &[Key], figures: &[Figure]) -> (f64, usize) {
         let whole = whole.and_then(|key| key.captured).filter(|whole| *whole > 0.0);
         let (Some(captured), Some(whole)) = (key.captured, whole) else { continue };
         let rounding = match () {
+            () if key.is(Counter::DeviceQDepth) => key.chance * captured,
             () if key.unit != "ms" => 0.0,
             () if key.is(Counter::DriverLatency) => ROUNDING_MS,
             // The array is brought to one that is printed, and held against another.
@@ -721,9 +756,9 @@ impl ArrayCalibration {
             ),
             Seen::Knee => format!(
                 "Beyond the {most} commands that were outstanding at the array of {devices}, \
-                 latency is taken to go on as it rose, {} less to {} more. A limit that lies \
+                 latency is taken to go on as it rose, {:.0} % less to 50 % more. A limit that lies \
                  above what was seen (QoS, a link) is in no range.",
-                "30 %", "50 %"
+                100.0 * (1.0 - self.flatter)
             ),
         })
     }

@@ -35,6 +35,9 @@ const STEEPER: f64 = 1.5;
 const NEAR: f64 = 0.25;
 /// How much flatter: spindles that sort their commands gain with depth [section 7.2: q^0.24].
 const FLATTER: f64 = 0.7;
+/// What the fastest spindle takes on average to turn to a block, in milliseconds [section 7.2]: what
+/// answers sooner has none to sort for.
+const TURN_MS: f64 = 2.0;
 /// Elasticity from which latency rises.
 const RISES: f64 = 0.1;
 /// The most commands that an array is asked for.
@@ -83,6 +86,9 @@ pub struct ArrayCalibration {
     /// and quick commands and many slow ones if they did, and come to no recording.
     #[serde(skip)]
     pub(crate) flat: Curve,
+    /// How much flatter the line may become beyond what was seen, as a factor.
+    #[serde(skip)]
+    pub(crate) flatter: f64,
 }
 
 /// An interval, or a group of them.
@@ -122,13 +128,16 @@ impl ArrayCalibration {
                 other => other,
             };
         }
-        let [best, least, most_slopes] = slopes(seen, above, below);
+        let quickest_ms = light.map_or(first.ms, |light| light.alone_ms.min(first.ms));
+        let flatter = if quickest_ms < TURN_MS { 1.0 } else { FLATTER };
+        let [best, least, most_slopes] = slopes(seen, (above, flatter), below);
         let ends = light.map(|light| light.ends(first)).unwrap_or_default();
         let [best, least, most] = [(best, 0), (least, 1), (most_slopes, 2)].map(|(slopes, end)| {
             let all: Vec<Point> = ends[end].iter().chain(&groups).copied().collect();
             curve(&all, slopes)
         });
-        let most = sagging(&most);
+        let steepest = steepness(&least);
+        let most = sagging(&most, steepest);
         let flat = curve(&groups, Slopes { above: most_slopes.above, below: 0.0 });
         Self {
             devices,
@@ -140,7 +149,28 @@ impl ArrayCalibration {
             least,
             most,
             flat,
+            flatter,
         }
+    }
+}
+
+impl ArrayCalibration {
+    /// With what `bursts` says, where nothing tells whether a guest is held to a rate or sends in bursts
+    /// that fill its queue.
+    pub(crate) fn or_in_bursts(self, bursts: Self) -> Self {
+        let known = |seen: Seen| matches!(seen, Seen::Knee | Seen::Saturated);
+        let seen = if known(self.seen) { bursts.seen } else { self.seen };
+        let quicker = bursts.quickest_ms();
+        Self {
+            seen,
+            most: if quicker < self.quickest_ms() { bursts.most } else { self.most },
+            ..self
+        }
+    }
+
+    /// How long a command takes at best among the most that there may be.
+    fn quickest_ms(&self) -> f64 {
+        self.most.last().map_or(0.0, |&(_, ms)| ms)
     }
 }
 
@@ -186,7 +216,7 @@ impl Light {
 }
 
 /// What is beyond the seen: as it goes on, least and most favourable.
-fn slopes(seen: Seen, above: [f64; 2], below: [f64; 2]) -> [Slopes; 3] {
+fn slopes(seen: Seen, (above, flatter): ([f64; 2], f64), below: [f64; 2]) -> [Slopes; 3] {
     let of = |above: f64, below: f64| Slopes { above: above.clamp(0.0, 1.0), below };
     let middle = |[low, high]: [f64; 2]| f64::midpoint(low, high);
     let flat_below = (0.5 * below[0]).clamp(0.0, 1.0);
@@ -200,7 +230,7 @@ fn slopes(seen: Seen, above: [f64; 2], below: [f64; 2]) -> [Slopes; 3] {
         Seen::Knee => [
             of(middle(above), best_below),
             of((STEEPER * above[1]).max(above[1] + NEAR), flat_below),
-            of(FLATTER * above[0], steep_below),
+            of(flatter * above[0], steep_below),
         ],
     }
 }
@@ -339,9 +369,18 @@ fn curve(groups: &[Point], slopes: Slopes) -> Curve {
     points
 }
 
+/// How steeply a curve goes on past what was seen, in milliseconds a command.
+fn steepness(curve: &Curve) -> f64 {
+    match curve[..] {
+        [.., (x0, ms0), (x1, ms1)] => (ms1 - ms0) / (x1 - x0),
+        _ => 0.0,
+    }
+}
+
 /// As quick as latency may be between two points that were seen, if its line never gets flatter:
-/// on from the points before, or back from those behind.
-fn sagging(curve: &Curve) -> Curve {
+/// on from the points before, or back from those behind, of which the last is followed by a line
+/// as steep as `steepest` at most.
+fn sagging(curve: &Curve, steepest: f64) -> Curve {
     /// How far apart points are, as a factor, for the line between them to be in doubt.
     const APART: f64 = 1.5;
     let slope = |from: (f64, f64), to: (f64, f64)| (to.1 - from.1) / (to.0 - from.0);
@@ -351,9 +390,11 @@ fn sagging(curve: &Curve) -> Curve {
         let (Some(&next), Some(&behind)) = (curve.get(index + 1), curve.get(index + 2)) else {
             continue;
         };
+        let is_seen = index + 3 < curve.len();
+        let slope_behind = if is_seen { slope(next, behind).max(0.0) } else { steepest };
         let middle = (point.0 * next.0).sqrt();
         if next.0 >= APART * point.0 && middle >= point.0 + 1.0 && middle <= next.0 - 1.0 {
-            let back = next.1 - slope(next, behind).max(0.0) * (next.0 - middle);
+            let back = next.1 - slope_behind * (next.0 - middle);
             let chord = point.1 + slope(point, next) * (middle - point.0);
             out.push((middle, back.clamp(point.1.min(chord), chord)));
         }

@@ -358,16 +358,19 @@ fn held(tenant: &Tenant<'_>, window: &[usize], place: Place) -> Option<(u32, boo
     const LONGER: f64 = 1.5;
     /// Commands by which its samples differ at most: less than chance does.
     const STEADY: f64 = 4.0;
+    /// The same of many, as a part of what chance does.
+    const QUIET: f64 = 0.1;
     /// How much more than that those of others differ, as a factor.
     const RESTLESS: f64 = 4.0;
     let world = tenant.world.as_ref()?;
     let rate = tenant.row.mean_rate(window)?;
     let waits = tenant.waits(window) && rate >= 1.0;
     let wait_ms = world.per_command(window, Row::qavg)?;
-    let is_steady = spread(&tenant.row, window)? * place.interval_s <= STEADY;
+    let steady = STEADY.max(QUIET * (rate * place.interval_s).sqrt());
+    let is_steady = spread(&tenant.row, window)? * place.interval_s <= steady;
     let is_longer = |others_ms: f64| others_ms > 0.0 && wait_ms >= LONGER * others_ms;
     // A full queue makes nobody's rate as steady as that: those of others vary.
-    let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * STEADY);
+    let is_paced = place.unrest.is_some_and(|unrest| unrest >= RESTLESS * steady);
     let alone = is_steady && (place.others_wait_ms.is_some_and(is_longer) || is_paced);
     let units = units_of(size_kib(tenant.row.size_kib(window)));
     let held = (rate * units).round().clamp(1.0, 1e9) as u32;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What falls or rises by less than this is level.
-const LEVEL: f64 = 0.01;
+const LEVEL: f64 = 0.015;
 /// Part of its slots that a device loses on average whose host throttles for an array that rejects
 /// commands beyond those that it was seen to take: the depth is halved, and climbs back by one
 /// (reference `esxi-host-stack.md`, section 4 [KB-QF]).
@@ -454,14 +454,83 @@ fn at_most(row: &mut SimulatedRow, most: f64) {
     (row.low, row.high) = (row.low.min(most), row.high.min(most));
 }
 
-/// What holds whatever is asked: no more commands are at a device than it has slots, and by Little's
-/// law a command is under way no longer than all that guests can have outstanding take at the
-/// rate.
-pub(crate) fn hold_to_queues(
+/// What holds whatever is asked: of queues and of sums.
+pub(crate) fn hold_to_whole(
     keys: &[Key],
     calibrated: &[DeviceCalibration],
     rows: &mut [SimulatedRow],
 ) {
+    hold_to_queues(keys, calibrated, rows);
+    hold_to_sums(keys, calibrated, rows);
+}
+
+/// What holds of sums: the rate of a device is that of its VMs together, and what a command takes beyond
+/// the driver it takes in the VMkernel.
+fn hold_to_sums(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
+    for device in calibrated {
+        let place = |counter| place_of(keys, &device.device, counter);
+        if let (Some(whole), Some(parts)) =
+            (place(Counter::Commands), rates_of(keys, calibrated, device))
+        {
+            hold_to_rates(whole, &parts, rows);
+        }
+        let parts = [Counter::GuestLatency, Counter::KernelLatency, Counter::DriverLatency];
+        if let [Some(gavg), Some(kavg), Some(davg)] = parts.map(place) {
+            let (low, high) = (rows[gavg].low - rows[davg].low, rows[gavg].high - rows[davg].high);
+            let waits = &mut rows[kavg];
+            (waits.low, waits.high) = (waits.low.min(low.max(0.0)), waits.high.max(high));
+            rows[davg].low = rows[davg].low.min(rows[gavg].low - rows[kavg].low);
+        }
+    }
+}
+
+/// The places of the rates of all VMs of a device, where these are all that it does.
+fn rates_of(
+    keys: &[Key],
+    calibrated: &[DeviceCalibration],
+    device: &DeviceCalibration,
+) -> Option<Vec<usize>> {
+    let is_own = |vm: &str| {
+        let mut others = calibrated.iter().filter(|other| other.device != device.device);
+        others.all(|other| other.guests.iter().all(|guest| guest.vm != vm))
+    };
+    let mut vms: Vec<&str> = device.guests.iter().map(|guest| guest.vm.as_str()).collect();
+    vms.sort_unstable();
+    vms.dedup();
+    let place = |vm: &&str| place_in(keys, (false, vm), Counter::Commands).filter(|_| is_own(vm));
+    vms.iter().map(place).collect()
+}
+
+/// Each of them is what the others leave of the whole.
+fn hold_to_rates(whole: usize, parts: &[usize], rows: &mut [SimulatedRow]) {
+    let had = |row: &SimulatedRow| row.captured.unwrap_or(row.today);
+    let sum = |of: &dyn Fn(&SimulatedRow) -> f64, rows: &[SimulatedRow]| -> f64 {
+        parts.iter().map(|&part| of(&rows[part])).sum()
+    };
+    // Counts of several samples do not add up to the last digit.
+    let slack = (had(&rows[whole]) - sum(&had, rows)).abs();
+    let [low, high] = [sum(&|row| row.low, rows) - slack, sum(&|row| row.high, rows) + slack];
+    let row = &mut rows[whole];
+    (row.low, row.high) = match low <= row.high && row.low <= high {
+        true => (row.low.max(low), row.high.min(high)),
+        false => (row.low.min(low), row.high.max(high)),
+    };
+    let (least, most) = (row.low - slack, row.high + slack);
+    for &part in parts {
+        let row = &rows[part];
+        let [others_low, others_high] = [low - row.low, high - row.high];
+        let row = &mut rows[part];
+        let ends = (row.low.max(least - others_high), row.high.min(most - others_low));
+        if ends.0 <= ends.1 {
+            (row.low, row.high) = ends;
+        }
+    }
+}
+
+/// What holds of queues: no more commands are at a device than it has slots, and by Little's
+/// law a command is under way no longer than all that guests can have outstanding take at the
+/// rate.
+fn hold_to_queues(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [SimulatedRow]) {
     for index in 0..rows.len() {
         let key = &keys[index];
         let of = |counter| place_in(keys, (key.is_device(), &key.object), counter);

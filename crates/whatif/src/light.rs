@@ -43,7 +43,7 @@ struct Kind {
 }
 
 /// How far the size of commands may be, as a factor, for one to bound the other.
-const SIZES_APART: f64 = 4.0;
+const SIZES_APART: f64 = 8.0;
 /// How much more of the lighter load may be writes, as a share, than of the load in question: a
 /// read behind writes waits longer.
 const WRITES_MORE: f64 = 0.05;
@@ -131,12 +131,11 @@ impl Kind {
 
     /// Bounds of what a write takes that the lighter load has none of, by what reads take there.
     fn as_reads(&self, slow: &Self, reads: [f64; 2]) -> [f64; 2] {
-        /// How much longer than a read a write takes at most where nothing waits: RAID 5 reads two
-        /// and then writes two.
-        const LONGER: f64 = 3.0;
         match self.ms / slow.ms {
             _ if self.is_alike(slow) => reads,
-            part if part > 1.0 => [reads[0], (LONGER * reads[1]).min(self.ms)],
+            // What it does beyond a read (a further round trip, mirrors, parity) takes no longer where
+            // less waits.
+            part if part > 1.0 => [reads[0], (reads[1] + self.ms - slow.ms).min(self.ms)],
             // A cache answers it: that may not depend on the load at all.
             _ => [0.0, self.ms],
         }

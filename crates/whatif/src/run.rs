@@ -43,7 +43,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) captured: Option<f64>,
-    /// What chance alone does to the captured mean, as a part of it: two standard errors.
+    /// What chance alone does to the captured mean, as a part of it.
     pub(crate) chance: f64,
     /// What it was at the depth that is asked for, if a load that may be the same was seen there.
     pub(crate) seen: Option<Seen>,
@@ -53,7 +53,7 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     mean: f64,
-    /// What chance does to it, as a part of it: two standard errors.
+    /// What chance does to it, as a part of it.
     chance: f64,
     /// Whether that was right beside the window, and of all its VMs: a change that was tried.
     pub(crate) is_tried: bool,
@@ -120,14 +120,9 @@ pub(crate) fn keys(
             if device.is_nfs && captured.is_none() {
                 continue;
             }
-            let chance = if counter.0 == Counter::DeviceQDepth {
-                // The state of one instant: between two depths any mean may be seen.
-                let depths = || window.iter().filter_map(|&s| device.depth(s));
-                let least = depths().fold(f64::INFINITY, f64::min);
-                let mean = device.mean_depth(window).unwrap_or(1.0);
-                (depths().fold(0.0, f64::max) - least).max(0.0) / mean
-            } else {
-                chance(&[&device.row], counter.0, window)
+            let chance = match counter.0 {
+                Counter::DeviceQDepth => chance_of_depth(device, window),
+                counter => chance(&[&device.row], counter, window),
             };
             keys.push(Key::new(of, counter, (captured, chance)));
         }
@@ -197,8 +192,32 @@ pub(crate) fn add_waits(keys: &[Key], vm: &str, after: &mut [Figures]) {
     }
 }
 
+/// What chance does to the mean of DQLEN, which is the state of instants, as a part of it: how often one
+/// finds it at the deeper of the depths that it moves between.
+fn chance_of_depth(device: &Device<'_>, window: &[usize]) -> f64 {
+    let depths: Vec<f64> = window.iter().filter_map(|&s| device.depth(s)).collect();
+    let least = depths.iter().copied().fold(f64::INFINITY, f64::min);
+    let moves = depths.iter().copied().fold(0.0, f64::max) - least;
+    let Some(mean) = levels::mean(depths.iter().copied().map(Some)).filter(|_| moves > 0.0) else {
+        return 0.0;
+    };
+    // With one instant more at each end: few tell little, however alike they are.
+    let count = depths.len() as f64;
+    let part = (count * (mean - least) / moves + 1.0) / (count + 2.0);
+    student(depths.len()) * moves * (part * (1.0 - part) / count).sqrt() / mean
+}
+
+/// Standard errors on each side of a mean of so many samples that leave out one of twenty (Student's t).
+fn student(samples: usize) -> f64 {
+    const FEW: [f64; 10] = [12.7, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+    match samples.saturating_sub(1) {
+        0 => FEW[0],
+        free => FEW.get(free - 1).copied().unwrap_or(2.0 + 2.4 / free as f64),
+    }
+}
+
 /// What chance does to the mean of a rate or a latency, from how it differs from sample to sample:
-/// two standard errors, as a part of it; the most of it where no steps were measured.
+/// the standard errors that [`student`] says, as a part of it; the most of it where no steps were measured.
 fn chance(rows: &[&Row<'_>], counter: Counter, window: &[usize]) -> f64 {
     const MOST: f64 = 0.25;
     let rate = |s: usize| rows.iter().map(|row| row.rate(s)).sum::<Option<f64>>();
@@ -210,7 +229,7 @@ fn chance(rows: &[&Row<'_>], counter: Counter, window: &[usize]) -> f64 {
     deviation.unwrap_or(MOST).min(MOST)
 }
 
-/// Two standard errors of a mean, as a part of it: levels and trends do not count, and so no jumps
+/// What chance does to a mean, as a part of it: levels and trends do not count, and so no jumps
 /// from one level to another, which are few.
 fn deviation(window: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     /// The load changes where it is so much higher than before, as a factor.
@@ -227,7 +246,7 @@ fn deviation(window: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f
     let middle = levels::mean(window.iter().map(|&s| value(s)))?;
     let count = window.iter().filter(|&&s| value(s).is_some()).count();
     let error = (levels::mean(steps)? / count as f64).sqrt();
-    Some(if middle > 0.0 { 2.0 * error / middle } else { 0.0 })
+    Some(if middle > 0.0 { student(count) * error / middle } else { 0.0 })
 }
 
 fn of_device(

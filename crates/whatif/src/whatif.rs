@@ -193,9 +193,12 @@ impl<'a> Model<'a> {
         }
         let (keys, runs) = answer::comparable(keys, today, after);
         let calibration = (self.calibrated.as_slice(), self.arrays.as_slice());
+        let is_of_depth = !guests_change && limits.is_empty();
+        let mut doubts = self.doubts();
+        let (keys, runs) = answer::of_devices((keys, runs), is_of_depth, &mut doubts);
         let asked = Asked {
             limited,
-            is_of_depth: !guests_change && limits.is_empty(),
+            is_of_depth,
             is_split: changed.is_split(),
             is_bursty: self.is_bursty(),
             may_throttle: self.devices.iter().any(|device| self.may_throttle(device)),
@@ -203,7 +206,7 @@ impl<'a> Model<'a> {
             span_ms: 1000.0 * interval_s(self.recording) * self.window.len() as f64,
         };
         let (mut simulated, verdict, miss) =
-            answer::answer(&keys, &runs, calibration, asked, self.doubts());
+            answer::answer(&keys, &runs, calibration, asked, doubts);
         if !simulated.rows.is_empty() {
             simulated.sentence += &self.condition();
         }
@@ -623,12 +626,14 @@ fn array(
 ) -> ArrayCalibration {
     let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
     // An array of which something was not measured tells nothing.
-    let point = |sample: usize| {
+    let is_held = |guest: &GuestCalibration| guest.held_at_iops.is_some() && !guest.is_held_surely;
+    let may_burst = own.iter().any(|(_, of)| of.guests.iter().any(is_held));
+    let point = |sample: usize, bursts: bool| {
         let (mut outstanding, mut rate, mut inside) = (0.0, 0.0, 0.0);
         for (device, calibrated) in &own {
             let held =
                 |guest: &GuestCalibration| guest.held_at_iops.or(guest.throttled_at_iops).is_some();
-            let is_held = calibrated.guests.iter().any(held);
+            let is_held = calibrated.guests.iter().any(held) && !bursts;
             let seen =
                 if is_held { device.row.in_flight(sample) } else { device.concurrency(sample) };
             outstanding += seen?;
@@ -660,8 +665,10 @@ fn array(
     let busy: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
     let (like, other): (Vec<usize>, Vec<usize>) = busy.iter().partition(|&s| is_like(s));
     let samples = if like.is_empty() { &busy } else { &like };
-    let points = samples.iter().filter_map(|&s| point(s)).filter(|point| point.ms > 0.0);
-    let points = settled(points.collect());
+    let points = |bursts: bool| {
+        let points = samples.iter().filter_map(|&s| point(s, bursts));
+        settled(points.filter(|point| point.ms > 0.0).collect())
+    };
     let is_free = own.iter().all(|(_, calibrated)| !calibrated.is_throttled());
     // A sample beside the load may have a part of it.
     let is_apart = |s: &usize| {
@@ -671,7 +678,11 @@ fn array(
     let scsi: Vec<&Device<'_>> = own.iter().map(|(device, _)| *device).collect();
     let light = if is_free { Light::of(recording, &scsi, &light, &like) } else { None };
     let names = own.iter().map(|(device, _)| device.name.clone()).collect();
-    ArrayCalibration::of(names, &points, light)
+    let array = ArrayCalibration::of(names, &points(false), light);
+    match may_burst {
+        true => array.or_in_bursts(ArrayCalibration::of(Vec::new(), &points(true), light)),
+        false => array,
+    }
 }
 
 /// Without the intervals in which the load changed: their means are of two loads, and no array

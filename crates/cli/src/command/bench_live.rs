@@ -8,6 +8,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     num::{NonZeroU32, NonZeroUsize},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
     thread::sleep,
@@ -221,7 +222,8 @@ fn peer(
     let mut child = command.spawn().map_err(|error| format!("taskset: {error}"))?;
     let process = child.id();
     let until = Instant::now() + PATIENCE;
-    while !path.exists() {
+    // Its socket may be there before it listens.
+    while UnixStream::connect(&path).is_err() {
         let has_ended = child.try_wait().is_ok_and(|ended| ended.is_some());
         if has_ended || Instant::now() > until {
             say(&format!("{server} is not there to be compared with ({}, {back_end})", way.name()));

@@ -102,7 +102,7 @@ struct Anonymize {
     /// [default: standard output, `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Also write which name became which, as CSV, for the owner to keep; `-` is standard output
+    /// Also write which name became which, as CSV that only its owner may read; `-` is standard output
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
 }

@@ -13,7 +13,11 @@ use nix::{
     sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
 };
 
-use super::wire::{FILES_MAX, HEAD, Head};
+use super::wire::{HEAD, Head};
+
+/// Descriptors that the kernel lets one message carry: with room for all of them none is left open that
+/// nobody knows of.
+const FILES_MAX: usize = 253;
 
 /// A connected front end.
 #[derive(Debug)]
@@ -126,4 +130,34 @@ fn receive(stream: &UnixStream, bytes: &mut [u8], files: &mut Vec<OwnedFd>) -> i
         }
     }
     Ok(received.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use super::*;
+
+    #[test]
+    fn files_come_with_their_message_and_none_is_left_open() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut channel = Channel::new(near).unwrap();
+        let head: Vec<u8> = [1_u32, 1, 4].into_iter().flat_map(u32::to_ne_bytes).collect();
+        assert!(channel.read().unwrap().is_none());
+        let files = vec![far.as_raw_fd(); FILES_MAX];
+        let beside = [ControlMessage::ScmRights(&files)];
+        let parts = [IoSlice::new(&head[..5])];
+        let open = || fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = open();
+        sendmsg::<()>(far.as_raw_fd(), &parts, &beside, MsgFlags::empty(), None).unwrap();
+        assert!(channel.read().unwrap().is_none(), "the rest of it is still to come");
+        far.write_all(&[&head[5..], &[1, 2, 3, 4], &head[..12]].concat()).unwrap();
+        let came = channel.read().unwrap().unwrap();
+        assert_eq!((came.body.as_slice(), came.files.len()), ([1, 2, 3, 4].as_slice(), FILES_MAX));
+        drop(came);
+        assert!(open() < before + FILES_MAX);
+        assert!(channel.read().unwrap().is_none());
+        drop(far);
+        assert!(channel.read().is_err());
+    }
 }

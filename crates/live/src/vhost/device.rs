@@ -34,6 +34,9 @@ const HELD_MAX: usize = BUFFER_MAX;
 /// Requests that need no I/O and are answered in a row before others have their turn.
 const KNOWN_MAX: usize = 64;
 
+/// Messages of a front end that are followed in a row before others have their turn.
+const HEARD_MAX: usize = 16;
+
 /// What of a device has something, by the upper bits of a key.
 const LISTENER: u64 = 0;
 const SOCKET: u64 = 1;
@@ -278,7 +281,8 @@ impl Device {
     pub(crate) fn push(&mut self, epoll: &Epoll) -> bool {
         self.call();
         let mut any = false;
-        while let Some(heard) = self.hear(epoll) {
+        for _ in 0..HEARD_MAX {
+            let Some(heard) = self.hear(epoll) else { break };
             any = true;
             if heard.is_err() {
                 self.hang_up(epoll);

@@ -8,8 +8,8 @@
 pub(crate) const HEAD: usize = 12;
 /// Bytes of the largest body: a table of memory is 264, a whole configuration space 268.
 pub(crate) const BODY_MAX: usize = 1_024;
-/// Descriptors beside a message, at most.
-pub(crate) const FILES_MAX: usize = 8;
+/// Parts of memory in a table, at most.
+const REGIONS_MAX: usize = 8;
 /// Bytes of the configuration space that can be asked for.
 pub(crate) const CONFIG_MAX: usize = 256;
 
@@ -217,7 +217,7 @@ impl Words<'_> {
 
     fn regions(&mut self) -> Option<Vec<Region>> {
         let (count, _) = (self.u32()? as usize, self.u32()?);
-        (count <= FILES_MAX).then(|| (0..count).map(|_| self.region()).collect())?
+        (count <= REGIONS_MAX).then(|| (0..count).map(|_| self.region()).collect())?
     }
 
     fn config(&mut self) -> Option<Config> {

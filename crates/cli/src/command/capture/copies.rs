@@ -65,7 +65,7 @@ pub(crate) fn anonymize(
         substitutes.counts().iter().map(|(kind, number)| format!("{kind} {number}")).collect();
     say(&format!("names replaced: {}", counts.join(", ")));
     let Some(mapping) = mapping else { return Ok(()) };
-    mapping.write(|out| {
+    mapping.secret().write(|out| {
         writeln!(out, "kind,name,substitute")?;
         for (kind, name, substitute) in substitutes.iter() {
             writeln!(out, "{kind},{},{substitute}", csv_cell(&seen(name)))?;
