@@ -187,9 +187,9 @@ mod tests {
                     .replace("MODULE", "qlnativefc")
                     .replace("PARAMETER", "ql2xmaxqdepth")
                     .replace("OPTION", "/Disk/SchedQuantum")
-                    .replace("-O N", "-O 16")
-                    .replace(" N", " 16")
                     .replace("=N", "=16");
+                let words = line.split(' ').map(|word| if word == "N" { "16" } else { word });
+                let line = words.collect::<Vec<_>>().join(" ");
                 let of_guest = line.contains("RequestRing") || line.contains("vmw_pvscsi");
                 let fits = !of_guest || line.contains("vmw") == (system == "linux");
                 let knobs = scenario::parse_knob(&line, &scenario);

@@ -87,11 +87,16 @@ pub fn read_ask(line: &[u8]) -> Result<Ask, String> {
     if line.last() != Some(&b'\n') {
         return Err(format!("a line ends in a newline and has {LINE_MAX} bytes at most"));
     }
-    let ask: Ask = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let ask: Ask = serde_json::from_slice(line).map_err(|error| in_a_line(&error.to_string()))?;
     match ask.version {
         VERSION => Ok(ask),
         other => Err(format!("version {other} is not known; it is {VERSION}")),
     }
+}
+
+/// What the other side had a part in, without what would steer a terminal or end a line.
+fn in_a_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Reads a line of a daemon. What it names by a place is there.
@@ -99,11 +104,10 @@ pub fn read_ask(line: &[u8]) -> Result<Ask, String> {
 /// # Errors
 /// What it refuses, or why the line is none, in one line.
 pub fn read_answer(line: &[u8]) -> Result<Said, String> {
-    let answer: Answer = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let answer: Answer =
+        serde_json::from_slice(line).map_err(|error| in_a_line(&error.to_string()))?;
     match answer.said {
-        Said::Error(line) => {
-            Err(line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
-        }
+        Said::Error(line) => Err(in_a_line(&line)),
         Said::State(state) if !state.is_whole() => {
             Err("it names what it does not describe: another version?".into())
         }

@@ -116,6 +116,9 @@ impl Drop for Servers {
     }
 }
 
+/// Our own among the servers.
+const OURS: &str = "kavg";
+
 /// Medians of a disk, by depth.
 type Measured = (usize, u16, Sample);
 
@@ -142,17 +145,26 @@ impl BenchLive {
     fn measure(&self, targets: &[Target]) -> Outcome<Vec<Measured>> {
         let time = Duration::from_millis(self.millis.get().into());
         let mut taken: Vec<Vec<Sample>> = vec![Vec::new(); targets.len() * DEPTHS.len()];
+        let mut has_gone = vec![false; targets.len()];
         for _ in 0..self.rounds.get() {
             for (place, depth) in DEPTHS.into_iter().enumerate() {
-                for (index, target) in targets.iter().enumerate() {
-                    taken[index * DEPTHS.len() + place].push(measure(target, depth, time)?);
+                for (index, target) in targets.iter().enumerate().filter(|one| !has_gone[one.0]) {
+                    match measure(target, depth, time) {
+                        Ok(sample) => taken[index * DEPTHS.len() + place].push(sample),
+                        Err(error) if target.server == OURS => return Err(error),
+                        // What others do is theirs: there is less to be compared with.
+                        Err(error) => {
+                            say(&error);
+                            has_gone[index] = true;
+                        }
+                    }
                 }
             }
         }
-        let medians = taken.into_iter().map(median).enumerate();
-        Ok(medians
-            .map(|(at, sample)| (at / DEPTHS.len(), DEPTHS[at % DEPTHS.len()], sample))
-            .collect())
+        let all = taken.into_iter().enumerate();
+        let all = all.map(|(at, samples)| (at / DEPTHS.len(), DEPTHS[at % DEPTHS.len()], samples));
+        let left = all.filter(|(index, ..)| !has_gone[*index]);
+        Ok(left.map(|(index, depth, samples)| (index, depth, median(samples))).collect())
     }
 }
 
@@ -186,7 +198,7 @@ fn ours(site: &TempDir, servers: &mut Servers) -> Outcome<Vec<Target>> {
     }
     let target = |(way, back_end)| {
         let name = if way == Way::Nbd { "kavg.nbd".into() } else { format!("kavg.{back_end}") };
-        Target { server: "kavg", way, back_end, path: site.path().join(name), process }
+        Target { server: OURS, way, back_end, path: site.path().join(name), process }
     };
     Ok(kinds().map(target).collect())
 }
@@ -302,7 +314,7 @@ fn by_rings(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> 
 
 /// The same by a socket, where nothing is kicked.
 fn by_socket(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
-    let export = if target.server == "kavg" { target.back_end } else { "" };
+    let export = if target.server == OURS { target.back_end } else { "" };
     let mut reader = NbdReader::connect(&target.path, export, READ)?;
     let mut places = Places(1);
     let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
@@ -345,12 +357,12 @@ fn table(measured: &[Measured], targets: &[Target]) -> String {
     let mut table = Table::new(&head).left(&[0, 1]);
     for (target, depth, own) in measured {
         let Target { server, way, back_end, .. } = &targets[*target];
-        if *server != "kavg" {
+        if *server != OURS {
             continue;
         }
         let is_peer = |(other, its, _): &&Measured| {
             let other = &targets[*other];
-            other.server != "kavg" && (other.way, other.back_end, *its) == (*way, back_end, *depth)
+            other.server != OURS && (other.way, other.back_end, *its) == (*way, back_end, *depth)
         };
         let peer = measured.iter().find(is_peer).map(|(_, _, sample)| sample);
         let of_peer = |text: &dyn Fn(&Sample) -> String| peer.map_or("-".into(), text);
