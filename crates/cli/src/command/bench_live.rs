@@ -148,7 +148,10 @@ impl BenchLive {
         let mut has_gone = vec![false; targets.len()];
         for _ in 0..self.rounds.get() {
             for (place, depth) in DEPTHS.into_iter().enumerate() {
-                for (index, target) in targets.iter().enumerate().filter(|one| !has_gone[one.0]) {
+                for (index, target) in targets.iter().enumerate() {
+                    if has_gone[index] {
+                        continue;
+                    }
                     match measure(target, depth, time) {
                         Ok(sample) => taken[index * DEPTHS.len() + place].push(sample),
                         Err(error) if target.server == OURS => return Err(error),
