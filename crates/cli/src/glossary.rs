@@ -187,6 +187,7 @@ mod tests {
                     .replace("MODULE", "qlnativefc")
                     .replace("PARAMETER", "ql2xmaxqdepth")
                     .replace("OPTION", "/Disk/SchedQuantum")
+                    .replace("NumDiskShares N", "NumDiskShares 1000")
                     .replace("=N", "=16");
                 let words = line.split(' ').map(|word| if word == "N" { "16" } else { word });
                 let line = words.collect::<Vec<_>>().join(" ");
