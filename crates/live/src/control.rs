@@ -5,10 +5,9 @@
 //! each later one has the row of the time since the one before, under esxtop's names.
 
 use std::{
-    fs,
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixStream,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     thread,
 };
@@ -20,22 +19,11 @@ use crate::{
     counted::Counted,
     described::describe,
     hosts::{Shared, lock},
-    socket,
+    socket::{self, SocketFile},
 };
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 8;
-
-/// The socket, which goes with it.
-#[derive(Debug)]
-pub(crate) struct Control(PathBuf);
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // Somebody may have removed it.
-        let _ = fs::remove_file(&self.0);
-    }
-}
 
 /// A client, and where it is with the counters.
 struct Talk {
@@ -45,9 +33,8 @@ struct Talk {
 }
 
 /// Answers who asks at a socket, as long as the process lives.
-pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<Control> {
-    let listener = socket::bind(path)?;
-    let control = Control(path.to_path_buf());
+pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<SocketFile> {
+    let (file, listener) = socket::bind(path)?;
     let seats = Arc::new(());
     let accept = move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -64,7 +51,7 @@ pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<Control> {
         }
     };
     thread::Builder::new().name("control".into()).spawn(accept)?;
-    Ok(control)
+    Ok(file)
 }
 
 impl Talk {

@@ -27,7 +27,7 @@ use scenario::{Host, Scenario};
 
 use crate::{
     clock::Clock,
-    control::{self, Control},
+    control,
     counted::Counted,
     executor::Executor,
     export::Export,
@@ -38,7 +38,7 @@ use crate::{
     nbd::{Listener, Listening},
     served::{self, Part, Served},
     settings::Settings,
-    socket,
+    socket::{self, SocketFile},
     vhost::Device,
 };
 
@@ -122,7 +122,7 @@ pub struct Daemon {
     listening: Vec<Listening>,
     counted: Vec<(Counted, Vec<Input>)>,
     hosts: Option<Shared>,
-    control: Option<Control>,
+    control: Option<SocketFile>,
     /// The disks, in the order of the file.
     pub places: Vec<Place>,
     /// What is worth a word: a line each.

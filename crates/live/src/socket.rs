@@ -7,7 +7,7 @@ use std::{
         fs::{FileTypeExt, PermissionsExt, chown},
         net::{UnixListener, UnixStream},
     },
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use nix::sys::stat::{Mode, umask};
@@ -16,9 +16,20 @@ use scenario::Sockets;
 /// Where the numbers of groups are.
 pub(crate) const GROUPS: &str = "/etc/group";
 
+/// The file of a socket, which goes with this: before the listener does, for then another may be bound there.
+#[derive(Debug)]
+pub(crate) struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody may have removed it.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced; what is no
 /// socket is left as it is.
-pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+pub(crate) fn bind(path: &Path) -> io::Result<(SocketFile, UnixListener)> {
     if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
         return Err(io::Error::other("a file is there that is no socket, and it is left as it is"));
     }
@@ -28,7 +39,7 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
     let listener = UnixListener::bind(path);
     umask(before);
-    listener
+    listener.map(|listener| (SocketFile(path.to_path_buf()), listener))
 }
 
 /// Lets those open a socket whom the file says.

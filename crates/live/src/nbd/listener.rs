@@ -2,14 +2,13 @@
 //! it over to the component of that disk. What a client does here is nothing to those at work.
 
 use std::{
-    fs,
     io::{self, ErrorKind},
     net::{SocketAddr, TcpListener},
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixListener,
     },
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -31,7 +30,7 @@ use super::{
 use crate::{
     export::Export,
     mailbox::{Letter, Mailbox},
-    socket,
+    socket::{self, SocketFile},
 };
 
 /// How long a client may take to agree on an export.
@@ -52,7 +51,7 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 enum Socket {
-    Unix(UnixListener, PathBuf),
+    Unix { _file: SocketFile, listener: UnixListener },
     Tcp(TcpListener),
 }
 
@@ -91,9 +90,9 @@ impl Listener {
 
     /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
     pub(crate) fn listen(&mut self, path: &Path) -> io::Result<()> {
-        let listener = socket::bind(path)?;
+        let (file, listener) = socket::bind(path)?;
         listener.set_nonblocking(true)?;
-        self.sockets.push(Socket::Unix(listener, path.to_path_buf()));
+        self.sockets.push(Socket::Unix { _file: file, listener });
         Ok(())
     }
 
@@ -127,7 +126,7 @@ impl Listener {
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Unix(listener, _) => listener.as_fd(),
+            Self::Unix { listener, .. } => listener.as_fd(),
             Self::Tcp(listener) => listener.as_fd(),
         }
     }
@@ -136,17 +135,8 @@ impl AsFd for Socket {
 impl Socket {
     fn accept(&self) -> io::Result<Stream> {
         match self {
-            Self::Unix(listener, _) => Ok(Stream::Unix(listener.accept()?.0)),
+            Self::Unix { listener, .. } => Ok(Stream::Unix(listener.accept()?.0)),
             Self::Tcp(listener) => Ok(Stream::Tcp(listener.accept()?.0)),
-        }
-    }
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
-            // Somebody may have removed it.
-            let _ = fs::remove_file(path);
         }
     }
 }

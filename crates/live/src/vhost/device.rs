@@ -4,9 +4,9 @@
 //! the guest sends again must not be overtaken by the first one.
 
 use std::{
-    fs, io,
+    io,
     os::{fd::OwnedFd, unix::net::UnixListener},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     buffer::{BUFFER_MAX, Buffers},
     export::{Asked, Export},
-    socket,
+    socket::{self, SocketFile},
 };
 
 /// Bytes of data that a disk holds; a request that is alone may be larger by itself only.
@@ -46,7 +46,7 @@ const KICKS: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Device {
     export: Export,
-    path: PathBuf,
+    _file: SocketFile,
     listener: UnixListener,
     /// What it is known by.
     key: u64,
@@ -102,11 +102,11 @@ enum Next {
 impl Device {
     /// A disk at a Unix socket that only its owner may open. Nobody is let in yet.
     pub(crate) fn bind(export: Export, path: &Path) -> io::Result<Self> {
-        let listener = socket::bind(path)?;
+        let (file, listener) = socket::bind(path)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
             export,
-            path: path.to_path_buf(),
+            _file: file,
             listener,
             key: 0,
             step: 0,
@@ -425,12 +425,5 @@ impl Device {
             }
         }
         any
-    }
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        // Somebody may have removed it.
-        let _ = fs::remove_file(&self.path);
     }
 }
