@@ -9,6 +9,7 @@ use crate::{
     cost::unit_kib,
     laws,
     question::{Asked, Limited},
+    rows::ROUNDING_MS,
     run::{Figure, Figures, Key},
 };
 
@@ -96,8 +97,6 @@ const NARROW: f64 = 0.25;
 const NOTHING: f64 = 0.05;
 /// What the finite run of a simulation does to a figure.
 const RUN: f64 = 0.005;
-/// Half of the last digit of a latency that esxtop prints.
-const ROUNDING_MS: f64 = 0.005;
 /// By how much a change by a factor of e may be missed between intervals that were seen.
 const CURVE: f64 = 0.02;
 

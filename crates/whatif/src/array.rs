@@ -19,12 +19,15 @@
 use levels::{mean, quantile};
 use serde::Serialize;
 
-use crate::light::Light;
+use crate::{light::Light, rows::ROUNDING_MS};
 
 /// Groups of like load that the curve goes through.
 const GROUPS: usize = 8;
-/// Outstanding commands must vary by this factor between the groups for the slope to be known.
+/// Outstanding commands vary by this factor between groups that are told apart.
 const VARIATION: f64 = 1.25;
+/// Where they vary by less the slope is known if its error leaves open no more than this part of what it
+/// may be.
+const KNOWN: f64 = 0.5;
 /// How far from an end, as a factor, groups tell how it goes on there.
 const NEIGHBOURHOOD: f64 = 5.0;
 /// Standard errors on each side of the slope.
@@ -38,6 +41,8 @@ const FLATTER: f64 = 0.7;
 /// What the fastest spindle takes on average to turn to a block, in milliseconds [section 7.2]: what
 /// answers sooner has none to sort for.
 const TURN_MS: f64 = 2.0;
+/// The part of the variance between intervals that chance alone leaves to the steps, at least.
+const CHANCE: f64 = 0.6;
 /// Elasticity from which latency rises.
 const RISES: f64 = 0.1;
 /// The most commands that an array is asked for.
@@ -112,13 +117,17 @@ impl ArrayCalibration {
     /// Calibrates on the intervals with load, of which there is at least one, and on a lighter load
     /// of other commands.
     pub(crate) fn of(devices: Vec<String>, points: &[Point], light: Option<Light>) -> Self {
-        let groups = if is_chance(points) { vec![merged(points)] } else { groups(points) };
+        let [by_chance, chance] = chance(points);
+        // What chance moves from one interval to the next moves the latency too, by Little's law: that is no
+        // sign that the one follows the other.
+        let groups = if by_chance >= CHANCE { vec![merged(points)] } else { groups(points) };
         let (first, last) = (groups[0], groups[groups.len() - 1]);
         let light = light.filter(|light| VARIATION * light.outstanding <= first.outstanding);
         let light = light.map(|light| light.beside(first));
         let upper = part(&groups, |point| point.outstanding * NEIGHBOURHOOD >= last.outstanding);
         let lower = part(&groups, |point| point.outstanding <= NEIGHBOURHOOD * first.outstanding);
-        let (mut above, below) = (elasticity(&upper, last), elasticity(&lower, first));
+        let (mut above, below) =
+            (elasticity(&upper, last, chance), elasticity(&lower, first, chance));
         let mut seen = judge(&groups, &upper, above);
         if let Some(light) = light {
             above[0] = above[0].max(light.elasticity(last)).min(above[1]);
@@ -279,40 +288,52 @@ fn spread(groups: &[Point]) -> f64 {
     }
 }
 
-/// What part of a proportional rise latency takes at `at`: least and greatest that fit.
-fn elasticity(groups: &[Point], at: Point) -> [f64; 2] {
-    if groups.len() < 3 || spread(groups) < VARIATION {
+/// What part of a proportional rise latency takes at `at`: least and greatest that fit. Of groups that are
+/// close together what is printed of a latency counts, and the part of the differences that `chance` has: by
+/// Little's law it moves the commands outstanding with the latency.
+fn elasticity(groups: &[Point], at: Point, chance: f64) -> [f64; 2] {
+    let [first, .., last] = groups else { return [0.0, 1.0] };
+    let apart = last.outstanding - first.outstanding;
+    if groups.len() < 3 || apart <= 0.0 {
         return [0.0, 1.0];
     }
     let (slope, error) = fit(groups);
     let scale = at.outstanding / at.ms;
-    [slope - ERRORS * error, slope + ERRORS * error].map(|slope| (slope * scale).clamp(0.0, 1.0))
+    let is_close = spread(groups) < VARIATION;
+    let coarse = if is_close { 2.0 * ROUNDING_MS / apart * scale + chance } else { 0.0 };
+    let error = ERRORS * error * scale + coarse;
+    let ends = [slope * scale - error, slope * scale + error].map(|end| end.clamp(0.0, 1.0));
+    if is_close && ends[1] - ends[0] > KNOWN { [0.0, 1.0] } else { ends }
 }
 
-/// Whether the commands outstanding differ from one interval to the next as much as over all of them:
-/// then chance moves them, and by Little's law that of the latency as well, which is no sign that
-/// latency follows them.
-fn is_chance(points: &[Point]) -> bool {
-    /// The part of the variance that steps of chance alone have, at least.
-    const MOST: f64 = 0.6;
+/// The part of the variance of the commands outstanding that is between one interval and the next: on
+/// average, and but for the few steps from one level of load to another.
+fn chance(points: &[Point]) -> [f64; 2] {
+    /// What the median of the squares of a normal deviate is.
+    const MEDIAN: f64 = 0.455;
     let logs: Vec<f64> = points.iter().map(|point| point.outstanding.max(1e-9).ln()).collect();
-    let Some(middle) = mean(logs.iter().map(|log| Some(*log))) else { return false };
+    let steps = || logs.windows(2).map(|pair| Some((pair[1] - pair[0]).powi(2) / 2.0));
+    let middle = mean(logs.iter().map(|log| Some(*log))).unwrap_or_default();
     let all = mean(logs.iter().map(|log| Some((log - middle).powi(2))));
-    let steps = mean(logs.windows(2).map(|pair| Some((pair[1] - pair[0]).powi(2) / 2.0)));
-    steps.zip(all).is_some_and(|(steps, all)| steps >= MOST * all)
+    let usual = quantile(steps(), 0.5).map(|median| median / MEDIAN);
+    let part = |steps: Option<f64>| {
+        steps.zip(all).filter(|(_, all)| *all > 0.0).map_or(0.0, |(steps, all)| steps / all)
+    };
+    [mean(steps()), usual].map(part)
 }
 
-fn judge(groups: &[Point], upper: &[Point], [low, _]: [f64; 2]) -> Seen {
+fn judge(groups: &[Point], upper: &[Point], [low, high]: [f64; 2]) -> Seen {
     /// Part by which the rate may differ while it stands still.
     const STILL: f64 = 0.04;
-    if groups.len() < 3 || spread(groups) < VARIATION {
+    let is_close = spread(groups) < VARIATION;
+    if groups.len() < 3 || is_close && high - low > KNOWN {
         return Seen::Steady;
     }
     let rates = || upper.iter().map(|group| group.rate);
     let [least, most] = [0.0, 1.0].map(|share| quantile(rates(), share));
     let still = most <= least.map(|least| least * (1.0 + STILL));
-    match upper.len() >= 3 && spread(upper) >= VARIATION {
-        true if still => Seen::Saturated,
+    match upper.len() >= 3 && (is_close || spread(upper) >= VARIATION) {
+        true if still && !is_close => Seen::Saturated,
         true if low >= RISES => Seen::Knee,
         _ => Seen::NoKnee,
     }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::{
     cost::{size_kib, units, units_of},
     observe::Tenant,
-    rows::Row,
+    rows::{ROUNDING_MS, Row},
 };
 
 /// How a guest answers to latency.
@@ -100,6 +100,15 @@ const LONG: f64 = 4.0;
 /// Pauses up to this part of GAVG are next to none.
 const SHORT: f64 = 0.1;
 
+/// Samples beside the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Others<'a> {
+    /// Those of the same load under another depth, if the recording has any.
+    pub(crate) regimes: &'a [usize],
+    /// All with load.
+    pub(crate) all: &'a [usize],
+}
+
 /// What is known of a guest's device when the guest is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -120,14 +129,13 @@ pub(crate) struct Place {
 }
 
 impl GuestCalibration {
-    /// What a guest asks for over `window`, of which `levels` are samples of like load. `regimes`
-    /// are samples of the same load under another depth, if the recording has any. `None` where its
-    /// commands or their latency were not measured.
+    /// What a guest asks for over `window`, of which `levels` are samples of like load, beside `others`.
+    /// `None` where its commands or their latency were not measured.
     pub(crate) fn of(
         tenant: &Tenant<'_>,
         window: &[usize],
         levels: &[Vec<usize>],
-        regimes: &[usize],
+        others: Others<'_>,
         place: Place,
     ) -> Option<Self> {
         let row = &tenant.row;
@@ -151,11 +159,11 @@ impl GuestCalibration {
         } else if let Some(depth) = capped_at {
             // As many as its driver lets through stand still, whatever it wants; between two depths
             // at which they do, that is all there is to know.
-            let stands = row.mean(regimes, Row::outstanding);
+            let stands = row.mean(others.regimes, Row::outstanding);
             let is_known = place.is_between && stands.is_some_and(|n| stands_at(depth, n));
             (0.0, is_known.then_some(0.0))
         } else {
-            pause(row, window, regimes, place.interval_s)
+            pause(row, window, others, place.interval_s)
         };
         Some(Self {
             vm: tenant.vm.clone(),
@@ -235,16 +243,18 @@ fn unrest(samples: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64
 }
 
 /// How long its threads pause: the line of the commands outstanding over the rate, from sample to
-/// sample. Samples of the same load under another depth make it longer.
+/// sample. Samples of the same load under another depth make it longer, and so do those in which it had
+/// as many outstanding at another rate.
 fn pause(
     row: &Row<'_>,
     window: &[usize],
-    regimes: &[usize],
+    others: Others<'_>,
     interval_s: f64,
 ) -> (f64, Option<f64>) {
     let within = steps(row, window, interval_s).unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-    let is_same = is_same_load(row, window, regimes);
-    let across = if is_same { between(row, window, regimes) } else { None };
+    let is_same = is_same_load(row, window, others.regimes);
+    let across = if is_same { between(row, window, others.regimes) } else { None };
+    let across = across.or_else(|| stands_still(row, window, others.all));
     let [low, high] = match across {
         Some([low, high]) if low <= within[1] && high >= within[0] => {
             [low.max(within[0]), high.min(within[1])]
@@ -259,19 +269,21 @@ fn pause(
     }
 }
 
+/// Samples beside the window that are enough to tell.
+const SAMPLES: usize = 4;
+
 /// Whether samples under another depth may be of the same load: it has about as many outstanding.
 fn is_same_load(row: &Row<'_>, window: &[usize], regimes: &[usize]) -> bool {
     /// How much a change of depth moves it, as a factor.
     const MOVES: f64 = 2.0;
     let [one, other] = [window, regimes].map(|samples| row.mean(samples, Row::outstanding));
     let is_like = |(one, other): (f64, f64)| one.max(other) <= MOVES * one.min(other);
-    regimes.len() >= 4 && one.zip(other).is_some_and(is_like)
+    regimes.len() >= SAMPLES && one.zip(other).is_some_and(is_like)
 }
 
 /// Standard errors on each side of a pause.
 const ERRORS: f64 = 3.0;
-/// Half of the last digit of a latency that esxtop prints, in seconds.
-const ROUNDING_S: f64 = 0.5e-5;
+const ROUNDING_S: f64 = ROUNDING_MS / 1000.0;
 
 /// Bounds of the pause from one sample to the next, in milliseconds; `None` of too few steps.
 fn steps(row: &Row<'_>, window: &[usize], interval_s: f64) -> Option<[f64; 2]> {
@@ -312,7 +324,15 @@ fn steps(row: &Row<'_>, window: &[usize], interval_s: f64) -> Option<[f64; 2]> {
     Some([-slope - error, -slope + error].map(|seconds| 1000.0 * seconds))
 }
 
-/// Bounds of the pause between two depths, in milliseconds.
+/// The same where others came or went and it kept its number outstanding, quick or slow: it waits for its
+/// answers. Any other difference may be another load.
+fn stands_still(row: &Row<'_>, window: &[usize], others: &[usize]) -> Option<[f64; 2]> {
+    let short_ms = SHORT * row.per_command(window, Row::gavg)?;
+    let is_still = |[low, high]: &[f64; 2]| -short_ms <= *low && *high <= short_ms;
+    between(row, window, others).filter(|bounds| others.len() >= SAMPLES && is_still(bounds))
+}
+
+/// Bounds of the pause between samples of the same load, in milliseconds.
 fn between(row: &Row<'_>, window: &[usize], regimes: &[usize]) -> Option<[f64; 2]> {
     let of = |samples: &[usize]| {
         let (rate, middle) = row.load(samples)?;

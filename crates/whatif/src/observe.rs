@@ -449,8 +449,20 @@ impl<'a> Device<'a> {
         let is_other = |s: &usize| {
             self.depth(*s).is_some_and(|depth| depth.max(usual) >= OTHER * depth.min(usual))
         };
+        self.beside(window).into_iter().filter(is_other).collect()
+    }
+
+    /// Busy samples outside a window.
+    pub(crate) fn beside(&self, window: &[usize]) -> Vec<usize> {
         let all: Vec<usize> = (0..self.samples).filter(|s| !window.contains(s)).collect();
-        self.busy(&all).into_iter().filter(is_other).collect()
+        self.busy(&all)
+    }
+
+    /// Whether the same VMs send in a sample as in a window.
+    pub(crate) fn sends_alike(&self, sample: usize, window: &[usize]) -> bool {
+        self.tenants.iter().all(|tenant| {
+            (tenant.row.rate(sample) > Some(0.0)) == (tenant.row.mean_rate(window) > Some(0.0))
+        })
     }
 
     /// Samples at another depth than the window's, of a load that may be the same, that tell what the

@@ -7,6 +7,9 @@ use levels::{Column, Flow, Measured, Vdisk, largest, mean, weighted_mean};
 /// The most commands that anybody has outstanding, as a scenario allows.
 pub(crate) const OUTSTANDING_MAX: f64 = 65_536.0;
 
+/// Half of the last digit of a latency that esxtop prints.
+pub(crate) const ROUNDING_MS: f64 = 0.005;
+
 /// A row, whose virtual disk counts its commands and their latency in columns of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<'a> {

@@ -10,7 +10,7 @@ use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
     array::Point,
     build::{Assumed, Demand, Knee, Plan, Reading},
-    demand::{Place, spread},
+    demand::{Others, Place, spread},
     fit::Fit,
     lacks,
     light::Light,
@@ -569,6 +569,11 @@ fn guests(
 ) -> Vec<GuestCalibration> {
     let own = device.busy(window);
     let regimes = device.regimes(&own);
+    // Whose VMs come or go may have another load then.
+    let mut alike = regimes.clone();
+    alike.retain(|&sample| device.sends_alike(sample, &own));
+    let beside = device.beside(&own);
+    let others = Others { regimes: &alike, all: &beside };
     let asked = depth_asked(settings, device);
     let seen = || own.iter().chain(&regimes).filter_map(|&s| device.depth(s));
     let is_between = asked.map(f64::from).is_some_and(|asked| {
@@ -586,7 +591,7 @@ fn guests(
             rests: !device.resting.is_empty(),
             is_between,
         };
-        let guest = GuestCalibration::of(tenant, window, levels, &regimes, place)?;
+        let guest = GuestCalibration::of(tenant, window, levels, others, place)?;
         Some(match counted.iter().find(|counted| counted.is_of(tenant)) {
             Some(counted) => counted.add_to(guest),
             None => guest,

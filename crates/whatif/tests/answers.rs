@@ -5,7 +5,7 @@ use diagnose::{DeviceFacts, Facts};
 use knobs::Line;
 use levels::Measured;
 use scenario::Scenario;
-use whatif::{Answer, Error, Model, Question, Seen, Verdict};
+use whatif::{Answer, Error, Habit, Model, Question, Seen, Verdict};
 
 /// The only device of these hosts.
 const DEVICE: &str = "naa.600a098038303053743f4b5251444c41";
@@ -312,6 +312,30 @@ fn what_a_change_takes_from_the_neighbours_of_an_array_is_part_of_the_answer() {
         holds(range(&answer, vm), rate);
     }
     assert!(answer.simulated.sentence.contains("VMs that lose commands: sql"), "{answer:?}");
+}
+
+#[test]
+fn who_keeps_its_number_while_a_neighbour_comes_waits_for_its_answers() {
+    let recording = recorded(&neighbours());
+    let mut question = question(&recording, &format!("storage core device set -d {DEVICE} -m 4"));
+    question.window.0 = recording.times_ms[11];
+    let facts = Facts::default();
+    let answer = Model::calibrate(&recording, &facts, &question).unwrap().answer().unwrap();
+    let mut guests = answer.calibration.devices.iter().flat_map(|device| &device.guests);
+    let web = guests.find(|guest| guest.vm == "web").unwrap();
+    assert_eq!(web.habit, Habit::Closed, "{web:?}");
+}
+
+#[test]
+fn a_small_step_of_the_load_tells_how_latency_goes() {
+    let text = host(24, VARIED).replace("threads = 8", "threads = 20");
+    let shorter = format!("storage core device set -d {DEVICE} -m 12");
+    let answer = ask(&text, &shorter).unwrap();
+    assert_ne!(answer.calibration.arrays[0].seen, Seen::Steady);
+    let (low, high) = range(&answer, DEVICE);
+    let today = answer.simulated.rows[0].today;
+    assert!(high < 0.8 * today, "{low} to {high}, {today}");
+    holds((low, high), truth(&text, &shorter));
 }
 
 #[test]
