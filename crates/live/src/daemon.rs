@@ -6,7 +6,6 @@
 //! ```
 
 use std::{
-    fs::{self, File},
     mem,
     net::SocketAddr,
     os::unix::ffi::OsStrExt,
@@ -44,6 +43,7 @@ use crate::{
     mailbox::{Letter, Mailbox},
     metrics,
     nbd::{Door, Listener, Listening},
+    record::Record,
     served::{Opened, Part, Seen, Served},
     settings::Settings,
     socket::{self, SocketFile},
@@ -278,16 +278,14 @@ fn machine(
     let mailbox = Arc::new(Mailbox::new().map_err(|error| format!("a mailbox: {error}"))?);
     let journal = options.journal.map(|directory| {
         let name = format!("{}-{index}", config.name);
-        let path = directory.join(format!("{name}-{}.journal", clock.epoch_ms));
-        let refuse = |what: String| format!("{}: {what}", path.display());
-        let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
-        let file = file.map_err(|error| refuse(error.to_string()))?;
+        let file = format!("{name}-{}.journal", clock.epoch_ms);
+        let file = Record::create(directory, &file).map_err(|error| error.to_string())?;
         let limits = Limits {
             epoch_ms: clock.epoch_ms.try_into().unwrap_or_default(),
             cap_bytes: options.journal_cap_bytes,
         };
         let journal = Journal::of_real_time(file, &name, [config], limits);
-        journal.map_err(|error| refuse(error.to_string()))
+        journal.map_err(|error| error.to_string())
     });
     let parts = Parts {
         engine: Engine::new(config),

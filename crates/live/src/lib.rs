@@ -24,6 +24,7 @@ mod machine;
 mod mailbox;
 mod metrics;
 mod nbd;
+mod record;
 mod reload;
 mod requests;
 mod sandbox;

@@ -22,7 +22,6 @@ mod stuck;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
-    fs::File,
     io,
     sync::{Arc, mpsc::Receiver},
     time::Duration,
@@ -49,6 +48,7 @@ use crate::{
     export::{Asked, Verb},
     guests::Guests,
     mailbox::{Letter, Mailbox},
+    record::Record,
     requests::Requests,
     served::{Disk, Part},
     work::{Ended, Job, Question, Work},
@@ -73,7 +73,7 @@ const TIMER: u64 = u64::MAX - 2;
 /// What a component is made of.
 pub(crate) struct Parts {
     pub(crate) engine: Engine,
-    pub(crate) journal: Option<Journal<File>>,
+    pub(crate) journal: Option<Journal<Record>>,
     /// What is put in force before anything else.
     pub(crate) first: Vec<Input>,
     /// Its disks, and where more of them come from.
@@ -87,7 +87,7 @@ pub(crate) struct Parts {
 /// One component at work.
 pub(crate) struct Machine {
     engine: Engine,
-    journal: Option<Journal<File>>,
+    journal: Option<Journal<Record>>,
     /// By virtual disk; nothing where it is of another component, or gone.
     disks: Vec<Option<Disk>>,
     images: Vec<Image>,
@@ -633,7 +633,7 @@ impl Machine {
         let Some(mut journal) = self.journal.take() else { return Ok(()) };
         let counters = self.counters();
         journal.counted(0, &counters);
-        journal.finish().map(drop).map_err(|error| format!("the journal: {error}"))
+        journal.finish().map(drop).map_err(|error| error.to_string())
     }
 }
 
