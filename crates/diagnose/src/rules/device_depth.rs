@@ -46,12 +46,12 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     }
     match (device.motion(), full.competitors) {
         (Motion::Moving, _) => None,
-        (Motion::TwoLevels { .. }, 0)
-            if device.worlds.is_empty() && device.rises_over_a_reboot(case.host) =>
+        (Motion::TwoLevels { .. }, _)
+            if full.tenants < 2 && device.rises_over_a_reboot(case.host) =>
         {
             Some(0.6)
         }
-        (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants != 1 => None,
+        (Motion::TwoLevels { high, .. }, _) if full.depth < high => None,
         (Motion::Steady, 0) => Some(0.6),
         (Motion::Steady, 1) => Some(0.92),
         (_, 0 | 1) => Some(0.8),
