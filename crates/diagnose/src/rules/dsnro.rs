@@ -24,8 +24,9 @@ const UNSEEN: f64 = 0.65;
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
 fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
     let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
-    // Where one VM alone is seen, the others were left out of the file.
-    let unseen = full.tenants < 2 && lowered;
+    // A limit that falls beside one VM alone falls for others, which were left out of the file.
+    let hides = device.worlds.is_empty() || full.tenants == 1 && device.limit_falls();
+    let unseen = hides && lowered;
     if unseen && device.rises_over_a_reboot(case.host) {
         return None;
     }
