@@ -22,7 +22,11 @@ pub(super) const RULE: Rule = Rule {
 const UNSEEN: f64 = 0.65;
 
 /// How sure it is that DSNRO is the limit, and the depth above it, where that is known.
-fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<(f64, Option<f64>)> {
+pub(super) fn certainty(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    full: &FullQueue,
+) -> Option<(f64, Option<f64>)> {
     let lowered = matches!(device.motion(), Motion::TwoLevels { high, .. } if full.depth < high);
     // A limit that falls beside one VM alone falls for others, which were left out of the file.
     let hides = device.worlds.is_empty() || full.tenants == 1 && device.limit_falls();
@@ -149,8 +153,8 @@ fn sentence(
     )
 }
 
-/// DSNRO up to the depth that the device has; beyond it, the driver's depth first. What was changed
-/// meanwhile is not proposed again.
+/// DSNRO up to the depth that the device has; beyond that, once it is known, the driver's depth first.
+/// What was changed meanwhile is not proposed again.
 fn fix(
     case: &Case<'_>,
     device: &Device<'_>,
@@ -165,7 +169,9 @@ fn fix(
     let mut fix = Vec::from_iter((reachable > from).then(dsnro));
     match above.map(|above| above as u32) {
         None => fix.push(changes::raise_driver_if_not_deeper(device, (from, wanted))),
-        Some(above) if reachable < wanted => {
+        Some(above)
+            if reachable < wanted && driver_depth::own(device, case.facts) >= Some(above) =>
+        {
             let (depths, dsnro) = ((above, wanted), Some(from));
             fix.push(changes::raise_depth(case.host, device, depths, dsnro, case.facts));
         }
@@ -275,6 +281,21 @@ mod tests {
         device.vm("big").iops(100_000.0).davg(0.31).kavg_when(kavg);
         let finding = bench.only(Cause::Dsnro, &Facts::default());
         assert!(finding.confidence < 0.7, "{}", finding.confidence);
+    }
+
+    #[test]
+    fn a_depth_that_only_another_device_shows_is_looked_at_before_dsnro_is_set_to_it() {
+        // 6.5 refuses a DSNRO above Device Max Queue Depth, which may be anything from 33 on here.
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 32);
+        for vm in ["a", "b", "c"] {
+            device.vm(vm).iops(8_600.0).davg(1.24).kavg(1.86);
+        }
+        bench.device("naa.2", 64).vm("idle").iops(20.0).davg(1.2);
+        let finding = bench.only(Cause::Dsnro, &Facts::default());
+        assert!(finding.sentence.contains("32 of 64 slots"), "{}", finding.sentence);
+        let [look] = &finding.changes[..] else { panic!("{:?}", finding.changes) };
+        assert!(look.steps.is_empty() && look.esxcli[0].contains("device list"), "{look:?}");
     }
 
     #[test]
