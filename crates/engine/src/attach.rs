@@ -166,6 +166,8 @@ impl Stack {
         self.refresh_world(id);
         self.refresh_disk(id, out);
         self.refresh_timeout(config.device);
+        // Its allocation may be one more of a world whose limit held what waits.
+        self.pump(config.device, out);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use engine::{
     DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request,
     SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
 };
-use knobs::{Advanced, Allocation, Knob, PathPolicy};
+use knobs::{Advanced, Allocation, Knob, PathPolicy, Version};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {
@@ -480,6 +480,32 @@ fn what_is_overdue_is_sent_again_down_another_path() {
     assert_eq!((counters.devices[0].resets, counters.vdisks[0].overdue), (1, 1));
 }
 
+fn disk(id: u16, device: u16) -> Part {
+    Part::Vdisk {
+        id: VdiskId(id),
+        vscsi: VscsiId(0),
+        device: DeviceId(device),
+        depth: 64,
+        max_transfer: 1 << 20,
+        allocation: Allocation::default(),
+        powered_on: true,
+        system: false,
+        timeout_ns: None,
+    }
+}
+
+/// Before ESXi 6.0 the disks of a VM share a world, which has a limit only where each of them has one.
+#[test]
+fn a_disk_that_comes_without_a_limit_lifts_that_of_its_world() {
+    let limited = Allocation { limit_iops: Some(10), ..Allocation::default() };
+    let host = HostConfig { version: Version::V5_1, ..one_disk(SchedPolicy::Mclock, limited) };
+    let mut bench = Bench::new(host);
+    (0..40).for_each(|_| bench.submit(VdiskId(0), Op::Write, 0, 512));
+    assert_eq!(bench.out.len(), 0);
+    assert!(bench.input(Input::Attach(disk(1, 0))));
+    assert_eq!(bench.out.len(), 32);
+}
+
 /// The disk on one device goes on as another id on a second device, which comes with its path while
 /// the first one works.
 #[test]
@@ -495,18 +521,7 @@ fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
     };
     let (id, adapter) = (PathId(1), AdapterId(0));
     let path = Part::Path { id, device: DeviceId(1), adapter, optimized: true };
-    let disk = Part::Vdisk {
-        id: VdiskId(1),
-        vscsi: VscsiId(0),
-        device: DeviceId(1),
-        depth: 64,
-        max_transfer: 1 << 20,
-        allocation: Allocation::default(),
-        powered_on: true,
-        system: false,
-        timeout_ns: None,
-    };
-    for part in [device, path, disk] {
+    for part in [device, path, disk(1, 1)] {
         assert!(bench.input(Input::Attach(part)), "{part:?}");
     }
     let drain = |object| Input::Detach { object, drain: true };
@@ -515,17 +530,7 @@ fn a_disk_moves_to_a_device_that_was_not_there_and_its_old_place_is_drained() {
     assert_eq!(bench.alive.len(), 70, "the old place takes nothing more");
     bench.submit(VdiskId(1), Op::Read, 0, 512);
     assert_eq!(bench.out.last().map(|sent| sent.path), Some(PathId(1)));
-    let again = Part::Vdisk {
-        id: VdiskId(0),
-        vscsi: VscsiId(0),
-        device: DeviceId(0),
-        depth: 64,
-        max_transfer: 1 << 20,
-        allocation: Allocation::default(),
-        powered_on: true,
-        system: false,
-        timeout_ns: None,
-    };
+    let again = disk(0, 0);
     assert!(!bench.input(Input::Attach(again)), "it is being drained");
     while !bench.out.is_empty() {
         bench.answer(0, Status::Good);

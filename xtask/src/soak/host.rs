@@ -12,6 +12,9 @@ use model::{ArrayConfig, Service, Spread, VolumeConfig, WriteProtocol};
 
 use crate::corpus::draw::Draw;
 
+/// The shortest that a guest waits.
+pub(crate) const GUEST_TIMEOUT_MIN_NS: u64 = 500 * MILLISECOND;
+
 /// A number that is small as often as it is not.
 fn number(draw: &mut Draw, most: u64) -> u32 {
     let small = draw.whole(0, 1) == 0;
@@ -90,7 +93,7 @@ fn add_vm(draw: &mut Draw, config: &mut HostConfig) {
     let vm = VmId::new(config.vms.len());
     let world = 1_000 + u32::from(vm.0);
     let powered_on = draw.whole(0, 9) > 0;
-    let timeout_ns = *draw.one(&[None, Some(500 * MILLISECOND), Some(30_000 * MILLISECOND)]);
+    let timeout_ns = *draw.one(&[None, Some(GUEST_TIMEOUT_MIN_NS), Some(30_000 * MILLISECOND)]);
     let system = draw.whole(0, 9) == 0;
     config.vms.push(VmConfig { name: String::new(), world, system, powered_on, timeout_ns });
     let shares_ring = yes(draw);

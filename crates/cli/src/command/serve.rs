@@ -20,8 +20,8 @@ const EXAMPLE: &str = include_str!("serve.toml");
 /// Serve the disks of a file over NBD, with the stack of ESXi between them and their storage
 ///
 /// A line for each disk says where a client finds it; then all of them can be opened. SIGTERM and
-/// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths and
-/// settings that changed in it are in force then.
+/// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths
+/// and settings that changed in it are in force then; and disks come, go, grow, or move.
 ///
 /// Exit code: 0 when it was told to end, 2 when something cannot be opened or a journal not be written.
 #[derive(Args)]
@@ -74,7 +74,7 @@ impl Serve {
         let file = path.display().to_string();
         let base = path.parent().unwrap_or(Path::new(""));
         let kept = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
-        let kept = Settings::read(&kept)?;
+        let kept = Settings::read(&kept, text)?;
         let mut as_written = read(path, &file, base)?;
         let scenario = self.with_settings(as_written.clone(), &kept)?;
         let signals = Signals::hold()?;
@@ -89,22 +89,19 @@ impl Serve {
             settings: Some(&kept),
         };
         let told = live::confine(&scenario, options)?;
-        let daemon = Daemon::start(&scenario, options)?;
-        told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
-        for place in &daemon.places {
-            let uris = place.uris.join(" ");
-            writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
-        }
-        out.flush()?;
+        let mut daemon = Daemon::start(&scenario, options)?;
+        told.iter().for_each(|note| say(&clean(note)));
+        tell(&daemon, out)?;
         while signals.wait() == Told::Reload {
             // Who serves goes on with what it has, whatever the file says.
             let reloaded = read(path, &file, base).and_then(|new| {
-                let notes = daemon.reload(&as_written, &new)?;
+                daemon.reload(&as_written, &new)?;
                 as_written = new;
-                Ok(notes)
+                Ok(())
             });
             match reloaded {
-                Ok(notes) => notes.iter().for_each(|note| say(&clean(note))),
+                // Whoever read the first lines may be gone.
+                Ok(()) => drop(tell(&daemon, out)),
                 Err(what) => say(&clean(&format!("{file} is not taken: {what}"))),
             }
         }
@@ -124,10 +121,22 @@ impl Serve {
     }
 }
 
+/// Says what is worth a word, and where disks are found that are new.
+fn tell(daemon: &Daemon, out: &mut dyn Write) -> std::io::Result<()> {
+    daemon.notes.iter().for_each(|note| say(&clean(note)));
+    for place in &daemon.places {
+        let uris = place.uris.join(" ");
+        writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
+    }
+    out.flush()
+}
+
 /// The file as it is now.
 fn read(path: &Path, file: &str, base: &Path) -> Result<Scenario> {
-    let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
-    let text = read(path)?;
-    let mut include = |name: &str| read(&base.join(name));
-    Ok(Scenario::parse_served(file, &text, &mut include)?)
+    let mut include = |name: &str| text(&base.join(name));
+    Ok(Scenario::parse_served(file, &text(path)?, &mut include)?)
+}
+
+fn text(path: &Path) -> std::result::Result<String, String> {
+    read_text(path).map_err(|error| error.to_string())
 }
