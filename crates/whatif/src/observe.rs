@@ -458,11 +458,14 @@ impl<'a> Device<'a> {
         self.busy(&all)
     }
 
-    /// Whether the same VMs send in a sample as in a window.
-    pub(crate) fn sends_alike(&self, sample: usize, window: &[usize]) -> bool {
-        self.tenants.iter().all(|tenant| {
-            (tenant.row.rate(sample) > Some(0.0)) == (tenant.row.mean_rate(window) > Some(0.0))
-        })
+    /// Of these samples those in which the same VMs send as in a window.
+    pub(crate) fn alike(&self, samples: &[usize], window: &[usize]) -> Vec<usize> {
+        let sends = |rate: Option<f64>| rate > Some(0.0);
+        let is_alike = |s: &usize| {
+            let mut rows = self.tenants.iter().map(|tenant| &tenant.row);
+            rows.all(|row| sends(row.rate(*s)) == sends(row.mean_rate(window)))
+        };
+        samples.iter().copied().filter(is_alike).collect()
     }
 
     /// Samples at another depth than the window's, of a load that may be the same, that tell what the

@@ -570,10 +570,8 @@ fn guests(
     let own = device.busy(window);
     let regimes = device.regimes(&own);
     // Whose VMs come or go may have another load then.
-    let mut alike = regimes.clone();
-    alike.retain(|&sample| device.sends_alike(sample, &own));
-    let beside = device.beside(&own);
-    let others = Others { regimes: &alike, all: &beside };
+    let alike = device.alike(&regimes, &own);
+    let others = Others { regimes: &alike, all: &device.beside(&own) };
     let asked = depth_asked(settings, device);
     let seen = || own.iter().chain(&regimes).filter_map(|&s| device.depth(s));
     let is_between = asked.map(f64::from).is_some_and(|asked| {
