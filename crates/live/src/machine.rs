@@ -289,7 +289,7 @@ impl Machine {
             match letter {
                 // Who has agreed on a disk that has gone meanwhile is hung up on.
                 Letter::Guest(arrived) => {
-                    if self.ends.is_none() && self.disk(arrived.vdisk()).is_some() {
+                    if self.ends.is_none() && self.is_served(arrived.vdisk()) {
                         self.guests.seat(*arrived, &self.epoll);
                     }
                 }
