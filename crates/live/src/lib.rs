@@ -16,6 +16,7 @@ mod executor;
 mod export;
 mod guests;
 mod hosts;
+mod lent;
 mod machine;
 mod mailbox;
 mod metrics;

@@ -116,9 +116,19 @@ impl Opening<'_> {
         self.served.parts[component].disks[disk] = Some(Disk { image, array, vm });
         let (name, vdisk, read_only) =
             (wanted.export.clone(), VdiskId::new(disk), wanted.read_only);
-        let export = Export { name, vdisk, component, bytes, block, read_only, socket };
+        let lends = self.lends(wanted, component, image);
+        let export = Export { name, vdisk, component, bytes, block, read_only, lends, socket };
         self.served.exports.push(export);
         Ok(())
+    }
+
+    /// What a guest's memory has to be multiples of to be used as it is.
+    fn lends(&self, wanted: &Wanted, component: usize, image: usize) -> Option<u32> {
+        let block = match &self.served.parts[component].images[image] {
+            Image::File(file) if file.is_direct => file.block,
+            _ => 1,
+        };
+        (!wanted.bounces).then_some(block)
     }
 
     fn keep(&mut self, component: usize, image: Image) -> usize {

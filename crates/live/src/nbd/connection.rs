@@ -24,7 +24,7 @@ use super::{
     wire::{Cmd, Errno, Flag, Head, REQUEST_HEAD, ReplyHead},
 };
 use crate::{
-    buffer::{BUFFER_MAX, Buffer, Buffers},
+    buffer::{BUFFER_MAX, Buffer, Buffers, Data as Moved},
     export::{Asked, Export, Extent, Verb},
     sense,
 };
@@ -243,7 +243,13 @@ impl Connection {
     fn ask(&mut self, head: Head, verb: Verb, buffer: Option<Buffer>) -> Asked {
         self.under_way += 1;
         self.held += buffer.as_ref().map_or(0, Buffer::len);
-        Asked { cookie: head.cookie, verb, at: head.offset, bytes: head.length, buffer }
+        Asked {
+            cookie: head.cookie,
+            verb,
+            at: head.offset,
+            bytes: head.length,
+            buffer: buffer.map(Moved::from),
+        }
     }
 
     fn refuse(&mut self, head: &Head, error: Errno, buffer: Option<Buffer>, buffers: &mut Buffers) {
@@ -290,7 +296,7 @@ impl Connection {
         self.under_way -= 1;
         let is_read = verb.is_read();
         match buffer {
-            Some(buffer) if is_read && status == Status::Good => {
+            Some(Moved::Own(buffer)) if is_read && status == Status::Good => {
                 let head = match self.agreed.structured {
                     true => ReplyHead::data(cookie, at, buffer.len() as u32),
                     false => ReplyHead::simple(cookie, None),

@@ -11,6 +11,7 @@ use vm_memory::{
 };
 
 use super::{sigbus::Guard, wire::Region};
+use crate::lent::Lender;
 
 /// Parts that a table has at most.
 pub(super) const PARTS_MAX: usize = 64;
@@ -96,6 +97,12 @@ impl Memory {
     /// Whether a part of it was taken away.
     pub(super) fn is_torn(&self) -> bool {
         self.parts.iter().any(|part| part.guard.is_torn())
+    }
+}
+
+impl Lender for Memory {
+    fn map(&self) -> &GuestMemoryMmap {
+        &self.map
     }
 }
 
