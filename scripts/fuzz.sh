@@ -19,7 +19,11 @@ cargo +nightly --version >/dev/null 2>&1 ||
     rustup toolchain install nightly --profile minimal ||
     cannot "there is no nightly compiler and rustup cannot get one"
 WRITE_CORPUS=1 cargo test --quiet --package capture --test fuzz
-[ $# -gt 0 ] || set -- $(cargo +nightly fuzz list)
+[ $# -gt 0 ] || {
+    # All at once: they share what takes long.
+    cargo +nightly fuzz build --sanitizer none
+    set -- $(cargo +nightly fuzz list)
+}
 for target; do
     echo "== $target"
     cargo +nightly fuzz run --sanitizer none "$target" -- -max_total_time="$seconds" \

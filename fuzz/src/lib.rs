@@ -7,7 +7,10 @@
 mod recording;
 mod seeds;
 
-use std::io::{Cursor, Write};
+use std::{
+    io::{Cursor, Write},
+    sync::LazyLock,
+};
 
 use arbitrary::{Arbitrary, Unstructured};
 use capture::{Cut, Input, Limits, ReadOptions, Substitutes, read_inputs};
@@ -247,19 +250,25 @@ pub fn parameter_file(bytes: &[u8]) {
 /// Any bytes as what stands in the frames of a journal, whose lengths and checksums are sound: the
 /// first four say how long the first frame is, which has the hosts.
 pub fn journal(bytes: &[u8]) {
-    let Some((length, payload)) = bytes.split_first_chunk() else { return };
-    let hosts = (u32::from_le_bytes(*length) as usize).min(payload.len());
-    let _ = journal::replay(framed(payload.split_at(hosts)).as_slice());
+    if let Some(journal) = framed(bytes) {
+        let _ = journal::replay(journal.as_slice());
+    }
 }
 
 /// Bytes of a frame of a journal, besides those that it carries: length and checksums.
 const FRAME: usize = 16;
-/// What stands before the frames: the mark and the version of the format.
-const JOURNAL: &[u8] = b"KAVGJRNL\x03";
+/// What stands before the frames: the mark and the version of the format, as a journal is written today.
+static BEFORE_FRAMES: LazyLock<[u8; 9]> = LazyLock::new(|| {
+    let empty = journal::Journal::new(Vec::new(), "", []).and_then(journal::Journal::finish);
+    *empty.expect("memory").first_chunk().expect("a journal has a beginning")
+});
 
-/// Two payloads as a journal, in frames as `journal` describes them.
-fn framed((hosts, records): (&[u8], &[u8])) -> Vec<u8> {
-    let mut journal = JOURNAL.to_vec();
+/// Bytes as a journal of two frames, as `journal` describes them.
+fn framed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (length, payload) = bytes.split_first_chunk()?;
+    let hosts = (u32::from_le_bytes(*length) as usize).min(payload.len());
+    let (hosts, records) = payload.split_at(hosts);
+    let mut journal = BEFORE_FRAMES.to_vec();
     let mut chain = 0;
     for payload in [hosts, records] {
         let length = (payload.len() as u32).to_le_bytes();
@@ -270,7 +279,7 @@ fn framed((hosts, records): (&[u8], &[u8])) -> Vec<u8> {
         journal.extend(chain.to_le_bytes());
         journal.extend(payload);
     }
-    journal
+    Some(journal)
 }
 
 /// Any bytes as a line of a control socket, from either side: what is taken holds together, and what is

@@ -176,13 +176,15 @@ fn payload(root: &Path) -> Vec<u8> {
     let journal = journal::Journal::new(Vec::new(), "small", hosts).expect("memory");
     let (_, journal) = sim::run_watched(&scenario, journal);
     let journal = journal.finish().expect("memory");
-    let mut rest = &journal[super::JOURNAL.len()..];
+    let mut rest = &journal[super::BEFORE_FRAMES.len()..];
     let mut payload = rest[..4].to_vec();
     while let Some((length, _)) = rest.split_first_chunk() {
         let (frame, after) = rest.split_at(super::FRAME + u32::from_le_bytes(*length) as usize);
         payload.extend(&frame[super::FRAME..]);
         rest = after;
     }
+    let again = super::framed(&payload).and_then(|journal| journal::replay(&*journal).ok());
+    assert!(again.is_some(), "what the fuzzer begins with is no journal");
     payload
 }
 

@@ -36,7 +36,9 @@ impl Spread {
     fn of(figures: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let all: Vec<f64> = figures.collect::<Option<_>>()?;
         let count = all.len() as f64;
-        let mean = all.iter().sum::<f64>() / count;
+        // From the first on, so that the mean of equal figures is that figure, to the last bit.
+        let first = *all.first()?;
+        let mean = first + all.iter().map(|figure| figure - first).sum::<f64>() / count;
         let squares: f64 = all.iter().map(|figure| (figure - mean).powi(2)).sum();
         let freedom = all.len().checked_sub(1).filter(|freedom| *freedom > 0);
         let half = freedom
@@ -184,6 +186,7 @@ mod tests {
         assert_eq!(spread.mean, 2.5);
         assert!((spread.half.unwrap() - 2.054).abs() < 0.001);
         assert_eq!(figures(&[7.0]), Some(Spread { mean: 7.0, half: None }));
+        assert_eq!(figures(&[0.8; 20]), Some(Spread { mean: 0.8, half: Some(0.0) }));
         assert_eq!(Spread::of([Some(1.0), None].into_iter()), None);
         for (freedom, t) in [(1, 12.706), (10, 2.228), (11, 2.201), (19, 2.093), (100, 1.984)] {
             assert!((student_95(freedom) - t).abs() < 0.0006, "{freedom}");

@@ -214,9 +214,11 @@ fn a_path_goes_out_of_use_and_comes_back() {
 fn a_damaged_file_of_settings_is_told() {
     let site = Site::new(DISKS);
     for (text, expected) in [
-        ("", "h.settings:1: a file of settings begins with `kavg settings 1`"),
-        ("kavg settings 1\n", "h.settings:1: the file is damaged: it does not end in `end`"),
-        ("kavg settings 1\nmoney\nend\n", "h.settings:2: `money`: there is no command `money`"),
+        (&b""[..], "h.settings:1: a file of settings begins with `kavg settings 1`"),
+        (b"kavg settings 1\n", "h.settings:1: the file is damaged: it does not end in `end`"),
+        (b"kavg settings 1\nmoney\nend\n", "h.settings:2: `money`: there is no command `money`"),
+        (b"kavg settings 1\n\xff\nend\n", "h.settings:2: holds bytes that are no UTF-8"),
+        (&vec![b'\n'; (16 << 20) + 1], "h.settings: is larger than 16 MiB"),
     ] {
         fs::write(site.path("h.settings"), text).unwrap();
         let said = site.refusal();

@@ -29,7 +29,8 @@ fn expectations_hold_on_each_of_the_seeds_1_to_20() {
         for one in run["expectations"].as_array().unwrap() {
             let is_declared_miss =
                 !one["published"].is_null() && one["published"] != one["expected"];
-            if one["seeds_met"] != 20 || one["missed"] != is_declared_miss {
+            let holds = one["holds"] == true && one["seeds_met"] == 20;
+            if !holds || one["missed"] != is_declared_miss {
                 wrong.push(format!("{}:{}: {one}", file.display(), one["line"]));
             }
         }

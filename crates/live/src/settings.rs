@@ -10,8 +10,9 @@
 //! line tells that it is.
 
 use std::{
-    fs::{self, File},
-    io::{self, ErrorKind, Write},
+    fs::{File, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -21,8 +22,8 @@ use knobs::{Line, Setting, Target};
 const FIRST: &str = "kavg settings 1";
 /// The last line.
 const LAST: &str = "end";
-/// The most bytes that such a file has: some 100,000 settings.
-const BYTES_MAX: u64 = 16 << 20;
+/// What the user's umask leaves of it is who may do what with a new file.
+const MODE: u32 = 0o666;
 
 /// Settings that were made at work.
 #[derive(Clone, Debug, Default)]
@@ -65,21 +66,19 @@ impl Kept {
 }
 
 impl Settings {
-    /// Reads a file; one that is not there is of no setting.
+    /// What the file at `path` keeps, whose text `read` gives; one that is not there keeps no setting.
     ///
     /// # Errors
-    /// One line: what cannot be read, or the line of the file that is none.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = match fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::at(path)),
-            Ok(found) if found.len() > BYTES_MAX => {
-                return Err(refuse(&"it is far too large for a file of settings"));
-            }
-            _ => fs::read_to_string(path).map_err(|error| refuse(&error))?,
-        };
-        let kept =
-            parse(&text).map_err(|(line, what)| format!("{}:{line}: {what}", path.display()))?;
+    /// One line: what `read` says, or the line of the file that is none.
+    pub fn read(
+        path: &Path,
+        read: impl FnOnce(&Path) -> Result<String, String>,
+    ) -> Result<Self, String> {
+        if matches!(path.try_exists(), Ok(false)) {
+            return Ok(Self::at(path));
+        }
+        let kept = parse(&read(path)?)
+            .map_err(|(line, what)| format!("{}:{line}: {what}", path.display()))?;
         Ok(Self { kept, ..Self::at(path) })
     }
 
@@ -134,16 +133,17 @@ impl Settings {
     }
 }
 
+/// Puts a whole file in the place of what was there, under a name that nobody else has until then.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    let mut file = File::create(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
     let directory = path.parent().filter(|parent| *parent != Path::new(""));
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    let directory = directory.unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new();
+    new.prefix(".kavg-").suffix(".part").permissions(Permissions::from_mode(MODE));
+    let mut file = new.tempfile_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(directory)?.sync_all()
 }
 
 fn parse(text: &str) -> Result<Vec<Kept>, (usize, String)> {
@@ -173,15 +173,22 @@ fn parse(text: &str) -> Result<Vec<Kept>, (usize, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
     use tempfile::TempDir;
+
+    use super::*;
+
+    fn read(path: &Path) -> Result<Settings, String> {
+        Settings::read(path, |path| fs::read_to_string(path).map_err(|error| error.to_string()))
+    }
 
     fn file(text: &str) -> Result<Settings, String> {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("s");
         fs::write(&path, text).unwrap();
         let name = path.display().to_string();
-        Settings::read(&path).map_err(|error| error.replace(&name, "s"))
+        read(&path).map_err(|error| error.replace(&name, "s"))
     }
 
     #[test]
@@ -204,7 +211,7 @@ mod tests {
             let error = file(text).expect_err(text);
             assert!(error.starts_with(expected), "{error}");
         }
-        assert!(Settings::read(Path::new("/nowhere/s")).is_ok_and(|none| none.count() == 0));
+        assert!(read(Path::new("/nowhere/s")).is_ok_and(|none| none.count() == 0));
     }
 
     #[test]
@@ -222,11 +229,15 @@ mod tests {
             let Line { host, settings: mut parsed } = line.parse().unwrap();
             settings.add(Kept { on: on(disks), ..Kept::new(host, parsed.remove(0)) });
         }
+        let beside = directory.path().join("s.new");
+        fs::write(&beside, "unrelated").unwrap();
         settings.write().unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+        assert_eq!(fs::read_to_string(beside).unwrap(), "unrelated");
         let text = fs::read_to_string(directory.path().join("s")).unwrap();
         let expected = "kavg settings 1\na: DiskLimitIOPerSecond 200\n\
                         a:scsi0:1: DiskLimitIOPerSecond 300\nend\n";
         assert_eq!(text, expected);
-        assert_eq!(Settings::read(&directory.path().join("s")).unwrap().count(), 2);
+        assert_eq!(read(&directory.path().join("s")).unwrap().count(), 2);
     }
 }

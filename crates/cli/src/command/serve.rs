@@ -74,7 +74,7 @@ impl Serve {
         let file = path.display().to_string();
         let base = path.parent().unwrap_or(Path::new(""));
         let kept = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
-        let kept = Settings::read(&kept)?;
+        let kept = Settings::read(&kept, text)?;
         let mut as_written = read(path, &file, base)?;
         let scenario = self.with_settings(as_written.clone(), &kept)?;
         let signals = Signals::hold()?;
@@ -126,8 +126,10 @@ impl Serve {
 
 /// The file as it is now.
 fn read(path: &Path, file: &str, base: &Path) -> Result<Scenario> {
-    let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
-    let text = read(path)?;
-    let mut include = |name: &str| read(&base.join(name));
-    Ok(Scenario::parse_served(file, &text, &mut include)?)
+    let mut include = |name: &str| text(&base.join(name));
+    Ok(Scenario::parse_served(file, &text(path)?, &mut include)?)
+}
+
+fn text(path: &Path) -> std::result::Result<String, String> {
+    read_text(path).map_err(|error| error.to_string())
 }
