@@ -6,8 +6,8 @@
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use vm_memory::{
-    Address, Bytes, FileOffset, GuestAddress, GuestMemory, GuestMemoryMmap, GuestRegionMmap,
-    MmapRegion, Permissions,
+    Address, Bytes, FileOffset, GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryMmap,
+    GuestMemoryRegion, GuestRegionMmap, MmapRegion, Permissions,
 };
 
 use super::{sigbus::Guard, wire::Region};
@@ -82,8 +82,12 @@ impl Memory {
 
     /// Whether so many bytes are all there.
     pub(super) fn has(&self, at: GuestAddress, bytes: u32) -> bool {
-        at.checked_add(bytes.into()).is_some()
-            && self.map.check_range(at, bytes as usize, Permissions::ReadWrite)
+        let Some(end) = at.checked_add(bytes.into()) else { return false };
+        // Nearly all are in one region.
+        let is_in_one =
+            |region: &GuestRegionMmap| bytes > 0 && end.0 - 1 <= region.last_addr().0;
+        self.map.find_region(at).is_some_and(is_in_one)
+            || self.map.check_range(at, bytes as usize, Permissions::ReadWrite)
     }
 
     pub(super) fn read(&self, at: GuestAddress, into: &mut [u8]) -> bool {
