@@ -7,6 +7,7 @@
 
 mod backend;
 mod buffer;
+mod change;
 mod clock;
 mod control;
 mod counted;
@@ -14,8 +15,11 @@ mod daemon;
 mod described;
 mod executor;
 mod export;
+mod folders;
 mod guests;
+mod hosted;
 mod hosts;
+mod ids;
 mod lent;
 mod machine;
 mod mailbox;

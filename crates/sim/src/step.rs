@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    io::{self, BufRead, Write},
+    io::{self, BufRead, Read, Write},
 };
 
 use counters::{DeviceId, Op, SECOND, Time, VdiskId, VmId};
@@ -10,6 +10,9 @@ use engine::{Event, HostConfig, Input, Output};
 use scenario::Scenario;
 
 use crate::Watch;
+
+/// The most bytes of a line, of which nothing is looked at: a device in the place of a person has no end.
+const LINE_MAX: u64 = 1 << 16;
 
 /// Lets one event happen for each line read, and writes what goes into the engines and what comes
 /// out of them. When the lines end, the rest of the run happens unseen.
@@ -37,7 +40,10 @@ impl<'a, R: BufRead, W: Write> Step<'a, R, W> {
 
     fn await_line(&mut self) -> io::Result<bool> {
         self.out.flush()?;
-        self.lines.skip_until(b'\n').map(|read| read > 0)
+        match (&mut self.lines).take(LINE_MAX).skip_until(b'\n')? as u64 {
+            LINE_MAX.. => Err(io::Error::other("a line that lets an event happen has no end")),
+            read => Ok(read > 0),
+        }
     }
 
     fn tell(&mut self, host: usize, at: Time, arrow: &str, what: impl fmt::Display) {

@@ -6,8 +6,8 @@
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use vm_memory::{
-    Address, Bytes, FileOffset, GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryMmap,
-    GuestMemoryRegion, GuestRegionMmap, MmapRegion, Permissions,
+    Address, Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
+    GuestMemoryRegion, GuestRegionMmap, MmapRegion,
 };
 
 use super::{sigbus::Guard, wire::Region};
@@ -84,10 +84,9 @@ impl Memory {
     pub(super) fn has(&self, at: GuestAddress, bytes: u32) -> bool {
         let Some(end) = at.checked_add(bytes.into()) else { return false };
         // Nearly all are in one region.
-        let is_in_one =
-            |region: &GuestRegionMmap| bytes > 0 && end.0 - 1 <= region.last_addr().0;
+        let is_in_one = |region: &GuestRegionMmap| bytes > 0 && end.0 - 1 <= region.last_addr().0;
         self.map.find_region(at).is_some_and(is_in_one)
-            || self.map.check_range(at, bytes as usize, Permissions::ReadWrite)
+            || GuestMemoryBackend::check_range(&self.map, at, bytes as usize)
     }
 
     pub(super) fn read(&self, at: GuestAddress, into: &mut [u8]) -> bool {
