@@ -24,7 +24,6 @@ mod stuck;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
-    fs::File,
     io,
     sync::{Arc, mpsc::Receiver},
     time::Duration,
@@ -51,6 +50,7 @@ use crate::{
     export::{Asked, Verb},
     guests::Guests,
     mailbox::{Letter, Mailbox},
+    record::Record,
     requests::Requests,
     served::{Disk, Part},
     work::{Ended, Job, Question, Work},
@@ -79,7 +79,7 @@ const TIMER: u64 = u64::MAX - 2;
 /// What a component is made of.
 pub(crate) struct Parts {
     pub(crate) engine: Engine,
-    pub(crate) journal: Option<Journal<File>>,
+    pub(crate) journal: Option<Journal<Record>>,
     /// What is put in force before anything else.
     pub(crate) first: Vec<Input>,
     /// Its disks, and where more of them come from.
@@ -93,7 +93,7 @@ pub(crate) struct Parts {
 /// One component at work.
 pub(crate) struct Machine {
     engine: Engine,
-    journal: Option<Journal<File>>,
+    journal: Option<Journal<Record>>,
     /// By virtual disk; nothing where it is of another component, or gone.
     disks: Vec<Option<Disk>>,
     images: Vec<Image>,
@@ -304,7 +304,7 @@ impl Machine {
             match letter {
                 // Who has agreed on a disk that has gone meanwhile is hung up on.
                 Letter::Guest(arrived) => {
-                    if self.ends.is_none() && self.disk(arrived.vdisk()).is_some() {
+                    if self.ends.is_none() && self.is_served(arrived.vdisk()) {
                         self.guests.seat(*arrived, &self.epoll);
                     }
                 }
@@ -655,7 +655,7 @@ impl Machine {
         let Some(mut journal) = self.journal.take() else { return Ok(()) };
         let counters = self.counters();
         journal.counted(0, &counters);
-        journal.finish().map(drop).map_err(|error| format!("the journal: {error}"))
+        journal.finish().map(drop).map_err(|error| error.to_string())
     }
 }
 
