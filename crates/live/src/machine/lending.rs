@@ -2,6 +2,7 @@
 //! told that its request is over, or that its ring has stopped.
 
 use std::{
+    fs::File,
     io::{IoSlice, Read},
     os::{
         fd::{AsFd, AsRawFd, OwnedFd},
