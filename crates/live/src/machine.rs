@@ -29,7 +29,7 @@ use std::{
     time::Duration,
 };
 
-use counters::{HostSnapshot, IoId, MICROSECOND, Op, PathId, SECOND, Status, Time, VdiskId, VmId};
+use counters::{HostSnapshot, IoId, MICROSECOND, PathId, SECOND, Status, Time, VdiskId, VmId};
 use engine::{Dispatch, Engine, Input, Output, Outputs, Request};
 use journal::Journal;
 use knobs::Knob;
@@ -376,7 +376,6 @@ impl Machine {
                 }
             },
             Verb::Io { op, .. } => {
-                let bytes = if op == Op::Flush { 0 } else { bytes };
                 let tag = self.requests.add(guest, vdisk, asked, &mut self.buffers);
                 let lba = at / SECTOR;
                 let request = Request { vdisk, op, lba, bytes, waited_ns: 0, tag };
