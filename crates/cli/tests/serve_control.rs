@@ -1,5 +1,8 @@
 //! The control socket of `kavg serve`, and `kavg esxtop` at the other end of it.
 
+#[path = "common/control.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod control;
 #[path = "common/daemon.rs"]
 #[allow(dead_code, reason = "others use the rest")]
 mod daemon;
@@ -9,11 +12,12 @@ mod nbd;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::Write,
     os::unix::{fs::PermissionsExt, net::UnixStream},
     process::Command,
 };
 
+use control::Control;
 use daemon::Site;
 use nbd::Client;
 use serde_json::{Value, json};
@@ -36,27 +40,6 @@ size = "1m"
 datastore = "n"
 size = "1m"
 "#;
-
-/// A connection to the control socket.
-struct Control(BufReader<UnixStream>);
-
-impl Control {
-    fn on(site: &Site) -> Self {
-        Self(BufReader::new(UnixStream::connect(site.path("c")).expect("the daemon listens")))
-    }
-
-    /// What is answered to a line.
-    fn say(&mut self, line: &str) -> Value {
-        self.0.get_mut().write_all(format!("{line}\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        self.0.read_line(&mut answer).expect("the daemon answers");
-        serde_json::from_str(&answer).expect("it is JSON")
-    }
-
-    fn counters(&mut self) -> Value {
-        self.say(r#"{"version":1,"ask":"counters"}"#)
-    }
-}
 
 #[test]
 fn a_row_has_what_was_counted_since_the_last_in_all_components() {

@@ -1,5 +1,8 @@
 //! `kavg esxcli` on a daemon at work: what it prints is what esxcli prints, and what it sets is set.
 
+#[path = "common/control.rs"]
+#[allow(dead_code, reason = "others use the rest")]
+mod control;
 #[path = "common/daemon.rs"]
 #[allow(dead_code, reason = "others use the rest")]
 mod daemon;
@@ -9,15 +12,14 @@ mod nbd;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
-    os::unix::net::UnixStream,
     process::{Command, Output},
 };
 
 use capture::{Esxcli, parse_esxcli};
+use control::Control;
 use daemon::Site;
 use nbd::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const DEVICE: &str = "naa.60000000000000000000000000000001";
 /// Two disks of two VMs on one device with two paths.
@@ -270,17 +272,11 @@ fn a_daemon_is_diagnosed_and_shown() {
 
 /// DQLEN of the device as it is now.
 fn dqlen(site: &Site) -> f64 {
-    let mut lines = BufReader::new(UnixStream::connect(site.path("c")).expect("it listens"));
-    let mut ask = || {
-        lines.get_mut().write_all(b"{\"version\":1,\"ask\":\"counters\"}\n").unwrap();
-        let mut answer = String::new();
-        lines.read_line(&mut answer).unwrap();
-        serde_json::from_str::<Value>(&answer).expect("it is JSON")
-    };
-    let layout = ask();
+    let mut control = Control::on(site);
+    let layout = control.counters();
     let columns = layout["layout"]["columns"].as_array().unwrap();
     let place = columns.iter().position(|column| column[1] == "dqlen").unwrap();
-    ask()["row"]["values"][place].as_f64().unwrap()
+    control.counters()["row"]["values"][place].as_f64().unwrap()
 }
 
 #[test]
@@ -317,23 +313,23 @@ fn a_file_is_read_again() {
         daemon.said_behind(start)
     };
     let limited = format!("{text}limit = 1_500\nshares = \"high\"\n");
-    assert_eq!(reload(&limited, "1 setting is as the file says now"), "");
+    assert_eq!(reload(&limited, "1 setting as the file says now"), "");
     let kept = fs::read_to_string(site.path("h.settings")).unwrap();
     assert_eq!(kept, "kavg settings 1\na: DiskLimitIOPerSecond 400\nend\n");
-    let disks = {
-        let mut lines = BufReader::new(UnixStream::connect(site.path("c")).unwrap());
-        lines.get_mut().write_all(b"{\"version\":1,\"ask\":\"state\"}\n").unwrap();
-        let mut answer = String::new();
-        lines.read_line(&mut answer).unwrap();
-        serde_json::from_str::<Value>(&answer).unwrap()["state"]["disks"].clone()
-    };
+    let disks = Control::on(&site).state()["disks"].take();
     assert_eq!((&disks[0]["limit_iops"], &disks[1]["limit_iops"]), (&json!(400), &json!(1500)));
     assert_eq!(disks[1]["shares"], 2000);
     let anew = "cannot be changed at work: begin the daemon anew";
     for (text, expected) in [
-        (text.replace("8m", "16m"), format!("where disk `a:scsi0:0` is {anew}")),
-        (text.replace("[vm.b", "[vm.c"), format!("VM `b` is gone from the file, which {anew}")),
-        (text.replace("qlnativefc", "fnic"), format!("adapters of host `h` {anew}")),
+        (
+            text.replace("\"8m\"", "\"4m\""),
+            "h.toml:14: disk `a:scsi0:0`: `size`: 8388608 bytes are served, and 4194304 are fewer"
+                .into(),
+        ),
+        (
+            text.replace("driver = \"qlnativefc\"\n[datastore", "driver = \"fnic\"\n[datastore"),
+            format!("`driver`, `depth` and `timeout` of adapter `vmhba2` {anew}"),
+        ),
         (format!("{limited}esxcli = 3\n"), "h.toml:".into()),
     ] {
         let said = reload(&text, "h.toml is not taken: ");

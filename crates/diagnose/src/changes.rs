@@ -73,8 +73,8 @@ pub(crate) fn raise_dsnro(
 ) -> Change {
     let name = device.flow.name;
     let to = dsnro_within(name, to, facts);
-    let to =
-        driver_depth::without_competition(host, device, facts).map_or(from, |depth| to.min(depth));
+    // Another device's depth says nothing of this one, which may have been lowered.
+    let to = driver_depth::own(device, facts).map_or(from, |depth| to.min(depth));
     if to <= from {
         return raise_dsnro_if_deeper(name, from);
     }

@@ -31,17 +31,24 @@ pub(crate) fn gives(own: u32, device: &Device<'_>, facts: &Facts) -> String {
     format!("the HBA's driver gives {own}{}", if is_known { "" } else { " or more" })
 }
 
-/// The depth of a device without competition: as a source says it, or else the deepest that it was seen
-/// to have, or the driver's.
+/// The depth that a device has itself: as a source says it, or else the deepest that it was seen to have.
+pub(crate) fn own(device: &Device<'_>, facts: &Facts) -> Option<u32> {
+    let known = facts.device(device.flow.name);
+    let known = known.max_queue_depth.or(known.max_queue_depth_at_end);
+    known.or_else(|| device.deepest().map(|depth| depth as u32))
+}
+
+/// The depth of a device without competition, as far as is known: its own, or the driver's, unless it
+/// was lowered.
 pub(crate) fn without_competition(
     host: &Host<'_>,
     device: &Device<'_>,
     facts: &Facts,
 ) -> Option<u32> {
-    let seen = || device.deepest().map(|depth| depth as u32);
     let known = facts.device(device.flow.name);
-    let known = known.max_queue_depth.or(known.max_queue_depth_at_end);
-    known.or_else(|| of(host, device, facts).max(seen()))
+    let is_known = known.max_queue_depth.or(known.max_queue_depth_at_end).is_some();
+    let own = own(device, facts);
+    if is_known { own } else { own.max(of(host, device, facts)) }
 }
 
 /// The adapters that lead to a device, and the drivers that they may have.

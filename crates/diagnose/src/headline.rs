@@ -90,13 +90,17 @@ fn latencies(host: &Host<'_>) -> String {
     format!("commands take {}", Vec::from_iter(parts).join(", "))
 }
 
-/// The second line: the first change of the worst finding, or what to look at while it is not sure.
+/// The second line: the first change of the worst finding, or what to look at while it is not sure;
+/// where nothing is to be changed, what is to be left alone.
 pub(crate) fn advice(findings: &[Finding]) -> Option<String> {
     let first = findings.first()?;
     if let Some(look) = first.raise_confidence.first().filter(|_| first.confidence < SURE_ENOUGH) {
         return Some(format!("First, to be sure: {}.", look.trim_end_matches('.')));
     }
-    let change = first.changes.first()?;
+    let Some(change) = first.changes.first() else {
+        let alone = first.do_not.first()?.split(". ").next().unwrap_or_default();
+        return Some(format!("{}.", alone.trim_end_matches('.')));
+    };
     let what = change.what.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let what = match &first.datastore {
         Some(datastore) => without_devices(what, datastore),

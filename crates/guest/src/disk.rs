@@ -179,6 +179,16 @@ impl Disk {
         front.remove_mem_region(&more).map_err(said("REM_MEM_REG"))
     }
 
+    /// Hands over a socket at which the back end tells something; our end of it.
+    ///
+    /// # Errors
+    /// One line: what was refused.
+    pub fn listen(&mut self) -> Result<UnixStream, String> {
+        let (ours, theirs) = UnixStream::pair().map_err(said("a socket"))?;
+        let told = self.front()?.set_backend_request_fd(&theirs);
+        told.map_err(said("SET_BACKEND_REQ_FD")).map(|()| ours)
+    }
+
     /// Resets the device and begins anew, as a driver does that was loaded again.
     ///
     /// # Errors

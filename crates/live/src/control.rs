@@ -29,7 +29,7 @@ const CONNECTIONS_MAX: usize = 8;
 struct Talk {
     hosts: Shared,
     /// By host.
-    samplers: Vec<Option<Sampler>>,
+    samplers: Vec<Option<(Arc<Counted>, Sampler)>>,
 }
 
 /// Answers who asks at a socket, as long as the process lives.
@@ -102,16 +102,17 @@ impl Talk {
         }
     }
 
-    /// The first time of a host who is who, then a row.
-    fn sample(&mut self, place: usize, counted: &Counted) -> Result<Said, String> {
+    /// The first time of a host who is who, and again when that has changed; then a row.
+    fn sample(&mut self, place: usize, counted: &Arc<Counted>) -> Result<Said, String> {
         let now = Arc::new(counted.read()?);
         if self.samplers.len() <= place {
             self.samplers.resize_with(place + 1, || None);
         }
-        let Some(sampler) = &mut self.samplers[place] else {
+        let known = self.samplers[place].as_mut().filter(|known| Arc::ptr_eq(&known.0, counted));
+        let Some((_, sampler)) = known else {
             let sampler = Sampler::new(counted.inventory.clone(), counted.epoch_ms, now);
             let layout = Layout::of(&sampler.recording());
-            self.samplers[place] = Some(sampler);
+            self.samplers[place] = Some((Arc::clone(counted), sampler));
             return Ok(Said::Layout(layout));
         };
         let mut row = sampler.recording();

@@ -11,6 +11,7 @@ use scenario::Components;
 
 use crate::{
     export::Export,
+    ids::Ids,
     mailbox::{Letter, Mailbox},
 };
 
@@ -22,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Counted {
     pub(crate) inventory: Inventory,
     pub(crate) components: Components,
+    /// What its parts are in the engines of the components.
+    pub(crate) ids: Ids,
     pub(crate) mailboxes: Vec<Arc<Mailbox>>,
     pub(crate) exports: Vec<Export>,
     pub(crate) epoch_ms: i64,
@@ -40,23 +43,25 @@ impl Counted {
         let mut whole = HostSnapshot::default();
         let Components { vdisks, devices, paths, adapters, .. } = &self.components;
         whole.at = parts.iter().map(|part| part.at).max().unwrap_or_default();
+        let ids = &self.ids;
         for (id, part) in vdisks.iter().enumerate() {
-            whole.vdisks.push(mem::take(&mut parts[*part].vdisks[id]));
+            whole.vdisks.push(mem::take(&mut parts[*part].vdisks[ids.vdisks.get(id)]));
         }
         for (id, part) in devices.iter().enumerate() {
-            whole.devices.push(mem::take(&mut parts[*part].devices[id]));
+            whole.devices.push(mem::take(&mut parts[*part].devices[ids.devices.get(id)]));
         }
         for (id, part) in paths.iter().enumerate() {
-            whole.paths.push(mem::take(&mut parts[*part].paths[id]));
+            whole.paths.push(mem::take(&mut parts[*part].paths[ids.paths.get(id)]));
         }
         for (id, part) in adapters.iter().enumerate() {
-            whole.adapters.push(mem::take(&mut parts[*part].adapters[id]));
+            whole.adapters.push(mem::take(&mut parts[*part].adapters[ids.adapters.get(id)]));
         }
         Ok(whole)
     }
 
     /// The size of a disk that is served.
     pub(crate) fn bytes(&self, disk: usize) -> u64 {
+        let disk = self.ids.vdisks.get(disk);
         let export = self.exports.iter().find(|export| export.vdisk.index() == disk);
         export.map_or(0, |export| export.bytes)
     }

@@ -6,13 +6,15 @@
 //! ```
 
 use std::{
-    fs::{self, File},
     mem,
     net::SocketAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process,
-    sync::{Arc, Mutex, mpsc::channel},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, channel},
+    },
     thread::{self, JoinHandle},
 };
 
@@ -26,17 +28,22 @@ use nix::{
 use scenario::{Host, Scenario};
 
 use crate::{
+    change,
     clock::Clock,
     control,
     counted::Counted,
     executor::Executor,
     export::Export,
-    hosts::{Hosts, Shared, lock},
+    folders::Folders,
+    hosted::{Home, Hosted},
+    hosts::{Changed, Hosts, Shared, lock},
+    ids::Ids,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
     metrics,
-    nbd::{Listener, Listening},
-    served::{self, Part, Served},
+    nbd::{Door, Listener, Listening},
+    record::Record,
+    served::{Opened, Part, Seen, Served},
     settings::Settings,
     socket::{self, SocketFile},
     vhost::Device,
@@ -116,14 +123,16 @@ pub struct Place {
 }
 
 /// A daemon at work.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Daemon {
     components: Vec<Running>,
     listening: Vec<Listening>,
-    counted: Vec<(Counted, Vec<Input>)>,
+    hosted: Vec<(Hosted, Vec<Input>)>,
+    /// By host where its disks are found by NBD.
+    addresses: Vec<Vec<Address>>,
     hosts: Option<Shared>,
     control: Option<SocketFile>,
-    /// The disks, in the order of the file.
+    /// The disks, in the order of the file; after a change those that are new.
     pub places: Vec<Place>,
     /// What is worth a word: a line each.
     pub notes: Vec<String>,
@@ -144,16 +153,18 @@ impl Daemon {
     /// then.
     pub fn start(scenario: &Scenario, options: Options<'_>) -> Result<Self, String> {
         let clock = Clock::start();
-        let (places, notes) = (Vec::new(), Vec::new());
-        let (components, listening, counted) = (Vec::new(), Vec::new(), Vec::new());
-        let mut daemon =
-            Self { components, listening, counted, hosts: None, control: None, places, notes };
+        let mut daemon = Self::default();
         let (mut listeners, mut devices) = (Vec::new(), Vec::new());
         for host in &scenario.hosts {
             listeners.push(daemon.open(scenario, host, clock, options, &mut devices)?);
         }
-        let counted = mem::take(&mut daemon.counted);
-        let hosts = Hosts::new(scenario.clone(), counted, options.settings.cloned());
+        let hosted = mem::take(&mut daemon.hosted);
+        let home = Home {
+            file: options.file.to_owned(),
+            base: options.base.to_path_buf(),
+            folders: Folders::of(scenario, options.base),
+        };
+        let hosts = Hosts::new(scenario.clone(), hosted, options.settings.cloned(), home);
         let hosts = Arc::new(Mutex::new(hosts));
         daemon.hosts = Some(Arc::clone(&hosts));
         if let Some(address) = options.metrics {
@@ -169,7 +180,9 @@ impl Daemon {
         for listener in listeners {
             daemon.listening.push(listener.start().map_err(|error| format!("sockets: {error}"))?);
         }
-        devices.into_iter().for_each(|(mailbox, device)| mailbox.send(Letter::Disk(device)));
+        for (mailbox, device) in devices {
+            mailbox.send(Letter::Disk(device));
+        }
         Ok(daemon)
     }
 
@@ -182,24 +195,33 @@ impl Daemon {
         options: Options<'_>,
         devices: &mut Vec<Bound>,
     ) -> Result<Listener, String> {
-        let components = host.components();
-        let Served { exports, parts, notes } =
-            served::open(scenario, host, &components, (options.file, options.base))?;
+        let (components, ids) = (host.components(), Ids::new(&host.config));
+        let (file, base) = (options.file, options.base);
+        let seen = Seen { scenario, host, components: &components, ids: &ids, file, base };
+        let mut opened = Opened::default();
+        let Served { exports, parts, notes } = opened.open(seen, 0..host.images.len(), &[])?;
         self.notes.extend(notes);
-        let mut machines = Vec::new();
+        let (mut machines, mut ways) = (Vec::new(), Vec::new());
         for (index, part) in parts.into_iter().enumerate() {
-            machines.push(machine(host, index, part, clock, options)?);
+            let (way, more) = channel();
+            ways.push(way);
+            machines.push(machine(host, index, (part, more), clock, options)?);
         }
         let mailboxes: Vec<_> = machines.iter().map(|(mailbox, _)| Arc::clone(mailbox)).collect();
-        devices.extend(bind_devices(host, &exports, &mailboxes, options)?);
-        let by_nbd = exports.iter().filter(|export| export.socket.is_none()).cloned();
-        let mut listener = Listener::new(by_nbd.collect(), mailboxes.clone());
-        let (inventory, epoch_ms) = (host.config.inventory(), clock.epoch_ms);
-        let counted =
-            Counted { inventory, components, mailboxes, exports: exports.clone(), epoch_ms };
-        self.counted.push((counted, first(host)));
+        let bound = change::bind(&exports, seen)?.into_iter();
+        devices.extend(bound.map(|(component, device)| (mailboxes[component].clone(), device)));
+        let door = Door::default();
+        door.show(exports.iter());
+        let mut listener = Listener::new(door.clone(), mailboxes.clone());
         let addresses = listen(host, &mut listener, options)?;
         self.places.extend(exports.iter().map(|export| place(export, &addresses)));
+        self.addresses.push(addresses);
+        let (inventory, epoch_ms) = (host.config.inventory(), clock.epoch_ms);
+        let counted =
+            Counted { inventory, components, ids: ids.clone(), mailboxes, exports, epoch_ms };
+        let (engine, up) = (Engine::new(&host.config), vec![true; host.config.paths.len()]);
+        let hosted = Hosted { counted: Arc::new(counted), engine, up, ids, opened, door, ways };
+        self.hosted.push((hosted, first(host)));
         for (index, (mailbox, machine)) in machines.into_iter().enumerate() {
             let cpu = host.cpus.get(index % host.cpus.len().max(1)).copied();
             let (bound, is_bound) = channel();
@@ -216,14 +238,17 @@ impl Daemon {
         Ok(listener)
     }
 
-    /// Makes the changes from one reading of the file to the next, as far as they can be made at work;
-    /// what is worth a word, a line each.
+    /// Makes the changes from one reading of the file to the next. What is new and what is worth a word is
+    /// in the places and notes then, in the place of those before.
     ///
     /// # Errors
     /// One line: what cannot change at work, or is refused; nothing is changed then.
-    pub fn reload(&self, was: &Scenario, new: &Scenario) -> Result<Vec<String>, String> {
-        let Some(hosts) = &self.hosts else { return Ok(Vec::new()) };
-        lock(hosts).reload(was, new)
+    pub fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<(), String> {
+        let Some(hosts) = &self.hosts else { return Ok(()) };
+        let Changed { notes, exports } = lock(hosts).reload(was, new)?;
+        let places = exports.iter().map(|(host, export)| place(export, &self.addresses[*host]));
+        (self.places, self.notes) = (places.collect(), notes);
+        Ok(())
     }
 
     /// Comes to an end: nobody is let in any more, what is under way is answered, journals are closed.
@@ -244,7 +269,7 @@ impl Daemon {
 fn machine(
     host: &Host,
     index: usize,
-    part: Part,
+    (part, more): (Part, Receiver<Part>),
     clock: Clock,
     options: Options<'_>,
 ) -> Result<(Arc<Mailbox>, Machine), String> {
@@ -252,25 +277,21 @@ fn machine(
     let mailbox = Arc::new(Mailbox::new().map_err(|error| format!("a mailbox: {error}"))?);
     let journal = options.journal.map(|directory| {
         let name = format!("{}-{index}", config.name);
-        let path = directory.join(format!("{name}-{}.journal", clock.epoch_ms));
-        let refuse = |what: String| format!("{}: {what}", path.display());
-        let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
-        let file = file.map_err(|error| refuse(error.to_string()))?;
+        let file = format!("{name}-{}.journal", clock.epoch_ms);
+        let file = Record::create(directory, &file).map_err(|error| error.to_string())?;
         let limits = Limits {
             epoch_ms: clock.epoch_ms.try_into().unwrap_or_default(),
             cap_bytes: options.journal_cap_bytes,
         };
         let journal = Journal::of_real_time(file, &name, [config], limits);
-        journal.map_err(|error| refuse(error.to_string()))
+        journal.map_err(|error| error.to_string())
     });
-    let Part { disks, images, arrays, .. } = part;
     let parts = Parts {
         engine: Engine::new(config),
         journal: journal.transpose()?,
         first: first(host),
-        disks,
-        images,
-        arrays,
+        part,
+        more,
         executor: Executor::new(Arc::clone(&mailbox)),
         clock,
         mailbox: Arc::clone(&mailbox),
@@ -303,7 +324,8 @@ fn listen(
         let path = options.base.join(socket);
         let listening = listener.listen(&path);
         listening.map_err(|error| refuse(format!("{}: {error}", path.display())))?;
-        share(&path, host, options)?;
+        let shared = socket::share(&path, &host.sockets);
+        shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))?;
         addresses.push(Address::Unix(path));
     }
     if let Some(tcp) = nbd.tcp {
@@ -316,33 +338,8 @@ fn listen(
 /// A disk with a socket of its own, and who is to serve it.
 type Bound = (Arc<Mailbox>, Box<Device>);
 
-/// Binds the sockets of disks that have their own.
-fn bind_devices(
-    host: &Host,
-    exports: &[Export],
-    mailboxes: &[Arc<Mailbox>],
-    options: Options<'_>,
-) -> Result<Vec<Bound>, String> {
-    let bind_one = |export: &Export| {
-        let path = export.socket.as_ref()?;
-        let line = host.images[export.vdisk.index()].as_ref().map_or(0, |image| image.line);
-        let bound = Device::bind(export.clone(), path).map_err(|error| {
-            let what = format!("key `vhost_user`: {}: {error}", path.display());
-            format!("{}:{line}: {what}", options.file)
-        });
-        let shared = bound.and_then(|device| share(path, host, options).map(|()| device));
-        Some(shared.map(|device| (Arc::clone(&mailboxes[export.component]), Box::new(device))))
-    };
-    exports.iter().filter_map(bind_one).collect()
-}
-
-/// Lets those open a socket of a host whom the file says.
-fn share(path: &Path, host: &Host, options: Options<'_>) -> Result<(), String> {
-    let shared = socket::share(path, &host.sockets);
-    shared.map_err(|what| format!("{}:{}: {what}", options.file, host.sockets.line))
-}
-
 /// Where a host is reached.
+#[derive(Debug)]
 enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),

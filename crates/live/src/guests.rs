@@ -21,6 +21,8 @@ pub(crate) struct Guests {
 #[derive(Debug)]
 struct Guest {
     key: u64,
+    /// The virtual disk that it is on: another one once that has moved to another device.
+    vdisk: VdiskId,
     front: Front,
 }
 
@@ -48,8 +50,9 @@ impl Guests {
         let connection = Connection::new(arrived);
         let (place, key) = self.free();
         if epoll.add(connection.stream(), event(key, false)).is_ok() {
+            let vdisk = connection.export().vdisk;
             let front = Front::Nbd(Box::new(connection), false);
-            self.places[place] = Some(Guest { key, front });
+            self.places[place] = Some(Guest { key, vdisk, front });
         }
     }
 
@@ -57,7 +60,8 @@ impl Guests {
     pub(crate) fn seat_device(&mut self, mut device: Box<Device>, epoll: &Epoll) {
         let (place, key) = self.free();
         if device.open(key, 1 << KEY_BITS, epoll).is_ok() {
-            self.places[place] = Some(Guest { key, front: Front::Vhost(device) });
+            let vdisk = device.vdisk();
+            self.places[place] = Some(Guest { key, vdisk, front: Front::Vhost(device) });
         }
     }
 
@@ -80,6 +84,10 @@ impl Guests {
         self.places.iter_mut().flatten().map(|guest| &mut guest.front)
     }
 
+    fn on(&mut self, vdisk: VdiskId) -> impl Iterator<Item = &mut Guest> {
+        self.places.iter_mut().flatten().filter(move |guest| guest.vdisk == vdisk)
+    }
+
     /// How many places there are.
     pub(crate) const fn places(&self) -> usize {
         self.places.len()
@@ -96,8 +104,9 @@ impl Guests {
     }
 
     /// The disk of one.
-    pub(crate) fn vdisk(&mut self, key: u64) -> Option<VdiskId> {
-        self.get(key).map(|front| front.vdisk())
+    pub(crate) fn vdisk(&self, key: u64) -> Option<VdiskId> {
+        let guest = self.places.get(place(key))?.as_ref()?;
+        (guest.key == key).then_some(guest.vdisk)
     }
 
     /// Its socket has something, or room, or it has kicked.
@@ -137,7 +146,7 @@ impl Guests {
     /// none, or each reply that a client reads would wake the thread.
     pub(crate) fn push(&mut self, buffers: &mut Buffers, epoll: &Epoll) -> bool {
         let mut any = false;
-        for Guest { key, front } in self.places.iter_mut().flatten() {
+        for Guest { key, front, .. } in self.places.iter_mut().flatten() {
             let (connection, awaits_room) = match front {
                 Front::Nbd(connection, awaits_room) => (connection, awaits_room),
                 Front::Vhost(device) => {
@@ -172,19 +181,56 @@ impl Guests {
             Front::Nbd(..) => true,
             Front::Vhost(device) => device.is_used(),
         });
-        open.map(|guest| guest.front.vdisk())
+        open.map(|guest| guest.vdisk)
     }
 
     /// They are to take no more requests.
     pub(crate) fn leave(&mut self) {
-        self.fronts().for_each(|front| match front {
-            Front::Nbd(connection, _) => connection.leave(),
-            Front::Vhost(device) => device.leave(),
+        self.fronts().for_each(Front::leave);
+    }
+
+    /// The same of those on a disk.
+    pub(crate) fn leave_disk(&mut self, vdisk: VdiskId) {
+        self.on(vdisk).for_each(|guest| guest.front.leave());
+    }
+
+    /// They are on another disk from now on.
+    pub(crate) fn move_disk(&mut self, from: VdiskId, to: VdiskId) {
+        self.on(from).for_each(|guest| guest.vdisk = to);
+    }
+
+    /// Their disk has another size; clients hear of it when they connect anew.
+    pub(crate) fn resize_disk(&mut self, vdisk: VdiskId, bytes: u64) {
+        self.on(vdisk).for_each(|guest| {
+            if let Front::Vhost(device) = &mut guest.front {
+                device.resize(bytes);
+            }
         });
     }
 
-    /// One that has left requests behind, and the disk that it was on: a client has gone then.
-    pub(crate) fn next_over(&mut self) -> Option<(u64, VdiskId)> {
+    /// Clients of a disk are not waited for any longer.
+    pub(crate) fn hang_up(&mut self, vdisk: VdiskId) {
+        self.on(vdisk).for_each(|guest| {
+            if let Front::Nbd(connection, _) = &mut guest.front {
+                connection.hang_up();
+            }
+        });
+    }
+
+    /// Whether all that were to leave a disk have.
+    pub(crate) fn have_left(&mut self, vdisk: VdiskId) -> bool {
+        for place in &mut self.places {
+            let is_over = |guest: &Guest| {
+                guest.vdisk == vdisk
+                    && matches!(&guest.front, Front::Vhost(device) if device.is_over())
+            };
+            place.take_if(|guest| is_over(guest));
+        }
+        self.on(vdisk).next().is_none()
+    }
+
+    /// One that has left requests behind: a client has gone then.
+    pub(crate) fn next_over(&mut self) -> Option<u64> {
         let is_over = |place: &mut Option<Guest>| match place.as_mut().map(|guest| &mut guest.front)
         {
             Some(Front::Nbd(connection, _)) => connection.is_over(),
@@ -193,17 +239,17 @@ impl Guests {
         };
         let place = self.places.iter_mut().find_map(|place| is_over(place).then_some(place))?;
         let guest = place.as_ref()?;
-        let over = (guest.key, guest.front.vdisk());
+        let over = guest.key;
         place.take_if(|guest| matches!(guest.front, Front::Nbd(..)));
         Some(over)
     }
 }
 
 impl Front {
-    fn vdisk(&self) -> VdiskId {
+    fn leave(&mut self) {
         match self {
-            Self::Nbd(connection, _) => connection.export().vdisk,
-            Self::Vhost(device) => device.vdisk(),
+            Self::Nbd(connection, _) => connection.leave(),
+            Self::Vhost(device) => device.leave(),
         }
     }
 }

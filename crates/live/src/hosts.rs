@@ -9,15 +9,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use counters::{PathId, Time};
-use engine::{DeviceLimits, Engine, Input};
+use counters::{DeviceId, PathId};
+use engine::{DeviceLimits, Input};
 use knobs::{Effect, Knob, Line};
 use scenario::{Host, Scenario, parse_knob};
 
 use crate::{
+    change::Plan,
     counted::Counted,
+    export::Export,
+    hosted::{Home, Hosted, tell},
     mailbox::Letter,
-    reload::changes,
+    reload::{Changes, Readings, same_hosts},
     settings::{Kept, Settings},
 };
 
@@ -28,16 +31,15 @@ pub(crate) struct Hosts {
     scenario: Scenario,
     hosts: Vec<Hosted>,
     kept: Option<Settings>,
+    home: Home,
 }
 
-/// A host at work.
-#[derive(Clone, Debug)]
-struct Hosted {
-    counted: Arc<Counted>,
-    /// What each component's is, as far as settings and paths go.
-    engine: Engine,
-    /// By path.
-    up: Vec<bool>,
+/// What has changed.
+pub(crate) struct Changed {
+    /// A line each.
+    pub(crate) notes: Vec<String>,
+    /// What is new for clients, by the place of its host.
+    pub(crate) exports: Vec<(usize, Export)>,
 }
 
 /// Hosts, for all who answer.
@@ -55,24 +57,23 @@ impl Hosts {
     /// Hosts as they begin: each with what its components are told first.
     pub(crate) fn new(
         scenario: Scenario,
-        hosts: Vec<(Counted, Vec<Input>)>,
+        hosts: Vec<(Hosted, Vec<Input>)>,
         kept: Option<Settings>,
+        home: Home,
     ) -> Self {
-        let hosts = hosts.into_iter().zip(&scenario.hosts).map(|((counted, first), host)| {
-            let mut engine = Engine::new(&host.config);
+        let hosts = hosts.into_iter().zip(&scenario.hosts).map(|((mut hosted, first), host)| {
             for input in first {
                 // The components took it.
-                let _ = tell(&mut engine, host, input);
+                let _ = tell(&mut hosted.engine, host, &hosted.ids, input);
             }
-            Hosted { counted: Arc::new(counted), engine, up: vec![true; host.config.paths.len()] }
+            hosted
         });
         let hosts = hosts.collect();
         let kept = kept.map(|mut kept| {
-            let on = |kept: &Kept| parse_knob(&kept.text(), &scenario).map(|knobs| targets(&knobs));
-            kept.find(|each| on(each).unwrap_or_default());
+            find_targets(&mut kept, &scenario);
             kept
         });
-        Self { scenario, hosts, kept }
+        Self { scenario, hosts, kept, home }
     }
 
     /// The place of the host of that name; where there is one host it needs no name.
@@ -106,9 +107,9 @@ impl Hosts {
 
     /// The limits of a host's devices, by id.
     pub(crate) fn limits(&self, place: usize) -> impl Iterator<Item = DeviceLimits> + '_ {
-        let Hosted { engine, .. } = &self.hosts[place];
-        let ids = 0..self.scenario.hosts[place].config.devices.len();
-        ids.filter_map(|id| engine.device_limits(counters::DeviceId::new(id)))
+        let Hosted { engine, ids, .. } = &self.hosts[place];
+        let devices = (0..self.scenario.hosts[place].config.devices.len()).map(DeviceId::new);
+        devices.filter_map(|id| engine.device_limits(ids.device(id)))
     }
 
     /// Whether each of a host's paths is used, by id.
@@ -159,37 +160,56 @@ impl Hosts {
     ///
     /// # Errors
     /// One line: what cannot change at work, or is refused; nothing is changed then.
-    pub(crate) fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<Vec<String>, String> {
-        let changes = changes(was, new)?;
-        let told: Vec<Told> =
-            changes.iter().map(|(host, knob)| (*host, Input::Set(*knob))).collect();
-        let tried = self.try_on(&told)?;
-        if let Some(settings) = &self.kept {
-            let mut settings = settings.clone();
-            let count = settings.count();
-            settings.retain(|kept| {
-                let knobs = parse_knob(&kept.text(), &self.scenario).unwrap_or_default();
-                !knobs.iter().any(|(host, knob)| {
-                    changes.iter().any(|(on, new)| on == host && knob.is_turned_by(new))
-                })
-            });
-            if settings.count() < count {
-                settings.write()?;
-            }
-            self.kept = Some(settings);
+    pub(crate) fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<Changed, String> {
+        same_hosts(was, new)?;
+        let plans = (0..self.hosts.len()).map(|place| {
+            let hosted = &self.hosts[place];
+            let changes = Changes::of(&Readings {
+                file: &self.home.file,
+                was: (was, &was.hosts[place]),
+                now: &self.scenario.hosts[place],
+                new: (new, &new.hosts[place]),
+                components: &hosted.counted.components,
+            })?;
+            Plan::of(hosted, changes, new, &self.home)
+        });
+        let plans: Vec<_> = plans.collect::<Result<_, String>>()?;
+        plans.iter().try_for_each(|plan| plan.grow_files(&self.home))?;
+        let mut scenario = new.clone();
+        for (host, plan) in scenario.hosts.iter_mut().zip(&plans) {
+            host.clone_from(&plan.changes.host);
         }
-        self.hosts = tried;
-        for (host, knob) in &changes {
-            self.scenario.hosts[*host].apply(*knob);
+        self.keep_what_stands(&scenario, &plans)?;
+        self.scenario = scenario;
+        let mut changed = Changed { notes: vec![summary(&plans)], exports: Vec::new() };
+        for (place, plan) in plans.into_iter().enumerate() {
+            let later = plan.changes.knobs.iter().filter_map(|knob| later(knob.effect()));
+            changed.notes.extend(later.map(String::from));
+            changed.exports.extend(plan.exports.iter().map(|export| (place, export.clone())));
+            let (hosted, notes) = plan.carry_out(&self.hosts[place]);
+            changed.notes.extend(notes);
+            self.hosts[place] = hosted;
         }
-        self.tell(&told);
-        let mut notes = vec![match changes.len() {
-            0 => "nothing has changed in the file".to_owned(),
-            1 => "1 setting is as the file says now".to_owned(),
-            more => format!("{more} settings are as the file says now"),
-        }];
-        notes.extend(changes.iter().filter_map(|(_, knob)| later(knob.effect())).map(String::from));
-        Ok(notes)
+        Ok(changed)
+    }
+
+    /// Writes what was set at work without what the file sets otherwise now.
+    fn keep_what_stands(&mut self, scenario: &Scenario, plans: &[Plan]) -> Result<(), String> {
+        let Some(settings) = &self.kept else { return Ok(()) };
+        let mut settings = settings.clone();
+        let count = settings.count();
+        settings.retain(|kept| {
+            let knobs = parse_knob(&kept.text(), scenario).unwrap_or_default();
+            !knobs.iter().any(|(host, knob)| {
+                plans[*host].changes.knobs.iter().any(|new| knob.is_turned_by(new))
+            })
+        });
+        if settings.count() < count {
+            settings.write()?;
+        }
+        find_targets(&mut settings, scenario);
+        self.kept = Some(settings);
+        Ok(())
     }
 
     /// Takes a path of a host into use or out of it. It is not kept.
@@ -212,7 +232,8 @@ impl Hosts {
     fn try_on(&self, told: &[Told]) -> Result<Vec<Hosted>, String> {
         let mut hosts = self.hosts.clone();
         for (place, input) in told {
-            tell(&mut hosts[*place].engine, &self.scenario.hosts[*place], *input)?;
+            let Hosted { engine, ids, .. } = &mut hosts[*place];
+            tell(engine, &self.scenario.hosts[*place], ids, *input)?;
         }
         Ok(hosts)
     }
@@ -221,8 +242,9 @@ impl Hosts {
     /// host.
     fn tell(&self, told: &[Told]) {
         for (place, input) in told {
-            let mailboxes = self.hosts[*place].counted.mailboxes.iter();
-            mailboxes.for_each(|mailbox| mailbox.send(Letter::Input(*input)));
+            let Hosted { counted, ids, .. } = &self.hosts[*place];
+            let input = ids.input(*input);
+            counted.mailboxes.iter().for_each(|mailbox| mailbox.send(Letter::Input(input)));
         }
     }
 }
@@ -231,11 +253,30 @@ fn targets(knobs: &[(usize, Knob)]) -> Vec<(usize, knobs::Target)> {
     knobs.iter().map(|(host, knob)| (*host, knob.target())).collect()
 }
 
-/// Tells an engine without I/O.
-fn tell(engine: &mut Engine, host: &Host, input: Input) -> Result<(), String> {
-    engine.handle_input(Time::ZERO, input).map_err(|error| host.refusal(&error))?;
-    while engine.poll_output().is_some() {}
-    Ok(())
+/// Finds out what each setting is on.
+fn find_targets(kept: &mut Settings, scenario: &Scenario) {
+    let on = |kept: &Kept| parse_knob(&kept.text(), scenario).map(|knobs| targets(&knobs));
+    kept.find(|each| on(each).unwrap_or_default());
+}
+
+/// What changes, in a line.
+fn summary(plans: &[Plan]) -> String {
+    let count = |of: fn(&Plan) -> usize| plans.iter().map(of).sum();
+    let counted = |count: usize, noun: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {noun}")),
+        more => Some(format!("{more} {noun}s")),
+    };
+    let new = counted(count(|plan| plan.changes.new_disks()), "disk").map(|it| it + " more");
+    let gone = counted(count(|plan| plan.changes.gone_disks()), "disk").map(|it| it + " fewer");
+    let set = counted(count(|plan| plan.changes.knobs.len()), "setting");
+    let set = set.map(|it| it + " as the file says now");
+    let all: Vec<_> = [new, gone, set].into_iter().flatten().collect();
+    if all.is_empty() {
+        "no disk and no setting has changed in the file".into()
+    } else {
+        all.join(", ")
+    }
 }
 
 /// When a setting acts that does not act at once.

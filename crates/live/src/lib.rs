@@ -7,6 +7,7 @@
 
 mod backend;
 mod buffer;
+mod change;
 mod clock;
 mod control;
 mod counted;
@@ -14,12 +15,16 @@ mod daemon;
 mod described;
 mod executor;
 mod export;
+mod folders;
 mod guests;
+mod hosted;
 mod hosts;
+mod ids;
 mod machine;
 mod mailbox;
 mod metrics;
 mod nbd;
+mod record;
 mod reload;
 mod requests;
 mod sandbox;

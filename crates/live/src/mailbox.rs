@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, PoisonError, mpsc::Sender},
 };
 
-use counters::HostSnapshot;
+use counters::{HostSnapshot, VdiskId};
 use engine::Input;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -27,8 +27,16 @@ pub(crate) enum Letter {
     Mapped { guest: u64, cookie: u64, extents: Vec<Extent> },
     /// Somebody wants to read the counters, in the memory of what was read before.
     Counters(HostSnapshot, Sender<HostSnapshot>),
-    /// A setting, or what else the engine is to be told.
+    /// A setting, a part of the host that comes or goes, or what else the engine is to be told.
     Input(Input),
+    /// There are more disks for it, which come by a way of their own.
+    Open,
+    /// A disk has become as large as this.
+    Resize(VdiskId, u64),
+    /// Who is on a disk is on another one from now on.
+    Move(VdiskId, VdiskId),
+    /// Nobody is to have a disk any more: when that is so it is told.
+    Close(VdiskId, Sender<()>),
     /// It is to come to its end: what guests have under way is answered, and no more is taken.
     Stop,
 }

@@ -1,65 +1,349 @@
-//! A file that is read again while guests are at work: what changed in it, as far as that may change at
-//! work, as knobs; what may not is refused by its name.
+//! A file that is read again while guests are at work: what came, went and changed in it from one reading to
+//! the next. What cannot change at work is refused by its name.
+//!
+//! ```text
+//!   as it was --carried over--> in the new reading's order, with its new parts --knobs--> as it is now
+//! ```
 
-use counters::{DeviceId, VdiskId};
-use engine::HostConfig;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
+
+use counters::{AdapterId, DeviceId, PathId, VdiskId, VscsiId};
+use engine::{HostConfig, Object, Part};
 use knobs::{Advanced, DSNRO, Knob, PVSCSI_COMMANDS_PER_PAGE};
-use scenario::{Host, Scenario};
+use scenario::{Components, Host, Image, Scenario};
 
-/// What changed from one reading of a file to the next: knobs, each with the place of its host.
+use crate::ids::Same;
+
+/// What changed on a host. Ids are those of the new reading, but for what is gone.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) same: Same,
+    /// By disk of the new reading its place in the one before, also where it has moved to another device.
+    pub(crate) origins: Vec<Option<usize>>,
+    /// What is gone, by its ids in the reading before: first what is on the rest.
+    pub(crate) gone: Vec<Object>,
+    /// What is new, in the order in which it is attached.
+    pub(crate) new: Vec<Part>,
+    pub(crate) knobs: Vec<Knob>,
+    /// As it would be begun anew.
+    pub(crate) host: Host,
+    /// Which component has what.
+    pub(crate) components: Components,
+}
+
+/// A host as it was in the reading before, as it would be begun anew, and in this reading; and which
+/// component has what.
+pub(crate) struct Readings<'a> {
+    /// The name of the file.
+    pub(crate) file: &'a str,
+    pub(crate) was: (&'a Scenario, &'a Host),
+    pub(crate) now: &'a Host,
+    pub(crate) new: (&'a Scenario, &'a Host),
+    pub(crate) components: &'a Components,
+}
+
+/// Whether two readings have the same hosts.
 ///
 /// # Errors
-/// One line: what changed and cannot at work.
-pub(crate) fn changes(was: &Scenario, new: &Scenario) -> Result<Vec<(usize, Knob)>, String> {
+/// One line: which are not.
+pub(crate) fn same_hosts(was: &Scenario, new: &Scenario) -> Result<(), String> {
     let names = |scenario: &Scenario| -> Vec<String> {
         scenario.hosts.iter().map(|host| host.config.name.clone()).collect()
     };
-    same_names("host", &names(was), &names(new))?;
-    if was.arrays != new.arrays {
-        return Err(refusal("arrays"));
+    let (was, new) = (names(was), names(new));
+    let gone = was.iter().find(|name| !new.contains(name));
+    let came = new.iter().find(|name| !was.contains(name));
+    match (gone, came) {
+        (Some(name), _) => Err(refusal(&format!("host `{name}` is gone from the file, which"))),
+        (_, Some(name)) => Err(refusal(&format!("host `{name}` is new in the file, which"))),
+        _ if was != new => Err(refusal("the order of hosts")),
+        _ => Ok(()),
     }
-    let mut changes = Vec::new();
-    for (place, (was, new)) in was.hosts.iter().zip(&new.hosts).enumerate() {
-        same_parts(&was.config, &new.config)?;
-        let knobs = knobs(was, new)?;
-        let mut patched = was.clone();
+}
+
+impl Changes {
+    /// What changed on a host.
+    ///
+    /// # Errors
+    /// One line: what changed and cannot at work.
+    pub(crate) fn of(readings: &Readings<'_>) -> Result<Self, String> {
+        let Readings { was: (_, was), now, new: (_, new), components, .. } = readings;
+        let (same, origins) = same_parts(&was.config, &new.config);
+        let mut patched = carried(was, new, &same, &origins);
+        let knobs = knobs(&patched, new)?;
         knobs.iter().for_each(|knob| patched.apply(*knob));
+        check_images(readings, &origins)?;
         check_rest(patched, new)?;
-        changes.extend(knobs.into_iter().map(|knob| (place, knob)));
+        check_arrays(readings, &origins)?;
+        let mut host = carried(now, new, &same, &origins);
+        name_paths(&mut host.config, &same);
+        knobs.iter().for_each(|knob| host.apply(*knob));
+        let components = assigned(new, &origins, components)?;
+        let (gone, new) = (gone(&was.config, &same), attached(&host.config, &same));
+        Ok(Self { same, origins, gone, new, knobs, host, components })
     }
-    Ok(changes)
+
+    /// How many disks were not there.
+    pub(crate) fn new_disks(&self) -> usize {
+        self.origins.iter().filter(|origin| origin.is_none()).count()
+    }
+
+    /// How many are not there any more. One that moves leaves its place.
+    pub(crate) fn gone_disks(&self) -> usize {
+        let places = self.gone.iter().filter(|object| matches!(object, Object::Vdisk(_))).count();
+        let moved = self.origins.iter().zip(&self.same.vdisks);
+        places - moved.filter(|(origin, same)| origin.is_some() && same.is_none()).count()
+    }
 }
 
 fn refusal(what: &str) -> String {
     format!("{what} cannot be changed at work: begin the daemon anew")
 }
 
-fn same_names(noun: &str, was: &[String], new: &[String]) -> Result<(), String> {
-    let gone = was.iter().find(|name| !new.contains(name));
-    let came = new.iter().find(|name| !was.contains(name));
-    match (gone, came) {
-        (Some(name), _) => Err(refusal(&format!("{noun} `{name}` is gone from the file, which"))),
-        (_, Some(name)) => Err(refusal(&format!("{noun} `{name}` is new in the file, which"))),
-        _ if was != new => Err(refusal(&format!("the order of each {noun}"))),
-        _ => Ok(()),
+/// Where the parts of a host were in the reading before, and each disk also where it has moved.
+fn same_parts(was: &HostConfig, new: &HostConfig) -> (Same, Vec<Option<usize>>) {
+    /// The places of what has the same key; of several with one key the first.
+    fn places<K: Ord>(was: Vec<K>, new: Vec<K>) -> Vec<Option<usize>> {
+        let mut known = BTreeMap::new();
+        was.into_iter().enumerate().rev().for_each(|(place, key)| _ = known.insert(key, place));
+        new.iter().map(|key| known.get(key).copied()).collect()
+    }
+    let adapters = |host: &HostConfig| host.adapters.iter().map(|it| it.name.clone()).collect();
+    let devices = |host: &HostConfig| host.devices.iter().map(|it| it.name.clone()).collect();
+    let vms = |host: &HostConfig| host.vms.iter().map(|it| it.name.clone()).collect();
+    let disk = |host: &HostConfig, id: usize| {
+        let disk = &host.vdisks[id];
+        (host.vms[disk.vm.index()].name.clone(), disk.name.clone())
+    };
+    let disks =
+        |host: &HostConfig| (0..host.vdisks.len()).map(|id| disk(host, id)).collect::<Vec<_>>();
+    let on = |host: &HostConfig| {
+        let device = |id: usize| host.devices[host.vdisks[id].device.index()].name.clone();
+        disks(host).into_iter().enumerate().map(|(id, disk)| (disk, device(id))).collect()
+    };
+    let origins = places(disks(was), disks(new));
+    let same = Same {
+        adapters: places(adapters(was), adapters(new)),
+        devices: places(devices(was), devices(new)),
+        paths: places(ways(was), ways(new)),
+        vms: places(vms(was), vms(new)),
+        vscsi: places(buses(was), buses(new)),
+        vdisks: places::<((String, String), String)>(on(was), on(new)),
+    };
+    (same, origins)
+}
+
+/// What tells a path from others, whatever the device's number is: the names of its device and adapter, and
+/// the how-manieth between the two it is.
+fn ways(host: &HostConfig) -> Vec<(String, String, usize)> {
+    let mut seen = BTreeMap::new();
+    let way = |path: &engine::PathConfig| {
+        let ends = (path.device, path.adapter);
+        let nth: &mut usize = seen.entry(ends).or_default();
+        *nth += 1;
+        let device = host.devices[path.device.index()].name.clone();
+        (device, host.adapters[path.adapter.index()].name.clone(), *nth)
+    };
+    host.paths.iter().map(way).collect()
+}
+
+/// What tells a virtual adapter from others: its VM, and the bus that the names of its disks begin with.
+fn buses(host: &HostConfig) -> Vec<(String, String)> {
+    let bus = |(id, vscsi): (usize, &engine::VscsiConfig)| {
+        let disk = host.vdisks.iter().find(|disk| disk.vscsi.index() == id);
+        let bus = disk.and_then(|disk| disk.name.split(':').next()).unwrap_or_default();
+        (host.vms[vscsi.vm.index()].name.clone(), bus.to_owned())
+    };
+    host.vscsi.iter().enumerate().map(bus).collect()
+}
+
+/// A host in the order and with the new parts of a new reading, and the rest as it was.
+fn carried(was: &Host, new: &Host, same: &Same, origins: &[Option<usize>]) -> Host {
+    fn each<T: Clone>(into: &mut [T], was: &[T], same: &[Option<usize>], keep: impl Fn(&mut T, T)) {
+        for (into, origin) in into.iter_mut().zip(same) {
+            if let Some(origin) = origin {
+                keep(into, was[*origin].clone());
+            }
+        }
+    }
+    let mut host = Host { settings: settings_over(was, same), ..new.clone() };
+    (host.nbd, host.sockets, host.cpus) = (was.nbd.clone(), was.sockets.clone(), was.cpus.clone());
+    (host.boot_ns, host.absent) = (was.boot_ns, was.absent.clone());
+    each(&mut host.guests, &was.guests, &same.vms, |into, was| *into = was);
+    let (config, was) = (&mut host.config, &was.config);
+    (config.version, config.competition_unit) = (was.version, was.competition_unit);
+    (config.depth_mode, config.throttle_mode) = (was.depth_mode, was.throttle_mode);
+    each(&mut config.adapters, &was.adapters, &same.adapters, |into, was| *into = was);
+    each(&mut config.devices, &was.devices, &same.devices, |into, was| *into = was);
+    each(&mut config.vms, &was.vms, &same.vms, |into, was| *into = was);
+    each(&mut config.paths, &was.paths, &same.paths, |into, was| {
+        *into = engine::PathConfig { device: into.device, adapter: into.adapter, ..was };
+    });
+    each(&mut config.vscsi, &was.vscsi, &same.vscsi, |into, was| {
+        *into = engine::VscsiConfig { vm: into.vm, ..was };
+    });
+    each(&mut config.vdisks, &was.vdisks, origins, |into, was| {
+        let engine::VdiskConfig { vm, vscsi, device, .. } = *into;
+        *into = engine::VdiskConfig { vm, vscsi, device, ..was };
+    });
+    number_worlds(config, &same.vms);
+    host
+}
+
+/// The lines for esxcli, of what is still there.
+fn settings_over(was: &Host, same: &Same) -> Vec<Knob> {
+    let device = |id: DeviceId| {
+        same.devices.iter().position(|origin| *origin == Some(id.index())).map(DeviceId::new)
+    };
+    let over = |knob: &Knob| {
+        let mut knob = *knob;
+        match &mut knob {
+            Knob::MaxQueueDepth { device: id, .. } | Knob::QueueFull { device: id, .. } => {
+                *id = device(*id)?;
+            }
+            // The others have their place in the configuration, or are of the whole host.
+            _ => {}
+        }
+        Some(knob)
+    };
+    was.settings.iter().filter_map(over).collect()
+}
+
+/// VMs keep the numbers of their worlds; new ones have the next.
+fn number_worlds(config: &mut HostConfig, same: &[Option<usize>]) {
+    let is_known = |place: &usize| same[*place].is_some();
+    let known = (0..config.vms.len()).filter(is_known).map(|place| config.vms[place].world);
+    let mut last = known.max();
+    for (vm, origin) in config.vms.iter_mut().zip(same) {
+        if let (None, Some(last)) = (origin, &mut last) {
+            *last += 1;
+            vm.world = *last;
+        }
     }
 }
 
-/// The parts of a host by their names.
-fn same_parts(was: &HostConfig, new: &HostConfig) -> Result<(), String> {
-    type Names = fn(&HostConfig) -> Vec<String>;
-    let parts: [(&str, Names); 5] = [
-        ("adapter", |host| host.adapters.iter().map(|it| it.name.clone()).collect()),
-        ("device", |host| host.devices.iter().map(|it| it.name.clone()).collect()),
-        ("path", |host| host.paths.iter().map(|it| it.name.clone()).collect()),
-        ("VM", |host| host.vms.iter().map(|it| it.name.clone()).collect()),
-        ("disk", |host| {
-            let name =
-                |it: &engine::VdiskConfig| format!("{}:{}", host.vms[it.vm.index()].name, it.name);
-            host.vdisks.iter().map(name).collect()
-        }),
-    ];
-    parts.iter().try_for_each(|(noun, names)| same_names(noun, &names(was), &names(new)))
+/// A path that is new has a name that none has that was there.
+fn name_paths(config: &mut HostConfig, same: &Same) {
+    let known = config.paths.iter().zip(&same.paths).filter(|(_, origin)| origin.is_some());
+    let mut taken: BTreeSet<_> = known.map(|(path, _)| path.name.clone()).collect();
+    let mut next = config.devices.len();
+    for device in (0..config.devices.len()).map(DeviceId::new) {
+        let is_new = |(place, path): &(usize, &engine::PathConfig)| {
+            path.device == device && same.paths[*place].is_none()
+        };
+        let new: Vec<_> =
+            config.paths.iter().enumerate().filter(is_new).map(|(place, _)| place).collect();
+        while new.iter().any(|place| taken.contains(&config.paths[*place].name)) {
+            for place in &new {
+                let name = &mut config.paths[*place].name;
+                let stem = name.rfind(":L").map_or(name.len(), |at| at);
+                *name = format!("{}:L{next}", &name[..stem]);
+            }
+            next += 1;
+        }
+        taken.extend(new.iter().map(|place| config.paths[*place].name.clone()));
+    }
+}
+
+/// What the reading before had and this one has not.
+fn gone(was: &HostConfig, same: &Same) -> Vec<Object> {
+    let left = |same: &[Option<usize>], count: usize| {
+        let there: BTreeSet<_> = same.iter().flatten().copied().collect();
+        (0..count).filter(|place| !there.contains(place)).collect::<Vec<_>>()
+    };
+    let vdisks = left(&same.vdisks, was.vdisks.len()).into_iter();
+    let devices = left(&same.devices, was.devices.len());
+    let adapters = left(&same.adapters, was.adapters.len());
+    // They go with their devices and adapters.
+    let alone = |path: &usize| {
+        let path = &was.paths[*path];
+        !devices.contains(&path.device.index()) && !adapters.contains(&path.adapter.index())
+    };
+    let paths = left(&same.paths, was.paths.len()).into_iter().filter(alone).collect::<Vec<_>>();
+    let vdisks = vdisks.map(|id| Object::Vdisk(VdiskId::new(id)));
+    let devices = devices.into_iter().map(|id| Object::Device(DeviceId::new(id)));
+    let paths = paths.into_iter().map(|id| Object::Path(PathId::new(id)));
+    let adapters = adapters.into_iter().map(|id| Object::Adapter(AdapterId::new(id)));
+    vdisks.chain(paths).chain(devices).chain(adapters).collect()
+}
+
+/// What this reading has and the one before had not.
+fn attached(config: &HostConfig, same: &Same) -> Vec<Part> {
+    let new = |same: &[Option<usize>]| {
+        let places = same.iter().enumerate().filter(|(_, origin)| origin.is_none());
+        places.map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    let first = |object: Object| config.parts(object).swap_remove(0);
+    let adapters = new(&same.adapters).into_iter().map(|id| Object::Adapter(AdapterId::new(id)));
+    let devices = new(&same.devices).into_iter().map(|id| Object::Device(DeviceId::new(id)));
+    let paths = new(&same.paths).into_iter().map(|id| Object::Path(PathId::new(id)));
+    let vscsi = new(&same.vscsi).into_iter().map(|id| {
+        let engine::VscsiConfig { vm, controller, depth, max_transfer } = config.vscsi[id];
+        Part::Vscsi { id: VscsiId::new(id), vm, controller, depth, max_transfer }
+    });
+    let vdisks = new(&same.vdisks).into_iter().map(|id| Object::Vdisk(VdiskId::new(id)));
+    let parts = adapters.chain(devices).chain(paths).map(first);
+    parts.chain(vscsi).chain(vdisks.map(first)).collect()
+}
+
+/// Which component has what from now on: what is tied to a disk that is there goes to its component, what is
+/// not to the one with the fewest disks. Threads are those of the start.
+fn assigned(new: &Host, origins: &[Option<usize>], was: &Components) -> Result<Components, String> {
+    let found = new.components();
+    let mut running: Vec<Option<(usize, usize)>> = vec![None; found.count];
+    let mut load = vec![0; was.count];
+    for (disk, origin) in origins.iter().enumerate() {
+        let Some(component) = origin.map(|origin| was.vdisks[origin]) else { continue };
+        load[component] += 1;
+        match running[found.vdisks[disk]] {
+            Some((other, beside)) if other != component => {
+                let name = |disk: usize| disk_name(&new.config, disk);
+                return Err(refusal(&format!(
+                    "{} and {} are served by two threads, and by the new file they would be by one, \
+                     which",
+                    name(beside),
+                    name(disk)
+                )));
+            }
+            _ => running[found.vdisks[disk]] = Some((component, disk)),
+        }
+    }
+    let component = |running: Option<(usize, usize)>| {
+        let least = || (0..load.len()).min_by_key(|component| load[*component]).unwrap_or(0);
+        running.map_or_else(least, |(component, _)| component)
+    };
+    let of: Vec<_> = running.into_iter().map(component).collect();
+    let map = |places: Vec<usize>| places.into_iter().map(|set| of[set]).collect();
+    Ok(Components {
+        count: was.count,
+        vdisks: map(found.vdisks),
+        devices: map(found.devices),
+        paths: map(found.paths),
+        adapters: map(found.adapters),
+    })
+}
+
+fn disk_name(config: &HostConfig, id: usize) -> String {
+    let disk = &config.vdisks[id];
+    format!("disk `{}:{}`", config.vms[disk.vm.index()].name, disk.name)
+}
+
+/// An array that is emulated in front of a disk stays as it is.
+fn check_arrays(readings: &Readings<'_>, origins: &[Option<usize>]) -> Result<(), String> {
+    let Readings { was: (was, was_host), new: (new, new_host), .. } = readings;
+    for (disk, origin) in origins.iter().enumerate() {
+        let is_emulated = new_host.images[disk].as_ref().is_some_and(|image| image.emulated);
+        let Some(origin) = origin.filter(|_| is_emulated) else { continue };
+        let before = &was.arrays[was_host.targets[origin].array];
+        let now = &new.arrays[new_host.targets[disk].array];
+        if before != now {
+            return Err(refusal(&format!("array `{}`, which is emulated,", before.name)));
+        }
+    }
+    Ok(())
 }
 
 /// What may change, of two hosts with the same parts.
@@ -115,39 +399,83 @@ fn settings(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
     Ok(knobs)
 }
 
-/// What is left must be as it was, but for the lines at which it stands.
-fn check_rest(mut patched: Host, new: &Host) -> Result<(), String> {
-    let disk = |id: usize| {
-        let disk = &new.config.vdisks[id];
-        format!("disk `{}:{}`", new.config.vms[disk.vm.index()].name, disk.name)
-    };
-    for (id, (was, image)) in patched.images.iter_mut().zip(&new.images).enumerate() {
-        if let (Some(was), Some(new)) = (was.as_mut(), image) {
-            was.line = new.line;
-        }
-        let (was_on, is_on) = (&patched.config.vdisks[id], &new.config.vdisks[id]);
-        if was != image || was_on.device != is_on.device {
-            return Err(refusal(&format!("where {} is", disk(id))));
-        }
+/// Images are as they were, but for what is looked at when they are opened: their names and sizes.
+fn check_images(readings: &Readings<'_>, origins: &[Option<usize>]) -> Result<(), String> {
+    let Readings { file, was: (_, was), new: (_, new), .. } = readings;
+    for (disk, origin) in origins.iter().enumerate() {
+        let was = origin.and_then(|origin| was.images[origin].as_ref());
+        let (Some(was), Some(image)) = (was, &new.images[disk]) else { continue };
+        check_image(was, image).map_err(|key| {
+            let what = refusal(&format!("`{key}`"));
+            format!("{file}:{}: {}: {what}", image.line, disk_name(&new.config, disk))
+        })?;
     }
+    Ok(())
+}
+
+/// What is left must be as it was.
+fn check_rest(mut patched: Host, new: &Host) -> Result<(), String> {
     if let (Some(was), Some(new)) = (&mut patched.nbd, &new.nbd) {
         was.line = new.line;
     }
     patched.sockets.line = new.sockets.line;
     // A setting that is gone is one at its default.
     patched.settings.clone_from(&new.settings);
-    for (was, new) in patched.config.devices.iter_mut().zip(&new.config.devices) {
-        was.dsnro = new.dsnro;
+    check_parts(&mut patched.config, &new.config)?;
+    if let Some(vm) = patched.guests.iter().zip(&new.guests).position(|(was, new)| was != new) {
+        return Err(refusal(&format!("`guest` of VM `{}`", new.config.vms[vm].name)));
     }
     let name = &new.config.name;
     if patched.nbd != new.nbd || patched.sockets != new.sockets || patched.cpus != new.cpus {
-        return Err(refusal(&format!("where host `{name}` is found and its CPUs")));
-    }
-    if patched.config.adapters != new.config.adapters {
-        return Err(refusal(&format!("adapters of host `{name}`")));
+        return Err(refusal(&format!("`nbd`, `sockets` and `cpus` of host `{name}`")));
     }
     if patched != *new {
         return Err(refusal(&format!("what host `{name}` is made of")));
+    }
+    Ok(())
+}
+
+/// What of a disk's image has become another, by its key.
+fn check_image(was: &Image, new: &Image) -> Result<(), &'static str> {
+    let is_same_kind = mem::discriminant(&was.backend) == mem::discriminant(&new.backend);
+    let keys = [
+        ("backend", is_same_kind),
+        ("emulate", was.emulated == new.emulated),
+        ("export", was.export == new.export),
+        ("vhost_user", was.vhost_user == new.vhost_user),
+        ("read_only", was.read_only == new.read_only),
+        ("shared", was.shared == new.shared),
+    ];
+    keys.iter().find(|(_, is_same)| !is_same).map_or(Ok(()), |(key, _)| Err(key))
+}
+
+/// What parts are made of must be as it was, but for how they are numbered.
+fn check_parts(was: &mut HostConfig, new: &HostConfig) -> Result<(), String> {
+    fn differing<T: PartialEq>(was: &[T], new: &[T]) -> Option<usize> {
+        was.iter().zip(new).position(|(was, new)| was != new)
+    }
+    was.paths.iter_mut().zip(&new.paths).for_each(|(was, new)| was.name.clone_from(&new.name));
+    was.vms.iter_mut().zip(&new.vms).for_each(|(was, new)| was.world = new.world);
+    was.devices.iter_mut().zip(&new.devices).for_each(|(was, new)| was.dsnro = new.dsnro);
+    if let Some(id) = differing(&was.adapters, &new.adapters) {
+        let name = &new.adapters[id].name;
+        return Err(refusal(&format!("`driver`, `depth` and `timeout` of adapter `{name}`")));
+    }
+    if let Some(id) = differing(&was.devices, &new.devices) {
+        let name = &new.devices[id].name;
+        return Err(refusal(&format!("`kind` and `scheduler` of device `{name}`")));
+    }
+    if let Some(id) = differing(&was.paths, &new.paths) {
+        let name = &new.devices[new.paths[id].device.index()].name;
+        return Err(refusal(&format!("`unoptimized_paths` of device `{name}`")));
+    }
+    if let Some(id) = differing(&was.vms, &new.vms) {
+        let name = &new.vms[id].name;
+        return Err(refusal(&format!("`power` and `timeout` of VM `{name}`")));
+    }
+    if let Some(id) = differing(&was.vscsi, &new.vscsi) {
+        let name = &new.vms[new.vscsi[id].vm.index()].name;
+        return Err(refusal(&format!("`adapter` of disks of VM `{name}`")));
     }
     Ok(())
 }

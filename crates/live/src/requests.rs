@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use counters::Op;
+use counters::{Op, VdiskId};
 
 use crate::{
     buffer::{Buffer, Buffers},
@@ -13,6 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Request {
     guest: u64,
+    /// The virtual disk that the engine was told of.
+    vdisk: VdiskId,
     cookie: u64,
     pub(crate) verb: Verb,
     /// Where it begins, in bytes of the disk.
@@ -32,11 +34,17 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// Adds one; its tag.
-    pub(crate) fn add(&mut self, guest: u64, asked: Asked, buffers: &mut Buffers) -> u32 {
+    pub(crate) fn add(
+        &mut self,
+        guest: u64,
+        vdisk: VdiskId,
+        asked: Asked,
+        buffers: &mut Buffers,
+    ) -> u32 {
         let Asked { cookie, verb, at, bytes, buffer } = asked;
         let is_scratch = buffer.is_none() && matches!(verb, Verb::Io { op: Op::Read, .. });
         let buffer = buffer.or_else(|| is_scratch.then(|| buffers.take(bytes as usize)));
-        let request = Request { guest, cookie, verb, at, bytes, buffer, is_scratch };
+        let request = Request { guest, vdisk, cookie, verb, at, bytes, buffer, is_scratch };
         let tag = self.free.pop().unwrap_or_else(|| {
             self.all.push(None);
             (self.all.len() - 1) as u32
@@ -49,22 +57,34 @@ impl Requests {
     pub(crate) fn remove(&mut self, tag: u32, buffers: &mut Buffers) -> Option<(u64, Asked)> {
         let request = self.all.get_mut(tag as usize)?.take()?;
         self.free.push(tag);
-        let Request { guest, cookie, verb, at, bytes, mut buffer, is_scratch } = request;
+        let Request { guest, cookie, verb, at, bytes, mut buffer, is_scratch, .. } = request;
         buffer.take_if(|_| is_scratch).into_iter().for_each(|scratch| buffers.give(scratch));
         Some((guest, Asked { cookie, verb, at, bytes, buffer }))
     }
 
-    /// The tags of a guest's.
-    pub(crate) fn of(&self, guest: u64) -> Vec<u32> {
-        let all = self.all.iter().enumerate();
-        let own = all.filter(|(_, request)| request.as_ref().is_some_and(|it| it.guest == guest));
-        own.map(|(tag, _)| tag as u32).collect()
+    /// Those of a guest: the disk and the tag of each.
+    pub(crate) fn of(&self, guest: u64) -> Vec<(VdiskId, u32)> {
+        self.all().filter(|(request, _)| request.guest == guest).map(named).collect()
+    }
+
+    /// Those on a disk.
+    pub(crate) fn on(&self, vdisk: VdiskId) -> impl Iterator<Item = (VdiskId, u32)> + '_ {
+        self.all().filter(move |(request, _)| request.vdisk == vdisk).map(named)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&Request, u32)> {
+        let all = (0..).zip(&self.all);
+        all.filter_map(|(tag, request)| request.as_ref().map(|request| (request, tag)))
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.free.len() == self.all.len()
     }
+}
+
+fn named((request, tag): (&Request, u32)) -> (VdiskId, u32) {
+    (request.vdisk, tag)
 }
 
 impl Index<u32> for Requests {

@@ -18,7 +18,11 @@ use nix::libc;
 use scenario::{Backend, Scenario};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-use crate::{Options, socket::GROUPS};
+use crate::{
+    Options,
+    folders::{Folders, parent},
+    socket::GROUPS,
+};
 
 /// The newest rules that are known here; a kernel that has fewer keeps to those.
 const RULES: ABI = ABI::V6;
@@ -99,22 +103,15 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
     let sockets = AccessFs::MakeSock | AccessFs::RemoveFile;
     let mut grants = BTreeSet::new();
     let mut grant = |path: &Path, access| grants.insert((path.to_path_buf(), access));
-    let parent = |path: &Path| {
-        path.parent().filter(|it| !it.as_os_str().is_empty()).map_or(".".into(), Path::to_path_buf)
-    };
     // It may be another file by the time that it is read again.
     grant(&parent(Path::new(options.file)), AccessFs::ReadFile.into());
+    let folders = Folders::of(scenario, options.base);
+    folders.images.iter().for_each(|folder| _ = grant(folder, data | AccessFs::MakeReg));
+    folders.sockets.iter().for_each(|folder| _ = grant(folder, sockets));
     for host in &scenario.hosts {
         for image in host.images.iter().flatten() {
-            if let Some(socket) = &image.vhost_user {
-                grant(&parent(&options.base.join(socket)), sockets);
-            }
             if let Backend::File(path) = &image.backend {
-                let path = options.base.join(path);
-                match path.exists() {
-                    true => grant(&path, data),
-                    false => grant(&parent(&path), data | AccessFs::MakeReg),
-                };
+                grant(&options.base.join(path), data);
             }
         }
         if let Some(socket) = host.nbd.as_ref().and_then(|nbd| nbd.socket.as_ref()) {

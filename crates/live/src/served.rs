@@ -1,21 +1,59 @@
 //! From a host of the file to what its components are made of: images opened and locked, exports named.
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use counters::VdiskId;
+use counters::{VdiskId, VmId};
 use model::Array;
 use scenario::{Backend, Components, Host, Image as Wanted, Scenario};
 
 use crate::{
     backend::{FileImage, Image, Memory, file::Identity},
     export::Export,
-    machine::Disk,
+    ids::Ids,
 };
 
 /// The sector of what is no file.
 const SECTOR: u32 = 512;
 
-/// The disks of a host.
+/// What is open of a host's, and where its components have it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Opened {
+    disks: Vec<OpenDisk>,
+    /// By component how many images it has been given.
+    images: Vec<usize>,
+    /// By component the names of the arrays that it has been given.
+    arrays: Vec<Vec<String>>,
+}
+
+/// A disk that is open.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenDisk {
+    /// Its id in engines.
+    pub(crate) vdisk: VdiskId,
+    name: String,
+    shared: bool,
+    pub(crate) component: usize,
+    pub(crate) image: usize,
+    /// Its file, by its name when it was opened.
+    pub(crate) file: Option<(PathBuf, Identity, Arc<File>)>,
+}
+
+/// Where a virtual disk is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disk {
+    /// Its image, by its place.
+    pub(crate) image: usize,
+    /// The array that is emulated in front of it, by its place, and its volume there.
+    pub(crate) array: Option<(usize, u32)>,
+    /// Whose it is.
+    pub(crate) vm: VmId,
+}
+
+/// Disks of a host that were opened.
 pub(crate) struct Served {
     pub(crate) exports: Vec<Export>,
     /// By component.
@@ -24,124 +62,158 @@ pub(crate) struct Served {
     pub(crate) notes: Vec<String>,
 }
 
-/// What a component has of its own.
-#[derive(Default)]
+/// What a component is given.
+#[derive(Debug, Default)]
 pub(crate) struct Part {
-    /// By virtual disk; nothing where it is of another component.
-    pub(crate) disks: Vec<Option<Disk>>,
+    pub(crate) disks: Vec<(VdiskId, Disk)>,
     pub(crate) images: Vec<Image>,
     pub(crate) arrays: Vec<Array>,
-    /// The array of the scenario that each of `arrays` is.
-    array_of: Vec<usize>,
 }
 
-/// A file that is open already.
-struct Opened {
-    disk: usize,
-    identity: Identity,
-    component: usize,
-    image: usize,
+/// A host as its file says it, and where its parts are.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) host: &'a Host,
+    pub(crate) components: &'a Components,
+    pub(crate) ids: &'a Ids,
+    /// The name of the file, for refusals, and where names of files begin.
+    pub(crate) file: &'a str,
+    pub(crate) base: &'a Path,
 }
 
-/// A host whose disks are being opened.
+/// Disks that are being opened.
 struct Opening<'a> {
-    scenario: &'a Scenario,
-    host: &'a Host,
-    components: &'a Components,
-    base: &'a Path,
-    opened: Vec<Opened>,
+    seen: Seen<'a>,
+    opened: &'a mut Opened,
+    /// Exports that there are beside.
+    others: &'a [Export],
     served: Served,
 }
 
-/// An image that a disk is: its place, its size and its block.
-type Found = (usize, u64, u32);
+/// An image that a disk is: its place, its size and its block, and its file.
+type Found = (usize, u64, u32, Option<(PathBuf, Identity, Arc<File>)>);
 
-/// Opens the disks of a host. Files are looked for from `base` on.
-///
-/// # Errors
-/// What is wrong with a disk: a line that names `file`, its line and the disk.
-pub(crate) fn open(
-    scenario: &Scenario,
-    host: &Host,
-    components: &Components,
-    (file, base): (&str, &Path),
-) -> Result<Served, String> {
-    let (exports, notes) = (Vec::new(), Vec::new());
-    let part = || Part { disks: vec![None; host.images.len()], ..Part::default() };
-    let parts = (0..components.count).map(|_| part()).collect();
-    let served = Served { exports, parts, notes };
-    let mut opening = Opening { scenario, host, components, base, opened: Vec::new(), served };
-    for (disk, wanted) in host.images.iter().enumerate() {
-        let Some(wanted) = wanted else { continue };
-        let added = opening.add(disk, wanted);
-        added.map_err(|what| {
-            format!("{file}:{}: disk `{}`: {what}", wanted.line, opening.name(disk))
-        })?;
+impl Opened {
+    /// A disk, by its id in engines.
+    pub(crate) fn find(&self, vdisk: VdiskId) -> Option<&OpenDisk> {
+        self.disks.iter().find(|disk| disk.vdisk == vdisk)
     }
-    Ok(opening.served)
+
+    /// What does not stay is not open any more.
+    pub(crate) fn retain(&mut self, stays: impl Fn(VdiskId) -> bool) {
+        self.disks.retain(|disk| stays(disk.vdisk));
+    }
+
+    /// Opens disks of a host, by their places in its file.
+    ///
+    /// # Errors
+    /// What is wrong with a disk: a line that names the file, its line and the disk. What has been opened
+    /// by then is open here, so that this is a copy where it is to be gone on with.
+    pub(crate) fn open(
+        &mut self,
+        seen: Seen<'_>,
+        disks: impl Iterator<Item = usize>,
+        others: &[Export],
+    ) -> Result<Served, String> {
+        let count = seen.components.count;
+        self.images.resize(count, 0);
+        self.arrays.resize(count, Vec::new());
+        let parts = (0..count).map(|_| Part::default()).collect();
+        let served = Served { exports: Vec::new(), parts, notes: Vec::new() };
+        let mut opening = Opening { seen, opened: self, others, served };
+        for disk in disks {
+            let Some(wanted) = &seen.host.images[disk] else { continue };
+            let added = opening.add(disk, wanted);
+            added.map_err(|what| seen.refusal(disk, &what))?;
+        }
+        Ok(opening.served)
+    }
+
+    /// The place of an array that a component has been given.
+    pub(crate) fn array(&self, component: usize, name: &str) -> Option<usize> {
+        self.arrays.get(component)?.iter().position(|known| known == name)
+    }
+
+    /// A disk has another id in engines, and the same image.
+    pub(crate) fn renumber(&mut self, from: VdiskId, to: VdiskId) {
+        for disk in self.disks.iter_mut().filter(|disk| disk.vdisk == from) {
+            disk.vdisk = to;
+        }
+    }
 }
 
-impl Opening<'_> {
-    fn name(&self, disk: usize) -> String {
+impl Seen<'_> {
+    /// The name of a disk.
+    pub(crate) fn name(&self, disk: usize) -> String {
         let config = &self.host.config.vdisks[disk];
         format!("{}:{}", self.host.config.vms[config.vm.index()].name, config.name)
     }
 
+    /// A line that says what is wrong with a disk.
+    pub(crate) fn refusal(&self, disk: usize, what: &str) -> String {
+        let line = self.host.images[disk].as_ref().map_or(0, |image| image.line);
+        format!("{}:{line}: disk `{}`: {what}", self.file, self.name(disk))
+    }
+}
+
+impl Opening<'_> {
     fn add(&mut self, disk: usize, wanted: &Wanted) -> Result<(), String> {
-        let component = self.components.vdisks[disk];
-        if self.served.exports.iter().any(|export| export.name == wanted.export) {
+        let component = self.seen.components.vdisks[disk];
+        let mut others = self.others.iter().chain(&self.served.exports);
+        if others.clone().any(|export| export.name == wanted.export) {
             return Err(format!("another disk has the export `{}`", wanted.export));
         }
-        let socket = wanted.vhost_user.as_ref().map(|socket| self.base.join(socket));
-        if let Some(socket) = &socket {
-            let is_it = |export: &Export| export.socket.as_ref() == Some(socket);
-            if self.served.exports.iter().any(is_it) {
-                return Err(format!("another disk has the socket `{}`", socket.display()));
-            }
+        let socket = wanted.vhost_user.as_ref().map(|socket| self.seen.base.join(socket));
+        if let Some(socket) = &socket
+            && others.any(|export| export.socket.as_ref() == Some(socket))
+        {
+            return Err(format!("another disk has the socket `{}`", socket.display()));
         }
         let array = wanted.emulated.then(|| self.array(disk));
-        let vm = self.host.config.vdisks[disk].vm;
+        let vdisk = self.seen.ids.vdisk(VdiskId::new(disk));
+        let vm = self.seen.ids.vm(self.seen.host.config.vdisks[disk].vm);
         let size = wanted.size.unwrap_or_default();
-        let (image, bytes, block) = match &wanted.backend {
-            Backend::Null => (self.keep(component, Image::Null), size, SECTOR),
+        let (image, bytes, block, file) = match &wanted.backend {
+            Backend::Null => (self.keep(component, Image::Null), size, SECTOR, None),
             Backend::Memory => {
-                (self.keep(component, Image::Memory(Memory::new(size))), size, SECTOR)
+                (self.keep(component, Image::Memory(Memory::new(size))), size, SECTOR, None)
             }
             Backend::File(path) => {
-                let path = self.base.join(path);
-                let found = self.file(disk, wanted, &path);
+                let path = self.seen.base.join(path);
+                let found = self.file(component, wanted, &path);
                 found.map_err(|what| format!("{}: {what}", path.display()))?
             }
         };
-        self.served.parts[component].disks[disk] = Some(Disk { image, array, vm });
-        let (name, vdisk, read_only) =
-            (wanted.export.clone(), VdiskId::new(disk), wanted.read_only);
+        self.served.parts[component].disks.push((vdisk, Disk { image, array, vm }));
+        let (name, shared) = (self.seen.name(disk), wanted.shared);
+        self.opened.disks.push(OpenDisk { vdisk, name, shared, component, image, file });
+        let (name, read_only) = (wanted.export.clone(), wanted.read_only);
         let export = Export { name, vdisk, component, bytes, block, read_only, socket };
         self.served.exports.push(export);
         Ok(())
     }
 
     fn keep(&mut self, component: usize, image: Image) -> usize {
-        let images = &mut self.served.parts[component].images;
-        images.push(image);
-        images.len() - 1
+        self.served.parts[component].images.push(image);
+        self.opened.images[component] += 1;
+        self.opened.images[component] - 1
     }
 
     /// A file, which two disks have only if both say so.
-    fn file(&mut self, disk: usize, wanted: &Wanted, path: &Path) -> Result<Found, String> {
-        let component = self.components.vdisks[disk];
+    fn file(&mut self, component: usize, wanted: &Wanted, path: &Path) -> Result<Found, String> {
         if let Some(twin) = self.twin(path) {
-            let other = self.host.images[twin.disk].as_ref();
-            if !wanted.shared || !other.is_some_and(|other| other.shared) {
-                let other = self.name(twin.disk);
+            if !wanted.shared || !twin.shared {
                 return Err(format!(
-                    "disk `{other}` is the same; with `shared = true` both may be"
+                    "disk `{}` is the same; with `shared = true` both may be",
+                    twin.name
                 ));
             }
-            let image = self.served.parts[component].images.get(twin.image);
-            return match image {
-                Some(Image::File(file)) if twin.component == component => {
-                    Ok((twin.image, file.bytes, file.block))
+            let mut exports = self.others.iter().chain(&self.served.exports);
+            let export = exports.find(|export| export.vdisk == twin.vdisk);
+            return match export {
+                Some(export) if twin.component == component => {
+                    Ok((twin.image, export.bytes, export.block, twin.file.clone()))
                 }
                 _ => Err("a shared image has one name throughout the file".into()),
             };
@@ -152,27 +224,27 @@ impl Opening<'_> {
             self.served.notes.push(note);
         }
         let (identity, bytes, block) = (file.identity, file.bytes, file.block);
-        let image = self.keep(component, Image::File(file));
-        self.opened.push(Opened { disk, identity, component, image });
-        Ok((image, bytes, block))
+        let open = Some((path.to_path_buf(), identity, file.file()));
+        Ok((self.keep(component, Image::File(file)), bytes, block, open))
     }
 
     /// What is open and the same file.
-    fn twin(&self, path: &Path) -> Option<&Opened> {
+    fn twin(&self, path: &Path) -> Option<&OpenDisk> {
         let identity = Identity::of(&fs::metadata(path).ok()?);
-        self.opened.iter().find(|opened| opened.identity == identity)
+        let is_it = |disk: &&OpenDisk| disk.file.as_ref().is_some_and(|file| file.1 == identity);
+        self.opened.disks.iter().find(is_it)
     }
 
     /// The emulated array in front of a disk, and its volume there.
     fn array(&mut self, disk: usize) -> (usize, u32) {
-        let target = self.host.targets[disk];
-        let Part { arrays, array_of, .. } = &mut self.served.parts[self.components.vdisks[disk]];
-        let known = array_of.iter().position(|array| *array == target.array);
-        let place = known.unwrap_or_else(|| {
-            let config = &self.scenario.arrays[target.array].config;
-            arrays.push(Array::new(config, self.scenario.seed));
-            array_of.push(target.array);
-            arrays.len() - 1
+        let Seen { scenario, host, components, .. } = self.seen;
+        let (target, component) = (host.targets[disk], components.vdisks[disk]);
+        let array = &scenario.arrays[target.array];
+        let known = &mut self.opened.arrays[component];
+        let place = known.iter().position(|name| *name == array.name).unwrap_or_else(|| {
+            self.served.parts[component].arrays.push(Array::new(&array.config, scenario.seed));
+            known.push(array.name.clone());
+            known.len() - 1
         });
         (place, target.volume)
     }

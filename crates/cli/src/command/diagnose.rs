@@ -12,6 +12,7 @@ use crate::{
     facts, html, json,
     live::Live,
     output::Outputs,
+    talk::wait_for,
     whatif,
 };
 
@@ -92,7 +93,9 @@ impl Diagnose {
         let read = |files: &[PathBuf]| Side::read(files, &thresholds, &facts);
         let simulated = |mut side: Side| {
             if !self.no_simulate {
-                whatif::simulate(&side.recordings, &mut side.verdicts, &facts);
+                wait_for("simulating", || {
+                    whatif::simulate(&side.recordings, &mut side.verdicts, &facts);
+                });
             }
             side
         };

@@ -89,22 +89,19 @@ impl Serve {
             settings: Some(&kept),
         };
         let told = live::confine(&scenario, options)?;
-        let daemon = Daemon::start(&scenario, options)?;
-        told.iter().chain(&daemon.notes).for_each(|note| say(&clean(note)));
-        for place in &daemon.places {
-            let uris = place.uris.join(" ");
-            writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
-        }
-        out.flush()?;
+        let mut daemon = Daemon::start(&scenario, options)?;
+        told.iter().for_each(|note| say(&clean(note)));
+        tell(&daemon, out)?;
         while signals.wait() == Told::Reload {
             // Who serves goes on with what it has, whatever the file says.
             let reloaded = read(path, &file, base).and_then(|new| {
-                let notes = daemon.reload(&as_written, &new)?;
+                daemon.reload(&as_written, &new)?;
                 as_written = new;
-                Ok(notes)
+                Ok(())
             });
             match reloaded {
-                Ok(notes) => notes.iter().for_each(|note| say(&clean(note))),
+                // Whoever read the first lines may be gone.
+                Ok(()) => drop(tell(&daemon, out)),
                 Err(what) => say(&clean(&format!("{file} is not taken: {what}"))),
             }
         }
@@ -122,6 +119,16 @@ impl Serve {
         self.set.iter().try_for_each(|line| scenario.set(line))?;
         Ok(scenario)
     }
+}
+
+/// Says what is worth a word, and where disks are found that are new.
+fn tell(daemon: &Daemon, out: &mut dyn Write) -> std::io::Result<()> {
+    daemon.notes.iter().for_each(|note| say(&clean(note)));
+    for place in &daemon.places {
+        let uris = place.uris.join(" ");
+        writeln!(out, "{} {} {uris}", clean(&place.export), place.bytes)?;
+    }
+    out.flush()
 }
 
 /// The file as it is now.

@@ -15,6 +15,7 @@ use crate::{
     Result, captures, facts, json,
     output::{Output, Outputs},
     table::Table,
+    talk::wait_for,
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
@@ -110,7 +111,8 @@ impl Whatif {
         let asked = recordings
             .iter()
             .map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
-        let (answers, refusals): (Vec<_>, Vec<_>) = asked.partition(std::result::Result::is_ok);
+        let (answers, refusals): (Vec<_>, Vec<_>) =
+            wait_for("simulating", || asked.partition(std::result::Result::is_ok));
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
         if let (true, Some(Err(refusal))) = (answers.is_empty(), refusals.into_iter().next()) {
             return Err(refusal);

@@ -158,7 +158,7 @@ impl Device<'_> {
         if self.is_full(sample) == Some(true) {
             return Some(true);
         }
-        let lowest = self.queue.dqlen.every().filter(|depth| *depth > 0.0).reduce(f64::min)?;
+        let lowest = self.depths().reduce(f64::min)?;
         Some(self.in_slots(sample)? >= FULL * lowest)
     }
 
@@ -394,7 +394,7 @@ impl Device<'_> {
 
     /// How the limit moves over the whole recording.
     pub(crate) fn motion(&self) -> Motion {
-        let depths: Vec<f64> = self.queue.dqlen.every().filter(|d| *d > 0.0).collect();
+        let depths: Vec<f64> = self.depths().collect();
         let mut levels = depths.clone();
         levels.sort_unstable_by(f64::total_cmp);
         levels.dedup();
@@ -416,12 +416,21 @@ impl Device<'_> {
     /// driver's depth was set: competition would lower it, and what acts at once needs no reboot.
     pub(crate) fn rises_over_a_reboot(&self, host: &Host<'_>) -> bool {
         const REBOOT_S: f64 = 120.0;
-        let depths = || self.queue.dqlen.every().filter(|depth| *depth > 0.0);
-        let lowest = depths().reduce(f64::min);
+        let lowest = self.depths().reduce(f64::min);
         let rise = (0..host.times_ms.len()).find(|&sample| self.queue.depth_at(sample) > lowest);
         self.motion() != Motion::Steady
-            && depths().is_sorted()
+            && !self.limit_falls()
             && rise.and_then(|sample| interval_s(host.times_ms, sample)) >= Some(REBOOT_S)
+    }
+
+    /// Whether its limit is lowered at some time.
+    pub(crate) fn limit_falls(&self) -> bool {
+        !self.depths().is_sorted()
+    }
+
+    /// Its limits, one after the other.
+    fn depths(&self) -> impl Iterator<Item = f64> {
+        self.queue.dqlen.every().filter(|depth| *depth > 0.0)
     }
 
     /// The largest limit that the recording shows for this device.

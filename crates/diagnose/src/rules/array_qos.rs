@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// How many times faster the others must be.
-const CONTRAST: f64 = 5.0;
+pub(crate) const CONTRAST: f64 = 5.0;
 /// The same where the rate stays to the command while the number outstanding moves this far.
 const STILL_CONTRAST: f64 = 3.0;
 const MOVES: f64 = 1.15;

@@ -265,16 +265,23 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
 /// often than not rates that nobody sets scatter.
 fn leave_open(case: &Case<'_>, device: &Device<'_>, spell: &Spell, finding: &mut Finding) {
     let is_held = spell.mean(|sample| device.flow.in_flight(sample)) >= Some(array_qos::HELD);
-    let lasts = spell.samples.len() >= steady::ENOUGH_SAMPLES;
+    let samples = spell.samples.len();
+    let lasts = samples >= steady::ENOUGH_SAMPLES;
     let Some(rate) = device.flow.mean_rate(&spell.samples) else { return };
-    if device.is_nfs || !lasts || !is_held || !steady::is_exact(case, device, spell) {
+    if device.is_nfs || !is_held || lasts && !steady::is_exact(case, device, spell) {
         return;
     }
-    finding.sentence += &format!(
-        " Its rate stays at {} a second, as when a QoS policy of the array holds it there: these rows \
-         do not tell which.",
-        number(rate)
-    );
+    // Fewer rows are no surer: whether a rate stays is not seen in them.
+    finding.sentence += &match lasts {
+        true => format!(
+            " Its rate stays at {} a second, as when a QoS policy of the array holds it there: these \
+             rows do not tell which.",
+            number(rate)
+        ),
+        false => format!(
+            " A QoS policy of the array may hold it to its rate: {samples} samples are too few to tell."
+        ),
+    };
     finding.confidence = finding.confidence.min(EITHER);
     let policy = "The array's policy for this volume, if it has one, and its QoS counters";
     finding.raise_confidence.insert(0, policy.into());
@@ -424,26 +431,34 @@ fn certainty(device: &Device<'_>, spell: &Spell, davg: f64, kavg: Option<f64>) -
     base * if large { 0.8 } else { 1.0 } * spell.weight()
 }
 
+/// What is left where an array, or the link to it, has little more to give.
+pub(super) fn ask_less(array: &ArrayFacts, samples: &[usize]) -> crate::Change {
+    let what = match array.is_held_by_its_link(samples) {
+        false => {
+            "Ask less of the array, or give it more: move or limit the busiest VMs, or add what it \
+             lacks (disks, controllers)."
+        }
+        true => {
+            "Ask less of the link to the array, or widen it: move or limit the VMs that move most \
+             bytes, or add links."
+        }
+    };
+    changes::look(what, Vec::new()).risking("Whoever is limited is slower.", "Lift the limit again")
+}
+
 fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Change> {
     let name = device.flow.name;
     let davg = device.flow.per_command(samples, Flow::davg);
     let array = case.array(device).zip(davg);
     if let Some((array, _)) = array.filter(|(array, davg)| array.is_crowded(samples, *davg)) {
-        let what = match array.is_held_by_its_link(samples) {
-            true => {
-                "Ask less of the link to the array, or widen it: move or limit the VMs that move most \
-                 bytes, or add links."
-            }
-            false => {
-                "Ask less of the array, or give it more: move or limit the busiest VMs, or add what it \
-                 lacks (disks, controllers)."
-            }
-        };
-        let less = changes::look(what, Vec::new());
-        return vec![less.risking("Whoever is limited is slower.", "Lift the limit again")];
+        return vec![ask_less(array, samples)];
     }
     let what = "Look at the array: its busiest volumes, ports, controllers and pools meanwhile.";
     let mut fix = vec![changes::look(what, Vec::new())];
+    if array.is_some() {
+        // It is known to take its own time, whatever the paths to it.
+        return fix;
+    }
     fix.extend(changes::use_all_paths(case.host, device, case.facts));
     if !device.is_nfs {
         fix.push(changes::look(
@@ -459,7 +474,7 @@ fn fix(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Vec<crate::Ch
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
+    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Profile, Thresholds, fixture::Bench};
 
     #[test]
     fn a_rate_that_stays_to_the_command_may_be_a_policys() {
@@ -473,6 +488,41 @@ mod tests {
         assert!(finding.sentence.contains(told), "{}", finding.sentence);
         assert!(finding.confidence <= 0.5, "{}", finding.confidence);
         assert!(finding.raise_confidence[0].starts_with("The array's policy for this volume"));
+    }
+
+    #[test]
+    fn fewer_rows_are_no_surer() {
+        // 32 of 64 KiB out at a policy of 200 a second take 160 ms each, by Little's law; or as many
+        // where rows scatter.
+        for scatter in [0.0, 0.05, 0.2] {
+            let mut before = 0.0;
+            for samples in 2..=24 {
+                let mut bench = Bench::new(samples);
+                let vm = bench.device("naa.1", 128).vm("a").size_kib(64.0);
+                let rate = move |s: usize| 200.0 * (1.0 + scatter * [0.0, 1.0, -1.0][s % 3]);
+                vm.iops_when(rate).davg_when(move |s| 32_000.0 / rate(s));
+                let sure = bench.first(Cause::ArraySlow, &Facts::default()).confidence;
+                assert!(sure >= before, "{scatter}, {samples} rows: {sure} after {before}");
+                before = sure;
+            }
+        }
+    }
+
+    #[test]
+    fn an_array_that_is_known_to_be_slow_alone_is_no_matter_of_paths() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 64).vm("a").iops_when(|s| 750.0 + (s % 2) as f64 * 40.0).davg(31.5);
+        let array = ArrayFacts {
+            name: "far".into(),
+            service_ms: Some(30.0),
+            busy: vec![0.06; 6],
+            ..ArrayFacts::default()
+        };
+        let known = DeviceFacts { array: Some(array.into()), ..DeviceFacts::default() };
+        let mut facts = Facts::default();
+        facts.devices.insert("naa.1".into(), known);
+        let changes = bench.only(Cause::ArraySlow, &facts).changes;
+        assert!(changes.iter().all(|change| !change.what.contains("path")), "{changes:?}");
     }
 
     #[test]

@@ -51,7 +51,11 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
         {
             Some(0.6)
         }
-        (Motion::TwoLevels { high, .. }, _) if full.depth < high && full.tenants != 1 => None,
+        (Motion::TwoLevels { high, .. }, _)
+            if full.depth < high && (full.tenants != 1 || device.limit_falls()) =>
+        {
+            None
+        }
         (Motion::Steady, 0) => Some(0.6),
         (Motion::Steady, 1) => Some(0.92),
         (_, 0 | 1) => Some(0.8),
@@ -187,14 +191,10 @@ fn fix(
     let dsnro = facts.dsnro_at_end.or(facts.dsnro).unwrap_or(depths.0);
     let holds = full.competitors > 1 && dsnro < depths.1;
     let with = known.filter(|_| holds).map(|_| dsnro);
-    let mut changes = vec![match known {
+    vec![match known {
         None if full.competitors > 1 => changes::raise_driver_if_not_deeper(device, depths),
         _ => changes::raise_depth(case.host, device, depths, with, case.facts),
-    }];
-    if holds && with.is_none() {
-        changes.push(changes::raise_dsnro(case.host, device, (dsnro, depths.1), case.facts));
-    }
-    changes
+    }]
 }
 
 #[cfg(test)]

@@ -32,10 +32,11 @@ use counters::Counter;
 use knobs::disk_depths;
 
 use crate::{
-    ArrayFacts, Cause, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind, Object,
-    Party, Spell, Threshold, Vdisk, changes, mean, number,
+    ArrayFacts, Cause, Change, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind,
+    Object, Party, Spell, Threshold, Vdisk, changes, mean, number,
 };
 
+pub(crate) use array_qos::CONTRAST;
 use crowd::Crowd;
 
 /// How sure a finding is at most whose rows fit another cause as well: which, they do not tell.
@@ -223,6 +224,32 @@ impl Case<'_> {
         })
     }
 
+    /// What is left to do, and what a deeper queue would cost, where the array behind a full one is
+    /// known to have little left and VMs wait for others there: the rate grows by that at most, and by
+    /// Little's law each command takes the longer for it, those of VMs that do not wait on the host too.
+    fn cost_of_more(&self, device: &Device<'_>, full: &FullQueue) -> Option<(Change, String)> {
+        const BUSY: f64 = 0.8;
+        let samples = &full.spell.samples;
+        let davg_ms = device.flow.per_command(samples, Flow::davg)?;
+        let (array, rate) = (self.array(device)?, device.flow.mean_rate(samples)?);
+        let work = array.work(samples);
+        let then_ms = 1000.0 * full.demand * work / rate;
+        let counts = work >= BUSY && array.is_crowded(samples, davg_ms) && then_ms > davg_ms;
+        let cost = || {
+            format!(
+                "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % \
+                 at most, and with all that wait let through each command takes {} ms there instead of \
+                 {}, also of VMs that do not wait today.",
+                array.name,
+                number(100.0 * work),
+                number(100.0 * (1.0 / work - 1.0)),
+                number(then_ms),
+                number(davg_ms)
+            )
+        };
+        counts.then(|| (array_slow::ask_less(array, samples), cost()))
+    }
+
     /// The full queue of a device as it is without those who wait there for their own IOPS limits: what the others wait must count as it must of a device.
     fn full_queue(&self, device: &Device<'_>) -> Option<FullQueue> {
         let mut full = device.full.clone()?;
@@ -260,6 +287,11 @@ impl Case<'_> {
             )];
             finding.caution = None;
             finding.do_not = vec![format!("Do not raise the depth before that: {told}.")];
+        }
+        if let Some((instead, cost)) = self.cost_of_more(device, full) {
+            finding.changes = vec![instead];
+            finding.caution = None;
+            finding.do_not = vec![cost];
         }
         if self.is_slow_for_all(device, samples) {
             finding.changes.clear();

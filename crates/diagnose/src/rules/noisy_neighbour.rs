@@ -3,9 +3,9 @@
 //! One VM holds most slots of a full device queue. Another asks for next to nothing, the array
 //! answers it quickly, and yet each of its commands waits many times as long for a slot.
 
-use super::{Case, Rank, Rule, changes, device_depth, number, queue_evidence};
+use super::{Case, Rank, Rule, changes, dsnro, number, queue_evidence};
 use crate::{
-    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Party, Queue, Threshold,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Party, Queue, Threshold,
     driver_depth,
 };
 
@@ -134,12 +134,11 @@ fn fix(
     let world = device.world_of(&holder.name);
     let size_kib = world.and_then(|world| world.flow.size_kib(&full.spell.samples));
     let mut changes = vec![changes::limit_iops(&[holder], size_kib, case.facts)];
-    let may_be_dsnro = match (facts.dsnro, device.motion()) {
-        (Some(dsnro), _) => dsnro == from,
-        (None, Motion::Steady) => full.depth == device_depth::DSNRO_DEFAULT,
-        (None, _) => true,
+    let is_dsnro = match facts.dsnro {
+        Some(dsnro) => dsnro == from,
+        None => dsnro::certainty(case, device, full).is_some(),
     };
-    if reachable > from && may_be_dsnro {
+    if reachable > from && is_dsnro {
         let depths = (from, reachable);
         changes.push(changes::raise_dsnro(case.host, device, depths, case.facts));
     }

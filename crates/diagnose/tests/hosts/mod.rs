@@ -146,12 +146,12 @@ impl Draw {
         )
     }
 
-    /// A line that lowers a device below the depth of its driver and any DSNRO by default.
+    /// A line that lowers a device below the depth of its driver, and mostly below DSNRO's default.
     fn lowered(&mut self, text: &str, frame: &Frame) -> Option<String> {
         let (_, rest) = text.split_once("device = \"").filter(|_| self.is(0.3))?;
         let (device, _) = rest.split_once('"')?;
         let least = frame.adapters.iter().map(|adapter| adapter.2).min()?;
-        let depth = Some(self.one(&[8, 16, 24])).filter(|depth| *depth < least)?;
+        let depth = Some(self.one(&[8, 16, 24, 33, 40, 63])).filter(|depth| *depth < least)?;
         Some(format!("\"storage core device set -d {device} -m {depth}\""))
     }
 

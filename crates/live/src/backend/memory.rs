@@ -23,6 +23,11 @@ impl Memory {
         Self { chunks: vec![None; bytes.div_ceil(CHUNK as u64) as usize] }
     }
 
+    /// It has as many bytes from now on; those that are new are zeroes.
+    pub(super) fn grow(&mut self, bytes: u64) {
+        self.chunks.resize(bytes.div_ceil(CHUNK as u64) as usize, None);
+    }
+
     /// Does a piece of work.
     pub(crate) fn work(&mut self, mut work: Work) -> Ended {
         match (work.op, &mut work.buffer) {

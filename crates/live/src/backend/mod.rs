@@ -74,6 +74,13 @@ impl Image {
         }
     }
 
+    /// It has become as large as this.
+    pub(crate) fn grow(&mut self, bytes: u64) {
+        if let Self::Memory(memory) = self {
+            memory.grow(bytes);
+        }
+    }
+
     const fn calls(&mut self) -> Option<&mut Calls> {
         match self {
             Self::Null | Self::Memory(_) => None,

@@ -101,6 +101,11 @@ impl Executor {
         }
     }
 
+    /// An image is no longer there.
+    pub(crate) fn close(&mut self, image: usize) {
+        self.pool.close(image);
+    }
+
     /// Asks a file about its holes; the answer comes by the mailbox.
     pub(crate) fn ask(&mut self, question: Question) {
         self.pool.ask(question);

@@ -59,6 +59,13 @@ impl Pool {
         self.send(question.image, Task::Question(question));
     }
 
+    /// The threads of an image end with what they were given.
+    pub(super) fn close(&mut self, image: usize) {
+        if let Some(tasks) = self.tasks.get_mut(image) {
+            *tasks = None;
+        }
+    }
+
     fn send(&mut self, image: usize, task: Task) {
         if self.tasks.len() <= image {
             self.tasks.resize_with(image + 1, || None);

@@ -4,6 +4,7 @@
 use std::{
     io::{ErrorKind, Read, Write},
     os::unix::net::UnixStream,
+    sync::mpsc::channel,
 };
 
 use counters::VdiskId;
@@ -62,11 +63,17 @@ impl Bench {
             engine: Engine::new(&host.config),
             journal: None,
             first: Vec::new(),
-            disks: (0..disks)
-                .map(|image| Some(Disk { image, array: None, vm: VmId::new(0) }))
-                .collect(),
-            images: (0..disks).map(|_| Image::File(FileImage::of_test(bytes, block))).collect(),
-            arrays: Vec::new(),
+            part: Part {
+                disks: (0..disks)
+                    .map(|image| {
+                        let disk = Disk { image, array: None, vm: VmId::new(0) };
+                        (VdiskId::new(image), disk)
+                    })
+                    .collect(),
+                images: (0..disks).map(|_| Image::File(FileImage::of_test(bytes, block))).collect(),
+                arrays: Vec::new(),
+            },
+            more: channel().1,
             executor: Executor::of_medium(medium, Arc::clone(&mailbox)),
             clock: Clock::start(),
             mailbox: Arc::clone(&mailbox),

@@ -10,7 +10,7 @@ use std::{
     },
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
@@ -45,7 +45,7 @@ const SOCKETS: u64 = 1 << 32;
 #[derive(Debug)]
 pub(crate) struct Listener {
     sockets: Vec<Socket>,
-    exports: Arc<[Export]>,
+    door: Door,
     components: Vec<Arc<Mailbox>>,
 }
 
@@ -54,6 +54,10 @@ enum Socket {
     Unix { _file: SocketFile, listener: UnixListener },
     Tcp(TcpListener),
 }
+
+/// The exports that clients find, as they are now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Door(Arc<Mutex<Arc<[Export]>>>);
 
 /// A listener at work.
 #[derive(Debug)]
@@ -75,6 +79,8 @@ struct Greeter {
 struct Client {
     stream: Stream,
     seat: Seat,
+    /// What it finds: what there was when it came.
+    exports: Arc<[Export]>,
     handshake: Handshake,
     input: Vec<u8>,
     out: Vec<u8>,
@@ -82,10 +88,22 @@ struct Client {
     until: Instant,
 }
 
+impl Door {
+    /// From now on clients find those of these that have no socket of their own.
+    pub(crate) fn show<'a>(&self, exports: impl Iterator<Item = &'a Export>) {
+        let shown = exports.filter(|export| export.socket.is_none()).cloned().collect();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    fn exports(&self) -> Arc<[Export]> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 impl Listener {
-    /// Listeners for these exports. Nobody is answered yet.
-    pub(crate) fn new(exports: Arc<[Export]>, components: Vec<Arc<Mailbox>>) -> Self {
-        Self { sockets: Vec::new(), exports, components }
+    /// Listeners for what is at this door. Nobody is answered yet.
+    pub(crate) const fn new(door: Door, components: Vec<Arc<Mailbox>>) -> Self {
+        Self { sockets: Vec::new(), door, components }
     }
 
     /// A Unix socket that only its owner may open. One that nobody listens on any more is replaced.
@@ -182,7 +200,8 @@ impl Greeter {
                 continue;
             }
             let mut out = Vec::new();
-            let handshake = Handshake::new(Arc::clone(&self.listener.exports), &mut out);
+            let exports = self.listener.door.exports();
+            let handshake = Handshake::new(Arc::clone(&exports), &mut out);
             let until = Instant::now() + PATIENCE;
             let place = self.clients.iter().position(Option::is_none).unwrap_or_else(|| {
                 self.clients.push(None);
@@ -191,7 +210,7 @@ impl Greeter {
             let both = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
             if self.epoll.add(&stream, EpollEvent::new(both, place as u64)).is_ok() {
                 let (input, agreed) = (Vec::new(), None);
-                let client = Client { stream, seat, handshake, input, out, agreed, until };
+                let client = Client { stream, seat, exports, handshake, input, out, agreed, until };
                 self.clients[place] = Some(client);
             }
         }
@@ -214,8 +233,7 @@ impl Greeter {
         }
         let Some(client) = self.clients[place].take() else { return };
         if let (Ok(agreed), Ok(())) = (step, self.epoll.delete(&client.stream)) {
-            let Client { stream, seat, input: early, .. } = client;
-            let exports = Arc::clone(&self.listener.exports);
+            let Client { stream, seat, exports, input: early, .. } = client;
             let component = exports[agreed.export].component;
             let arrived = Arrived { stream, exports, agreed, early, seat };
             self.listener.components[component].send(Letter::Guest(Box::new(arrived)));

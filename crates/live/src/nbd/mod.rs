@@ -22,9 +22,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use counters::VdiskId;
+
 pub(crate) use connection::Connection;
 use handshake::Agreed;
-pub(crate) use listener::{Listener, Listening};
+pub(crate) use listener::{Door, Listener, Listening};
 use stream::Stream;
 pub use talk::talk;
 
@@ -42,6 +44,13 @@ pub(crate) struct Arrived {
     /// What it had sent after that.
     early: Vec<u8>,
     seat: Seat,
+}
+
+impl Arrived {
+    /// The disk that it has agreed on.
+    pub(crate) fn vdisk(&self) -> VdiskId {
+        self.exports[self.agreed.export].vdisk
+    }
 }
 
 #[cfg(test)]

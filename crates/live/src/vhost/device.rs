@@ -152,6 +152,17 @@ impl Device {
         }
     }
 
+    /// It has another size.
+    pub(crate) fn resize(&mut self, bytes: u64) {
+        self.export.bytes = bytes;
+        self.terms.tell_of_config();
+    }
+
+    /// Whether nobody is connected any more, and nothing under way.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_leaving && self.channel.is_none() && self.is_idle()
+    }
+
     /// It is to take no more requests.
     pub(crate) const fn leave(&mut self) {
         self.is_leaving = true;

@@ -5,12 +5,12 @@ use std::{io, os::fd::OwnedFd, sync::Arc};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
 use super::{
-    RINGS_MAX,
+    RINGS_MAX, channel,
     config::{self, Features},
     inflight,
     memory::{Memory, PARTS_MAX},
     ring::{Broken, ENTRIES_MAX, Ring},
-    wire::{Addresses, Can, Config, InflightArea, Message, Region, RingFile, Vring},
+    wire::{self, Addresses, Can, Config, InflightArea, Message, Region, RingFile, Vring},
 };
 use crate::export::Export;
 
@@ -33,8 +33,8 @@ pub(super) struct Terms {
     pub(super) rings: Vec<Ring>,
     /// How many of the rings have to be looked at: those that have a kick are among the first.
     pub(super) width: usize,
-    /// Where it could be told something; User-Mode Linux gives a disk up whose back end closes it.
-    _backend_req: Option<OwnedFd>,
+    /// Where it is told something; User-Mode Linux gives a disk up whose back end closes it.
+    backend_req: Option<OwnedFd>,
     writeback: bool,
     /// Whether the guest has put something into a ring that makes no sense.
     pub(super) is_broken: bool,
@@ -99,7 +99,7 @@ impl Terms {
             memory: Arc::default(),
             rings: (0..RINGS_MAX).map(|_| Ring::new()).collect(),
             width: 0,
-            _backend_req: None,
+            backend_req: None,
             writeback: true,
             is_broken: false,
         }
@@ -109,6 +109,15 @@ impl Terms {
     pub(super) fn measure(&mut self) {
         let has_kick = |ring: &Ring| ring.kick.is_some();
         self.width = self.rings.iter().rposition(has_kick).map_or(0, |last| last + 1);
+    }
+
+    /// Tells a front end that wants to know it that the configuration of its disk has changed. One that
+    /// does not take it reads it when it begins anew.
+    pub(super) fn tell_of_config(&self) {
+        const NEEDED: u64 = Can::BACKEND_REQ | Can::CONFIG;
+        if let (Some(socket), NEEDED) = (&self.backend_req, self.agreed & NEEDED) {
+            let _ = channel::send(socket, &wire::config_changed(), None);
+        }
     }
 
     /// Whether each write is to be durable.
@@ -197,7 +206,7 @@ impl Terms {
                 Ok(())
             }),
             Message::SetBackendReq => {
-                self._backend_req = files.into_iter().next();
+                self.backend_req = files.into_iter().next();
                 Ok(())
             }
             Message::SetConfig(config, bytes) => self.set_config(config, &bytes),

@@ -34,6 +34,9 @@ impl Can {
     pub(crate) const CONFIGURE_MEM_SLOTS: u64 = 1 << 15;
 }
 
+/// The number of a message of ours: `VHOST_USER_BACKEND_CONFIG_CHANGE_MSG`.
+const CONFIG_CHANGE: u32 = 2;
+
 /// Numbers of the messages of a front end.
 pub(crate) struct Kind;
 
@@ -277,6 +280,11 @@ impl Message {
 }
 
 /// A reply to a message.
+/// What tells a front end that the configuration of its disk has changed: it reads it again.
+pub(crate) fn config_changed() -> Vec<u8> {
+    [CONFIG_CHANGE, VERSION, 0].into_iter().flat_map(u32::to_ne_bytes).collect()
+}
+
 pub(crate) fn reply(kind: u32, body: &[u8]) -> Vec<u8> {
     let words = [kind, VERSION | IS_REPLY, body.len() as u32];
     words.into_iter().flat_map(u32::to_ne_bytes).chain(body.iter().copied()).collect()
