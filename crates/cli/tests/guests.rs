@@ -47,6 +47,12 @@ cd /; umount /mnt && echo UNMOUNTED
     )
 }
 
+/// A guest waits until its disk has grown.
+const GROWTH: &str = "echo GROW
+i=0; while [ $(cat /sys/block/vda/size) = 131072 ] && [ $i -lt 1000 ]; do i=$((i+1)); done
+echo GREW $(cat /sys/block/vda/size)
+";
+
 /// What a guest that did its job has said, and what it has left on its disk.
 fn check(site: &Site, said: &str, files: usize) {
     assert!(said.contains("SIZE 131072 SERIAL first CACHE write back"), "{said}");
@@ -88,7 +94,7 @@ fn user_mode_linux_works_on_a_disk() {
 }
 
 /// Boots from the disk's first block, so that the firmware has its rings first; then the daemon is killed
-/// three times while files are copied, and the guest goes on each time.
+/// three times while files are copied, and the guest goes on each time. At last its disk grows.
 #[test]
 fn a_guest_of_qemu_outlives_its_daemon() {
     if !machine::has("busybox-static", "/bin/busybox")
@@ -109,7 +115,8 @@ fn a_guest_of_qemu_outlives_its_daemon() {
     .map(of);
     let site = Site::new(DISKS);
     let mut daemon = site.serve(1, &[]);
-    let initrd = machine::initrd(site.directory.path(), &modules, &job(12), "poweroff -f");
+    let initrd =
+        machine::initrd(site.directory.path(), &modules, &(job(12) + GROWTH), "poweroff -f");
     let mut guest = qemu(site.directory.path(), &kernel, &initrd);
     let mut said = String::new();
     for line in BufReader::new(guest.stdout.take().expect("it is piped")).lines() {
@@ -118,12 +125,22 @@ fn a_guest_of_qemu_outlives_its_daemon() {
             drop(daemon);
             daemon = site.serve(1, &[]);
         }
+        if line.trim() == "GROW" {
+            fs::write(
+                site.path("h.toml"),
+                fs::read_to_string(site.path("h.toml"))
+                    .expect("it is there")
+                    .replace("64m", "128m"),
+            )
+            .expect("room");
+            daemon.signal("HUP");
+        }
         said.extend([line.trim(), "\n"]);
     }
     assert!(guest.wait().expect("it ends").success(), "{said}");
     daemon.stop();
     check(&site, &said, 3);
-    assert!(said.contains("QUEUES 2"), "{said}");
+    assert!(said.contains("QUEUES 2") && said.contains("GREW 262144"), "{said}");
 }
 
 fn qemu(directory: &Path, kernel: &Path, initrd: &Path) -> std::process::Child {

@@ -252,8 +252,8 @@ fn a_disk_that_has_grown_is_told_to_its_guests() {
     assert_eq!(sizes["disks"][0]["bytes"], 24 * MIB);
 
     fs::remove_file(site.path("a_scsi0-0.img")).unwrap();
-    let said = reload(&site, &mut daemon, &by_hand, "h.toml is not taken: ");
-    assert!(said.contains("it was deleted or replaced"), "{said}");
+    let said = reload(&site, &mut daemon, &by_hand, "h.toml:11: disk `a:scsi0:0`: ");
+    assert_eq!(said, "./a_scsi0-0.img was deleted or replaced; the file that it was is served on");
     assert_eq!(of_a.write(0, 0, &[1; 512]), 0);
     daemon.stop();
     assert!(replayed(&site.path("j")).iter().all(|said| said.contains("identical, bit for bit")));

@@ -71,9 +71,14 @@ impl FromStr for Order {
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let call = match esxcli::parse(text, &all()) {
             Ok(call) => call,
-            // PowerCLI's, a guest's, or with a host in front.
-            Err(_) if text.parse::<Line>().is_ok() => return Ok(Self::Set(text.to_string())),
-            Err(refusal) => return Err(refusal),
+            // PowerCLI's, a guest's, or with a name in front.
+            Err(refusal) => {
+                let is_named = text.contains(": ");
+                return match text.parse::<Line>() {
+                    Ok(_) => Ok(Self::Set(text.to_string())),
+                    Err(of_line) => Err(if is_named { of_line } else { refusal }),
+                };
+            }
         };
         match call.command.does {
             Does::Show(query) => query(&call).map(Self::Show),
@@ -145,6 +150,8 @@ mod tests {
             ("storage core adapter list -d x", "Invalid option -d for `storage core adapter list`"),
             ("storage core path set -p x -s dead", "there is no state `dead`; it is one of"),
             ("storage core path set -p x", "Missing required parameter -s|--state"),
+            ("vm: DiskLimitIOPerSecond 0", "`0` is no limit; it is -1 (none) or 1 to"),
+            ("host: storage core device lst", "there is no command `storage core device lst`"),
             ("system module parameters list -m x", "there is no module `x`"),
             ("storage core device set -d naa.1", "nothing is set"),
         ];

@@ -28,7 +28,7 @@ use crate::{
     hosted::{Home, Hosted, tell},
     mailbox::Letter,
     reload::Changes,
-    served::{Disk, Opened, Part, Seen, Served},
+    served::{Disk, OpenDisk, Opened, Part, Seen, Served},
     vhost::Device,
 };
 
@@ -238,7 +238,7 @@ impl Planning<'_> {
     }
 
     /// The disks that move, each with its image.
-    fn moves(&self, opened: &mut Opened) -> Result<Vec<Move>, String> {
+    fn moves(&mut self, opened: &mut Opened) -> Result<Vec<Move>, String> {
         let Seen { scenario, host, components, ids, .. } = self.seen;
         let mut moves = Vec::new();
         for disk in 0..self.changes.origins.len() {
@@ -246,7 +246,7 @@ impl Planning<'_> {
             let (Some(open), Some(image)) = (opened.find(from), &host.images[disk]) else {
                 continue;
             };
-            self.check_image(disk, image, open.file.as_ref().map(|(_, identity, _)| *identity))?;
+            self.check_image(disk, image, open)?;
             let to = ids.vdisk(VdiskId::new(disk));
             if from == to {
                 continue;
@@ -273,22 +273,22 @@ impl Planning<'_> {
     }
 
     /// A disk keeps the file that it has, by whatever name.
-    fn check_image(
-        &self,
-        disk: usize,
-        image: &Image,
-        identity: Option<Identity>,
-    ) -> Result<(), String> {
-        let (Backend::File(path), Some(identity)) = (&image.backend, identity) else {
+    fn check_image(&mut self, disk: usize, image: &Image, open: &OpenDisk) -> Result<(), String> {
+        let (Backend::File(name), Some((known, identity, _))) = (&image.backend, &open.file) else {
             return Ok(());
         };
-        let found = fs::metadata(self.seen.base.join(path)).map(|found| Identity::of(&found));
-        if found.is_ok_and(|found| found == identity) {
+        let path = self.seen.base.join(name);
+        if fs::metadata(&path).is_ok_and(|found| Identity::of(&found) == *identity) {
+            return Ok(());
+        }
+        if path == *known {
+            let what = format!("{name} was deleted or replaced; the file that it was is served on");
+            self.notes.push(self.seen.refusal(disk, &what));
             return Ok(());
         }
         let what = format!(
-            "`image`: {path} is not the file that is served, and a disk keeps its file at work: it was \
-             deleted or replaced, or has to be copied while no guest has it"
+            "`image`: {name} is not the file that is served, and a disk keeps its file at work: it has \
+             to be copied while no guest has it"
         );
         Err(self.seen.refusal(disk, &what))
     }

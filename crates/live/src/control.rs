@@ -6,10 +6,12 @@
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
+    net::Shutdown,
     os::unix::net::UnixStream,
     path::Path,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
+    time::{Duration, Instant},
 };
 
 use control::{Answer, Ask, Done, LINE_MAX, Layout, PathState, Row, Said, VERSION, What, read_ask};
@@ -24,6 +26,8 @@ use crate::{
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 8;
+/// A connection that has asked nothing for so long makes room for another one.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// A client, and where it is with the counters.
 struct Talk {
@@ -35,34 +39,77 @@ struct Talk {
 /// Answers who asks at a socket, as long as the process lives.
 pub(crate) fn serve(path: &Path, hosts: Shared) -> io::Result<SocketFile> {
     let (file, listener) = socket::bind(path)?;
-    let seats = Arc::new(());
+    let seats = Arc::new(Mutex::new(Vec::new()));
     let accept = move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let seat = Arc::clone(&seats);
-            // One is the thread's own.
-            if Arc::strong_count(&seats) <= CONNECTIONS_MAX + 1 {
-                let mut talk = Talk { hosts: Arc::clone(&hosts), samplers: Vec::new() };
-                let talk = move || {
-                    let _ = talk.answer_all(&stream);
-                    drop(seat);
-                };
-                drop(thread::Builder::new().name("control".into()).spawn(talk));
-            }
+            let Some(seat) = Seat::take(&seats, &stream, Instant::now()) else { continue };
+            let mut talk = Talk { hosts: Arc::clone(&hosts), samplers: Vec::new() };
+            let talk = move || _ = talk.answer_all(&stream, &seat);
+            drop(thread::Builder::new().name("control".into()).spawn(talk));
         }
     };
     thread::Builder::new().name("control".into()).spawn(accept)?;
     Ok(file)
 }
 
+/// Clients that are connected.
+type Seats = Arc<Mutex<Vec<Arc<Seated>>>>;
+
+/// One of them.
+struct Seated {
+    stream: UnixStream,
+    /// When it has asked last.
+    asked: Mutex<Instant>,
+}
+
+/// Its place, free again when it goes.
+struct Seat {
+    seats: Seats,
+    own: Arc<Seated>,
+}
+
+impl Seat {
+    /// A place for a client, if need be that of one who has been idle for long.
+    fn take(seats: &Seats, stream: &UnixStream, now: Instant) -> Option<Self> {
+        let stream = stream.try_clone().ok()?;
+        let own = Arc::new(Seated { stream, asked: Mutex::new(now) });
+        let mut taken = locked(seats);
+        if taken.len() >= CONNECTIONS_MAX {
+            let asked = |seated: &Arc<Seated>| *locked(&seated.asked);
+            let place = (0..taken.len()).min_by_key(|place| asked(&taken[*place]))?;
+            if now.saturating_duration_since(asked(&taken[place])) < IDLE {
+                return None;
+            }
+            // Its thread sees that it is over.
+            let _ = taken.swap_remove(place).stream.shutdown(Shutdown::Both);
+        }
+        taken.push(Arc::clone(&own));
+        drop(taken);
+        Some(Self { seats: Arc::clone(seats), own })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        locked(&self.seats).retain(|seated| !Arc::ptr_eq(seated, &self.own));
+    }
+}
+
+/// What has no half-done state.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Talk {
     /// Answers a client until it goes.
-    fn answer_all(&mut self, stream: &UnixStream) -> io::Result<()> {
+    fn answer_all(&mut self, stream: &UnixStream, seat: &Seat) -> io::Result<()> {
         let mut lines = BufReader::new(stream);
         loop {
             let mut line = Vec::new();
             if (&mut lines).take(LINE_MAX).read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
+            *locked(&seat.own.asked) = Instant::now();
             let said = read_ask(&line).and_then(|ask| self.answer(ask));
             let said = said.unwrap_or_else(Said::Error);
             let mut answer = serde_json::to_vec(&Answer { version: VERSION, said })?;
@@ -118,5 +165,32 @@ impl Talk {
         let mut row = sampler.recording();
         sampler.sample(&now, &mut row);
         Row::of(&row).map(Said::Row).ok_or_else(|| "no time has passed since the last row".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_idle_makes_room_and_who_is_not_does_not() {
+        let (seats, begin) = (Seats::default(), Instant::now());
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut ends = Vec::new();
+        let mut sit = |seconds| {
+            let (near, far) = UnixStream::pair().expect("two sockets");
+            ends.push(far);
+            Seat::take(&seats, &near, at(seconds))
+        };
+        let seated: Vec<_> = (0..CONNECTIONS_MAX).map(|_| sit(0).expect("a seat")).collect();
+        *locked(&seated[0].own.asked) = at(5);
+        assert!(sit(9).is_none(), "none is idle for long");
+        let next = sit(10).expect("that of the second");
+        assert!(sit(10).is_some_and(|_| true), "and of the third");
+        assert_eq!(ends[1].read(&mut [0]).expect("it was hung up on"), 0);
+        ends[0].set_nonblocking(true).expect("a socket");
+        assert!(ends[0].read(&mut [0]).is_err(), "it has asked since");
+        drop((seated, next));
+        assert!(locked(&seats).is_empty());
     }
 }

@@ -8,6 +8,7 @@
 use std::{
     mem,
     net::SocketAddr,
+    os::unix::ffi::OsStrExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process,
@@ -351,12 +352,26 @@ fn place(export: &Export, addresses: &[Address]) -> Place {
         let uris = vec![format!("vhost-user:{}", socket.display())];
         return Place { export: name.clone(), uris, bytes: export.bytes };
     }
+    let in_uri = escaped(name.as_bytes());
     let uri = |address: &Address| match address {
-        Address::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
-        Address::Tcp(address) => format!("nbd://{address}/{name}"),
+        Address::Unix(path) => {
+            format!("nbd+unix:///{in_uri}?socket={}", escaped(path.as_os_str().as_bytes()))
+        }
+        Address::Tcp(address) => format!("nbd://{address}/{in_uri}"),
     };
     let uris = addresses.iter().map(uri).collect();
     Place { export: name.clone(), uris, bytes: export.bytes }
+}
+
+/// As it stands in a URI, in its path and in the value of a query.
+fn escaped(bytes: &[u8]) -> String {
+    let escape = |byte: &u8| match byte {
+        byte if byte.is_ascii_alphanumeric() || b"-._~/:@".contains(byte) => {
+            char::from(*byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    bytes.iter().map(escape).collect()
 }
 
 /// The thread of a component. Whatever is wrong with it, nothing half done may go on: guests' memory is
@@ -371,4 +386,21 @@ fn bind(cpu: Option<u32>) -> Result<(), String> {
     let mut only = CpuSet::new();
     let bound = only.set(cpu as usize).and_then(|()| sched_setaffinity(Pid::from_raw(0), &only));
     bound.map_err(|error| format!("`cpus`: CPU {cpu}: {}", error.desc()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_uri_ends_nothing_of_it() {
+        let table = [
+            ("web:scsi0:0", "web:scsi0:0"),
+            ("a%b?c#d&e=f+g", "a%25b%3Fc%23d%26e%3Df%2Bg"),
+            ("/run/my vms/h\u{e9}.sock", "/run/my%20vms/h%C3%A9.sock"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(escaped(name.as_bytes()), expected);
+        }
+    }
 }

@@ -53,7 +53,10 @@ pub(crate) fn tell(
     input: Input,
 ) -> Result<(), String> {
     let told = engine.handle_input(Time::ZERO, ids.input(input));
-    told.map_err(|error| host.refusal(&ids.error(error)))?;
+    told.map_err(|error| match ids.error(&error) {
+        Some(of_file) => host.refusal(&of_file),
+        None => error.to_string(),
+    })?;
     while engine.poll_output().is_some() {}
     Ok(())
 }

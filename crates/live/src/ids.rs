@@ -169,21 +169,19 @@ impl Ids {
         }
     }
 
-    /// An engine's refusal in ids of the file.
-    pub(crate) fn error(&self, error: Error) -> Error {
-        let place = |noun: &str, number: usize| {
-            let numbers = match noun {
-                "adapter" => &self.adapters,
-                "device" => &self.devices,
-                "path" => &self.paths,
-                _ => &self.vdisks,
-            };
-            numbers.place(number).unwrap_or(number)
+    /// An engine's refusal in ids of the file; nothing where it is about what the file does not have.
+    pub(crate) fn error(&self, error: &Error) -> Option<Error> {
+        let place = |noun: &str, number: usize| match noun {
+            "adapter" => self.adapters.place(number),
+            "device" => self.devices.place(number),
+            "path" => self.paths.place(number),
+            "virtual disk" => self.vdisks.place(number),
+            _ => None,
         };
-        match error {
-            Error::Unknown(noun, id) => Error::Unknown(noun, place(noun, id)),
-            Error::InUse(noun, id) => Error::InUse(noun, place(noun, id)),
-            other => other,
-        }
+        Some(match *error {
+            Error::Unknown(noun, id) => Error::Unknown(noun, place(noun, id)?),
+            Error::InUse(noun, id) => Error::InUse(noun, place(noun, id)?),
+            ref other => other.clone(),
+        })
     }
 }

@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 
-use counters::{HostSnapshot, IoId, MICROSECOND, Op, PathId, SECOND, Status, Time, VdiskId, VmId};
+use counters::{HostSnapshot, IoId, MICROSECOND, PathId, SECOND, Status, Time, VdiskId, VmId};
 use engine::{Dispatch, Engine, Input, Output, Outputs, Request};
 use journal::Journal;
 use knobs::Knob;
@@ -289,7 +289,7 @@ impl Machine {
             match letter {
                 // Who has agreed on a disk that has gone meanwhile is hung up on.
                 Letter::Guest(arrived) => {
-                    if self.ends.is_none() && self.disk(arrived.vdisk()).is_some() {
+                    if self.ends.is_none() && self.is_served(arrived.vdisk()) {
                         self.guests.seat(*arrived, &self.epoll);
                     }
                 }
@@ -361,7 +361,6 @@ impl Machine {
                 }
             },
             Verb::Io { op, .. } => {
-                let bytes = if op == Op::Flush { 0 } else { bytes };
                 let tag = self.requests.add(guest, vdisk, asked, &mut self.buffers);
                 let lba = at / SECTOR;
                 let request = Request { vdisk, op, lba, bytes, waited_ns: 0, tag };

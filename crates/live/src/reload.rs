@@ -479,3 +479,120 @@ fn check_parts(was: &mut HostConfig, new: &HostConfig) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use counters::{Op, Status, Time};
+    use engine::{Engine, Input, Output, Request};
+    use proptest::{collection::vec, prelude::*, sample::subsequence};
+
+    use super::*;
+    use crate::ids::Ids;
+
+    /// VMs by their numbers, each with the datastore and the limit of its disk, in this order.
+    type Reading = Vec<(usize, usize, u32)>;
+
+    fn scenario(reading: &Reading) -> Scenario {
+        let mut text =
+            "title = \"t\"\n[host.h.adapter.vmhba1]\ndriver = \"qlnativefc\"\n[host.h.nbd]\nsocket = \"s\"\n"
+                .to_owned();
+        let mut stores: Vec<_> = reading.iter().map(|(_, store, _)| *store).collect();
+        stores.sort_by_key(|store| store * 7 % 5);
+        stores.dedup();
+        for store in stores {
+            text += &format!("[datastore.d{store}]\nbackend = \"memory\"\n");
+        }
+        for (vm, store, limit) in reading {
+            text += &format!(
+                "[vm.v{vm}.disk.\"scsi0:0\"]\ndatastore = \"d{store}\"\nsize = \"1m\"\nlimit = {limit}\n"
+            );
+        }
+        Scenario::parse_served("h.toml", &text, &mut |_| Err(String::new())).expect("it is sound")
+    }
+
+    fn reading() -> impl Strategy<Value = Reading> {
+        let vms = subsequence((0..8).collect::<Vec<_>>(), 1..8).prop_shuffle();
+        vms.prop_flat_map(|vms| {
+            let disks = vec((0..4_usize, 100..103_u32), vms.len());
+            disks.prop_map(move |disks| {
+                let each = vms.iter().zip(disks);
+                each.map(|(vm, (store, limit))| (*vm, store, limit)).collect()
+            })
+        })
+    }
+
+    proptest! {
+        /// Whatever comes, goes, moves and changes its place in the file: engines take it, and what the file
+        /// has finds its own device there.
+        #[test]
+        fn engines_follow_any_row_of_readings(readings in vec(reading(), 2..12)) {
+            let mut was = scenario(&readings[0]);
+            let mut now = was.hosts[0].clone();
+            let mut ids = Ids::new(&now.config);
+            let mut components = now.components();
+            let (mut engine, mut at) = (Engine::new(&now.config), Time::ZERO);
+            for reading in &readings[1..] {
+                let new = scenario(reading);
+                let changes = Changes::of(&Readings {
+                    file: "h.toml",
+                    was: (&was, &was.hosts[0]),
+                    now: &now,
+                    new: (&new, &new.hosts[0]),
+                    components: &components,
+                });
+                let changes = changes.expect("nothing of it needs the daemon to begin anew");
+                let next = ids.next(&changes.same).expect("so many ids there are");
+                let attached = changes.new.iter().map(|part| Input::Attach(*part));
+                let set = changes.knobs.iter().map(|knob| Input::Set(*knob));
+                let gone = changes.gone.iter();
+                let gone = gone.map(|object| Input::Detach { object: *object, drain: true });
+                let told = attached.chain(set).map(|input| next.input(input));
+                for input in told.chain(gone.map(|input| ids.input(input))) {
+                    engine.handle_input(at, input).expect("it is taken");
+                    while engine.poll_output().is_some() {}
+                }
+                engine.check().expect("every invariant holds");
+                let config = &changes.host.config;
+                let names: BTreeSet<_> = config.paths.iter().map(|path| &path.name).collect();
+                prop_assert_eq!(names.len(), config.paths.len());
+                for (disk, allocated) in config.vdisks.iter().enumerate() {
+                    let limit = reading[disk].2;
+                    prop_assert_eq!(allocated.allocation.limit_iops, Some(limit));
+                    check_io(&mut engine, &mut at, &next, config, disk)?;
+                }
+                (was, now, ids, components) = (new, changes.host, next, changes.components);
+            }
+        }
+    }
+
+    /// An I/O of a disk goes down a path of its device.
+    fn check_io(
+        engine: &mut Engine,
+        at: &mut Time,
+        ids: &Ids,
+        config: &HostConfig,
+        disk: usize,
+    ) -> Result<(), TestCaseError> {
+        let vdisk = ids.vdisk(VdiskId::new(disk));
+        let request = Request { vdisk, op: Op::Read, lba: 0, bytes: 512, waited_ns: 0, tag: 1 };
+        engine.handle_input(*at, Input::Submit(request)).expect("it is there");
+        loop {
+            match engine.poll_output() {
+                Some(Output::Dispatch(dispatch)) => {
+                    let path = ids.paths.place(dispatch.path.index()).expect("one of the file");
+                    prop_assert_eq!(config.paths[path].device, config.vdisks[disk].device);
+                    let (io, status) = (dispatch.io, Status::Good);
+                    let done = Input::Done { io, status, array_ns: 0 };
+                    engine.handle_input(*at, done).expect("it is out");
+                }
+                Some(Output::Complete { .. }) => return Ok(()),
+                Some(_) => {}
+                None => {
+                    let due = engine.next_wakeup().expect("it waits for its limit").at;
+                    *at = due.max(*at);
+                    engine.handle_input(*at, Input::Tick).expect("time passes");
+                }
+            }
+        }
+    }
+}

@@ -20,8 +20,8 @@ const EXAMPLE: &str = include_str!("serve.toml");
 /// Serve the disks of a file over NBD, with the stack of ESXi between them and their storage
 ///
 /// A line for each disk says where a client finds it; then all of them can be opened. SIGTERM and
-/// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths and
-/// settings that changed in it are in force then.
+/// SIGINT end it: what is under way is answered. SIGHUP has the file read again: limits, shares, depths
+/// and settings that changed in it are in force then; and disks come, go, grow, or move.
 ///
 /// Exit code: 0 when it was told to end, 2 when something cannot be opened or a journal not be written.
 #[derive(Args)]

@@ -35,6 +35,12 @@ impl Machine {
         }
     }
 
+    /// Whether it is one of its disks that is to stay.
+    pub(super) fn is_served(&self, vdisk: VdiskId) -> bool {
+        let is_it = |closing: &Closing| closing.vdisk == vdisk;
+        self.disk(vdisk).is_some() && !self.closing.iter().any(is_it)
+    }
+
     pub(super) fn resize(&mut self, vdisk: VdiskId, bytes: u64) {
         if let Some(disk) = self.disk(vdisk) {
             self.images[disk.image].grow(bytes);
@@ -82,5 +88,66 @@ impl Machine {
             self.images[image] = Image::Null;
             self.executor.close(image);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{TryRecvError, channel};
+
+    use counters::{MICROSECOND, SECOND, VmId};
+    use knobs::Knob;
+
+    use super::*;
+    use crate::{
+        executor::medium::Medium,
+        machine::{RECALL_NS, bench::Bench},
+        mailbox::Letter,
+    };
+
+    const BYTES: usize = 64 << 10;
+    const WRITE: u16 = 1;
+
+    fn bench() -> Bench {
+        let mut medium = Medium::new(7, vec![0; 2 * BYTES]);
+        medium.each = BYTES;
+        Bench::new("", 512, BYTES as u64, medium)
+    }
+
+    #[test]
+    fn a_disk_that_never_answers_is_left_all_the_same_and_stops_no_other() {
+        let mut bench = bench();
+        bench.medium().silent = vec![0];
+        bench.clients[0].ask((0, WRITE), 0, 4096, &[1; 4096]);
+        bench.pass(MICROSECOND);
+        let (done, left) = channel();
+        bench.machine.mailbox.send(Letter::Close(VdiskId(0), done));
+        bench.pass(MICROSECOND);
+        bench.pass(DRAIN_NS - SECOND);
+        assert_eq!(left.try_recv(), Err(TryRecvError::Empty), "it may still end by itself");
+        for _ in 0..10 {
+            bench.pass((SECOND + RECALL_NS) / 4);
+        }
+        assert_eq!(left.try_recv(), Ok(()));
+        assert!(bench.machine.disk(VdiskId(0)).is_none());
+        bench.clients[1].ask((0, WRITE), 0, 4096, &[1; 4096]);
+        assert_eq!(bench.answer(1).error, 0);
+    }
+
+    #[test]
+    fn what_is_staged_for_a_guest_acts_when_it_has_let_go_of_all_its_disks() {
+        let mut bench = bench();
+        let staged = Knob::Pvscsi { vm: VmId(0), depth: 3, ring_pages: 8 };
+        bench.pass(MICROSECOND);
+        bench.machine.mailbox.send(Letter::Input(Input::Set(staged)));
+        let depth = |bench: &Bench| bench.machine.engine.vdisk_depths(VdiskId(0)).map(|it| it.0);
+        let before = depth(&bench);
+        bench.pass(MICROSECOND);
+        bench.clients.remove(0);
+        (0..3).for_each(|_| bench.pass(MICROSECOND));
+        assert_eq!(depth(&bench), before, "it has another disk open");
+        bench.clients.clear();
+        (0..3).for_each(|_| bench.pass(MICROSECOND));
+        assert_eq!(depth(&bench), Some(3));
     }
 }

@@ -243,7 +243,9 @@ impl Connection {
     fn ask(&mut self, head: Head, verb: Verb, buffer: Option<Buffer>) -> Asked {
         self.under_way += 1;
         self.held += buffer.as_ref().map_or(0, Buffer::len);
-        Asked { cookie: head.cookie, verb, at: head.offset, bytes: head.length, buffer }
+        // A flush is of the whole disk, whatever place it names.
+        let (at, bytes) = if head.kind == Cmd::FLUSH { (0, 0) } else { (head.offset, head.length) };
+        Asked { cookie: head.cookie, verb, at, bytes, buffer }
     }
 
     fn refuse(&mut self, head: &Head, error: Errno, buffer: Option<Buffer>, buffers: &mut Buffers) {

@@ -58,10 +58,9 @@ fn served(mut connection: Connection) -> (u64, u64) {
     let (mut requests, mut moved) = (0, 0);
     let mut buffers = Buffers::default();
     while let Some(asked) = connection.pull(&mut buffers) {
-        let end = asked.at + u64::from(asked.bytes);
-        if !matches!(asked.verb, Verb::Io { op: counters::Op::Flush, .. }) {
-            assert!(end <= connection.export().bytes && asked.bytes > 0);
-        }
+        let is_flush = matches!(asked.verb, Verb::Io { op: counters::Op::Flush, .. });
+        assert!(asked.at + u64::from(asked.bytes) <= connection.export().bytes);
+        assert_eq!(asked.bytes == 0, is_flush);
         let held = asked.buffer.as_ref().map_or(0, |buffer| buffer.len());
         assert!(held <= BUFFER_MAX);
         requests += 1;
@@ -115,6 +114,7 @@ mod tests {
         let asked = [(0, 0, 0, 4096), (1, 1, 512, 512), (0, 3, 0, 0), (0, 6, 0, 1 << 20)];
         assert_eq!(talk(&client("a", &asked)), (4, 4096 + 512));
         assert_eq!(talk(&client("b", &asked)), (2, 4096), "it is read-only");
+        assert_eq!(talk(&client("a", &[(0, 3, u64::MAX, 512)])), (1, 0), "a flush has no place");
         assert_eq!(talk(&client("c", &asked)), (0, 0));
         assert_eq!(talk(&client("a", &[(0, 2, 0, 0), (0, 0, 0, 512)])), (0, 0), "it has gone");
     }
