@@ -239,7 +239,7 @@ fn name_paths(config: &mut HostConfig, same: &Same) {
         while new.iter().any(|place| taken.contains(&config.paths[*place].name)) {
             for place in &new {
                 let name = &mut config.paths[*place].name;
-                let stem = name.rfind(":L").map_or(name.len(), |at| at);
+                let stem = name.rfind(":L").unwrap_or(name.len());
                 *name = format!("{}:L{next}", &name[..stem]);
             }
             next += 1;
