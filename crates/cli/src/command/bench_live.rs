@@ -16,7 +16,7 @@ use std::{
 };
 
 use clap::Args;
-use guest::{Ask, Disk, NbdReader, Shape, Wish};
+use guest::{Ask, Disk, NbdClient, Shape, Wish};
 use serde_json::json;
 use tempfile::{NamedTempFile, TempDir};
 
@@ -294,7 +294,11 @@ fn by_rings(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> 
     let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
     while Instant::now() < until {
         for _ in 0..wanted {
-            ring.submit(Ask::Read(places.next() * u64::from(READ) / guest::SECTOR, READ));
+            let sector = places.next() * u64::from(READ) / guest::SECTOR;
+            match ios {
+                0 => drop(ring.submit(Ask::Read(sector, READ))),
+                _ => ring.repeat(sector),
+            }
         }
         ring.kick();
         let begun = Instant::now();
@@ -318,7 +322,7 @@ fn by_rings(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> 
 /// The same by a socket, where nothing is kicked.
 fn by_socket(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
     let export = if target.server == OURS { target.back_end } else { "" };
-    let mut reader = NbdReader::connect(&target.path, export, READ)?;
+    let mut reader = NbdClient::connect(&target.path, export, READ, false)?;
     let mut places = Places(1);
     let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
     while Instant::now() < until {
