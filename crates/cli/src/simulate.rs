@@ -38,7 +38,7 @@ pub(crate) struct Drive {
     /// Record every input of the stack in FILE, for `kavg replay`
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     journal: Option<PathBuf>,
-    /// Threads for parts of the scenario that have nothing in common [default: one for each CPU]
+    /// Threads for hosts of the scenario that can run apart [default: one for each CPU]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

@@ -39,13 +39,19 @@ fn the_engine_alone_is_measured_beside_the_floor_and_its_journal_is_small() {
 }
 
 #[test]
-fn real_reads_are_measured_by_both_ways_on_both_back_ends() {
+fn real_ios_are_measured_by_both_ways_on_all_back_ends() {
     let said = kavg(&["bench", "live", "--rounds", "1", "--millis", "20", "--json"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let report: Value = serde_json::from_str(&said.out).unwrap();
     let measured = report["measured"].as_array().unwrap();
     let own = measured.iter().filter(|one| one["server"] == "kavg");
-    assert_eq!(own.clone().count(), 12, "two ways, two back ends, three depths");
+    assert_eq!(own.clone().count(), 54, "two ways, three back ends, three kinds, three depths");
     assert!(own.clone().all(|one| one["iops"].as_f64().unwrap() > 0.0));
     assert!(own.clone().all(|one| one["cpu_ns_per_io"].as_f64().unwrap() > 0.0));
+    let said = kavg(&["bench", "live", "--back-end", "tape"]);
+    assert!(
+        said.code != 0 && said.err.contains("[possible values: null, memory, file]"),
+        "{}",
+        said.err
+    );
 }

@@ -3,7 +3,7 @@
 //!
 //! It stands beside the stack, knows nothing of ours, and speaks to its back end by the crate `vhost`,
 //! which others wrote: what it judges has no part in it. `disk.rs` has the front end, `ring.rs` a ring as a
-//! driver fills it, and `layout.rs` says where what is in the memory. `nbd.rs` reads by NBD, to measure that as well.
+//! driver fills it, and `layout.rs` says where what is in the memory. `nbd.rs` is a client of NBD, to measure that as well.
 
 mod disk;
 mod layout;
@@ -17,7 +17,7 @@ use nix::{
 
 pub use disk::{Disk, Wish, feature};
 pub use layout::Shape;
-pub use nbd::NbdReader;
+pub use nbd::NbdClient;
 pub use ring::{Done, Ring};
 
 /// Binds this thread to a CPU.

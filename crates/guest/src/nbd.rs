@@ -1,4 +1,4 @@
-//! A client of NBD that reads, many requests at a time: to measure a server with.
+//! A client of NBD that reads or writes, many requests at a time: to measure a server with.
 
 use std::{
     io::{Read, Write},
@@ -16,7 +16,7 @@ const INPUT: usize = 256 << 10;
 
 /// A client.
 #[derive(Debug)]
-pub struct NbdReader {
+pub struct NbdClient {
     stream: UnixStream,
     requests: Vec<u8>,
     input: Vec<u8>,
@@ -24,14 +24,15 @@ pub struct NbdReader {
     from: usize,
     to: usize,
     bytes: u32,
+    writes: bool,
 }
 
-impl NbdReader {
-    /// Agrees on an export, of which it reads so many bytes at a time.
+impl NbdClient {
+    /// Agrees on an export, of which it reads, or writes, so many bytes at a time.
     ///
     /// # Errors
     /// What is wrong with the socket or the server.
-    pub fn connect(path: &Path, export: &str, bytes: u32) -> Result<Self, String> {
+    pub fn connect(path: &Path, export: &str, bytes: u32, writes: bool) -> Result<Self, String> {
         let said = |error: std::io::Error| format!("{}: {error}", path.display());
         let mut stream = UnixStream::connect(path).map_err(said)?;
         stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(said)?;
@@ -44,15 +45,19 @@ impl NbdReader {
         stream.write_all(&[&wanted, length.as_slice(), name].concat()).map_err(said)?;
         stream.read_exact(&mut [0; 10]).map_err(said)?;
         let (requests, input) = (Vec::new(), vec![0; INPUT]);
-        Ok(Self { stream, requests, input, from: 0, to: 0, bytes })
+        Ok(Self { stream, requests, input, from: 0, to: 0, bytes, writes })
     }
 
     /// Puts a request for what is at an offset to those that are sent next.
     pub fn submit(&mut self, offset: u64) {
         self.requests.extend(REQUEST_MAGIC.to_be_bytes());
-        self.requests.extend([0; 4 + 8]);
+        self.requests.extend([0, 0, 0, self.writes.into()]);
+        self.requests.extend([0; 8]);
         self.requests.extend(offset.to_be_bytes());
         self.requests.extend(self.bytes.to_be_bytes());
+        if self.writes {
+            self.requests.resize(self.requests.len() + self.bytes as usize, 1);
+        }
     }
 
     /// Sends what was submitted.
@@ -70,7 +75,7 @@ impl NbdReader {
     /// # Errors
     /// What is wrong with the socket or a reply.
     pub fn wait(&mut self) -> Result<u64, String> {
-        let whole = HEAD + self.bytes as usize;
+        let whole = HEAD + if self.writes { 0 } else { self.bytes as usize };
         loop {
             let mut replies = 0;
             while self.to - self.from >= whole {

@@ -124,13 +124,34 @@ impl Ring {
         number
     }
 
+    /// Makes the request that has ended last available again, for another sector: the back end sees it
+    /// with the next [`Self::kick`]. A driver that keeps its requests writes no more than this.
+    ///
+    /// # Panics
+    /// When none has ended.
+    pub fn repeat(&mut self, sector: u64) {
+        let number = self.free.pop().expect("one has ended");
+        let slot = self.places.slot(number);
+        self.put(slot.head().unchecked_add(8), sector);
+        self.put(slot.status(), 0xff_u8);
+        self.enter(if self.indirect { number } else { 3 * number });
+    }
+
     /// Makes the chain that begins with a descriptor available, whatever is there.
     pub fn offer(&mut self, head: u16) {
+        self.enter(head);
+        self.publish();
+    }
+
+    fn enter(&mut self, head: u16) {
         let entry = u64::from(self.available % self.places.shape.entries);
         let available = self.places.available();
         self.put(available.unchecked_add(4 + 2 * entry), head);
         self.available = self.available.wrapping_add(1);
-        self.put(available.unchecked_add(2), self.available);
+    }
+
+    fn publish(&self) {
+        self.put(self.places.available().unchecked_add(2), self.available);
     }
 
     /// Writes a request into its slot; the first of its descriptors.
@@ -219,6 +240,7 @@ impl Ring {
 
     /// Kicks the back end if it wants to be.
     pub fn kick(&mut self) {
+        self.publish();
         fence(Ordering::SeqCst);
         let used = self.places.used();
         let is_wanted = if self.event_idx {

@@ -2,6 +2,13 @@
 //!
 //! A buffer begins where a page does, as O_DIRECT wants it. It belongs to one place at a time: to a
 //! connection that fills it, to the request's record, or to whoever does the I/O, which gives it back.
+//! Data of a virtual machine are in its own memory where they can be.
+
+use std::ops::Range;
+
+use smallvec::smallvec;
+
+use crate::lent::{Lent, Spans};
 
 /// What O_DIRECT wants of the place of a buffer, at most: a page.
 const PAGE: usize = 4096;
@@ -48,6 +55,58 @@ impl Buffer {
     }
 }
 
+/// Where the data of an I/O are.
+#[derive(Debug)]
+pub(crate) enum Data {
+    /// In the daemon's own memory.
+    Own(Buffer),
+    /// In the memory of a guest.
+    Lent(Lent),
+}
+
+impl Data {
+    /// How many bytes.
+    pub(crate) const fn len(&self) -> usize {
+        match self {
+            Self::Own(buffer) => buffer.len(),
+            Self::Lent(lent) => lent.len(),
+        }
+    }
+
+    /// Copies out of them what is there from a place on.
+    pub(crate) fn copy_to(&self, from: usize, into: &mut [u8]) {
+        match self {
+            Self::Own(buffer) => into.copy_from_slice(&buffer.bytes()[from..][..into.len()]),
+            Self::Lent(lent) => lent.copy_to(from, into),
+        }
+    }
+
+    /// Copies into them, from a place on.
+    pub(crate) fn copy_from(&mut self, at: usize, bytes: &[u8]) {
+        match self {
+            Self::Own(buffer) => buffer.bytes_mut()[at..][..bytes.len()].copy_from_slice(bytes),
+            Self::Lent(lent) => lent.copy_from(at, bytes),
+        }
+    }
+
+    /// Where a range of them is, for the kernel.
+    pub(crate) fn spans(&mut self, range: Range<usize>) -> Spans {
+        match self {
+            Self::Own(buffer) => {
+                let bytes = &mut buffer.bytes_mut()[range];
+                smallvec![(bytes.as_mut_ptr(), bytes.len())]
+            }
+            Self::Lent(lent) => lent.spans(range),
+        }
+    }
+}
+
+impl From<Buffer> for Data {
+    fn from(buffer: Buffer) -> Self {
+        Self::Own(buffer)
+    }
+}
+
 /// Buffers that wait for their next use.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
@@ -70,8 +129,9 @@ impl Buffers {
         buffer
     }
 
-    /// It is needed no longer.
-    pub(crate) fn give(&mut self, buffer: Buffer) {
+    /// They are needed no longer.
+    pub(crate) fn give(&mut self, data: impl Into<Data>) {
+        let Data::Own(buffer) = data.into() else { return };
         let class = buffer.class();
         if self.spare_bytes + (PAGE << class) <= SPARE_MAX {
             self.spare_bytes += PAGE << class;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use counters::{Op, VdiskId};
 
-use crate::buffer::Buffer;
+use crate::buffer::Data;
 
 /// A virtual disk as clients see it.
 #[derive(Clone, Debug)]
@@ -21,6 +21,9 @@ pub(crate) struct Export {
     pub(crate) block: u32,
     /// Whether nothing may be written.
     pub(crate) read_only: bool,
+    /// What a guest's memory has to be multiples of to be read and written without a copy: a power of
+    /// two; nothing where data are copied in any case.
+    pub(crate) lends: Option<u32>,
     /// The socket of its own at which it is served by vhost-user; nothing where it is by NBD.
     pub(crate) socket: Option<PathBuf>,
 }
@@ -44,7 +47,7 @@ pub(crate) struct Asked {
     /// How many bytes it is about.
     pub(crate) bytes: u32,
     /// What is to be written, or where to what is read.
-    pub(crate) buffer: Option<Buffer>,
+    pub(crate) buffer: Option<Data>,
 }
 
 /// What a guest wants.

@@ -20,6 +20,7 @@ mod guests;
 mod hosted;
 mod hosts;
 mod ids;
+mod lent;
 mod machine;
 mod mailbox;
 mod metrics;

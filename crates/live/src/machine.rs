@@ -17,6 +17,8 @@ mod changes;
 #[cfg(test)]
 mod cuts;
 #[cfg(test)]
+mod lending;
+#[cfg(test)]
 mod stuck;
 
 use std::{
@@ -42,7 +44,7 @@ use changes::Closing;
 
 use crate::{
     backend::Image,
-    buffer::Buffers,
+    buffer::{Buffers, Data},
     clock::Clock,
     executor::Executor,
     export::{Asked, Verb},
@@ -64,6 +66,10 @@ const DRAIN_NS: u64 = 10 * SECOND;
 const RECALL_NS: u64 = SECOND;
 /// What a guest may ask in a pass before the next one has its turn.
 const ASKED_MAX: usize = 256;
+
+/// How long sockets and letters are not asked about where only rings are served, which say themselves
+/// that there is something: to ask costs as much as an I/O.
+const LOOK_NS: u64 = 5 * MICROSECOND;
 
 /// What wakes the thread, beside guests.
 const MAILBOX: u64 = u64::MAX;
@@ -114,6 +120,8 @@ pub(crate) struct Machine {
     epoll: Epoll,
     timer: TimerFd,
     spin_ns: u64,
+    /// When sockets and letters are asked about next.
+    look_at: Time,
     /// Guests for which something is staged.
     staged: Vec<VmId>,
     /// Disks that are being given up.
@@ -130,6 +138,8 @@ struct Sent {
     dispatch: Dispatch,
     /// The emulated array that has it, and what it says of its own time.
     array: Option<(usize, u64)>,
+    /// Whether its data are in the memory of a guest.
+    is_lent: bool,
     /// When its answer may be told at the earliest, and the answer once there is one.
     due: Time,
     answer: Option<Status>,
@@ -169,6 +179,7 @@ impl Machine {
             epoll,
             timer,
             spin_ns: SPIN_MIN_NS,
+            look_at: Time::ZERO,
             staged: Vec::new(),
             closing: Vec::new(),
             more,
@@ -234,6 +245,10 @@ impl Machine {
 
     /// Which sockets have something, and the letters that came.
     fn look(&mut self) -> bool {
+        if self.guests.is_empty() && self.now < self.look_at {
+            return false;
+        }
+        self.look_at = self.now + LOOK_NS;
         let mut events = [EpollEvent::empty(); 64];
         let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
         self.woken(&events[..count]);
@@ -408,7 +423,8 @@ impl Machine {
     fn start(&mut self, dispatch: Dispatch) {
         let Dispatch { io, vdisk, op, bytes, offset, tag, .. } = dispatch;
         let Some(Disk { image, array, .. }) = self.disk(vdisk) else { return };
-        let mut sent = Sent { dispatch, array: None, due: self.now, answer: None };
+        let (due, array_of) = (self.now, None);
+        let mut sent = Sent { dispatch, array: array_of, is_lent: false, due, answer: None };
         let emulated = array.map(|(array, volume)| {
             let command = Command { volume, host: 0, op, bytes };
             (array, self.arrays[array].dispatch(self.now, command))
@@ -425,19 +441,22 @@ impl Machine {
         if self.commands.len() <= slot {
             self.commands.resize_with(slot + 1, || None);
         }
-        self.commands[slot] = Some(sent);
         if is_refused {
+            self.commands[slot] = Some(sent);
             return self.due_later(io);
         }
         let request = &mut self.requests[tag];
         let Verb::Io { fua, keeps_space, .. } = request.verb else { return };
+        let buffer = request.lend(op, offset, bytes, &mut self.buffers);
+        sent.is_lent = matches!(buffer, Some(Data::Lent(_)));
+        self.commands[slot] = Some(sent);
         let work = Work {
             io,
             image,
             op,
             at: request.at + u64::from(offset),
             bytes,
-            buffer: request.lend(op, offset, bytes, &mut self.buffers),
+            buffer,
             fua,
             keeps_space,
         };
@@ -534,16 +553,19 @@ impl Machine {
     }
 
     /// What was asked back and has not come is not waited for any longer: its buffer is the kernel's, and
-    /// the path that it went down is dead until it comes.
+    /// the path that it went down is dead until it comes. Where the kernel has the memory of a guest, that
+    /// guest is told nothing before it came: a memory that is the guest's again must not be written.
     fn let_go(&mut self) {
         while let Some((_, io)) = self.recalled.pop_front_if(|(until, _)| *until <= self.now) {
             let sent = self.commands[io.slot() as usize].as_ref();
             let sent = sent.filter(|sent| sent.dispatch.io == io && sent.answer.is_none());
             let (Some(sent), Some(image)) = (sent, self.image_of(io)) else { continue };
             let Dispatch { op, bytes, path, .. } = sent.dispatch;
-            self.images[image].let_go(io, bytes);
-            let buffer = op.moves_data().then(|| self.buffers.take(bytes as usize));
-            self.end(Ended { io, buffer, status: None });
+            if !sent.is_lent {
+                self.images[image].let_go(io, bytes);
+                let buffer = op.moves_data().then(|| self.buffers.take(bytes as usize).into());
+                self.end(Ended { io, buffer, status: None });
+            }
             if self.lost.iter().all(|(_, other)| *other != path) {
                 self.answers.push_back(Input::Path { path, up: false });
             }

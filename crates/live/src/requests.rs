@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use counters::{Op, VdiskId};
 
 use crate::{
-    buffer::{Buffer, Buffers},
+    buffer::{Buffers, Data},
     export::{Asked, Verb},
 };
 
@@ -20,7 +20,7 @@ pub(crate) struct Request {
     /// Where it begins, in bytes of the disk.
     pub(crate) at: u64,
     bytes: u32,
-    buffer: Option<Buffer>,
+    buffer: Option<Data>,
     /// Whether the data are not the guest's to have: it only wants them to be read.
     is_scratch: bool,
 }
@@ -43,7 +43,7 @@ impl Requests {
     ) -> u32 {
         let Asked { cookie, verb, at, bytes, buffer } = asked;
         let is_scratch = buffer.is_none() && matches!(verb, Verb::Io { op: Op::Read, .. });
-        let buffer = buffer.or_else(|| is_scratch.then(|| buffers.take(bytes as usize)));
+        let buffer = buffer.or_else(|| is_scratch.then(|| buffers.take(bytes as usize).into()));
         let request = Request { guest, vdisk, cookie, verb, at, bytes, buffer, is_scratch };
         let tag = self.free.pop().unwrap_or_else(|| {
             self.all.push(None);
@@ -105,34 +105,38 @@ impl IndexMut<u32> for Requests {
 
 impl Request {
     /// The buffer for a command of the request. Where it is cut each of its commands has one of its own,
-    /// and the data are copied: no two that are out share one.
+    /// and the data are copied, or a part of what the guest has lent: no two that are out share one.
     pub(crate) fn lend(
         &mut self,
         op: Op,
         offset: u32,
         bytes: u32,
         buffers: &mut Buffers,
-    ) -> Option<Buffer> {
+    ) -> Option<Data> {
         if bytes == self.bytes {
             return self.buffer.take();
         }
-        let whole = self.buffer.as_ref()?;
-        let mut piece = buffers.take(bytes as usize);
-        if op != Op::Read {
-            piece.bytes_mut().copy_from_slice(&whole.bytes()[offset as usize..][..bytes as usize]);
+        let from = offset as usize;
+        match self.buffer.as_ref()? {
+            Data::Lent(whole) => Some(Data::Lent(whole.part(from..from + bytes as usize))),
+            Data::Own(whole) => {
+                let mut piece = buffers.take(bytes as usize);
+                if op != Op::Read {
+                    piece.bytes_mut().copy_from_slice(&whole.bytes()[from..][..bytes as usize]);
+                }
+                Some(Data::Own(piece))
+            }
         }
-        Some(piece)
     }
 
     /// It comes back.
-    pub(crate) fn give_back(&mut self, op: Op, offset: u32, buffer: Buffer, buffers: &mut Buffers) {
+    pub(crate) fn give_back(&mut self, op: Op, offset: u32, buffer: Data, buffers: &mut Buffers) {
         let Some(whole) = &mut self.buffer else {
             self.buffer = Some(buffer);
             return;
         };
-        if op == Op::Read {
-            let into = &mut whole.bytes_mut()[offset as usize..][..buffer.len()];
-            into.copy_from_slice(buffer.bytes());
+        if let (Op::Read, Data::Own(piece)) = (op, &buffer) {
+            whole.copy_from(offset as usize, piece.bytes());
         }
         buffers.give(buffer);
     }

@@ -189,7 +189,9 @@ impl Opening<'_> {
         let (name, shared) = (self.seen.name(disk), wanted.shared);
         self.opened.disks.push(OpenDisk { vdisk, name, shared, component, image, file });
         let (name, read_only) = (wanted.export.clone(), wanted.read_only);
-        let export = Export { name, vdisk, component, bytes, block, read_only, socket };
+        let align = if matches!(wanted.backend, Backend::File(_)) { block } else { 1 };
+        let lends = (!wanted.bounces).then_some(align);
+        let export = Export { name, vdisk, component, bytes, block, read_only, lends, socket };
         self.served.exports.push(export);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::{fs::File, io, ops::Range, sync::Arc};
 use counters::{IoId, Op, Status};
 use nix::fcntl::FallocateFlags;
 
-use crate::buffer::Buffer;
+use crate::buffer::Data;
 
 /// A command of the engine, as a back end sees it.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Work {
     pub(crate) at: u64,
     pub(crate) bytes: u32,
     /// The data of a write, or where to those of a read.
-    pub(crate) buffer: Option<Buffer>,
+    pub(crate) buffer: Option<Data>,
     /// Of a discard or of zeroes: whether it is to be durable.
     pub(crate) fua: bool,
     /// Of zeroes: whether the space stays taken.
@@ -31,7 +31,7 @@ pub(crate) struct Work {
 pub(crate) struct Ended {
     pub(crate) io: IoId,
     /// The buffer comes back.
-    pub(crate) buffer: Option<Buffer>,
+    pub(crate) buffer: Option<Data>,
     /// `None`: it was let go of, as asked.
     pub(crate) status: Option<Status>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Job {
     /// Bytes that were moved by calls before.
     pub(crate) moved: u32,
     /// What they are moved from or to, where that is not the buffer of the work.
-    pub(crate) bounce: Option<Buffer>,
+    pub(crate) bounce: Option<Data>,
 }
 
 /// What is called.
@@ -90,6 +90,14 @@ impl Call {
         };
         how | FallocateFlags::FALLOC_FL_KEEP_SIZE
     }
+
+    /// The flags of a write.
+    pub(crate) const fn write_flags(self) -> i32 {
+        match self {
+            Self::Write { durable: true } => nix::libc::RWF_DSYNC,
+            _ => 0,
+        }
+    }
 }
 
 impl Job {
@@ -100,7 +108,7 @@ impl Job {
     }
 
     /// The buffer of the call.
-    pub(crate) const fn buffer(&mut self) -> Option<&mut Buffer> {
+    pub(crate) const fn buffer(&mut self) -> Option<&mut Data> {
         match &mut self.bounce {
             Some(bounce) => Some(bounce),
             None => self.work.buffer.as_mut(),
@@ -121,14 +129,14 @@ impl Job {
     /// Copies what the work and the blocks that were read have in common: out of them for a read, into
     /// them for a write, and zeroes for what has no data.
     pub(crate) fn carry_over(&mut self) {
-        let Some(bounce) = &mut self.bounce else { return };
+        let Some(Data::Own(bounce)) = &mut self.bounce else { return };
         let (from, to) =
             (self.at.max(self.work.at), (self.at + u64::from(self.bytes)).min(self.work.end_at()));
         let part = |begin: u64| (from - begin) as usize..(to - begin) as usize;
         let blocks = &mut bounce.bytes_mut()[part(self.at)];
         match (self.work.op, &mut self.work.buffer) {
-            (Op::Read, Some(data)) => data.bytes_mut()[part(self.work.at)].copy_from_slice(blocks),
-            (_, Some(data)) => blocks.copy_from_slice(&data.bytes()[part(self.work.at)]),
+            (Op::Read, Some(data)) => data.copy_from(part(self.work.at).start, blocks),
+            (_, Some(data)) => data.copy_to(part(self.work.at).start, blocks),
             (_, None) => blocks.fill(0),
         }
     }

@@ -149,6 +149,12 @@ impl Array {
         }
     }
 
+    /// Whether it matters to it how many commands are outstanding.
+    #[must_use]
+    pub const fn minds_outstanding(&self) -> bool {
+        self.queue_limit < u32::MAX || matches!(self.service, Service::Curve { .. })
+    }
+
     /// How its measured curve was used; `None` when it has none.
     #[must_use]
     pub const fn curve_use(&self) -> Option<CurveUse> {

@@ -13,7 +13,8 @@ use crate::{
 
 /// More volumes than a configuration maximum of any array.
 const VOLUMES_MAX: usize = 200_000;
-const ARRAYS_MAX: usize = 10_000;
+/// Arrays of a scenario at most.
+pub const ARRAYS_MAX: usize = 10_000;
 /// iSCSI as a Linux target negotiated it with ESXi [elatov; reference 7.5].
 const UNSOLICITED_DEFAULT: u32 = 65_536;
 const MAX_BURST_DEFAULT: u32 = 262_144;

@@ -4,27 +4,37 @@
 use crate::{Action, Backend, Host, Scenario};
 
 impl Scenario {
-    /// The parts of a scenario that do not touch each other: the hosts of each, ascending. Hosts that
-    /// share an array are one part, and those between which a VM migrates.
+    /// The parts of a scenario that do not touch each other, and the groups of hosts of each, ascending.
+    /// Hosts that share an array are in one part; those between which a VM migrates are in one group.
     #[must_use]
-    pub fn parts(&self) -> Vec<Vec<usize>> {
+    pub fn parts(&self) -> Vec<Vec<Vec<usize>>> {
         let hosts = self.hosts.len();
-        let mut sets = Sets::new(hosts + self.arrays.len());
+        let (mut parts, mut groups) = (Sets::new(hosts + self.arrays.len()), Sets::new(hosts));
         for (host, config) in self.hosts.iter().enumerate() {
             for target in &config.targets {
-                sets.join(host, hosts + target.array);
+                parts.join(host, hosts + target.array);
             }
         }
         for event in &self.events {
             if let Action::Migrate { to_host, .. } = event.action {
-                sets.join(event.host, to_host);
+                parts.join(event.host, to_host);
+                groups.join(event.host, to_host);
             }
         }
-        let (count, of) = sets.number(0..hosts);
-        let mut parts = vec![Vec::new(); count];
-        of.into_iter().enumerate().for_each(|(host, part)| parts[part].push(host));
+        let (part_of, group_of) = (parts.number(0..hosts), groups.number(0..hosts));
+        let mut parts = vec![Vec::new(); part_of.0];
+        for group in listed(group_of) {
+            parts[part_of.1[group[0]]].push(group);
+        }
         parts
     }
+}
+
+/// The members of each set, ascending, from how many there are and the set of each member.
+fn listed((count, of): (usize, Vec<usize>)) -> Vec<Vec<usize>> {
+    let mut sets = vec![Vec::new(); count];
+    of.into_iter().enumerate().for_each(|(member, set)| sets[set].push(member));
+    sets
 }
 
 /// The components of a host: of each virtual disk, device, path and adapter, by its id, which one it

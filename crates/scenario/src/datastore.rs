@@ -43,6 +43,7 @@ const KEYS: &[&str] = &[
     "backend",
     "directory",
     "emulate",
+    "buffers",
 ];
 
 /// What a datastore lives on.

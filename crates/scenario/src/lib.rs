@@ -28,6 +28,7 @@ mod vdbench;
 mod vm;
 mod workload;
 
+pub use array::ARRAYS_MAX;
 pub use component::Components;
 pub use error::Error;
 pub use scenario::parse_knob;

@@ -74,6 +74,7 @@ pub(crate) struct Store {
     kind: StoreKind,
     directory: String,
     emulated: bool,
+    bounces: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,13 +87,17 @@ enum StoreKind {
 const KINDS: [(&str, StoreKind); 3] =
     [("file", StoreKind::File), ("memory", StoreKind::Memory), ("null", StoreKind::Null)];
 
-/// `backend`, `directory` and `emulate` of a datastore.
+/// Whether data go through buffers of the daemon.
+const BUFFERS: [(&str, bool); 2] = [("direct", false), ("bounce", true)];
+
+/// `backend`, `directory`, `emulate` and `buffers` of a datastore.
 pub(crate) fn store(table: &Table<'_>) -> Result<Option<Store>, Error> {
     let directory = table.get("directory");
     let Some(kind) = table.read("backend", |node| node.choice(&KINDS))? else {
-        let companions = directory.into_iter().chain(table.get("emulate"));
-        let alone = companions.map(|node| node.error("it goes with `backend`"));
-        return alone.map(Err).next().unwrap_or(Ok(None));
+        let companions =
+            [directory, table.get("emulate"), table.get("buffers")].into_iter().flatten();
+        let mut alone = companions.map(|node| node.error("it goes with `backend`"));
+        return alone.next().map(Err).unwrap_or(Ok(None));
     };
     let directory = match (kind, directory) {
         (StoreKind::File, Some(node)) => node.string()?.to_string(),
@@ -101,7 +106,8 @@ pub(crate) fn store(table: &Table<'_>) -> Result<Option<Store>, Error> {
         (_, None) => String::new(),
     };
     let emulated = table.read("emulate", Node::boolean)?.unwrap_or(false);
-    Ok(Some(Store { kind, directory, emulated }))
+    let bounces = table.read("buffers", |node| node.choice(&BUFFERS))?.unwrap_or(false);
+    Ok(Some(Store { kind, directory, emulated, bounces }))
 }
 
 /// Where the disk of a VM is: what its table says, on the datastore that it is on.
@@ -141,6 +147,7 @@ pub(crate) fn image(
     Ok(Some(Image {
         backend,
         emulated: store.emulated,
+        bounces: store.bounces,
         size,
         export: export.unwrap_or_else(|| format!("{vm}:{disk}")),
         vhost_user,

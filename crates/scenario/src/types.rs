@@ -76,7 +76,8 @@ pub struct Host {
 /// What holds the bytes of a virtual disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// Nothing: writes are dropped, and reads give zeroes.
+    /// Nothing: writes are dropped, and reads give zeroes, or leave the memory of a virtual machine as
+    /// it is.
     Null,
     /// Memory of the daemon, gone with it.
     Memory,
@@ -91,6 +92,9 @@ pub struct Image {
     pub backend: Backend,
     /// Whether the model of its array stands in front of it.
     pub emulated: bool,
+    /// Whether data of virtual machines are copied into buffers of the daemon, so that what hangs in the
+    /// back end is nothing of theirs.
+    pub bounces: bool,
     /// Its size in bytes, whole sectors; nothing where that of the file is to be taken.
     pub size: Option<u64>,
     /// The name by which a client asks for it.

@@ -35,17 +35,17 @@ impl<W: Watch> Machine<'_, W> {
             }
             Action::Reboot => self.go_down(at, host),
             Action::StartWorkload(workload) => {
-                if let Some(player) = self.player_of[*workload] {
+                if let Some(player) = self.player_of(*workload) {
                     self.start(player, at);
                 }
             }
             Action::StopWorkload(workload) => {
-                if let Some(player) = self.player_of[*workload] {
+                if let Some(player) = self.player_of(*workload) {
                     self.stop(player, at);
                 }
             }
             Action::Migrate { vm: _, to_host, to_vm, disks } => {
-                if let Some(to) = self.local[*to_host] {
+                if let Some(to) = self.host_of(*to_host) {
                     self.migrate(at, host, to, *to_vm, disks);
                 }
             }

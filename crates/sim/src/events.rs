@@ -15,7 +15,9 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use counters::Time;
+use counters::{IoId, Time};
+use model::Answer;
+use scenario::ARRAYS_MAX;
 
 use crate::key::{Class, Key};
 
@@ -24,7 +26,7 @@ const NONE: u32 = u32::MAX;
 /// Slots of a word of `used`.
 const WORD: usize = u64::BITS as usize;
 /// Slots of a year: at least so many, and so many for each event that is pending.
-const YEAR: usize = 4096;
+const YEAR: usize = 1024;
 const ROOM: usize = 2;
 /// log2 of the nanoseconds of a slot to begin with: 1 us.
 const SLOT_BITS: u32 = 10;
@@ -44,6 +46,13 @@ impl Pending {
     /// Anything but the answer to a command.
     pub(crate) const fn of(key: Key) -> Self {
         Self { key, generation: 0, array: 0, array_ns: 0 }
+    }
+
+    /// The answer of an array to a command of a host.
+    #[inline(always)]
+    pub(crate) const fn answer(host: usize, io: IoId, array: u32, answer: Answer) -> Self {
+        let key = Key::done(host, io.slot(), answer.status);
+        Self { key, generation: io.generation(), array, array_ns: answer.array_ns }
     }
 }
 
@@ -82,6 +91,9 @@ impl Entry {
         }
     }
 }
+
+// A scenario with more is refused.
+const _: () = assert!(ARRAYS_MAX <= 1 << (u64::BITS - Entry::LATENCY_BITS));
 
 /// By time, then by key.
 impl Ord for Entry {
@@ -198,6 +210,19 @@ impl EventList {
             self.sort_slot(slot);
         }
         Some((at, event))
+    }
+
+    /// When the next event happens, or never.
+    pub(crate) fn next_at(&mut self) -> Time {
+        if let Some(next) = self.front.last() {
+            return next.at;
+        }
+        let slot = self.next_used();
+        let far = self.far.peek().map_or(Time::NEVER, |first| first.0.at);
+        if slot == u64::MAX {
+            return far;
+        }
+        self.entries[self.slots[self.place_of(slot)] as usize].at.min(far)
     }
 
     /// The first event of a slot stays first where another one came before it, if it happens first.

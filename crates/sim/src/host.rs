@@ -15,11 +15,14 @@ use crate::{
     events::{EventList, Pending},
     fault::{Faults, gone},
     key::{Class, Key},
+    post::Post,
 };
 
 /// What hosts have in common: the arrays, what is pending, and whoever looks on.
 pub(crate) struct Outside<W> {
+    /// None where they are a round trip away, and hear by post.
     pub(crate) arrays: Vec<Array>,
+    pub(crate) post: Post,
     pub(crate) events: EventList,
     pub(crate) watch: W,
 }
@@ -49,6 +52,8 @@ pub(crate) struct Host {
     /// What applications that have left kept to themselves while they were here: the virtual disk
     /// they were on, and how many waited when they left.
     pub(crate) moved: Vec<(VdiskId, u64, Aside)>,
+    /// Lines of its log that are kept so far.
+    pub(crate) logged: usize,
 }
 
 /// What does as the engine of a host says.
@@ -92,10 +97,11 @@ impl Driver {
         let (array, volume) = self.targets[sent.vdisk.index()];
         let host = self.index as u32;
         let command = Command { volume, host, op: sent.op, bytes: sent.bytes };
-        let answer = outside.arrays[array as usize].dispatch(at, command);
-        let key = Key::done(self.host, sent.io.slot(), answer.status);
-        let (generation, array_ns) = (sent.io.generation(), answer.array_ns);
-        outside.events.push(answer.at, Pending { key, generation, array, array_ns });
+        let Some(here) = outside.arrays.get_mut(array as usize) else {
+            return outside.post.command(array, self.host, sent.io, command);
+        };
+        let answer = here.dispatch(at, command);
+        outside.events.push(answer.at, Pending::answer(self.host, sent.io, array, answer));
     }
 }
 
@@ -143,6 +149,7 @@ impl Host {
             faults: None,
             gone: Vec::new(),
             moved: Vec::new(),
+            logged: 0,
         }
     }
 

@@ -33,6 +33,8 @@ pub(crate) enum Class {
 pub(crate) struct Key(u64);
 
 impl Key {
+    /// No event comes before it.
+    pub(crate) const FIRST: Self = Self(0);
     const IO_SHIFT: u32 = 3;
     const HOST_SHIFT: u32 = 41;
     const CLASS_SHIFT: u32 = 60;
@@ -57,6 +59,12 @@ impl Key {
     #[inline]
     pub(crate) const fn done(host: usize, slot: u32, status: Status) -> Self {
         Self::new(Class::Done, host, ((slot as u64) << Self::IO_SHIFT) | status.code() as u64)
+    }
+
+    /// What orders events of different hosts at one instant, for a host that is numbered so: class and
+    /// host. More than 32 low bits are free.
+    pub(crate) const fn rank(self, host: usize) -> u64 {
+        self.0 >> Self::CLASS_SHIFT << Self::CLASS_SHIFT | (host as u64) << Self::HOST_SHIFT
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 //! is queued: it carries inputs to the engines and does what they say.
 
 pub mod bench;
+mod component;
 mod error;
 mod event;
 mod events;
@@ -14,10 +15,12 @@ mod host;
 mod key;
 mod machine;
 mod pace;
+mod post;
 mod run;
 mod source;
 mod step;
 mod watch;
+mod windows;
 
 pub use error::Error;
 pub use expect::{Checked, check};

@@ -1,4 +1,4 @@
-//! The loop: hosts, arrays and workloads of one component, and what happens among them in order.
+//! The loop: hosts that run together, their workloads, and what happens among them in order.
 //!
 //! ```text
 //!   workload --Submit--> engine --Dispatch--> array
@@ -11,7 +11,7 @@
 
 use counters::{DeviceId, HostSnapshot, IoId, Status, Time, VdiskId};
 use engine::{Event, Input, Output, Request};
-use model::{Array, Aside, CurveUse, PolicyWait};
+use model::{Aside, PolicyWait};
 use scenario::{Face, Scenario, Workload};
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     events::{EventList, Pending},
     host::{Host, Outside},
     key::{Class, Key, Tag},
+    post::Post,
 };
 
 /// Of each virtual disk whose volume has a policy of the array, in their order: what commands to the
@@ -45,7 +46,7 @@ pub enum Logged {
     Refused(String),
 }
 
-/// Lines kept of a log; what comes after them is only counted.
+/// Lines kept of the log of a host; the engine's events that come after them are not.
 const LOG_MAX: usize = 1000;
 
 /// A stretch of time during which a workload ran.
@@ -77,18 +78,14 @@ pub(crate) struct Player {
     armed: Time,
 }
 
-/// One component at work.
+/// Hosts that run together, at work.
 pub(crate) struct Machine<'a, W> {
     pub(crate) scenario: &'a Scenario,
+    /// In the order of the scenario.
     pub(crate) hosts: Vec<Host>,
-    /// Position in `hosts` of each host of the scenario.
-    pub(crate) local: Vec<Option<usize>>,
     pub(crate) outside: Outside<W>,
-    /// Position in its `arrays` of each array of the scenario.
-    array_of: Vec<Option<u32>>,
+    /// In the order of the scenario's workloads.
     pub(crate) players: Vec<Player>,
-    /// Position in `players` of each workload of the scenario.
-    pub(crate) player_of: Vec<Option<usize>>,
     pub(crate) log: Vec<LogLine>,
     /// When workloads ran.
     pub(crate) spans: Vec<Span>,
@@ -97,46 +94,25 @@ pub(crate) struct Machine<'a, W> {
 }
 
 impl<'a, W: Watch> Machine<'a, W> {
-    /// Sets up the hosts of one component, at [`Time::ZERO`].
-    pub(crate) fn new(scenario: &'a Scenario, hosts: &[usize], watch: W) -> Self {
-        let mut machine = Self {
+    /// No hosts yet; room for so many workloads.
+    pub(crate) fn new(scenario: &'a Scenario, workloads: usize, watch: W) -> Self {
+        let (arrays, events) = (Vec::new(), EventList::default());
+        Self {
             scenario,
-            hosts: Vec::with_capacity(hosts.len()),
-            local: vec![None; scenario.hosts.len()],
-            outside: Outside { arrays: Vec::new(), events: EventList::default(), watch },
-            array_of: vec![None; scenario.arrays.len()],
-            players: Vec::new(),
-            player_of: vec![None; scenario.workloads.len()],
+            hosts: Vec::new(),
+            outside: Outside { arrays, post: Post::default(), events, watch },
+            players: Vec::with_capacity(workloads),
             log: Vec::new(),
             spans: Vec::new(),
             ios: 0,
-        };
-        for &host in hosts {
-            machine.add_host(host);
         }
-        machine.add_workloads();
-        for (index, event) in scenario.events.iter().enumerate() {
-            if let Some(host) = machine.local[event.host] {
-                machine.push(event.at, Key::new(Class::Event, host, index as u64));
-            }
-        }
-        machine
     }
 
-    fn add_host(&mut self, index: usize) {
-        let scenario = self.scenario;
-        let host = &scenario.hosts[index];
-        let Self { outside: Outside { arrays, .. }, array_of, .. } = self;
-        let mut local_array = |array: usize| {
-            *array_of[array].get_or_insert_with(|| {
-                let seed = stream(scenario.seed, Stream::Array, array);
-                arrays.push(Array::new(&scenario.arrays[array].config, seed));
-                (arrays.len() - 1) as u32
-            })
-        };
-        let targets = host.targets.iter().map(|t| (local_array(t.array), t.volume)).collect();
+    /// A host of the scenario, the next one, at [`Time::ZERO`]; array (of its component) and volume of each of its
+    /// virtual disks.
+    pub(crate) fn add_host(&mut self, index: usize, targets: Vec<(u32, u32)>) {
+        let host = &self.scenario.hosts[index];
         let local = self.hosts.len();
-        self.local[index] = Some(local);
         self.hosts.push(Host::new(index, local, targets, &host.config));
         for knob in &host.settings {
             self.input(local, Time::ZERO, Input::Set(*knob));
@@ -149,31 +125,38 @@ impl<'a, W: Watch> Machine<'a, W> {
         }
     }
 
-    fn add_workloads(&mut self) {
-        let is_here = |workload: &&Workload| self.local[workload.host].is_some();
-        self.players.reserve_exact(self.scenario.workloads.iter().filter(is_here).count());
-        for (index, workload) in self.scenario.workloads.iter().enumerate() {
-            let Some(host) = self.local[workload.host] else { continue };
-            let seed = stream(self.scenario.seed, Stream::Workload, index);
-            let id = self.players.len();
-            self.player_of[index] = Some(id);
-            self.players.push(Player {
-                workload: model::Workload::new(&workload.config, seed),
-                index,
-                host,
-                vdisk: workload.vdisk,
-                ordinal: 0,
-                is_running: false,
-                clock: Time::NEVER,
-                since: Time::NEVER,
-                armed: Time::NEVER,
-            });
-            self.seat(id, host, workload.vdisk);
-            let starts_and_stops = [(workload.starts, Class::Start), (workload.stops, Class::Stop)];
-            for (at, class) in starts_and_stops.into_iter().filter(|(at, _)| *at != Time::NEVER) {
-                self.push(at, Key::new(class, host, id as u64));
-            }
+    /// A workload of the scenario, the next one on these hosts.
+    pub(crate) fn add_workload(&mut self, index: usize) {
+        let workload = &self.scenario.workloads[index];
+        let Some(host) = self.host_of(workload.host) else { return };
+        let seed = stream(self.scenario.seed, Stream::Workload, index);
+        let id = self.players.len();
+        self.players.push(Player {
+            workload: model::Workload::new(&workload.config, seed),
+            index,
+            host,
+            vdisk: workload.vdisk,
+            ordinal: 0,
+            is_running: false,
+            clock: Time::NEVER,
+            since: Time::NEVER,
+            armed: Time::NEVER,
+        });
+        self.seat(id, host, workload.vdisk);
+        let starts_and_stops = [(workload.starts, Class::Start), (workload.stops, Class::Stop)];
+        for (at, class) in starts_and_stops.into_iter().filter(|(at, _)| *at != Time::NEVER) {
+            self.push(at, Key::new(class, host, id as u64));
         }
+    }
+
+    /// The place here of a host of the scenario.
+    pub(crate) fn host_of(&self, index: usize) -> Option<usize> {
+        self.hosts.binary_search_by_key(&index, |host| host.index).ok()
+    }
+
+    /// The place here of a workload of the scenario.
+    pub(crate) fn player_of(&self, index: usize) -> Option<usize> {
+        self.players.binary_search_by_key(&index, |player| player.index).ok()
     }
 
     /// Gives a workload its place on a virtual disk, the same one when it comes back. What it has
@@ -211,12 +194,25 @@ impl<'a, W: Watch> Machine<'a, W> {
     pub(crate) fn run_until(&mut self, limit: Time) {
         while let Some((at, event)) = self.outside.events.pop_before(limit) {
             self.outside.watch.before(at);
+            let turn = &mut self.outside.post.turn;
             if event.key.class() == Class::Done {
+                *turn = (at, event.key);
                 self.done(at, event);
             } else {
+                // It may be due to another one at this instant whose key is higher.
+                *turn = (at, event.key).max(*turn);
                 self.turn(at, event.key);
             }
         }
+    }
+
+    /// The same where arrays are a round trip away, with the answers that have come from there; when
+    /// the next event happens.
+    pub(crate) fn run_apart(&mut self, limit: Time) -> Time {
+        let Outside { post, events, .. } = &mut self.outside;
+        post.answers.drain(..).for_each(|(at, answer)| events.push(at, answer));
+        self.run_until(limit);
+        self.outside.events.next_at()
     }
 
     /// What is rarer than an answer. A wake-up that an earlier one took the place of means nothing.
@@ -251,7 +247,10 @@ impl<'a, W: Watch> Machine<'a, W> {
     fn done(&mut self, at: Time, event: Pending) {
         let Pending { key, generation, array, array_ns } = event;
         let (io, status) = (IoId::new(key.slot(), generation), key.status());
-        self.outside.arrays[array as usize].done(status);
+        match self.outside.arrays.get_mut(array as usize) {
+            Some(array) => array.done(status),
+            None => self.outside.post.done(array, status),
+        }
         let host = &mut self.hosts[key.host()];
         let input = Input::Done { io, status, array_ns };
         if host.faults.is_some() && host.withhold_answer(at, input, &mut self.outside) {
@@ -301,21 +300,6 @@ impl<'a, W: Watch> Machine<'a, W> {
         host.moved.iter().for_each(|(vdisk, moved, aside)| add(*vdisk, *moved, aside));
     }
 
-    /// How the measured curve of each array of the scenario was used so far.
-    pub(crate) fn curves(&self) -> Vec<CurveUse> {
-        let local = |array: &Option<u32>| self.outside.arrays[(*array)? as usize].curve_use();
-        self.array_of.iter().map(|array| local(array).unwrap_or_default()).collect()
-    }
-
-    /// What commands to the volume of each virtual disk of a host waited for its policy so far,
-    /// where it has one; in the order of the disks.
-    pub(crate) fn policy_waits(&self, host: &Host) -> PolicyWaits {
-        let of =
-            |(array, volume): (u32, u32)| self.outside.arrays[array as usize].policy_wait(volume);
-        let targets = host.targets().iter().enumerate();
-        targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
-    }
-
     /// Hands an input over and does what follows from it; whether the host took it. A refusal is
     /// logged.
     pub(crate) fn input(&mut self, host: usize, at: Time, input: Input) -> bool {
@@ -323,6 +307,7 @@ impl<'a, W: Watch> Machine<'a, W> {
         let taken = into.handle(at, input, &mut self.outside);
         let is_taken = taken.is_ok();
         if let Err(error) = taken {
+            into.logged += 1;
             self.log.push(LogLine {
                 at,
                 host: into.index,
@@ -384,9 +369,11 @@ impl<'a, W: Watch> Machine<'a, W> {
         while let Some(output) = host.next_left() {
             let Output::Complete { vdisk, tag, status, .. } = *output else {
                 let output = *output;
-                let logged = host.follow(at, output, outside).filter(|_| log.len() < LOG_MAX);
-                let what = logged.map(Logged::Event);
-                log.extend(what.map(|what| LogLine { at, host: host.index, what }));
+                let event = host.follow(at, output, outside).filter(|_| host.logged < LOG_MAX);
+                if let Some(what) = event.map(Logged::Event) {
+                    host.logged += 1;
+                    log.push(LogLine { at, host: host.index, what });
+                }
                 continue;
             };
             self.ios += 1;
@@ -465,14 +452,14 @@ impl Player {
 }
 
 /// What a random stream is for: every station draws from its own.
-enum Stream {
+pub(crate) enum Stream {
     Array = 1,
     Workload = 2,
 }
 
 /// The seed of a station's stream: it depends on the scenario's seed and on the station alone,
 /// not on what it is simulated together with.
-fn stream(seed: u64, kind: Stream, index: usize) -> u64 {
+pub(crate) fn stream(seed: u64, kind: Stream, index: usize) -> u64 {
     let station = ((kind as u64) << 48) | index as u64;
     let mut mixed = seed ^ station.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

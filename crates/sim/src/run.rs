@@ -1,6 +1,6 @@
 //! A whole run: components side by side, samples, windows, and what comes out.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
@@ -9,7 +9,9 @@ use scenario::Scenario;
 
 use crate::{
     Watch,
+    component::{Arrays, Component},
     machine::{LogLine, Machine, PolicyWaits, Span},
+    windows::Windows,
 };
 
 /// What a run yields.
@@ -73,19 +75,19 @@ impl Progress for () {
 /// The wall-clock time of [`Time::ZERO`] in recordings: 2020-01-01 00:00:00 UTC.
 pub const EPOCH_MS: i64 = 1_577_836_800_000;
 
-/// Runs a scenario in virtual time, its components on up to `threads` threads. One seed gives one
-/// result, whatever the number of threads.
+/// Runs a scenario in virtual time, on up to `threads` threads: its components, and hosts of one whose
+/// arrays are a round trip away. One seed gives one result, whatever the number of threads.
 #[must_use]
 pub fn run(scenario: &Scenario, threads: usize, progress: &dyn Progress) -> Outcome {
     let components = scenario.parts();
+    let threads_each = (threads / components.len().max(1)).max(1);
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
         let mut parts = Vec::new();
         loop {
             let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let Some(hosts) = components.get(index) else { return parts };
-            let machine = Machine::new(scenario, hosts, ());
-            parts.push(Part::run(machine, progress).0);
+            let Some(groups) = components.get(index) else { return parts };
+            parts.push(run_component(scenario, groups, threads_each, progress));
         }
     };
     let threads = threads.clamp(1, components.len().max(1));
@@ -100,10 +102,31 @@ pub fn run(scenario: &Scenario, threads: usize, progress: &dyn Progress) -> Outc
     Outcome::join(scenario, parts)
 }
 
+/// Runs one component: its groups of hosts apart, or all together.
+fn run_component(
+    scenario: &Scenario,
+    groups: &[Vec<usize>],
+    threads: usize,
+    progress: &dyn Progress,
+) -> Part {
+    let none = iter::repeat(());
+    let Some(apart_ns) = Windows::length_ns(scenario, groups) else {
+        let mut hosts = groups.concat();
+        hosts.sort_unstable();
+        let component = Component::new(scenario, &[hosts], none);
+        return Part::run(component, progress, Component::run_until).0;
+    };
+    let mut component = Component { apart_ns, ..Component::new(scenario, groups, none) };
+    let mut windows = Windows::new(&mut component, threads);
+    Part::run(component, progress, |component, limit| windows.run_until(component, limit)).0
+}
+
 /// Runs a scenario as one component, in order, before the eyes of `watch`.
 pub fn run_watched<W: Watch>(scenario: &Scenario, watch: W) -> (Outcome, W) {
     let hosts: Vec<_> = (0..scenario.hosts.len()).collect();
-    let (part, watch) = Part::run(Machine::new(scenario, &hosts, watch), &());
+    let component = Component::new(scenario, &[hosts], [watch]);
+    let (part, mut watches) = Part::run(component, &(), Component::run_until);
+    let watch = watches.pop().expect("all hosts run together");
     (Outcome::join(scenario, vec![part]), watch)
 }
 
@@ -138,62 +161,98 @@ struct HostRows {
 }
 
 impl Part {
-    /// Runs a component from one moment at which something is read to the next.
-    fn run<W: Watch>(mut machine: Machine<'_, W>, progress: &dyn Progress) -> (Self, W) {
-        let scenario = machine.scenario;
-        let hosts = machine.hosts.iter().enumerate();
-        let mut rows: Vec<_> = hosts
-            .map(|(index, host)| {
-                let mut begin = HostSnapshot::default();
-                machine.snapshot(Time::ZERO, index, host, &mut begin);
-                let begin = Arc::new(begin);
-                let mut rows = HostRows::new(scenario, host.index, Arc::clone(&begin));
-                rows.read(scenario, begin, &host.engine, || machine.policy_waits(host));
-                rows
-            })
-            .collect();
+    /// Runs a component from one moment at which something is read to the next, by `run`.
+    fn run<'a, W: Watch>(
+        mut component: Component<'a, W>,
+        progress: &dyn Progress,
+        mut run: impl FnMut(&mut Component<'a, W>, Time),
+    ) -> (Self, Vec<W>) {
+        let scenario = component.scenario;
+        let mut rows = component.rows();
         // A snapshot that nobody needs any longer: the next is filled in its memory.
         let mut spare = HostSnapshot::default();
         let mut curves = vec![Vec::new(); scenario.windows.len()];
         let (mut told, mut reached) = (0, Time::ZERO);
+        let step_ns = scenario.duration_ns.div_ceil(REPORTS).max(component.apart_ns);
         for at in moments(scenario) {
             while reached < at {
-                reached = at.min(reached + scenario.duration_ns.div_ceil(REPORTS));
-                machine.run_until(reached);
-                progress.reached(reached, machine.ios - told);
-                told = machine.ios;
+                reached = at.min(reached + step_ns);
+                run(&mut component, reached);
+                let ios = component.ios();
+                progress.reached(reached, ios - told);
+                told = ios;
             }
-            // A host that was read for the last time goes: what its stack took is its report's.
-            let is_over = at.0 == scenario.duration_ns;
-            let hosts = std::mem::take(&mut machine.hosts).into_iter().zip(&mut rows).enumerate();
-            for (index, (host, rows)) in hosts {
-                let mut now = std::mem::take(&mut spare);
-                machine.snapshot(at, index, &host, &mut now);
-                let waits = || machine.policy_waits(&host);
-                let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
-                spare = Arc::try_unwrap(old).unwrap_or_default();
-                if is_over {
-                    host.engine.snapshot(at, &mut spare);
-                    machine.outside.watch.counted(host.index, &spare);
-                } else {
-                    machine.hosts.push(host);
-                }
+            let mut rows = rows.iter_mut();
+            for machine in &mut component.machines {
+                read_hosts(machine, &component.arrays, at, &mut rows, &mut spare);
             }
-            read_curves(&machine, at, &mut curves);
+            read_curves(&component, at, &mut curves);
         }
-        machine.end(Time(scenario.duration_ns));
         let hosts = rows.into_iter().map(HostRows::finish).collect();
-        let Machine { log, spans, ios, outside, .. } = machine;
-        (Self { hosts, curves, spans, log, ios }, outside.watch)
+        let mut part =
+            Self { hosts, curves, spans: Vec::new(), log: Vec::new(), ios: component.ios() };
+        let watches = component.machines.into_iter().map(|mut machine| {
+            machine.end(Time(scenario.duration_ns));
+            part.log.append(&mut machine.log);
+            part.spans.append(&mut machine.spans);
+            machine.outside.watch
+        });
+        let watches = watches.collect();
+        (part, watches)
+    }
+}
+
+impl<W: Watch> Component<'_, W> {
+    /// The rows of all hosts, at the beginning.
+    fn rows(&self) -> Vec<HostRows> {
+        let of = |machine: &Machine<'_, W>| {
+            let hosts = machine.hosts.iter().enumerate();
+            let rows = hosts.map(|(index, host)| {
+                let mut begin = HostSnapshot::default();
+                machine.snapshot(Time::ZERO, index, host, &mut begin);
+                let begin = Arc::new(begin);
+                let mut rows = HostRows::new(self.scenario, host.index, Arc::clone(&begin));
+                rows.read(self.scenario, begin, &host.engine, || self.arrays.policy_waits(host));
+                rows
+            });
+            rows.collect::<Vec<_>>()
+        };
+        self.machines.iter().flat_map(of).collect()
+    }
+}
+
+/// Reads the next hosts. One that was read for the last time goes: what its stack took is its report's.
+fn read_hosts<'r, W: Watch>(
+    machine: &mut Machine<'_, W>,
+    arrays: &Arrays,
+    at: Time,
+    rows: &mut impl Iterator<Item = &'r mut HostRows>,
+    spare: &mut HostSnapshot,
+) {
+    let scenario = machine.scenario;
+    let is_over = at.0 == scenario.duration_ns;
+    for (index, host) in std::mem::take(&mut machine.hosts).into_iter().enumerate() {
+        let Some(rows) = rows.next() else { return };
+        let mut now = std::mem::take(spare);
+        machine.snapshot(at, index, &host, &mut now);
+        let waits = || arrays.policy_waits(&host);
+        let old = rows.read(scenario, Arc::new(now), &host.engine, waits);
+        *spare = Arc::try_unwrap(old).unwrap_or_default();
+        if is_over {
+            host.engine.snapshot(at, spare);
+            machine.outside.watch.counted(host.index, spare);
+        } else {
+            machine.hosts.push(host);
+        }
     }
 }
 
 /// At the beginning of a window what has been read from curves so far, at its end what was read
 /// since.
-fn read_curves<W: Watch>(machine: &Machine<'_, W>, at: Time, windows: &mut [Vec<CurveUse>]) {
-    for (window, curves) in machine.scenario.windows.iter().zip(windows) {
+fn read_curves<W>(component: &Component<'_, W>, at: Time, windows: &mut [Vec<CurveUse>]) {
+    for (window, curves) in component.scenario.windows.iter().zip(windows) {
         if window.from == at || window.to == at {
-            let so_far = machine.curves();
+            let so_far = component.arrays.curves();
             curves.resize(so_far.len(), CurveUse::default());
             for (curve, now) in curves.iter_mut().zip(so_far) {
                 curve.served = now.served - curve.served;

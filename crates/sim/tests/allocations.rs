@@ -44,10 +44,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// Hosts of each model: of one component, and of the last as many as run apart.
+const HOSTS: [usize; MODELS.len()] = [1, 2, 10, 10, 20];
+
 /// Model `index` of the benchmark, one component of it, so long.
 fn model(index: usize, duration_ns: u64) -> Scenario {
     let mut scenario = MODELS[index].scenario();
-    let hosts = scenario.hosts.len().min(10);
+    let hosts = HOSTS[index];
     scenario.hosts.truncate(hosts);
     scenario.workloads.retain(|workload| workload.host < hosts);
     scenario.duration_ns = duration_ns;

@@ -25,9 +25,9 @@ pub(crate) struct Bench {
 
 #[derive(Subcommand)]
 enum What {
-    /// Simulated I/Os per second of four models, beside a bare event loop without statistics
+    /// Simulated I/Os per second of five models, beside a bare event loop without statistics
     Sim {
-        /// Threads for models that fall into independent parts
+        /// Threads for models whose hosts can run apart
         #[arg(long, value_name = "N", default_value = "1")]
         threads: NonZeroUsize,
         /// Print JSON

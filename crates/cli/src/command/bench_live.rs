@@ -1,8 +1,8 @@
 //! `kavg bench live`: real I/O through `kavg serve`, and beside it the same through others' daemons.
 //!
 //! A client and a server have a CPU each. The client is the same for all: it fills rings, or a socket, of its
-//! own, and looks for answers for a while before it sleeps, as a guest does that polls. Servers are measured
-//! in turns, so that what else the machine does is shared out among them.
+//! own, and sleeps until it is called, as a guest does. Servers are measured in turns, so that what else the
+//! machine does is shared out among them.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use std::{
 };
 
 use clap::Args;
-use guest::{Ask, Disk, NbdReader, Shape, Wish};
+use guest::{Ask, Disk, NbdClient, Shape, Wish};
 use serde_json::json;
 use tempfile::{NamedTempFile, TempDir};
 
@@ -27,11 +27,12 @@ type Outcome<T> = std::result::Result<T, String>;
 
 /// What is asked for at once.
 const DEPTHS: [u16; 3] = [1, 32, 96];
-/// Bytes of a read, and of a disk.
-const READ: u32 = 4096;
+/// Bytes of a disk, and of one in a file.
 const DISK: u64 = 1 << 30;
-/// How long a client looks for an answer before it sleeps.
-const SPIN: Duration = Duration::from_micros(50);
+const FILE: u64 = 64 << 20;
+/// From so many rounds on the fastest and the slowest are no part of an interval: with ten it holds the
+/// median 98 times in a hundred.
+const TRIMMED_FROM: usize = 8;
 /// How long a server may take to begin, and an answer to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The CPUs of servers and of the client.
@@ -41,10 +42,11 @@ const CLIENT_CPU: usize = 1;
 /// The disks that ours serves: one of each kind.
 const HOST: &str = include_str!("bench_live.toml");
 
-/// Measure I/Os through `kavg serve`, beside qemu-storage-daemon and nbdkit where they are installed
+/// Measure I/Os through `kavg serve`, beside other servers where they are installed
 ///
-/// 4 KiB random reads at depths of 1, 32 and 96, by vhost-user and by NBD, from nothing and from memory.
-/// It wants two idle CPUs.
+/// 4 KiB random reads and writes and 64 KiB sequential reads at depths of 1, 32 and 96, from nothing, from
+/// memory and from a file by O_DIRECT: by vhost-user beside qemu-storage-daemon, and by NBD beside nbdkit and
+/// qemu-nbd. It wants two idle CPUs.
 #[derive(Args)]
 pub(crate) struct BenchLive {
     /// Times that everything is measured, in turns; medians are shown
@@ -53,6 +55,15 @@ pub(crate) struct BenchLive {
     /// Milliseconds of each measurement
     #[arg(long, value_name = "MS", default_value = "1000")]
     millis: NonZeroU32,
+    /// Microseconds that the guest of vhost-user looks for an answer before it sleeps, as one that polls
+    #[arg(long, value_name = "US", default_value = "0")]
+    poll: u32,
+    /// One back end only: null, memory or file
+    #[arg(long, value_name = "NAME", value_parser = BACK_ENDS)]
+    back_end: Option<String>,
+    /// Where the files are that are read and written
+    #[arg(long = "in", value_name = "DIR")]
+    directory: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -73,13 +84,31 @@ impl Way {
         }
     }
 
-    const fn peer(self) -> &'static str {
+    const fn peers(self) -> &'static [&'static str] {
         match self {
-            Self::VhostUser => "qemu-storage-daemon",
-            Self::Nbd => "nbdkit",
+            Self::VhostUser => &["qemu-storage-daemon"],
+            Self::Nbd => &["nbdkit", "qemu-nbd"],
         }
     }
 }
+
+/// What holds the bytes of a disk.
+const BACK_ENDS: [&str; 3] = ["null", "memory", "file"];
+
+/// What is done.
+#[derive(Clone, Copy)]
+struct Work {
+    name: &'static str,
+    bytes: u32,
+    writes: bool,
+    in_order: bool,
+}
+
+const WORKS: [Work; 3] = [
+    Work { name: "4K read", bytes: 4 << 10, writes: false, in_order: false },
+    Work { name: "4K write", bytes: 4 << 10, writes: true, in_order: false },
+    Work { name: "64K read, in order", bytes: 64 << 10, writes: false, in_order: true },
+];
 
 /// A disk of a server.
 struct Target {
@@ -89,6 +118,12 @@ struct Target {
     path: PathBuf,
     /// The server's process.
     process: u32,
+}
+
+impl Target {
+    fn bytes(&self) -> u64 {
+        if self.back_end == "file" { FILE } else { DISK }
+    }
 }
 
 /// What was measured of a disk at a depth.
@@ -101,10 +136,11 @@ struct Sample {
 }
 
 /// Servers at work, which end with this, and the files that they serve.
-#[derive(Default)]
 struct Servers {
     children: Vec<Child>,
-    images: Vec<NamedTempFile>,
+    /// Files in memory, and the directory of all others.
+    memory: Vec<NamedTempFile>,
+    images: TempDir,
 }
 
 impl Drop for Servers {
@@ -119,61 +155,117 @@ impl Drop for Servers {
 /// Our own among the servers.
 const OURS: &str = "kavg";
 
-/// Medians of a disk, by depth.
-type Measured = (usize, u16, Sample);
+/// What was measured of a disk, round by round.
+struct Measured {
+    target: usize,
+    work: Work,
+    depth: u16,
+    rounds: Vec<Sample>,
+}
+
+impl Measured {
+    /// The round in the middle.
+    fn median(&self) -> Sample {
+        let mut rounds = self.rounds.clone();
+        rounds.sort_by(|a, b| a.iops.total_cmp(&b.iops));
+        rounds.get(rounds.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// How much faster it was than another in the same rounds: the median, and from where to where.
+    fn times(&self, other: &Self) -> (f64, f64, f64) {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        let mut times: Vec<f64> = pairs.map(|(own, other)| own.iops / other.iops).collect();
+        times.sort_by(f64::total_cmp);
+        let cut = usize::from(times.len() >= TRIMMED_FROM);
+        let at = |place: usize| times.get(place).copied().unwrap_or(f64::NAN);
+        (at(times.len() / 2), at(cut), at(times.len().saturating_sub(1 + cut)))
+    }
+}
 
 impl BenchLive {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let site = tempfile::tempdir()?;
-        let mut servers = Servers::default();
+        let images = match &self.directory {
+            Some(directory) => tempfile::tempdir_in(directory)?,
+            None => tempfile::tempdir()?,
+        };
+        let mut servers = Servers { children: Vec::new(), memory: Vec::new(), images };
         let mut targets = ours(&site, &mut servers)?;
-        for (way, back_end) in kinds() {
-            targets.extend(peer(&site, way, back_end, &mut servers)?);
+        targets.retain(|target| self.is_wanted(target.back_end));
+        for (way, back_end) in kinds().filter(|(_, back_end)| self.is_wanted(back_end)) {
+            for server in way.peers() {
+                targets.extend(peer(&site, server, way, back_end, &mut servers)?);
+            }
         }
         guest::pin(CLIENT_CPU)?;
         let measured = self.measure(&targets)?;
         if self.json {
             let all: Vec<_> = measured.iter().map(|one| in_json(one, &targets)).collect();
-            let (rounds, millis) = (self.rounds, self.millis);
-            json::write(&json!({ "rounds": rounds, "millis": millis, "measured": all }), out)?;
+            let (rounds, millis, poll) = (self.rounds, self.millis, self.poll);
+            let report = json!({
+                "rounds": rounds, "millis": millis, "poll_us": poll, "measured": all,
+            });
+            json::write(&report, out)?;
         } else {
             out.write_all(table(&measured, &targets).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
+    fn is_wanted(&self, back_end: &str) -> bool {
+        self.back_end.as_ref().is_none_or(|only| only == back_end)
+    }
+
     fn measure(&self, targets: &[Target]) -> Outcome<Vec<Measured>> {
-        let time = Duration::from_millis(self.millis.get().into());
-        let mut taken: Vec<Vec<Sample>> = vec![Vec::new(); targets.len() * DEPTHS.len()];
+        let all = WORKS.into_iter().flat_map(|work| DEPTHS.map(|depth| (work, depth)));
+        let each = |(work, depth)| {
+            let of = move |target| Measured { target, work, depth, rounds: Vec::new() };
+            (0..targets.len()).map(of)
+        };
+        let mut measured: Vec<Measured> = all.flat_map(each).collect();
         let mut has_gone = vec![false; targets.len()];
         for _ in 0..self.rounds.get() {
-            for (place, depth) in DEPTHS.into_iter().enumerate() {
-                for (index, target) in targets.iter().enumerate() {
-                    if has_gone[index] {
-                        continue;
-                    }
-                    match measure(target, depth, time) {
-                        Ok(sample) => taken[index * DEPTHS.len() + place].push(sample),
-                        Err(error) if target.server == OURS => return Err(error),
-                        // What others do is theirs: there is less to be compared with.
-                        Err(error) => {
-                            say(&error);
-                            has_gone[index] = true;
-                        }
+            for cell in &mut measured {
+                let target = &targets[cell.target];
+                if has_gone[cell.target] {
+                    continue;
+                }
+                match self.sample(target, cell.work, cell.depth) {
+                    Ok(sample) => cell.rounds.push(sample),
+                    Err(error) if target.server == OURS => return Err(error),
+                    // What others do is theirs: there is less to be compared with.
+                    Err(error) => {
+                        say(&error);
+                        has_gone[cell.target] = true;
                     }
                 }
             }
         }
-        let all = taken.into_iter().enumerate();
-        let all = all.map(|(at, samples)| (at / DEPTHS.len(), DEPTHS[at % DEPTHS.len()], samples));
-        let left = all.filter(|(index, ..)| !has_gone[*index]);
-        Ok(left.map(|(index, depth, samples)| (index, depth, median(samples))).collect())
+        measured.retain(|cell| !has_gone[cell.target]);
+        Ok(measured)
+    }
+
+    fn sample(&self, target: &Target, work: Work, depth: u16) -> Outcome<Sample> {
+        let said = |error| format!("{} ({}): {error}", target.server, target.way.name());
+        let time = Duration::from_millis(self.millis.get().into());
+        let before = cpu_ns(target.process);
+        let begun = Instant::now();
+        let (ios, kicks) = match target.way {
+            Way::VhostUser => {
+                by_rings(target, work, depth, time, Duration::from_micros(self.poll.into()))
+            }
+            Way::Nbd => by_socket(target, work, depth, time),
+        }
+        .map_err(said)?;
+        let (took, ios) = (begun.elapsed().as_secs_f64(), ios as f64);
+        let ns_per_io = cpu_ns(target.process).saturating_sub(before) as f64 / ios;
+        Ok(Sample { iops: ios / took, ns_per_io, kicks_per_io: kicks as f64 / ios })
     }
 }
 
 fn kinds() -> impl Iterator<Item = (Way, &'static str)> {
     let ways = [Way::VhostUser, Way::Nbd].into_iter();
-    ways.flat_map(|way| ["null", "memory"].map(|back_end| (way, back_end)))
+    ways.flat_map(|way| BACK_ENDS.map(|back_end| (way, back_end)))
 }
 
 /// A program on the CPU of servers.
@@ -187,16 +279,21 @@ fn on_cpu(program: &str) -> Command {
 /// Begins our own daemon and waits until it serves.
 fn ours(site: &TempDir, servers: &mut Servers) -> Outcome<Vec<Target>> {
     let said = |error: std::io::Error| format!("kavg serve: {error}");
-    fs::write(site.path().join("h.toml"), HOST).map_err(said)?;
+    for name in ["vhost.img", "nbd.img"] {
+        servers.image(name)?;
+    }
+    let host = HOST.replace("DIRECTORY", &servers.images.path().display().to_string());
+    fs::write(site.path().join("h.toml"), host).map_err(said)?;
     let program = std::env::current_exe().map_err(said)?;
     let mut command = on_cpu(&program.display().to_string());
     command.args(["serve", "h.toml"]).current_dir(site.path());
     let mut child = command.spawn().map_err(said)?;
     let lines = child.stdout.take().map(BufReader::new);
-    let ready = lines.map_or(0, |lines| lines.lines().take(4).filter(|line| line.is_ok()).count());
+    let ready = lines
+        .map_or(0, |lines| lines.lines().take(kinds().count()).filter(|line| line.is_ok()).count());
     let process = child.id();
     servers.children.push(child);
-    if ready < 4 {
+    if ready < kinds().count() {
         return Err("kavg serve did not begin".into());
     }
     let target = |(way, back_end)| {
@@ -206,26 +303,39 @@ fn ours(site: &TempDir, servers: &mut Servers) -> Outcome<Vec<Target>> {
     Ok(kinds().map(target).collect())
 }
 
-/// Begins the daemon of others for a disk, where it is installed.
-fn peer(
-    site: &TempDir,
-    way: Way,
-    back_end: &'static str,
+/// The command of others for a disk; nothing where they have no such disk.
+fn command(
+    server: &str,
+    back_end: &str,
+    socket: &str,
     servers: &mut Servers,
-) -> Outcome<Option<Target>> {
-    let server = way.peer();
-    let path = site.path().join(format!("peer.{}.{back_end}", way.name()));
-    let socket = path.display();
+) -> Outcome<Option<Command>> {
+    let file = match (server, back_end) {
+        // It would read them by the page cache.
+        ("nbdkit", "file") => return Ok(None),
+        ("nbdkit", _) | (_, "null") => String::new(),
+        // These have no disk in memory: a file there is the nearest.
+        (_, "memory") => servers.in_memory()?.display().to_string(),
+        _ => servers.image(&format!("{server}.img"))?.display().to_string(),
+    };
     let mut command = on_cpu(server);
-    match way {
-        Way::Nbd => {
-            command.args(["-f", "-U", &socket.to_string(), back_end, &format!("size={DISK}")]);
+    match (server, back_end) {
+        ("nbdkit", _) => {
+            command.args(["-f", "-U", socket, back_end, &format!("size={DISK}")]);
         }
-        Way::VhostUser => {
+        ("qemu-nbd", _) => {
+            command.args(["-t", "-e", "4", "-k", socket, "-x", ""]);
+            match back_end {
+                "null" => command.args(["--image-opts", &format!("driver=null-co,size={DISK}")]),
+                "memory" => command.args(["-f", "raw", &file]),
+                _ => command.args(["--cache=none", "--aio=native", "-f", "raw", &file]),
+            };
+        }
+        _ => {
             let disk = match back_end {
                 "null" => format!("null-co,size={DISK},read-zeroes=off,node-name=d"),
-                // It has no disk in memory: a file there is the nearest.
-                _ => format!("file,filename={},node-name=d", servers.image()?.display()),
+                "memory" => format!("file,filename={file},node-name=d"),
+                _ => format!("file,filename={file},cache.direct=on,aio=native,node-name=d"),
             };
             let export = format!(
                 "id=e,node-name=d,writable=on,iothread=t,addr.type=unix,addr.path={socket}"
@@ -234,6 +344,20 @@ fn peer(
             command.args(["--export", &format!("vhost-user-blk,{export}")]);
         }
     }
+    Ok(Some(command))
+}
+
+/// Begins the daemon of others for a disk, where it is installed and has the like.
+fn peer(
+    site: &TempDir,
+    server: &'static str,
+    way: Way,
+    back_end: &'static str,
+    servers: &mut Servers,
+) -> Outcome<Option<Target>> {
+    let path = site.path().join(format!("{server}.{back_end}"));
+    let command = command(server, back_end, &path.display().to_string(), servers)?;
+    let Some(mut command) = command else { return Ok(None) };
     let mut child = command.spawn().map_err(|error| format!("taskset: {error}"))?;
     let process = child.id();
     let until = Instant::now() + PATIENCE;
@@ -252,79 +376,105 @@ fn peer(
 
 impl Servers {
     /// A new file in memory.
-    fn image(&mut self) -> Outcome<PathBuf> {
+    fn in_memory(&mut self) -> Outcome<PathBuf> {
         let made = NamedTempFile::new_in("/dev/shm");
         let made = made.and_then(|file| file.as_file().set_len(DISK).map(|()| file));
         let file = made.map_err(|error| format!("/dev/shm: {error}"))?;
         let path = file.path().to_path_buf();
-        self.images.push(file);
+        self.memory.push(file);
+        Ok(path)
+    }
+
+    /// A new file that is written, so that reading it reaches the disk.
+    fn image(&self, name: &str) -> Outcome<PathBuf> {
+        let path = self.images.path().join(name);
+        let block = vec![0x5a; 1 << 20];
+        let written = fs::File::create(&path).and_then(|mut file| {
+            (0..FILE >> 20).try_for_each(|_| file.write_all(&block))?;
+            file.sync_all()
+        });
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     }
 }
 
-fn measure(target: &Target, depth: u16, time: Duration) -> Outcome<Sample> {
-    let said = |error| format!("{} ({}): {error}", target.server, target.way.name());
-    let before = cpu_ns(target.process);
-    let begun = Instant::now();
-    let (ios, kicks) = match target.way {
-        Way::VhostUser => by_rings(target, depth, time),
-        Way::Nbd => by_socket(target, depth, time),
-    }
-    .map_err(said)?;
-    let (took, ios) = (begun.elapsed().as_secs_f64(), ios as f64);
-    let ns_per_io = (cpu_ns(target.process) - before) as f64 / ios;
-    Ok(Sample { iops: ios / took, ns_per_io, kicks_per_io: kicks as f64 / ios })
+/// Places to read or write: one after the other, or in no order.
+struct Places {
+    work: Work,
+    count: u64,
+    last: u64,
 }
-
-/// Places to read, one after the other in no order.
-struct Places(u64);
 
 impl Places {
+    fn new(target: &Target, work: Work) -> Self {
+        Self { work, count: target.bytes() / u64::from(work.bytes), last: 1 }
+    }
+
+    /// Where the next one begins, in bytes.
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) % (DISK / u64::from(READ))
+        let place = if self.work.in_order {
+            self.last += 1;
+            self.last
+        } else {
+            self.last = self.last.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            self.last >> 33
+        };
+        place % self.count * u64::from(self.work.bytes)
     }
 }
 
-/// How many reads end in that time, and how many kicks they take.
-fn by_rings(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
-    let shape = Shape::one_ring(READ);
+/// How many I/Os end in that time, and how many kicks they take.
+fn by_rings(
+    target: &Target,
+    work: Work,
+    depth: u16,
+    time: Duration,
+    poll: Duration,
+) -> Outcome<(u64, u64)> {
+    let shape = Shape::one_ring(work.bytes);
     let mut disk = Disk::connect(&target.path, Wish { inflight: false, ..Wish::all(shape) })?;
-    let (ring, mut places) = (&mut disk.rings[0], Places(1));
-    let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
-    while Instant::now() < until {
-        for _ in 0..wanted {
-            ring.submit(Ask::Read(places.next() * u64::from(READ) / guest::SECTOR, READ));
-        }
+    let (ring, mut places) = (&mut disk.rings[0], Places::new(target, work));
+    let data = vec![1; work.bytes as usize];
+    for _ in 0..depth {
+        let sector = places.next() / guest::SECTOR;
+        match work.writes {
+            true => ring.submit(Ask::Write(sector, &data)),
+            false => ring.submit(Ask::Read(sector, work.bytes)),
+        };
+    }
+    let (mut ios, until) = (0, Instant::now() + time);
+    loop {
         ring.kick();
         let begun = Instant::now();
-        let mut first = ring.poll();
-        while first.is_none() && begun.elapsed() < SPIN {
-            first = ring.poll();
+        if begun >= until {
+            return Ok((ios, ring.kicks));
         }
-        let first = first.or_else(|| ring.wait(PATIENCE)).ok_or("there is no answer")?;
-        if first.status != 0 {
-            return Err(format!("a read has ended with {}", first.status));
+        let mut next = ring.poll();
+        while next.is_none() && !poll.is_zero() && begun.elapsed() < poll {
+            next = ring.poll();
         }
-        wanted = 1;
-        while ring.poll().is_some() {
-            wanted += 1;
+        let mut done = Some(next.or_else(|| ring.wait(PATIENCE)).ok_or("there is no answer")?);
+        while let Some(one) = done {
+            if one.status != 0 {
+                return Err(format!("an I/O has ended with {}", one.status));
+            }
+            ios += 1;
+            ring.repeat(places.next() / guest::SECTOR);
+            done = ring.poll();
         }
-        ios += wanted;
     }
-    Ok((ios, ring.kicks))
 }
 
 /// The same by a socket, where nothing is kicked.
-fn by_socket(target: &Target, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
+fn by_socket(target: &Target, work: Work, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
     let export = if target.server == OURS { target.back_end } else { "" };
-    let mut reader = NbdReader::connect(&target.path, export, READ)?;
-    let mut places = Places(1);
+    let mut client = NbdClient::connect(&target.path, export, work.bytes, work.writes)?;
+    let mut places = Places::new(target, work);
     let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
     while Instant::now() < until {
-        (0..wanted).for_each(|_| reader.submit(places.next() * u64::from(READ)));
-        reader.send()?;
-        wanted = reader.wait()?;
+        (0..wanted).for_each(|_| client.submit(places.next()));
+        client.send()?;
+        wanted = client.wait()?;
         ios += wanted;
     }
     Ok((ios, 0))
@@ -341,50 +491,56 @@ fn cpu_ns(process: u32) -> u64 {
     threads.filter_map(time).sum()
 }
 
-fn median(mut samples: Vec<Sample>) -> Sample {
-    samples.sort_by(|a, b| a.iops.total_cmp(&b.iops));
-    samples.get(samples.len() / 2).copied().unwrap_or_default()
-}
-
-fn in_json((target, depth, sample): &Measured, targets: &[Target]) -> serde_json::Value {
-    let Target { server, way, back_end, .. } = &targets[*target];
+fn in_json(measured: &Measured, targets: &[Target]) -> serde_json::Value {
+    let Target { server, way, back_end, .. } = &targets[measured.target];
+    let median = measured.median();
+    let rounds: Vec<f64> = measured.rounds.iter().map(|sample| sample.iops).collect();
     json!({
-        "server": server, "way": way.name(), "back_end": back_end, "depth": depth,
-        "iops": sample.iops, "cpu_ns_per_io": sample.ns_per_io, "kicks_per_io": sample.kicks_per_io,
+        "server": server, "way": way.name(), "back_end": back_end, "work": measured.work.name,
+        "depth": measured.depth, "iops": median.iops, "iops_by_round": rounds,
+        "cpu_ns_per_io": median.ns_per_io, "kicks_per_io": median.kicks_per_io,
     })
 }
 
-/// A row for each of ours, with its peer beside it.
+/// A row for each of ours, with the best of its peers beside it.
 fn table(measured: &[Measured], targets: &[Target]) -> String {
-    let head = ["", "back end", "depth", "kavg", "CPU", "kicks", "peer", "its CPU", "ratio"];
-    let mut table = Table::new(&head).left(&[0, 1]);
-    for (target, depth, own) in measured {
-        let Target { server, way, back_end, .. } = &targets[*target];
-        if *server != OURS {
-            continue;
-        }
-        let is_peer = |(other, its, _): &&Measured| {
-            let other = &targets[*other];
-            other.server != OURS && (other.way, other.back_end, *its) == (*way, back_end, *depth)
+    let head = [
+        "", "back end", "I/O", "depth", "kavg", "CPU", "kicks", "peer", "its", "its CPU", "times",
+        "from", "to",
+    ];
+    let mut table = Table::new(&head).left(&[0, 1, 2, 7]);
+    for own in measured.iter().filter(|own| targets[own.target].server == OURS) {
+        let Target { way, back_end, .. } = &targets[own.target];
+        let is_peer = |other: &&Measured| {
+            let its = &targets[other.target];
+            its.server != OURS
+                && (its.way, its.back_end) == (*way, *back_end)
+                && (other.work.name, other.depth) == (own.work.name, own.depth)
         };
-        let peer = measured.iter().find(is_peer).map(|(_, _, sample)| sample);
-        let of_peer = |text: &dyn Fn(&Sample) -> String| peer.map_or("-".into(), text);
+        let peers = measured.iter().filter(is_peer);
+        let best = peers.max_by(|a, b| a.median().iops.total_cmp(&b.median().iops));
+        let (sample, times) = (own.median(), best.map(|best| own.times(best)));
+        let of_peer = |text: &dyn Fn(&Measured) -> String| best.map_or("-".into(), text);
+        let time = |time: Option<f64>| time.map_or("-".into(), |time| format!("{time:.2}"));
         table.row(vec![
             way.name().into(),
             (*back_end).into(),
-            depth.to_string(),
-            whole(own.iops),
-            format!("{:.2} us", own.ns_per_io / 1e3),
-            format!("{:.3}", own.kicks_per_io),
-            of_peer(&|peer| whole(peer.iops)),
-            of_peer(&|peer| format!("{:.2} us", peer.ns_per_io / 1e3)),
-            of_peer(&|peer| format!("x {:.2}", own.iops / peer.iops)),
+            own.work.name.into(),
+            own.depth.to_string(),
+            whole(sample.iops),
+            format!("{:.2} us", sample.ns_per_io / 1e3),
+            format!("{:.3}", sample.kicks_per_io),
+            of_peer(&|peer| targets[peer.target].server.into()),
+            of_peer(&|peer| whole(peer.median().iops)),
+            of_peer(&|peer| format!("{:.2} us", peer.median().ns_per_io / 1e3)),
+            time(times.map(|times| times.0)),
+            time(times.map(|times| times.1)),
+            time(times.map(|times| times.2)),
         ]);
     }
     format!(
-        "{}I/Os a second, the server's CPU time and kicks an I/O; peers are {} and {}.\n",
+        "{}I/Os a second, the server's CPU time and kicks an I/O, medians; the peer is the fastest one, and \
+         the times are those of the same rounds.\n",
         table.render(),
-        Way::VhostUser.peer(),
-        Way::Nbd.peer()
     )
 }

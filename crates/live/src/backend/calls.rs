@@ -118,7 +118,7 @@ impl Calls {
             Next::Ended(status) => self.end(job, status, buffers),
             Next::Again | Next::Done => {
                 if job.call == Call::Fill && job.bounce.is_none() {
-                    job.bounce = Some(zeroes(job.bytes, buffers));
+                    job.bounce = Some(zeroes(job.bytes, buffers).into());
                 }
                 executor.submit(job);
                 None
@@ -194,7 +194,7 @@ impl Calls {
         };
         if !is_whole {
             (at, to) = (self.floor(at), self.ceiling(to));
-            job.bounce = Some(buffers.take((to - at) as usize));
+            job.bounce = Some(buffers.take((to - at) as usize).into());
         }
         (job.at, job.bytes, job.moved) = (at, (to - at) as u32, 0);
         true

@@ -3,13 +3,15 @@
 use counters::{Op, Status};
 
 use crate::{
-    buffer::Buffer,
+    buffer::Data,
     export::Extent,
     work::{Ended, Work},
 };
 
 /// Memory is taken in pieces of so many bytes.
 const CHUNK: usize = 64 << 10;
+/// What was never written.
+static EMPTY: [u8; CHUNK] = [0; CHUNK];
 
 /// The bytes of a disk.
 #[derive(Debug)]
@@ -39,26 +41,22 @@ impl Memory {
         work.end(Status::Good)
     }
 
-    fn read(&self, at: u64, buffer: &mut Buffer) {
-        let mut rest = buffer.bytes_mut();
-        for (chunk, from, bytes) in pieces(at, rest.len()) {
-            let into;
-            (into, rest) = rest.split_at_mut(bytes);
-            match &self.chunks[chunk] {
-                Some(chunk) => into.copy_from_slice(&chunk[from..from + bytes]),
-                None => into.fill(0),
-            }
+    fn read(&self, at: u64, data: &mut Data) {
+        let mut done = 0;
+        for (chunk, from, bytes) in pieces(at, data.len()) {
+            let chunk = self.chunks[chunk].as_deref().unwrap_or(&EMPTY);
+            data.copy_from(done, &chunk[from..from + bytes]);
+            done += bytes;
         }
     }
 
-    fn write(&mut self, at: u64, buffer: &Buffer) {
-        let mut rest = buffer.bytes();
-        for (chunk, from, bytes) in pieces(at, rest.len()) {
-            let data;
-            (data, rest) = rest.split_at(bytes);
+    fn write(&mut self, at: u64, data: &Data) {
+        let mut done = 0;
+        for (chunk, from, bytes) in pieces(at, data.len()) {
             let empty = || vec![0; CHUNK].into_boxed_slice();
             let chunk = self.chunks[chunk].get_or_insert_with(empty);
-            chunk[from..from + bytes].copy_from_slice(data);
+            data.copy_to(done, &mut chunk[from..from + bytes]);
+            done += bytes;
         }
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use counters::{IoId, Op, Status};
 
 use crate::{
-    buffer::Buffers,
+    buffer::{Buffers, Data},
     executor::Executor,
     export::Extent,
     work::{Ended, Job, Work},
@@ -24,7 +24,7 @@ pub(crate) use memory::Memory;
 /// An image: what a virtual disk is in real time.
 #[derive(Debug)]
 pub(crate) enum Image {
-    /// Nothing is kept, and reads give zeroes.
+    /// Nothing is kept. Reads give zeroes, or what was in the memory that a guest has lent.
     Null,
     Memory(Memory),
     File(FileImage),
@@ -98,9 +98,9 @@ impl Image {
     }
 }
 
-/// The back end that keeps nothing.
+/// The back end that keeps nothing. What a guest has lent stays as it is.
 fn null(mut work: Work) -> Ended {
-    if let (Op::Read, Some(buffer)) = (work.op, &mut work.buffer) {
+    if let (Op::Read, Some(Data::Own(buffer))) = (work.op, &mut work.buffer) {
         buffer.bytes_mut().fill(0);
     }
     work.end(Status::Good)

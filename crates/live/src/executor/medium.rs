@@ -5,11 +5,15 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
+    ops::Range,
 };
 
 use nix::errno::Errno;
 
-use crate::work::{Call, Job, Returned};
+use crate::{
+    buffer::Data,
+    work::{Call, Job, Returned},
+};
 
 /// The unit that is stored as a whole.
 pub(crate) const SECTOR: usize = 512;
@@ -100,10 +104,10 @@ impl Medium {
         match call {
             Call::Read => {
                 let bytes = self.read(at, range.len());
-                job.buffer().expect("a read has one").bytes_mut()[range].copy_from_slice(&bytes);
+                job.buffer().expect("a read has one").copy_from(range.start, &bytes);
             }
             Call::Write { .. } | Call::Fill => {
-                let bytes = job.buffer().expect("a write has one").bytes()[range].to_vec();
+                let bytes = copied(job.buffer().expect("a write has one"), range);
                 self.write(at, &bytes);
                 if call == (Call::Write { durable: true }) {
                     self.store(at, bytes.len());
@@ -150,8 +154,7 @@ impl Medium {
         for mut job in std::mem::take(&mut self.under_way) {
             let (at, range) = job.range();
             if let (Call::Write { .. } | Call::Fill, Some(buffer)) = (job.call, job.buffer()) {
-                let bytes = buffer.bytes()[range].to_vec();
-                self.write(at as usize, &bytes);
+                self.write(at as usize, &copied(buffer, range));
             }
         }
         for (at, versions) in std::mem::take(&mut self.cache) {
@@ -162,4 +165,10 @@ impl Medium {
         }
         self.stored
     }
+}
+
+fn copied(data: &Data, range: Range<usize>) -> Vec<u8> {
+    let mut bytes = vec![0; range.len()];
+    data.copy_to(range.start, &mut bytes);
+    bytes
 }

@@ -18,6 +18,7 @@ use nix::{
 };
 
 use crate::{
+    buffer::{Buffers, Data},
     export::Extent,
     mailbox::{Letter, Mailbox},
     work::{Call, Job, Question},
@@ -119,9 +120,23 @@ fn perform(job: &mut Job) -> io::Result<u32> {
     let file = Arc::clone(&job.file);
     let (call, bytes) = (job.call, job.bytes);
     let moved = match (call, job.buffer()) {
-        (Call::Read, Some(buffer)) => file.read_at(&mut buffer.bytes_mut()[range], at)?,
-        (Call::Write { .. } | Call::Fill, Some(buffer)) => {
+        (Call::Read, Some(Data::Own(buffer))) => {
+            file.read_at(&mut buffer.bytes_mut()[range], at)?
+        }
+        (Call::Write { .. } | Call::Fill, Some(Data::Own(buffer))) => {
             file.write_at(&buffer.bytes()[range], at)?
+        }
+        // There is no call here that takes memory which is not the daemon's own.
+        (Call::Read, Some(Data::Lent(lent))) => {
+            let mut own = Buffers::default().take(range.len());
+            let read = file.read_at(own.bytes_mut(), at)?;
+            lent.copy_from(range.start, &own.bytes()[..read]);
+            read
+        }
+        (Call::Write { .. }, Some(Data::Lent(lent))) => {
+            let mut own = Buffers::default().take(range.len());
+            lent.copy_to(range.start, own.bytes_mut());
+            file.write_at(own.bytes(), at)?
         }
         (Call::Punch | Call::Zero, _) => {
             fallocate(&*file, call.fallocate_flags(), at as i64, bytes.into())?;

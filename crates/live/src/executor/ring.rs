@@ -1,8 +1,8 @@
 //! Calls by io_uring: the one place of the crate that the compiler cannot check.
 //!
-//! The kernel reads and writes the buffer of a job while it has it. So a job, with its buffer and its
-//! file, is kept here from its submission until it came back; what has not come back when the ring goes
-//! is never freed.
+//! The kernel reads and writes the data of a job while it has it. So a job, with its file and its data,
+//! or what keeps a guest's memory mapped that has lent them, is kept here from its submission until it came
+//! back; what has not come back when the ring goes is never freed.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,10 @@ use io_uring::{
 };
 use nix::libc;
 
-use crate::work::{Call, Job, Returned};
+use crate::{
+    lent::Span,
+    work::{Call, Job, Returned},
+};
 
 /// Submissions that are made at once; more go in several system calls.
 const ENTRIES: u32 = 256;
@@ -28,15 +31,33 @@ const CANCEL: u64 = u64::MAX;
 /// A ring and what it has.
 pub(super) struct Ring {
     ring: IoUring,
-    jobs: Vec<Option<Job>>,
+    jobs: Vec<Option<Held>>,
     free: Vec<usize>,
     /// What the kernel was not told of yet.
     fresh: VecDeque<Entry>,
 }
 
+/// A job that the kernel has, and where its data are if they are in several places.
+#[derive(Debug)]
+struct Held {
+    job: Job,
+    places: Box<[Place]>,
+}
+
+/// A place of data, as the kernel has it in its lists.
+#[derive(Debug)]
+#[repr(transparent)]
+struct Place(libc::iovec);
+
+#[expect(unsafe_code, reason = "the compiler does not know what a place is of")]
+// SAFETY: it is an address for the kernel, and goes where the job goes, which keeps what is there.
+unsafe impl Send for Place {}
+
 impl Ring {
     pub(super) fn new() -> io::Result<Self> {
-        let ring = IoUring::builder().setup_coop_taskrun().build(ENTRIES);
+        // The kernel says when it has something for this thread to do, which needs no interrupt then.
+        let mut builder = IoUring::builder();
+        let ring = builder.setup_coop_taskrun().setup_taskrun_flag().build(ENTRIES);
         let ring = ring.or_else(|_| IoUring::new(ENTRIES))?;
         Ok(Self { ring, jobs: Vec::new(), free: Vec::new(), fresh: VecDeque::new() })
     }
@@ -55,7 +76,8 @@ impl Ring {
             self.jobs.push(None);
             self.jobs.len() - 1
         });
-        let entry = entry(self.jobs[place].insert(job)).user_data(place as u64);
+        let held = self.jobs[place].insert(Held { job, places: Box::default() });
+        let entry = held.entry().user_data(place as u64);
         self.fresh.push_back(entry);
     }
 
@@ -67,8 +89,10 @@ impl Ring {
                     unsafe_code,
                     reason = "the kernel gets the addresses that are in the entry"
                 )]
-                // SAFETY: they are those of a buffer that `jobs` has until it came back, on the heap,
-                // where it stays when `jobs` grows; and nobody looks at it there meanwhile.
+                // SAFETY: they are those of data that `jobs` has until they came back: in a buffer or a
+                // list on the heap, where it stays when `jobs` grows and nobody looks at it
+                // meanwhile; or in the memory of a guest, which is mapped until then, and to which there
+                // is no reference ever.
                 let is_full = unsafe { self.ring.submission().push(entry) }.is_err();
                 if is_full {
                     break;
@@ -83,12 +107,19 @@ impl Ring {
 
     pub(super) fn reap(&mut self) -> Option<Returned> {
         loop {
-            let completion = self.ring.completion().next()?;
+            let Some(completion) = self.ring.completion().next() else {
+                let has_more = self.ring.submission().taskrun();
+                // Any call of it does.
+                if !has_more || self.ring.submit().is_err() || self.ring.completion().is_empty() {
+                    return None;
+                }
+                continue;
+            };
             if completion.user_data() == CANCEL {
                 continue;
             }
             let place = usize::try_from(completion.user_data()).ok()?;
-            let job = self.jobs.get_mut(place)?.take()?;
+            let Held { job, .. } = self.jobs.get_mut(place)?.take()?;
             self.free.push(place);
             let result = completion.result();
             let moved = u32::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
@@ -97,7 +128,7 @@ impl Ring {
     }
 
     pub(super) fn cancel(&mut self, io: IoId) {
-        let is_it = |job: &Option<Job>| job.as_ref().is_some_and(|job| job.work.io == io);
+        let is_it = |held: &Option<Held>| held.as_ref().is_some_and(|held| held.job.work.io == io);
         if let Some(place) = self.jobs.iter().position(is_it) {
             let cancel = opcode::AsyncCancel::new(place as u64).build();
             self.fresh.push_back(cancel.user_data(CANCEL));
@@ -117,26 +148,48 @@ impl fmt::Debug for Ring {
     }
 }
 
-/// The submission of a job.
-fn entry(job: &mut Job) -> Entry {
-    let file = Fd(job.file.as_raw_fd());
-    let (at, range) = job.range();
-    let (bytes, length) = (u64::from(job.bytes), range.len() as u32);
-    let place = |job: &mut Job| {
-        let buffer = job.buffer();
-        buffer.map_or(std::ptr::null_mut(), |buffer| buffer.bytes_mut()[range].as_mut_ptr())
-    };
-    match job.call {
-        Call::Read => opcode::Read::new(file, place(job), length).offset(at).build(),
-        Call::Write { durable } => {
-            let flags = if durable { libc::RWF_DSYNC } else { 0 };
-            opcode::Write::new(file, place(job), length).offset(at).rw_flags(flags).build()
-        }
-        Call::Fill => opcode::Write::new(file, place(job), length).offset(at).build(),
-        Call::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-        Call::Punch | Call::Zero => {
-            let mode = job.call.fallocate_flags().bits();
-            opcode::Fallocate::new(file, bytes).offset(at).mode(mode).build()
+impl Held {
+    /// The submission of the job.
+    fn entry(&mut self) -> Entry {
+        let job = &mut self.job;
+        let file = Fd(job.file.as_raw_fd());
+        let (at, range) = job.range();
+        let bytes = u64::from(job.bytes);
+        let spans = job.buffer().map(|data| data.spans(range)).unwrap_or_default();
+        match job.call {
+            Call::Read | Call::Write { .. } | Call::Fill if spans.len() > 1 => {
+                let place =
+                    |(at, bytes): Span| Place(libc::iovec { iov_base: at.cast(), iov_len: bytes });
+                self.places = spans.into_iter().map(place).collect();
+                let (places, count) = (self.places.as_ptr().cast(), self.places.len() as u32);
+                match job.call {
+                    Call::Read => opcode::Readv::new(file, places, count).offset(at).build(),
+                    call => {
+                        let writev = opcode::Writev::new(file, places, count).offset(at);
+                        writev.rw_flags(call.write_flags()).build()
+                    }
+                }
+            }
+            Call::Read => {
+                let (place, length) = first(&spans);
+                opcode::Read::new(file, place, length).offset(at).build()
+            }
+            Call::Write { .. } | Call::Fill => {
+                let (place, length) = first(&spans);
+                let write = opcode::Write::new(file, place, length).offset(at);
+                write.rw_flags(job.call.write_flags()).build()
+            }
+            Call::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            Call::Punch | Call::Zero => {
+                let mode = job.call.fallocate_flags().bits();
+                opcode::Fallocate::new(file, bytes).offset(at).mode(mode).build()
+            }
         }
     }
+}
+
+/// The only place of data, or none.
+fn first(spans: &[Span]) -> (*mut u8, u32) {
+    let first = spans.first().copied();
+    first.map_or((std::ptr::null_mut(), 0), |(at, bytes)| (at, bytes as u32))
 }

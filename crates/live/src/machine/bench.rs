@@ -55,6 +55,7 @@ impl Bench {
             bytes,
             block,
             read_only: false,
+            lends: None,
             socket: None,
         };
         let exports: Arc<[Export]> = (0..disks).map(export).collect();

@@ -24,7 +24,7 @@ use super::{
     wire::{Cmd, Errno, Flag, Head, REQUEST_HEAD, ReplyHead},
 };
 use crate::{
-    buffer::{BUFFER_MAX, Buffer, Buffers},
+    buffer::{BUFFER_MAX, Buffer, Buffers, Data as Moved},
     export::{Asked, Export, Extent, Verb},
     sense,
 };
@@ -245,7 +245,7 @@ impl Connection {
         self.held += buffer.as_ref().map_or(0, Buffer::len);
         // A flush is of the whole disk, whatever place it names.
         let (at, bytes) = if head.kind == Cmd::FLUSH { (0, 0) } else { (head.offset, head.length) };
-        Asked { cookie: head.cookie, verb, at, bytes, buffer }
+        Asked { cookie: head.cookie, verb, at, bytes, buffer: buffer.map(Moved::from) }
     }
 
     fn refuse(&mut self, head: &Head, error: Errno, buffer: Option<Buffer>, buffers: &mut Buffers) {
@@ -292,7 +292,7 @@ impl Connection {
         self.under_way -= 1;
         let is_read = verb.is_read();
         match buffer {
-            Some(buffer) if is_read && status == Status::Good => {
+            Some(Moved::Own(buffer)) if is_read && status == Status::Good => {
                 let head = match self.agreed.structured {
                     true => ReplyHead::data(cookie, at, buffer.len() as u32),
                     false => ReplyHead::simple(cookie, None),

@@ -28,6 +28,7 @@ pub fn talk(bytes: &[u8]) -> (u64, u64) {
         bytes: 1 << 30,
         block: 512,
         read_only,
+        lends: None,
         socket: None,
     };
     let exports: Arc<[Export]> = [export("a", false), export("b", true)].into();

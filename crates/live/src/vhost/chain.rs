@@ -4,27 +4,17 @@
 //! memory, and what makes no sense is `None`. (`virtio-queue` has the rings; its own walk ends silently at
 //! what is wrong, and begins only where the available ring says, not at what was in flight.)
 
-use smallvec::SmallVec;
 use virtio_bindings::virtio_ring::VRING_DESC_F_NEXT;
 use virtio_queue::desc::split::Descriptor;
 use vm_memory::{Address, Bytes, GuestAddress};
 
 use super::memory::Memory;
+use crate::lent::{Part, Parts};
 
 /// Parts of a request at most: data, head and status.
 const PARTS_MAX: usize = 1_024;
 /// Bytes of a descriptor.
 const DESCRIPTOR: u32 = 16;
-
-/// A part of the guest's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) at: GuestAddress,
-    pub(super) bytes: u32,
-}
-
-/// Parts of a request: one or two for most of them, which need no memory of their own.
-pub(super) type Parts = SmallVec<[Part; 3]>;
 
 /// The parts of a request: first those that are read, then those that are written.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use vm_memory::GuestAddress;
 
 use super::{
-    chain::{self, Chain, Parts},
+    chain::{self, Chain},
     channel::{Came, Channel},
     memory::Memory,
     request::{End, Manner, Request, Wanted},
@@ -24,8 +24,9 @@ use super::{
     wire::{self, Message},
 };
 use crate::{
-    buffer::{BUFFER_MAX, Buffers},
-    export::{Asked, Export},
+    buffer::{BUFFER_MAX, Buffer, Buffers, Data},
+    export::{Asked, Export, Verb},
+    lent::{Lent, Parts},
     socket::{self, SocketFile},
 };
 
@@ -84,9 +85,11 @@ struct Slot {
     memory: Arc<Memory>,
     ring: usize,
     head: u16,
+    /// Where to what is read, unless the guest has lent that.
     data: Parts,
     status: GuestAddress,
-    bytes: u32,
+    /// Bytes of the daemon's that it holds.
+    held: u32,
     /// Whether the guest still waits for it.
     is_wanted: bool,
 }
@@ -228,17 +231,24 @@ impl Device {
                 if is_told { Ok(Next::Known) } else { Err(Broken) }
             }
             Wanted::Io { verb, at, bytes } => {
-                let moved = chain::bytes(&data) as usize;
-                let buffer = (moved > 0).then(|| buffers.take(moved));
-                let mut asked = Asked { cookie: 0, verb, at, bytes, buffer };
-                if let (false, Some(buffer)) = (verb.is_read(), &mut asked.buffer) {
-                    chain::gather(memory, &data, buffer.bytes_mut()).then_some(()).ok_or(Broken)?;
-                }
-                self.held += moved;
-                let (memory, bytes) = (Arc::clone(memory), moved as u32);
-                let slot = Slot { memory, ring, head, data, status, bytes, is_wanted: true };
-                asked.cookie = self.keep(slot);
-                Ok(Next::Asked(asked))
+                let align = self.export.lends.filter(|align| at.is_multiple_of((*align).into()));
+                let lent = match align {
+                    Some(align) if !data.is_empty() => Lent::new(memory.clone(), data, align),
+                    _ => Err(data),
+                };
+                let (data, buffer) = match lent {
+                    Ok(lent) => (Parts::new(), Some(Data::Lent(lent))),
+                    Err(data) => {
+                        let buffer = copy(memory, &data, verb, buffers)?;
+                        (data, buffer.map(Data::Own))
+                    }
+                };
+                let held = chain::bytes(&data) as u32;
+                self.held += held as usize;
+                let memory = Arc::clone(memory);
+                let slot = Slot { memory, ring, head, data, status, held, is_wanted: true };
+                let cookie = self.keep(slot);
+                Ok(Next::Asked(Asked { cookie, verb, at, bytes, buffer }))
             }
         }
     }
@@ -258,13 +268,15 @@ impl Device {
         let place = cookie as usize;
         let Some(slot) = self.slots.get_mut(place).and_then(Option::take) else { return };
         self.free.push(place);
-        self.held -= slot.bytes as usize;
+        self.held -= slot.held as usize;
         if slot.is_wanted {
             let read = buffer.as_ref().filter(|_| verb.is_read() && status == Status::Good);
-            let bytes = read.map_or(&[][..], |buffer| buffer.bytes());
-            let is_told = (bytes.is_empty() || chain::scatter(&slot.memory, &slot.data, bytes))
-                && slot.memory.write(slot.status, &[End::of(status) as u8]);
-            let written = bytes.len() as u32 + 1;
+            let is_there = match read {
+                Some(Data::Own(own)) => chain::scatter(&slot.memory, &slot.data, own.bytes()),
+                _ => true,
+            };
+            let is_told = is_there && slot.memory.write(slot.status, &[End::of(status) as u8]);
+            let written = read.map_or(0, Data::len) as u32 + 1;
             let ring = &mut self.terms.rings[slot.ring];
             if ring.give(&self.terms.memory, slot.head, written).is_err() || !is_told {
                 self.fail(slot.ring);
@@ -309,14 +321,11 @@ impl Device {
         if self.channel.is_none() || self.terms.is_broken {
             return;
         }
-        let memory = Arc::clone(&self.terms.memory);
-        for ring in 0..self.terms.width {
-            if self.terms.rings[ring].call(&memory).is_err() {
-                return self.fail(ring);
-            }
-        }
-        if memory.is_torn() {
-            self.fail(0);
+        let Terms { rings, memory, width, .. } = &mut self.terms;
+        let called = rings[..*width].iter_mut().position(|ring| ring.call(memory).is_err());
+        let failed = called.or_else(|| memory.is_torn().then_some(0));
+        if let Some(ring) = failed {
+            self.fail(ring);
         }
     }
 
@@ -437,4 +446,21 @@ impl Device {
         }
         any
     }
+}
+
+/// A buffer for data that the guest does not lend; for a write with what is in them.
+fn copy(
+    memory: &Memory,
+    data: &Parts,
+    verb: Verb,
+    buffers: &mut Buffers,
+) -> Result<Option<Buffer>, Broken> {
+    if data.is_empty() {
+        return Ok(None);
+    }
+    let mut buffer = buffers.take(chain::bytes(data) as usize);
+    if !verb.is_read() && !chain::gather(memory, data, buffer.bytes_mut()) {
+        return Err(Broken);
+    }
+    Ok(Some(buffer))
 }

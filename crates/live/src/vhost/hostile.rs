@@ -33,7 +33,16 @@ const REQUESTS_MAX: u32 = 64;
 
 fn export(read_only: bool) -> Export {
     let (name, vdisk) = ("a disk".into(), VdiskId(0));
-    Export { name, vdisk, component: 0, bytes: 1 << 20, block: 512, read_only, socket: None }
+    Export {
+        name,
+        vdisk,
+        component: 0,
+        bytes: 1 << 20,
+        block: 512,
+        read_only,
+        lends: None,
+        socket: None,
+    }
 }
 
 fn file(bytes: &[u8]) -> Option<OwnedFd> {

@@ -2,8 +2,8 @@
 //! it to the next daemon, which resumes what the one before had begun and not ended.
 //!
 //! The layout is that of split rings in [VHU], "Inflight I/O tracking": 16 bytes of a head, then 16 for
-//! each descriptor. A request is noted before it is begun; when it has ended, the used ring names it, its
-//! note goes, and then the position of the used ring is noted. Where the daemon was killed between these,
+//! each descriptor. A request is noted before it is begun; when some have ended, the used ring names them,
+//! their notes go, and then the position of the used ring is noted. Where the daemon was killed between these,
 //! the positions differ, and the chain that begins with the last note says which notes to take away.
 
 use std::{
@@ -110,16 +110,8 @@ impl Notes {
         self.put(LAST, head);
     }
 
-    /// The used ring, which is at this position now, tells it.
-    pub(super) fn ended(&mut self, head: u16, used: u16) {
-        self.put(self.note(head) + IS_IN_FLIGHT, 0_u8);
-        self.put(USED, used);
-    }
-
-    /// What is in flight by these notes, in the order in which it came, when the used ring is at this
-    /// position.
-    pub(super) fn resume(&mut self, used: u16) -> Vec<u16> {
-        let told = used.wrapping_sub(self.get(USED)).min(self.entries);
+    /// The used ring, which is at this position now, tells of the last so many.
+    pub(super) fn ended(&mut self, told: u16, used: u16) {
         let mut head = self.get::<u16>(LAST);
         for _ in 0..told {
             let note = self.note(head);
@@ -127,6 +119,13 @@ impl Notes {
             head = self.get(note + NEXT);
         }
         self.put(USED, used);
+    }
+
+    /// What is in flight by these notes, in the order in which it came, when the used ring is at this
+    /// position.
+    pub(super) fn resume(&mut self, used: u16) -> Vec<u16> {
+        let told = used.wrapping_sub(self.get(USED)).min(self.entries);
+        self.ended(told, used);
         let noted = |head: &u16| self.get::<u8>(self.note(*head) + IS_IN_FLIGHT) == 1;
         let counted = |head: u16| (self.get::<u64>(self.note(head) + COUNTER), head);
         let mut heads: Vec<_> = (0..self.entries).filter(noted).map(counted).collect();
@@ -156,7 +155,7 @@ mod tests {
         let mut first = notes(&file, area);
         [5, 2, 7, 1].into_iter().for_each(|head| first.begin(head));
         first.ends(2);
-        first.ended(2, 1);
+        first.ended(1, 1);
         assert_eq!(notes(&file, area).resume(1), [5, 7, 1]);
         // Killed after the used ring has told of 7, and before its note is gone.
         first.ends(7);

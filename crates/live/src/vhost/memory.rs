@@ -6,11 +6,12 @@
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use vm_memory::{
-    Address, Bytes, FileOffset, GuestAddress, GuestMemory, GuestMemoryMmap, GuestRegionMmap,
-    MmapRegion, Permissions,
+    Address, Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
+    GuestMemoryRegion, GuestRegionMmap, MmapRegion,
 };
 
 use super::{sigbus::Guard, wire::Region};
+use crate::lent::Lender;
 
 /// Parts that a table has at most.
 pub(super) const PARTS_MAX: usize = 64;
@@ -81,8 +82,11 @@ impl Memory {
 
     /// Whether so many bytes are all there.
     pub(super) fn has(&self, at: GuestAddress, bytes: u32) -> bool {
-        at.checked_add(bytes.into()).is_some()
-            && self.map.check_range(at, bytes as usize, Permissions::ReadWrite)
+        let Some(end) = at.checked_add(bytes.into()) else { return false };
+        // Nearly all are in one region.
+        let is_in_one = |region: &GuestRegionMmap| bytes > 0 && end.0 - 1 <= region.last_addr().0;
+        self.map.find_region(at).is_some_and(is_in_one)
+            || GuestMemoryBackend::check_range(&self.map, at, bytes as usize)
     }
 
     pub(super) fn read(&self, at: GuestAddress, into: &mut [u8]) -> bool {
@@ -96,6 +100,12 @@ impl Memory {
     /// Whether a part of it was taken away.
     pub(super) fn is_torn(&self) -> bool {
         self.parts.iter().any(|part| part.guard.is_torn())
+    }
+}
+
+impl Lender for Memory {
+    fn map(&self) -> &GuestMemoryMmap {
+        &self.map
     }
 }
 

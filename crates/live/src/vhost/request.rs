@@ -5,13 +5,14 @@ use counters::{Op, Status};
 use vm_memory::GuestAddress;
 
 use super::{
-    chain::{self, Chain, Parts},
+    chain::{self, Chain},
     config::{DISCARD_MAX, WRITE_ZEROES_MAX},
     memory::Memory,
 };
 use crate::{
     buffer::BUFFER_MAX,
     export::{Export, Verb},
+    lent::Parts,
 };
 
 /// Bytes of a head, and of what a discard is about.

@@ -10,7 +10,7 @@
 use std::{
     collections::VecDeque,
     os::fd::{AsFd, OwnedFd},
-    sync::atomic::Ordering,
+    sync::atomic::{Ordering, fence},
 };
 
 use nix::{
@@ -18,10 +18,16 @@ use nix::{
     unistd::write,
 };
 use virtio_bindings::virtio_ring::VRING_AVAIL_F_NO_INTERRUPT;
-use virtio_queue::{Queue, QueueOwnedT, QueueT};
+use virtio_queue::{Queue, QueueT};
 use vm_memory::{Bytes, GuestAddress};
 
 use super::{chain::Table, inflight::Notes, memory::Memory, wire::Addresses};
+
+/// Requests that have ended before the guest is told of them within a pass.
+const TOLD_AT_ONCE: u16 = 16;
+/// Places in an available ring and in a used one: behind flags and index.
+const ENTRIES_AT: u64 = 4;
+const INDEX_AT: u64 = 2;
 
 /// Entries of a ring at most.
 pub(super) const ENTRIES_MAX: u16 = 1_024;
@@ -44,8 +50,12 @@ pub(super) struct Ring {
     /// What was in flight when the daemon before this one went.
     resumed: VecDeque<u16>,
     pub(super) in_flight: u16,
-    /// Whether there is something in the used ring that the guest was not called for.
-    is_fresh: bool,
+    /// Up to where the guest has made requests available, as far as that is known.
+    available: u16,
+    /// Entries of the used ring that the guest is not told of yet.
+    untold: u16,
+    /// Where the used ring was when the guest was called last, or needed not to be.
+    called: u16,
     /// Whether the guest is to be called in any case: it may have missed a call of the daemon before.
     must_call: bool,
     /// Whether the guest kicks for what it makes available.
@@ -66,7 +76,9 @@ impl Ring {
             is_at_work: false,
             resumed: VecDeque::new(),
             in_flight: 0,
-            is_fresh: false,
+            available: 0,
+            untold: 0,
+            called: 0,
             must_call: false,
             is_at_rest: false,
         }
@@ -83,6 +95,7 @@ impl Ring {
 
     pub(super) fn set_base(&mut self, base: u32) {
         self.queue.set_next_avail(base as u16);
+        self.available = base as u16;
     }
 
     /// Where the ring is: what is available from there on was not taken.
@@ -100,7 +113,6 @@ impl Ring {
         }
         self.call = call;
         self.must_call = self.is_at_work;
-        self.is_fresh |= self.is_at_work;
     }
 
     /// Begins to work once all that is needed for that is there, or finds its place in another table of
@@ -128,12 +140,13 @@ impl Ring {
     fn begin(&mut self, memory: &Memory) -> Result<(), Broken> {
         let used = self.queue.used_idx(memory.map(), Ordering::Acquire).map_err(|_| Broken)?.0;
         self.queue.set_next_used(used);
+        (self.untold, self.called) = (0, used);
         if let Some(notes) = &mut self.notes {
             self.resumed = notes.resume(used).into();
             self.queue.set_next_avail(used.wrapping_add(self.resumed.len() as u16));
         }
-        (self.is_at_work, self.is_at_rest) = (true, false);
-        (self.is_fresh, self.must_call) = (true, true);
+        self.available = self.queue.next_avail();
+        (self.is_at_work, self.is_at_rest, self.must_call) = (true, false, true);
         Ok(())
     }
 
@@ -163,9 +176,7 @@ impl Ring {
         let head = match self.resumed.pop_front() {
             Some(head) => head,
             None => {
-                let mut available = self.queue.iter(memory.map()).map_err(|_| Broken)?;
-                let Some(chain) = available.next() else { return Ok(None) };
-                let head = chain.head_index();
+                let Some(head) = self.next_available(memory)? else { return Ok(None) };
                 if let Some(notes) = self.notes.as_mut().filter(|_| head < self.queue.size()) {
                     notes.begin(head);
                 }
@@ -180,26 +191,66 @@ impl Ring {
         Ok(Some(head))
     }
 
-    /// A request has ended: so many bytes were written for it.
+    /// The next entry of the available ring. How far that goes is asked once for all that are there,
+    /// because the guest writes it all the time.
+    fn next_available(&mut self, memory: &Memory) -> Result<Option<u16>, Broken> {
+        let (next, entries) = (self.queue.next_avail(), self.queue.size());
+        if next == self.available {
+            let available = self.queue.avail_idx(memory.map(), Ordering::Acquire);
+            let available = available.map_err(|_| Broken)?.0;
+            if available.wrapping_sub(next) > entries {
+                return Err(Broken);
+            }
+            self.available = available;
+        }
+        if next == self.available {
+            return Ok(None);
+        }
+        let at = self.queue.avail_ring() + ENTRIES_AT + 2 * u64::from(next % entries);
+        let head = memory.map().load(GuestAddress(at), Ordering::Relaxed).map_err(|_| Broken)?;
+        self.queue.set_next_avail(next.wrapping_add(1));
+        Ok(Some(u16::from_le(head)))
+    }
+
+    /// A request has ended: so many bytes were written for it. The guest sees it with the next
+    /// [`Self::tell`].
     pub(super) fn give(&mut self, memory: &Memory, head: u16, bytes: u32) -> Result<(), Broken> {
         self.in_flight -= 1;
         if let Some(notes) = &mut self.notes {
             notes.ends(head);
         }
-        self.queue.add_used(memory.map(), head, bytes).map_err(|_| Broken)?;
-        if let Some(notes) = &mut self.notes {
-            notes.ended(head, self.queue.next_used());
+        let (used, entries) = (self.queue.next_used(), self.queue.size());
+        if head >= entries {
+            return Err(Broken);
         }
-        self.is_fresh = true;
+        let entry = (u64::from(head) | u64::from(bytes) << 32).to_le();
+        let at = self.queue.used_ring() + ENTRIES_AT + 8 * u64::from(used % entries);
+        memory.map().write_obj(entry, GuestAddress(at)).map_err(|_| Broken)?;
+        self.queue.set_next_used(used.wrapping_add(1));
+        self.untold += 1;
+        if self.untold >= TOLD_AT_ONCE { self.tell(memory) } else { Ok(()) }
+    }
+
+    /// The guest sees what has ended: once for several, because it looks there all the time.
+    fn tell(&mut self, memory: &Memory) -> Result<(), Broken> {
+        let (used, told) = (self.queue.next_used(), std::mem::take(&mut self.untold));
+        if told == 0 {
+            return Ok(());
+        }
+        let at = GuestAddress(self.queue.used_ring() + INDEX_AT);
+        memory.map().store(used.to_le(), at, Ordering::Release).map_err(|_| Broken)?;
+        if let Some(notes) = &mut self.notes {
+            notes.ended(told, used);
+        }
         Ok(())
     }
 
     /// Calls the guest if there is something to be told and it wants to be called.
     pub(super) fn call(&mut self, memory: &Memory) -> Result<(), Broken> {
-        if !self.is_fresh {
+        self.tell(memory)?;
+        if self.called == self.queue.next_used() && !self.must_call {
             return Ok(());
         }
-        self.is_fresh = false;
         let is_wanted = self.is_call_wanted(memory)? | std::mem::take(&mut self.must_call);
         if let Some(call) = self.call.as_ref().filter(|_| is_wanted) {
             ring_bell(call);
@@ -208,13 +259,18 @@ impl Ring {
     }
 
     fn is_call_wanted(&mut self, memory: &Memory) -> Result<bool, Broken> {
-        let is_wanted = self.queue.needs_notification(memory.map()).map_err(|_| Broken)?;
-        if self.queue.event_idx_enabled() {
-            return Ok(is_wanted);
+        let (used, ring) = (self.queue.next_used(), self.queue.avail_ring());
+        let new = used.wrapping_sub(std::mem::replace(&mut self.called, used));
+        // What was told is seen before what the guest wants is looked at.
+        fence(Ordering::SeqCst);
+        let word = |at| memory.map().load::<u16>(GuestAddress(at), Ordering::Relaxed);
+        if !self.queue.event_idx_enabled() {
+            let flags = word(ring).map_err(|_| Broken)?;
+            return Ok(flags & (VRING_AVAIL_F_NO_INTERRUPT as u16).to_le() == 0);
         }
-        let flags =
-            memory.map().load::<u16>(GuestAddress(self.queue.avail_ring()), Ordering::Relaxed);
-        flags.map(|flags| flags & VRING_AVAIL_F_NO_INTERRUPT as u16 == 0).map_err(|_| Broken)
+        let event = word(ring + ENTRIES_AT + 2 * u64::from(self.queue.size()));
+        let event = u16::from_le(event.map_err(|_| Broken)?);
+        Ok(used.wrapping_sub(event).wrapping_sub(1) < new)
     }
 
     /// The guest is to kick from now on; whether something is there already.

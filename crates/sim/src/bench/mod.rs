@@ -2,7 +2,7 @@
 //!
 //! The models are those of the reference (`simulation.md` sections 1 and 2): (a) one VM with 96
 //! outstanding, 64 / 32, (b) 32 VMs x 8 devices x 2 hosts, (c) 1,000 hosts x 10,000 VMs in
-//! components of 10 hosts, (d) the same on one array.
+//! components of 10 hosts, (d) the same on one array, (e) that with a fabric: its hosts run apart.
 
 use std::{
     cmp::Reverse,
@@ -46,17 +46,19 @@ pub struct Model {
     vms_per_host: usize,
     devices: usize,
     hosts_per_array: usize,
+    round_trip_ns: u64,
     duration_ns: u64,
 }
 
-/// The four models.
-pub const MODELS: [Model; 4] = [
+/// The five models.
+pub const MODELS: [Model; 5] = [
     Model {
         name: "(a) 1 VM, 96 outstanding, 64/32",
         hosts: 1,
         vms_per_host: 1,
         devices: 1,
         hosts_per_array: 1,
+        round_trip_ns: 0,
         duration_ns: 60_000_000_000,
     },
     Model {
@@ -65,6 +67,7 @@ pub const MODELS: [Model; 4] = [
         vms_per_host: 16,
         devices: 8,
         hosts_per_array: 2,
+        round_trip_ns: 0,
         duration_ns: 6_000_000_000,
     },
     Model {
@@ -73,6 +76,7 @@ pub const MODELS: [Model; 4] = [
         vms_per_host: 10,
         devices: 5,
         hosts_per_array: 10,
+        round_trip_ns: 0,
         duration_ns: 40_000_000,
     },
     Model {
@@ -81,6 +85,16 @@ pub const MODELS: [Model; 4] = [
         vms_per_host: 10,
         devices: 5,
         hosts_per_array: 1000,
+        round_trip_ns: 0,
+        duration_ns: 40_000_000,
+    },
+    Model {
+        name: "(e) the same, a round trip of 0.1 ms away",
+        hosts: 1000,
+        vms_per_host: 10,
+        devices: 5,
+        hosts_per_array: 1000,
+        round_trip_ns: 100_000,
         duration_ns: 40_000_000,
     },
 ];
@@ -204,7 +218,7 @@ impl Model {
                     mean_ns: SERVICE_NS * u64::from(servers) / u64::from(slots),
                     spread: Spread::Exponential,
                 },
-                round_trip_ns: 0,
+                round_trip_ns: self.round_trip_ns,
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
                 queue_limit: None,

@@ -5,7 +5,9 @@ use counters::Sense;
 use super::*;
 use crate::{
     backend::FileImage,
+    buffer::Data,
     executor::medium::{Dice, Medium},
+    lent::tests::{Guest, REGION, lend},
     mailbox::{Letter, Mailbox},
 };
 
@@ -24,10 +26,16 @@ fn work(op: Op, at: u64, bytes: u32) -> Work {
     Work { io, image: 0, op, at, bytes, buffer: None, fua: false, keeps_space: false }
 }
 
-fn filled(byte: u8, bytes: u32, buffers: &mut Buffers) -> Option<Buffer> {
+fn filled(byte: u8, bytes: u32, buffers: &mut Buffers) -> Option<Data> {
     let mut buffer = buffers.take(bytes as usize);
     buffer.bytes_mut().fill(byte);
-    Some(buffer)
+    Some(buffer.into())
+}
+
+fn bytes_of(data: &Data) -> Vec<u8> {
+    let mut bytes = vec![0; data.len()];
+    data.copy_to(0, &mut bytes);
+    bytes
 }
 
 /// Does a piece of work to its end.
@@ -85,9 +93,43 @@ fn both_executors_do_the_same() {
             let read = do_it(Work { buffer, ..work(Op::Read, 1 << 20, 1 << 20) }).unwrap();
             let expected =
                 |page: usize| if page < 6 && page.is_multiple_of(2) { 0 } else { op as u8 };
-            for (page, bytes) in read.bytes().chunks(4096).enumerate() {
+            for (page, bytes) in bytes_of(&read).chunks(4096).enumerate() {
                 assert!(bytes.iter().all(|byte| *byte == expected(page)), "page {page}");
             }
+        }
+    }
+}
+
+#[test]
+fn what_a_guest_lends_is_moved_by_both_executors() {
+    let (ring, threads) = (mailbox(), mailbox());
+    for (mut executor, mailbox) in [
+        (Executor::new(Arc::clone(&ring)), ring),
+        (Executor::of_threads(Arc::clone(&threads)), threads),
+    ] {
+        let (_directory, mut image) = image(1 << 20);
+        let mut do_it = |work| {
+            let ended = done(&mut image, work, &mut executor, &mailbox);
+            assert_eq!(ended.status, Some(Status::Good));
+        };
+        let guest = Guest::new();
+        // Backwards, and the last part across two regions.
+        let places = [(8192, 4096), (0, 4096), (REGION - 4096, 8192)];
+        let written: Vec<u8> = (0..16_384).map(|at| (at / 512) as u8).collect();
+        for (op, parts) in [(Op::Write, places.as_slice()), (Op::WriteFua, &[(16_384, 16_384)])] {
+            let lent = lend(&guest, parts);
+            lent.copy_from(0, &written);
+            let buffer = Some(Data::Lent(lent.clone()));
+            do_it(Work { buffer, ..work(op, 65_536, 16_384) });
+            lent.copy_from(0, &[0xff; 16_384]);
+            let buffer = Some(Data::Lent(lent.part(0..8192)));
+            do_it(Work { buffer, ..work(Op::Read, 65_536, 8192) });
+            // Not whole blocks: by a buffer of the executor's.
+            let buffer = Some(Data::Lent(lent.part(8192..8300)));
+            do_it(Work { buffer, ..work(Op::Read, 65_536 + 8192, 108) });
+            let mut read = vec![0; 16_384];
+            lent.copy_to(0, &mut read);
+            assert!(read[..8300] == written[..8300] && read[8300..].iter().all(|b| *b == 0xff));
         }
     }
 }
@@ -173,7 +215,7 @@ fn zeroes_are_written_where_they_cannot_be_made() {
     let read = done(&mut image, read, &mut executor, &mailbox).buffer.unwrap();
     let zeroes = 4096..4096 + (3 << 20);
     let is_right = |(at, byte): (usize, &u8)| *byte == if zeroes.contains(&at) { 0 } else { 7 };
-    assert!(read.bytes().iter().enumerate().all(is_right));
+    assert!(bytes_of(&read).iter().enumerate().all(is_right));
 }
 
 /// Does all of this work at once on a disk that answers in any order; what it holds then, and how each
@@ -243,7 +285,7 @@ fn a_read_of_less_than_a_block_gets_its_part() {
     for (at, bytes) in [(1, 1), (511, 2), (100, 4000), (4095, 4098), (512, 100)] {
         let buffer = filled(0, bytes, &mut Buffers::default());
         let (_, ended) = on_medium(3, 512, vec![Work { buffer, ..work(Op::Read, at, bytes) }]);
-        let read = ended[0].buffer.as_ref().unwrap().bytes();
+        let read = bytes_of(ended[0].buffer.as_ref().unwrap());
         let expected = (at..at + u64::from(bytes)).map(|at| (at / 64) as u8);
         assert!(read.iter().copied().eq(expected), "{bytes} bytes at {at}");
     }

@@ -1,0 +1,180 @@
+//! Parts of a guest's memory that it lends to an I/O, so that its data need not be copied.
+//!
+//! Whoever has them keeps the guest's memory mapped. A guest reads and writes its memory whenever it
+//! likes, so nothing here makes a slice of it: the daemon copies byte by byte, and the kernel is told
+//! places. What was lent to the kernel comes back before the guest is told that the I/O has ended,
+//! whatever becomes of it: see `machine.rs` of what cannot be recalled.
+
+use std::{fmt::Debug, ops::Range, sync::Arc};
+
+use smallvec::SmallVec;
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+
+/// Parts at most that are lent as they are; a request of more is copied.
+const LENT_MAX: usize = 256;
+
+/// A part of the guest's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) at: GuestAddress,
+    pub(crate) bytes: u32,
+}
+
+/// Parts of a request: one or two for most of them, which need no memory of their own.
+pub(crate) type Parts = SmallVec<[Part; 3]>;
+
+/// Where bytes are in the daemon, and how many.
+pub(crate) type Span = (*mut u8, usize);
+/// Mostly there is one.
+pub(crate) type Spans = SmallVec<[Span; 1]>;
+
+/// Whoever keeps the memory of a guest mapped.
+pub(crate) trait Lender: Debug + Send + Sync {
+    /// The memory.
+    fn map(&self) -> &GuestMemoryMmap;
+}
+
+/// What a guest has lent.
+#[derive(Clone, Debug)]
+pub(crate) struct Lent {
+    lender: Arc<dyn Lender>,
+    parts: Parts,
+    len: usize,
+}
+
+impl Lent {
+    /// Parts that begin and end at multiples of `align`; the parts themselves where that is not so.
+    /// They are in the memory of the lender.
+    pub(crate) fn new(lender: Arc<dyn Lender>, parts: Parts, align: u32) -> Result<Self, Parts> {
+        let is_aligned =
+            |part: &Part| (part.at.0 | u64::from(part.bytes)) & u64::from(align - 1) == 0;
+        if parts.len() > LENT_MAX || !parts.iter().all(is_aligned) {
+            return Err(parts);
+        }
+        let len = parts.iter().map(|part| part.bytes as usize).sum();
+        Ok(Self { lender, parts, len })
+    }
+
+    /// How many bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// So many of the bytes.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let parts = self.pieces(range.clone()).collect();
+        Self { lender: Arc::clone(&self.lender), parts, len: range.len() }
+    }
+
+    /// What a range is in.
+    fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = Part> + '_ {
+        let (mut skip, mut left) = (range.start, range.len());
+        self.parts.iter().filter_map(move |part| {
+            let all = part.bytes as usize;
+            let from = skip.min(all);
+            let bytes = (all - from).min(left);
+            (skip, left) = (skip - from, left - bytes);
+            let at = part.at.unchecked_add(from as u64);
+            (bytes > 0).then_some(Part { at, bytes: bytes as u32 })
+        })
+    }
+
+    /// Copies from it what is there from a place on. Memory that was taken away reads as zeroes.
+    pub(crate) fn copy_to(&self, from: usize, mut into: &mut [u8]) {
+        for part in self.pieces(from..from + into.len()) {
+            let (now, later) = into.split_at_mut(part.bytes as usize);
+            // It was looked up when it was lent.
+            let _ = self.lender.map().read_slice(now, part.at);
+            into = later;
+        }
+    }
+
+    /// Copies into it, from a place on.
+    pub(crate) fn copy_from(&self, at: usize, mut bytes: &[u8]) {
+        for part in self.pieces(at..at + bytes.len()) {
+            let (now, later) = bytes.split_at(part.bytes as usize);
+            let _ = self.lender.map().write_slice(now, part.at);
+            bytes = later;
+        }
+    }
+
+    /// Where a range is in the daemon, for the kernel: nothing else may read or write there. It is so
+    /// as long as this lives.
+    pub(crate) fn spans(&self, range: Range<usize>) -> Spans {
+        let map = self.lender.map();
+        let slices = self.pieces(range).flat_map(|part| {
+            GuestMemoryBackend::get_slices(map, part.at, part.bytes as usize).flatten()
+        });
+        slices.map(|slice| (slice.ptr_guard_mut().as_ptr(), slice.len())).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The memory of a guest for tests: two regions of 64 KiB, one behind the other.
+    #[derive(Debug)]
+    pub(crate) struct Guest(pub(crate) GuestMemoryMmap);
+
+    impl Lender for Guest {
+        fn map(&self) -> &GuestMemoryMmap {
+            &self.0
+        }
+    }
+
+    pub(crate) const REGION: u64 = 64 << 10;
+
+    impl Guest {
+        pub(crate) fn new() -> Arc<Self> {
+            let ranges = [0, REGION].map(|at| (GuestAddress(at), REGION as usize));
+            Arc::new(Self(GuestMemoryMmap::from_ranges(&ranges).expect("memory")))
+        }
+    }
+
+    /// Parts at these places, of so many bytes each.
+    pub(crate) fn lend(guest: &Arc<Guest>, parts: &[(u64, u32)]) -> Lent {
+        let part = |&(at, bytes)| Part { at: GuestAddress(at), bytes };
+        Lent::new(guest.clone(), parts.iter().map(part).collect(), 1).expect("they are lent")
+    }
+
+    #[test]
+    fn what_is_cut_into_parts_is_one_range() {
+        let guest = Guest::new();
+        let lent = lend(&guest, &[(100, 10), (0, 5), (REGION - 3, 8)]);
+        let all: Vec<u8> = (1..=23).collect();
+        lent.copy_from(0, &all);
+        let mut back = [0; 23];
+        lent.copy_to(0, &mut back);
+        assert_eq!(back, *all);
+        for (from, to) in [(0, 23), (3, 12), (10, 15), (14, 23), (7, 7)] {
+            let part = lent.part(from..to);
+            let mut back = vec![0; to - from];
+            part.copy_to(0, &mut back);
+            assert_eq!((back.as_slice(), part.len()), (&all[from..to], to - from));
+            let spans = part.spans(0..to - from);
+            assert_eq!(spans.iter().map(|(_, bytes)| bytes).sum::<usize>(), to - from);
+        }
+        // The last part is in two regions, which are not neighbours in the daemon.
+        assert_eq!(lent.spans(0..23).len(), 4);
+        assert_eq!(lent.spans(16..20).len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_aligned_is_not_lent() {
+        let guest = Guest::new();
+        let parts = |parts: &[(u64, u32)]| -> Parts {
+            parts.iter().map(|&(at, bytes)| Part { at: GuestAddress(at), bytes }).collect()
+        };
+        for (wanted, align, is_lent) in [
+            (parts(&[(512, 512), (4096, 1024)]), 512, true),
+            (parts(&[(512, 512), (4096, 1024)]), 4096, false),
+            (parts(&[(512, 511), (4096, 1)]), 512, false),
+            (parts(&[(1, 512)]), 512, false),
+            (parts(&[(1, 7)]), 1, true),
+            (parts(&[(0, 1); LENT_MAX + 1]), 1, false),
+        ] {
+            assert_eq!(Lent::new(guest.clone(), wanted, align).is_ok(), is_lent, "{align}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A component: hosts that share arrays, and these.
+
+use model::{Array, CurveUse};
+use scenario::Scenario;
+
+use crate::{
+    Watch,
+    host::Host,
+    key::{Class, Key},
+    machine::{Machine, PolicyWaits, Stream, stream},
+};
+use counters::{Time, VdiskId};
+
+/// Hosts that share nothing with others, and their arrays.
+pub(crate) struct Component<'a, W> {
+    pub(crate) scenario: &'a Scenario,
+    /// Hosts that run together, ascending: all in one, or each group of hosts on its own.
+    pub(crate) machines: Vec<Machine<'a, W>>,
+    pub(crate) arrays: Arrays,
+    /// For how long the groups may run apart; 0 where all hosts run together.
+    pub(crate) apart_ns: u64,
+}
+
+/// The arrays of a component.
+pub(crate) struct Arrays {
+    pub(crate) all: Vec<Array>,
+    /// Position in `all` of each array of the scenario.
+    of: Vec<Option<u32>>,
+}
+
+impl<'a, W: Watch> Component<'a, W> {
+    /// Sets up hosts at [`Time::ZERO`]: those of one group run together, watched by one of `watches`.
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        groups: &[Vec<usize>],
+        watches: impl IntoIterator<Item = W>,
+    ) -> Self {
+        let mut arrays = Arrays { all: Vec::new(), of: vec![None; scenario.arrays.len()] };
+        let mut machine_of = vec![None; scenario.hosts.len()];
+        let mut players = vec![0; groups.len()];
+        for (machine, group) in groups.iter().enumerate() {
+            group.iter().for_each(|host| machine_of[*host] = Some(machine));
+        }
+        let workloads = || {
+            let all = scenario.workloads.iter().enumerate();
+            all.filter_map(|(index, workload)| Some((index, machine_of[workload.host]?)))
+        };
+        workloads().for_each(|(_, machine)| players[machine] += 1);
+        let machines = groups.iter().zip(players).zip(watches).map(|((group, players), watch)| {
+            let mut machine = Machine::new(scenario, players, watch);
+            for &host in group {
+                let targets = scenario.hosts[host].targets.iter();
+                let targets = targets.map(|t| (arrays.place(scenario, t.array), t.volume));
+                machine.add_host(host, targets.collect());
+            }
+            machine
+        });
+        let mut machines: Vec<_> = machines.collect();
+        workloads().for_each(|(index, machine)| machines[machine].add_workload(index));
+        for (index, event) in scenario.events.iter().enumerate() {
+            if let Some(machine) = machine_of[event.host].map(|machine| &mut machines[machine])
+                && let Some(host) = machine.host_of(event.host)
+            {
+                machine.push(event.at, Key::new(Class::Event, host, index as u64));
+            }
+        }
+        Self { scenario, machines, arrays, apart_ns: 0 }
+    }
+
+    /// Lets everything happen that happens before `limit`, where all hosts run together.
+    pub(crate) fn run_until(&mut self, limit: Time) {
+        for machine in &mut self.machines {
+            std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
+            machine.run_until(limit);
+            std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
+        }
+    }
+
+    /// I/Os completed.
+    pub(crate) fn ios(&self) -> u64 {
+        self.machines.iter().map(|machine| machine.ios).sum()
+    }
+}
+
+impl Arrays {
+    /// The place here of an array of the scenario, which is set up where it is new.
+    fn place(&mut self, scenario: &Scenario, array: usize) -> u32 {
+        *self.of[array].get_or_insert_with(|| {
+            let seed = stream(scenario.seed, Stream::Array, array);
+            self.all.push(Array::new(&scenario.arrays[array].config, seed));
+            (self.all.len() - 1) as u32
+        })
+    }
+
+    /// How the measured curve of each array of the scenario was used so far.
+    pub(crate) fn curves(&self) -> Vec<CurveUse> {
+        let local = |array: &Option<u32>| self.all[(*array)? as usize].curve_use();
+        self.of.iter().map(|array| local(array).unwrap_or_default()).collect()
+    }
+
+    /// What commands to the volume of each virtual disk of a host waited for its policy so far,
+    /// where it has one; in the order of the disks.
+    pub(crate) fn policy_waits(&self, host: &Host) -> PolicyWaits {
+        let of = |(array, volume): (u32, u32)| self.all[array as usize].policy_wait(volume);
+        let targets = host.targets().iter().enumerate();
+        targets.filter_map(|(disk, target)| Some((VdiskId::new(disk), of(*target)?))).collect()
+    }
+}

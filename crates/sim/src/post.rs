@@ -1,0 +1,79 @@
+//! What a host writes to arrays that are a round trip away, and what they answer: it is carried when the
+//! host has run through a window.
+
+use counters::{IoId, Status, Time};
+use model::{Array, Command};
+
+use crate::{events::Pending, key::Key};
+
+/// What hosts that run apart say to an array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Letter {
+    /// When it was sent, and the event because of which: the order in which arrays read.
+    pub(crate) sent: (Time, Key),
+    array: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// A command, as which of the hosts that run together knows it.
+    Command { host: u32, io: IoId, command: Command },
+    /// An answer has reached its host.
+    Done(Status),
+}
+
+/// The mailbox of hosts that run together.
+pub(crate) struct Post {
+    /// The event that is happening: or the one before it at the same instant whose key is higher, for then
+    /// it happens because of that, and after all whose key is lower.
+    pub(crate) turn: (Time, Key),
+    /// In order of being sent.
+    pub(crate) letters: Vec<Letter>,
+    /// Answers that are not on the event list yet.
+    pub(crate) answers: Vec<(Time, Pending)>,
+    /// Whether an array minds how many commands are outstanding.
+    pub(crate) tells_ends: bool,
+}
+
+impl Default for Post {
+    fn default() -> Self {
+        let turn = (Time::ZERO, Key::FIRST);
+        Self { turn, letters: Vec::new(), answers: Vec::new(), tells_ends: false }
+    }
+}
+
+impl Post {
+    /// A command to an array, by a host as it is known among those that run together.
+    pub(crate) fn command(&mut self, array: u32, host: usize, io: IoId, command: Command) {
+        let what = What::Command { host: host as u32, io, command };
+        self.letters.push(Letter { sent: self.turn, array, what });
+    }
+
+    /// The answer to a command has arrived.
+    pub(crate) fn done(&mut self, array: u32, status: Status) {
+        if self.tells_ends {
+            self.letters.push(Letter { sent: self.turn, array, what: What::Done(status) });
+        }
+    }
+}
+
+impl Letter {
+    /// Lets the array read it: its answer to a command, and when the host sees it.
+    pub(crate) fn read(&self, arrays: &mut [Array], tells_ends: bool) -> Option<(Time, Pending)> {
+        let array = &mut arrays[self.array as usize];
+        match self.what {
+            What::Command { host, io, command } => {
+                let answer = array.dispatch(self.sent.0, command);
+                if !tells_ends {
+                    array.done(answer.status);
+                }
+                Some((answer.at, Pending::answer(host as usize, io, self.array, answer)))
+            }
+            What::Done(status) => {
+                array.done(status);
+                None
+            }
+        }
+    }
+}
