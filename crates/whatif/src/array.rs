@@ -300,6 +300,10 @@ fn elasticity(groups: &[Point], at: Point, chance: f64) -> [f64; 2] {
     let (slope, error) = fit(groups);
     let scale = at.outstanding / at.ms;
     let is_close = spread(groups) < VARIATION;
+    // At a rate that stands still the latency alone makes the difference: it follows itself.
+    if is_close && is_still(groups) {
+        return [0.0, 1.0];
+    }
     let coarse = if is_close { 2.0 * ROUNDING_MS / apart * scale + chance } else { 0.0 };
     let error = ERRORS * error * scale + coarse;
     let ends = [slope * scale - error, slope * scale + error].map(|end| end.clamp(0.0, 1.0));
@@ -322,18 +326,22 @@ fn chance(points: &[Point]) -> [f64; 2] {
     [mean(steps()), usual].map(part)
 }
 
-fn judge(groups: &[Point], upper: &[Point], [low, high]: [f64; 2]) -> Seen {
-    /// Part by which the rate may differ while it stands still.
+/// Whether the rate of groups stands still.
+fn is_still(groups: &[Point]) -> bool {
+    /// Part by which it may differ.
     const STILL: f64 = 0.04;
+    let [least, most] =
+        [0.0, 1.0].map(|share| quantile(groups.iter().map(|group| group.rate), share));
+    most <= least.map(|least| least * (1.0 + STILL))
+}
+
+fn judge(groups: &[Point], upper: &[Point], [low, high]: [f64; 2]) -> Seen {
     let is_close = spread(groups) < VARIATION;
     if groups.len() < 3 || is_close && high - low > KNOWN {
         return Seen::Steady;
     }
-    let rates = || upper.iter().map(|group| group.rate);
-    let [least, most] = [0.0, 1.0].map(|share| quantile(rates(), share));
-    let still = most <= least.map(|least| least * (1.0 + STILL));
     match upper.len() >= 3 && (is_close || spread(upper) >= VARIATION) {
-        true if still && !is_close => Seen::Saturated,
+        true if is_still(upper) && !is_close => Seen::Saturated,
         true if low >= RISES => Seen::Knee,
         _ => Seen::NoKnee,
     }
