@@ -52,14 +52,11 @@ size = "4m"
 datastore = "e"
 size = "4m"
 "#;
-/// What stands in the file before what a test says.
-const HEAD: &str = "title = \"t\"\n[host.h.adapter.vmhba1]\ndriver = \"qlnativefc\"\n[host.h.nbd]\n\
-                    socket = \"s\"\n";
 const VM_B: &str = "[vm.b.disk.\"scsi0:0\"]\ndatastore = \"f\"\nsize = \"8m\"\n";
 
-/// Has the file read again with this behind its head; what is said behind `start`.
+/// Has the file read again with this; what is said behind `start`.
 fn reload(site: &Site, daemon: &mut Daemon, rest: &str, start: &str) -> String {
-    fs::write(site.path("h.toml"), format!("{HEAD}{rest}")).expect("room for a file");
+    site.write(rest);
     daemon.signal("HUP");
     daemon.said_behind(start)
 }

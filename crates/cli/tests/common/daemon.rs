@@ -26,12 +26,18 @@ impl Site {
     /// A file of one host with these datastores and VMs.
     pub(crate) fn new(rest: &str) -> Self {
         let directory = TempDir::new().expect("room for a directory");
+        let site = Self { directory };
+        site.write(rest);
+        site
+    }
+
+    /// Its file anew, with these.
+    pub(crate) fn write(&self, rest: &str) {
         let text = format!(
             "title = \"t\"\n[host.h.adapter.vmhba1]\ndriver = \"qlnativefc\"\n[host.h.nbd]\n\
              socket = \"s\"\n{rest}"
         );
-        fs::write(directory.path().join("h.toml"), text).expect("room for a file");
-        Self { directory }
+        fs::write(self.path("h.toml"), text).expect("room for a file");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
