@@ -111,6 +111,8 @@ mod tests {
         assert_eq!(clean("a\x1b[31m\n"), "a\u{fffd}[31m\u{fffd}");
         assert_eq!(clean("a\u{202e}b\u{9b}"), "a\u{fffd}b\u{fffd}");
         assert_eq!(clean("a\u{200b}\u{e0041}\u{2060}ä"), "a\u{fffd}\u{fffd}\u{fffd}ä");
+        // Fillers and joiners that take no place, or an empty one.
+        assert_eq!(clean("a\u{3164}\u{34f}\u{fe0f}b"), "a\u{fffd}\u{fffd}\u{fffd}b");
     }
 
     #[test]

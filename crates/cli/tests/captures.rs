@@ -253,6 +253,17 @@ fn what_would_steer_a_terminal_is_a_code_in_the_mapping() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn no_copy_without_names_stays_whose_mapping_has_no_room() {
+    let captures = Captures::new();
+    let (file, output) = (captures.path("one.csv"), captures.path("anonymous.csv"));
+    let arguments = ["capture", "anonymize", &file, "-o", &output, "--mapping", "/dev/full"];
+    let said = captures.kavg(&arguments);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(!std::path::Path::new(&output).exists());
+}
+
+#[test]
 fn several_captures_without_names_are_numbered_and_nothing_read_is_written_over() {
     let captures = Captures::new();
     let hosts = [captures.path("lab.esx-1.csv"), captures.path("lab.esx-2.csv")];

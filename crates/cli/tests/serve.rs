@@ -316,7 +316,7 @@ fn an_image_that_is_no_good_is_named() {
              [vm.a.disk.\"scsi0:0\"]\ndatastore = \"f\"\n{keys}"
         )
     };
-    let cases: [(&str, &[u8], &str); 10] = [
+    let cases: [(&str, &[u8], &str); 11] = [
         ("image = \"d/x\"\nsize = \"1m\"", b"", "d`; make it first"),
         ("image = \"x\"", b"", "there is no such image; with `size` it is made"),
         ("image = \"q\"", &[b"QFI\xfb".as_slice(), &[0; 1020]].concat(), "the format qcow2"),
@@ -328,6 +328,7 @@ fn an_image_that_is_no_good_is_named() {
         ("image = \"q\"", &[0; 700], "700 bytes, which are no whole sectors of 512"),
         ("image = \"q\"\nsize = \"1m\"", &[0; 1024], "it has 1024 bytes, and `size` says 1048576"),
         ("image = \".\"", b"", "Is a directory"),
+        ("image = \"h.toml\"", b"", "it is the file that describes this host"),
     ];
     for (keys, bytes, expected) in cases {
         let site = Site::new(&one(keys));

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 
 use crate::{Direction, Histogram, Op, Status, Time};
 
-/// What completed I/Os of one direction add up to. All times are nanoseconds.
+/// What completed I/Os of one direction add up to. All times are nanoseconds and wrap round, as
+/// [`Occupancy`] does: a thousand I/Os that are always there fill 64 bits in seven months.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoTotals {
     /// Commands completed.
@@ -32,11 +33,11 @@ impl IoTotals {
     pub const fn add(&mut self, other: &Self) {
         self.commands += other.commands;
         self.bytes += other.bytes;
-        self.guest_ns += other.guest_ns;
-        self.kernel_ns += other.kernel_ns;
-        self.queue_ns += other.queue_ns;
-        self.device_ns += other.device_ns;
-        self.array_ns += other.array_ns;
+        self.guest_ns = self.guest_ns.wrapping_add(other.guest_ns);
+        self.kernel_ns = self.kernel_ns.wrapping_add(other.kernel_ns);
+        self.queue_ns = self.queue_ns.wrapping_add(other.queue_ns);
+        self.device_ns = self.device_ns.wrapping_add(other.device_ns);
+        self.array_ns = self.array_ns.wrapping_add(other.array_ns);
     }
 
     /// What was added since an `earlier` reading.
@@ -45,11 +46,11 @@ impl IoTotals {
         Self {
             commands: self.commands - earlier.commands,
             bytes: self.bytes - earlier.bytes,
-            guest_ns: self.guest_ns - earlier.guest_ns,
-            kernel_ns: self.kernel_ns - earlier.kernel_ns,
-            queue_ns: self.queue_ns - earlier.queue_ns,
-            device_ns: self.device_ns - earlier.device_ns,
-            array_ns: self.array_ns - earlier.array_ns,
+            guest_ns: self.guest_ns.wrapping_sub(earlier.guest_ns),
+            kernel_ns: self.kernel_ns.wrapping_sub(earlier.kernel_ns),
+            queue_ns: self.queue_ns.wrapping_sub(earlier.queue_ns),
+            device_ns: self.device_ns.wrapping_sub(earlier.device_ns),
+            array_ns: self.array_ns.wrapping_sub(earlier.array_ns),
         }
     }
 }

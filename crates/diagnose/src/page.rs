@@ -146,14 +146,18 @@ pub fn clean(text: &str) -> String {
 }
 
 /// Whether a character does something where it is shown instead of being seen: a control character
-/// (C0, C1), a separator of lines or paragraphs, a mark of byte order, what turns the direction of
-/// writing, what joins or parts its neighbours unseen, or a tag.
+/// (C0, C1), a separator of lines or paragraphs, an annotation, or what Unicode calls
+/// `Default_Ignorable_Code_Point`: it turns the direction of writing, joins or parts its neighbours,
+/// or fills a place unseen, so that two names look alike.
 #[must_use]
 pub fn steers(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}')
+        || matches!(c, '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}')
+        || matches!(c, '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A name in at most `width` columns, cut in the middle, where names differ least.

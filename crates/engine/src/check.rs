@@ -191,7 +191,7 @@ impl Stack {
         let times = times_at(vdisk, found);
         let gate_ns = vdisk.gate_ns + found.gate_ns;
         let integral = |level: &counters::Occupancy| level.integral(self.now);
-        let guest_ns = times.guest - vdisk.waited_ns;
+        let guest_ns = times.guest.wrapping_sub(vdisk.waited_ns);
         equal("time in the guest queue of disk", id, integral(&counters.guest_queued), guest_ns)?;
         equal("time queued of disk", id, integral(&counters.queued), times.queue - gate_ns)?;
         equal("time in slots of disk", id, integral(&counters.slots), times.device + gate_ns)
@@ -347,10 +347,12 @@ fn times_at(vdisk: &Vdisk, found: &OfVdisk) -> Times {
     let mut times = found.times;
     times.add(&vdisk.aborted);
     for io in &vdisk.counters.io {
-        times.guest += io.guest_ns;
-        times.kernel += io.kernel_ns;
-        times.queue += io.queue_ns;
-        times.device += io.device_ns;
+        times.add(&Times {
+            guest: io.guest_ns,
+            kernel: io.kernel_ns,
+            queue: io.queue_ns,
+            device: io.device_ns,
+        });
     }
     times
 }

@@ -142,7 +142,7 @@ impl Path {
     pub(crate) fn count(&mut self, direction: Direction, ended: &IoTotals, gate_ns: u64) {
         let io = &mut self.counters.io[direction as usize];
         if self.is_first {
-            io.queue_ns += gate_ns;
+            io.queue_ns = io.queue_ns.wrapping_add(gate_ns);
         } else {
             io.add(&IoTotals { queue_ns: gate_ns, ..*ended });
         }

@@ -246,11 +246,12 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// In wrapping arithmetic, as [`counters::IoTotals`].
     pub(crate) const fn add(&mut self, other: &Self) {
-        self.guest += other.guest;
-        self.kernel += other.kernel;
-        self.queue += other.queue;
-        self.device += other.device;
+        self.guest = self.guest.wrapping_add(other.guest);
+        self.kernel = self.kernel.wrapping_add(other.kernel);
+        self.queue = self.queue.wrapping_add(other.queue);
+        self.device = self.device.wrapping_add(other.device);
     }
 }
 

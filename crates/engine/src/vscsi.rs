@@ -163,7 +163,7 @@ impl Vdisk {
     #[inline]
     pub(crate) const fn take_in(&mut self, waited_ns: u64) {
         self.counters.offered += 1;
-        self.waited_ns += waited_ns;
+        self.waited_ns = self.waited_ns.wrapping_add(waited_ns);
     }
 
     /// It waits in the guest. `id` is the disk's own.

@@ -220,6 +220,9 @@ impl Opening<'_> {
                 _ => Err("a shared image has one name throughout the file".into()),
             };
         }
+        if identity(path).is_some_and(|image| Some(image) == identity(self.seen.file.as_ref())) {
+            return Err("it is the file that describes this host".into());
+        }
         let file = FileImage::open(path, wanted.size, wanted.read_only)?;
         if !file.is_direct {
             let note = format!("{}: O_DIRECT is refused there: it is buffered", path.display());
@@ -232,7 +235,7 @@ impl Opening<'_> {
 
     /// What is open and the same file.
     fn twin(&self, path: &Path) -> Option<&OpenDisk> {
-        let identity = Identity::of(&fs::metadata(path).ok()?);
+        let identity = identity(path)?;
         let is_it = |disk: &&OpenDisk| disk.file.as_ref().is_some_and(|file| file.1 == identity);
         self.opened.disks.iter().find(is_it)
     }
@@ -250,4 +253,9 @@ impl Opening<'_> {
         });
         (place, target.volume)
     }
+}
+
+/// What a path leads to.
+fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|found| Identity::of(&found))
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use counters::{HostSnapshot, IoTotals, Op, Status, Time, VdiskId};
+use engine::{Dispatch, Engine, Input, Output, Request};
 use journal::{Journal, replay};
 use scenario::Scenario;
 use sim::{Clock, Paced, Step, Watch, run_watched};
@@ -63,6 +65,39 @@ fn what_still_waits_in_an_application_at_the_end_is_no_difference() {
     let scenario = common::scenario(&common::SMALL.replace("threads = 4", load));
     let journal = journal_of(&scenario, &scenario, ());
     assert_eq!(replay(&journal[..]).unwrap().difference, None);
+}
+
+#[test]
+fn times_that_wrap_round_are_no_difference() {
+    let scenario = common::scenario(common::SMALL);
+    let config = &scenario.hosts[0].config;
+    let mut journal = Journal::new(Vec::new(), "wraps", [config]).unwrap();
+    let mut engine = Engine::new(config);
+    let at = Time(1 << 56);
+    // Each has waited for two years: 64 bits hold 255 of them.
+    for tag in 0..600 {
+        let (op, bytes) = (Op::Read, 4096);
+        let request = Request { vdisk: VdiskId(0), op, lba: 0, bytes, waited_ns: at.0, tag };
+        let mut next = Some(Input::Submit(request));
+        while let Some(input) = next.take() {
+            journal.input(0, at, &input);
+            engine.handle_input(at, input).unwrap();
+            while let Some(output) = engine.poll_output() {
+                journal.output(0, &output);
+                if let Output::Dispatch(Dispatch { io, .. }) = output {
+                    next = Some(Input::Done { io, status: Status::Good, array_ns: at.0 });
+                }
+            }
+        }
+    }
+    engine.check().unwrap();
+    let mut counters = HostSnapshot::default();
+    engine.snapshot(at, &mut counters);
+    journal.counted(0, &counters);
+    let report = replay(&journal.finish().unwrap()[..]).unwrap();
+    assert_eq!((report.inputs, report.difference), (1200, None));
+    let reads = counters.vdisks[0].io[Op::Read.direction() as usize];
+    assert_eq!(reads.since(&IoTotals::default()).guest_ns, at.0.wrapping_mul(600));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use diagnose::steers;
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
-    output::{Outputs, is_stdout},
+    output::{Outputs, Pending, is_stdout},
     talk::say,
     text::{clean, counted, whole},
 };
@@ -29,7 +29,7 @@ pub(crate) fn cut(files: &[PathBuf], part: &Cut, output: Option<&Path>) -> Resul
     require_csv(output)?;
     let timed = part.from_ms.is_some() || part.to_ms.is_some();
     let mut kept = false;
-    each(files, output, Outputs::beside(files), &mut |input, out| {
+    let copies = each(files, output, Outputs::beside(files), &mut |input, out| {
         let report = told(|progress| capture::cut(input, part, &Limits::default(), out, progress))?;
         tell(&report);
         let keep = !timed || report.rows > 0;
@@ -39,7 +39,7 @@ pub(crate) fn cut(files: &[PathBuf], part: &Cut, output: Option<&Path>) -> Resul
     if !kept {
         return Err("nothing was recorded between --from and --to".into());
     }
-    Ok(())
+    copies.into_iter().try_for_each(Pending::finish)
 }
 
 /// Copies each file without its names, and writes what became of them to `mapping`.
@@ -53,7 +53,7 @@ pub(crate) fn anonymize(
     let mut substitutes = Substitutes::default();
     let mut outputs = Outputs::beside(files);
     let mapping = mapping.map(|mapping| outputs.claim(mapping)).transpose()?;
-    each(files, output, outputs, &mut |input, out| {
+    let copies = each(files, output, outputs, &mut |input, out| {
         let limits = Limits::default();
         let names = &mut substitutes;
         let report = told(|progress| capture::anonymize(input, names, &limits, out, progress))?;
@@ -64,14 +64,17 @@ pub(crate) fn anonymize(
     let counts: Vec<_> =
         substitutes.counts().iter().map(|(kind, number)| format!("{kind} {number}")).collect();
     say(&format!("names replaced: {}", counts.join(", ")));
-    let Some(mapping) = mapping else { return Ok(()) };
-    mapping.secret().write(|out| {
-        writeln!(out, "kind,name,substitute")?;
-        for (kind, name, substitute) in substitutes.iter() {
-            writeln!(out, "{kind},{},{substitute}", csv_cell(&seen(name)))?;
-        }
-        Ok(())
-    })
+    if let Some(mapping) = mapping {
+        // Before the copies: without it nobody could read them.
+        mapping.secret().write(|out| {
+            writeln!(out, "kind,name,substitute")?;
+            for (kind, name, substitute) in substitutes.iter() {
+                writeln!(out, "{kind},{},{substitute}", csv_cell(&seen(name)))?;
+            }
+            Ok(())
+        })?;
+    }
+    copies.into_iter().try_for_each(Pending::finish)
 }
 
 /// A name of which every character is seen: what would steer a terminal, or turn around what is read on
@@ -104,14 +107,14 @@ pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Hands every capture in `files` to `copy`, with standard output or a file to write to, which is kept when
-/// `copy` says so; of several each goes into a file of its own, with its number in the name.
+/// Hands every capture in `files` to `copy`, with standard output or a file to write to; of several each
+/// goes into a file of its own, with its number in the name. Gives those that `copy` says are to be kept.
 fn each(
     files: &[PathBuf],
     output: Option<&Path>,
     mut outputs: Outputs,
     copy: &mut dyn FnMut(Input, &mut dyn Write) -> Result<bool>,
-) -> Result<()> {
+) -> Result<Vec<Pending>> {
     // How many captures there are says only who reads; what is read may be a pipe that waits for us.
     output.map(|path| outputs.clone().claim(path)).transpose()?;
     let mut inputs = Vec::new();
@@ -128,13 +131,14 @@ fn each(
         false => path.to_owned(),
     });
     let claimed: Vec<_> = paths.map(|path| outputs.claim(&path)).collect::<Result<_>>()?;
+    let mut copies = Vec::new();
     for (input, output) in inputs.into_iter().zip(claimed) {
         let mut pending = output.open()?;
         if copy(input, &mut pending)? {
-            pending.finish()?;
+            copies.push(pending);
         }
     }
-    Ok(())
+    Ok(copies)
 }
 
 /// What of a file was left out on the way.
