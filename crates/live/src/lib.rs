@@ -33,6 +33,7 @@ mod sense;
 mod served;
 mod settings;
 mod socket;
+mod spin;
 mod vhost;
 mod work;
 

@@ -53,13 +53,10 @@ use crate::{
     record::Record,
     requests::Requests,
     served::{Disk, Part},
+    spin::Spin,
     work::{Ended, Job, Question, Work},
 };
 
-/// How long a pass that found nothing is tried again before the thread sleeps: at first, and when it
-/// was of use. A wake across cores costs 46 us.
-const SPIN_MIN_NS: u64 = 20 * MICROSECOND;
-const SPIN_MAX_NS: u64 = 50 * MICROSECOND;
 /// How long what is under way may take when the daemon is to end.
 const DRAIN_NS: u64 = 10 * SECOND;
 /// How long a command that was asked back may take to come before it is not waited for any longer.
@@ -119,7 +116,7 @@ pub(crate) struct Machine {
     executor: Executor,
     epoll: Epoll,
     timer: TimerFd,
-    spin_ns: u64,
+    spin: Spin,
     /// When sockets and letters are asked about next.
     look_at: Time,
     /// Guests for which something is staged.
@@ -178,7 +175,7 @@ impl Machine {
             executor,
             epoll,
             timer,
-            spin_ns: SPIN_MIN_NS,
+            spin: Spin::default(),
             look_at: Time::ZERO,
             staged: Vec::new(),
             closing: Vec::new(),
@@ -204,13 +201,14 @@ impl Machine {
                 last = self.now;
                 continue;
             }
-            if self.now.since(last) < self.spin_ns || self.guests.rest() {
+            if self.now.since(last) < self.spin.ns() || self.guests.rest() {
                 std::hint::spin_loop();
                 continue;
             }
-            self.spin_ns = SPIN_MIN_NS;
             self.sleep();
-            last = self.clock.now();
+            let woken = self.clock.now();
+            self.spin.woken(woken.since(last));
+            last = woken;
         }
         self.finish()
     }
@@ -237,9 +235,6 @@ impl Machine {
         self.executor.flush();
         any |= self.guests.push(&mut self.buffers, &self.epoll);
         self.dismiss();
-        if any {
-            self.spin_ns = (self.spin_ns + MICROSECOND).min(SPIN_MAX_NS);
-        }
         any
     }
 
