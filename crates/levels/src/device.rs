@@ -10,7 +10,8 @@ use counters::{Counter, EntityId, Kind};
 
 use crate::{
     Column, Flow, Level, LevelKind, Measured, Queue, Tenant, Vdisk, little,
-    series::{mean, usual, weighted_mean},
+    numbers::{mean, weighted_mean},
+    series::usual,
     tenants,
 };
 

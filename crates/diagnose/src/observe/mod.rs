@@ -10,7 +10,7 @@ use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s, 
 use levels::{Measured, usual_interval_s};
 
 pub(crate) use levels::{
-    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
+    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean, median,
     most_frequent, quantile, unrest_percent,
 };
 pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
