@@ -246,7 +246,7 @@ impl<'a> DeviceView<'a> {
 /// One name, or how many there are.
 fn some_of(names: &[&str], noun: &str) -> String {
     match names {
-        [] => format!("no {noun} in the capture"),
+        [] => format!("no {noun} recorded"),
         [one] => (*one).into(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
     }
