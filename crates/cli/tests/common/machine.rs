@@ -29,8 +29,10 @@ fn run(program: &str, arguments: &[&str]) -> Option<Output> {
 /// Whether a file that a package has is there, or could be installed.
 pub(crate) fn has(package: &str, file: &str) -> bool {
     if !Path::new(file).exists() {
+        // Another test may be installing.
+        let wait = ["-o", "DPkg::Lock::Timeout=120"];
         let install = ["install", "-y", "-qq", "--no-install-recommends", package];
-        let _ = run("apt-get", &install);
+        let _ = run("apt-get", &[wait.as_slice(), &install].concat());
     }
     let is_there = Path::new(file).exists();
     if !is_there {
