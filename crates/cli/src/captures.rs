@@ -258,7 +258,9 @@ pub(crate) fn require_csv(path: Option<&Path>) -> Result<()> {
 
 /// Whether a name has this extension, in any case.
 fn ends_in(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|its| its.eq_ignore_ascii_case(extension))
+    // Also of a name that is nothing else, or ends with a blank.
+    let name = path.as_os_str().to_string_lossy().trim_end().to_ascii_lowercase();
+    name.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'))
 }
 
 /// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere

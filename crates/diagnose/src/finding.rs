@@ -253,7 +253,6 @@ pub struct Finding {
     /// Mean commands that stand there instead of being served: what it costs, by Little's law.
     pub standing: f64,
     /// The limit that commands meet there, in commands, where there is one and it shows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
     /// The numbers.
     pub evidence: Vec<Evidence>,

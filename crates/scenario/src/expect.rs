@@ -44,7 +44,7 @@ const KEYS: &[&str] = &[
 
 /// The keys that say what is tested.
 const BOUNDS: [&str; 4] = ["value", "within", "min", "max"];
-const ROLES: [Role; 3] = [Role::Calibration, Role::Prediction, Role::Derived];
+const ROLES: [Role; 4] = [Role::Calibration, Role::Prediction, Role::Input, Role::Derived];
 
 /// The windows by name.
 pub(crate) struct Windows {

@@ -310,6 +310,9 @@ pub enum Role {
     Calibration,
     /// The figure is published, and the model was not fitted to it.
     Prediction,
+    /// Nothing but that a setting acts: the figure is published, and the scenario sets it or what it
+    /// follows from without any model of the array.
+    Input,
     /// Nobody published the figure; it follows from what is published.
     Derived,
 }
@@ -321,6 +324,7 @@ impl Role {
         match self {
             Self::Calibration => "calibration",
             Self::Prediction => "prediction",
+            Self::Input => "input",
             Self::Derived => "derived",
         }
     }

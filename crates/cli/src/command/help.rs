@@ -28,6 +28,8 @@ impl Help {
         if self.topic.is_empty() {
             writeln!(out, "\nPages, for `kavg help PAGE`:")?;
             for (name, text) in pages() {
+                // A command of that name has the word.
+                let name = if is_command(name) { format!("docs/{name}") } else { name.into() };
                 writeln!(out, "  {name:<26} {}", title(text))?;
             }
         }
@@ -40,6 +42,10 @@ fn of_command(path: &[String]) -> Option<StyledStr> {
     let line = ["kavg"].into_iter().chain(path.iter().map(String::as_str)).chain(["--help"]);
     let said = Arguments::command().try_get_matches_from(line).err()?;
     (said.kind() == ErrorKind::DisplayHelp).then(|| said.render())
+}
+
+fn is_command(name: &str) -> bool {
+    Arguments::command().find_subcommand(name).is_some()
 }
 
 /// Name (`guides/report`) and text of each page.

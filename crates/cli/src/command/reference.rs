@@ -35,16 +35,20 @@ impl Reference {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let page = match self.page {
             Page::CommandLine => command_line(),
-            Page::Counters => tables("Counters", &["counters"]) + &in_full(&counters::articles()),
+            Page::Counters => {
+                tables("Counters", "counters", &["counters"]) + &in_full(&counters::articles())
+            }
             Page::Knobs => {
-                let tables = tables("Knobs and drivers", &["settings", "options", "drivers"]);
+                let tables =
+                    tables("Knobs and drivers", "knobs", &["settings", "options", "drivers"]);
                 tables + &in_full(&settings::articles())
             }
             Page::Findings => {
-                let tables = tables("Findings and thresholds", &["findings", "thresholds"]);
+                let tables =
+                    tables("Findings and thresholds", "findings", &["findings", "thresholds"]);
                 tables + &in_full(&causes::articles())
             }
-            Page::Topics => tables("Topics", &[]) + &in_full(&topics::articles()),
+            Page::Topics => tables("Topics", "topics", &[]) + &in_full(&topics::articles()),
         };
         out.write_all(page.as_bytes())?;
         Ok(ExitCode::SUCCESS)
@@ -52,8 +56,8 @@ impl Reference {
 }
 
 /// A page of tables.
-fn tables(title: &str, names: &[&str]) -> String {
-    let mut out = format!("# {title}\n\nThis page is what `kavg reference` prints.\n");
+fn tables(title: &str, page: &str, names: &[&str]) -> String {
+    let mut out = format!("# {title}\n\nThis page is what `kavg reference {page}` prints.\n");
     let sections = glossary::sections();
     for section in sections.iter().filter(|section| names.contains(&section.name)) {
         let heading = section.name[..1].to_uppercase() + &section.name[1..];
@@ -74,7 +78,7 @@ fn command_line() -> String {
     let mut root = Arguments::command().term_width(WIDTH).disable_help_subcommand(true);
     root.build();
     let mut out = String::from(
-        "# The command line\n\nThis page is what `kavg reference` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
+        "# The command line\n\nThis page is what `kavg reference command-line` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
          all is well, 1 an\nexpectation is not met or a diagnosis has findings, 2 the input is \
          bad, 3 nothing was found\nin a capture that lacks what it takes to say so. A closed pipe is no error; where standard \
          output cannot be\nwritten otherwise the code is 2.\n\nUntil it is whole a file has a name of its own in \

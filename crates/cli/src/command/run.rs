@@ -50,12 +50,12 @@ pub(crate) struct Run {
     /// Objects named at each level of the stack; the rest are summed
     #[arg(long, value_name = "N", default_value = "5")]
     rows: NonZeroUsize,
-    /// Print everything as JSON
+    /// Print everything as JSON (`kavg help reference/json`)
     #[arg(long, conflicts_with_all = ["other", "quiet"])]
     json: bool,
     /// Write the samples after the warm-up in the format of `esxtop -b`; of several hosts each
-    /// into a file of its own, with the host's name in it; a name that ends in `.parquet` gets the
-    /// table of `kavg capture convert`; `-` is standard output, and nothing else is printed
+    /// into a file of its own, with the host's name in it; a name that ends in `.parquet` gets a
+    /// table as of `kavg capture convert`, with kavg's own counters and nothing rounded; `-` is standard output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
     /// Write the report as a page as well: one file with charts, to be opened in a browser; `-` is
