@@ -200,6 +200,9 @@ pub(crate) fn claim<'a>(
             format!("{name}: standard output takes one of several hosts; name a file").into()
         );
     }
+    if path.file_name().is_none() {
+        return Err(format!("{}: is a directory; name a file", path.display()).into());
+    }
     with_hosts(path, hosts).iter().map(|path| outputs.claim(path)).collect()
 }
 

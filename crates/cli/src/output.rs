@@ -35,7 +35,7 @@ pub(crate) struct Output {
     name: PathBuf,
     /// Where it is, behind every link; nowhere when it is standard output.
     place: Option<PathBuf>,
-    /// Whether a new file is for the user's own eyes.
+    /// Whether it is for the user's own eyes.
     is_secret: bool,
 }
 
@@ -71,6 +71,7 @@ impl Outputs {
             if self.is_stdout_claimed {
                 return Err(format!("{name}: standard output takes one output; name a file").into());
             }
+            self.leaves_inputs()?;
             self.is_stdout_claimed = true;
             return Ok(Output { name: path.to_owned(), place: None, is_secret: false });
         }
@@ -109,11 +110,26 @@ impl Outputs {
         self.claim(path)
     }
 
+    /// Refuses to print into what is read: a shell's `>>` opens it without a word.
+    fn leaves_inputs(&self) -> Result<()> {
+        let stdout = stream(&io::stdout());
+        let is_it = |input: &&PathBuf| are_one(&fs::metadata(input), &stdout);
+        match self.inputs.iter().filter(|input| !is_stdin(input)).find(is_it) {
+            Some(input) => Err(format!(
+                "{}: is read from, and is standard output; name another file",
+                input.display()
+            )
+            .into()),
+            None => Ok(()),
+        }
+    }
+
     /// Whether one of the outputs is standard output; then nothing else goes there.
     ///
     /// # Errors
-    /// One line when `other`, an option, would go there as well.
+    /// One line when it is read from, or when `other`, an option, would go there as well.
     pub(crate) fn take_stdout(&self, other: Option<&str>) -> Result<bool> {
+        self.leaves_inputs()?;
         match other.filter(|_| self.is_stdout_claimed) {
             Some(other) => Err(format!(
                 "{other}: standard output takes one output, and a file is written there; name a file"
@@ -245,11 +261,11 @@ impl Output {
     }
 }
 
-/// A file beside a place, as readable as the one that it replaces.
+/// A file beside a place, as readable as the one that it replaces, or for its owner alone.
 fn temporary(place: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
-    let replaced = fs::metadata(place).ok().map(|file| file.permissions());
+    let replaced = fs::metadata(place).ok().map(|file| file.permissions()).filter(|_| !is_secret);
     #[cfg(unix)]
     if replaced.is_none() {
         use std::os::unix::fs::PermissionsExt;
@@ -414,6 +430,11 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let output = Outputs::beside::<&Path>([]).claim(&path).unwrap();
         output.write(|file| Ok(file.write_all(b"1")?)).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let output = Outputs::beside::<&Path>([]).claim(&path).unwrap().secret();
+        output.write(|file| Ok(file.write_all(b"2")?)).unwrap();
+        assert_eq!(mode(), 0o600);
     }
 }

@@ -183,6 +183,38 @@ fn hosts_of_alike_names_have_a_file_each() {
 }
 
 #[test]
+#[cfg(unix)]
+fn standard_output_that_appends_to_what_is_read_is_refused() {
+    let folder = Folder::new();
+    let before = folder.files();
+    for line in [
+        "kavg capture cut a.csv >> a.csv",
+        "kavg capture cut a.csv -o /dev/stdout >> a.csv",
+        "kavg run a.toml >> a.toml",
+        "kavg diagnose a.csv >> a.csv",
+    ] {
+        let (code, err) = folder.shell(line);
+        assert_eq!(code, 2, "{line}: {err}");
+        assert!(err.contains("is read from, and is standard output"), "{line}: {err}");
+    }
+    assert!(folder.files() == before);
+}
+
+#[test]
+fn a_folder_is_no_output_of_several_hosts() {
+    let folder = Folder::new();
+    let text = fs::read_to_string(folder.0.path().join("a.csv")).unwrap();
+    let host = text.split('\\').nth(2).unwrap().to_owned();
+    let renamed = text.replace(&format!("\\\\{host}\\"), "\\\\another\\");
+    fs::write(folder.0.path().join("b.csv"), renamed).unwrap();
+    for name in ["..", ".", "/"] {
+        let said = folder.kavg(&format!("capture merge a.csv b.csv -o {name}"));
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains("is a directory; name a file"), "{said:?}");
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_leaves_what_was_there() {
     let folder = Folder::new();
