@@ -4,15 +4,17 @@
 use std::{fmt, io::Read};
 
 use counters::{HostSnapshot, Time};
-use engine::{Engine, HostConfig, Input, Output, Part, Request};
+use engine::{
+    Engine, Input, Output, Part, Request,
+    codec::{Bytes, Choice, Damage, Field, Payload, take_code},
+};
 
 use crate::{
     Error, MAGIC, VERSION,
-    bytes::{Bytes, Damage},
-    codec::{Choice, Field, take_code},
     digest::{self, OBJECTS, Outputs},
     frame::{Reader, read_up_to},
-    journal::{END, GAP, Gap, HOST, Why},
+    journal::{END, GAP, GOES_ON, Gap, HOST},
+    segment::{Beginning, Begun},
     topology,
 };
 
@@ -20,25 +22,43 @@ use crate::{
 const TIME_MAX: u64 = 1 << 56;
 
 /// What a replay found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The name that the journal was given.
     pub name: String,
+    /// Segments fed.
+    pub segments: u64,
     /// Inputs fed.
     pub inputs: u64,
     /// Outputs compared.
     pub outputs: u64,
+    /// The time at which the first segment that was fed begins.
+    pub begin: Time,
     /// The time of the last input.
     pub end: Time,
-    /// Where the file ends, in bytes, when that is before the end of the journal: whoever wrote it
+    /// Where the last file ends, in bytes, when that is before the end of the journal: whoever wrote it
     /// was killed. What was compared is all that the file has whole.
     pub cut: Option<u64>,
-    /// The wall-clock time of its beginning, of real time: milliseconds since 1970-01-01 UTC.
+    /// The wall-clock time of the journal's time 0, of real time: milliseconds since 1970-01-01 UTC.
     pub epoch_ms: Option<u64>,
-    /// What the journal does not have of its run, after all that was compared.
-    pub gap: Option<Gap>,
+    /// What is missing after what was compared, or in it, in the order of time.
+    pub holes: Vec<Hole>,
     /// The first difference; `None` when outputs and counters are identical bit for bit.
     pub difference: Option<Difference>,
+}
+
+/// What a journal, or what was fed of it, does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hole {
+    /// Inputs that were not recorded.
+    Gap(Gap),
+    /// What lies between two of the segments.
+    Segments {
+        /// The time of the last input before it.
+        from: Time,
+        /// That before the segment with which it goes on.
+        to: Time,
+    },
 }
 
 /// Where a replay parts from its journal.
@@ -71,6 +91,11 @@ pub enum Differing {
         /// Its id.
         id: usize,
     },
+    /// The engine at the beginning of a segment that goes on where another one ended.
+    State {
+        /// The number of the segment.
+        segment: u64,
+    },
 }
 
 impl fmt::Display for Difference {
@@ -88,63 +113,56 @@ impl fmt::Display for Difference {
             Differing::Counters { object, id } => {
                 write!(f, "{host}: the counters of {object} {id} differ at the end")
             }
+            Differing::State { segment } => {
+                write!(f, "{host}: the engine at the beginning of segment {segment} differs")
+            }
         }
     }
 }
 
-/// Feeds a journal to fresh engines and compares what comes out, up to the first difference, or to
-/// where the journal is cut.
+/// Feeds a journal of one segment to fresh engines and compares what comes out, up to the first
+/// difference, or to where the journal is cut.
 ///
 /// # Errors
-/// When it cannot be read, is no journal or of another version, is cut before it says which hosts it
-/// is about, or is damaged.
-pub fn replay(mut journal: impl Read) -> Result<Report, Error> {
-    let mut head = [0; MAGIC.len() + 1];
-    let filled = read_up_to(&mut journal, &mut head)?;
-    let [magic @ .., version] = head;
-    if filled < head.len() || magic != *MAGIC {
-        return Err(Error::NotAJournal);
-    }
-    if version != VERSION {
-        return Err(Error::Version { version, allowed: VERSION });
-    }
-    let mut frames = Reader::new(journal, head.len() as u64);
-    if !frames.next()? {
-        return Err(Error::Cut { at: frames.end });
-    }
-    let mut replay =
-        Replay::new(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
-    let mut step = Step::More;
-    let mut cut = None;
-    while matches!(step, Step::More) {
-        if !frames.next()? {
-            cut = Some(frames.end);
-            break;
-        }
-        step = replay.frame(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
-    }
-    if matches!(step, Step::End | Step::Gap(_)) {
-        frames.end()?;
-    }
-    Ok(replay.report(cut, step))
+/// As [`Replay::segment`].
+pub fn replay(journal: impl Read) -> Result<Report, Error> {
+    let mut replay = Replay::default();
+    replay.segment(journal)?;
+    Ok(replay.report())
+}
+
+/// A replay under way, of one segment after the other.
+#[derive(Default)]
+pub struct Replay {
+    report: Report,
+    /// The number of the last segment.
+    number: u64,
+    ended: Ended,
+    hosts: Vec<Host>,
+    /// Whose records are read now.
+    host: usize,
+    now: Time,
+}
+
+/// How the last segment ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Ended {
+    /// Another one goes on there.
+    ToGoOn,
+    /// With what is missing before another one.
+    ToldGap,
+    /// With the run, or because whoever wrote it was killed.
+    #[default]
+    Early,
 }
 
 /// How a replay goes on after a frame.
 enum Step {
     More,
     End,
+    GoesOn,
     Gap(Gap),
     Differs(Difference),
-}
-
-/// A replay under way.
-struct Replay {
-    name: String,
-    epoch_ms: Option<u64>,
-    hosts: Vec<Host>,
-    /// Whose records are read now.
-    host: usize,
-    now: Time,
 }
 
 /// A host of it.
@@ -153,25 +171,109 @@ struct Host {
     engine: Engine,
     inputs: u64,
     outputs: Outputs,
+    /// How many of them were compared.
+    compared: u64,
     last: Option<(Time, Input)>,
 }
 
 impl Replay {
-    fn new(from: &mut Bytes<'_>) -> Result<Self, Damage> {
-        let (name, epoch_ms) = (from.text()?, Field::take(from)?);
-        let mut hosts = Vec::new();
-        while !from.is_empty() {
-            let config = HostConfig::take(from)?;
-            topology::check(&config)?;
-            hosts.push(Host {
-                engine: Engine::new(&config),
-                name: config.name,
-                inputs: 0,
-                outputs: Outputs::default(),
-                last: None,
-            });
+    /// Feeds the next segment: compared are what comes out, and the engines with those that it begins
+    /// with where it goes on where the one before ended. After a difference nothing more is.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no journal or of another version, is no later segment of the same one,
+    /// is cut before it says which hosts it is about, or is damaged.
+    pub fn segment(&mut self, mut journal: impl Read) -> Result<(), Error> {
+        if self.report.difference.is_some() {
+            return Ok(());
         }
-        Ok(Self { name, epoch_ms, hosts, host: 0, now: Time::ZERO })
+        let mut head = [0; MAGIC.len() + 1];
+        let filled = read_up_to(&mut journal, &mut head)?;
+        let [magic @ .., version] = head;
+        if filled < head.len() || magic != *MAGIC {
+            return Err(Error::NotAJournal);
+        }
+        if version != VERSION {
+            return Err(Error::Version { version, allowed: VERSION });
+        }
+        let mut frames = Reader::new(journal, head.len() as u64);
+        if !frames.next()? {
+            return Err(Error::Cut { at: frames.end });
+        }
+        let begun = self.begin(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
+        let mut step = begun.map_or(Step::More, Step::Differs);
+        self.report.cut = None;
+        while matches!(step, Step::More) {
+            if !frames.next()? {
+                self.report.cut = Some(frames.end);
+                break;
+            }
+            step = self.frame(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
+        }
+        if matches!(step, Step::End | Step::GoesOn | Step::Gap(_)) {
+            frames.end()?;
+        }
+        self.end_of_segment(step);
+        Ok(())
+    }
+
+    /// What it found.
+    pub fn report(mut self) -> Report {
+        self.end_hosts();
+        Report { end: self.now, ..self.report }
+    }
+
+    fn end_of_segment(&mut self, step: Step) {
+        self.report.segments += 1;
+        self.ended = match step {
+            Step::GoesOn => Ended::ToGoOn,
+            Step::Gap(_) => Ended::ToldGap,
+            _ => Ended::Early,
+        };
+        match step {
+            Step::Gap(gap) => self.report.holes.push(Hole::Gap(gap)),
+            Step::Differs(difference) => self.report.difference = Some(difference),
+            Step::More | Step::End | Step::GoesOn => {}
+        }
+    }
+
+    /// Takes the beginning of a segment. Where it goes on with the engines that there are, its own may
+    /// differ from them; else it brings them.
+    fn begin(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
+        let Beginning { name, epoch_ms, number, at, hosts } = Beginning::take(from)?;
+        if at.0 > TIME_MAX {
+            return Err(TOO_LONG);
+        }
+        let is_next = number == self.number + 1;
+        if self.report.segments == 0 {
+            (self.report.name, self.report.epoch_ms, self.report.begin) = (name, epoch_ms, at);
+        } else if name != self.report.name
+            || epoch_ms != self.report.epoch_ms
+            || number <= self.number
+            || at < self.now
+            || hosts.len() != self.hosts.len()
+        {
+            return Err(Damage("it is no later segment of the same journal"));
+        } else if !is_next || self.ended == Ended::Early {
+            self.report.holes.push(Hole::Segments { from: self.now, to: at });
+        }
+        let goes_on = is_next && self.ended == Ended::ToGoOn;
+        (self.number, self.now, self.host) = (number, at, 0);
+        if goes_on {
+            let mut both = self.hosts.iter().zip(&hosts);
+            return Ok(both.find_map(|(host, begun)| host.compare_state(begun, number)));
+        }
+        self.end_hosts();
+        self.hosts = hosts.into_iter().map(Host::new).collect();
+        Ok(None)
+    }
+
+    /// Adds what was fed to the hosts that there are, for which others come.
+    fn end_hosts(&mut self) {
+        for host in self.hosts.drain(..) {
+            self.report.inputs += host.inputs;
+            self.report.outputs += host.compared;
+        }
     }
 
     /// Feeds the inputs of a frame.
@@ -180,11 +282,9 @@ impl Replay {
             let (code, above) = take_code(from)?;
             match code {
                 HOST => self.host = usize::try_from(above).unwrap_or(usize::MAX),
-                END => {
-                    let difference = self.finish(from)?;
-                    return Ok(difference.map_or(Step::End, Step::Differs));
-                }
-                GAP => return self.gap(above, from).map(Step::Gap),
+                END => return Ok(self.finish(from)?.map_or(Step::End, Step::Differs)),
+                GOES_ON => return Ok(self.go_on(from)?.map_or(Step::GoesOn, Step::Differs)),
+                GAP => return self.gap(from).map(Step::Gap),
                 _ => {
                     let input = Input::take_coded(code, from)?;
                     self.now = self.now + from.number::<u64>()?;
@@ -205,27 +305,30 @@ impl Replay {
     }
 
     /// What is missing, and that nothing follows.
-    fn gap(&self, why: u64, from: &mut Bytes<'_>) -> Result<Gap, Damage> {
-        let why = match why {
-            0 => Why::TooSlow,
-            1 => Why::Cap,
-            _ => return Err(Damage("a reason that there is not")),
-        };
+    fn gap(&self, from: &mut Bytes<'_>) -> Result<Gap, Damage> {
         let [first, last] = [from.number::<u64>()?, from.number::<u64>()?];
         if first > TIME_MAX || last > TIME_MAX {
-            return Err(Damage("a time longer than any"));
+            return Err(TOO_LONG);
         }
         let begin = self.now + first;
-        let gap = Gap { why, from: begin, to: begin + last, inputs: from.number()? };
-        if from.is_empty() { Ok(gap) } else { Err(Damage("bytes after the end")) }
+        let gap = Gap { from: begin, to: begin + last, inputs: from.number()? };
+        ended(from, gap)
+    }
+
+    /// What is left over before another segment.
+    fn go_on(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
+        for host in &mut self.hosts {
+            if let Some(difference) = host.compare_rest(Outputs::take(from)?) {
+                return Ok(Some(difference));
+            }
+        }
+        ended(from, None)
     }
 
     /// What is left over, and the counters.
     fn finish(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
         for host in &mut self.hosts {
-            let recorded =
-                Outputs { count: from.number()?, digest: u64::from_le_bytes(from.fixed()?) };
-            if let Some(difference) = host.compare_rest(recorded) {
+            if let Some(difference) = host.compare_rest(Outputs::take(from)?) {
                 return Ok(Some(difference));
             }
             let mut counters = HostSnapshot::default();
@@ -242,21 +345,15 @@ impl Replay {
                 }
             }
         }
-        if from.is_empty() { Ok(None) } else { Err(Damage("bytes after the end")) }
+        ended(from, None)
     }
+}
 
-    fn report(self, cut: Option<u64>, step: Step) -> Report {
-        Report {
-            inputs: self.hosts.iter().map(|host| host.inputs).sum(),
-            outputs: self.hosts.iter().map(|host| host.outputs.count).sum(),
-            end: self.now,
-            cut,
-            epoch_ms: self.epoch_ms,
-            gap: if let Step::Gap(gap) = step { Some(gap) } else { None },
-            difference: if let Step::Differs(difference) = step { Some(difference) } else { None },
-            name: self.name,
-        }
-    }
+const TOO_LONG: Damage = Damage("a time longer than any");
+
+/// Nothing follows a record that ends a segment.
+fn ended<T>(from: &Bytes<'_>, with: T) -> Result<T, Damage> {
+    if from.is_empty() { Ok(with) } else { Err(Damage("bytes after the end")) }
 }
 
 /// Engines add up the times of I/Os in 64 bits, and cut a request into as many commands as it takes:
@@ -271,10 +368,22 @@ fn check_input(now: Time, input: &Input) -> Result<(), Damage> {
         }
         _ => 0,
     };
-    if now.0.max(told_ns) > TIME_MAX { Err(Damage("a time longer than any")) } else { Ok(()) }
+    if now.0.max(told_ns) > TIME_MAX { Err(TOO_LONG) } else { Ok(()) }
 }
 
 impl Host {
+    fn new(Begun { config, outputs, engine, .. }: Begun) -> Self {
+        Self { name: config.name, engine, inputs: 0, outputs, compared: 0, last: None }
+    }
+
+    /// Whether its engine is the one that a segment begins with.
+    fn compare_state(&self, begun: &Begun, segment: u64) -> Option<Difference> {
+        let mut state = Payload::with_capacity(begun.state.len());
+        self.engine.put(&mut state);
+        let is_same = begun.outputs == self.outputs && begun.state == state.bytes();
+        (!is_same).then(|| self.differs(Differing::State { segment }))
+    }
+
     /// A refusal is no difference: it was refused then, too, or outputs and counters tell.
     fn feed(&mut self, at: Time, input: Input) {
         self.inputs += 1;
@@ -302,18 +411,19 @@ impl Host {
     ) -> Option<Difference> {
         let before = self.outputs.count;
         let mut last = None;
-        while self.outputs.count - before < most
+        while self.outputs.count.wrapping_sub(before) < most
             && let Some(output) = self.engine.poll_output()
         {
             self.outputs.add(&output);
+            self.compared += 1;
             last = Some(output);
         }
         if is_same(self.outputs) {
             return None;
         }
-        let replayed = (self.outputs.count - before, last);
+        let replayed = (self.outputs.count.wrapping_sub(before), last);
         let after = self.last.map(|(at, input)| (self.inputs, at, input));
-        Some(self.differs(Differing::Outputs { first: before + 1, recorded, replayed, after }))
+        Some(self.differs(Differing::Outputs { first: before.saturating_add(1), recorded, replayed, after }))
     }
 
     fn differs(&self, what: Differing) -> Difference {
