@@ -43,6 +43,37 @@ proptest! {
         }
     }
 
+    #[test]
+    fn no_disk_gets_more_than_its_limit(
+        policy in select(vec![SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock]),
+        limit in 1..2_000_u32,
+        bytes in select(vec![512_u32, 32_768, 32_769, 262_144]),
+        threads in 1..40_u32,
+        service_ns in 0..10 * MILLISECOND,
+    ) {
+        let allocation = Allocation { limit_iops: Some(limit), ..Allocation::default() };
+        let mut bench = Bench::new(one_disk(policy, allocation));
+        // `Disk.SchedCostUnit` is 32 KiB.
+        let cost = u64::from(bytes.div_ceil(32_768));
+        while bench.now < Time(2 * SECOND) {
+            while bench.alive.len() < threads as usize {
+                bench.submit(VdiskId(0), Op::Read, 0, bytes);
+            }
+            if bench.out.is_empty() {
+                bench.wake();
+            }
+            bench.now = bench.now + service_ns;
+            while !bench.out.is_empty() {
+                bench.answer(bench.out.len() - 1, Status::Good);
+            }
+            let sent = bench.sent * cost;
+            let allowed = u64::from(limit) * bench.now.0 / SECOND + cost;
+            prop_assert!(sent <= allowed, "{sent} units are above {allowed}");
+        }
+    }
+}
+
+proptest! {
     /// It is put into bytes and taken out of them at any moment, and goes on as the one that was not.
     #[test]
     fn an_engine_goes_on_from_its_bytes(
@@ -96,35 +127,6 @@ proptest! {
                 }
             }
             counters_of(&engine);
-        }
-    }
-
-    #[test]
-    fn no_disk_gets_more_than_its_limit(
-        policy in select(vec![SchedPolicy::Fifo, SchedPolicy::Sfq, SchedPolicy::Mclock]),
-        limit in 1..2_000_u32,
-        bytes in select(vec![512_u32, 32_768, 32_769, 262_144]),
-        threads in 1..40_u32,
-        service_ns in 0..10 * MILLISECOND,
-    ) {
-        let allocation = Allocation { limit_iops: Some(limit), ..Allocation::default() };
-        let mut bench = Bench::new(one_disk(policy, allocation));
-        // `Disk.SchedCostUnit` is 32 KiB.
-        let cost = u64::from(bytes.div_ceil(32_768));
-        while bench.now < Time(2 * SECOND) {
-            while bench.alive.len() < threads as usize {
-                bench.submit(VdiskId(0), Op::Read, 0, bytes);
-            }
-            if bench.out.is_empty() {
-                bench.wake();
-            }
-            bench.now = bench.now + service_ns;
-            while !bench.out.is_empty() {
-                bench.answer(bench.out.len() - 1, Status::Good);
-            }
-            let sent = bench.sent * cost;
-            let allowed = u64::from(limit) * bench.now.0 / SECOND + cost;
-            prop_assert!(sent <= allowed, "{sent} units are above {allowed}");
         }
     }
 }

@@ -182,13 +182,17 @@ impl Replay {
     ///
     /// # Errors
     /// When it cannot be read, is no journal or of another version, is no later segment of the same one,
-    /// is cut before it says which hosts it is about, or is damaged.
+    /// is the first and cut before it says which hosts it is about, or is damaged.
     pub fn segment(&mut self, mut journal: impl Read) -> Result<(), Error> {
         if self.report.difference.is_some() {
             return Ok(());
         }
         let mut head = [0; MAGIC.len() + 1];
         let filled = read_up_to(&mut journal, &mut head)?;
+        let is_first = self.report.segments == 0;
+        if !is_first && filled < head.len() {
+            return Ok(self.cut_at_its_beginning(filled as u64));
+        }
         let [magic @ .., version] = head;
         if filled < head.len() || magic != *MAGIC {
             return Err(Error::NotAJournal);
@@ -197,8 +201,10 @@ impl Replay {
             return Err(Error::Version { version, allowed: VERSION });
         }
         let mut frames = Reader::new(journal, head.len() as u64);
-        if !frames.next()? {
-            return Err(Error::Cut { at: frames.end });
+        match frames.next()? {
+            true => {}
+            false if is_first => return Err(Error::Cut { at: frames.end }),
+            false => return Ok(self.cut_at_its_beginning(frames.end)),
         }
         let begun = self.begin(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
         let mut step = begun.map_or(Step::More, Step::Differs);
@@ -221,6 +227,12 @@ impl Replay {
     pub fn report(mut self) -> Report {
         self.end_hosts();
         Report { end: self.now, ..self.report }
+    }
+
+    /// Whoever wrote it was killed before it had begun.
+    const fn cut_at_its_beginning(&mut self, at: u64) {
+        self.report.cut = Some(at);
+        self.ended = Ended::Early;
     }
 
     fn end_of_segment(&mut self, step: Step) {
@@ -434,21 +446,27 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use std::{
-        io,
+        io::{self, Write},
         sync::{LazyLock, mpsc},
     };
 
     use counters::SECOND;
+    use engine::HostConfig;
     use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;
-    use crate::{Journal, Limits, frame::Writer, short};
+    use crate::{
+        Files, Journal, Limits,
+        frame::Writer,
+        short::{self, Memory},
+    };
 
     static SHORT: LazyLock<Vec<u8>> = LazyLock::new(short::journal);
+    static SEGMENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| short::segments(7));
 
     /// The payloads of its frames: what is under the checksums.
-    fn payloads() -> Vec<Vec<u8>> {
-        let mut frames = Reader::new(&SHORT[MAGIC.len() + 1..], 0);
+    fn payloads(journal: &[u8]) -> Vec<Vec<u8>> {
+        let mut frames = Reader::new(&journal[MAGIC.len() + 1..], 0);
         let mut payloads = Vec::new();
         while frames.next().unwrap() {
             payloads.push(frames.payload.clone());
@@ -457,8 +475,7 @@ mod tests {
     }
 
     fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
-        let head = [MAGIC.as_slice(), &[VERSION]].concat();
-        let mut frames = Writer::new(Vec::new(), &head, true).unwrap();
+        let mut frames = Writer::new(Vec::new(), true, |_, _| Ok(())).unwrap();
         for payload in payloads {
             frames.payload().extend(payload);
             frames.write();
@@ -471,13 +488,13 @@ mod tests {
         let report = replay(&SHORT[..]).unwrap();
         assert_eq!((report.cut, &report.difference), (None, &None));
         assert_eq!((report.name.as_str(), report.end), ("short", short::END));
-        assert_eq!(replay_payloads(&payloads()).unwrap(), report);
+        assert_eq!(replay_payloads(&payloads(&SHORT)).unwrap(), report);
     }
 
     #[test]
     fn a_cut_journal_is_compared_as_far_as_it_goes_wherever_it_is_cut() {
         let head = MAGIC.len() + 1;
-        let first = head + 16 + payloads()[0].len();
+        let first = head + 16 + payloads(&SHORT)[0].len();
         let (mut fed, mut steps) = (0, 0);
         for length in 0..SHORT.len() {
             match replay(&SHORT[..length]) {
@@ -496,9 +513,9 @@ mod tests {
     }
 
     /// A file that takes nothing until the other end is dropped.
-    struct Stuck(Vec<u8>, mpsc::Receiver<()>);
+    struct Stuck(Memory, mpsc::Receiver<()>);
 
-    impl io::Write for Stuck {
+    impl Write for Stuck {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let _ = self.1.recv();
             self.0.write(bytes)
@@ -509,54 +526,163 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_file_that_does_not_keep_up_leaves_a_gap_and_holds_up_nobody() {
-        const BEGAN_MS: u64 = 1_700_000_000_000;
-        let (host, second) = (short::host("esx"), |n: u64| Time(n * SECOND));
-        let limits = |cap_bytes| Limits { epoch_ms: BEGAN_MS, cap_bytes };
-        for (cap_bytes, why) in [(u64::MAX, Why::TooSlow), (1000, Why::Cap)] {
-            let (stuck, end) = mpsc::channel();
-            stuck.send(()).unwrap();
-            let (file, limits) = (Stuck(Vec::new(), end), limits(cap_bytes));
-            let mut journal = Journal::of_real_time(file, "slow", [&host], limits).unwrap();
-            // A frame each, and nobody takes them.
-            (1..=1000).for_each(|n| journal.input(0, second(n), &Input::Tick));
-            let gap = journal.gap().unwrap();
-            assert_eq!((gap.why, gap.to), (why, second(1000)));
-            drop(stuck);
-            let report = replay(&journal.finish().unwrap().0[..]).unwrap();
-            assert_eq!((report.difference, report.cut), (None, None));
-            assert_eq!((report.gap, report.epoch_ms), (Some(gap), Some(BEGAN_MS)));
-            assert_eq!(report.inputs + gap.inputs, 1000);
-            assert_eq!(second(report.inputs + 1), gap.from);
+    impl Files for Stuck {
+        fn go_on(&mut self, number: u64) -> io::Result<()> {
+            self.0.go_on(number)
         }
+    }
+
+    const LIMITS: Limits = Limits { epoch_ms: 1_700_000_000_000, segment_bytes: u64::MAX };
+
+    fn replay_all<'a>(segments: impl IntoIterator<Item = &'a Vec<u8>>) -> Result<Report, Error> {
+        let mut replay = Replay::default();
+        segments.into_iter().try_for_each(|segment| replay.segment(&segment[..]))?;
+        Ok(replay.report())
+    }
+
+    #[test]
+    fn a_file_that_does_not_keep_up_leaves_a_gap_holds_up_nobody_and_is_gone_on_with() {
+        let (host, second) = (short::host("esx"), |n: u64| Time(n * SECOND));
+        let (stuck, end) = mpsc::channel();
+        stuck.send(()).unwrap();
+        let file = Stuck(Memory(vec![Vec::new()]), end);
+        let mut journal = Journal::of_real_time(file, "slow", [&host], LIMITS).unwrap();
+        let mut engine = Engine::new(&host);
+        let mut fed = 0;
+        let mut feed = |journal: &mut Journal<_>| {
+            fed += 1;
+            journal.go_on([&engine]);
+            journal.input(0, second(fed), &Input::Tick);
+            engine.handle_input(second(fed), Input::Tick).unwrap();
+            fed
+        };
+        // A frame each, and nobody takes them.
+        (1..=1000).for_each(|_| _ = feed(&mut journal));
+        let gap = journal.gap().unwrap();
+        assert_eq!(gap.to, second(1000));
+        drop(stuck);
+        let mut last = 1000;
+        while journal.gap().is_some() {
+            last = feed(&mut journal);
+            std::thread::yield_now();
+        }
+        (0..50).for_each(|_| _ = feed(&mut journal));
+        let mut counters = HostSnapshot::default();
+        engine.snapshot(Time::ZERO, &mut counters);
+        journal.counted(0, &counters);
+        let segments = journal.finish().unwrap().0.0;
+        assert_eq!(segments.len(), 2);
+        let report = replay_all(&segments).unwrap();
+        let gap = Gap { to: second(last - 1), inputs: (last - 1) - gap.from.0 / SECOND + 1, ..gap };
+        assert_eq!(report.holes, [Hole::Gap(gap)]);
+        assert_eq!((report.difference, report.inputs + gap.inputs), (None, last + 50));
+        let tail = replay_all(&segments[1..]).unwrap();
+        assert_eq!((tail.begin, tail.inputs, tail.end), (gap.to, 51, second(last + 50)));
+    }
+
+    #[test]
+    fn a_gap_at_the_end_is_told() {
+        let host = short::host("esx");
+        let (stuck, end) = mpsc::channel();
+        stuck.send(()).unwrap();
+        let file = Stuck(Memory(vec![Vec::new()]), end);
+        let mut journal = Journal::of_real_time(file, "slow", [&host], LIMITS).unwrap();
+        (1..=1000).for_each(|n| journal.input(0, Time(n * SECOND), &Input::Tick));
+        let gap = journal.gap().unwrap();
+        drop(stuck);
+        let report = replay_all(&journal.finish().unwrap().0.0).unwrap();
+        assert_eq!((report.difference, report.cut), (None, None));
+        assert_eq!((report.holes, report.epoch_ms), (vec![Hole::Gap(gap)], Some(LIMITS.epoch_ms)));
+        assert_eq!(report.inputs + gap.inputs, 1000);
+        assert_eq!(Time((report.inputs + 1) * SECOND), gap.from);
     }
 
     #[test]
     fn a_journal_of_real_time_that_keeps_up_is_whole() {
-        let limits = Limits { epoch_ms: 5, cap_bytes: 1 << 20 };
         let host = short::host("esx");
-        let mut journal = Journal::of_real_time(Vec::new(), "x", [&host], limits).unwrap();
+        let file = Memory(vec![Vec::new()]);
+        let mut journal = Journal::of_real_time(file, "x", [&host], LIMITS).unwrap();
         (1..=50).for_each(|n| journal.input(0, Time(n * SECOND), &Input::Tick));
         let mut counters = HostSnapshot::default();
         Engine::new(&host).snapshot(Time::ZERO, &mut counters);
         journal.counted(0, &counters);
-        let report = replay(&journal.finish().unwrap()[..]).unwrap();
-        assert_eq!((report.gap, report.inputs, report.difference), (None, 50, None));
+        let report = replay_all(&journal.finish().unwrap().0).unwrap();
+        assert_eq!((report.holes, report.inputs, report.difference), (vec![], 50, None));
+    }
+
+    #[test]
+    fn segments_replay_as_one_and_any_tail_of_them_alone() {
+        for seed in 1..=20 {
+            let segments = short::segments(seed);
+            assert!(segments.len() > 4, "{seed}");
+            let whole = replay_all(&segments).unwrap();
+            assert_eq!((&whole.holes, &whole.difference, whole.cut), (&vec![], &None, None));
+            assert_eq!((whole.segments, whole.end), (segments.len() as u64, short::END), "{seed}");
+            let mut parts = 0;
+            for at in 0..segments.len() {
+                let tail = replay_all(&segments[at..]).unwrap();
+                assert_eq!((tail.holes, tail.difference, tail.cut), (vec![], None, None), "{seed}");
+                parts += replay(&segments[at][..]).unwrap().inputs;
+            }
+            assert_eq!(parts, whole.inputs);
+            // Without one of them the next brings the engines.
+            let without = segments[..2].iter().chain(&segments[3..]);
+            let without = replay_all(without).unwrap();
+            assert!(matches!(without.holes[..], [Hole::Segments { .. }]), "{:?}", without.holes);
+            assert_eq!(without.difference, None);
+        }
+    }
+
+    #[test]
+    fn whoever_is_killed_while_a_segment_begins_leaves_those_before() {
+        let mut segments = short::segments(1);
+        segments.truncate(3);
+        let last = segments.pop().unwrap();
+        let before = replay_all(&segments).unwrap();
+        let first = MAGIC.len() + 1 + 16 + payloads(&last)[0].len();
+        for length in 0..=first {
+            segments.push(last[..length].to_vec());
+            let report = replay_all(&segments).unwrap();
+            assert_eq!((report.cut, report.difference), (Some(length as u64), None));
+            assert_eq!((report.inputs, report.end), (before.inputs, before.end), "{length}");
+            segments.pop();
+        }
+    }
+
+    #[test]
+    fn a_segment_with_any_other_byte_where_it_begins_is_damaged() {
+        let segment = &SEGMENTS[2];
+        let first = MAGIC.len() + 1 + 16 + payloads(segment)[0].len();
+        for at in 0..first {
+            let mut damaged = segment.clone();
+            damaged[at] ^= 0x10;
+            assert!(replay(&damaged[..]).is_err(), "{at}");
+        }
+    }
+
+    #[test]
+    fn segments_of_others_and_in_another_order_are_refused() {
+        let (one, two) = (short::segments(1), short::segments(2));
+        assert!(replay_all([&one[1], &one[0]]).is_err());
+        assert!(replay_all([&one[1], &one[1]]).is_err());
+        // Of another run of the same name: what it begins with is not what the first ended with.
+        let report = replay_all([&one[0], &two[1]]).unwrap();
+        let difference = report.difference.unwrap().to_string();
+        assert_eq!(difference, "a: the engine at the beginning of segment 1 differs");
     }
 
     #[test]
     fn what_is_no_journal_is_refused_in_one_line() {
         let mut older = SHORT.clone();
-        older[8] = 3;
+        older[8] = 4;
         let longer = [SHORT.as_slice(), &[0]].concat();
         let doubled = [SHORT.as_slice(), &SHORT[9..]].concat();
-        let frame = 9 + 16 + payloads()[0].len();
+        let frame = 9 + 16 + payloads(&SHORT)[0].len();
         let left_out = [&SHORT[..9], &SHORT[frame..]].concat();
         let cases: [(&[u8], &str); 6] = [
             (b"", "this is no journal of kavg"),
             (b"[array.fast]\nservers = 4\n", "this is no journal of kavg"),
-            (&older, "the journal has version 3 of the format; allowed is 4"),
+            (&older, "the journal has version 4 of the format; allowed is 5"),
             (&longer, "the journal is damaged in the frame at byte "),
             (&doubled, "the journal is damaged in the frame at byte "),
             (
@@ -592,7 +718,7 @@ mod tests {
 
     #[test]
     fn outputs_and_counters_that_differ_are_named() {
-        let mut payloads = payloads();
+        let mut payloads = payloads(&SHORT);
         let last = payloads.last_mut().unwrap();
         *last.last_mut().unwrap() ^= 1;
         let difference = replay_payloads(&payloads).unwrap().difference.unwrap();
@@ -618,10 +744,24 @@ mod tests {
         fn nothing_under_the_checksums_makes_it_panic(
             changes in vec((any::<Index>(), any::<Index>(), any::<u8>()), 1..4),
         ) {
-            let mut payloads = payloads();
+            let mut payloads = payloads(&SHORT);
             for (frame, at, byte) in &changes {
                 let payload: &mut Vec<u8> = frame.get_mut(&mut payloads[..]);
                 *at.get_mut(payload) = *byte;
+            }
+            if let Err(error) = replay_payloads(&payloads) {
+                prop_assert!(!error.to_string().contains('\n'));
+            }
+        }
+
+        /// The same of the engines with which a segment begins.
+        #[test]
+        fn nothing_in_the_state_of_engines_makes_it_panic(
+            changes in vec((any::<Index>(), any::<u8>()), 1..3),
+        ) {
+            let mut payloads = payloads(&SEGMENTS[3]);
+            for (at, byte) in &changes {
+                *at.get_mut(&mut payloads[0][..]) = *byte;
             }
             if let Err(error) = replay_payloads(&payloads) {
                 prop_assert!(!error.to_string().contains('\n'));
