@@ -59,7 +59,8 @@ impl Histogram {
         let half = |table: &[u16]| <&Halves>::try_from(table).ok().map(|half| Box::new(*half));
         let [low, high] = tables.map(|table| table.map(half));
         let is_known = |half: &Option<Option<_>>| *half != Some(None);
-        (is_known(&low) && is_known(&high)).then(|| Self { low: low.flatten(), high: high.flatten() })
+        (is_known(&low) && is_known(&high))
+            .then(|| Self { low: low.flatten(), high: high.flatten() })
     }
 
     /// Counts one duration.

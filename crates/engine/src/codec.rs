@@ -15,11 +15,11 @@ use counters::{
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 
+pub use crate::bytes::{Bytes, Damage, Payload};
 use crate::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, Object, Part,
     PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
-pub use crate::bytes::{Bytes, Damage, Payload};
 
 /// What can be put into bytes and taken out of them.
 pub trait Field: Sized {

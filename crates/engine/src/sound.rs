@@ -225,7 +225,10 @@ impl Stack {
                     State::Free | State::Guest | State::Queued | State::Piece | State::Left
                 )
         };
-        require(are_sound && seen.into_iter().eq(self.ios.iter().map(waits)), "a queue that is none")
+        require(
+            are_sound && seen.into_iter().eq(self.ios.iter().map(waits)),
+            "a queue that is none",
+        )
     }
 
     /// A device knows each of its worlds that has something queued, once.
@@ -264,7 +267,8 @@ impl Stack {
         // They are sums that are made when they are read.
         let levels =
             self.devices.iter().flat_map(|device| [device.counters.active, device.counters.queued]);
-        let are_unused = levels.eq(core::iter::repeat_n(Occupancy::default(), 2 * self.devices.len()));
+        let are_unused =
+            levels.eq(core::iter::repeat_n(Occupancy::default(), 2 * self.devices.len()));
         require(are_unused, "a level that nothing keeps")
     }
 }

@@ -16,7 +16,11 @@ use engine::{
     codec::{Bytes, Field, Payload},
 };
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Version};
-use proptest::{collection::vec, prelude::*, sample::{Index, select}};
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::{Index, select},
+};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]

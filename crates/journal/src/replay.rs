@@ -435,7 +435,12 @@ impl Host {
         }
         let replayed = (self.outputs.count.wrapping_sub(before), last);
         let after = self.last.map(|(at, input)| (self.inputs, at, input));
-        Some(self.differs(Differing::Outputs { first: before.saturating_add(1), recorded, replayed, after }))
+        Some(self.differs(Differing::Outputs {
+            first: before.saturating_add(1),
+            recorded,
+            replayed,
+            after,
+        }))
     }
 
     fn differs(&self, what: Differing) -> Difference {

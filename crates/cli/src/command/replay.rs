@@ -64,7 +64,8 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
             files.push(path.clone());
             continue;
         }
-        let entries = fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+        let entries =
+            fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
         let entries = entries.map_err(|error| at(path, &error))?;
         let before = files.len();
         let journals = entries.into_iter().map(|entry| entry.path());
