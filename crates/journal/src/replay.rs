@@ -191,7 +191,7 @@ impl Replay {
         let filled = read_up_to(&mut journal, &mut head)?;
         let is_first = self.report.segments == 0;
         if !is_first && filled < head.len() {
-            return Ok(self.cut_at_its_beginning(filled as u64));
+            return self.cut_at_its_beginning(filled as u64);
         }
         let [magic @ .., version] = head;
         if filled < head.len() || magic != *MAGIC {
@@ -204,7 +204,7 @@ impl Replay {
         match frames.next()? {
             true => {}
             false if is_first => return Err(Error::Cut { at: frames.end }),
-            false => return Ok(self.cut_at_its_beginning(frames.end)),
+            false => return self.cut_at_its_beginning(frames.end),
         }
         let begun = self.begin(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
         let mut step = begun.map_or(Step::More, Step::Differs);
@@ -230,9 +230,10 @@ impl Replay {
     }
 
     /// Whoever wrote it was killed before it had begun.
-    const fn cut_at_its_beginning(&mut self, at: u64) {
+    const fn cut_at_its_beginning(&mut self, at: u64) -> Result<(), Error> {
         self.report.cut = Some(at);
         self.ended = Ended::Early;
+        Ok(())
     }
 
     fn end_of_segment(&mut self, step: Step) {
