@@ -32,7 +32,11 @@ impl IoTotals {
     /// Adds other totals.
     pub const fn add(&mut self, other: &Self) {
         self.commands += other.commands;
+<<<<<<< HEAD
         self.bytes += other.bytes;
+=======
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+>>>>>>> main
         self.guest_ns = self.guest_ns.wrapping_add(other.guest_ns);
         self.kernel_ns = self.kernel_ns.wrapping_add(other.kernel_ns);
         self.queue_ns = self.queue_ns.wrapping_add(other.queue_ns);
@@ -45,7 +49,11 @@ impl IoTotals {
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             commands: self.commands - earlier.commands,
+<<<<<<< HEAD
             bytes: self.bytes - earlier.bytes,
+=======
+            bytes: self.bytes.wrapping_sub(earlier.bytes),
+>>>>>>> main
             guest_ns: self.guest_ns.wrapping_sub(earlier.guest_ns),
             kernel_ns: self.kernel_ns.wrapping_sub(earlier.kernel_ns),
             queue_ns: self.queue_ns.wrapping_sub(earlier.queue_ns),
@@ -66,6 +74,18 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// How many are inside and the integral as it is kept, for whoever keeps it elsewhere.
+    #[must_use]
+    pub const fn parts(&self) -> (u32, u64) {
+        (self.now, self.area)
+    }
+
+    /// What had these [`Self::parts`].
+    #[must_use]
+    pub const fn of_parts((now, area): (u32, u64)) -> Self {
+        Self { now, area }
+    }
+
     /// One more is inside from `at` on.
     #[inline]
     pub const fn enter(&mut self, at: Time) {
