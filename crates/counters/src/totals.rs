@@ -8,8 +8,7 @@ use alloc::vec::Vec;
 
 use crate::{Direction, Histogram, Op, Status, Time};
 
-/// What completed I/Os of one direction add up to. All times are nanoseconds and wrap round, as
-/// [`Occupancy`] does: a thousand I/Os that are always there fill 64 bits in seven months.
+/// What completed I/Os of one direction add up to. All times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoTotals {
     /// Commands completed.
@@ -32,11 +31,7 @@ impl IoTotals {
     /// Adds other totals.
     pub const fn add(&mut self, other: &Self) {
         self.commands += other.commands;
-<<<<<<< HEAD
-        self.bytes += other.bytes;
-=======
         self.bytes = self.bytes.wrapping_add(other.bytes);
->>>>>>> main
         self.guest_ns = self.guest_ns.wrapping_add(other.guest_ns);
         self.kernel_ns = self.kernel_ns.wrapping_add(other.kernel_ns);
         self.queue_ns = self.queue_ns.wrapping_add(other.queue_ns);
@@ -49,11 +44,7 @@ impl IoTotals {
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             commands: self.commands - earlier.commands,
-<<<<<<< HEAD
-            bytes: self.bytes - earlier.bytes,
-=======
             bytes: self.bytes.wrapping_sub(earlier.bytes),
->>>>>>> main
             guest_ns: self.guest_ns.wrapping_sub(earlier.guest_ns),
             kernel_ns: self.kernel_ns.wrapping_sub(earlier.kernel_ns),
             queue_ns: self.queue_ns.wrapping_sub(earlier.queue_ns),

@@ -107,13 +107,8 @@ impl Lane<'_> {
         self.device.active -= 1;
         self.path.counters.active.leave(self.now);
         self.adapter.counters.active.leave(self.now);
-<<<<<<< HEAD
-        let stays = &mut self.path.stays;
-        stays.left += 1;
-=======
         self.path.stays.left += 1;
         let stays = &mut self.path.stays;
->>>>>>> main
         stays.driver_ns = stays.driver_ns.wrapping_add(self.now.after(self.io.since));
     }
 

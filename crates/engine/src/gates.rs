@@ -64,13 +64,8 @@ impl Stack {
             _ => stays.adapter_ns = stays.adapter_ns.wrapping_add(waited),
         }
         if waited > 0 {
-<<<<<<< HEAD
-            let disk = &mut self.vdisks[vdisk];
-            disk.gate_ns = disk.gate_ns.wrapping_add(waited);
-=======
             let gate_ns = &mut self.vdisks[vdisk].gate_ns;
             *gate_ns = gate_ns.wrapping_add(waited);
->>>>>>> main
             self.extra_of(io).gate_ns += waited;
         }
     }
