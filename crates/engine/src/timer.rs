@@ -16,6 +16,8 @@ pub(crate) enum Timer {
     Watch(DeviceId),
     /// A device may have been without a path for too long.
     Apd(DeviceId),
+    /// A device may have been held to one command at a time for long enough.
+    Probe(DeviceId),
 }
 
 impl Timer {
@@ -23,7 +25,11 @@ impl Timer {
     #[inline]
     pub(crate) const fn device(self) -> DeviceId {
         match self {
-            Self::Device(id) | Self::Again(_, id) | Self::Watch(id) | Self::Apd(id) => id,
+            Self::Device(id)
+            | Self::Again(_, id)
+            | Self::Watch(id)
+            | Self::Apd(id)
+            | Self::Probe(id) => id,
         }
     }
 }
