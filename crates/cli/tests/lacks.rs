@@ -160,7 +160,7 @@ fn a_whole_capture_is_given_the_all_clear_and_a_part_of_it_is_not() {
         }
         assert_eq!(said.code, 3, "{name}: {flat}");
         assert!(flat.starts_with("Not whole: ") && flat.contains(lacks), "{name}: {flat}");
-        assert!(flat.contains("This capture cannot tell whether there is a storage problem"));
+        assert!(flat.contains("What was recorded cannot tell whether there is a storage problem"));
         assert!(!flat.contains("no storage problem"), "{name}: {flat}");
     }
 }

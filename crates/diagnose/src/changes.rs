@@ -584,7 +584,11 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
                  by reservations, and a new one that is ATS-only is not.",
                 info.path
             );
-            return look(what, vec![vaai, shown]);
+            return look(what, vec![vaai, shown]).risking(
+                "All hosts of the datastore must be set alike, and the array must have ATS; moving \
+                 disks to a new datastore loads both devices.",
+                "Set it to 0 again on every host; move the disks back",
+            );
         }
     }
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
@@ -593,7 +597,8 @@ pub(crate) fn lock_by_ats(host: &Host<'_>, device: &str, facts: &Facts) -> Chang
     let mut change =
         setting(what.into(), Some(host), vec![Step { set: set(1), undo: Some(set(0)) }]);
     change.esxcli.splice(0..0, [vaai, shown]);
-    change.risk = "All hosts of the datastore must be set alike.".into();
+    change.risk =
+        "All hosts of the datastore must be set alike, and the array must have ATS.".into();
     change
 }
 

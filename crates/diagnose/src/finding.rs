@@ -57,7 +57,7 @@ causes! {
     Sioc "sioc" "Depth moved by Storage I/O Control" "The datastore is congested and Storage I/O Control lowers the depth.";
     AdapterQueue "adapter-queue" "Host adapter queue full" "Commands wait at a path or an adapter.";
     IopsLimit "iops-limit" "IOPS limit on a virtual disk" "A limit in the host holds a virtual disk to a rate.";
-    HostWait "host-wait" "Commands held in the host" "Commands wait in the VMkernel for no queue that the capture shows.";
+    HostWait "host-wait" "Commands held in the host" "Commands wait in the VMkernel for no queue that the counters show.";
     VirtualDiskCap "virtual-disk-cap" "Virtual disk at its queue depth" "A virtual disk sends as many commands as its driver allows; more wait in the guest.";
     VirtualAdapterCap "virtual-adapter-cap" "Virtual adapter at its queue depth" "The disks of a virtual adapter share a full ring; more wait in the guest.";
     Splitting "splitting" "Large I/Os are split" "Commands are cut into pieces below the point where esxtop counts them.";

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// The answer where an all-clear would be a guess.
-const CANNOT_TELL: &str = "This capture cannot tell whether there is a storage problem: it is not \
-    whole. Nothing is wrong in what there is of it.";
+const CANNOT_TELL: &str = "What was recorded cannot tell whether there is a storage problem: it is \
+    not whole. Nothing is wrong in what there is of it.";
 
 /// The most characters of either line: two of a terminal.
 pub const TICKET_LINE: usize = 2 * crate::page::WIDTH;
@@ -40,7 +40,7 @@ pub(crate) fn headline(
         },
         (Outcome::Idle, _) => too_little(host),
         _ => format!(
-            "Nothing is wrong: no storage problem in this capture. {}; {}.",
+            "Nothing is wrong: no storage problem in these samples. {}; {}.",
             queues(host),
             latencies(host)
         ),
@@ -61,7 +61,7 @@ fn too_little(host: &Host<'_>) -> String {
     let all: Vec<usize> = (0..host.times_ms.len()).collect();
     let latencies = host.devices.iter().map(|device| device.flow.per_command(&all, Flow::gavg));
     match largest(latencies.flatten()) {
-        None => "There is nothing to judge in this capture: no device completes a command.".into(),
+        None => "There is nothing to judge in these samples: no device completes a command.".into(),
         Some(slowest_ms) => format!(
             "There is too little load to judge: no device completes {} commands a second or has one \
              outstanding all the time. The slowest takes {} ms a command.",

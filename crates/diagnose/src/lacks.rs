@@ -8,7 +8,7 @@
 use counters::{Counter, Kind, holes};
 use levels::Measured;
 
-use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, number, quantile, span};
+use crate::{Column, Device, Host, Lack, Lacking, ROUNDED, Threshold, median, number, span};
 
 /// The line to type for a capture that lacks nothing: every field, for an hour.
 pub const RECORD_LINE: &str = "esxtop -b -a -d 5 -n 720 > FILE.csv";
@@ -119,7 +119,7 @@ fn share(
     parts: impl Fn(usize) -> Option<f64>,
     whole: impl Fn(usize) -> Option<f64>,
 ) -> Option<f64> {
-    quantile(samples.iter().map(|&sample| Some(parts(sample)? / whole(sample)?)), 0.5)
+    median(samples.iter().map(|&sample| Some(parts(sample)? / whole(sample)?)))
 }
 
 /// Devices that must be there, because adapters or virtual disks have their commands.

@@ -60,6 +60,6 @@ pub use verdict::{diagnose, diagnose_together};
 
 pub(crate) use observe::{
     Adapter, Column, Device, Flow, FullQueue, Host, LevelKind, Motion, Path, Queue, ROUNDED, Spell,
-    Vdisk, World, halves_and_climbs, is_round, largest, little, mean, most_frequent, quantile,
-    reaches, unrest_percent,
+    Vdisk, World, halves_and_climbs, is_round, largest, little, mean, median, most_frequent,
+    quantile, reaches, unrest_percent,
 };

@@ -83,7 +83,7 @@ fn quiet_hosts_raise_nothing() {
     bench.device("naa.2", 31).vm("slow and rare").iops(0.4).davg(900.0).kavg(800.0);
     let verdict = judged(&bench);
     assert_eq!(verdict.outcome, Outcome::Healthy);
-    assert!(verdict.headline.contains("no storage problem in this capture"));
+    assert!(verdict.headline.contains("no storage problem in these samples"));
 }
 
 #[test]

@@ -99,6 +99,7 @@ thresholds! {
     SlotsPercent "slots_pct" 60.0 60.0 "%" "ours" "Share of a device's slots from which one VM counts as the holder.";
     SplitPercent "split_pct" 10.0 10.0 "%" "ours" "Share of commands that are split from which it counts.";
     TransferMib "transfer_mib_s" 40.0 40.0 "MiB/s" "ours" "Speed at which a command may be moved on top of the latency that its device is allowed: large ones take longer.";
+    ArrayPercent "array_pct" 80.0 80.0 "%" "ours: what is left is a quarter more at most, and by M/M/1 a command takes 5 times as long" "Work of an array, where it is known, from which a deeper queue before it is not advised where commands wait for each other there.";
     CongestionMs "congestion_ms" 20.0 5.0 "ms" "[src: SIOC 30 ms by default, API range 5 to 100]" "DAVG from which a moving depth is taken for SIOC.";
 }
 

@@ -41,7 +41,7 @@ fn quiet_hosts_raise_no_finding() {
             // The default counters have neither aborts nor conflicts: what they hide is not known.
             let is_whole = !name.contains("default-counters");
             assert_eq!(
-                text.contains("no storage problem in this capture"),
+                text.contains("no storage problem in these samples"),
                 is_whole,
                 "{name}:\n{text}"
             );

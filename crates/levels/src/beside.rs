@@ -6,6 +6,8 @@
 //! long: its few commands were outstanding before. A QAVG of 0 beside commands that are queued was
 //! not measured, and neither was a DAVG of 0 beside commands that are active.
 
+use std::ops::RangeInclusive;
+
 use counters::{Counter, EntityId, Recording, SECOND, interval_s};
 use knobs::{Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
 
@@ -64,14 +66,17 @@ const INSTANT: f64 = 16.0;
 const ROUNDED: f64 = 0.02;
 /// Commands of which nothing is made.
 const FEW: f64 = 8.0;
+/// What 16 bits that are all set make of an interval, as inexact as it is: no device has so many faults.
+const ALL_SET: RangeInclusive<f64> = 0.98 * ALL_16_BITS..=1.02 * ALL_16_BITS;
+const ALL_16_BITS: f64 = u16::MAX as f64;
 
 impl Bound {
     /// What bounds that counter.
     pub(crate) const fn of(counter: Counter) -> Self {
         match counter {
             Counter::Commands => Self::Commands,
-            Counter::Reads | Counter::Writes => Self::Parts,
-            Counter::FailedCommands => Self::Faults,
+            Counter::Reads | Counter::Writes | Counter::SplitCommands => Self::Parts,
+            Counter::FailedCommands | Counter::FailedReads | Counter::FailedWrites => Self::Faults,
             Counter::Aborts | Counter::Resets => Self::GivenUp,
             Counter::Conflicts => Self::Conflicts,
             Counter::DriverLatency => Self::Slots,
@@ -80,6 +85,11 @@ impl Bound {
             Counter::GuestLatency => Self::Guest,
             _ => Self::Row,
         }
+    }
+
+    /// Whether it bounds what goes wrong.
+    pub(crate) const fn is_of_faults(self) -> bool {
+        matches!(self, Self::Faults | Self::GivenUp | Self::Conflicts)
     }
 }
 
@@ -112,6 +122,9 @@ impl<'a> Beside<'a> {
             return false;
         }
         let Some(seconds) = interval_s(self.times_ms, sample) else { return true };
+        if bound.is_of_faults() && ALL_SET.contains(&(value * seconds)) {
+            return false;
+        }
         let rate = at(self.commands, sample);
         match bound {
             Bound::Commands => self.has_as_many(sample, value),
@@ -121,17 +134,15 @@ impl<'a> Beside<'a> {
                 all.is_none_or(|all| value <= INEXACT * all + ROUNDED)
             }
             Bound::GivenUp => {
-                let inside = self.inside(sample).map_or(MOST_SLOTS, |it| INSTANT * (it + FEW));
-                value * seconds <= inside.min(MOST_SLOTS) * seconds.max(1.0)
+                let given_up = (INSTANT * (self.inside(sample) + FEW)).min(MOST_SLOTS);
+                value * seconds <= given_up * seconds.max(1.0)
             }
             Bound::Faults => {
-                let Some(inside) = self.inside(sample) else { return true };
-                let commands = INEXACT * rate.unwrap_or_default() * seconds + INSTANT * inside;
-                value * seconds <= commands + INSTANT * FEW
+                let commands = INEXACT * rate.unwrap_or_default() * seconds;
+                value * seconds <= commands + INSTANT * (self.inside(sample) + FEW)
             }
             Bound::Conflicts => {
-                let Some(inside) = self.inside(sample) else { return true };
-                let retries = INSTANT * (inside + 1.0) / RETRY_S;
+                let retries = INSTANT * (self.inside(sample) + 1.0) / RETRY_S;
                 value <= INEXACT * rate.unwrap_or_default() + retries
             }
             Bound::Slots => {
@@ -191,14 +202,22 @@ impl<'a> Beside<'a> {
 
     /// ACTV + QUED at the end of a sample.
     fn sampled(&self, sample: usize) -> Option<f64> {
-        Some(at(self.active, sample)? + at(self.queued, sample)?)
+        let inside = at(self.active, sample)? + at(self.queued, sample)?;
+        (inside < MOST_INSIDE - 1.0).then_some(inside)
     }
 
-    /// The most commands that were seen inside at the begin and the end of a sample.
-    fn inside(&self, sample: usize) -> Option<f64> {
+    /// The most commands that were seen inside at the begin and the end of a sample; where nothing
+    /// tells, all its slots may be taken.
+    fn inside(&self, sample: usize) -> f64 {
         let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
-        [before, self.sampled(sample)].into_iter().flatten().reduce(f64::max)
+        let seen = [before, self.sampled(sample)].into_iter().flatten().reduce(f64::max);
+        seen.unwrap_or(self.slots)
     }
+}
+
+/// Whether a number is that of 16 bits which are all set, or one beside it.
+pub(crate) fn fills_16_bits(value: f64) -> bool {
+    (value - ALL_16_BITS).abs() <= 1.0
 }
 
 /// A number that may be one.

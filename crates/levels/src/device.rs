@@ -10,7 +10,8 @@ use counters::{Counter, EntityId, Kind};
 
 use crate::{
     Column, Flow, Level, LevelKind, Measured, Queue, Tenant, Vdisk, little,
-    series::{mean, usual, weighted_mean},
+    numbers::{mean, weighted_mean},
+    series::usual,
     tenants,
 };
 
@@ -245,7 +246,7 @@ impl<'a> DeviceView<'a> {
 /// One name, or how many there are.
 fn some_of(names: &[&str], noun: &str) -> String {
     match names {
-        [] => format!("no {noun} in the capture"),
+        [] => format!("no {noun} recorded"),
         [one] => (*one).into(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
     }

@@ -8,7 +8,8 @@ use counters::{Counter, EntityId, Kind};
 
 use crate::{
     Measured,
-    series::{Column, mean, weighted_mean},
+    numbers::{mean, weighted_mean},
+    series::Column,
 };
 
 /// The columns that devices, worlds, paths and adapters have in common, by sample.

@@ -11,6 +11,7 @@ mod device;
 mod flow;
 mod level;
 mod measured;
+mod numbers;
 mod series;
 mod stack;
 mod support;
@@ -22,10 +23,11 @@ pub use device::{DeviceView, path_wait_ms, slot_wait_ms};
 pub use flow::{Flow, inside, little};
 pub use level::LevelKind;
 pub use measured::Measured;
-pub use series::{
-    Column, is_round, is_round_within, largest, latency_percentiles, mean, most_frequent, quantile,
-    sum, unrest_percent, usual, usual_interval_s, weighted_mean, weighted_quantiles,
+pub use numbers::{
+    is_round, is_round_within, largest, latency_percentiles, mean, median, most_frequent, quantile,
+    sum, unrest_percent, usual_interval_s, weighted_mean, weighted_quantiles,
 };
+pub use series::{Column, usual};
 pub use stack::{Level, Queue, Stack};
 pub use tenant::{Tenant, owner, tenants};
 pub use vdisk::Vdisk;

@@ -7,14 +7,15 @@ use counters::{Counter, EntityId, Recording};
 use knobs::NFS_OUTSTANDING;
 
 use crate::{
-    beside::{Beside, Bound},
+    beside::{Beside, Bound, fills_16_bits},
     support,
 };
 
 /// A recording of which every cell was measured or is missing.
 ///
-/// Missing are negative values (esxtop's sentinels -1 and -3), what a counter never comes to, a time
-/// of all 16 bits, what cannot be beside the others of its row, and what no level bears out.
+/// Missing are negative values (esxtop's sentinels -1 and -3), what a counter never comes to, a time or
+/// a rate of faults of all 16 bits, what cannot be beside the others of its row, and what no level bears
+/// out.
 #[derive(Clone, Debug)]
 pub struct Measured(Recording);
 
@@ -50,11 +51,12 @@ impl Deref for Measured {
 
 /// A column without the cells that cannot be; `None` where all can.
 fn without_impossible(beside: &Beside<'_>, counter: Counter, values: &[f64]) -> Option<Vec<f64>> {
-    let (absurd, bound, is_time) =
-        (absurd(counter), Bound::of(counter), counter.info().unit == "ms");
+    let (absurd, bound) = (absurd(counter), Bound::of(counter));
+    // Commands a second may come to 65,535; no device is given up or refused so often.
+    let is_rare = counter.info().unit == "ms" || bound.is_of_faults();
     let is_impossible = |(sample, &value): (usize, &f64)| {
         !((0.0..absurd).contains(&value)
-            && !(is_time && value == f64::from(u16::MAX))
+            && !(is_rare && fills_16_bits(value))
             && beside.allows(bound, sample, value))
     };
     let cells = || values.iter().enumerate();
@@ -183,6 +185,41 @@ mod tests {
         ] {
             assert!(is_measured(&with(&[(counter, value)]), counter), "{counter:?} {value}");
         }
+    }
+
+    #[test]
+    fn faults_that_no_device_has_were_not_measured_whatever_else_the_row_tells() {
+        const FAULTS: [Counter; 4] =
+            [Counter::Aborts, Counter::Resets, Counter::Conflicts, Counter::FailedCommands];
+        let without_queue = |replaced: &[(Counter, f64)]| {
+            let Measured(whole) = with(replaced);
+            let mut cut = Recording::new(whole.host.clone());
+            cut.times_ms.clone_from(&whole.times_ms);
+            cut.add_entity(whole.entity(EntityId(0)).clone());
+            let queue = [Counter::ActiveCommands, Counter::QueuedCommands];
+            for (id, counter, values) in whole.columns().filter(|of| !queue.contains(&of.1)) {
+                cut.set_column(id, counter, values.to_vec());
+            }
+            Measured::of(cut)
+        };
+        for counter in FAULTS {
+            for value in [13_107.0, 32_767.5, 65_534.0, 65_535.0, 65_536.0, 858_993.0] {
+                let row = without_queue(&[(counter, value)]);
+                assert!(!is_measured(&row, counter), "{counter:?} {value}");
+            }
+            assert!(is_measured(&without_queue(&[(counter, 60.0)]), counter), "{counter:?}");
+        }
+        // So many commands could fail, be refused or given up in 5 s.
+        let busy = [(Counter::Commands, 50_000.0), (Counter::Reads, 50_000.0)];
+        for counter in FAULTS {
+            for value in [65_534.0, 65_535.0, 65_536.0] {
+                let row = with(&[&busy[..], &[(counter, value)]].concat());
+                assert!(!is_measured(&row, counter), "{counter:?} {value}");
+            }
+        }
+        // What is outstanding is of the same row: it bears nothing out that it cannot be itself.
+        let row = [(Counter::ActiveCommands, 65_535.0), (Counter::FailedCommands, 9_000.0)];
+        assert!(!is_measured(&with(&row), Counter::FailedCommands));
     }
 
     #[test]

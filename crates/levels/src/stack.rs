@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     LevelKind,
-    series::{sum, weighted_mean},
+    numbers::{sum, weighted_mean},
 };
 
 /// One queue, or the sum of several.

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 
 use counters::{Counter, EntityId, Kind, Recording};
 
+use crate::numbers::median;
+
 /// The rates that add up from level to level.
 const RATES: [Counter; 7] = [
     Counter::Commands,
@@ -107,9 +109,7 @@ impl<'a> Witnesses<'a> {
         if lone.is_empty() {
             return None;
         }
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|rate| !rate.is_nan()).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let usual = *sorted.get(sorted.len() / 2)?;
+        let usual = median(values.iter().copied().filter(|rate| !rate.is_nan()))?;
         lone.retain(|&sample| values[sample] > ALONE * usual);
         let left = |(sample, value): (usize, &f64)| {
             if lone.contains(&sample) { f64::NAN } else { *value }

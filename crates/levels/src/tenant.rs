@@ -6,7 +6,7 @@ use counters::{Entity, EntityId, Kind};
 
 use crate::{
     Flow, Measured,
-    series::{mean, sum, weighted_mean},
+    numbers::{mean, sum, weighted_mean},
 };
 
 /// The share of a VM in a device: its worlds there.

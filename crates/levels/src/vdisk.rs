@@ -8,7 +8,8 @@ use counters::{Controller, Counter, EntityId};
 use crate::{
     Measured,
     flow::{inside, little, sum_of},
-    series::{Column, weighted_mean},
+    numbers::weighted_mean,
+    series::Column,
 };
 
 /// The columns of a virtual disk.

@@ -16,7 +16,7 @@
 //!      +--------------- commands outstanding
 //! ```
 
-use levels::{mean, quantile};
+use levels::{mean, median, quantile};
 use serde::Serialize;
 
 use crate::{light::Light, rows::ROUNDING_MS};
@@ -319,7 +319,7 @@ fn chance(points: &[Point]) -> [f64; 2] {
     let steps = || logs.windows(2).map(|pair| Some((pair[1] - pair[0]).powi(2) / 2.0));
     let middle = mean(logs.iter().map(|log| Some(*log))).unwrap_or_default();
     let all = mean(logs.iter().map(|log| Some((log - middle).powi(2))));
-    let usual = quantile(steps(), 0.5).map(|median| median / MEDIAN);
+    let usual = median(steps()).map(|square| square / MEDIAN);
     let part = |steps: Option<f64>| {
         steps.zip(all).filter(|(_, all)| *all > 0.0).map_or(0.0, |(steps, all)| steps / all)
     };

@@ -3,6 +3,7 @@
 
 mod queue;
 mod spell;
+mod stall;
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use counters::{Counter, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s, 
 use levels::{Measured, usual_interval_s};
 
 pub(crate) use levels::{
-    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean,
+    Column, Flow, LevelKind, Vdisk, is_round, is_round_within, largest, little, mean, median,
     most_frequent, quantile, unrest_percent,
 };
 pub(crate) use queue::{FullQueue, Motion, Queue, ROUNDED, halves_and_climbs};
@@ -63,6 +64,8 @@ pub(crate) struct Device<'a> {
     pub(crate) limits: Limits<'a>,
     /// Whether it is full, and when.
     pub(crate) full: Option<FullQueue>,
+    /// For how many seconds it gave no answer before what a sample completes, where that is proven.
+    pub(crate) stalled_s: BTreeMap<usize, f64>,
 }
 
 /// A world on a device.
@@ -133,6 +136,10 @@ impl<'a> Host<'a> {
             let guests = depths.sum::<Option<f64>>().filter(|sum| *sum > 0.0);
             let known = facts.device(device.flow.name);
             device.judge(recording.len(), thresholds, known, guests);
+        }
+        let stalls: Vec<_> = host.devices.iter().map(|device| stall::all(&host, device)).collect();
+        for (device, stalled_s) in host.devices.iter_mut().zip(stalls) {
+            device.stalled_s = stalled_s;
         }
         host
     }
@@ -302,6 +309,7 @@ impl<'a> Device<'a> {
             quickest_ms: f64::INFINITY,
             limits,
             full: None,
+            stalled_s: BTreeMap::new(),
         }
     }
 

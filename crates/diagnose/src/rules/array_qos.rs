@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    mean,
+    mean, median,
     observe::{is_round_within, little},
-    quantile, reaches, unrest_percent,
+    reaches, unrest_percent,
 };
 
 use levels::array_of;
@@ -425,7 +425,7 @@ fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool
     };
     let quick: Vec<f64> =
         device.busy.iter().filter(is_quick).filter_map(|&s| flow.rate(s)).collect();
-    let served = quantile(quick.iter().copied(), 0.5)?;
+    let served = median(quick.iter().copied())?;
     let is_short = SHORT * spell.samples.len() <= quick.len();
     Some((served / rate - 1.0).abs() <= SAME || is_short && served > rate)
 }

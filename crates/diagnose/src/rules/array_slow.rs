@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
-    facts::share, mean, quantile, reaches,
+    facts::share, mean, median, reaches,
 };
 use levels::array_of;
 
@@ -411,7 +411,7 @@ const fn surer(device: &Device<'_>) -> &'static str {
 fn growth(device: &Device<'_>, spell: &Spell) -> Option<f64> {
     const SPREAD: f64 = 1.5;
     let inside = |sample: &usize| device.flow.in_flight(*sample);
-    let middle = quantile(spell.samples.iter().map(inside), 0.5)?;
+    let middle = median(spell.samples.iter().map(inside))?;
     let known = spell.samples.iter().filter(|sample| inside(sample).is_some());
     let (few, many): (Vec<usize>, Vec<usize>) =
         known.partition(|sample| inside(sample) < Some(middle));

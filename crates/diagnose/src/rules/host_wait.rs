@@ -207,7 +207,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     });
     finding.sentence = format!(
         "Commands to {name} are held for {} ms each in the host (KAVG), for no queue that the \
-         capture shows: {why}.",
+         counters show: {why}.",
         number(kavg)
     );
     finding.standing = spell.mean(|s| Some(little(flow.rate(s)?, flow.kavg(s)?)))?;

@@ -228,13 +228,13 @@ impl Case<'_> {
     /// known to have little left and VMs wait for others there: the rate grows by that at most, and by
     /// Little's law each command takes the longer for it, those of VMs that do not wait on the host too.
     fn cost_of_more(&self, device: &Device<'_>, full: &FullQueue) -> Option<(Change, String)> {
-        const BUSY: f64 = 0.8;
         let samples = &full.spell.samples;
+        let busy = device.limits.get(Threshold::ArrayPercent) / 100.0;
         let davg_ms = device.flow.per_command(samples, Flow::davg)?;
         let (array, rate) = (self.array(device)?, device.flow.mean_rate(samples)?);
         let work = array.work(samples);
         let then_ms = 1000.0 * full.demand * work / rate;
-        let counts = work >= BUSY && array.is_crowded(samples, davg_ms) && then_ms > davg_ms;
+        let counts = work >= busy && array.is_crowded(samples, davg_ms) && then_ms > davg_ms;
         let cost = || {
             format!(
                 "Do not raise the depth: array {} works {} % of the time, so the rate can grow by {} % \

@@ -84,7 +84,7 @@ fn fix(case: &Case<'_>, name: &str) -> Vec<crate::Change> {
              over time and over datastores.",
             Vec::new(),
         )
-        .risking("None.", "Nothing to undo"),
+        .risking("What is spread is done later.", "Nothing to undo"),
     ];
     // Where it is known how a datastore there is locked, it is one.
     if case.facts.device(name).locks_by_scsi2.is_none() {
@@ -106,6 +106,23 @@ mod tests {
         device.counter(Counter::Conflicts, |_| 40.0);
         device.vm("a").iops(500.0).davg(4.0);
         bench.only(Cause::ReservationConflicts, &Facts::default());
+    }
+
+    #[test]
+    fn each_advice_says_what_it_may_cost() {
+        let mut bench = Bench::new(6);
+        let device = bench.device("naa.1", 64);
+        device.counter(Counter::Conflicts, |_| 40.0);
+        device.vm("a").iops(500.0).davg(4.0);
+        for locks_by_scsi2 in [None, Some(false), Some(true)] {
+            let mut facts = Facts::default();
+            facts.devices.entry("naa.1".into()).or_default().locks_by_scsi2 = locks_by_scsi2;
+            let finding = bench.only(Cause::ReservationConflicts, &facts);
+            for change in &finding.changes {
+                assert!(!change.risk.starts_with("None, it only"), "{change:?}");
+                assert!(!change.risk.is_empty() && !change.undo.is_empty(), "{change:?}");
+            }
+        }
     }
 
     #[test]

@@ -5,8 +5,7 @@ use counters::Counter;
 
 use super::{Case, LASTING, Rank, Rule, changes, number};
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
-    largest, mean, reaches,
+    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, largest, mean,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -27,13 +26,6 @@ const STALL_S: f64 = 4.5;
 const SHORT_S: f64 = 1.9;
 const MISSING: f64 = 100.0;
 
-/// How far more commands than there are slots must be outstanding by Little's law, and how many times
-/// longer than those beside them they must take, for them to be older than their sample.
-const BEYOND: f64 = 1.1;
-const FAR: f64 = 9.0;
-/// What a sample completes at most that makes up for one in which nothing did, against the mean.
-const MADE_UP: f64 = 2.0;
-
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.host.devices.iter().filter_map(|device| found(case, device)).collect()
 }
@@ -50,7 +42,7 @@ fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
 /// Whether a device gives no answer in a part of a sample, or is known to give none: what waits
 /// meanwhile waits for that.
 pub(super) fn stalls(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
-    stalled_s(case, device, sample).is_some() || is_known(case, device, sample)
+    device.stalled_s.contains_key(&sample) || is_known(case, device, sample)
 }
 
 /// Whether samples without an answer are none of chance. A device of which even the quick commands
@@ -74,38 +66,6 @@ fn inside(device: &Device<'_>, sample: usize) -> Option<f64> {
     device.queue.sampled(sample).or_else(actv)
 }
 
-/// For how many seconds a device gave no answer before what a sample completes, where that is proven:
-/// by Little's law far more commands were outstanding than there are slots, so they are older than
-/// the sample, and those before and after it are quick. So they are where more commands wait for slots
-/// than are in them, at a rate that is none of a burst: all slots were taken for that part of the
-/// sample. A mean of a second and more is a slow array's, which has a rule of its own.
-fn stalled_s(case: &Case<'_>, device: &Device<'_>, sample: usize) -> Option<f64> {
-    let depths = [Some(sample), sample.checked_sub(1)].into_iter().flatten();
-    let slots = largest(depths.filter_map(|sample| device.queue.depth_at(sample)))?;
-    let inside = device.flow.in_flight(sample)?;
-    let stall_ms = device.limits.get(Threshold::StallMs);
-    let davg = device.flow.davg(sample).filter(|ms| *ms < stall_ms)?;
-    let seconds = inside * case.host.interval_s(sample) / slots;
-    let is_beyond = || inside >= BEYOND * slots || waits_in_a_part(device, sample);
-    let measured = |sample: usize| device.flow.davg(sample).filter(|ms| *ms > 0.0);
-    // The samples beside it may be far away on an idle device: they are looked for last.
-    let is_far = || {
-        let before = (0..sample).rev().find_map(measured);
-        let after = (sample + 1..case.host.times_ms.len()).find_map(measured);
-        [before, after].into_iter().flatten().all(|ms| davg >= FAR * ms)
-    };
-    (1_000.0 * seconds >= stall_ms && is_beyond() && is_far()).then_some(seconds)
-}
-
-/// Whether more commands wait in a sample than are in the slots, and neither their number nor their
-/// size is the reason: what waits beside free slots came while all of them were taken.
-fn waits_in_a_part(device: &Device<'_>, sample: usize) -> bool {
-    let usual = device.flow.mean_rate(&device.busy).map(|rate| MADE_UP * rate);
-    reaches(device.flow.waiting(sample), device.flow.in_flight(sample))
-        && reaches(usual, device.flow.rate(sample))
-        && reaches(device.flow.davg(sample), device.slow_ms(sample))
-}
-
 /// Whether the array is known to give no answer in a sample in which there is somebody to be answered.
 fn is_known(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     let times = case.host.begin_ms(sample)..case.host.times_ms[sample];
@@ -121,7 +81,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
     let mut finding = case.finding(Cause::Silence, device.object(), spell);
     let dead = dead_paths(case, name);
     let is_known = samples.iter().any(|&sample| is_known(case, device, sample));
-    let stalled = largest(samples.iter().filter_map(|&sample| stalled_s(case, device, sample)));
+    let stalled =
+        largest(samples.iter().filter_map(|sample| device.stalled_s.get(sample).copied()));
     let why = match dead {
         _ if is_known => "its array is known to give no answer".into(),
         Some(1) => "its path is down".into(),

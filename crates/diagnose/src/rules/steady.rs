@@ -3,7 +3,8 @@
 
 use super::{Case, line_rate};
 use crate::{
-    Device, Flow, Queue, Spell, mean, observe::is_round_within, quantile, reaches, unrest_percent,
+    Device, Flow, Queue, Spell, mean, median, observe::is_round_within, quantile, reaches,
+    unrest_percent,
 };
 
 /// Samples below which chance makes a flat rate, and one late sample a number that moves.
@@ -17,7 +18,7 @@ pub(super) const EXACTLY: f64 = 0.002;
 /// any number.
 pub(super) fn settled(flow: &Flow<'_>, spell: Spell) -> Option<Spell> {
     const MOST: f64 = 0.75;
-    let usual = quantile(spell.samples.iter().map(|&sample| flow.rate(sample)), 0.5)?;
+    let usual = median(spell.samples.iter().map(|&sample| flow.rate(sample)))?;
     let is_usual = |sample: &usize| {
         flow.rate(*sample).is_some_and(|rate| (rate / usual - 1.0).abs() <= EXACTLY)
     };
@@ -84,7 +85,7 @@ pub(super) fn held_number(device: &Device<'_>, spell: &Spell) -> Option<HeldNumb
     const ALL: f64 = 0.9;
     const NEAR: f64 = 0.02;
     const STILLER: f64 = 0.5;
-    let commands = quantile(spell.samples.iter().map(|&s| device.queue.actv.at(s)), 0.5)?;
+    let commands = median(spell.samples.iter().map(|&s| device.queue.actv.at(s)))?;
     let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| device.in_slots(s)).collect();
     let is_kept = |sample| {
         let depth = device.queue.depth_at(sample)?;

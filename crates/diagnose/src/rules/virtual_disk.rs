@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Cause, Device, Finding, Flow, LevelKind, Party, Queue, ROUNDED, Spell, Threshold, Vdisk,
-    largest, little, quantile,
+    largest, little, median,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -183,10 +183,10 @@ fn plateau<'a>(
     let caught = sampled(case, disk, &spell.samples);
     let most = |s: usize| Some(disk.outstanding(s)? + little(disk.rate(s)?, ROUNDED / 2.0));
     let inside: Vec<f64> = spell.samples.iter().filter_map(|&s| most(s)).collect();
-    let stays = quantile(caught.iter().copied(), 0.5).is_some_and(|middle| is_at(middle, limit));
+    let stays = median(caught.iter().copied()).is_some_and(|middle| is_at(middle, limit));
     let reached = REACHED[usize::from(busy.len() > FEW)] * f64::from(limit);
     let is_reached = |outstanding: &[f64]| outstanding.iter().any(|inside| *inside >= reached);
-    let is_empty = quantile(caught.iter().copied(), 0.5) < Some(LOADED * f64::from(limit));
+    let is_empty = median(caught.iter().copied()) < Some(LOADED * f64::from(limit));
     let in_bursts = !caught.is_empty() && is_empty;
     let reached = stays && is_reached(&caught) || is_reached(&inside) && !in_bursts;
     let lasts = spell.samples.len() >= LASTING && is_filled(disk, &spell, limit);
