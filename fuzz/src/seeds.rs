@@ -1,9 +1,14 @@
 //! What the fuzzer begins with: small sound inputs of every target, made here or taken from the
 //! scenarios of the project. They stand beside the recordings, below the targets.
 
-use std::path::Path;
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
-use counters::Recording;
+use counters::{MILLISECOND, Op, Recording, Time, VdiskId};
+use engine::{Engine, HostConfig, Input, Request};
+use journal::{Files, Journal, Limits};
 use scenario::Scenario;
 
 use super::{gzip, recording::Host, written};
@@ -89,7 +94,7 @@ pub fn seeds(root: &Path) -> Vec<(&'static str, usize, Vec<u8>)> {
         ("scenario", scenarios(root)),
         ("knob_line", bytes(&KNOB_LINES)),
         ("parameter_file", bytes(&PARAMETER_FILES)),
-        ("journal", vec![payload(root)]),
+        ("journal", journals(root)),
         ("nbd", vec![client()]),
         ("virtio", vec![ring()]),
         ("vhost_user", vec![front_end()]),
@@ -166,16 +171,62 @@ fn noise(number: u8, length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// What stands in the frames of the journal of a short run, after the length of the first.
-fn payload(root: &Path) -> Vec<u8> {
+/// What stands in the frames of the journal of a short run, and in those of a segment that begins with an
+/// engine full of I/Os, after the length of the first.
+fn journals(root: &Path) -> Vec<Vec<u8>> {
     let path = root.join("crates/sim/tests/common/small.toml");
     let text = std::fs::read_to_string(path).expect("a file of the project");
     let scenario = Scenario::parse("small.toml", &text, &mut |_| Err("there is none".into()));
     let scenario = scenario.expect("a sound scenario");
     let hosts = scenario.hosts.iter().map(|host| &host.config);
-    let journal = journal::Journal::new(Vec::new(), "small", hosts).expect("memory");
+    let journal = Journal::new(Vec::new(), "small", hosts).expect("memory");
     let (_, journal) = sim::run_watched(&scenario, journal);
     let journal = journal.finish().expect("memory");
+    vec![payload(&journal), payload(&segment(&scenario.hosts[0].config))]
+}
+
+/// Segments in memory.
+struct Segments(Vec<Vec<u8>>);
+
+impl Write for Segments {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.last_mut().map_or(Ok(0), |segment| segment.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Files for Segments {
+    fn go_on(&mut self, _number: u64) -> io::Result<()> {
+        self.0.push(Vec::new());
+        Ok(())
+    }
+}
+
+/// The second segment of a journal whose commands are never answered.
+fn segment(config: &HostConfig) -> Vec<u8> {
+    let mut engine = Engine::new(config);
+    let limits = Limits { epoch_ms: 0, segment_bytes: 0 };
+    let journal = Journal::of_real_time(Segments(vec![Vec::new()]), "small", [config], limits);
+    let mut journal = journal.expect("memory");
+    for step in 0..60_u32 {
+        let vdisk = VdiskId::new(step as usize % config.vdisks.len());
+        let (op, bytes) = (Op::Write, 4096 << (step % 12));
+        let request = Request { vdisk, op, lba: 0, bytes, waited_ns: 0, tag: step };
+        let (now, input) = (Time(u64::from(step) * 50 * MILLISECOND), Input::Submit(request));
+        journal.go_on([&engine]);
+        journal.input(0, now, &input);
+        engine.handle_input(now, input).expect("it is taken");
+        while let Some(output) = engine.poll_output() {
+            journal.output(0, &output);
+        }
+    }
+    journal.finish().expect("memory").0.swap_remove(1)
+}
+
+fn payload(journal: &[u8]) -> Vec<u8> {
     let mut rest = &journal[super::BEFORE_FRAMES.len()..];
     let mut payload = rest[..4].to_vec();
     while let Some((length, _)) = rest.split_first_chunk() {

@@ -34,6 +34,9 @@ pub struct Histogram {
 type Halves = [u16; BUCKETS];
 
 impl Histogram {
+    /// Entries of each of its [`Self::tables`].
+    pub const BUCKETS: usize = BUCKETS;
+
     /// Becomes another one, in its own memory once it has some.
     pub fn copy(&mut self, from: &Self) {
         for (own, from) in [(&mut self.low, &from.low), (&mut self.high, &from.high)] {
@@ -42,6 +45,22 @@ impl Histogram {
                 (own, from) => own.clone_from(from),
             }
         }
+    }
+
+    /// Its tables, for whoever keeps them elsewhere.
+    #[must_use]
+    pub fn tables(&self) -> [Option<&[u16]>; 2] {
+        [&self.low, &self.high].map(|half| half.as_deref().map(|half| half.as_slice()))
+    }
+
+    /// What had these [`Self::tables`]; `None` of what never had.
+    #[must_use]
+    pub fn of_tables(tables: [Option<&[u16]>; 2]) -> Option<Self> {
+        let half = |table: &[u16]| <&Halves>::try_from(table).ok().map(|half| Box::new(*half));
+        let [low, high] = tables.map(|table| table.map(half));
+        let is_known = |half: &Option<Option<_>>| *half != Some(None);
+        (is_known(&low) && is_known(&high))
+            .then(|| Self { low: low.flatten(), high: high.flatten() })
     }
 
     /// Counts one duration.

@@ -31,12 +31,12 @@ impl IoTotals {
     /// Adds other totals.
     pub const fn add(&mut self, other: &Self) {
         self.commands += other.commands;
-        self.bytes += other.bytes;
-        self.guest_ns += other.guest_ns;
-        self.kernel_ns += other.kernel_ns;
-        self.queue_ns += other.queue_ns;
-        self.device_ns += other.device_ns;
-        self.array_ns += other.array_ns;
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+        self.guest_ns = self.guest_ns.wrapping_add(other.guest_ns);
+        self.kernel_ns = self.kernel_ns.wrapping_add(other.kernel_ns);
+        self.queue_ns = self.queue_ns.wrapping_add(other.queue_ns);
+        self.device_ns = self.device_ns.wrapping_add(other.device_ns);
+        self.array_ns = self.array_ns.wrapping_add(other.array_ns);
     }
 
     /// What was added since an `earlier` reading.
@@ -44,12 +44,12 @@ impl IoTotals {
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             commands: self.commands - earlier.commands,
-            bytes: self.bytes - earlier.bytes,
-            guest_ns: self.guest_ns - earlier.guest_ns,
-            kernel_ns: self.kernel_ns - earlier.kernel_ns,
-            queue_ns: self.queue_ns - earlier.queue_ns,
-            device_ns: self.device_ns - earlier.device_ns,
-            array_ns: self.array_ns - earlier.array_ns,
+            bytes: self.bytes.wrapping_sub(earlier.bytes),
+            guest_ns: self.guest_ns.wrapping_sub(earlier.guest_ns),
+            kernel_ns: self.kernel_ns.wrapping_sub(earlier.kernel_ns),
+            queue_ns: self.queue_ns.wrapping_sub(earlier.queue_ns),
+            device_ns: self.device_ns.wrapping_sub(earlier.device_ns),
+            array_ns: self.array_ns.wrapping_sub(earlier.array_ns),
         }
     }
 }
@@ -65,6 +65,18 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// How many are inside and the integral as it is kept, for whoever keeps it elsewhere.
+    #[must_use]
+    pub const fn parts(&self) -> (u32, u64) {
+        (self.now, self.area)
+    }
+
+    /// What had these [`Self::parts`].
+    #[must_use]
+    pub const fn of_parts((now, area): (u32, u64)) -> Self {
+        Self { now, area }
+    }
+
     /// One more is inside from `at` on.
     #[inline]
     pub const fn enter(&mut self, at: Time) {

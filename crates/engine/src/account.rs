@@ -108,7 +108,8 @@ impl Lane<'_> {
         self.path.counters.active.leave(self.now);
         self.adapter.counters.active.leave(self.now);
         self.path.stays.left += 1;
-        self.path.stays.driver_ns += self.now.after(self.io.since);
+        let stays = &mut self.path.stays;
+        stays.driver_ns = stays.driver_ns.wrapping_add(self.now.after(self.io.since));
     }
 
     /// Gives up its slot of the virtual disk and of the virtual adapter.

@@ -7,6 +7,7 @@ use knobs::Driver;
 
 use crate::{
     AdapterConfig, Output, Sink,
+    codec::records,
     path::Way,
     slab::{Io, Queue, State},
 };
@@ -93,5 +94,11 @@ impl Adapter {
     #[inline]
     pub(crate) const fn is_open(&self) -> bool {
         self.queue.is_empty() && self.has_room()
+    }
+}
+
+records! {
+    Adapter {
+        counters, driver, lun_depth, staged_lun_depth, piece_max, timeout_ns, is_gone, queue,
     }
 }

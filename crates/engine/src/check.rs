@@ -138,15 +138,15 @@ impl Stack {
                 State::Held | State::WrittenOff | State::Orphan => disk.held += 1,
                 State::AtPath => {
                     path.waiting += 1;
-                    path.waiting_ns += lasts;
+                    path.waiting_ns = sum([path.waiting_ns, lasts]);
                 }
                 State::AtAdapter => {
                     path.at_adapter += 1;
-                    path.at_adapter_ns += lasts;
+                    path.at_adapter_ns = sum([path.at_adapter_ns, lasts]);
                 }
                 State::Active | State::InPieces | State::Recalled | State::Overdue => {
                     path.active += 1;
-                    path.active_ns += lasts;
+                    path.active_ns = sum([path.active_ns, lasts]);
                 }
                 State::Free | State::Piece | State::Left | State::Whole => {}
             }
@@ -154,7 +154,7 @@ impl Stack {
             disk.recalled += is_recalled + u32::from(record.state == State::Orphan);
             path.recalled += is_recalled;
             disk.slots += u32::from(record.is_at_gate() || record.is_with_driver());
-            disk.gate_ns += if record.is_at_gate() { lasts } else { 0 };
+            disk.gate_ns = sum([disk.gate_ns, if record.is_at_gate() { lasts } else { 0 }]);
         }
         census
     }
@@ -171,8 +171,9 @@ impl Stack {
         equal("slots of virtual disk", id, counters.slots.now(), found.slots)?;
         let completed: u64 = counters.io.iter().map(|io| io.commands).sum();
         let inside = u64::from(found.guest + found.kernel);
-        let ended = completed + counters.aborts - u64::from(found.recalled);
-        equal("I/Os submitted to virtual disk", id, counters.offered, ended + inside)?;
+        // What was asked back is counted as aborted, and still inside.
+        let offered = counters.offered + u64::from(found.recalled);
+        equal("I/Os submitted to virtual disk", id, offered, completed + counters.aborts + inside)?;
         let refusal = self.refusal_of(VdiskId::new(id));
         let waits = found.guest + found.queued;
         if vdisk.takes_io != (vdisk.is_on && refusal.is_none()) || refusal.is_some() && waits > 0 {
@@ -189,12 +190,14 @@ impl Stack {
             return Err(format!("QAVG of virtual disk {id} is above its KAVG"));
         }
         let times = times_at(vdisk, found);
-        let gate_ns = vdisk.gate_ns + found.gate_ns;
+        let gate_ns = vdisk.gate_ns.wrapping_add(found.gate_ns);
         let integral = |level: &counters::Occupancy| level.integral(self.now);
-        let guest_ns = times.guest - vdisk.waited_ns;
+        let guest_ns = times.guest.wrapping_sub(vdisk.waited_ns);
         equal("time in the guest queue of disk", id, integral(&counters.guest_queued), guest_ns)?;
-        equal("time queued of disk", id, integral(&counters.queued), times.queue - gate_ns)?;
-        equal("time in slots of disk", id, integral(&counters.slots), times.device + gate_ns)
+        let queued_ns = times.queue.wrapping_sub(gate_ns);
+        equal("time queued of disk", id, integral(&counters.queued), queued_ns)?;
+        let slots_ns = times.device.wrapping_add(gate_ns);
+        equal("time in slots of disk", id, integral(&counters.slots), slots_ns)
     }
 
     fn check_rings(&self, census: &Census) -> Result<(), String> {
@@ -212,8 +215,8 @@ impl Stack {
         let (mut all, mut held_ns, mut slots_ns) = (OfVdisk::default(), 0, 0);
         for (disk, found) in disks.filter(|(disk, _)| disk.device.index() == id) {
             let times = times_at(disk, found);
-            held_ns += times.kernel - times.queue;
-            slots_ns += times.device + disk.gate_ns + found.gate_ns;
+            held_ns = sum([held_ns, times.kernel, times.queue.wrapping_neg()]);
+            slots_ns = sum([slots_ns, times.device, disk.gate_ns, found.gate_ns]);
             all.queued += found.queued;
             all.timed += found.timed;
             all.slots += found.slots;
@@ -245,9 +248,9 @@ impl Stack {
         equal("slots given of device", id, device.taken, taken)?;
         let of_path = |path: &usize| {
             let (stays, found) = (&self.paths[*path].stays, &census.paths[*path]);
-            stays.path_ns + found.waiting_ns + passed_ns(stays, found)
+            sum([stays.path_ns, found.waiting_ns, passed_ns(stays, found)])
         };
-        equal("time on the paths of device", id, paths.iter().map(of_path).sum(), slots_ns)
+        equal("time on the paths of device", id, sum(paths.iter().map(of_path)), slots_ns)
     }
 
     /// The limit of a device, and that nothing waits for it in vain.
@@ -301,7 +304,8 @@ impl Stack {
             let inside = u64::from(found.waiting + active);
             equal("commands sent to path", id, stays.taken, stays.left + inside)?;
             let queued_ns = counters.queued.integral(self.now);
-            equal("time queued of path", id, queued_ns, stays.path_ns + found.waiting_ns)?;
+            let waiting_ns = sum([stays.path_ns, found.waiting_ns]);
+            equal("time queued of path", id, queued_ns, waiting_ns)?;
             let active_ns = counters.active.integral(self.now);
             equal("time active of path", id, active_ns, passed_ns(stays, found))?;
             // A reboot may lower the limit under what it asks back.
@@ -322,8 +326,8 @@ impl Stack {
             for (path, found) in paths.filter(|(path, _)| path.adapter.index() == id) {
                 queued += found.at_adapter;
                 active += found.active;
-                queued_ns += path.stays.adapter_ns + found.at_adapter_ns;
-                active_ns += path.stays.driver_ns + found.active_ns;
+                queued_ns = sum([queued_ns, path.stays.adapter_ns, found.at_adapter_ns]);
+                active_ns = sum([active_ns, path.stays.driver_ns, found.active_ns]);
             }
             let counters = &adapter.counters;
             equal("ACTV of adapter", id, counters.active.now(), active)?;
@@ -347,17 +351,24 @@ fn times_at(vdisk: &Vdisk, found: &OfVdisk) -> Times {
     let mut times = found.times;
     times.add(&vdisk.aborted);
     for io in &vdisk.counters.io {
-        times.guest += io.guest_ns;
-        times.kernel += io.kernel_ns;
-        times.queue += io.queue_ns;
-        times.device += io.device_ns;
+        times.add(&Times {
+            guest: io.guest_ns,
+            kernel: io.kernel_ns,
+            queue: io.queue_ns,
+            device: io.device_ns,
+        });
     }
     times
 }
 
 /// The time of commands past the gate of a path: at the adapter and with the driver.
-const fn passed_ns(stays: &Stays, found: &OnPath) -> u64 {
-    stays.adapter_ns + found.at_adapter_ns + stays.driver_ns + found.active_ns
+fn passed_ns(stays: &Stays, found: &OnPath) -> u64 {
+    sum([stays.adapter_ns, found.at_adapter_ns, stays.driver_ns, found.active_ns])
+}
+
+/// Sums of times go round, as they do where they are added up.
+fn sum(times: impl IntoIterator<Item = u64>) -> u64 {
+    times.into_iter().fold(0, u64::wrapping_add)
 }
 
 fn equal<T: Eq + core::fmt::Display>(

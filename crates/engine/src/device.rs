@@ -20,6 +20,7 @@ use counters::{DeviceCounters, DeviceId, DeviceKind, IoTotals, PathId, Sense, St
 
 use crate::{
     Event, Output, Sink,
+    codec::{choices, records},
     knee::Knee,
     path::{Path, Selector},
     sched::Sched,
@@ -310,6 +311,11 @@ impl Competition {
         new
     }
 
+    /// Whether it has counted to less than `most`.
+    pub(crate) const fn is_sound(&self, most: u64) -> bool {
+        self.run < most && self.switches < most
+    }
+
     /// Changes what engages and what releases; 0 is never.
     pub(crate) const fn set_limits(&mut self, switches_max: u32, run_max: u32) {
         const fn or_never(limit: u32) -> u64 {
@@ -352,6 +358,24 @@ impl Competition {
     pub(crate) const fn reset(&mut self) {
         (self.is_competing, self.last, self.run, self.switches) = (false, Self::NOBODY, 0, 0);
     }
+}
+
+choices! {
+    Outage {
+        0 None,
+        1 Apd { until },
+        2 TimedOut,
+        3 Lost(sense),
+    }
+}
+
+records! {
+    Device {
+        counters, active, taken, taken_at_cut, queued, kind, max_depth_set, base, dsnro_set, dsnro,
+        competition, throttle, knee, sched, selector, policy_set, window, room, wake_at, timeout_ns,
+        outage, has_rare, failed, needs_watch, watch_at, is_gone,
+    }
+    Competition { is_competing, last, run, switches, switches_max, run_max }
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use crate::{Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, slab::State
 /// The queueing stack of one host.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    stack: Stack,
+    pub(crate) stack: Stack,
     /// What [`Engine::handle_input`] decided and [`Engine::poll_output`] has not handed over.
-    outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }
 
 /// The limits of a device, as `esxcli storage core device list` and esxtop show them.
@@ -130,6 +130,12 @@ impl Engine {
     pub fn vdisk_depths(&self, id: VdiskId) -> Option<(u32, u32)> {
         let vdisk = self.stack.vdisks.get(id.index())?;
         Some((vdisk.depth, self.stack.vscsi[vdisk.vscsi.index()].depth))
+    }
+
+    /// The least of the largest commands that its virtual disks take, in bytes.
+    #[must_use]
+    pub fn least_transfer(&self) -> Option<u32> {
+        self.stack.vdisks.iter().map(|disk| disk.max_transfer).min()
     }
 
     /// Checks every invariant.

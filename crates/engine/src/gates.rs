@@ -60,11 +60,12 @@ impl Stack {
         let (state, vdisk) = (record.state, usize::from(record.vdisk));
         let stays = &mut self.paths[usize::from(record.path)].stays;
         match state {
-            State::AtPath => stays.path_ns += waited,
-            _ => stays.adapter_ns += waited,
+            State::AtPath => stays.path_ns = stays.path_ns.wrapping_add(waited),
+            _ => stays.adapter_ns = stays.adapter_ns.wrapping_add(waited),
         }
         if waited > 0 {
-            self.vdisks[vdisk].gate_ns += waited;
+            let gate_ns = &mut self.vdisks[vdisk].gate_ns;
+            *gate_ns = gate_ns.wrapping_add(waited);
             self.extra_of(io).gate_ns += waited;
         }
     }

@@ -19,6 +19,8 @@
 
 use counters::{MILLISECOND, SECOND, Time};
 
+use crate::codec::records;
+
 /// Times of a command alone that it may take: power is greatest there.
 const TIMES_ALONE: u64 = 2;
 /// How long a round is at least: the window of `io.latency` (section 5.3).
@@ -85,6 +87,13 @@ impl Default for Knee {
 }
 
 impl Knee {
+    /// Whether it could have become so: what it works with is far from the ends of its numbers.
+    pub(crate) fn is_sound(&self) -> bool {
+        const NANOS_MAX: u64 = 1 << 56;
+        let is_deep = self.fine == 0 || (FINE..=u64::from(u32::MAX) * FINE).contains(&self.fine);
+        self.depth > 0 && is_deep && self.base_ns.max(self.sum_ns).max(self.ios) < NANOS_MAX
+    }
+
     /// The limit that it puts on a device whose depth would be `most`.
     pub(crate) fn limit(&self, most: u32) -> u32 {
         self.depth.min(most)
@@ -113,7 +122,7 @@ impl Knee {
             return false;
         }
         self.ios += 1;
-        self.sum_ns += now - sent;
+        self.sum_ns = self.sum_ns.saturating_add(now - sent);
         self.out = self.out.max(out);
         self.is_limited |= is_limited;
         if self.is_probing {
@@ -154,7 +163,7 @@ impl Knee {
     /// A step towards the depth at which a command takes twice what it takes alone. A depth that nobody
     /// reached says nothing of a deeper one.
     fn follow(&mut self, latency_ns: u64, most: u32) {
-        let wanted = (TIMES_ALONE * self.base_ns).saturating_mul(FINE) / latency_ns.max(1);
+        let wanted = self.base_ns.saturating_mul(TIMES_ALONE * FINE) / latency_ns.max(1);
         let step = wanted.clamp(FINE / 2, FINE * 2);
         if step > FINE && !self.is_limited {
             return;
@@ -170,7 +179,7 @@ impl Knee {
         if self.ios >= PROBE_IOS_MIN {
             self.learn(self.sum_ns / self.ios);
         }
-        self.next_probe = now + ((now - self.since) * PROBE_REST).max(SECOND);
+        self.next_probe = now + (now - self.since).saturating_mul(PROBE_REST).max(SECOND);
         self.is_probing = false;
         self.alarm = None;
         // What is sent into a device that is nearly empty is no sign of how it is when it is not.
@@ -179,8 +188,9 @@ impl Knee {
 
     /// Probes are averaged, but for one that says that the device has become another.
     fn learn(&mut self, alone_ns: u64) {
-        let is_another = alone_ns > 2 * self.base_ns || 2 * alone_ns < self.base_ns;
-        self.base_ns = if is_another { alone_ns } else { (3 * self.base_ns + alone_ns) / 4 }.max(1);
+        let is_another = alone_ns / 2 > self.base_ns || alone_ns < self.base_ns / 2;
+        self.base_ns =
+            if is_another { alone_ns } else { self.base_ns / 4 * 3 + alone_ns / 4 }.max(1);
         if self.fine == 0 {
             self.fine = DEPTH_FIRST;
             self.depth = (DEPTH_FIRST / FINE) as u32;
@@ -191,6 +201,10 @@ impl Knee {
         (self.since, self.ios, self.sum_ns) = (since, 0, 0);
         (self.out, self.is_limited) = (0, false);
     }
+}
+
+records! {
+    Knee { base_ns, fine, depth, is_probing, since, ios, sum_ns, out, is_limited, next_probe, alarm }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use knobs::PathPolicy;
 
 use crate::{
     PathConfig,
+    codec::records,
     slab::{Io, Queue, State},
 };
 
@@ -142,10 +143,15 @@ impl Path {
     pub(crate) fn count(&mut self, direction: Direction, ended: &IoTotals, gate_ns: u64) {
         let io = &mut self.counters.io[direction as usize];
         if self.is_first {
-            io.queue_ns += gate_ns;
+            io.queue_ns = io.queue_ns.wrapping_add(gate_ns);
         } else {
             io.add(&IoTotals { queue_ns: gate_ns, ..*ended });
         }
+    }
+
+    /// Whether what it has sampled is less than the most.
+    pub(crate) const fn is_sound(&self) -> bool {
+        self.sampled < u32::MAX
     }
 
     /// Whether the device may be reached over it.
@@ -203,6 +209,15 @@ impl Selector {
     pub(crate) fn add(&mut self, id: PathId, path: &mut Path) {
         path.is_first = self.paths.is_empty();
         self.paths.push(id);
+    }
+
+    /// Whether the one in use can be used, and it has counted to less than the most.
+    pub(crate) fn is_sound(&self, all: &[Path]) -> bool {
+        let usable = |path| {
+            let at = self.paths.iter().position(|known| *known == path);
+            at.is_some_and(|at| self.is_usable(at, all))
+        };
+        self.in_use.is_none_or(usable) && self.ios < u32::MAX && self.bytes < u64::MAX >> 1
     }
 
     /// Whether the policy or a choice of paths asks about each command that ends.
@@ -334,4 +349,13 @@ impl Selector {
         };
         path.is_usable() && (path.optimized || !optimized_is_up())
     }
+}
+
+records! {
+    Path {
+        counters, is_first, stays, queue, device, adapter, up, is_lost, is_gone, losses, optimized,
+        sampled, sampled_ns,
+    }
+    Stays { taken, left, path_ns, adapter_ns, driver_ns }
+    Selector { paths, policy, in_use, ios, bytes, probes_left, next_evaluation }
 }

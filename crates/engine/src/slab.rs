@@ -14,7 +14,10 @@ use alloc::vec::Vec;
 
 use counters::{IoId, Op, PathId, Status, Time, VdiskId};
 
-use crate::{Dispatch, Request};
+use crate::{
+    Dispatch, Request,
+    codec::{choices, records},
+};
 
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -181,6 +184,11 @@ impl Io {
         self.state.is_with_driver()
     }
 
+    /// Whether it may have pieces: it is none, and has where they are noted.
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.extra != NONE && !matches!(self.state, State::Free | State::Piece | State::Left)
+    }
+
     /// Whether it waits inside the VMkernel and in no queue.
     pub(crate) const fn is_held(&self) -> bool {
         matches!(self.state, State::Held | State::WrittenOff | State::Orphan)
@@ -247,10 +255,10 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) const fn add(&mut self, other: &Self) {
-        self.guest += other.guest;
-        self.kernel += other.kernel;
-        self.queue += other.queue;
-        self.device += other.device;
+        self.guest = self.guest.wrapping_add(other.guest);
+        self.kernel = self.kernel.wrapping_add(other.kernel);
+        self.queue = self.queue.wrapping_add(other.queue);
+        self.device = self.device.wrapping_add(other.device);
     }
 }
 
@@ -340,6 +348,19 @@ impl Slab {
         Queue { head: self.free, tail: NONE }.iter(self)
     }
 
+    /// Whether the free places are a row of free records; marks them as seen.
+    pub(crate) fn free_is_sound(&self, seen: &mut [bool]) -> bool {
+        let mut next = self.free;
+        while next != NONE {
+            let Some(record) = self.items.get(next as usize) else { return false };
+            if record.state != State::Free || core::mem::replace(&mut seen[next as usize], true) {
+                return false;
+            }
+            next = record.next;
+        }
+        true
+    }
+
     /// Every record, used or not.
     pub(crate) fn indices(&self) -> core::ops::Range<u32> {
         0..self.items.len() as u32
@@ -399,6 +420,20 @@ impl Extras {
     pub(crate) fn remove(&mut self, index: u32) {
         self.free.push(index);
     }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether those that nobody owns are free, each once.
+    pub(crate) fn are_free(&self, owned: &[bool]) -> bool {
+        let mut seen = owned.to_vec();
+        let each_once = self.free.iter().all(|index| {
+            let seen = seen.get_mut(*index as usize);
+            seen.is_some_and(|seen| !core::mem::replace(seen, true))
+        });
+        each_once && !seen.contains(&false)
+    }
 }
 
 impl core::ops::Index<u32> for Extras {
@@ -453,6 +488,19 @@ impl Seats {
     #[inline]
     pub(crate) fn leave(&mut self, seat: u32) {
         self.seats[seat as usize] = core::mem::replace(&mut self.free, seat | Self::FREE);
+    }
+
+    /// Whether the free ones are a row, and the others are taken by one of so many I/Os.
+    pub(crate) fn are_sound(&self, ios: usize) -> bool {
+        let (mut free, mut left) = (self.free, self.len() - self.iter().count());
+        while free != Self::END {
+            let next = self.seats.get((free ^ Self::FREE) as usize);
+            let Some(next) = next.filter(|next| *next & Self::FREE != 0 && left > 0) else {
+                return false;
+            };
+            (free, left) = (*next, left - 1);
+        }
+        left == 0 && self.iter().all(|io| (io as usize) < ios)
     }
 
     /// How many there have ever been at one time.
@@ -551,6 +599,25 @@ impl Queue {
         (io != self.head).then(|| ios[io as usize].prev)
     }
 
+    /// Whether it holds together, with I/Os that are its own and were not seen before; marks them.
+    pub(crate) fn is_sound(
+        self,
+        ios: &[Io],
+        seen: &mut [bool],
+        is_mine: impl Fn(&Io) -> bool,
+    ) -> bool {
+        let (mut last, mut next) = (NONE, self.head);
+        while next != NONE {
+            let Some(io) = ios.get(next as usize) else { return false };
+            let is_new = !core::mem::replace(&mut seen[next as usize], true);
+            if !is_new || !is_mine(io) || last != NONE && io.prev != last {
+                return false;
+            }
+            (last, next) = (next, io.next);
+        }
+        self.tail == last
+    }
+
     /// Everything in the queue, front first.
     pub(crate) fn iter(self, ios: &[Io]) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.head;
@@ -562,6 +629,42 @@ impl Queue {
             })
         })
     }
+}
+
+choices! {
+    State {
+        0 Free,
+        1 Guest,
+        2 Queued,
+        3 AtPath,
+        4 AtAdapter,
+        5 Active,
+        6 InPieces,
+        7 Recalled,
+        8 Overdue,
+        9 WrittenOff,
+        10 Orphan,
+        11 Held,
+        12 Piece,
+        13 Left,
+        14 Whole,
+    }
+}
+
+records! {
+    Io {
+        submitted, entered, since, tag, next, prev, seat, bytes, block, extra, generation, vdisk,
+        path, losses, op, state,
+    }
+    Extra {
+        io, device_ns, gate_ns, hold_ns, retries, request, offset, parts, pieces, left, array_ns,
+        status,
+    }
+    Times { guest, kernel, queue, device }
+    Slab { items, free }
+    Extras { items, free }
+    Seats { seats, free }
+    Queue { head, tail }
 }
 
 #[cfg(test)]

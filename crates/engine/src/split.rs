@@ -4,16 +4,26 @@
 //! [LAMW, S4]. Both are below the level that esxtop counts: a cut command is one command, holds
 //! one slot, and completes with its last piece (ruling in the design; [S4], [VMB14]).
 
-use knobs::Transport;
+use knobs::{Advanced, Transport};
+
+use crate::options::Options;
 
 /// The sizes in force on a host, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SplitSizes {
-    pub(crate) disk_max: u32,
-    pub(crate) iscsi_max: u32,
+    disk_max: u32,
+    iscsi_max: u32,
 }
 
 impl SplitSizes {
+    /// Those that the options in force say.
+    pub(crate) fn of(options: &Options) -> Self {
+        Self {
+            disk_max: options.get(Advanced::DiskMaxIoSize) << 10,
+            iscsi_max: options.get(Advanced::IscsiMaxIoSizeKb) << 10,
+        }
+    }
+
     /// The largest piece that leaves by an adapter.
     #[inline]
     pub(crate) fn piece(self, transport: Transport) -> u32 {

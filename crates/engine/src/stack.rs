@@ -10,6 +10,7 @@ use crate::{
     CompetitionUnit, DepthMode, DeviceConfig, Error, HostConfig, SchedPolicy, Sink, ThrottleMode,
     VdiskConfig, VmConfig,
     adapter::Adapter,
+    codec::records,
     device::{Competition, Device, Outage},
     options::Options,
     path::{Path, Selector},
@@ -262,12 +263,16 @@ impl Stack {
 
     /// Works out anew what adapters cut commands into.
     pub(crate) fn refresh_pieces(&mut self) {
-        let sizes = SplitSizes {
-            disk_max: self.options.get(Advanced::DiskMaxIoSize) << 10,
-            iscsi_max: self.options.get(Advanced::IscsiMaxIoSizeKb) << 10,
-        };
+        let sizes = SplitSizes::of(&self.options);
         for adapter in &mut self.adapters {
             adapter.piece_max = sizes.piece(adapter.driver.transport);
         }
+    }
+}
+
+records! {
+    Stack {
+        version, depth_mode, competition_unit, throttle_mode, now, options, vms, vscsi, vdisks,
+        worlds, devices, paths, adapters, ios, extras, timers,
     }
 }

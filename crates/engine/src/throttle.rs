@@ -4,7 +4,7 @@
 //! The kernel's option texts and the KB say different things about the two numbers; both readings
 //! are here ([`ThrottleMode`]). Off by default: a sample size of 0.
 
-use crate::ThrottleMode;
+use crate::{ThrottleMode, codec::records};
 
 /// The state of one device.
 #[derive(Clone, Debug)]
@@ -33,6 +33,13 @@ impl Throttle {
             bad: 0,
             good: 0,
         }
+    }
+
+    /// Whether what it has counted is less than what it acts on, or little more where that was lowered.
+    pub(crate) fn is_sound(&self) -> bool {
+        const RESULTS_MAX: u32 = 1 << 16;
+        [self.results, self.bad, self.good].into_iter().all(|results| results < RESULTS_MAX)
+            && self.depth.is_none_or(|depth| depth < u32::MAX)
     }
 
     /// Whether it counts results.
@@ -114,6 +121,10 @@ impl Throttle {
             }
         }
     }
+}
+
+records! {
+    Throttle { mode, sample_size, threshold, is_own, depth, results, bad, good }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The moments at which something happens in the engine by itself, the earliest first.
 
-use alloc::collections::BinaryHeap;
+use alloc::{collections::BinaryHeap, vec::Vec};
 use core::cmp::Reverse;
 
 use counters::{DeviceId, IoId, Time};
+
+use crate::codec::{Bytes, Damage, Field, Payload, choices};
 
 /// What a wake-up is for; earlier variants and lower ids first at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,11 +68,41 @@ impl Timers {
         self.set.peek().map(|Reverse(first)| *first)
     }
 
+    /// Every one, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Timer> + '_ {
+        self.set.iter().map(|Reverse((_, timer))| *timer)
+    }
+
     /// Takes the first when it is due.
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, Timer)> {
         let first = self.first().filter(|(at, _)| *at <= now)?;
         self.set.pop();
         self.next = self.set.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
         Some(first)
+    }
+}
+
+choices! {
+    Timer {
+        0 Device(id),
+        1 Again(io, id),
+        2 Watch(id),
+        3 Apd(id),
+        4 Probe(id),
+    }
+}
+
+/// In the order of the heap, which is the same again when it is built from it.
+impl Field for Timers {
+    fn put(&self, to: &mut Payload) {
+        to.put_number(self.set.len() as u64);
+        self.set.iter().for_each(|Reverse(timer)| timer.put(to));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let set: Vec<(Time, Timer)> = Field::take(from)?;
+        let set: BinaryHeap<_> = set.into_iter().map(Reverse).collect();
+        let next = set.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+        Ok(Self { set, next })
     }
 }

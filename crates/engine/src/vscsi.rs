@@ -15,6 +15,7 @@ use knobs::Allocation;
 
 use crate::{
     VdiskConfig, VmConfig, VscsiConfig,
+    codec::records,
     slab::{Io, Queue, Seats, Times},
 };
 
@@ -163,7 +164,7 @@ impl Vdisk {
     #[inline]
     pub(crate) const fn take_in(&mut self, waited_ns: u64) {
         self.counters.offered += 1;
-        self.waited_ns += waited_ns;
+        self.waited_ns = self.waited_ns.wrapping_add(waited_ns);
     }
 
     /// It waits in the guest. `id` is the disk's own.
@@ -224,5 +225,14 @@ impl Vdisk {
             self.waits_for_ring = true;
             ring.waiting.push_back(id);
         }
+    }
+}
+
+records! {
+    Vscsi { vm, depth, staged_depth, pvscsi, active, waiting }
+    Vdisk {
+        counters, active, vm, vscsi, world, allocation, device, contender, depth, staged_depth,
+        waits_for_ring, is_on, is_gone, takes_io, timeout_ns, resets_at, is_system, max_transfer,
+        guest, inside, waited_ns, gate_ns, aborted,
     }
 }

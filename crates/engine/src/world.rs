@@ -5,7 +5,7 @@ use counters::{SECOND, Time};
 
 use knobs::Allocation;
 
-use crate::slab::Queue;
+use crate::{codec::records, slab::Queue};
 
 /// A scheduling queue of a device.
 #[derive(Clone, Debug)]
@@ -63,6 +63,13 @@ impl World {
         self.is_bound = self.limit_ns != 0 || self.reservation_ns != 0;
     }
 
+    /// Whether its times are those of its allocation.
+    pub(crate) fn is_as_allocated(&self) -> bool {
+        let fresh = Self::new(self.allocation);
+        let times = |world: &Self| (world.share_ns, world.limit_ns, world.reservation_ns);
+        (times(self), self.is_bound) == (times(&fresh), fresh.is_bound)
+    }
+
     /// Joins another virtual disk of the VM: before ESXi 6.0 they share one world, whose shares
     /// add up and whose limit holds only when every disk has one.
     pub(crate) fn join(&mut self, other: Allocation) {
@@ -101,4 +108,11 @@ impl World {
             self.tags.reservation = due.max(arrival);
         }
     }
+}
+
+records! {
+    World {
+        queue, allocation, share_ns, limit_ns, reservation_ns, is_bound, tags, last_block,
+    }
+    Tags { limit, reservation, share }
 }

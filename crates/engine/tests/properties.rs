@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Bench, act, counters as counters_of, host, one_disk, wait};
+use common::{Act, Bench, act, counters as counters_of, host, one_disk, wait};
 use counters::{
     AdapterId, DeviceId, DeviceKind, IoId, IoTotals, MILLISECOND, Op, PathId, SECOND, Sense,
     Status, Time, VdiskId, VmId, VscsiId,
@@ -13,9 +13,14 @@ use counters::{
 use engine::{
     DepthMode, Dispatch, Engine, HostConfig, Input, Object, Output, Part, PathConfig, Request,
     SchedPolicy, VdiskConfig, VmConfig, VscsiConfig,
+    codec::{Bytes, Field, Payload},
 };
 use knobs::{Advanced, Allocation, Knob, PathPolicy, Version};
-use proptest::{collection::vec, prelude::*, sample::select};
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::{Index, select},
+};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
@@ -69,6 +74,87 @@ proptest! {
             let allowed = u64::from(limit) * bench.now.0 / SECOND + cost;
             prop_assert!(sent <= allowed, "{sent} units are above {allowed}");
         }
+    }
+}
+
+proptest! {
+    /// It is put into bytes and taken out of them at any moment, and goes on as the one that was not.
+    #[test]
+    fn an_engine_goes_on_from_its_bytes(
+        host in host(),
+        acts in vec((wait(), act(), any::<bool>()), 1..150),
+    ) {
+        let (mut whole, mut taken) = (Bench::new(host.clone()), Bench::new(host));
+        for (wait_ns, act, again) in &acts {
+            for bench in [&mut whole, &mut taken] {
+                bench.now = bench.now + *wait_ns;
+                bench.act(act);
+            }
+            if *again {
+                let bytes = bytes_of(&taken.engine);
+                prop_assert_eq!(&bytes, &bytes_of(&whole.engine));
+                let mut from = Bytes(&bytes);
+                taken.engine = Engine::take(&mut from).expect("what was put");
+                prop_assert!(from.is_empty());
+                prop_assert_eq!(&bytes, &bytes_of(&taken.engine));
+            }
+            prop_assert_eq!(&whole.out, &taken.out);
+        }
+        [&mut whole, &mut taken].into_iter().for_each(Bench::drain);
+        prop_assert_eq!(counters_of(&whole.engine), counters_of(&taken.engine));
+        prop_assert_eq!(bytes_of(&whole.engine), bytes_of(&taken.engine));
+    }
+
+    /// Bytes that nobody wrote are refused, or are an engine that nothing makes panic.
+    #[test]
+    fn bytes_that_nobody_wrote_are_no_engine_or_a_sound_one(
+        host in host(),
+        before in vec((wait(), act()), 1..60),
+        changes in vec((any::<Index>(), any::<u8>()), 1..3),
+        after in vec((wait(), act()), 1..60),
+    ) {
+        let mut bench = Bench::new(host);
+        for (wait_ns, act) in &before {
+            bench.now = bench.now + *wait_ns;
+            bench.act(act);
+        }
+        let mut bytes = bytes_of(&bench.engine);
+        for (at, byte) in &changes {
+            *at.get_mut(&mut bytes) = *byte;
+        }
+        if let Ok(mut engine) = Engine::take(&mut Bytes(&bytes)) {
+            let mut now = bench.now;
+            for (wait_ns, act) in &after {
+                now = now + *wait_ns;
+                for input in inputs_of(act, &bench) {
+                    let _ = engine.handle_input(now, input);
+                }
+            }
+            counters_of(&engine);
+        }
+    }
+}
+
+fn bytes_of(engine: &Engine) -> Vec<u8> {
+    let mut payload = Payload::with_capacity(0);
+    engine.put(&mut payload);
+    payload.bytes().to_vec()
+}
+
+/// What an act is to an engine that is not the bench's.
+fn inputs_of(act: &Act, bench: &Bench) -> Vec<Input> {
+    let out = bench.out.iter().map(|sent| sent.io);
+    match *act {
+        Act::Submit { vdisk, op, lba, bytes } => {
+            vec![Input::Submit(Request { vdisk, op, lba, bytes, waited_ns: 0, tag: 0 })]
+        }
+        Act::Answer(_, status) | Act::Again(_, status) => {
+            out.map(|io| Input::Done { io, status, array_ns: 0 }).collect()
+        }
+        Act::Wild(io, status) => vec![Input::Done { io, status, array_ns: 0 }],
+        Act::LetGo(_) | Act::LetGoUnasked(_) => out.map(|io| Input::Cancelled { io }).collect(),
+        Act::Abort(tag) => vec![Input::Abort { vdisk: VdiskId(0), tag: tag as u32 % 8 }],
+        Act::Other(input) => vec![input],
     }
 }
 

@@ -6,11 +6,14 @@ use std::{
 };
 
 use counters::{HostSnapshot, IoId, Status};
-use engine::{Dispatch, Event, Output};
+use engine::{
+    Dispatch, Event, Output,
+    codec::{Bytes, Damage, Field, Payload},
+};
 use twox_hash::XxHash3_64;
 
 /// A running digest of outputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outputs {
     /// Outputs so far.
     pub(crate) count: u64,
@@ -20,7 +23,7 @@ pub(crate) struct Outputs {
 impl Outputs {
     #[inline]
     pub(crate) fn add(&mut self, output: &Output) {
-        self.count += 1;
+        self.count = self.count.wrapping_add(1);
         match *output {
             Output::Dispatch(Dispatch { io, request, vdisk, tag, path, op, offset, bytes }) => {
                 let place = join(vdisk.0.into(), path.0.into()) << 8 | op as u64;
@@ -57,6 +60,17 @@ impl Outputs {
     #[inline]
     pub(crate) const fn mark(&self) -> u16 {
         (self.digest >> (u64::BITS - u16::BITS)) as u16
+    }
+}
+
+impl Field for Outputs {
+    fn put(&self, to: &mut Payload) {
+        self.count.put(to);
+        to.extend(&self.digest.to_le_bytes());
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Ok(Self { count: from.number()?, digest: u64::from_le_bytes(from.fixed()?) })
     }
 }
 

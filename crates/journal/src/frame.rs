@@ -22,10 +22,9 @@ use std::{
 
 use twox_hash::XxHash3_64;
 
-use crate::{
-    Error,
-    bytes::{Damage, Payload},
-};
+use engine::codec::{Damage, Payload};
+
+use crate::{Error, MAGIC, VERSION, segment::Next};
 
 const HEAD: usize = 16;
 /// A frame is written once it is as long as this.
@@ -44,37 +43,47 @@ fn head_check(chain: u64, length: [u8; 4]) -> [u8; 4] {
     [a, b, c, d]
 }
 
+/// How a file is gone on from to that of the segment with that number.
+pub(crate) type GoOn<W> = fn(&mut W, u64) -> io::Result<()>;
+
+/// A frame on its way to the file, and the segment that begins after it.
+struct Filled {
+    frame: Payload,
+    then: Option<Box<Next>>,
+}
+
 /// Fills frames; a thread of its own writes them, so that whoever fills one never waits for a file
 /// that is slow for a moment.
 pub(crate) struct Writer<W> {
     /// The frame to be: room for its head, and its payload so far.
     frame: Payload,
-    filled: SyncSender<Payload>,
-    /// Those that are written and may be filled again.
+    filled: SyncSender<Filled>,
     emptied: Receiver<Payload>,
-    /// How many more there may be.
-    unmade: usize,
-    /// Bytes that were handed over.
+    /// Those that are written and may be filled again.
+    spare: Vec<Payload>,
+    /// How many there are, and how many there may be.
+    made: usize,
+    most: usize,
+    /// Bytes of the segment that were handed over.
     bytes: u64,
     waits: bool,
     writing: JoinHandle<io::Result<W>>,
 }
 
 impl<W: Write + Send + 'static> Writer<W> {
-    /// `head` stands before the first frame. `waits` says whether whoever fills frames waits for a file
-    /// that does not keep up.
-    pub(crate) fn new(mut out: W, head: &[u8], waits: bool) -> io::Result<Self> {
-        out.write_all(head)?;
-        let unmade = if waits { FRAMES } else { FRAMES_AHEAD };
-        let (filled, to_write) = sync_channel(unmade);
-        let (written, emptied) = sync_channel(unmade);
+    /// `waits` says whether whoever fills frames waits for a file that does not keep up.
+    pub(crate) fn new(mut out: W, waits: bool, go_on: GoOn<W>) -> io::Result<Self> {
+        write_head(&mut out)?;
+        let most = 1 + if waits { FRAMES } else { FRAMES_AHEAD };
+        let (filled, to_write) = sync_channel(most);
+        let (written, emptied) = sync_channel(most);
         let writing = thread::Builder::new().name("journal".into());
-        let writing = writing.spawn(move || write_all(out, &to_write, &written))?;
-        let (frame, bytes) = (empty_frame(), head.len() as u64);
-        Ok(Self { frame, filled, emptied, unmade, bytes, waits, writing })
+        let writing = writing.spawn(move || write_all(out, &to_write, &written, go_on))?;
+        let (frame, spare, made, bytes) = (empty_frame(), Vec::new(), 1, HEAD_OF_FILE as u64);
+        Ok(Self { frame, filled, emptied, spare, made, most, bytes, waits, writing })
     }
 
-    /// Bytes of the journal so far.
+    /// Bytes of the segment so far, but for the state that it begins with.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes + self.frame.len() as u64
     }
@@ -96,37 +105,60 @@ impl<W: Write + Send + 'static> Writer<W> {
         if self.frame.len() == HEAD {
             return true;
         }
-        let empty = match self.emptied.try_recv() {
-            Ok(empty) => Ok(empty),
-            Err(TryRecvError::Empty) if self.unmade > 0 => {
-                self.unmade -= 1;
-                Ok(empty_frame())
-            }
-            Err(TryRecvError::Empty) if self.waits => {
-                self.emptied.recv().map_err(|_| TryRecvError::Disconnected)
-            }
-            Err(error) => Err(error),
-        };
-        match empty {
-            Ok(empty) => self.hand_over(empty),
-            Err(TryRecvError::Empty) => return false,
-            Err(TryRecvError::Disconnected) => self.frame.truncate(HEAD),
+        if !self.has_room() {
+            return false;
         }
+        self.hand_over(None);
         true
     }
 
-    fn hand_over(&mut self, empty: Payload) {
+    /// Hands over what there is, where there is room, with the segment that begins after it.
+    pub(crate) fn write_last(&mut self, then: Next) {
+        self.hand_over(Some(Box::new(then)));
+        self.bytes = HEAD_OF_FILE as u64;
+    }
+
+    /// Whether there is an empty frame to go on with, which may be waited for.
+    pub(crate) fn has_room(&mut self) -> bool {
+        let is_written = self.collect();
+        if self.spare.is_empty() && is_written && self.made < self.most {
+            self.made += 1;
+            self.spare.push(empty_frame());
+        } else if self.spare.is_empty() && self.waits {
+            self.spare.extend(self.emptied.recv());
+        }
+        !self.spare.is_empty() || !is_written
+    }
+
+    /// Whether everything that was handed over is written.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        self.collect() && self.spare.len() + 1 == self.made
+    }
+
+    /// Takes back what is written; `false` when nothing is written any more.
+    fn collect(&mut self) -> bool {
+        loop {
+            match self.emptied.try_recv() {
+                Ok(frame) => self.spare.push(frame),
+                Err(error) => return error == TryRecvError::Empty,
+            }
+        }
+    }
+
+    /// After an error of the file nobody takes it.
+    fn hand_over(&mut self, then: Option<Box<Next>>) {
+        let Some(empty) = self.spare.pop() else { return self.frame.truncate(HEAD) };
         self.bytes += self.frame.len() as u64;
-        // After an error nobody takes it.
-        let _ = self.filled.send(mem::replace(&mut self.frame, empty));
+        let frame = mem::replace(&mut self.frame, empty);
+        let _ = self.filled.send(Filled { frame, then });
     }
 
     /// Ends; where nobody waits for the file, it is given up when it takes none for a while.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         let too_slow = || io::Error::from(ErrorKind::TimedOut);
         if !self.write() {
-            let empty = self.emptied.recv_timeout(PATIENCE);
-            self.hand_over(empty.map_err(|_| too_slow())?);
+            self.spare.push(self.emptied.recv_timeout(PATIENCE).map_err(|_| too_slow())?);
+            self.hand_over(None);
         }
         drop(self.filled);
         if !self.waits {
@@ -141,34 +173,55 @@ impl<W: Write + Send + 'static> Writer<W> {
     }
 }
 
+/// What stands before the frames of a file.
+const HEAD_OF_FILE: usize = MAGIC.len() + 1;
+
+fn write_head(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&[MAGIC.as_slice(), &[VERSION]].concat())
+}
+
 fn empty_frame() -> Payload {
     let mut frame = Payload::with_capacity(2 * FULL);
     frame.extend(&[0; HEAD]);
     frame
 }
 
-/// Seals and writes each frame, in one call.
+/// Writes each frame, and begins the segments.
 fn write_all<W: Write>(
     mut out: W,
-    frames: &Receiver<Payload>,
+    frames: &Receiver<Filled>,
     written: &SyncSender<Payload>,
+    go_on: GoOn<W>,
 ) -> io::Result<W> {
     let mut chain = 0;
-    for mut frame in frames {
-        let bytes = frame.bytes();
-        let (head, payload) = bytes.split_at_mut(HEAD);
-        let length = (payload.len() as u32).to_le_bytes();
-        head[..4].copy_from_slice(&length);
-        head[4..8].copy_from_slice(&head_check(chain, length));
-        chain = XxHash3_64::oneshot_with_seed(chain, payload);
-        head[8..].copy_from_slice(&chain.to_le_bytes());
-        out.write_all(bytes)?;
-        out.flush()?;
+    for Filled { mut frame, then } in frames {
+        write_frame(&mut out, &mut frame, &mut chain)?;
+        if let Some(next) = then {
+            go_on(&mut out, next.number)?;
+            chain = 0;
+            write_head(&mut out)?;
+            let mut first = empty_frame();
+            next.put(&mut first);
+            write_frame(&mut out, &mut first, &mut chain)?;
+        }
         frame.truncate(HEAD);
         // Whoever fills them may be gone.
         let _ = written.send(frame);
     }
     Ok(out)
+}
+
+/// Seals and writes a frame, in one call.
+fn write_frame(out: &mut impl Write, frame: &mut Payload, chain: &mut u64) -> io::Result<()> {
+    let bytes = frame.bytes();
+    let (head, payload) = bytes.split_at_mut(HEAD);
+    let length = (payload.len() as u32).to_le_bytes();
+    head[..4].copy_from_slice(&length);
+    head[4..8].copy_from_slice(&head_check(*chain, length));
+    *chain = XxHash3_64::oneshot_with_seed(*chain, payload);
+    head[8..].copy_from_slice(&chain.to_le_bytes());
+    out.write_all(bytes)?;
+    out.flush()
 }
 
 /// Reads frames.

@@ -1,20 +1,28 @@
 //! Writes the journal of engines at work.
 
-use std::io::Write;
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
 
 use counters::{HostSnapshot, SECOND, Time};
-use engine::{HostConfig, Input, Output};
+use engine::{
+    Engine, HostConfig, Input, Output,
+    codec::{Choice, Field, put_code},
+};
 
 use crate::{
-    Error, MAGIC, VERSION,
-    codec::{Choice, Field, put_code},
+    Error,
     digest::{self, Outputs},
-    frame::Writer,
+    frame::{GoOn, Writer},
+    segment::{Journalled, Next},
 };
 
 /// The code of the record that says which host those after it are of.
 pub(crate) const HOST: u8 = 0;
-/// The code of the record with which a journal ends before its run.
+/// The code of the record with which a segment ends, and another one goes on where it ends.
+pub(crate) const GOES_ON: u8 = 29;
+/// The code of the record with which a segment ends where inputs are missing.
 pub(crate) const GAP: u8 = 30;
 /// The code of the record with which a journal ends.
 pub(crate) const END: u8 = 31;
@@ -27,10 +35,16 @@ const FRAME_NS: u64 = SECOND;
 /// or a second of the engines' time. The rest is lost with the process, and nothing else.
 ///
 /// In virtual time a file that is slow holds up the run. In real time nothing may: where the file is 4 MiB
-/// behind, or has reached its cap, the journal ends there, and says how much it does not have.
+/// behind, nothing is recorded until it has caught up. Then another segment begins, with the engines as
+/// they are by then, as it does when a segment has the size that it may have.
 pub struct Journal<W> {
     frames: Writer<W>,
-    cap_bytes: u64,
+    of: Arc<Journalled>,
+    segment_bytes: u64,
+    /// The number of the segment.
+    number: u64,
+    /// Whether the next one is to begin before another input.
+    is_full: bool,
     gap: Option<Gap>,
     hosts: Vec<HostLog>,
     /// Whose records are written now.
@@ -40,32 +54,31 @@ pub struct Journal<W> {
     due: Time,
 }
 
+/// A place for segments, a file each.
+pub trait Files: Write {
+    /// Ends a file, and begins that of the segment `number`, which what is written from now on is for.
+    ///
+    /// # Errors
+    /// When that cannot be, which ends the journal.
+    fn go_on(&mut self, number: u64) -> io::Result<()>;
+}
+
 /// What a journal of real time keeps to.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The wall-clock time of its beginning, in milliseconds since 1970-01-01 UTC.
     pub epoch_ms: u64,
-    /// The most bytes that it has, but for a few of its end.
-    pub cap_bytes: u64,
+    /// The bytes from which on a segment ends: it has a frame more at most, and the state that it begins
+    /// with.
+    pub segment_bytes: u64,
 }
 
-/// Why a journal ends before its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The file did not keep up.
-    TooSlow,
-    /// It had reached its cap.
-    Cap,
-}
-
-/// What a journal does not have.
+/// What a journal does not have, because its file did not keep up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Why.
-    pub why: Why,
-    /// The time of the first input that is not recorded, and of the last.
+    /// The time of the first input that is not recorded.
     pub from: Time,
-    /// The last.
+    /// That of the last.
     pub to: Time,
     /// How many they are.
     pub inputs: u64,
@@ -91,42 +104,32 @@ impl<W: Write + Send + 'static> Journal<W> {
         name: &str,
         hosts: impl IntoIterator<Item = &'a HostConfig>,
     ) -> Result<Self, Error> {
-        Self::begin(out, name, hosts, None)
+        let of = Journalled::new(name, None, hosts);
+        Self::begin(out, of, true, u64::MAX, |_, _| Ok(()))
     }
 
-    /// The same in real time, where nothing waits for `out`.
-    ///
-    /// # Errors
-    /// When `out` cannot be written.
-    pub fn of_real_time<'a>(
+    fn begin(
         out: W,
-        name: &str,
-        hosts: impl IntoIterator<Item = &'a HostConfig>,
-        limits: Limits,
+        of: Journalled,
+        waits: bool,
+        segment_bytes: u64,
+        go_on: GoOn<W>,
     ) -> Result<Self, Error> {
-        Self::begin(out, name, hosts, Some(limits))
-    }
-
-    fn begin<'a>(
-        out: W,
-        name: &str,
-        hosts: impl IntoIterator<Item = &'a HostConfig>,
-        limits: Option<Limits>,
-    ) -> Result<Self, Error> {
-        let head = [MAGIC.as_slice(), &[VERSION]].concat();
-        let mut frames = Writer::new(out, &head, limits.is_none())?;
-        let payload = frames.payload();
-        payload.put_text(name);
-        limits.map(|limits| limits.epoch_ms).put(payload);
-        let mut logs = Vec::new();
-        for host in hosts {
-            host.put(payload);
-            logs.push(HostLog::default());
-        }
+        let mut frames = Writer::new(out, waits, go_on)?;
+        of.put_first(frames.payload());
         frames.write();
-        let (last_at, due) = (Time::ZERO, Time(FRAME_NS));
-        let cap_bytes = limits.map_or(u64::MAX, |limits| limits.cap_bytes);
-        Ok(Self { frames, cap_bytes, gap: None, hosts: logs, host: 0, last_at, due })
+        Ok(Self {
+            frames,
+            segment_bytes,
+            number: 0,
+            is_full: false,
+            gap: None,
+            hosts: (0..of.hosts()).map(|_| HostLog::default()).collect(),
+            of: Arc::new(of),
+            host: 0,
+            last_at: Time::ZERO,
+            due: Time(FRAME_NS),
+        })
     }
 
     /// Records an input of the engine of host `host`, before the engine takes it. A file that cannot
@@ -165,12 +168,15 @@ impl<W: Write + Send + 'static> Journal<W> {
     #[cold]
     fn flush(&mut self) {
         self.due = self.last_at + FRAME_NS;
-        let why = match self.frames.bytes() < self.cap_bytes {
-            true if self.frames.write() => return,
-            true => Why::TooSlow,
-            false => Why::Cap,
-        };
-        self.gap = Some(Gap { why, from: Time::NEVER, to: self.last_at, inputs: 0 });
+        self.is_full = self.frames.bytes() >= self.segment_bytes;
+        if !self.is_full && !self.frames.write() {
+            self.lose();
+        }
+    }
+
+    /// Nothing is recorded from now on.
+    fn lose(&mut self) {
+        self.gap = Some(Gap { from: Time::NEVER, to: self.last_at, inputs: 0 });
     }
 
     #[cold]
@@ -182,7 +188,56 @@ impl<W: Write + Send + 'static> Journal<W> {
         }
     }
 
-    /// What it does not have so far.
+    /// To be called before each input of a journal of real time, with the engines of all hosts as they
+    /// are then, and nothing left to poll of them: where a segment is full, or a gap can end, the next
+    /// one begins with them.
+    #[inline]
+    pub fn go_on<'a>(&mut self, engines: impl IntoIterator<Item = &'a Engine>) {
+        if self.is_full || self.gap.is_some() {
+            self.try_go_on(engines.into_iter());
+        }
+    }
+
+    #[cold]
+    fn try_go_on<'a>(&mut self, engines: impl Iterator<Item = &'a Engine>) {
+        match self.gap {
+            Some(_) if !self.frames.is_idle() => return,
+            Some(Gap { inputs: 0, .. }) => return self.gap = None,
+            Some(gap) => {
+                self.put_gap(gap);
+                self.last_at = gap.to;
+            }
+            None if !self.frames.has_room() => {
+                self.is_full = false;
+                return self.lose();
+            }
+            None => {
+                put_code(GOES_ON, 0, self.frames.payload());
+                self.hosts.iter().for_each(|log| log.outputs.put(self.frames.payload()));
+            }
+        }
+        self.number += 1;
+        let outputs = self.hosts.iter().map(|log| log.outputs);
+        self.frames.write_last(Next {
+            of: Arc::clone(&self.of),
+            number: self.number,
+            at: self.last_at,
+            states: outputs.zip(engines.cloned()).collect(),
+        });
+        (self.gap, self.is_full, self.host) = (None, false, 0);
+        self.due = self.last_at + FRAME_NS;
+        self.hosts.iter_mut().for_each(|log| log.fresh = 0);
+    }
+
+    fn put_gap(&mut self, Gap { from, to, inputs }: Gap) {
+        let payload = self.frames.payload();
+        put_code(GAP, 0, payload);
+        payload.put_number(from - self.last_at);
+        payload.put_number(to - from);
+        payload.put_number(inputs);
+    }
+
+    /// What it does not have at present; `None` where it has it all, or has gone on.
     pub const fn gap(&self) -> Option<Gap> {
         self.gap
     }
@@ -198,24 +253,35 @@ impl<W: Write + Send + 'static> Journal<W> {
     /// # Errors
     /// When something could not be written, now or before.
     pub fn finish(mut self) -> Result<W, Error> {
-        let payload = self.frames.payload();
-        if let Some(Gap { why, from, to, inputs }) = self.gap.filter(|gap| gap.inputs > 0) {
-            put_code(GAP, why as u64, payload);
-            payload.put_number(from - self.last_at);
-            payload.put_number(to - from);
-            payload.put_number(inputs);
+        if let Some(gap) = self.gap.filter(|gap| gap.inputs > 0) {
+            self.put_gap(gap);
             return Ok(self.frames.finish()?);
         }
+        let payload = self.frames.payload();
         put_code(END, 0, payload);
         for log in &self.hosts {
-            let Outputs { count, digest } = log.outputs;
-            count.put(payload);
-            payload.extend(&digest.to_le_bytes());
+            log.outputs.put(payload);
             for digests in &log.counters {
                 payload.put_number(digests.len() as u64);
                 digests.iter().for_each(|digest| payload.extend(&digest.to_le_bytes()));
             }
         }
         Ok(self.frames.finish()?)
+    }
+}
+
+impl<W: Files + Send + 'static> Journal<W> {
+    /// Begins the same in real time, where nothing waits for `out`, whose first file is made.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn of_real_time<'a>(
+        out: W,
+        name: &str,
+        hosts: impl IntoIterator<Item = &'a HostConfig>,
+        Limits { epoch_ms, segment_bytes }: Limits,
+    ) -> Result<Self, Error> {
+        let of = Journalled::new(name, Some(epoch_ms), hosts);
+        Self::begin(out, of, false, segment_bytes, W::go_on)
     }
 }

@@ -7,42 +7,44 @@
 //! (see `frame.rs`), and replays as far as it goes. It needs nothing beside it: the hosts are in it
 //! as they were built.
 //!
+//! One of real time is in segments, a file each, of which all but the first begin with the engines as
+//! they were: old ones may go, and recording goes on behind a gap. One of virtual time is one segment.
+//!
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `KAVGJRNL` |
-//! | 1 | version of the format: 4 |
+//! | 1 | version of the format: 5 |
 //! | rest | frames |
 //!
-//! The first frame is the name of the journal, the wall-clock time of its beginning in milliseconds since
-//! 1970 (of real time alone), and then hosts until it ends. The others hold whole
-//! records, with numbers as in `bytes.rs` and fields as in `codec.rs`. A record begins with a number
+//! The first frame is as in `segment.rs`. The others hold whole
+//! records, with numbers and fields as in `engine::codec`. A record begins with a number
 //! whose five lowest bits are a code:
 //!
 //! | code | what is above it | what follows |
 //! |---|---|---|
 //! | 0 | the host that the records after it are of; the first until one says so | |
 //! | of an input | the number of outputs polled from the host since its last input | the input's fields; nanoseconds since the input before, of whichever host; the mark of the outputs if there are any |
-//! | 30 | why: 0 where the file was too slow, 1 where it had reached its cap | nanoseconds from the last input to the first that is not recorded, and from there to the last, and their number; nothing follows |
+//! | 29 | | of each host the number of outputs, and their digest in 8 bytes; the next segment goes on where this one ends |
+//! | 30 | | nanoseconds from the last input to the first that is not recorded, and from there to the last, and their number; the next segment, if there is one, begins behind them |
 //! | 31 | | of each host the number of outputs, their digest in 8 bytes, and for virtual disks, devices, paths and adapters their number and a digest of the counters of each in 8 bytes; nothing follows |
 //!
 //! The mark are two bytes of the digest of all outputs of the host so far.
 
-mod bytes;
-mod codec;
 mod digest;
 mod error;
 mod frame;
 mod journal;
 mod replay;
+mod segment;
 #[cfg(test)]
 mod short;
 mod topology;
 
 pub use error::Error;
-pub use journal::{Gap, Journal, Limits, Why};
-pub use replay::{Difference, Differing, Report, replay};
+pub use journal::{Files, Gap, Journal, Limits};
+pub use replay::{Difference, Differing, Hole, Replay, Report, replay};
 
 /// What a journal begins with.
 const MAGIC: &[u8; 8] = b"KAVGJRNL";
 /// The version of the format, which is the byte after it.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;

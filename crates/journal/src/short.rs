@@ -10,7 +10,9 @@ use engine::{
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 
-use crate::Journal;
+use std::io::{self, Write};
+
+use crate::{Files, Journal, Limits};
 
 const STEPS: u64 = 120;
 const STEP_NS: u64 = 50 * MILLISECOND;
@@ -91,24 +93,64 @@ fn event(step: u64) -> Input {
 
 /// The journal of the run.
 pub(crate) fn journal() -> Vec<u8> {
+    run(0, |hosts| Journal::new(Vec::new(), "short", hosts).unwrap())
+}
+
+/// The same in real time, with other numbers for each seed: a segment each second.
+pub(crate) fn segments(seed: u64) -> Vec<Vec<u8>> {
+    let limits = Limits { epoch_ms: 1_700_000_000_000, segment_bytes: 0 };
+    let file = Memory(vec![Vec::new()]);
+    run(seed, |hosts| Journal::of_real_time(file, "short", hosts, limits).unwrap()).0
+}
+
+/// Segments in memory.
+#[derive(Debug)]
+pub(crate) struct Memory(pub(crate) Vec<Vec<u8>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.last_mut().map_or(Ok(0), |segment| segment.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Files for Memory {
+    fn go_on(&mut self, number: u64) -> io::Result<()> {
+        assert_eq!(number, self.0.len() as u64);
+        self.0.push(Vec::new());
+        Ok(())
+    }
+}
+
+fn run<W: Write + Send + 'static>(
+    seed: u64,
+    journal: impl FnOnce(&[HostConfig; 2]) -> Journal<W>,
+) -> W {
     let configs = ["a", "b"].map(host);
     let mut engines = configs.each_ref().map(Engine::new);
     let mut out = [Vec::new(), Vec::new()];
-    let mut journal = Journal::new(Vec::new(), "short", &configs).unwrap();
+    let mut journal = journal(&configs);
+    let mut dice = seed;
     for step in 0..STEPS {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed);
+        let drawn = dice >> 40;
         let (at, host) = (Time(step * STEP_NS), (step / 2 % 2) as usize);
         let vdisk = VdiskId(step as u16 % 2);
-        let op = Op::ALL[step as usize % Op::ALL.len()];
-        let (bytes, tag) = (1 << (step % 21), step as u32);
+        let op = Op::ALL[(step + drawn) as usize % Op::ALL.len()];
+        let (bytes, tag) = (1 << ((step + drawn) % 21), step as u32);
         let request = Request { vdisk, op, lba: step << 30, bytes, waited_ns: step % 3, tag };
         let mut inputs = vec![event(step), Input::Submit(request)];
-        let answered = out[host].len().min(step as usize % 3);
+        let answered = out[host].len().min((step + drawn) as usize % 3);
         inputs.extend(out[host].drain(..answered).map(|io| Input::Done {
             io,
-            status: Status::ALL[step as usize % Status::ALL.len()],
+            status: Status::ALL[(step + drawn) as usize % Status::ALL.len()],
             array_ns: step,
         }));
         while let Some(input) = inputs.pop() {
+            journal.go_on(&engines);
             journal.input(host, at, &input);
             let _ = engines[host].handle_input(at, input);
             while let Some(output) = engines[host].poll_output() {

@@ -2,10 +2,8 @@
 //! whoever made the configuration has looked. Checksums tell damage, not what somebody made up.
 
 use counters::DeviceId;
-use engine::HostConfig;
+use engine::{HostConfig, codec::Damage};
 use knobs::{Knob, PVSCSI_MAX_TRANSFER};
-
-use crate::bytes::Damage;
 
 /// Ids have 16 bits.
 const OBJECTS_MAX: usize = 1 << 16;

@@ -59,7 +59,7 @@ pub struct Options<'a> {
     pub base: &'a Path,
     /// The directory in which each component keeps a journal.
     pub journal: Option<&'a Path>,
-    /// The most bytes that a journal has.
+    /// The most bytes that the segments of a component have together.
     pub journal_cap_bytes: u64,
     /// The socket at which counters can be read and settings changed.
     pub control: Option<&'a Path>,
@@ -278,13 +278,11 @@ fn machine(
     let mailbox = Arc::new(Mailbox::new().map_err(|error| format!("a mailbox: {error}"))?);
     let journal = options.journal.map(|directory| {
         let name = format!("{}-{index}", config.name);
-        let file = format!("{name}-{}.journal", clock.epoch_ms);
-        let file = Record::create(directory, &file).map_err(|error| error.to_string())?;
-        let limits = Limits {
-            epoch_ms: clock.epoch_ms.try_into().unwrap_or_default(),
-            cap_bytes: options.journal_cap_bytes,
-        };
-        let journal = Journal::of_real_time(file, &name, [config], limits);
+        let epoch_ms = clock.epoch_ms.try_into().unwrap_or_default();
+        let record = Record::create(directory, &name, epoch_ms, options.journal_cap_bytes);
+        let record = record.map_err(|error| error.to_string())?;
+        let limits = Limits { epoch_ms, segment_bytes: record.segment_bytes() };
+        let journal = Journal::of_real_time(record, &name, [config], limits);
         journal.map_err(|error| error.to_string())
     });
     let parts = Parts {

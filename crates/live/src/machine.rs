@@ -17,6 +17,8 @@ mod changes;
 #[cfg(test)]
 mod cuts;
 #[cfg(test)]
+mod journalled;
+#[cfg(test)]
 mod lending;
 #[cfg(test)]
 mod stuck;
@@ -390,6 +392,7 @@ impl Machine {
     /// in order, so a refusal is that of a guest which is off.
     fn input(&mut self, input: Input) -> Result<(), engine::Error> {
         if let Some(journal) = &mut self.journal {
+            journal.go_on([&self.engine]);
             journal.input(0, self.now, &input);
         }
         let taken = self.engine.handle(self.now, input, &mut self.decided);

@@ -1,24 +1,105 @@
-//! The file of a component's journal, which is named in what goes wrong with it.
+//! The files of a component's journal, which are named in what goes wrong with them: one for each of its
+//! segments, and never more of them than they may have together.
 
 use std::{
     fs::{self, File},
-    io::{self, Write},
+    io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
 };
 
-/// A new file.
+use journal::Files;
+
+/// A segment has no more: as much as is lost when the oldest one goes.
+const SEGMENT_BYTES: u64 = 64 << 20;
+/// A part of what all may have, and no less of them than so many.
+const SEGMENTS: u64 = 16;
+
+/// Where a journal goes on: `HOST-N-BEGIN-SEGMENT.journal`, in the order of their names.
 pub(crate) struct Record {
+    directory: PathBuf,
+    /// The host and the component.
+    name: String,
+    epoch_ms: u64,
+    cap_bytes: u64,
     path: PathBuf,
     file: File,
 }
 
 impl Record {
-    /// Makes the file `name` in a directory, and the directory where there is none.
-    pub(crate) fn create(directory: &Path, name: &str) -> io::Result<Self> {
-        let path = directory.join(name);
-        let file = fs::create_dir_all(directory).and_then(|()| File::create_new(&path));
-        let file = file.map_err(|error| named(&path, &error))?;
-        Ok(Self { path, file })
+    /// Makes the file of the first segment in a directory, and the directory where there is none. What
+    /// earlier daemons left of the same component counts towards `cap_bytes`, and goes before it.
+    pub(crate) fn create(
+        directory: &Path,
+        name: &str,
+        epoch_ms: u64,
+        cap_bytes: u64,
+    ) -> io::Result<Self> {
+        let directory = directory.to_path_buf();
+        fs::create_dir_all(&directory).map_err(|error| named(&directory, &error))?;
+        let path = directory.join(file_name(name, (epoch_ms, 0)));
+        let file = File::create_new(&path).map_err(|error| named(&path, &error))?;
+        let record = Self { directory, name: name.into(), epoch_ms, cap_bytes, path, file };
+        record.make_room()?;
+        Ok(record)
+    }
+
+    /// The bytes from which on a segment ends.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        (self.cap_bytes / SEGMENTS).min(SEGMENT_BYTES)
+    }
+
+    /// Removes the oldest until there is room for another segment, with a frame more than it may have.
+    fn make_room(&self) -> io::Result<()> {
+        let mut others = self.others().map_err(|error| named(&self.directory, &error))?;
+        others.sort_unstable();
+        let mut bytes: u64 = others.iter().map(|(_, bytes)| bytes).sum();
+        for (place, of_it) in others {
+            if bytes + 2 * self.segment_bytes() <= self.cap_bytes {
+                break;
+            }
+            let path = self.directory.join(file_name(&self.name, place));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(named(&path, &error));
+                }
+                _ => bytes -= of_it,
+            }
+        }
+        Ok(())
+    }
+
+    /// The beginning, the number and the bytes of each other segment of the component.
+    fn others(&self) -> io::Result<Vec<((u64, u64), u64)>> {
+        let mut others = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let place = entry.file_name().to_str().and_then(|file| place_of(&self.name, file));
+            if let Some(place) = place.filter(|_| entry.path() != self.path) {
+                // It may be gone by now.
+                others.extend(entry.metadata().map(|known| (place, known.len())));
+            }
+        }
+        Ok(others)
+    }
+}
+
+fn file_name(name: &str, (epoch_ms, number): (u64, u64)) -> String {
+    format!("{name}-{epoch_ms:013}-{number:06}.journal")
+}
+
+/// When the journal of that name began whose segment a file is, and its number.
+fn place_of(name: &str, file: &str) -> Option<(u64, u64)> {
+    let of_name = file.strip_prefix(name)?.strip_prefix('-')?;
+    let (epoch_ms, number) = of_name.strip_suffix(".journal")?.split_once('-')?;
+    let place = (epoch_ms.parse().ok()?, number.parse().ok()?);
+    (file == file_name(name, place)).then_some(place)
+}
+
+impl Files for Record {
+    fn go_on(&mut self, number: u64) -> io::Result<()> {
+        self.path = self.directory.join(file_name(&self.name, (self.epoch_ms, number)));
+        self.file = File::create_new(&self.path).map_err(|error| named(&self.path, &error))?;
+        self.make_room()
     }
 }
 
@@ -44,7 +125,53 @@ mod tests {
     fn a_full_disk_is_told_with_the_file() {
         let path = PathBuf::from("/dev/full");
         let file = File::options().write(true).open(&path).expect("a device");
-        let error = Record { path, file }.write(b"x").unwrap_err().to_string();
+        let (directory, name) = (PathBuf::new(), String::new());
+        let mut record = Record { directory, name, epoch_ms: 0, cap_bytes: 0, path, file };
+        let error = record.write(b"x").unwrap_err().to_string();
         assert!(error.starts_with("/dev/full: No space left on device"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_of_one_component() {
+        let table = [
+            ("h-1-1700000000000-000000.journal", Some((1_700_000_000_000, 0))),
+            ("h-1-1700000000000-1234567.journal", Some((1_700_000_000_000, 1_234_567))),
+            ("h-1-1700000000000-1.journal", None),
+            ("h-1-1700000000000-+00001.journal", None),
+            ("h-1-2-1700000000000-000000.journal", None),
+            ("h-11-1700000000000-000000.journal", None),
+            ("h-1-1700000000000.journal", None),
+            ("h-1-1700000000000-000000.journal.gz", None),
+        ];
+        for (file, expected) in table {
+            assert_eq!(place_of("h-1", file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_first_those_of_earlier_daemons_too_and_nothing_else() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let there = || {
+            let entries = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+            let mut names: Vec<_> =
+                entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let others = ["h-1-0000000000002-000000.journal", "notes"];
+        others.iter().for_each(|file| fs::write(directory.path().join(file), [0; 900]).unwrap());
+        let beside = |mine: Vec<(u64, u64)>| -> Vec<_> {
+            let mine = mine.into_iter().map(|place| file_name("h-0", place));
+            mine.chain(others.map(String::from)).collect()
+        };
+        let mut record = Record::create(directory.path(), "h-0", 9, 1600).unwrap();
+        for number in 1..=20 {
+            record.write_all(&[0; 100]).unwrap();
+            record.go_on(number).unwrap();
+        }
+        assert_eq!(there(), beside((6..=20).map(|number| (9, number)).collect()));
+        Record::create(directory.path(), "h-0", 10, 800).unwrap();
+        let left = (13..=20).map(|number| (9, number)).chain([(10, 0)]);
+        assert_eq!(there(), beside(left.collect()));
     }
 }

@@ -128,7 +128,7 @@ fn grants(scenario: &Scenario, options: Options<'_>) -> BTreeSet<Grant> {
         grant(&parent(settings.path()), made | AccessFs::ReadDir);
     }
     if let Some(directory) = options.journal {
-        grant(directory, made);
+        grant(directory, made | AccessFs::ReadDir);
     }
     grants
 }

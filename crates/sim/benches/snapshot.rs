@@ -1,5 +1,6 @@
-//! How long reading counters keeps a component from its work: `cargo bench -p sim --bench snapshot` prints
-//! what a snapshot takes, into memory that is new and into that of one before.
+//! How long reading counters keeps a component from its work, and a copy of its engine for a segment of its
+//! journal: `cargo bench -p sim --bench snapshot` prints what a snapshot takes, into memory that is new and
+//! into that of one before, and what a copy takes.
 #![expect(clippy::print_stdout, reason = "the table is what a benchmark is for")]
 
 use std::time::Instant;
@@ -16,28 +17,37 @@ const IOS: usize = 2_000;
 const ROUNDS: usize = 2_000;
 
 fn main() {
-    println!("{:>5}  {:>20}  {:>20}", "disks", "new memory, us", "same memory, us");
-    println!("{:>5}  {:>10} {:>9}  {:>10} {:>9}", "", "median", "99 %", "median", "99 %");
+    println!(
+        "{:>5}  {:>20}  {:>20}  {:>20}",
+        "disks", "new memory, us", "same memory, us", "copy, us"
+    );
+    let columns = format!("  {:>10} {:>9}", "median", "99 %").repeat(3);
+    println!("{:>5}{columns}", "");
     for disks in DISKS {
         let (engine, now) = worked(disks);
-        let (mut new, mut same) = (Vec::new(), Vec::new());
+        let (mut new, mut same, mut copy) = (Vec::new(), Vec::new(), Vec::new());
         let mut kept = HostSnapshot::default();
         for _ in 0..ROUNDS {
-            let began = Instant::now();
             let mut fresh = HostSnapshot::default();
-            engine.snapshot(now, &mut fresh);
-            new.push(began.elapsed().as_nanos() as f64 / 1e3);
-            let began = Instant::now();
-            engine.snapshot(now, &mut kept);
-            same.push(began.elapsed().as_nanos() as f64 / 1e3);
+            new.push(timed(|| engine.snapshot(now, &mut fresh)));
+            same.push(timed(|| engine.snapshot(now, &mut kept)));
+            let mut copied = None;
+            copy.push(timed(|| copied = Some(engine.clone())));
         }
-        let [new, same] = [new, same].map(|mut each| {
+        print!("{disks:>5}");
+        for mut each in [new, same, copy] {
             each.sort_by(f64::total_cmp);
-            [each[ROUNDS / 2], each[ROUNDS * 99 / 100]]
-        });
-        let [median, tail] = new;
-        println!("{disks:>5}  {median:>10.1} {tail:>9.1}  {:>10.1} {:>9.1}", same[0], same[1]);
+            print!("  {:>10.1} {:>9.1}", each[ROUNDS / 2], each[ROUNDS * 99 / 100]);
+        }
+        println!();
     }
+}
+
+/// How many microseconds it takes.
+fn timed(what: impl FnOnce()) -> f64 {
+    let began = Instant::now();
+    what();
+    began.elapsed().as_nanos() as f64 / 1e3
 }
 
 /// A host with so many disks on ten devices, each of which has done I/O of any latency.

@@ -33,10 +33,10 @@ pub(crate) struct Serve {
     /// for one host; can be given several times
     #[arg(long, value_name = "ESXCLI LINE")]
     set: Vec<String>,
-    /// Record every input of the stack in a new file of DIR for each component, for `kavg replay`
+    /// Record every input of the stack in files of DIR for each component, for `kavg replay`
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// The most that each of these files has; then it ends, and the stack goes on
+    /// The most that the files of a component have together, those of earlier daemons too: the oldest go
     #[arg(long, value_name = "SIZE", default_value = "4g", value_parser = parse_size,
           requires = "journal")]
     journal_cap: u64,

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use counters::{Time, WorldId};
 
-use crate::{SchedPolicy, slab::Io, world::World};
+use crate::{SchedPolicy, codec::records, slab::Io, world::World};
 
 /// The worlds of one device that have something queued, and the state of the order among them.
 #[derive(Clone, Debug)]
@@ -148,6 +148,11 @@ impl Sched {
         self.backlog.iter().position(|waiting| waiting.world == id)
     }
 
+    /// Every world of the device that has something queued.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = WorldId> + '_ {
+        self.backlog.iter().map(|waiting| waiting.world)
+    }
+
     /// When the first limit lets something go.
     pub(crate) fn next_release(&self, worlds: &[World]) -> Option<Time> {
         self.backlog.iter().map(|waiting| worlds[waiting.world.index()].tags.limit).min()
@@ -210,4 +215,9 @@ impl Sched {
         }
         u64::from(io.data().div_ceil(self.cost_unit)).max(1)
     }
+}
+
+records! {
+    Sched { policy, cost_unit, has_bounds, backlog, least, affinity, virtual_time }
+    Waiting { share, world }
 }

@@ -7,7 +7,7 @@
 use counters::{Time, WorldId};
 
 use super::{Waiting, mclock};
-use crate::{slab::Io, world::World};
+use crate::{codec::records, slab::Io, world::World};
 
 /// Sectors of 512 bytes in a block of 4 KiB.
 const SECTORS_PER_BLOCK: u32 = 8;
@@ -53,4 +53,8 @@ impl Affinity {
         };
         ios[head as usize].block.abs_diff(world.last_block) <= self.max_diff_blocks
     }
+}
+
+records! {
+    Affinity { quantum, max_diff_blocks, current, left }
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use counters::VdiskId;
+use engine::HostConfig;
 use scenario::Scenario;
 
 use super::*;
@@ -17,6 +18,8 @@ const FILE: &str = include_str!("bench.toml");
 
 /// A component, and its clients.
 pub(super) struct Bench {
+    /// What its engine was built from.
+    pub(super) config: HostConfig,
     pub(super) machine: Machine,
     pub(super) now: Time,
     pub(super) clients: Vec<Client>,
@@ -89,7 +92,8 @@ impl Bench {
             Client { stream, input: Vec::new(), next: 0, open: Vec::new() }
         };
         let clients = (0..disks).map(client).collect();
-        Self { machine, now: Time::ZERO, clients }
+        let config = host.config.clone();
+        Self { config, machine, now: Time::ZERO, clients }
     }
 
     pub(super) fn medium(&mut self) -> &mut Medium {

@@ -1,41 +1,52 @@
-//! What a journal holds, field by field: the hosts as they were built, and the inputs. These tables
-//! are all that there is to say about either: a variant or a field that is added is one more entry
-//! here, which the compiler asks for. Codes are for good; a change of fields is a new version of the
-//! format.
+//! What a journal holds, field by field: hosts as they were built, inputs, and (by the tables beside
+//! each type, gathered in `state.rs`) an engine at work. These tables are all that there is to say
+//! about any of them: a variant or a field that is added is one more entry, which the compiler asks
+//! for. Codes are for good; a change of fields is a new version of the format.
 //!
 //! A number is put as in `bytes.rs`, what has a name of its own elsewhere (a driver, an option) by
 //! that, a list after the number of its entries. What may be missing is a 0, or a 1 and it. Where
 //! there is a choice its code comes first.
 
+use alloc::{boxed::Box, collections::VecDeque, string::String, vec::Vec};
+
 use counters::{
-    AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Sense, Status, VdiskId, VmId,
-    VscsiId,
-};
-use engine::{
-    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, Object, Part,
-    PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+    AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Sense, Status, Time, VdiskId,
+    VmId, VscsiId, WorldId,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
 
-use crate::bytes::{Bytes, Damage, Payload};
+pub use crate::bytes::{Bytes, Damage, Payload};
+use crate::{
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Input, Object, Part,
+    PathConfig, Request, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
+};
 
-/// What can be put into a frame and taken out of it.
-pub(crate) trait Field: Sized {
+/// What can be put into bytes and taken out of them.
+pub trait Field: Sized {
+    /// Appends it.
     fn put(&self, to: &mut Payload);
+
+    /// Takes it from the front. Memory grows with the bytes that there are, whatever they say.
+    ///
+    /// # Errors
+    /// When it is not there.
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage>;
 }
 
 /// What is one of several: its code, and then the fields of that one.
-pub(crate) trait Choice: Sized {
+pub trait Choice: Sized {
     /// Puts it, with a number above its code: mostly the two take one byte.
     fn put_below(&self, above: u64, to: &mut Payload);
     /// The one of that code.
+    ///
+    /// # Errors
+    /// When there is none, or its fields are not there.
     fn take_coded(code: u8, from: &mut Bytes<'_>) -> Result<Self, Damage>;
 }
 
 /// Puts a code, which is less than 32, and a number above it.
 #[inline]
-pub(crate) fn put_code(code: u8, above: u64, to: &mut Payload) {
+pub fn put_code(code: u8, above: u64, to: &mut Payload) {
     match above {
         0..4 => to.put_small((above as u8) << 5 | code),
         4.. => to.put_number(above << 5 | u64::from(code)),
@@ -43,7 +54,10 @@ pub(crate) fn put_code(code: u8, above: u64, to: &mut Payload) {
 }
 
 /// A code and the number above it.
-pub(crate) fn take_code(from: &mut Bytes<'_>) -> Result<(u8, u64), Damage> {
+///
+/// # Errors
+/// When there is no number.
+pub fn take_code(from: &mut Bytes<'_>) -> Result<(u8, u64), Damage> {
     let number: u64 = from.number()?;
     Ok((number as u8 & 31, number >> 5))
 }
@@ -52,40 +66,40 @@ macro_rules! choices {
     ($($type:ident {
         $($code:literal $name:ident $(($($inner:ident),*))? $({$($field:ident),*})?,)*
     })*) => {$(
-        impl Choice for $type {
+        impl $crate::codec::Choice for $type {
             #[inline]
-            fn put_below(&self, above: u64, to: &mut Payload) {
+            fn put_below(&self, above: u64, to: &mut $crate::codec::Payload) {
                 match self {$(
                     Self::$name $(($($inner),*))? $({$($field),*})? => {
-                        put_code($code, above, to);
-                        $($($inner.put(to);)*)?
-                        $($($field.put(to);)*)?
+                        $crate::codec::put_code($code, above, to);
+                        $($($crate::codec::Field::put($inner, to);)*)?
+                        $($($crate::codec::Field::put($field, to);)*)?
                     }
                 )*}
             }
 
             #[allow(unused_variables, reason = "not every choice has fields")]
-            fn take_coded(code: u8, from: &mut Bytes<'_>) -> Result<Self, Damage> {
+            fn take_coded(code: u8, from: &mut $crate::codec::Bytes<'_>) -> Result<Self, $crate::codec::Damage> {
                 Ok(match code {
                     $($code => {
-                        $($(let $inner = Field::take(from)?;)*)?
-                        $($(let $field = Field::take(from)?;)*)?
+                        $($(let $inner = $crate::codec::Field::take(from)?;)*)?
+                        $($(let $field = $crate::codec::Field::take(from)?;)*)?
                         Self::$name $(($($inner),*))? $({$($field),*})?
                     })*
-                    _ => return Err(Damage(concat!("a code that no ", stringify!($type), " has"))),
+                    _ => return Err($crate::codec::Damage(concat!("a code that no ", stringify!($type), " has"))),
                 })
             }
         }
 
-        impl Field for $type {
+        impl $crate::codec::Field for $type {
             #[inline]
-            fn put(&self, to: &mut Payload) {
-                self.put_below(0, to);
+            fn put(&self, to: &mut $crate::codec::Payload) {
+                $crate::codec::Choice::put_below(self, 0, to);
             }
 
-            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
-                let (code, _) = take_code(from)?;
-                Self::take_coded(code, from)
+            fn take(from: &mut $crate::codec::Bytes<'_>) -> Result<Self, $crate::codec::Damage> {
+                let (code, _) = $crate::codec::take_code(from)?;
+                <Self as $crate::codec::Choice>::take_coded(code, from)
             }
         }
     )*};
@@ -93,15 +107,15 @@ macro_rules! choices {
 
 macro_rules! records {
     ($($type:ident { $($field:ident),* $(,)? })*) => {$(
-        impl Field for $type {
+        impl $crate::codec::Field for $type {
             #[inline]
-            fn put(&self, to: &mut Payload) {
+            fn put(&self, to: &mut $crate::codec::Payload) {
                 let Self { $($field),* } = self;
-                $($field.put(to);)*
+                $($crate::codec::Field::put($field, to);)*
             }
 
-            fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
-                $(let $field = Field::take(from)?;)*
+            fn take(from: &mut $crate::codec::Bytes<'_>) -> Result<Self, $crate::codec::Damage> {
+                $(let $field = $crate::codec::Field::take(from)?;)*
                 Ok(Self { $($field),* })
             }
         }
@@ -269,7 +283,7 @@ macro_rules! ids {
     )*};
 }
 
-ids!(VmId, VscsiId, VdiskId, DeviceId, PathId, AdapterId);
+ids!(VmId, VscsiId, VdiskId, DeviceId, PathId, AdapterId, WorldId, Time);
 
 impl Field for IoId {
     #[inline]
@@ -280,6 +294,16 @@ impl Field for IoId {
 
     fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
         Ok(Self::new(from.number()?, from.number()?))
+    }
+}
+
+impl Field for usize {
+    fn put(&self, to: &mut Payload) {
+        to.put_number(*self as u64);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        from.number()
     }
 }
 
@@ -354,14 +378,112 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
+impl<T: Field> Field for VecDeque<T> {
+    fn put(&self, to: &mut Payload) {
+        (self.len() as u64).put(to);
+        self.iter().for_each(|entry| entry.put(to));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Vec::take(from).map(Self::from)
+    }
+}
+
+impl<T: Field, const N: usize> Field for [T; N] {
+    fn put(&self, to: &mut Payload) {
+        self.iter().for_each(|entry| entry.put(to));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let all: Vec<T> = (0..N).map(|_| T::take(from)).collect::<Result<_, _>>()?;
+        all.try_into().map_err(|_| Damage("a row that is too short"))
+    }
+}
+
+impl<T: Field> Field for Box<T> {
+    fn put(&self, to: &mut Payload) {
+        self.as_ref().put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        T::take(from).map(Self::new)
+    }
+}
+
+impl<A: Field, B: Field> Field for (A, B) {
+    fn put(&self, to: &mut Payload) {
+        self.0.put(to);
+        self.1.put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Ok((A::take(from)?, B::take(from)?))
+    }
+}
+
+pub(crate) use {choices, records};
+
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
-    use crate::short;
 
-    fn round_trip<T: Field + PartialEq + std::fmt::Debug>(what: &T) {
+    /// One of everything.
+    fn host() -> HostConfig {
+        HostConfig {
+            name: "esx".into(),
+            version: Version::V7_0,
+            competition_unit: CompetitionUnit::Vm,
+            depth_mode: DepthMode::PathValue,
+            throttle_mode: ThrottleMode::Kernel,
+            adapters: vec![AdapterConfig {
+                name: "vmhba1".into(),
+                driver: Driver::ANY,
+                lun_depth: 6,
+                depth: 5,
+                timeout_ns: Some(1 << 30),
+            }],
+            devices: vec![DeviceConfig {
+                name: "naa.1".into(),
+                kind: DeviceKind::Scsi,
+                dsnro: None,
+                policy: Some(SchedPolicy::Mclock),
+                path_policy: PathPolicy::RoundRobin { iops: 3, bytes: u64::MAX },
+            }],
+            paths: vec![PathConfig {
+                name: "vmhba1:C0:T0:L0".into(),
+                device: DeviceId(0),
+                adapter: AdapterId(0),
+                optimized: true,
+            }],
+            vms: vec![VmConfig {
+                name: "vm0".into(),
+                world: 2_100_000,
+                system: false,
+                powered_on: true,
+                timeout_ns: None,
+            }],
+            vscsi: vec![VscsiConfig {
+                vm: VmId(0),
+                controller: Controller::Pvscsi,
+                depth: 8,
+                max_transfer: 1 << 19,
+            }],
+            vdisks: vec![VdiskConfig {
+                name: "scsi0:0".into(),
+                vm: VmId(0),
+                vscsi: VscsiId(0),
+                device: DeviceId(0),
+                depth: 4,
+                allocation: Allocation::default(),
+            }],
+        }
+    }
+
+    fn round_trip<T: Field + PartialEq + core::fmt::Debug>(what: &T) {
         let mut payload = Payload::with_capacity(0);
         what.put(&mut payload);
         let bytes = payload.bytes();
@@ -427,7 +549,7 @@ mod tests {
     fn every_host_comes_back() {
         for version in Version::ALL {
             for (index, controller) in Controller::ALL.into_iter().enumerate() {
-                let mut host = short::host("esx");
+                let mut host = host();
                 host.version = version;
                 host.vscsi[0].controller = controller;
                 let kinds = [DeviceKind::Scsi, DeviceKind::ProtocolEndpoint, DeviceKind::Nfs];

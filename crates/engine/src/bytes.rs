@@ -1,12 +1,14 @@
-//! Numbers and texts as bytes: what a frame is filled with, and what it is read as.
+//! Numbers and texts as bytes, which a journal is made of.
 //!
 //! A number takes as many bytes as it has sevens of bits. The lowest bits of the first byte say how
 //! many: a one after as many zeroes as bytes follow. So a number is put in one store and read
 //! without a look at each byte, which LEB128 needs. From 2^56 on it is a zero and eight bytes.
 
-/// What does not fit in bytes that are sound.
+use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
+
+/// What is wrong with bytes that nobody wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damage(pub(crate) &'static str);
+pub struct Damage(pub &'static str);
 
 const OUT_OF_RANGE: Damage = Damage("a number out of its range");
 const TOO_SHORT: Damage = Damage("a record that ends too early");
@@ -19,27 +21,37 @@ const WORD: usize = size_of::<u64>();
 /// What a frame is filled with. There is always room for more behind it, so that a number is one
 /// store: a vector would look after its room before each byte.
 #[derive(Clone, Debug)]
-pub(crate) struct Payload {
+pub struct Payload {
     bytes: Vec<u8>,
     length: usize,
 }
 
 impl Payload {
     /// With room for so many bytes until it has to move.
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
+    pub fn with_capacity(bytes: usize) -> Self {
         Self { bytes: vec![0; bytes], length: 0 }
     }
 
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    /// All of them.
+    pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.length]
     }
 
+    /// How many there are.
     #[inline]
-    pub(crate) const fn len(&self) -> usize {
+    #[must_use]
+    pub const fn len(&self) -> usize {
         self.length
     }
 
-    pub(crate) const fn truncate(&mut self, length: usize) {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Only so many of them stay.
+    pub const fn truncate(&mut self, length: usize) {
         self.length = length;
     }
 
@@ -66,7 +78,7 @@ impl Payload {
 
     /// Appends a number.
     #[inline(always)]
-    pub(crate) fn put_number(&mut self, number: u64) {
+    pub fn put_number(&mut self, number: u64) {
         if number >= SHORT {
             return self.put_long(number);
         }
@@ -83,24 +95,24 @@ impl Payload {
 
     /// Appends a number below 128, as [`Self::put_number`] does.
     #[inline]
-    pub(crate) fn put_small(&mut self, number: u8) {
+    pub fn put_small(&mut self, number: u8) {
         self.put_word(u64::from(number) << 1 | 1, 1);
     }
 
     /// Appends what a journal has two bytes for.
     #[inline]
-    pub(crate) fn put_mark(&mut self, mark: u16) {
+    pub fn put_mark(&mut self, mark: u16) {
         self.put_word(mark.into(), size_of::<u16>());
     }
 
     /// Appends bytes as they are.
-    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+    pub fn extend(&mut self, bytes: &[u8]) {
         self.store(bytes);
         self.length += bytes.len();
     }
 
     /// Appends a text: the number of its bytes, and they.
-    pub(crate) fn put_text(&mut self, text: &str) {
+    pub fn put_text(&mut self, text: &str) {
         self.put_number(text.len() as u64);
         self.extend(text.as_bytes());
     }
@@ -108,10 +120,12 @@ impl Payload {
 
 /// Bytes still to be read.
 #[derive(Clone, Debug)]
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    pub(crate) const fn is_empty(&self) -> bool {
+    /// Whether there is none left.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -121,14 +135,21 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
-    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
+    /// So many as they are.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(TOO_SHORT)?;
         self.0 = rest;
         Ok(*taken)
     }
 
     /// A number that fits its type.
-    pub(crate) fn number<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
+    ///
+    /// # Errors
+    /// When it does not, or there is none.
+    pub fn number<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
         let &first = self.0.first().ok_or(TOO_SHORT)?;
         let more = first.trailing_zeros();
         let number = if more < u8::BITS {
@@ -143,9 +164,13 @@ impl<'a> Bytes<'a> {
         T::try_from(number).map_err(|_| OUT_OF_RANGE)
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, Damage> {
+    /// A text, as [`Payload::put_text`] puts it.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn text(&mut self) -> Result<String, Damage> {
         let length = self.number()?;
-        let text = str::from_utf8(self.take(length)?);
+        let text = core::str::from_utf8(self.take(length)?);
         text.map(str::to_owned).map_err(|_| Damage("a text that is not UTF-8"))
     }
 }

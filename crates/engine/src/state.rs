@@ -1,0 +1,74 @@
+//! An engine at work as bytes: what it needs to go on as if nothing had happened, in another process or
+//! at another time. The tables of its parts stand beside them; those of what it counts are here.
+//!
+//! What comes from bytes is an engine only when it could have become one by itself: ids name
+//! something, lists hold together (`sound.rs`), and every invariant holds.
+
+use alloc::vec::Vec;
+
+use counters::{
+    DeviceCounters, GateCounters, Histogram, IoTotals, Levels, Occupancy, VdiskCounters,
+};
+
+use crate::{
+    Engine, Outputs,
+    codec::{Bytes, Damage, Field, Payload, records},
+    stack::Stack,
+};
+
+/// Between two inputs, and without what was decided and not polled.
+impl Field for Engine {
+    fn put(&self, to: &mut Payload) {
+        self.stack.put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let stack = Stack::take(from)?;
+        stack.check_sound()?;
+        stack.check().map_err(|_| Damage("an engine with an invariant that does not hold"))?;
+        Ok(Self { stack, outputs: Outputs::default() })
+    }
+}
+
+records! {
+    IoTotals { commands, bytes, guest_ns, kernel_ns, queue_ns, device_ns, array_ns }
+    Levels { guest, kernel, device }
+    VdiskCounters {
+        io, total, shares, offered, lost, guest_queued, queued, slots, failed, aborts, overdue,
+        resets, reserves, conflicts, ats, flushes, discards, zeroes,
+    }
+    DeviceCounters {
+        depth, depth_over_time, active, queued, held, levels, engagements, queue_full, resets,
+    }
+    GateCounters { depth, active, queued, io, split_commands, split_copies }
+}
+
+impl Field for Occupancy {
+    fn put(&self, to: &mut Payload) {
+        self.parts().put(to);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        Field::take(from).map(Self::of_parts)
+    }
+}
+
+impl Field for Histogram {
+    fn put(&self, to: &mut Payload) {
+        for table in self.tables() {
+            table.is_some().put(to);
+            table.unwrap_or_default().iter().for_each(|entries| entries.put(to));
+        }
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let mut table = || -> Result<Option<Vec<u16>>, Damage> {
+            let there = bool::take(from)?;
+            let table = there.then(|| (0..Self::BUCKETS).map(|_| Field::take(from)).collect());
+            table.transpose()
+        };
+        let tables = [table()?, table()?];
+        let tables = tables.each_ref().map(Option::as_deref);
+        Self::of_tables(tables).ok_or(Damage("a histogram of other buckets"))
+    }
+}
