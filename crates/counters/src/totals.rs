@@ -28,9 +28,9 @@ pub struct IoTotals {
 }
 
 impl IoTotals {
-    /// Adds other totals.
+    /// Adds other totals. Sums go round, as those of times do after months of many I/Os.
     pub const fn add(&mut self, other: &Self) {
-        self.commands += other.commands;
+        self.commands = self.commands.wrapping_add(other.commands);
         self.bytes = self.bytes.wrapping_add(other.bytes);
         self.guest_ns = self.guest_ns.wrapping_add(other.guest_ns);
         self.kernel_ns = self.kernel_ns.wrapping_add(other.kernel_ns);
@@ -43,7 +43,7 @@ impl IoTotals {
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
-            commands: self.commands - earlier.commands,
+            commands: self.commands.wrapping_sub(earlier.commands),
             bytes: self.bytes.wrapping_sub(earlier.bytes),
             guest_ns: self.guest_ns.wrapping_sub(earlier.guest_ns),
             kernel_ns: self.kernel_ns.wrapping_sub(earlier.kernel_ns),

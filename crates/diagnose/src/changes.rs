@@ -288,6 +288,38 @@ fn raise_driver_depth(
     change
 }
 
+/// The two changes of the depth that one driver gives the devices of those names as one, since its
+/// parameter deepens both: as deep as the deeper of them, and all that each needs besides. `None` where
+/// they are no such changes.
+pub(crate) fn of_one_driver(
+    host: &Host<'_>,
+    both: [&Change; 2],
+    names: [&str; 2],
+) -> Option<Change> {
+    let depth = |step: &Step| match step.set {
+        Setting::ModuleDepth { driver, value } => Some((driver, value)),
+        _ => None,
+    };
+    let depths = |change: &Change| -> Vec<_> { change.steps.iter().filter_map(depth).collect() };
+    let drivers = |change: &Change| -> Vec<_> {
+        depths(change).into_iter().map(|(driver, _)| driver.module).collect()
+    };
+    let [one, other] = both;
+    if drivers(one).is_empty() || drivers(one) != drivers(other) {
+        return None;
+    }
+    let is_deeper =
+        depths(other).iter().map(|of| of.1).max() > depths(one).iter().map(|of| of.1).max();
+    let (most, least, name) =
+        if is_deeper { (other, one, names[0]) } else { (one, other, names[1]) };
+    let rest = || least.steps.iter().filter(|step| depth(step).is_none());
+    let steps: Vec<Step> = most.steps.iter().chain(rest()).cloned().collect();
+    let follows = if rest().next().is_some() { ", whose DSNRO is raised with it" } else { "" };
+    let what = format!("{} The line deepens {name} as well{follows}.", most.what);
+    let Change { risk, undo, .. } = most.clone();
+    Some(Change { risk, undo, ..setting(what, Some(host), steps) })
+}
+
 /// Which of the lines to type, unless there is one only; which driver takes less than the others;
 /// and that a depth which is set and not in force waits for a reboot.
 fn which_line(candidates: &[&Driver], to: u32, is_known: bool, facts: &Facts) -> String {

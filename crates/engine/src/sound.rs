@@ -118,6 +118,10 @@ impl Stack {
     }
 
     fn check_ios(&self) -> Result<(), Damage> {
+        // A record keeps its path until the next I/O in its place has one.
+        let paths = self.ios.iter().map(|io| usize::from(io.path));
+        let known = paths.max().is_none_or(|path| path == 0 || path < self.paths.len());
+        require(known, "an I/O of what is not there")?;
         let used = self.ios.iter().filter(|io| io.state != State::Free);
         require(used.clone().all(|io| self.is_linked(io)), "an I/O of what is not there")?;
         require(used.clone().all(|io| self.is_in_time(io)), "an I/O out of its time")?;
@@ -140,7 +144,7 @@ impl Stack {
     /// Whether its times follow each other, with those of its attempts between them.
     fn is_in_time(&self, io: &Io) -> bool {
         let is_past = io.submitted <= self.now && io.since <= self.now;
-        if matches!(io.state, State::Guest | State::Piece | State::Left | State::Whole) {
+        if matches!(io.state, State::Piece | State::Left | State::Whole) {
             return is_past;
         }
         let spent = match io.extra {
@@ -151,6 +155,9 @@ impl Stack {
                 spent.and_then(|spent| spent.checked_add(extra.gate_ns))
             }
         };
+        if io.state == State::Guest {
+            return is_past && spent == Some(0);
+        }
         let is_in_order = io.submitted <= io.entered && io.entered <= io.since;
         is_past && is_in_order && spent.is_some_and(|spent| spent <= io.since - io.entered)
     }

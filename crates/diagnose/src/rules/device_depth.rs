@@ -9,11 +9,14 @@
 use knobs::DSNRO;
 
 use super::{
-    Case, Rule, adaptive_throttling, changes, iops_limit, number, queue_evidence, virtual_cap::Cap,
+    Case, Rule, adaptive_throttling,
+    alike::{are_of_one_time, tell_of_others, united},
+    changes, iops_limit, number, queue_evidence,
+    virtual_cap::Cap,
     virtual_disk,
 };
 use crate::{
-    Cause, Device, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
+    Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
     driver_depth::{self, Hba},
 };
 
@@ -68,14 +71,31 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.each_device(|device| {
+    let mut findings = case.each_device(|device| {
         let full = &case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
         Some(match case.facts.device(device.flow.name).finds_depth {
             true => judge_found(case, device, full, certainty),
             false => judge(case, device, full, certainty),
         })
-    })
+    });
+    findings.sort_by(|a, b| b.standing.total_cmp(&a.standing));
+    let mut findings = united(findings, |first, other| is_deepened_with(case, first, other));
+    findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
+    findings
+}
+
+/// Whether the driver's parameter that deepens one device deepens the other too, both being short at one
+/// time; then the change is that for both.
+fn is_deepened_with(case: &Case<'_>, first: &mut Finding, other: &Finding) -> bool {
+    let ([change], [with]) = (&first.changes[..], &other.changes[..]) else { return false };
+    let names = [&first.at.name, &other.at.name].map(String::as_str);
+    let both = || changes::of_one_driver(case.host, [change, with], names);
+    let Some(both) = are_of_one_time(first, other).then(both).flatten() else { return false };
+    let told = format!("commands that wait for {}", other.at.name);
+    first.evidence.push(Evidence::new(told, other.standing, ""));
+    first.changes = vec![both];
+    true
 }
 
 /// The lines of esxcli that would tell which limit is in force, as far as they are not known; DSNRO
@@ -278,6 +298,27 @@ mod tests {
         let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=128";
         assert_eq!(finding.changes[0].esxcli, [line]);
         assert!(finding.confidence > 0.95);
+    }
+
+    #[test]
+    fn what_one_parameter_deepens_is_one_finding_with_one_line() {
+        let mut bench = Bench::new(6);
+        bench.device("naa.1", 32).vm("sql01").iops(65_000.0).davg(0.49).kavg(0.45);
+        bench.device("naa.2", 32).vm("web01").iops(65_000.0).davg(0.49).kavg(1.45);
+        let mut facts = Facts::default();
+        facts.drivers.insert("vmhba1".into(), "nfnic".into());
+        for name in ["naa.1", "naa.2"] {
+            let device = DeviceFacts { max_queue_depth: Some(32), ..DeviceFacts::default() };
+            facts.devices.insert(name.into(), device);
+        }
+        let finding = bench.only(Cause::DeviceDepth, &facts);
+        let names: Vec<_> = finding.objects().map(|at| at.name.as_str()).collect();
+        assert_eq!(names, ["naa.2", "naa.1"]);
+        let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=256";
+        let [change] = &finding.changes[..] else { panic!("{:?}", finding.changes) };
+        assert_eq!((&change.esxcli, change.undo_lines().len()), (&vec![line.to_owned()], 1));
+        assert!(change.what.ends_with("The line deepens naa.1 as well."), "{}", change.what);
+        assert_eq!(finding.sufferers.len(), 2);
     }
 
     /// A device of 24 slots that one VM fills, as `esxcli storage core device set -m 24` makes it of one

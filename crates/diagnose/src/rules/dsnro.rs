@@ -222,6 +222,57 @@ mod tests {
     }
 
     #[test]
+    fn a_few_rows_of_which_half_tell_nothing_still_tell_what_the_others_do() {
+        use counters::{Counter, Recording};
+        const TIMES: [Counter; 4] = [
+            Counter::DriverLatency,
+            Counter::KernelLatency,
+            Counter::GuestLatency,
+            Counter::QueueLatency,
+        ];
+        let few = |rows: usize, high: u32| {
+            let mut bench = Bench::new(rows);
+            let half = rows / 2;
+            let device = bench.device("naa.1", 32).depth(move |s| if s < half { high } else { 32 });
+            for vm in ["a", "b", "c"] {
+                device.vm(vm).iops(8_600.0).davg(1.24).kavg(1.86);
+            }
+            bench.recording()
+        };
+        // esxtop's first row is before those of the bench.
+        let spoil = |all: &Recording, counters: &[Counter], with: f64, rows: usize| {
+            let mut spoilt = all.clone();
+            for (id, counter, values) in all.columns().filter(|of| counters.contains(&of.1)) {
+                let mut values = values.to_vec();
+                values[1..=rows / 2].fill(with);
+                spoilt.set_column(id, counter, values);
+            }
+            spoilt
+        };
+        let mut failed = Vec::new();
+        for rows in [3, 4] {
+            for high in [32, 64] {
+                let all = few(rows, high);
+                for (what, counters, with) in [
+                    ("no latencies", &TIMES[..], f64::NAN),
+                    ("latencies of 0", &TIMES[..], 0.0),
+                    ("no DQLEN", &[Counter::DeviceQDepth][..], f64::NAN),
+                    ("DQLEN of 0", &[Counter::DeviceQDepth][..], 0.0),
+                ] {
+                    let recording = levels::Measured::of(spoil(&all, counters, with, rows));
+                    let verdict =
+                        crate::diagnose(&recording, &Thresholds::default(), &Facts::default());
+                    let causes: Vec<_> = verdict.findings.iter().map(|f| f.cause).collect();
+                    if causes.first() != Some(&Cause::Dsnro) {
+                        failed.push((rows, high, what, causes, verdict.headline));
+                    }
+                }
+            }
+        }
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+
+    #[test]
     fn a_limit_that_falls_while_vms_compete_is_dsnro() {
         let bench = two_vms(|sample| if (3..7).contains(&sample) { 32 } else { 128 });
         let finding = bench.only(Cause::Dsnro, &Facts::default());

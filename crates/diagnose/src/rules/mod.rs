@@ -4,6 +4,7 @@
 mod aborts;
 mod adapter_queue;
 mod adaptive_throttling;
+mod alike;
 mod array_qos;
 mod array_slow;
 mod behind;

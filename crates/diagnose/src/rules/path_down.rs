@@ -205,17 +205,26 @@ fn commands(case: &Case<'_>, flow: &Flow<'_>, samples: &[usize]) -> f64 {
     samples.iter().filter_map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
 }
 
+/// Whether a path carries commands of its device: a number that is far more than the device does is none
+/// of them, whatever else of its row bears it out.
+fn carries(device: &Device<'_>, path: &Path<'_>, sample: usize) -> bool {
+    const FAR_MORE: f64 = 2.0;
+    let most = device.flow.rate(sample).map_or(f64::INFINITY, |all| FAR_MORE * all);
+    path.flow.rate(sample).is_some_and(|rate| rate > 0.0 && rate <= most)
+}
+
 /// The longest time without a command on the path, where it is longer than a turn of the others.
 fn silence(case: &Case<'_>, device: &Device<'_>, path: &Path<'_>) -> Option<Spell> {
     let is_known = |sample: &usize| path.flow.commands.at(*sample).is_some();
     let busy: Vec<usize> = device.busy.iter().copied().filter(is_known).collect();
-    let carries = |sample: usize| path.flow.rate(sample) > Some(0.0);
+    let carries = |sample: usize| carries(device, path, sample);
     let runs = busy.chunk_by(|a, b| carries(*a) == carries(*b));
     let silent = runs.filter(|run| !carries(run[0])).max_by_key(|run| run.len())?;
     let before: Vec<usize> = busy.iter().copied().take_while(|s| *s < silent[0]).collect();
     let after = commands(case, &device.flow, silent);
     let many = MANY * device.paths.len() as f64;
-    let outlasts_turns = commands(case, &path.flow, &before) >= MANY && after >= many;
+    let carried: Vec<usize> = before.iter().copied().filter(|&s| carries(s)).collect();
+    let outlasts_turns = commands(case, &path.flow, &carried) >= MANY && after >= many;
     let misses_turns = longest_turn(case, device, path, &before)
         .is_some_and(|turn| silent.len() as f64 >= TURNS && after >= TURNS_OF_OTHERS * turn);
     let is_lost = silent.len() >= LASTING && (outlasts_turns || misses_turns);
@@ -231,7 +240,7 @@ fn longest_turn(
     before: &[usize],
 ) -> Option<f64> {
     const MOSTLY: f64 = 0.75;
-    let carries = |path: &Path<'_>, sample: usize| path.flow.rate(sample) > Some(0.0);
+    let carries = |path: &Path<'_>, sample: usize| carries(device, path, sample);
     let shares = |sample: &&usize| {
         let carrying = device.paths.iter().filter(|path| carries(path, **sample));
         carries(path, **sample) && carrying.count() > 1
@@ -394,6 +403,34 @@ mod tests {
         bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
         let finding = bench.only(Cause::PathDown, &Facts::default());
         assert_eq!(finding.at.name, "vmhba1:C0:T0:L0");
+    }
+
+    #[test]
+    fn what_an_idle_path_has_more_than_its_device_makes_it_no_lost_one() {
+        use counters::{Counter, Kind};
+        use levels::Measured;
+        let mut bench = Bench::new(20);
+        bench.paths(2).adapter_each().path_share(|path, _| if path == 0 { 1.0 } else { 0.0 });
+        bench.device("naa.1", 64).vm("a").iops(2_000.0).davg(0.5);
+        let mut recording = bench.recording();
+        let second =
+            |kind| recording.of_kind(kind).map(|(id, _)| id).nth(1).expect("there are two");
+        let (path, adapter) = (second(Kind::Path), second(Kind::Adapter));
+        // Reads bear the commands out, and the adapter's own were not measured.
+        for (id, counter, cell) in [
+            (path, Counter::Commands, 65_535.0),
+            (path, Counter::Reads, 65_535.0),
+            (path, Counter::Writes, 0.0),
+            (adapter, Counter::Commands, f64::NAN),
+        ] {
+            let column = recording.series(id, counter);
+            let mut values = column.map_or_else(|| vec![0.0; recording.len()], <[f64]>::to_vec);
+            values[3] = cell;
+            recording.set_column(id, counter, values);
+        }
+        let (thresholds, facts) = Default::default();
+        let verdict = crate::diagnose(&Measured::of(recording), &thresholds, &facts);
+        assert!(verdict.findings.is_empty(), "{}", verdict.headline);
     }
 
     #[test]

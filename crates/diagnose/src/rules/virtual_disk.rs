@@ -4,12 +4,14 @@ use counters::Controller;
 use knobs::disk_depths;
 
 use super::{
-    Case, Rank, Rule, virtual_adapter,
+    Case, Rank, Rule,
+    alike::{are_of_one_time, tell_of_others, united},
+    virtual_adapter,
     virtual_cap::{Cap, SAMPLED_ABOVE, are_at, is_at, is_kept, is_still, judge, wait_of},
 };
 use crate::{
-    Cause, Device, Finding, Flow, LevelKind, Party, Queue, ROUNDED, Spell, Threshold, Vdisk,
-    largest, little, median,
+    Cause, Device, Finding, Flow, LevelKind, Queue, ROUNDED, Spell, Threshold, Vdisk, largest,
+    little, median,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -35,20 +37,9 @@ const LASTING: usize = 2;
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
     let caps = case.host.vdisks.iter().filter_map(|disk| cap(case, disk));
-    let mut findings: Vec<Finding> = Vec::new();
-    for finding in caps.map(|cap| judge(case, &cap)) {
-        match findings.iter_mut().find(|first| is_one_with(first, &finding)) {
-            Some(first) => add(first, finding),
-            None => findings.push(finding),
-        }
-    }
-    for finding in findings.iter_mut().filter(|finding| !finding.also.is_empty()) {
-        let others = match finding.also.len() {
-            1 => "another virtual disk".into(),
-            more => format!("{more} other virtual disks"),
-        };
-        finding.sentence.push_str(&format!(" The same is true of {others}."));
-    }
+    let mut findings =
+        united(caps.map(|cap| judge(case, &cap)), |first, other| is_one_with(first, other));
+    findings.iter_mut().for_each(|finding| tell_of_others(finding, "virtual disk"));
     findings
 }
 
@@ -58,22 +49,7 @@ fn is_one_with(first: &Finding, other: &Finding) -> bool {
     first.limit == other.limit
         && first.changes == other.changes
         && first.do_not == other.do_not
-        && first.window.from_ms < other.window.to_ms
-        && other.window.from_ms < first.window.to_ms
-}
-
-/// Adds a disk to a finding of which the same is true.
-fn add(first: &mut Finding, other: Finding) {
-    first.also.push(other.at);
-    first.standing += other.standing;
-    first.confidence = first.confidence.min(other.confidence);
-    for (own, others) in
-        [(&mut first.sufferers, other.sufferers), (&mut first.causers, other.causers)]
-    {
-        let is_new = |party: &Party| own.iter().all(|known| known.name != party.name);
-        let new: Vec<Party> = others.into_iter().filter(is_new).collect();
-        own.extend(new);
-    }
+        && are_of_one_time(first, other)
 }
 
 /// The cap that the busiest virtual disk of a device is at.

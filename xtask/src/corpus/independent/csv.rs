@@ -71,9 +71,10 @@ pub(super) fn write(host: &Host, rows: &[Row], random: &mut Random) -> String {
     text
 }
 
-/// What counters print that ran backwards or were never measured. 65,535 of a time is all bits of 16;
-/// of a rate it may be a rate.
+/// What counters print that ran backwards or were never measured. 65,535 of a time is all bits of 16,
+/// and so it is of faults, for no device has so many; of a rate of commands it may be a rate.
 fn garbage(counter: &str) -> &'static [&'static str] {
+    const FAULTS: [&str; 4] = ["Aborts/sec", "Resets/sec", "Conflicts/sec", "Failed Commands/sec"];
     const OF_TIMES: [&str; 7] = [
         "65535.00",
         "",
@@ -83,7 +84,8 @@ fn garbage(counter: &str) -> &'static [&'static str] {
         "4294967295.00",
         "18446744073709551615.00",
     ];
-    if counter.contains("MilliSec") { &OF_TIMES } else { &OF_TIMES[1..] }
+    let is_rare = counter.contains("MilliSec") || FAULTS.contains(&counter);
+    if is_rare { &OF_TIMES } else { &OF_TIMES[1..] }
 }
 
 /// `MM/DD/YYYY HH:MM:SS` of a day in May.
