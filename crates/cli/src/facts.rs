@@ -38,6 +38,9 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
         Some((device.name.clone(), datastore.clone()))
     };
     facts.datastores.extend(state.devices.iter().filter_map(named));
+    for device in state.devices.iter().filter(|device| device.depth_by_latency) {
+        facts.devices.entry(device.name.clone()).or_default().finds_depth = true;
+    }
     Ok(facts)
 }
 

@@ -112,6 +112,7 @@ impl Known<'_> {
                 self.host.datastores[id.index()].iter().any(|name| self.locked.contains(&**name)),
             ),
             queue_full_sample_size: Some(self.course.queue_full_sample_size(id)),
+            finds_depth: self.course.finds_depth.contains(&id),
             paths: Some(self.paths(id)),
             depth_of_path: self.depth_of_path(id),
             array,
@@ -218,6 +219,8 @@ struct Course {
     /// Sample sizes of adaptive throttling: of a device, and of the host for those without.
     queue_full: BTreeMap<DeviceId, u32>,
     queue_full_of_host: u32,
+    /// Devices whose depth is found by latency.
+    finds_depth: BTreeSet<DeviceId>,
     /// Paths that were down at some time of the window.
     dead: BTreeMap<PathId, Outages>,
     /// Devices that answered nothing then, and those that were lost.
@@ -272,6 +275,12 @@ impl Course {
             }
             Knob::QueueFull { device, sample_size, .. } => {
                 self.queue_full.insert(device, sample_size);
+            }
+            Knob::DepthByLatency { device, on: true } => {
+                self.finds_depth.insert(device);
+            }
+            Knob::DepthByLatency { device, on: false } if !is_during => {
+                self.finds_depth.remove(&device);
             }
             Knob::Advanced { option: Advanced::QFullSampleSize, value } => {
                 self.queue_full_of_host = value;

@@ -58,6 +58,9 @@ pub struct Device {
     pub dsnro: u32,
     /// Adaptive throttling of this device; `None` is that of the host.
     pub throttle: Option<Throttle>,
+    /// Whether its depth is found by latency.
+    #[serde(default)]
+    pub depth_by_latency: bool,
     /// How paths are chosen.
     pub policy: Policy,
     /// What it has counted.

@@ -30,8 +30,8 @@ pub(crate) fn take_out(host: &Host<'_>, facts: &mut Facts) -> Vec<Disagreement> 
 }
 
 /// A DQLEN that cannot be, as far as it is known what sets it: it is never above the device's depth
-/// [S0], and where it stays below that it is DSNRO [S1], unless the depth of a protocol endpoint or
-/// adaptive throttling is in force.
+/// [S0], and where it stays below that it is DSNRO [S1], unless the depth of a protocol endpoint,
+/// adaptive throttling or a depth found by latency is in force.
 fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
     let most = f64::from(known.max_queue_depth?);
     let deepest = device.deepest()?;
@@ -43,7 +43,8 @@ fn contradicting(device: &Device<'_>, known: &DeviceFacts) -> Option<f64> {
         Motion::TwoLevels { low, .. } => low,
         Motion::Moving => return None,
     };
-    let is_throttled = known.queue_full_sample_size.is_some_and(|size| size > 0);
+    let is_throttled =
+        known.finds_depth || known.queue_full_sample_size.is_some_and(|size| size > 0);
     let has_other_limit = known.is_protocol_endpoint && known.has_own_dsnro != Some(true);
     let dsnro = f64::from(known.dsnro.filter(|_| !is_throttled && !has_other_limit)?);
     [lowest, deepest].into_iter().find(|depth| ![dsnro, most].contains(depth))

@@ -42,6 +42,8 @@ pub struct DeviceFacts {
     pub locks_by_scsi2: Option<bool>,
     /// `Queue Full Sample Size`: above 0, adaptive throttling is on.
     pub queue_full_sample_size: Option<u32>,
+    /// Whether kavg finds its depth by latency, which no ESXi does.
+    pub finds_depth: bool,
     /// How its paths are used.
     pub paths: Option<PathFacts>,
     /// What one path takes, where the host adds its paths up to the device's depth: a scenario may ask

@@ -118,6 +118,12 @@ impl Lane<'_> {
         self.vdisk.leave(self.ring, self.io.seat);
     }
 
+    /// Counts what its result says of the device. `true` when the limit is to be worked out anew.
+    #[inline(always)]
+    pub(crate) fn count_result(&mut self, status: Status) -> bool {
+        self.device.count_result(status, self.io.since, self.now)
+    }
+
     /// Counts an I/O that ended in the driver; aborted ones are counted apart.
     #[inline(always)]
     pub(crate) fn account(&mut self, status: Status, array_ns: u64) {

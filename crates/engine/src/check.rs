@@ -270,7 +270,7 @@ impl Stack {
                 device.active, counters.depth
             ));
         }
-        equal("slots of device", id, device.room, counters.depth.min(device.window))?;
+        equal("slots of device", id, device.room, device.limits_now())?;
         if device.has_rare != device.has_anything_rare() {
             return Err(format!("device {id} has something rare about it that it knows not of"));
         }

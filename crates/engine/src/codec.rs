@@ -163,6 +163,7 @@ choices! {
         6 Pvscsi { vm, depth, ring_pages },
         7 PathPolicy { device, policy },
         8 Allocation { vdisk, allocation },
+        9 DepthByLatency { device, on },
     }
     PathPolicy {
         0 Fixed,
@@ -512,6 +513,7 @@ mod tests {
             Knob::SchedNumReqOutstanding { device, value },
             Knob::MaxQueueDepth { device, value },
             Knob::QueueFull { device, sample_size: number, threshold: 3 },
+            Knob::DepthByLatency { device, on: number > 1 },
             Knob::Pvscsi { vm, depth: number, ring_pages: 32 },
         ]
         .into_iter()

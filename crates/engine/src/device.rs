@@ -3,7 +3,7 @@
 //! ```text
 //!   base  = Device Max Queue Depth         (the driver's value, or lowered with -m)
 //!   comp  = competing ? min(base, DSNRO) : base
-//!   DQLEN = min(comp, adaptive throttling)
+//!   DQLEN = min(comp, adaptive throttling, depth found by latency)
 //! ```
 //!
 //! [S0, S1; reference `esxi-host-stack.md` section 2.1]. Lowering DQLEN below ACTV recalls
@@ -21,6 +21,7 @@ use counters::{DeviceCounters, DeviceId, DeviceKind, IoTotals, PathId, Sense, St
 use crate::{
     Event, Output, Sink,
     codec::{choices, records},
+    knee::Knee,
     path::{Path, Selector},
     sched::Sched,
     slab::{Io, State},
@@ -51,13 +52,15 @@ pub(crate) struct Device {
     pub(crate) dsnro: u32,
     pub(crate) competition: Competition,
     pub(crate) throttle: Throttle,
+    /// The depth found by latency, where that is switched on.
+    pub(crate) knee: Option<Box<Knee>>,
     pub(crate) sched: Sched,
     pub(crate) selector: Selector,
     /// Whether the order was chosen for this device rather than by the host's options.
     pub(crate) policy_set: bool,
     /// Commands that may be outstanding after TASK SET FULL; `u32::MAX` where there was none.
     pub(crate) window: u32,
-    /// Slots that may be taken: the lesser of DQLEN and the window.
+    /// Slots that may be taken: the least of DQLEN, the window and what a probe lets out.
     pub(crate) room: u32,
     /// The earliest moment for which a wake-up is set.
     pub(crate) wake_at: Time,
@@ -66,7 +69,7 @@ pub(crate) struct Device {
     /// What it does without a path.
     pub(crate) outage: Outage,
     /// Whether a command that ended well may mean more than that a slot is free: the array has been
-    /// full, results are counted, or there is a choice of paths. Asked once of each.
+    /// full, results are counted, latencies are, or there is a choice of paths. Asked once of each.
     pub(crate) has_rare: bool,
     /// What its virtual disks have counted, by direction, and no path has.
     pub(crate) failed: Option<Box<[IoTotals; 3]>>,
@@ -98,6 +101,7 @@ impl Device {
         (self.max_depth_set, self.dsnro, self.is_gone) = (u32::MAX, fresh.dsnro, false);
         (self.competition, self.throttle, self.sched) =
             (fresh.competition, fresh.throttle, fresh.sched);
+        self.knee = fresh.knee;
         self.selector.take_over(fresh.selector);
         self.refresh_rare();
     }
@@ -110,9 +114,19 @@ impl Device {
 
     /// The limit in force.
     pub(crate) fn effective_depth(&self) -> u32 {
+        let given = self.given_depth();
+        self.knee.as_ref().map_or(given, |knee| knee.limit(given))
+    }
+
+    /// The limit without what latency says.
+    fn given_depth(&self) -> u32 {
+        self.throttle.limit(self.shared_depth())
+    }
+
+    /// What competition leaves of the depth.
+    fn shared_depth(&self) -> u32 {
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
-        let depth = if competing { self.base.min(self.dsnro) } else { self.base };
-        self.throttle.limit(depth)
+        if competing { self.base.min(self.dsnro) } else { self.base }
     }
 
     /// Puts the limit in force that follows from its state. `id` is its own.
@@ -120,9 +134,9 @@ impl Device {
     pub(crate) fn refresh_depth(&mut self, id: DeviceId, now: Time, out: &mut impl Sink) {
         let depth = self.effective_depth();
         if depth == self.counters.depth {
-            return;
+            return self.refresh_room();
         }
-        let engaged = self.competition.is_competing && depth < self.counters.depth;
+        let engaged = self.competition.is_competing && self.shared_depth() < self.counters.depth;
         self.counters.engagements += u64::from(engaged);
         self.counters.depth = depth;
         if self.active > depth {
@@ -182,8 +196,25 @@ impl Device {
 
     /// Slots that may be taken, anew.
     pub(crate) fn refresh_room(&mut self) {
-        self.room = self.counters.depth.min(self.window);
+        self.room = self.limits_now();
         self.refresh_rare();
+    }
+
+    pub(crate) fn limits_now(&self) -> u32 {
+        let held = self.knee.as_ref().map_or(u32::MAX, |knee| knee.hold());
+        self.counters.depth.min(self.window).min(held)
+    }
+
+    /// Whether latency says how deep it is; what was found so far is forgotten where it changes.
+    pub(crate) fn find_depth(&mut self, on: bool) {
+        if on != self.knee.is_some() {
+            self.knee = on.then(Box::default);
+        }
+    }
+
+    /// Forgets the depth that was found, as a reboot does.
+    pub(crate) fn forget_depth(&mut self) {
+        self.knee = self.knee.take().map(|_| Box::default());
     }
 
     /// Looks again whether there is anything rare about it.
@@ -192,7 +223,10 @@ impl Device {
     }
 
     pub(crate) const fn has_anything_rare(&self) -> bool {
-        self.window != u32::MAX || self.throttle.is_on() || self.selector.asks()
+        self.window != u32::MAX
+            || self.throttle.is_on()
+            || self.knee.is_some()
+            || self.selector.asks()
     }
 
     /// One path more; `id` is its own.
@@ -218,20 +252,30 @@ impl Device {
         }
     }
 
-    /// Counts a result for adaptive throttling, and moves the window of a full array: a refusal
-    /// makes no room there. `true` when the limit is to be worked out anew.
+    /// Counts the result of a command that was `sent` then for adaptive throttling and for the depth
+    /// found by latency, and moves the window of a full array: a refusal makes no room there. `true`
+    /// when the limit is to be worked out anew.
     #[inline]
-    pub(crate) fn count_result(&mut self, status: Status) -> bool {
-        (self.has_rare || status != Status::Good) && self.count_rare_result(status)
+    pub(crate) fn count_result(&mut self, status: Status, sent: Time, now: Time) -> bool {
+        (self.has_rare || status != Status::Good) && self.count_rare_result(status, sent, now)
     }
 
     #[cold]
-    fn count_rare_result(&mut self, status: Status) -> bool {
+    fn count_rare_result(&mut self, status: Status, sent: Time, now: Time) -> bool {
         let is_good = !matches!(status, Status::TaskSetFull | Status::Busy);
         if self.window != u32::MAX || !is_good {
             self.move_window(status, is_good);
         }
-        self.throttle.count(is_good, self.base)
+        let is_throttled = self.throttle.count(is_good, self.base);
+        let is_found = status == Status::Good && self.count_latency(sent, now);
+        is_throttled || is_found
+    }
+
+    fn count_latency(&mut self, sent: Time, now: Time) -> bool {
+        let (out, most) = (self.active + 1, self.given_depth());
+        let is_limited = self.queued > 0 && out >= self.counters.depth;
+        let knee = self.knee.as_mut();
+        knee.is_some_and(|knee| knee.count((sent, now), (out, is_limited), most))
     }
 }
 
@@ -328,7 +372,7 @@ choices! {
 records! {
     Device {
         counters, active, taken, taken_at_cut, queued, kind, max_depth_set, base, dsnro_set, dsnro,
-        competition, throttle, sched, selector, policy_set, window, room, wake_at, timeout_ns,
+        competition, throttle, knee, sched, selector, policy_set, window, room, wake_at, timeout_ns,
         outage, has_rare, failed, needs_watch, watch_at, is_gone,
     }
     Competition { is_competing, last, run, switches, switches_max, run_max }

@@ -145,7 +145,7 @@ impl Stack {
         let mut lane = self.lane(io);
         let status = lane.path.status_of(lane.io, status);
         lane.leave_slot();
-        let depth_changed = lane.device.count_result(status);
+        let depth_changed = lane.count_result(status);
         let gates_are_wanted = lane.gates_are_wanted();
         let (vdisk, device, path) = lane.ids();
         if lane.io.state == State::Recalled {

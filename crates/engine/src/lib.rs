@@ -25,6 +25,7 @@ mod error;
 mod flow;
 mod gates;
 mod io;
+mod knee;
 mod options;
 mod outage;
 mod overdue;

@@ -75,6 +75,7 @@ impl Stack {
         for index in 0..self.devices.len() {
             self.devices[index].competition.reset();
             self.devices[index].window = u32::MAX;
+            self.devices[index].forget_depth();
             self.devices[index].refresh_room();
             self.refresh_base(DeviceId::new(index), out);
         }

@@ -117,6 +117,7 @@ impl Stack {
                 Timer::Again(io, _) => self.hold_ended(io, out),
                 Timer::Watch(id) => self.look_after(id, at, out),
                 Timer::Apd(id) => self.apd_due(id, at, out),
+                Timer::Probe(id) => self.probe_due(id, at, out),
             }
         }
     }
@@ -133,6 +134,16 @@ impl Stack {
             device.make_room();
         }
         self.pump(id, out);
+    }
+
+    /// A probe that is over by then, or was switched off, has a timer that means nothing.
+    fn probe_due(&mut self, id: DeviceId, at: Time, out: &mut impl Sink) {
+        let now = self.now;
+        let knee = self.devices[id.index()].knee.as_mut();
+        if knee.is_some_and(|knee| knee.expire(at, now)) {
+            self.refresh_depth(id, out);
+            self.pump(id, out);
+        }
     }
 
     /// When a held I/O was aborted meanwhile, its timer means nothing: its id has ended.

@@ -19,6 +19,7 @@ impl Stack {
             Knob::QueueFull { device, sample_size, threshold } => {
                 self.set_queue_full(device, sample_size, threshold, out);
             }
+            Knob::DepthByLatency { device, on } => self.set_depth_by_latency(device, on, out),
             Knob::Advanced { option, value } => self.set_advanced(option, value, out),
             Knob::ModuleDepth { driver, value } => self.set_module_depth(driver, value)?,
             Knob::Pvscsi { vm, depth, ring_pages } => self.set_pvscsi(vm, depth, ring_pages),
@@ -75,6 +76,14 @@ impl Stack {
         let device = &mut self.devices[id.index()];
         device.throttle.set(size, threshold);
         device.refresh_rare();
+        self.refresh_depth(id, out);
+        self.pump(id, out);
+    }
+
+    fn set_depth_by_latency(&mut self, id: DeviceId, on: bool, out: &mut impl Sink) {
+        let device = &mut self.devices[id.index()];
+        device.find_depth(on);
+        device.refresh_room();
         self.refresh_depth(id, out);
         self.pump(id, out);
     }

@@ -93,6 +93,7 @@ impl Stack {
         let devices = self.devices.iter().all(|device| {
             device.sched.cost_unit == cost_unit
                 && device.throttle.is_sound()
+                && device.knee.as_ref().is_none_or(|knee| knee.is_sound())
                 && device.competition.is_sound(COUNT_MAX)
                 && in_time(device.timeout_ns)
         });

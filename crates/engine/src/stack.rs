@@ -18,7 +18,7 @@ use crate::{
     slab::{Extras, Slab},
     split::SplitSizes,
     throttle::Throttle,
-    timer::Timers,
+    timer::{Timer, Timers},
     vscsi::{Vdisk, Vscsi},
     world::World,
 };
@@ -154,6 +154,7 @@ impl Stack {
                 self.options.get(Advanced::SchedQControlSeqReqs),
             ),
             throttle: Throttle::new(self.throttle_mode),
+            knee: None,
             sched: Sched::new(policy, self.options.get(Advanced::SchedCostUnit)),
             selector: Selector::new(Vec::new(), config.path_policy),
             policy_set: config.policy.is_some(),
@@ -219,7 +220,12 @@ impl Stack {
 
     /// Puts the limit in force that follows from the state of the device.
     pub(crate) fn refresh_depth(&mut self, id: DeviceId, out: &mut impl Sink) {
-        self.devices[id.index()].refresh_depth(id, self.now, out);
+        let device = &mut self.devices[id.index()];
+        device.refresh_depth(id, self.now, out);
+        let alarm = device.knee.as_mut().and_then(|knee| knee.take_alarm());
+        if let Some(at) = alarm {
+            self.timers.set(at, Timer::Probe(id));
+        }
     }
 
     pub(crate) fn refresh_affinity(&mut self) {

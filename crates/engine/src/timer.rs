@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     Watch(DeviceId),
     /// A device may have been without a path for too long.
     Apd(DeviceId),
+    /// A device may have been held to one command at a time for long enough.
+    Probe(DeviceId),
 }
 
 impl Timer {
@@ -25,7 +27,11 @@ impl Timer {
     #[inline]
     pub(crate) const fn device(self) -> DeviceId {
         match self {
-            Self::Device(id) | Self::Again(_, id) | Self::Watch(id) | Self::Apd(id) => id,
+            Self::Device(id)
+            | Self::Again(_, id)
+            | Self::Watch(id)
+            | Self::Apd(id)
+            | Self::Probe(id) => id,
         }
     }
 }
@@ -82,6 +88,7 @@ choices! {
         1 Again(io, id),
         2 Watch(id),
         3 Apd(id),
+        4 Probe(id),
     }
 }
 

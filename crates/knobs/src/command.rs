@@ -87,9 +87,17 @@ static ROUND_ROBIN: Command = Command {
     does: Does::Set(round_robin),
 };
 
+/// kavg's own: no esxcli has it.
+static KAVG_DEVICE: Command = Command {
+    words: "kavg device set",
+    options: &[('d', "device"), ('l', "depth-by-latency")],
+    flag: None,
+    does: Does::Set(kavg_device),
+};
+
 /// The commands that set something.
-pub(crate) static SETTERS: [&Command; 5] =
-    [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN];
+pub(crate) static SETTERS: [&Command; 6] =
+    [&CORE_DEVICE, &MODULE, &ADVANCED, &NMP_DEVICE, &ROUND_ROBIN, &KAVG_DEVICE];
 
 impl Command {
     /// The command of these words.
@@ -172,6 +180,9 @@ impl Call {
                 let call = Self::new(&CORE_DEVICE).with('d', device);
                 call.with('s', sample_size).with('q', threshold)
             }
+            Setting::DepthByLatency { device, on } => {
+                Self::new(&KAVG_DEVICE).with('d', device).with('l', on)
+            }
             Setting::ModuleDepth { driver, value } => {
                 let parameter = driver.parameter.unwrap_or_default();
                 Self::new(&MODULE)
@@ -234,6 +245,18 @@ fn core_device(call: &Call) -> Settings {
         return Err("nothing is set: give at least one of -O, -m, -s and -q".into());
     }
     Ok(settings)
+}
+
+fn kavg_device(call: &Call) -> Settings {
+    let on = match call.need('l')? {
+        "true" => true,
+        "false" => false,
+        other => {
+            let name = call.command.name('l');
+            return Err(format!("Invalid value `{other}` for {name}: it is true or false").into());
+        }
+    };
+    Ok(vec![Setting::DepthByLatency { device: call.need('d')?.into(), on }])
 }
 
 fn module_parameters(call: &Call) -> Settings {

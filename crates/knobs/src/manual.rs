@@ -65,6 +65,12 @@ fn of_hosts_and_guests() -> Vec<Manual> {
             ),
         ),
         form(
+            "kavg device set -d DEVICE -l true",
+            at_once,
+            "kavg's own, which no ESXi has: the device's depth is found by latency, or (`false`) not"
+                .into(),
+        ),
+        form(
             "system module parameters set -m MODULE -p PARAMETER=N",
             Some(Effect::HostReboot),
             "the depth of every device behind a driver, in the driver's range [S0]".into(),

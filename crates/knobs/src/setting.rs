@@ -86,6 +86,14 @@ pub enum Setting<F: Form = Named> {
         /// sample size [LAMW].
         threshold: u32,
     },
+    /// `kavg device set -l`: whether the device's depth is found by latency. kavg's own; no ESXi has
+    /// it.
+    DepthByLatency {
+        /// The device.
+        device: F::Device,
+        /// Whether it is.
+        on: bool,
+    },
     /// `system settings advanced set`.
     Advanced {
         /// The option.
@@ -208,6 +216,7 @@ impl<F: Form> Setting<F> {
             Self::SchedNumReqOutstanding { .. }
             | Self::MaxQueueDepth { .. }
             | Self::QueueFull { .. }
+            | Self::DepthByLatency { .. }
             | Self::PathPolicy { .. }
             | Self::Allocation { .. } => Effect::AtOnce,
         }
@@ -247,6 +256,7 @@ impl Setting {
             Self::SchedNumReqOutstanding { device, .. }
             | Self::MaxQueueDepth { device, .. }
             | Self::QueueFull { device, .. }
+            | Self::DepthByLatency { device, .. }
             | Self::PathPolicy { device, .. } => Some(device),
             Self::Advanced { .. }
             | Self::ModuleDepth { .. }
@@ -301,6 +311,9 @@ impl Setting {
             }
             Self::QueueFull { device: ref name, sample_size, threshold } => {
                 one(name, &|device| Knob::QueueFull { device, sample_size, threshold })
+            }
+            Self::DepthByLatency { device: ref name, on } => {
+                one(name, &|device| Knob::DepthByLatency { device, on })
             }
             Self::PathPolicy { device: ref name, policy } => {
                 one(name, &|device| Knob::PathPolicy { device, policy: policy.policy() })
@@ -368,6 +381,7 @@ impl Knob {
             Self::SchedNumReqOutstanding { device, .. }
             | Self::MaxQueueDepth { device, .. }
             | Self::QueueFull { device, .. }
+            | Self::DepthByLatency { device, .. }
             | Self::PathPolicy { device, .. } => Target::Device(device),
             Self::Pvscsi { vm, .. } => Target::Vm(vm),
             Self::Allocation { vdisk, .. } => Target::Vdisk(vdisk),
@@ -420,7 +434,7 @@ impl Knob {
             }
             Self::PathPolicy { policy, .. } => check_policy(policy, version),
             Self::Allocation { allocation, .. } => allocation.check(),
-            Self::MaxQueueDepth { .. } => Ok(()),
+            Self::MaxQueueDepth { .. } | Self::DepthByLatency { .. } => Ok(()),
         }
     }
 }

@@ -39,6 +39,7 @@ fn of_esxcli() -> impl Strategy<Value = Setting> {
         (name(), any::<u32>(), any::<u32>()).prop_map(|(device, sample_size, threshold)| {
             Setting::QueueFull { device, sample_size, threshold }
         }),
+        (name(), any::<bool>()).prop_map(|(device, on)| Setting::DepthByLatency { device, on }),
         (select(options), option::of(any::<u32>()))
             .prop_map(|(option, value)| Setting::Advanced { option, value }),
         (select(drivers), any::<u32>())

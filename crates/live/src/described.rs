@@ -86,6 +86,9 @@ fn devices(hosts: &Hosts, place: usize, counted: &Counted, counters: &HostSnapsh
             }
             _ => None,
         });
+        let finds = |knob: &Knob| {
+            matches!(*knob, Knob::DepthByLatency { device, on: true } if device.index() == id)
+        };
         Device {
             name: device.name.clone(),
             is_nfs: device.kind == DeviceKind::Nfs,
@@ -95,6 +98,7 @@ fn devices(hosts: &Hosts, place: usize, counted: &Counted, counters: &HostSnapsh
             max_queue_depth: limits.max_queue_depth,
             dsnro: limits.dsnro,
             throttle,
+            depth_by_latency: host.settings.iter().any(finds),
             policy: device.path_policy.into(),
             totals,
         }

@@ -134,6 +134,7 @@ impl Ids {
             Knob::SchedNumReqOutstanding { device, .. }
             | Knob::MaxQueueDepth { device, .. }
             | Knob::QueueFull { device, .. }
+            | Knob::DepthByLatency { device, .. }
             | Knob::PathPolicy { device, .. } => *device = self.device(*device),
             Knob::Pvscsi { vm, .. } => *vm = self.vm(*vm),
             Knob::Allocation { vdisk, .. } => *vdisk = self.vdisk(*vdisk),

@@ -201,7 +201,9 @@ fn settings_over(was: &Host, same: &Same) -> Vec<Knob> {
     let over = |knob: &Knob| {
         let mut knob = *knob;
         match &mut knob {
-            Knob::MaxQueueDepth { device: id, .. } | Knob::QueueFull { device: id, .. } => {
+            Knob::MaxQueueDepth { device: id, .. }
+            | Knob::QueueFull { device: id, .. }
+            | Knob::DepthByLatency { device: id, .. } => {
                 *id = device(*id)?;
             }
             // The others have their place in the configuration, or are of the whole host.
@@ -392,6 +394,7 @@ fn settings(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
                 let threshold = Advanced::QFullThreshold.info().default;
                 Knob::QueueFull { device, sample_size: 0, threshold }
             }
+            Knob::DepthByLatency { device, .. } => Knob::DepthByLatency { device, on: false },
             _ => return Err(refusal("a line for esxcli that is gone from the file, which")),
         });
     }

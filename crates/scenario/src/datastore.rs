@@ -39,6 +39,7 @@ const KEYS: &[&str] = &[
     "path_policy",
     "scheduler",
     "dsnro",
+    "depth_by_latency",
     "metadata",
     "backend",
     "directory",
@@ -145,6 +146,7 @@ impl Datastores {
         let members = self.names.add(node, name, count)?;
         let volumes = common.volumes(&members, arrays)?;
         let group = members.len();
+        let by_latency = common.table.read("depth_by_latency", Node::boolean)?.unwrap_or(false);
         for (index, (member, volume)) in members.into_iter().zip(volumes).enumerate() {
             let device = DeviceConfig {
                 name: common.device_name(&member, (index, group), arrays)?,
@@ -159,6 +161,9 @@ impl Datastores {
                 let id = self.add_device(&common, host, &device, hosts)?;
                 datastore.devices[host] = Some(id);
                 hosts.hosts[host].datastores[id.index()].push(datastore.name.clone());
+                if by_latency {
+                    hosts.hosts[host].apply(Knob::DepthByLatency { device: id, on: true });
+                }
             }
             self.datastores.push(datastore);
         }
@@ -385,7 +390,15 @@ fn device(table: &Table<'_>, kind: Kind) -> Result<DeviceConfig, Error> {
         Kind::Vvol => DeviceKind::ProtocolEndpoint,
     };
     if kind == DeviceKind::Nfs {
-        let scsi = ["dsnro", "scheduler", "path_policy", "adapters", "paths", "unoptimized_paths"];
+        let scsi = [
+            "dsnro",
+            "depth_by_latency",
+            "scheduler",
+            "path_policy",
+            "adapters",
+            "paths",
+            "unoptimized_paths",
+        ];
         if let Some(node) = scsi.iter().find_map(|key| table.get(key)) {
             return Err(node.error("an NFS datastore has no SCSI device"));
         }

@@ -158,7 +158,7 @@ pub(crate) fn parts(config: &HostConfig) -> Vec<Part> {
 pub(crate) fn knob(draw: &mut Draw, config: &HostConfig) -> Knob {
     let device = DeviceId::new(draw.whole(0, config.devices.len() as u64) as usize);
     let value = number(draw, 300);
-    match draw.whole(0, 7) {
+    match draw.whole(0, 8) {
         0 => Knob::SchedNumReqOutstanding { device, value },
         1 => Knob::MaxQueueDepth { device, value },
         2 => {
@@ -180,7 +180,8 @@ pub(crate) fn knob(draw: &mut Draw, config: &HostConfig) -> Knob {
             let vm = VmId::new(draw.whole(0, config.vms.len() as u64) as usize);
             Knob::Pvscsi { vm, depth: number(draw, 254), ring_pages: number(draw, 32) }
         }
-        6 => Knob::PathPolicy { device, policy: path_policy(draw) },
+        6 => Knob::DepthByLatency { device, on: yes(draw) },
+        7 => Knob::PathPolicy { device, policy: path_policy(draw) },
         _ => {
             let vdisk = VdiskId::new(draw.whole(0, config.vdisks.len() as u64) as usize);
             Knob::Allocation { vdisk, allocation: allocation(draw) }

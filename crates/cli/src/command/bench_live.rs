@@ -6,11 +6,11 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::Write,
     num::{NonZeroU32, NonZeroUsize},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -18,26 +18,19 @@ use std::{
 use clap::Args;
 use guest::{Ask, Disk, NbdClient, Shape, Wish};
 use serde_json::json;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
+use super::bench_neighbour;
+use super::bench_servers::{CLIENT_CPU, DISK, FILE, Outcome, Places, Servers, Work, on_cpu};
 use crate::{Result, json, table::Table, talk::say, text::whole};
-
-/// What went wrong is a line.
-type Outcome<T> = std::result::Result<T, String>;
 
 /// What is asked for at once.
 const DEPTHS: [u16; 3] = [1, 32, 96];
-/// Bytes of a disk, and of one in a file.
-const DISK: u64 = 1 << 30;
-const FILE: u64 = 64 << 20;
 /// From so many rounds on the fastest and the slowest are no part of an interval: with ten it holds the
 /// median 98 times in a hundred.
 const TRIMMED_FROM: usize = 8;
 /// How long a server may take to begin, and an answer to come.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The CPUs of servers and of the client.
-const SERVER_CPU: &str = "0";
-const CLIENT_CPU: usize = 1;
 
 /// The disks that ours serves: one of each kind.
 const HOST: &str = include_str!("bench_live.toml");
@@ -64,6 +57,9 @@ pub(crate) struct BenchLive {
     /// Where the files are that are read and written
     #[arg(long = "in", value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// The noisy neighbour alone: a read at a time beside 128 on one disk, and a depth found by latency
+    #[arg(long, conflicts_with_all = ["back_end", "poll"])]
+    neighbour: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -95,15 +91,6 @@ impl Way {
 /// What holds the bytes of a disk.
 const BACK_ENDS: [&str; 3] = ["null", "memory", "file"];
 
-/// What is done.
-#[derive(Clone, Copy)]
-struct Work {
-    name: &'static str,
-    bytes: u32,
-    writes: bool,
-    in_order: bool,
-}
-
 const WORKS: [Work; 3] = [
     Work { name: "4K read", bytes: 4 << 10, writes: false, in_order: false },
     Work { name: "4K write", bytes: 4 << 10, writes: true, in_order: false },
@@ -133,23 +120,6 @@ struct Sample {
     /// Of the server's CPU time.
     ns_per_io: f64,
     kicks_per_io: f64,
-}
-
-/// Servers at work, which end with this, and the files that they serve.
-struct Servers {
-    children: Vec<Child>,
-    /// Files in memory, and the directory of all others.
-    memory: Vec<NamedTempFile>,
-    images: TempDir,
-}
-
-impl Drop for Servers {
-    fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
 }
 
 /// Our own among the servers.
@@ -184,12 +154,13 @@ impl Measured {
 
 impl BenchLive {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        if self.neighbour {
+            let time = Duration::from_millis(self.millis.get().into());
+            let directory = self.directory.as_deref();
+            return bench_neighbour::run(directory, self.rounds.get(), time, self.json, out);
+        }
         let site = tempfile::tempdir()?;
-        let images = match &self.directory {
-            Some(directory) => tempfile::tempdir_in(directory)?,
-            None => tempfile::tempdir()?,
-        };
-        let mut servers = Servers { children: Vec::new(), memory: Vec::new(), images };
+        let mut servers = Servers::new(self.directory.as_deref())?;
         let mut targets = ours(&site, &mut servers)?;
         targets.retain(|target| self.is_wanted(target.back_end));
         for (way, back_end) in kinds().filter(|(_, back_end)| self.is_wanted(back_end)) {
@@ -268,34 +239,12 @@ fn kinds() -> impl Iterator<Item = (Way, &'static str)> {
     ways.flat_map(|way| BACK_ENDS.map(|back_end| (way, back_end)))
 }
 
-/// A program on the CPU of servers.
-fn on_cpu(program: &str) -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", SERVER_CPU, program]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    command
-}
-
-/// Begins our own daemon and waits until it serves.
+/// Our own daemon's disks, at work.
 fn ours(site: &TempDir, servers: &mut Servers) -> Outcome<Vec<Target>> {
-    let said = |error: std::io::Error| format!("kavg serve: {error}");
     for name in ["vhost.img", "nbd.img"] {
         servers.image(name)?;
     }
-    let host = HOST.replace("DIRECTORY", &servers.images.path().display().to_string());
-    fs::write(site.path().join("h.toml"), host).map_err(said)?;
-    let program = std::env::current_exe().map_err(said)?;
-    let mut command = on_cpu(&program.display().to_string());
-    command.args(["serve", "h.toml"]).current_dir(site.path());
-    let mut child = command.spawn().map_err(said)?;
-    let lines = child.stdout.take().map(BufReader::new);
-    let ready = lines
-        .map_or(0, |lines| lines.lines().take(kinds().count()).filter(|line| line.is_ok()).count());
-    let process = child.id();
-    servers.children.push(child);
-    if ready < kinds().count() {
-        return Err("kavg serve did not begin".into());
-    }
+    let process = servers.serve(site.path(), HOST, kinds().count())?;
     let target = |(way, back_end)| {
         let name = if way == Way::Nbd { "kavg.nbd".into() } else { format!("kavg.{back_end}") };
         Target { server: OURS, way, back_end, path: site.path().join(name), process }
@@ -374,55 +323,6 @@ fn peer(
     Ok(Some(Target { server, way, back_end, path, process }))
 }
 
-impl Servers {
-    /// A new file in memory.
-    fn in_memory(&mut self) -> Outcome<PathBuf> {
-        let made = NamedTempFile::new_in("/dev/shm");
-        let made = made.and_then(|file| file.as_file().set_len(DISK).map(|()| file));
-        let file = made.map_err(|error| format!("/dev/shm: {error}"))?;
-        let path = file.path().to_path_buf();
-        self.memory.push(file);
-        Ok(path)
-    }
-
-    /// A new file that is written, so that reading it reaches the disk.
-    fn image(&self, name: &str) -> Outcome<PathBuf> {
-        let path = self.images.path().join(name);
-        let block = vec![0x5a; 1 << 20];
-        let written = fs::File::create(&path).and_then(|mut file| {
-            (0..FILE >> 20).try_for_each(|_| file.write_all(&block))?;
-            file.sync_all()
-        });
-        written.map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(path)
-    }
-}
-
-/// Places to read or write: one after the other, or in no order.
-struct Places {
-    work: Work,
-    count: u64,
-    last: u64,
-}
-
-impl Places {
-    fn new(target: &Target, work: Work) -> Self {
-        Self { work, count: target.bytes() / u64::from(work.bytes), last: 1 }
-    }
-
-    /// Where the next one begins, in bytes.
-    fn next(&mut self) -> u64 {
-        let place = if self.work.in_order {
-            self.last += 1;
-            self.last
-        } else {
-            self.last = self.last.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            self.last >> 33
-        };
-        place % self.count * u64::from(self.work.bytes)
-    }
-}
-
 /// How many I/Os end in that time, and how many kicks they take.
 fn by_rings(
     target: &Target,
@@ -433,7 +333,7 @@ fn by_rings(
 ) -> Outcome<(u64, u64)> {
     let shape = Shape::one_ring(work.bytes);
     let mut disk = Disk::connect(&target.path, Wish { inflight: false, ..Wish::all(shape) })?;
-    let (ring, mut places) = (&mut disk.rings[0], Places::new(target, work));
+    let (ring, mut places) = (&mut disk.rings[0], Places::new(target.bytes(), work));
     let data = vec![1; work.bytes as usize];
     for _ in 0..depth {
         let sector = places.next() / guest::SECTOR;
@@ -469,7 +369,7 @@ fn by_rings(
 fn by_socket(target: &Target, work: Work, depth: u16, time: Duration) -> Outcome<(u64, u64)> {
     let export = if target.server == OURS { target.back_end } else { "" };
     let mut client = NbdClient::connect(&target.path, export, work.bytes, work.writes)?;
-    let mut places = Places::new(target, work);
+    let mut places = Places::new(target.bytes(), work);
     let (mut ios, mut wanted, until) = (0, u64::from(depth), Instant::now() + time);
     while Instant::now() < until {
         (0..wanted).for_each(|_| client.submit(places.next()));

@@ -9,6 +9,8 @@ use crate::Result;
 mod bench;
 mod bench_capture;
 mod bench_live;
+mod bench_neighbour;
+mod bench_servers;
 mod capture;
 mod completions;
 mod diagnose;

@@ -17,6 +17,7 @@ pub(crate) fn articles() -> Vec<Article> {
         dsnro(),
         max_queue_depth(),
         queue_full(),
+        depth_by_latency(),
         pvscsi(),
         virtual_adapters(),
         path_policy(),
@@ -204,6 +205,49 @@ fn queue_full() -> Article {
                 "Leave alone",
                 "Unless the array's vendor asks for it, and then on every host of its \
                 ports: the others eat the slots that one gives up [KB-QF]."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn depth_by_latency() -> Article {
+    let set = Setting::DepthByLatency { device: device(), on: true };
+    Article {
+        names: names(&["depth by latency", "knee", "noisy neighbour", "-l"]),
+        title: "Device depth found by latency (kavg's own: no ESXi has it)".into(),
+        sections: vec![
+            (
+                "What it is",
+                "A limit of a device's depth that nobody has to set: DQLEN goes to where a command \
+                takes twice what it takes alone. That is the knee: more commands wait inside the \
+                device, where no share counts, and hardly more are done."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                "While more than one command is out. Each tenth of a second DQLEN \
+                follows the latency by PARDA's law, with a threshold that is measured [PARDA]: now \
+                and then the device gets one command at a time, 64 of them or for a second, and \
+                for a fiftieth of the time at most [ENVOY, BBR]."
+                    .into(),
+            ),
+            ("Default", "Off; in a scenario or a HOST.toml: depth_by_latency of a datastore.".into()),
+            ("Range", "1 to what DSNRO, adaptive throttling and the device's depth allow.".into()),
+            (
+                "Read it",
+                "DQLEN in esxtop (screen u) is the depth that was found; QUED waits where shares \
+                count."
+                    .into(),
+            ),
+            ("Set it", line(&set).replace("$ ", "$ kavg ")),
+            ("In force", set.effect().text().into()),
+            (
+                "Mind",
+                "It is for a device that this host has to itself: what other hosts send to it makes \
+                a command alone look slow. An array whose commands wait for one another from \
+                the second on loses throughput at twice the time of one: of so many equal \
+                servers with random work it keeps about half of what they can do at most."
                     .into(),
             ),
         ],

@@ -37,6 +37,9 @@ const UNSEEN: &str = "A recording every 2 s, which catches bursts (ACTV at DQLEN
 /// Whether the driver's depth is the limit, and how sure that is.
 pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) -> Option<f64> {
     let facts = case.facts.device(device.flow.name);
+    if facts.finds_depth {
+        return Some(0.98);
+    }
     if let Some(depth) = facts.max_queue_depth {
         return (f64::from(depth) <= full.depth).then_some(0.98);
     }
@@ -71,7 +74,10 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = case.each_device(|device| {
         let full = &case.short_queue(device)?;
         let certainty = certainty(case, device, full)?;
-        Some(judge(case, device, full, certainty))
+        Some(match case.facts.device(device.flow.name).finds_depth {
+            true => judge_found(case, device, full, certainty),
+            false => judge(case, device, full, certainty),
+        })
     });
     findings.sort_by(|a, b| b.standing.total_cmp(&a.standing));
     let mut findings = united(findings, |first, other| is_deepened_with(case, first, other));
@@ -195,6 +201,35 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     finding
 }
 
+/// A depth that follows the latency is no short queue: what waits here would wait in the device.
+fn judge_found(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64) -> Finding {
+    let name = device.flow.name;
+    let mut finding = case.finding(Cause::DeviceDepth, device.object(), &full.spell);
+    finding.sentence = format!(
+        "The device queue of {name} is full: its {} slots (DQLEN, found by latency: with so many out a \
+         command takes twice what it takes alone) are taken while {} commands wait {} ms each in the \
+         VMkernel.",
+        slots(device, full),
+        number(full.waiting),
+        number(full.wait_ms)
+    );
+    finding.standing = full.waiting;
+    finding.limit = Some(full.depth);
+    finding.evidence = queue_evidence(device, &full.spell);
+    finding.confidence = certainty * full.weight();
+    finding.sufferers = super::waiting(case, device, &full.spell.samples);
+    finding.causers = super::causers_on(device, &full.spell.samples);
+    finding.changes = vec![changes::look(
+        "Ask less of the device, or let shares say who waits: a deeper queue would only move the \
+         wait into the device, where they do not count.",
+        Vec::new(),
+    )
+    .risking("Whoever has fewer shares waits longer.", "Set shares back")];
+    finding.do_not =
+        vec!["Do not raise depths: DQLEN stays where the latency of the device says.".into()];
+    finding
+}
+
 /// A deeper device, and DSNRO with it where that would hold it; what was changed meanwhile is not
 /// proposed again.
 fn fix(
@@ -220,6 +255,26 @@ fn fix(
 #[cfg(test)]
 mod tests {
     use crate::{Cause, DeviceFacts, Facts, fixture::Bench};
+
+    #[test]
+    fn a_depth_found_by_latency_is_no_short_queue() {
+        let mut bench = Bench::new(10);
+        let device = bench.device("naa.1", 254);
+        device.depth(|s| [11, 12, 12, 12, 11, 12, 13, 12, 12, 12][s]);
+        device.vm("a").iops(78_000.0).davg(0.15).kavg(1.5);
+        let known = DeviceFacts {
+            max_queue_depth: Some(254),
+            dsnro: Some(254),
+            queue_full_sample_size: Some(0),
+            has_no_sioc: true,
+            finds_depth: true,
+            ..DeviceFacts::default()
+        };
+        let facts = Facts { devices: [("naa.1".into(), known)].into(), ..Facts::default() };
+        let finding = bench.first(Cause::DeviceDepth, &facts);
+        assert!(finding.sentence.contains("found by latency"), "{}", finding.sentence);
+        assert!(finding.changes.iter().all(|change| change.steps.is_empty()));
+    }
 
     #[test]
     fn one_vm_that_fills_a_steady_queue_points_at_the_driver() {

@@ -100,6 +100,7 @@ fn knob() -> impl Strategy<Value = Knob> {
         (device(), 0..=65_u32, 0..=17_u32).prop_map(|(device, sample_size, threshold)| {
             Knob::QueueFull { device, sample_size, threshold }
         }),
+        (device(), any::<bool>()).prop_map(|(device, on)| Knob::DepthByLatency { device, on }),
         (select(options), prop_oneof![0..=300_u32, any::<u32>()])
             .prop_map(|(option, value)| Knob::Advanced { option, value }),
         (select(drivers), value()).prop_map(|(driver, value)| Knob::ModuleDepth { driver, value }),
