@@ -146,16 +146,17 @@ fn tell(report: &Report, out: &mut dyn Write) -> Result<()> {
             )?,
         }
     }
-    Ok(match (report.cut, report.holes.is_empty()) {
-        (None, true) => writeln!(out, "identical, bit for bit: outputs and counters")?,
-        (None, false) => writeln!(out, "identical, bit for bit, in all that it has")?,
+    match (report.cut, report.holes.is_empty()) {
+        (None, true) => writeln!(out, "identical, bit for bit: outputs and counters"),
+        (None, false) => writeln!(out, "identical, bit for bit, in all that it has"),
         (Some(at), _) => writeln!(
             out,
             "identical, bit for bit, as far as it goes: the journal is cut at byte {}, before \
              the end of its run",
             whole(at as f64)
-        )?,
-    })
+        ),
+    }?;
+    Ok(())
 }
 
 /// A file that tells how much of it is read.
