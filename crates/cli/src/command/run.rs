@@ -55,7 +55,8 @@ pub(crate) struct Run {
     json: bool,
     /// Write the samples after the warm-up in the format of `esxtop -b`; of several hosts each
     /// into a file of its own, with the host's name in it; a name that ends in `.parquet` gets a
-    /// table as of `kavg capture convert`, with kavg's own counters and nothing rounded; `-` is standard output, and nothing else is printed
+    /// table as of `kavg capture convert`, with kavg's own counters and nothing rounded; `-` is standard
+    /// output, and nothing else is printed
     #[arg(long, value_name = "FILE", conflicts_with = "other")]
     csv: Option<PathBuf>,
     /// Write the report as a page as well: one file with charts, to be opened in a browser; `-` is
