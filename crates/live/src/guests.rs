@@ -16,6 +16,8 @@ use crate::{
 pub(crate) struct Guests {
     places: Vec<Option<Guest>>,
     seated: u64,
+    /// Disks that have moved, and what each is now: a client may have agreed on one before it moved.
+    moved: Vec<(VdiskId, VdiskId)>,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,7 @@ impl Guests {
         let connection = Connection::new(arrived);
         let (place, key) = self.free();
         if epoll.add(connection.stream(), event(key, false)).is_ok() {
-            let vdisk = connection.export().vdisk;
+            let vdisk = self.now_of(connection.export().vdisk);
             let front = Front::Nbd(Box::new(connection), false);
             self.places[place] = Some(Guest { key, vdisk, front });
         }
@@ -197,6 +199,14 @@ impl Guests {
     /// They are on another disk from now on.
     pub(crate) fn move_disk(&mut self, from: VdiskId, to: VdiskId) {
         self.on(from).for_each(|guest| guest.vdisk = to);
+        self.moved.iter_mut().filter(|moved| moved.1 == from).for_each(|moved| moved.1 = to);
+        self.moved.push((from, to));
+    }
+
+    /// What a disk is now: another one once it has moved to another device.
+    pub(crate) fn now_of(&self, vdisk: VdiskId) -> VdiskId {
+        let moved = self.moved.iter().find(|moved| moved.0 == vdisk);
+        moved.map_or(vdisk, |moved| moved.1)
     }
 
     /// Their disk has another size; clients hear of it when they connect anew.

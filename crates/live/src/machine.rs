@@ -301,7 +301,8 @@ impl Machine {
             match letter {
                 // Who has agreed on a disk that has gone meanwhile is hung up on.
                 Letter::Guest(arrived) => {
-                    if self.ends.is_none() && self.is_served(arrived.vdisk()) {
+                    let vdisk = self.guests.now_of(arrived.vdisk());
+                    if self.ends.is_none() && self.is_served(vdisk) {
                         self.guests.seat(*arrived, &self.epoll);
                     }
                 }

@@ -135,6 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn who_agreed_on_a_disk_before_it_moved_is_let_in_where_it_is_now() {
+        // The clients' letters are not read yet.
+        let mut bench = bench();
+        let (from, to) = (VdiskId(0), VdiskId(1));
+        bench.machine.guests.move_disk(from, VdiskId(7));
+        bench.machine.guests.move_disk(VdiskId(7), to);
+        bench.machine.disks[0] = None;
+        bench.pass(MICROSECOND);
+        assert_eq!(bench.machine.guests.vdisks().collect::<Vec<_>>(), [to, to]);
+        bench.clients[0].ask((0, WRITE), 0, 4096, &[1; 4096]);
+        assert_eq!(bench.answer(0).error, 0);
+    }
+
+    #[test]
     fn what_is_staged_for_a_guest_acts_when_it_has_let_go_of_all_its_disks() {
         let mut bench = bench();
         let staged = Knob::Pvscsi { vm: VmId(0), depth: 3, ring_pages: 8 };
