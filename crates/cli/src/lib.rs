@@ -24,6 +24,7 @@ mod explain;
 mod facts;
 mod glossary;
 mod html;
+mod journals;
 mod json;
 mod known;
 mod lateness;

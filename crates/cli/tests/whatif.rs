@@ -132,6 +132,31 @@ fn s2_the_published_after_lies_in_the_range() {
     assert!(answer["calibration"]["mismatch_percent"].as_f64().unwrap() < 5.0);
 }
 
+/// A replay samples what a capture would have had: of the same minute before the change.
+#[test]
+fn s2_the_published_after_lies_in_the_range_of_a_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("host.kj");
+    let journal = journal.to_str().unwrap();
+    assert_eq!(kavg(&["run", "s2-lun-depth", "-q", "--journal", journal]).code, 0);
+    let asked = ["--set", DEEPER, "--from", "01/01/2020 00:00:05", "--to", BEFORE, "--json"];
+    let said = kavg(&[&["whatif", journal][..], &asked].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("replayed to the same, and taken as esxtop would"), "{said:?}");
+    let answers: Value = serde_json::from_str(&said.out).unwrap();
+    let answer = &answers["answers"][0];
+    let row = &answer["simulated"]["rows"][0];
+    // S2: reads up by 37 %.
+    holds(answer, DEVICE, "CMDS/s", 1.37 * row["captured"].as_f64().unwrap());
+    assert!(answer["calibration"]["mismatch_percent"].as_f64().unwrap() < 5.0);
+
+    let both = kavg(&["whatif", journal, "s2-lun-depth.csv", "--set", DEEPER]);
+    assert!(both.err.contains("captures and journals in one question"), "{both:?}");
+    let later = ["--from", "01/01/2021 00:00:00"];
+    let none = kavg(&[&["whatif", journal, "--set", DEEPER][..], &later].concat());
+    assert!(none.err.contains("it has 0 rows of 2 s there, which is too little"), "{none:?}");
+}
+
 #[test]
 fn s4_the_published_after_lies_in_the_range() {
     let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O 256";

@@ -42,7 +42,13 @@ mod topology;
 
 pub use error::Error;
 pub use journal::{Files, Gap, Journal, Limits};
-pub use replay::{Difference, Differing, Hole, Replay, Report, replay};
+pub use replay::{Difference, Differing, Hole, Look, Replay, Report, replay};
+
+/// Whether a file that begins with these bytes is a journal, of whatever version.
+#[must_use]
+pub fn is_journal(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
 
 /// What a journal begins with.
 const MAGIC: &[u8; 8] = b"KAVGJRNL";

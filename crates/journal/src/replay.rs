@@ -5,7 +5,7 @@ use std::{fmt, io::Read};
 
 use counters::{HostSnapshot, Time};
 use engine::{
-    Engine, Input, Output, Part, Request,
+    Engine, HostConfig, Input, Output, Part, Request,
     codec::{Bytes, Choice, Damage, Field, Payload, take_code},
 };
 
@@ -120,6 +120,23 @@ impl fmt::Display for Difference {
     }
 }
 
+/// Looks on while a journal is fed.
+pub trait Look {
+    /// Called where the engines begin, and where they begin anew behind what is missing: each host as it
+    /// was built, and its engine as it is at `at`.
+    fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]);
+
+    /// Called before an input of a host, with its engine as it is until then.
+    fn input(&mut self, host: usize, at: Time, input: &Input, engine: &Engine);
+}
+
+/// Nobody looks on.
+impl Look for () {
+    fn begin(&mut self, _: Option<u64>, _: Time, _: &[(&HostConfig, &Engine)]) {}
+
+    fn input(&mut self, _: usize, _: Time, _: &Input, _: &Engine) {}
+}
+
 /// Feeds a journal of one segment to fresh engines and compares what comes out, up to the first
 /// difference, or to where the journal is cut.
 ///
@@ -127,7 +144,7 @@ impl fmt::Display for Difference {
 /// As [`Replay::segment`].
 pub fn replay(journal: impl Read) -> Result<Report, Error> {
     let mut replay = Replay::default();
-    replay.segment(journal)?;
+    replay.segment(journal, &mut ())?;
     Ok(replay.report())
 }
 
@@ -167,7 +184,7 @@ enum Step {
 
 /// A host of it.
 struct Host {
-    name: String,
+    config: HostConfig,
     engine: Engine,
     inputs: u64,
     outputs: Outputs,
@@ -183,7 +200,7 @@ impl Replay {
     /// # Errors
     /// When it cannot be read, is no journal or of another version, is no later segment of the same one,
     /// is the first and cut before it says which hosts it is about, or is damaged.
-    pub fn segment(&mut self, mut journal: impl Read) -> Result<(), Error> {
+    pub fn segment(&mut self, mut journal: impl Read, look: &mut dyn Look) -> Result<(), Error> {
         if self.report.difference.is_some() {
             return Ok(());
         }
@@ -206,7 +223,8 @@ impl Replay {
             false if is_first => return Err(Error::Cut { at: frames.end }),
             false => return self.cut_at_its_beginning(frames.end),
         }
-        let begun = self.begin(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
+        let begun = self.begin(&mut Bytes(&frames.payload), look);
+        let begun = begun.map_err(|what| frames.damaged(what))?;
         let mut step = begun.map_or(Step::More, Step::Differs);
         self.report.cut = None;
         while matches!(step, Step::More) {
@@ -214,7 +232,8 @@ impl Replay {
                 self.report.cut = Some(frames.end);
                 break;
             }
-            step = self.frame(&mut Bytes(&frames.payload)).map_err(|what| frames.damaged(what))?;
+            let fed = self.frame(&mut Bytes(&frames.payload), look);
+            step = fed.map_err(|what| frames.damaged(what))?;
         }
         if matches!(step, Step::End | Step::GoesOn | Step::Gap(_)) {
             frames.end()?;
@@ -252,7 +271,11 @@ impl Replay {
 
     /// Takes the beginning of a segment. Where it goes on with the engines that there are, its own may
     /// differ from them; else it brings them.
-    fn begin(&mut self, from: &mut Bytes<'_>) -> Result<Option<Difference>, Damage> {
+    fn begin(
+        &mut self,
+        from: &mut Bytes<'_>,
+        look: &mut dyn Look,
+    ) -> Result<Option<Difference>, Damage> {
         let Beginning { name, epoch_ms, number, at, hosts } = Beginning::take(from)?;
         if at.0 > TIME_MAX {
             return Err(TOO_LONG);
@@ -278,6 +301,8 @@ impl Replay {
         }
         self.end_hosts();
         self.hosts = hosts.into_iter().map(Host::new).collect();
+        let begun: Vec<_> = self.hosts.iter().map(|host| (&host.config, &host.engine)).collect();
+        look.begin(self.report.epoch_ms, at, &begun);
         Ok(None)
     }
 
@@ -290,7 +315,7 @@ impl Replay {
     }
 
     /// Feeds the inputs of a frame.
-    fn frame(&mut self, from: &mut Bytes<'_>) -> Result<Step, Damage> {
+    fn frame(&mut self, from: &mut Bytes<'_>, look: &mut dyn Look) -> Result<Step, Damage> {
         while !from.is_empty() {
             let (code, above) = take_code(from)?;
             match code {
@@ -310,6 +335,7 @@ impl Replay {
                     {
                         return Ok(Step::Differs(difference));
                     }
+                    look.input(self.host, self.now, &input, &host.engine);
                     host.feed(self.now, input);
                 }
             }
@@ -386,7 +412,7 @@ fn check_input(now: Time, input: &Input) -> Result<(), Damage> {
 
 impl Host {
     fn new(Begun { config, outputs, engine, .. }: Begun) -> Self {
-        Self { name: config.name, engine, inputs: 0, outputs, compared: 0, last: None }
+        Self { config, engine, inputs: 0, outputs, compared: 0, last: None }
     }
 
     /// Whether its engine is the one that a segment begins with.
@@ -445,7 +471,7 @@ impl Host {
     }
 
     fn differs(&self, what: Differing) -> Difference {
-        Difference { host: self.name.clone(), what }
+        Difference { host: self.config.name.clone(), what }
     }
 }
 
@@ -457,7 +483,6 @@ mod tests {
     };
 
     use counters::SECOND;
-    use engine::HostConfig;
     use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;
@@ -542,7 +567,7 @@ mod tests {
 
     fn replay_all<'a>(segments: impl IntoIterator<Item = &'a Vec<u8>>) -> Result<Report, Error> {
         let mut replay = Replay::default();
-        segments.into_iter().try_for_each(|segment| replay.segment(&segment[..]))?;
+        segments.into_iter().try_for_each(|segment| replay.segment(&segment[..], &mut ()))?;
         Ok(replay.report())
     }
 

@@ -1,20 +1,13 @@
 //! `kavg replay`: recorded runs again in virtual time, compared bit for bit.
 
-use std::{
-    error::Error,
-    fmt::Display,
-    fs::{self, File},
-    io::{self, BufReader, Read, Write},
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use counters::date;
 use journal::{Hole, Report};
 
 use crate::{
-    Result, captures,
+    Result, journals,
     text::{seconds, whole},
 };
 
@@ -35,18 +28,8 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let files = files(&self.journals)?;
-        let reports = captures::told(|progress| {
-            let bytes = |file: &PathBuf| fs::metadata(file).map_or(0, |known| known.len());
-            let (mut done, total) = (0, files.iter().map(bytes).sum());
-            let mut told = |read| {
-                done += read;
-                progress(done, total);
-            };
-            series(&files).map(|series| replay(series, &mut told)).collect::<Result<Vec<_>>>()
-        })?;
         let mut exit = ExitCode::SUCCESS;
-        for report in &reports {
+        for (report, ()) in &journals::replay(&self.journals, || ())? {
             if report.difference.is_some() {
                 exit = ExitCode::from(1);
             }
@@ -54,55 +37,6 @@ impl Replay {
         }
         Ok(exit)
     }
-}
-
-/// What is named, and what directories have, in the order of names: that of segments.
-fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let entries =
-            fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
-        let entries = entries.map_err(|error| at(path, &error))?;
-        let before = files.len();
-        let journals = entries.into_iter().map(|entry| entry.path());
-        files.extend(journals.filter(|path| path.extension().is_some_and(|it| it == "journal")));
-        if files.len() == before {
-            return Err(at(path, &"no journal is in this directory"));
-        }
-    }
-    files.sort();
-    files.dedup();
-    Ok(files)
-}
-
-fn at(path: &Path, what: &dyn Display) -> Box<dyn Error> {
-    format!("{}: {what}", path.display()).into()
-}
-
-/// The files of each journal.
-fn series(files: &[PathBuf]) -> impl Iterator<Item = &[PathBuf]> {
-    files.chunk_by(|a, b| journal_of(a).is_some_and(|of| Some(of) == journal_of(b)))
-}
-
-/// The journal of which a file is a segment, by its name.
-fn journal_of(file: &Path) -> Option<&str> {
-    let (of, number) = file.to_str()?.strip_suffix(".journal")?.rsplit_once('-')?;
-    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(of)
-}
-
-fn replay(segments: &[PathBuf], told: &mut dyn FnMut(u64)) -> Result<Report> {
-    let mut replay = journal::Replay::default();
-    for path in segments {
-        let file = File::open(path).map_err(|error| at(path, &error))?;
-        let counted = Counted { file, told: &mut *told };
-        let fed = replay.segment(BufReader::with_capacity(1 << 20, counted));
-        fed.map_err(|error| at(path, &error))?;
-    }
-    Ok(replay.report())
 }
 
 fn tell(report: &Report, out: &mut dyn Write) -> Result<()> {
@@ -157,18 +91,4 @@ fn tell(report: &Report, out: &mut dyn Write) -> Result<()> {
         ),
     }?;
     Ok(())
-}
-
-/// A file that tells how much of it is read.
-struct Counted<'a> {
-    file: File,
-    told: &'a mut dyn FnMut(u64),
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        (self.told)(read as u64);
-        Ok(read)
-    }
 }

@@ -5,17 +5,19 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
-use counters::Kind;
+use counters::{Kind, SHORTEST_INTERVAL_S};
 use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
 use knobs::{Line, Setting};
 use levels::Measured;
 use serde::Serialize;
 
 use crate::{
-    Result, captures, facts, json,
+    Result, captures, facts,
+    journals::{self, Recorded},
+    json,
     output::{Output, Outputs},
     table::Table,
-    talk::wait_for,
+    talk::{say, wait_for},
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
@@ -25,16 +27,18 @@ const VERSION: u32 = 1;
 /// Columns of the screen that the report fits.
 const WIDTH: usize = 78;
 
-/// Simulate a change on the host of a capture: before and after, with a range
+/// Simulate a change on the host of a capture or a journal: before and after, with a range
 ///
 /// The arrays, the queues and the load of each guest are read out of the capture, today is
 /// simulated and held against it counter by counter, then the change. What the capture leaves open
 /// is simulated at its bounds, and the answer is the range between them. Where today does not
-/// come out, there is no answer.
+/// come out, there is no answer. A journal is replayed, and what a capture would have recorded meanwhile
+/// is taken for one.
 #[derive(Args)]
 pub(crate) struct Whatif {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several of one
-    /// host are joined, and one from after a change that was tried tells of both sides of it
+    /// host are joined, and one from after a change that was tried tells of both sides of it. Or journals:
+    /// of `kavg run --journal`, segments of `kavg serve --journal`, or a directory of them
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The change, as esxcli takes it, or `VM: RequestRingPages=32,MaxQueueDepth=254` for a guest's
@@ -101,16 +105,13 @@ struct OfHost<'a> {
 
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let facts = facts::read(&self.esxcli)?;
+        let sources = self.sources()?;
         let histograms = self.histograms()?;
-        let (recordings, _) = captures::read_needed(&self.files)?;
         let mut claimed =
             Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
-        let mut outputs = self.claim(&recordings, &mut claimed)?.into_iter();
+        let mut outputs = self.claim(&sources, &mut claimed)?.into_iter();
         let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
-        let asked = recordings
-            .iter()
-            .map(|recording| self.ask(recording, (&facts, &histograms), outputs.next()));
+        let asked = sources.iter().map(|source| self.ask(source, &histograms, outputs.next()));
         let (answers, refusals): (Vec<_>, Vec<_>) =
             wait_for("simulating", || asked.partition(std::result::Result::is_ok));
         let answers: Vec<OfHost<'_>> = answers.into_iter().flatten().collect();
@@ -129,6 +130,29 @@ impl Whatif {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// What there is of each host.
+    fn sources(&self) -> Result<Vec<Recorded>> {
+        let journals = self.files.iter().filter(|path| journals::is_journal(path)).count();
+        if journals == 0 {
+            let facts = facts::read(&self.esxcli)?;
+            let (recordings, _) = captures::read_needed(&self.files)?;
+            let source = |recording| Recorded { recording, facts: facts.clone() };
+            return Ok(recordings.into_iter().map(source).collect());
+        }
+        if journals < self.files.len() {
+            return Err("captures and journals in one question: ask about one of them".into());
+        }
+        if !self.esxcli.is_empty() {
+            return Err("--esxcli: a journal says itself what esxcli would".into());
+        }
+        let sources = journals::record(&self.files, (self.from, self.to))?;
+        say(&format!(
+            "replayed to the same, and taken as esxtop would have recorded it every \
+             {SHORTEST_INTERVAL_S} s"
+        ));
+        Ok(sources)
+    }
+
     fn histograms(&self) -> Result<Vec<VscsiHistogram>> {
         let mut all = Vec::new();
         for file in &self.vscsistats {
@@ -138,18 +162,19 @@ impl Whatif {
     }
 
     /// Where the model of each host goes.
-    fn claim(&self, recordings: &[Measured], outputs: &mut Outputs) -> Result<Vec<Output>> {
+    fn claim(&self, sources: &[Recorded], outputs: &mut Outputs) -> Result<Vec<Output>> {
         let Some(path) = &self.scenario else { return Ok(Vec::new()) };
-        let hosts = recordings.iter().map(|recording| recording.host.as_str());
+        let hosts = sources.iter().map(|source| source.recording.host.as_str());
         captures::claim(path, hosts, outputs)
     }
 
     fn ask<'a>(
         &'a self,
-        recording: &'a Measured,
-        (facts, histograms): (&Facts, &[VscsiHistogram]),
+        source: &'a Recorded,
+        histograms: &[VscsiHistogram],
         output: Option<Output>,
     ) -> Result<OfHost<'a>> {
+        let Recorded { recording, facts } = source;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
         let question = Question {

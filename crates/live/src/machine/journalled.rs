@@ -55,7 +55,8 @@ fn run(directory: &std::path::Path, seed: u64, cap_bytes: u64, stop: bool) -> Ve
 fn replay(files: &[PathBuf]) -> Report {
     let mut replay = Replay::default();
     for file in files {
-        replay.segment(File::open(file).expect("it is there")).expect("it is sound");
+        let file = File::open(file).expect("it is there");
+        replay.segment(file, &mut ()).expect("it is sound");
     }
     replay.report()
 }
