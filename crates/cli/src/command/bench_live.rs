@@ -377,7 +377,7 @@ fn by_socket(target: &Target, work: Work, depth: u16, time: Duration) -> Outcome
         wanted = client.wait()?;
         ios += wanted;
     }
-    Ok((ios, 0))
+    Ok((ios + client.leave()?, 0))
 }
 
 /// The CPU time of a process, with all its threads.
