@@ -11,16 +11,20 @@ use std::{
     sync::Arc,
 };
 
+use capture::merge;
 use counters::{
-    DeviceId, DeviceKind, HostSnapshot, MILLISECOND, Recording, SECOND, SHORTEST_INTERVAL_S,
-    Sampler, Time,
+    DeviceId, DeviceKind, HostSnapshot, Recording, SECOND, SHORTEST_INTERVAL_S, Sampler, Time,
 };
 use diagnose::Facts;
-use engine::{Engine, HostConfig, Input};
+use engine::{Engine, HostConfig};
 use journal::{Look, Replay, Report};
 use levels::Measured;
 
-use crate::{Result, captures};
+use crate::{
+    Result, captures,
+    talk::say,
+    text::{clean, seconds, whole},
+};
 
 /// No more values are kept of a host: a GiB.
 const VALUES_MAX: u64 = 1 << 27;
@@ -120,73 +124,109 @@ impl Read for Counted<'_> {
 }
 
 /// What was recorded of a host, as a capture would have it.
+#[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) recording: Measured,
     /// What esxcli would say of its devices.
     pub(crate) facts: Facts,
 }
 
-/// The journals that are named, as recordings of their hosts from one instant to another.
+/// The journals that are named, as recordings of their hosts: those of one component, whose daemon began
+/// anew, are one.
 ///
-/// A journal that replays to something else than it recorded, and one without two rows there, are refused.
-pub(crate) fn record(
-    named: &[PathBuf],
-    (from_ms, to_ms): (Option<i64>, Option<i64>),
-) -> Result<Vec<Recorded>> {
-    let span = (from_ms.unwrap_or(i64::MIN), to_ms.unwrap_or(i64::MAX));
-    let mut all = Vec::new();
-    for (report, recorder) in replay(named, || Recorder { span, hosts: Vec::new() })? {
+/// A journal that replays to something else than it recorded is refused, and so are those that have not two
+/// rows.
+pub(crate) fn record(named: &[PathBuf]) -> Result<Vec<Recorded>> {
+    let mut components: Vec<(String, Vec<OfHost>)> = Vec::new();
+    for (report, recorder) in replay(named, Recorder::default)? {
         if let Some(difference) = report.difference {
-            return Err(
-                format!("{}: it replays to something else: {difference}", report.name).into()
-            );
+            let name = clean(&report.name);
+            return Err(format!("{name}: it replays to something else: {difference}").into());
         }
         for host in recorder.hosts {
-            all.push(host.end(&report.name)?);
+            host.complain(&report.name);
+            let is_same = |(name, known): &&mut (String, Vec<OfHost>)| {
+                *name == report.name && known[0].config.name == host.config.name
+            };
+            match components.iter_mut().find(is_same) {
+                Some((_, known)) => known.push(host),
+                None => components.push((report.name.clone(), vec![host])),
+            }
         }
     }
-    Ok(all)
+    let mut recorded = Vec::new();
+    for (name, hosts) in components {
+        recorded.extend(end(&name, hosts)?);
+    }
+    if recorded.is_empty() {
+        let named = named.iter().map(|path| clean(&path.display().to_string()));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let row_s = SHORTEST_INTERVAL_S;
+        return Err(format!("{named}: it has not two rows of {row_s} s to tell from").into());
+    }
+    Ok(recorded)
+}
+
+/// What there is of a component; nothing of one that did nothing then.
+fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
+    let mut facts = Facts::default();
+    let mut recordings = Vec::new();
+    for host in hosts {
+        if host.is_full() {
+            let rows = whole(host.rows_max as f64);
+            let name = clean(name);
+            return Err(
+                format!("{name}: more than {rows} rows: name a part of its segments").into()
+            );
+        }
+        facts.esxi_version = Some(host.config.version);
+        facts.devices.extend(host.facts.devices);
+        recordings.push(host.recording);
+    }
+    let recording = merge(recordings).into_iter().find(|recording| recording.len() > 1);
+    Ok(recording.map(|recording| Recorded { recording: Measured::of(recording), facts }))
 }
 
 /// Samples engines while they are fed.
+#[derive(Default)]
 struct Recorder {
-    /// Milliseconds since 1970: rows between them are kept.
-    span: (i64, i64),
     hosts: Vec<OfHost>,
 }
 
 /// What of a host is kept.
 struct OfHost {
     config: HostConfig,
-    epoch_ms: i64,
     sampler: Sampler,
     recording: Recording,
     /// Rows that it may have.
-    rows_max: u64,
-    /// The last sample, and room for the next.
+    rows_max: usize,
+    /// The last sample, and the one before it.
+    last: HostSnapshot,
     before: HostSnapshot,
-    after: HostSnapshot,
     /// When the next is due.
     due: Time,
+    /// From when on it had parts of which nobody knows the name.
+    changed: Option<Time>,
     facts: Facts,
 }
 
 impl Look for Recorder {
     fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
-        let epoch_ms = epoch_ms.map_or(sim::EPOCH_MS, |epoch_ms| epoch_ms as i64);
+        let epoch_ms = epoch_ms.map_or(sim::EPOCH_MS, |epoch_ms| epoch_ms.cast_signed());
         if self.hosts.is_empty() {
             self.hosts = hosts.iter().map(|(config, _)| OfHost::new(config, epoch_ms)).collect();
         }
         for (host, (_, engine)) in self.hosts.iter_mut().zip(hosts) {
-            engine.snapshot(at, &mut host.before);
+            engine.snapshot(at, &mut host.last);
             host.due = at + ROW_NS;
+            host.check(at);
         }
     }
 
-    fn input(&mut self, host: usize, at: Time, _: &Input, engine: &Engine) {
+    fn input(&mut self, host: usize, at: Time, engine: &Engine) {
         let Some(host) = self.hosts.get_mut(host) else { return };
         while host.due <= at {
-            host.sample(engine, self.span);
+            host.sample(engine);
         }
     }
 }
@@ -195,30 +235,53 @@ impl OfHost {
     fn new(config: &HostConfig, epoch_ms: i64) -> Self {
         let inventory = config.inventory();
         let rows_max = VALUES_MAX / inventory.values_max().max(1);
-        let sampler = Sampler::new(inventory, epoch_ms, Arc::default());
+        let mut nothing = HostSnapshot::default();
+        Engine::new(config).snapshot(Time::ZERO, &mut nothing);
+        let sampler = Sampler::new(inventory, epoch_ms, Arc::new(nothing));
         Self {
             config: config.clone(),
-            epoch_ms,
             recording: sampler.recording(),
             sampler,
-            rows_max,
+            rows_max: usize::try_from(rows_max).unwrap_or(usize::MAX),
+            last: HostSnapshot::default(),
             before: HostSnapshot::default(),
-            after: HostSnapshot::default(),
             due: Time::NEVER,
-            facts: Facts { esxi_version: Some(config.version), ..Facts::default() },
+            changed: None,
+            facts: Facts::default(),
         }
     }
 
-    /// Adds a row, if it is asked for and there is room.
-    fn sample(&mut self, engine: &Engine, (from_ms, to_ms): (i64, i64)) {
-        engine.snapshot(self.due, &mut self.after);
-        let at_ms = self.epoch_ms.saturating_add((self.due.0 / MILLISECOND) as i64);
-        if (from_ms..=to_ms).contains(&at_ms) && self.recording.len() as u64 <= self.rows_max {
-            self.sampler.add_row(&self.before, &self.after, &mut self.recording);
+    fn is_full(&self) -> bool {
+        self.recording.len() > self.rows_max
+    }
+
+    fn sample(&mut self, engine: &Engine) {
+        let at = self.due;
+        mem::swap(&mut self.before, &mut self.last);
+        engine.snapshot(at, &mut self.last);
+        self.due = at + ROW_NS;
+        if self.check(at) {
+            self.sampler.add_row(&self.before, &self.last, &mut self.recording);
             self.learn(engine);
         }
-        mem::swap(&mut self.before, &mut self.after);
-        self.due = self.due + ROW_NS;
+        if self.is_full() {
+            self.due = Time::NEVER;
+        }
+    }
+
+    /// Whether the last sample is of the parts that the host was built with. What came later has no name in
+    /// a journal, and without it the sums of devices and adapters are none.
+    fn check(&mut self, at: Time) -> bool {
+        let (config, sample) = (&self.config, &self.last);
+        let is_same = sample.vdisks.len() == config.vdisks.len()
+            && sample.devices.len() == config.devices.len()
+            && sample.paths.len() == config.paths.len()
+            && sample.adapters.len() == config.adapters.len();
+        if !is_same {
+            self.changed.get_or_insert(at);
+            self.due = Time::NEVER;
+        }
+        is_same
     }
 
     /// What esxcli would say by now.
@@ -235,16 +298,198 @@ impl OfHost {
         }
     }
 
-    fn end(self, name: &str) -> Result<Recorded> {
-        let rows = self.recording.len() as u64;
-        let what = match rows {
-            0..2 => "which is too little to tell from",
-            _ if rows > self.rows_max => "and no more fit: name a part of it with --from and --to",
-            _ => {
-                let recording = Measured::of(self.recording);
-                return Ok(Recorded { recording, facts: self.facts });
+    fn complain(&self, name: &str) {
+        let Some(at) = self.changed else { return };
+        let (name, at) = (clean(name), seconds(at));
+        say(&format!(
+            "{name}: parts that were added by {at} have no name in it: told is until then"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use counters::{Counter, Kind, MILLISECOND, Op, Status, VdiskId, VscsiId};
+    use engine::{Input, Output, Part, Request};
+    use journal::{Files, Journal, Limits};
+    use knobs::{Allocation, Knob, PVSCSI_MAX_TRANSFER};
+    use scenario::Scenario;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const HOST: &str = r#"
+title = "t"
+duration = "1s"
+[array.a]
+servers = 1
+service = "1ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+array = "a"
+[vm.v.disk."scsi0:0"]
+datastore = "d"
+"#;
+    const EPOCH_MS: u64 = 1_700_000_000_000;
+    const DEVICE: DeviceId = DeviceId(0);
+    const DISK: VdiskId = VdiskId(0);
+
+    /// The segments of a component, a file each.
+    struct Segments {
+        of: PathBuf,
+        file: File,
+    }
+
+    impl Write for Segments {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.file.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.file.flush()
+        }
+    }
+
+    impl Files for Segments {
+        fn go_on(&mut self, number: u64) -> io::Result<()> {
+            self.file = File::create_new(segment(&self.of, number))?;
+            Ok(())
+        }
+    }
+
+    fn segment(of: &Path, number: u64) -> PathBuf {
+        PathBuf::from(format!("{}-{number:06}.journal", of.display()))
+    }
+
+    /// A command each millisecond, which takes one, for so many seconds: of a daemon that began so many
+    /// seconds later than the first; what else is put in, and at which second. Its segments have 2 s each.
+    fn serve(directory: &TempDir, name: &str, (begin_s, run_s): (u64, u64), also: &[(u64, Input)]) {
+        let config = Scenario::parse("h", HOST, &mut |_| Err(String::new()));
+        let config = config.unwrap().hosts.remove(0).config;
+        let epoch_ms = EPOCH_MS + begin_s * 1000;
+        let of = directory.path().join(format!("{name}-{epoch_ms}"));
+        let files = Segments { file: File::create_new(segment(&of, 0)).unwrap(), of };
+        let limits = Limits { epoch_ms, segment_bytes: 32 << 10 };
+        let mut journal = Journal::of_real_time(files, name, [&config], limits).unwrap();
+        let (mut engine, mut out, mut also) = (Engine::new(&config), None, also.iter());
+        let mut next = also.next();
+        for step in 0..run_s * 1000 {
+            let at = Time(step * MILLISECOND);
+            let request = Request {
+                vdisk: DISK,
+                op: Op::Read,
+                lba: step,
+                bytes: 4096,
+                waited_ns: 0,
+                tag: step as u32,
+            };
+            let done = |io| Input::Done { io, status: Status::Good, array_ns: MILLISECOND };
+            let mut inputs: Vec<Input> = out.take().map(done).into_iter().collect();
+            while let Some((_, input)) = next.filter(|(at_s, _)| at_s * 1000 <= step) {
+                inputs.push(*input);
+                next = also.next();
             }
+            inputs.push(Input::Submit(request));
+            for input in inputs {
+                journal.go_on([&engine]);
+                journal.input(0, at, &input);
+                engine.handle_input(at, input).unwrap();
+                while let Some(output) = engine.poll_output() {
+                    journal.output(0, &output);
+                    if let Output::Dispatch(dispatch) = output {
+                        out = Some(dispatch.io);
+                    }
+                }
+            }
+        }
+        let mut counters = HostSnapshot::default();
+        engine.snapshot(Time(run_s * SECOND), &mut counters);
+        journal.counted(0, &counters);
+        journal.finish().unwrap();
+    }
+
+    fn recorded(directory: &TempDir) -> Recorded {
+        let mut recorded = record(&[directory.path().into()]).unwrap();
+        assert_eq!(recorded.len(), 1);
+        recorded.remove(0)
+    }
+
+    /// The seconds after the first daemon's begin at which there are rows; each has the load.
+    fn rows(recorded: &Recorded) -> Vec<u64> {
+        let recording = &recorded.recording;
+        let device = recording.of_kind(Kind::Device).next().unwrap().0;
+        let commands = recording.series(device, Counter::Commands).unwrap();
+        assert!(commands.iter().all(|rate| (rate - 1000.0).abs() <= 0.5), "{commands:?}");
+        recording.times_ms.iter().map(|at_ms| (at_ms.cast_unsigned() - EPOCH_MS) / 1000).collect()
+    }
+
+    #[test]
+    fn a_journal_has_the_rows_of_a_capture_and_what_esxcli_says_by_then() {
+        let directory = tempfile::tempdir().unwrap();
+        let set = Input::Set(Knob::SchedNumReqOutstanding { device: DEVICE, value: 7 });
+        serve(&directory, "h-0", (0, 11), &[(5, set)]);
+        let recorded = recorded(&directory);
+        assert_eq!(rows(&recorded), [2, 4, 6, 8, 10]);
+        assert_eq!(recorded.recording.host, "esx");
+        let (name, facts) = recorded.facts.devices.iter().next().unwrap();
+        assert!(recorded.recording.find(Kind::Device, name).is_some());
+        assert_eq!((facts.dsnro, facts.driver_depth), (Some(7), Some(64)));
+    }
+
+    #[test]
+    fn what_is_missing_is_in_no_row() {
+        let directory = tempfile::tempdir().unwrap();
+        serve(&directory, "h-0", (0, 25), &[]);
+        let named = files(&[directory.path().into()]).unwrap();
+        let segments = named.len();
+        assert!(segments > 8, "{segments}");
+        let all = rows(&recorded(&directory));
+        for gone in [&named[..1], &named[4..5], &named[segments - 1..]] {
+            let apart = tempfile::tempdir().unwrap();
+            for path in gone {
+                fs::rename(path, apart.path().join(path.file_name().unwrap())).unwrap();
+            }
+            let left = rows(&recorded(&directory));
+            assert!(left.len() > 3 && left.len() <= all.len() && left.is_sorted(), "{left:?}");
+            for path in gone {
+                fs::rename(apart.path().join(path.file_name().unwrap()), path).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn daemons_one_after_the_other_are_one_host_and_who_did_nothing_says_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        serve(&directory, "h-0", (100, 5), &[]);
+        serve(&directory, "h-0", (0, 7), &[]);
+        serve(&directory, "h-1", (0, 1), &[]);
+        assert_eq!(rows(&recorded(&directory)), [2, 4, 6, 102, 104]);
+        serve(&directory, "h-2", (0, 7), &[]);
+        assert_eq!(record(&[directory.path().into()]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn rows_end_where_something_comes_that_has_no_name_in_it() {
+        let disk = Part::Vdisk {
+            id: VdiskId(1),
+            vscsi: VscsiId(0),
+            device: DEVICE,
+            depth: 32,
+            max_transfer: PVSCSI_MAX_TRANSFER,
+            allocation: Allocation::default(),
+            powered_on: true,
+            system: false,
+            timeout_ns: None,
         };
-        Err(format!("{name}: it has {rows} rows of {SHORTEST_INTERVAL_S} s there, {what}").into())
+        let directory = tempfile::tempdir().unwrap();
+        serve(&directory, "h-0", (0, 15), &[(7, Input::Attach(disk))]);
+        assert_eq!(rows(&recorded(&directory)), [2, 4, 6]);
+        // Nor are there any in segments that begin later.
+        let named = files(&[directory.path().into()]).unwrap();
+        let line = record(&named[named.len() - 4..]).unwrap_err().to_string();
+        assert!(line.ends_with("it has not two rows of 2 s to tell from"), "{line}");
     }
 }

@@ -132,29 +132,103 @@ fn s2_the_published_after_lies_in_the_range() {
     assert!(answer["calibration"]["mismatch_percent"].as_f64().unwrap() < 5.0);
 }
 
-/// A replay samples what a capture would have had: of the same minute before the change.
+/// A replay samples what a capture would have had: of S1 before anybody has raised DSNRO.
 #[test]
-fn s2_the_published_after_lies_in_the_range_of_a_journal() {
-    let directory = tempfile::tempdir().unwrap();
-    let journal = directory.path().join("host.kj");
-    let journal = journal.to_str().unwrap();
-    assert_eq!(kavg(&["run", "s2-lun-depth", "-q", "--journal", journal]).code, 0);
-    let asked = ["--set", DEEPER, "--from", "01/01/2020 00:00:05", "--to", BEFORE, "--json"];
-    let said = kavg(&[&["whatif", journal][..], &asked].concat());
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.err.contains("replayed to the same, and taken as esxtop would"), "{said:?}");
+fn s1_the_published_after_lies_in_the_range_of_a_journal() {
+    let site = Captured { directory: tempfile::tempdir().unwrap() };
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/s1-competing-worlds.toml");
+    let text = std::fs::read_to_string(shipped).unwrap();
+    // Without what it expects of later times, and without those.
+    let text = text.split("[[window]]").next().unwrap().replace("\"32s\"", "\"22s\"");
+    std::fs::write(site.path("s1.toml"), text).unwrap();
+    let journal = site.path("s1.kj");
+    assert_eq!(kavg(&["run", &site.path("s1.toml"), "-q", "--journal", &journal]).code, 0);
+    let device = "naa.60000970000197800380533030303445";
+    let line = format!("storage core device set -d {device} -O 128");
+    let both = ["--from", "01/01/2020 00:00:14", "--to", "01/01/2020 00:00:22", "--json"];
+    let said = kavg(&[&["whatif", &journal, "--set", &line][..], &both].concat());
+    let told = "replayed to the same, and taken as esxtop would have recorded it every 2 s\n";
+    assert_eq!((said.code, said.err.as_str()), (0, told));
     let answers: Value = serde_json::from_str(&said.out).unwrap();
     let answer = &answers["answers"][0];
+    // S1: 100,000 and the other's 2,000, at what one VM alone had below the guest.
+    holds(answer, device, "CMDS/s", 102_000.0);
+    holds(answer, "small", "CMDS/s", 2_000.0);
     let row = &answer["simulated"]["rows"][0];
-    // S2: reads up by 37 %.
-    holds(answer, DEVICE, "CMDS/s", 1.37 * row["captured"].as_f64().unwrap());
+    assert!((row["captured"].as_f64().unwrap() / 102_000.0 - 1.0).abs() < 0.01, "{row}");
     assert!(answer["calibration"]["mismatch_percent"].as_f64().unwrap() < 5.0);
+}
 
-    let both = kavg(&["whatif", journal, "s2-lun-depth.csv", "--set", DEEPER]);
-    assert!(both.err.contains("captures and journals in one question"), "{both:?}");
-    let later = ["--from", "01/01/2021 00:00:00"];
-    let none = kavg(&[&["whatif", journal, "--set", DEEPER][..], &later].concat());
-    assert!(none.err.contains("it has 0 rows of 2 s there, which is too little"), "{none:?}");
+/// Some seconds of a guest, as a journal and as a capture.
+const SMALL: &str = r#"
+title = "small"
+duration = "9s"
+sample = "1s"
+[array.a]
+servers = 4
+service = "5ms"
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+[datastore.d]
+array = "a"
+device = "naa.1"
+dsnro = 2
+[vm.a.disk."scsi0:0"]
+datastore = "d"
+[vm.a.workload]
+threads = 4
+[vm.b.disk."scsi0:0"]
+datastore = "d"
+[vm.b.workload]
+threads = 4
+"#;
+
+#[test]
+fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_have() {
+    let site = Captured { directory: tempfile::tempdir().unwrap() };
+    std::fs::write(site.path("s.toml"), SMALL).unwrap();
+    let (scenario, journal, capture) = (site.path("s.toml"), site.path("s.kj"), site.path("s.csv"));
+    let run = ["run", &scenario, "-q", "--journal", &journal, "--csv", &capture];
+    assert_eq!(kavg(&run).code, 0);
+    let bytes = std::fs::read(&journal).unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(site.path(name), bytes).unwrap();
+        site.path(name)
+    };
+    let mut damaged = bytes.clone();
+    damaged[bytes.len() / 2] ^= 1;
+    let mut older = bytes.clone();
+    older[8] = 4;
+    let [damaged, older] = [write("damaged.kj", &damaged), write("older.kj", &older)];
+    let [short, head] = [write("short.kj", &bytes[..20_000]), write("head.kj", &bytes[..20])];
+    let cut = write("cut.kj", &bytes[..bytes.len() / 2]);
+    let empty = write("empty.kj", b"");
+    let directory = site.path("none");
+    std::fs::create_dir(&directory).unwrap();
+    let refused: [(&[&str], &str); 9] = [
+        (&[&journal, &capture], "captures and journals in one question: ask about one of them"),
+        (&[&journal, "--esxcli", &capture], "--esxcli: a journal says itself what esxcli would"),
+        (&[&damaged], "damaged.kj: the journal is damaged in the frame at byte "),
+        (&[&older], "older.kj: the journal has version 4 of the format; allowed is "),
+        (&[&short], "short.kj: it has not two rows of 2 s to tell from"),
+        (&[&head], "head.kj: the journal is cut at byte "),
+        (&[&empty], "empty.kj: "),
+        (&[&directory], "none: no journal is in this directory"),
+        (&[&journal, "--device", "naa.2"], "naa.2"),
+    ];
+    let line = ["--set", "storage core device set -d naa.1 -O 32"];
+    for (files, expected) in refused {
+        let said = kavg(&[&["whatif"], files, &line].concat());
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(said.code == 2 && said.out.is_empty() && last.contains(expected), "{said:?}");
+    }
+    for told in [&journal, &cut] {
+        let said = kavg(&[&["whatif", told][..], &line, &["--json"]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        let answers: Value = serde_json::from_str(&said.out).unwrap();
+        // Four are served at once, and DSNRO lets two out: twice as many.
+        holds(&answers["answers"][0], "naa.1", "CMDS/s", 800.0);
+    }
 }
 
 #[test]

@@ -153,17 +153,17 @@ struct Entities {
 #[derive(Clone, Debug)]
 struct OfDisks {
     row: EntityId,
-    disks: Range<u16>,
+    disks: Range<u32>,
 }
 
 impl OfDisks {
     fn new(row: EntityId, from: usize, count: usize) -> Self {
-        Self { row, disks: from as u16..(from + count) as u16 }
+        Self { row, disks: from as u32..(from + count) as u32 }
     }
 
     /// Their places in the inventory.
     fn of<'a>(&self, order: &'a [VdiskId]) -> &'a [VdiskId] {
-        &order[usize::from(self.disks.start)..usize::from(self.disks.end)]
+        &order[self.disks.start as usize..self.disks.end as usize]
     }
 }
 

@@ -127,14 +127,14 @@ pub trait Look {
     fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]);
 
     /// Called before an input of a host, with its engine as it is until then.
-    fn input(&mut self, host: usize, at: Time, input: &Input, engine: &Engine);
+    fn input(&mut self, host: usize, at: Time, engine: &Engine);
 }
 
 /// Nobody looks on.
 impl Look for () {
     fn begin(&mut self, _: Option<u64>, _: Time, _: &[(&HostConfig, &Engine)]) {}
 
-    fn input(&mut self, _: usize, _: Time, _: &Input, _: &Engine) {}
+    fn input(&mut self, _: usize, _: Time, _: &Engine) {}
 }
 
 /// Feeds a journal of one segment to fresh engines and compares what comes out, up to the first
@@ -335,7 +335,7 @@ impl Replay {
                     {
                         return Ok(Step::Differs(difference));
                     }
-                    look.input(self.host, self.now, &input, &host.engine);
+                    look.input(self.host, self.now, &host.engine);
                     host.feed(self.now, input);
                 }
             }
@@ -479,10 +479,10 @@ impl Host {
 mod tests {
     use std::{
         io::{self, Write},
-        sync::{LazyLock, mpsc},
+        sync::{Arc, LazyLock, mpsc},
     };
 
-    use counters::SECOND;
+    use counters::{Recording, SECOND, Sampler};
     use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;
@@ -505,13 +505,45 @@ mod tests {
         payloads
     }
 
+    /// Makes rows of whatever is fed, one for each input.
+    #[derive(Default)]
+    struct Rows {
+        hosts: Vec<(Sampler, Recording)>,
+    }
+
+    impl Look for Rows {
+        fn begin(&mut self, _: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
+            for (config, engine) in hosts {
+                let mut begin = HostSnapshot::default();
+                engine.snapshot(at, &mut begin);
+                let has = [begin.vdisks.len(), begin.devices.len(), begin.paths.len()];
+                if has == [config.vdisks.len(), config.devices.len(), config.paths.len()]
+                    && begin.adapters.len() == config.adapters.len()
+                {
+                    let sampler = Sampler::new(config.inventory(), 0, Arc::new(begin));
+                    let rows = sampler.recording();
+                    self.hosts.push((sampler, rows));
+                }
+            }
+        }
+
+        fn input(&mut self, host: usize, at: Time, engine: &Engine) {
+            let Some((sampler, rows)) = self.hosts.get_mut(host) else { return };
+            let mut now = HostSnapshot::default();
+            engine.snapshot(at, &mut now);
+            sampler.sample(&Arc::new(now), rows);
+        }
+    }
+
     fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
         let mut frames = Writer::new(Vec::new(), true, |_, _| Ok(())).unwrap();
         for payload in payloads {
             frames.payload().extend(payload);
             frames.write();
         }
-        replay(&frames.finish().unwrap()[..])
+        let mut replay = Replay::default();
+        replay.segment(&frames.finish().unwrap()[..], &mut Rows::default())?;
+        Ok(replay.report())
     }
 
     #[test]

@@ -32,13 +32,13 @@ const WIDTH: usize = 78;
 /// The arrays, the queues and the load of each guest are read out of the capture, today is
 /// simulated and held against it counter by counter, then the change. What the capture leaves open
 /// is simulated at its bounds, and the answer is the range between them. Where today does not
-/// come out, there is no answer. A journal is replayed, and what a capture would have recorded meanwhile
-/// is taken for one.
+/// come out, there is no answer. A journal is replayed, and what a capture would have recorded
+/// meanwhile is taken for one.
 #[derive(Args)]
 pub(crate) struct Whatif {
     /// Captures of `esxtop -b`: CSV, gzip, zstd, zip, or `-` for standard input; several of one
-    /// host are joined, and one from after a change that was tried tells of both sides of it. Or journals:
-    /// of `kavg run --journal`, segments of `kavg serve --journal`, or a directory of them
+    /// host are joined, and one from after a change that was tried tells of both sides of it. Or
+    /// journals: of `kavg run --journal`, segments of `kavg serve --journal`, or a directory of them
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The change, as esxcli takes it, or `VM: RequestRingPages=32,MaxQueueDepth=254` for a guest's
@@ -145,7 +145,7 @@ impl Whatif {
         if !self.esxcli.is_empty() {
             return Err("--esxcli: a journal says itself what esxcli would".into());
         }
-        let sources = journals::record(&self.files, (self.from, self.to))?;
+        let sources = journals::record(&self.files)?;
         say(&format!(
             "replayed to the same, and taken as esxtop would have recorded it every \
              {SHORTEST_INTERVAL_S} s"
