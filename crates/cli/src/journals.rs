@@ -38,13 +38,12 @@ pub(crate) fn is_journal(path: &Path) -> bool {
     path.is_dir() || path.is_file() && { file }().is_ok() && journal::is_journal(&head)
 }
 
-/// Feeds each of the journals that are named, whose segments may be many files; what was found, and who
+/// Feeds each of the journals of these files, of which a journal may have many; what was found, and who
 /// looked on.
 pub(crate) fn replay<L: Look>(
-    named: &[PathBuf],
+    files: &[PathBuf],
     mut look: impl FnMut() -> L,
 ) -> Result<Vec<(Report, L)>> {
-    let files = files(named)?;
     captures::told(|progress| {
         let bytes = |file: &PathBuf| fs::metadata(file).map_or(0, |known| known.len());
         let (mut done, total) = (0, files.iter().map(bytes).sum());
@@ -56,12 +55,12 @@ pub(crate) fn replay<L: Look>(
             let mut look = look();
             Ok((feed(segments, &mut told, &mut look)?, look))
         };
-        series(&files).map(feed).collect()
+        series(files).map(feed).collect()
     })
 }
 
 /// What is named, and what directories have, in the order of names: that of segments.
-fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {
         if !path.is_dir() {
@@ -131,14 +130,14 @@ pub(crate) struct Recorded {
     pub(crate) facts: Facts,
 }
 
-/// The journals that are named, as recordings of their hosts: those of one component, whose daemon began
+/// The journals of these files, as recordings of their hosts: those of one component, whose daemon began
 /// anew, are one.
 ///
 /// A journal that replays to something else than it recorded is refused, and so are those that have not two
 /// rows.
-pub(crate) fn record(named: &[PathBuf]) -> Result<Vec<Recorded>> {
+pub(crate) fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
     let mut components: Vec<(String, Vec<OfHost>)> = Vec::new();
-    for (report, recorder) in replay(named, Recorder::default)? {
+    for (report, recorder) in replay(files, Recorder::default)? {
         if let Some(difference) = report.difference {
             let name = clean(&report.name);
             return Err(format!("{name}: it replays to something else: {difference}").into());
@@ -159,10 +158,8 @@ pub(crate) fn record(named: &[PathBuf]) -> Result<Vec<Recorded>> {
         recorded.extend(end(&name, hosts)?);
     }
     if recorded.is_empty() {
-        let named = named.iter().map(|path| clean(&path.display().to_string()));
-        let named = named.collect::<Vec<_>>().join(", ");
-        let row_s = SHORTEST_INTERVAL_S;
-        return Err(format!("{named}: it has not two rows of {row_s} s to tell from").into());
+        let what = format!("not two rows of {SHORTEST_INTERVAL_S} s are in it to tell from");
+        return Err(at(files.first().map_or(Path::new(""), |path| path), &what));
     }
     Ok(recorded)
 }
@@ -412,7 +409,7 @@ datastore = "d"
     }
 
     fn recorded(directory: &TempDir) -> Recorded {
-        let mut recorded = record(&[directory.path().into()]).unwrap();
+        let mut recorded = record(&files(&[directory.path().into()]).unwrap()).unwrap();
         assert_eq!(recorded.len(), 1);
         recorded.remove(0)
     }
@@ -468,7 +465,7 @@ datastore = "d"
         serve(&directory, "h-1", (0, 1), &[]);
         assert_eq!(rows(&recorded(&directory)), [2, 4, 6, 102, 104]);
         serve(&directory, "h-2", (0, 7), &[]);
-        assert_eq!(record(&[directory.path().into()]).unwrap().len(), 2);
+        assert_eq!(record(&files(&[directory.path().into()]).unwrap()).unwrap().len(), 2);
     }
 
     #[test]
@@ -490,6 +487,6 @@ datastore = "d"
         // Nor are there any in segments that begin later.
         let named = files(&[directory.path().into()]).unwrap();
         let line = record(&named[named.len() - 4..]).unwrap_err().to_string();
-        assert!(line.ends_with("it has not two rows of 2 s to tell from"), "{line}");
+        assert!(line.ends_with("not two rows of 2 s are in it to tell from"), "{line}");
     }
 }

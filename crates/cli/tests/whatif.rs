@@ -210,7 +210,7 @@ fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_
         (&[&journal, "--esxcli", &capture], "--esxcli: a journal says itself what esxcli would"),
         (&[&damaged], "damaged.kj: the journal is damaged in the frame at byte "),
         (&[&older], "older.kj: the journal has version 4 of the format; allowed is "),
-        (&[&short], "short.kj: it has not two rows of 2 s to tell from"),
+        (&[&short], "short.kj: not two rows of 2 s are in it to tell from"),
         (&[&head], "head.kj: the journal is cut at byte "),
         (&[&empty], "empty.kj: "),
         (&[&directory], "none: no journal is in this directory"),
@@ -222,7 +222,14 @@ fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_
         let last = said.err.lines().last().unwrap_or_default();
         assert!(said.code == 2 && said.out.is_empty() && last.contains(expected), "{said:?}");
     }
-    for told in [&journal, &cut] {
+    let apart = site.path("apart");
+    std::fs::create_dir(&apart).unwrap();
+    std::fs::copy(&journal, site.path("apart/h-0-0-000000.journal")).unwrap();
+    let over = ["--scenario", &site.path("apart/h-0-0-000000.journal")];
+    let said = kavg(&[&["whatif", &apart][..], &line, &over].concat());
+    assert!(said.code == 2 && said.err.contains("000000.journal: "), "{said:?}");
+    assert_eq!(std::fs::read(site.path("apart/h-0-0-000000.journal")).unwrap(), bytes);
+    for told in [&journal, &cut, &apart] {
         let said = kavg(&[&["whatif", told][..], &line, &["--json"]].concat());
         assert_eq!(said.code, 0, "{said:?}");
         let answers: Value = serde_json::from_str(&said.out).unwrap();

@@ -34,6 +34,7 @@ mod digest;
 mod error;
 mod frame;
 mod journal;
+mod look;
 mod replay;
 mod segment;
 #[cfg(test)]
@@ -42,7 +43,8 @@ mod topology;
 
 pub use error::Error;
 pub use journal::{Files, Gap, Journal, Limits};
-pub use replay::{Difference, Differing, Hole, Look, Replay, Report, replay};
+pub use look::Look;
+pub use replay::{Difference, Differing, Hole, Replay, Report, replay};
 
 /// Whether a file that begins with these bytes is a journal, of whatever version.
 #[must_use]

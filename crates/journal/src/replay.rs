@@ -10,7 +10,7 @@ use engine::{
 };
 
 use crate::{
-    Error, MAGIC, VERSION,
+    Error, Look, MAGIC, VERSION,
     digest::{self, OBJECTS, Outputs},
     frame::{Reader, read_up_to},
     journal::{END, GAP, GOES_ON, Gap, HOST},
@@ -118,23 +118,6 @@ impl fmt::Display for Difference {
             }
         }
     }
-}
-
-/// Looks on while a journal is fed.
-pub trait Look {
-    /// Called where the engines begin, and where they begin anew behind what is missing: each host as it
-    /// was built, and its engine as it is at `at`.
-    fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]);
-
-    /// Called before an input of a host, with its engine as it is until then.
-    fn input(&mut self, host: usize, at: Time, engine: &Engine);
-}
-
-/// Nobody looks on.
-impl Look for () {
-    fn begin(&mut self, _: Option<u64>, _: Time, _: &[(&HostConfig, &Engine)]) {}
-
-    fn input(&mut self, _: usize, _: Time, _: &Engine) {}
 }
 
 /// Feeds a journal of one segment to fresh engines and compares what comes out, up to the first
@@ -479,10 +462,10 @@ impl Host {
 mod tests {
     use std::{
         io::{self, Write},
-        sync::{Arc, LazyLock, mpsc},
+        sync::{LazyLock, mpsc},
     };
 
-    use counters::{Recording, SECOND, Sampler};
+    use counters::SECOND;
     use proptest::{collection::vec, prelude::*, sample::Index};
 
     use super::*;
@@ -505,36 +488,6 @@ mod tests {
         payloads
     }
 
-    /// Makes rows of whatever is fed, one for each input.
-    #[derive(Default)]
-    struct Rows {
-        hosts: Vec<(Sampler, Recording)>,
-    }
-
-    impl Look for Rows {
-        fn begin(&mut self, _: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
-            for (config, engine) in hosts {
-                let mut begin = HostSnapshot::default();
-                engine.snapshot(at, &mut begin);
-                let has = [begin.vdisks.len(), begin.devices.len(), begin.paths.len()];
-                if has == [config.vdisks.len(), config.devices.len(), config.paths.len()]
-                    && begin.adapters.len() == config.adapters.len()
-                {
-                    let sampler = Sampler::new(config.inventory(), 0, Arc::new(begin));
-                    let rows = sampler.recording();
-                    self.hosts.push((sampler, rows));
-                }
-            }
-        }
-
-        fn input(&mut self, host: usize, at: Time, engine: &Engine) {
-            let Some((sampler, rows)) = self.hosts.get_mut(host) else { return };
-            let mut now = HostSnapshot::default();
-            engine.snapshot(at, &mut now);
-            sampler.sample(&Arc::new(now), rows);
-        }
-    }
-
     fn replay_payloads(payloads: &[Vec<u8>]) -> Result<Report, Error> {
         let mut frames = Writer::new(Vec::new(), true, |_, _| Ok(())).unwrap();
         for payload in payloads {
@@ -542,7 +495,7 @@ mod tests {
             frames.write();
         }
         let mut replay = Replay::default();
-        replay.segment(&frames.finish().unwrap()[..], &mut Rows::default())?;
+        replay.segment(&frames.finish().unwrap()[..], &mut short::Rows::default())?;
         Ok(replay.report())
     }
 

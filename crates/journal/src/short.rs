@@ -1,8 +1,8 @@
 //! A short run of two hosts with an input of every kind, for tests.
 
 use counters::{
-    AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, MILLISECOND, Op, PathId, Status,
-    Time, VdiskId, VmId, VscsiId,
+    AdapterId, Controller, DeviceId, DeviceKind, HostSnapshot, MILLISECOND, Op, PathId, Recording,
+    Sampler, Status, Time, VdiskId, VmId, VscsiId,
 };
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, Output,
@@ -10,9 +10,12 @@ use engine::{
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
 
-use crate::{Files, Journal, Limits};
+use crate::{Files, Journal, Limits, Look};
 
 const STEPS: u64 = 120;
 const STEP_NS: u64 = 50 * MILLISECOND;
@@ -169,4 +172,34 @@ fn run<W: Write + Send + 'static>(
         journal.counted(host, &counters);
     }
     journal.finish().unwrap()
+}
+
+/// Makes rows of whatever is fed, one for each input.
+#[derive(Default)]
+pub(crate) struct Rows {
+    hosts: Vec<(Sampler, Recording)>,
+}
+
+impl Look for Rows {
+    fn begin(&mut self, _: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
+        for (config, engine) in hosts {
+            let mut begin = HostSnapshot::default();
+            engine.snapshot(at, &mut begin);
+            let has = [begin.vdisks.len(), begin.devices.len(), begin.paths.len()];
+            if has == [config.vdisks.len(), config.devices.len(), config.paths.len()]
+                && begin.adapters.len() == config.adapters.len()
+            {
+                let sampler = Sampler::new(config.inventory(), 0, Arc::new(begin));
+                let rows = sampler.recording();
+                self.hosts.push((sampler, rows));
+            }
+        }
+    }
+
+    fn input(&mut self, host: usize, at: Time, engine: &Engine) {
+        let Some((sampler, rows)) = self.hosts.get_mut(host) else { return };
+        let mut now = HostSnapshot::default();
+        engine.snapshot(at, &mut now);
+        sampler.sample(&Arc::new(now), rows);
+    }
 }

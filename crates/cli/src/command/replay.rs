@@ -8,6 +8,7 @@ use journal::{Hole, Report};
 
 use crate::{
     Result, journals,
+    output::Outputs,
     text::{seconds, whole},
 };
 
@@ -28,8 +29,10 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let files = journals::files(&self.journals)?;
+        Outputs::print(&files)?;
         let mut exit = ExitCode::SUCCESS;
-        for (report, ()) in &journals::replay(&self.journals, || ())? {
+        for (report, ()) in &journals::replay(&files, || ())? {
             if report.difference.is_some() {
                 exit = ExitCode::from(1);
             }

@@ -105,10 +105,9 @@ struct OfHost<'a> {
 
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let sources = self.sources()?;
+        let (sources, files) = self.sources()?;
         let histograms = self.histograms()?;
-        let mut claimed =
-            Outputs::beside(self.files.iter().chain(&self.esxcli).chain(&self.vscsistats));
+        let mut claimed = Outputs::beside(files.iter().chain(&self.esxcli).chain(&self.vscsistats));
         let mut outputs = self.claim(&sources, &mut claimed)?.into_iter();
         let is_piped = claimed.take_stdout(self.json.then_some("--json"))?;
         let asked = sources.iter().map(|source| self.ask(source, &histograms, outputs.next()));
@@ -130,14 +129,14 @@ impl Whatif {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What there is of each host.
-    fn sources(&self) -> Result<Vec<Recorded>> {
+    /// What there is of each host, and the files that say so.
+    fn sources(&self) -> Result<(Vec<Recorded>, Vec<PathBuf>)> {
         let journals = self.files.iter().filter(|path| journals::is_journal(path)).count();
         if journals == 0 {
             let facts = facts::read(&self.esxcli)?;
             let (recordings, _) = captures::read_needed(&self.files)?;
             let source = |recording| Recorded { recording, facts: facts.clone() };
-            return Ok(recordings.into_iter().map(source).collect());
+            return Ok((recordings.into_iter().map(source).collect(), self.files.clone()));
         }
         if journals < self.files.len() {
             return Err("captures and journals in one question: ask about one of them".into());
@@ -145,12 +144,13 @@ impl Whatif {
         if !self.esxcli.is_empty() {
             return Err("--esxcli: a journal says itself what esxcli would".into());
         }
-        let sources = journals::record(&self.files)?;
+        let files = journals::files(&self.files)?;
+        let sources = journals::record(&files)?;
         say(&format!(
             "replayed to the same, and taken as esxtop would have recorded it every \
              {SHORTEST_INTERVAL_S} s"
         ));
-        Ok(sources)
+        Ok((sources, files))
     }
 
     fn histograms(&self) -> Result<Vec<VscsiHistogram>> {

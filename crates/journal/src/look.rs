@@ -1,0 +1,21 @@
+//! Who looks on while a journal is replayed: what is made of a journal beside the comparison.
+
+use counters::Time;
+use engine::{Engine, HostConfig};
+
+/// Looks on while a journal is fed.
+pub trait Look {
+    /// Called where the engines begin, and where they begin anew behind what is missing: each host as it
+    /// was built, and its engine as it is at `at`.
+    fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]);
+
+    /// Called before an input of a host, with its engine as it is until then.
+    fn input(&mut self, host: usize, at: Time, engine: &Engine);
+}
+
+/// Nobody looks on.
+impl Look for () {
+    fn begin(&mut self, _: Option<u64>, _: Time, _: &[(&HostConfig, &Engine)]) {}
+
+    fn input(&mut self, _: usize, _: Time, _: &Engine) {}
+}
