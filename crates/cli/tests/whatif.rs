@@ -211,8 +211,8 @@ fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_
         (&[&damaged], "damaged.kj: the journal is damaged in the frame at byte "),
         (&[&older], "older.kj: the journal has version 4 of the format; allowed is "),
         (&[&short], "short.kj: not two rows of 2 s are in it to tell from"),
-        (&[&head], "head.kj: the journal is cut at byte "),
-        (&[&empty], "empty.kj: "),
+        (&[&head], "head.kj: the journal is cut: it ends at byte 20"),
+        (&[&empty], "empty.kj:1: the file is empty"),
         (&[&directory], "none: no journal is in this directory"),
         (&[&journal, "--device", "naa.2"], "naa.2"),
     ];
