@@ -1,8 +1,8 @@
 //! A run as JSON: every figure of every window and of every sample, verdicts, expectations, log.
 
-use std::io::Write;
+use std::{collections::BTreeMap, io::Write};
 
-use counters::{Counter, EntityId, Recording, SECOND, Time};
+use counters::{Counter, EntityId, Kind, Recording, SECOND, Time};
 use diagnose::steers;
 use scenario::{Bound, Role, Window};
 use serde::Serialize;
@@ -57,13 +57,7 @@ pub(crate) fn render(report: &Report) -> Value {
 fn of_window(report: &Report, index: usize, window: &Window) -> Value {
     let hosts = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
     let host = |(host, view): (_, &WindowView)| {
-        let mut value = own_counters(&view.recording);
-        let mut percentiles = percentiles::of(host, view);
-        let objects = value["objects"].as_array_mut().into_iter().flatten();
-        for (object, entity) in objects.zip(view.recording.entities()) {
-            object["percentiles"] = json!(percentiles.remove(&(entity.kind, entity.name.clone())));
-        }
-        value
+        of_host(&view.recording, own_counters(&view.recording), percentiles::of(host, view))
     };
     json!({
         "name": window.name,
@@ -74,6 +68,19 @@ fn of_window(report: &Report, index: usize, window: &Window) -> Value {
         "hosts": hosts.map(host).collect::<Vec<_>>(),
         "verdicts": report.verdicts(index),
     })
+}
+
+/// The counters of a host's objects, beside each how long its I/Os took.
+pub(crate) fn of_host(
+    recording: &Recording,
+    mut counters: Value,
+    mut percentiles: BTreeMap<(Kind, String), Value>,
+) -> Value {
+    let objects = counters["objects"].as_array_mut().into_iter().flatten();
+    for (object, entity) in objects.zip(recording.entities()) {
+        object["percentiles"] = json!(percentiles.remove(&(entity.kind, entity.name.clone())));
+    }
+    counters
 }
 
 fn own_counters(recording: &Recording) -> Value {

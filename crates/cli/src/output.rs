@@ -61,6 +61,14 @@ impl Outputs {
         Self { inputs, outputs: vec![], is_stdout_claimed: false }
     }
 
+    /// Standard output alone, where what is printed comes from `inputs`.
+    ///
+    /// # Errors
+    /// One line when it is one of them.
+    pub(crate) fn print<P: AsRef<Path>>(inputs: impl IntoIterator<Item = P>) -> Result<()> {
+        Self::beside(inputs).leaves_inputs()
+    }
+
     /// Claims a file to write, or standard output.
     ///
     /// # Errors

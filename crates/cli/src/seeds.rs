@@ -9,7 +9,7 @@ use sim::Checked;
 use crate::{
     compare::FIGURES,
     expectations::{self, OverSeeds},
-    json,
+    json, percentiles,
     report::Report,
     table::Table,
     text::{BOLD, clean, styled},
@@ -164,13 +164,29 @@ impl Seeds {
         })
     }
 
-    /// The counters of a host over a window.
+    /// The counters of a host over a window, and how long I/Os took.
     fn host(&self, window: usize, host: usize) -> Value {
-        let view = |run: usize| &self.runs[run].outcome.windows[window][host].recording;
-        json::counters(view(0), |entity, counter| {
-            let figures = (0..self.runs.len()).map(|run| view(run).value(entity, counter, 0));
+        let views = self.runs.iter().map(|run| &run.outcome.windows[window][host]);
+        let views: Vec<_> = views.collect();
+        let counters = json::counters(&views[0].recording, |entity, counter| {
+            let figures = views.iter().map(|view| view.recording.value(entity, counter, 0));
             Spread::json(Spread::of(figures))
-        })
+        });
+        let config = &self.runs[0].scenario.hosts[host];
+        let all: Vec<_> = views.iter().map(|view| percentiles::of(config, view)).collect();
+        let runs = |object| all.iter().map(|run| &run[object]).collect::<Vec<_>>();
+        let objects = all[0].keys();
+        let percentiles = objects.map(|object| (object.clone(), over(&runs(object)))).collect();
+        json::of_host(&views[0].recording, counters, percentiles)
+    }
+}
+
+/// Figures of the same shape, each over all runs.
+fn over(runs: &[&Value]) -> Value {
+    let part = |key: &String| over(&runs.iter().map(|run| &run[key]).collect::<Vec<_>>());
+    match runs[0].as_object() {
+        Some(parts) => parts.keys().map(|key| (key.clone(), part(key))).collect(),
+        None => Spread::json(Spread::of(runs.iter().map(|run| run.as_f64()))),
     }
 }
 

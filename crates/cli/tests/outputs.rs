@@ -192,6 +192,9 @@ fn standard_output_that_appends_to_what_is_read_is_refused() {
         "kavg capture cut a.csv -o /dev/stdout >> a.csv",
         "kavg run a.toml >> a.toml",
         "kavg diagnose a.csv >> a.csv",
+        "kavg capture info a.csv >> a.csv",
+        "kavg capture columns a.csv >> a.csv",
+        "kavg capture command a.csv >> a.csv",
     ] {
         let (code, err) = folder.shell(line);
         assert_eq!(code, 2, "{line}: {err}");

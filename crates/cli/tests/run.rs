@@ -96,18 +96,23 @@ fn one_seed_gives_one_result_whatever_the_threads() {
 fn seeds_give_means_and_judge_expectations_on_them() {
     let of =
         |seeds, more: &[&str]| kavg(&[&["run", "two-hosts.toml", "--seeds", seeds], more].concat());
-    let iops = |value: &serde_json::Value| value["windows"][0]["stack"]["iops"].clone();
-    let seed = |seed| {
-        let value = json(&["run", "two-hosts.toml", "--json", "--seed", seed]);
-        iops(&value).as_f64().unwrap()
+    let [one, two] =
+        ["1", "2"].map(|seed| json(&["run", "two-hosts.toml", "--json", "--seed", seed]));
+    let both = json(&["run", "two-hosts.toml", "--json", "--seeds", "2"]);
+    let alone = json(&["run", "two-hosts.toml", "--json", "--seeds", "1"]);
+    let iops = |value: &Value| value["windows"][0]["stack"]["iops"].clone();
+    let p99 = |value: &Value| {
+        object(&value["windows"][0]["hosts"], "device")["percentiles"]["guest_ms"]["p99"].clone()
     };
-    let (one, two) = (seed("1"), seed("2"));
-    let spread = iops(&json(&["run", "two-hosts.toml", "--json", "--seeds", "2"]));
-    assert!((spread["mean"].as_f64().unwrap() - (one + two) / 2.0).abs() < 1e-6);
-    // Of two figures the standard error of the mean is half of what is between them.
-    let half = 12.706 * (one - two).abs() / 2.0;
-    assert!((spread["ci95"].as_f64().unwrap() - half).abs() < 1e-3, "{spread}");
-    assert!(iops(&json(&["run", "two-hosts.toml", "--json", "--seeds", "1"]))["ci95"].is_null());
+    for of in [&iops as &dyn Fn(&Value) -> Value, &p99] {
+        let (first, second) = (of(&one).as_f64().unwrap(), of(&two).as_f64().unwrap());
+        let spread = of(&both);
+        assert!((spread["mean"].as_f64().unwrap() - f64::midpoint(first, second)).abs() < 1e-6);
+        // Of two figures the standard error of the mean is half of what is between them.
+        let half = 12.706 * (first - second).abs() / 2.0;
+        assert!((spread["ci95"].as_f64().unwrap() - half).abs() < 1e-3, "{spread}");
+        assert!(of(&alone)["ci95"].is_null());
+    }
     assert_eq!(of("4", &["--json", "--threads", "1"]).out, of("4", &["--json"]).out);
     let said = kavg(&["run", "not-met.toml", "--seeds", "3"]);
     assert_eq!((said.code, said.err.as_str()), (1, ""));

@@ -296,6 +296,24 @@ fn a_file_that_is_no_socket_is_left_as_it_is() {
 }
 
 #[test]
+fn what_is_written_at_work_is_nothing_that_is_read_served_or_written() {
+    let site = Site::new(DISKS);
+    for (arguments, expected) in [
+        (
+            ["--control", "x", "--settings", "./x"],
+            "./x: is written already as x; name another file",
+        ),
+        (["--control", "x", "--settings", "-"], "-: standard output takes no such file; name one"),
+        (["--control", "h.toml", "--settings", "y"], "h.toml: is read from; name another file"),
+        (["--control", "x", "--settings", "b_scsi0-0.img"], "b_scsi0-0.img: is read from"),
+    ] {
+        let said = site.refusal_of(&arguments);
+        assert!(said.contains(expected) && said.lines().count() == 1, "{said}");
+        assert!(!site.path("x").exists() && !site.path("b_scsi0-0.img").exists());
+    }
+}
+
+#[test]
 fn a_write_beyond_the_limit_of_a_file_fails_alone() {
     let site = Site::new(DISKS);
     let daemon = site.serve(3, &[]);

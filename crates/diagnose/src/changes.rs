@@ -114,8 +114,44 @@ fn set_dsnro(name: &str, (from, to): (u32, u32), facts: &Facts) -> (String, Vec<
         return advanced(DSNRO, (from, to));
     }
     let set = |value| Setting::SchedNumReqOutstanding { device: name.to_string(), value };
-    let what = format!("Raise DSNRO of {name} from {from} to {to}, on every host that uses it.");
+    let what = format!("{}, on every host that uses it.", raises_dsnro(name, (from, to)));
     (what, vec![Step { set: set(to), undo: Some(set(from)) }])
+}
+
+fn raises_dsnro(name: &str, (from, to): (u32, u32)) -> String {
+    format!("Raise DSNRO of {name} from {from} to {to}")
+}
+
+/// Two changes of the same kind, of the devices of those names, as one that is for both: the same line,
+/// a line for each device, or a driver's for both. `None` where there is none.
+pub(crate) fn of_both(host: &Host<'_>, both: [&Change; 2], names: [&str; 2]) -> Option<Change> {
+    let [one, other] = both;
+    if one == other {
+        return Some(one.clone());
+    }
+    if one.steps.is_empty() && one.what == other.what.replace(names[1], names[0]) {
+        let lines = other.esxcli.iter().filter(|line| !one.esxcli.contains(line));
+        let esxcli = one.esxcli.iter().chain(lines).cloned().collect();
+        return Some(Change { esxcli, ..one.clone() });
+    }
+    let steps: Vec<Step> = one.steps.iter().chain(&other.steps).cloned().collect();
+    let is_of_device = |step: &Step| matches!(step.set, Setting::SchedNumReqOutstanding { .. });
+    let first = steps.first().filter(|_| steps.iter().all(is_of_device));
+    let Some(Step {
+        set: Setting::SchedNumReqOutstanding { device, value: to },
+        undo: Some(Setting::SchedNumReqOutstanding { value: from, .. }),
+    }) = first
+    else {
+        return of_one_driver(host, both, names);
+    };
+    let others = match one.steps.len() {
+        1 => "that of another device by its line".to_owned(),
+        more => format!("those of {more} other devices by theirs"),
+    };
+    let raises = raises_dsnro(device, (*from, *to));
+    let what = format!("{raises}, and {others}, on every host that uses them.");
+    let Change { risk, undo, .. } = one.clone();
+    Some(Change { risk, undo, ..setting(what, Some(host), steps) })
 }
 
 /// What is left where no depth above DSNRO is known: a host refuses a DSNRO above it [S1].
@@ -312,7 +348,10 @@ pub(crate) fn of_one_driver(
         depths(other).iter().map(|of| of.1).max() > depths(one).iter().map(|of| of.1).max();
     let (most, least, name) =
         if is_deeper { (other, one, names[0]) } else { (one, other, names[1]) };
-    let rest = || least.steps.iter().filter(|step| depth(step).is_none());
+    // An option of the host is one for both.
+    let is_there =
+        |step: &Step| step.undo.is_some() && most.steps.iter().any(|own| own.undo == step.undo);
+    let rest = || least.steps.iter().filter(|step| depth(step).is_none() && !is_there(step));
     let steps: Vec<Step> = most.steps.iter().chain(rest()).cloned().collect();
     let follows = if rest().next().is_some() { ", whose DSNRO is raised with it" } else { "" };
     let what = format!("{} The line deepens {name} as well{follows}.", most.what);

@@ -5,7 +5,10 @@ use levels::array_of;
 
 use crate::{
     Device, Flow, Host, Lack, Lacking, RECORD_LINE, Threshold, Vdisk, mean, number,
-    observe::is_round_within, reaches, rules::CONTRAST, unrest_percent,
+    observe::is_round_within,
+    reaches,
+    rules::{CONTRAST, EXACTLY},
+    unrest_percent,
 };
 
 /// How many times slower than another a virtual disk must be: as far as a device from others of its
@@ -17,8 +20,6 @@ const HELD: f64 = 3.0;
 const CROWD: f64 = 16.0;
 /// Samples below which no limit of the array is told by its rate.
 const FEW: usize = 5;
-/// How near to a round number, and to itself, the rate of such a disk must stay.
-const ROUND: f64 = 0.002;
 
 /// What a host shows and does not explain.
 pub(crate) fn of(host: &Host<'_>) -> Vec<Lack> {
@@ -156,8 +157,8 @@ fn disks(host: &Host<'_>) -> Option<String> {
         ));
     }
     let is_set = worst.outstanding >= CROWD
-        && worst.unrest() <= 100.0 * ROUND
-        && is_round_within(worst.rate, ROUND);
+        && worst.unrest() <= 100.0 * EXACTLY
+        && is_round_within(worst.rate, EXACTLY);
     let is_alone = worst.device.is_nfs || worst.device.busy.len() < FEW;
     (is_alone && is_set).then(|| {
         format!(

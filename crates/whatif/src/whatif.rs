@@ -601,15 +601,15 @@ fn guests(
     guests.into_iter().flatten().collect()
 }
 
-/// The depth that settings ask for a device, where they set nothing else.
+/// The depth that settings ask for a device, where they set nothing else but depths of devices.
 fn depth_asked(settings: &[Setting], device: &Device<'_>) -> Option<u32> {
-    let depths = settings.iter().map(|setting| match setting {
+    let depths = settings.iter().filter_map(|setting| match setting {
         Setting::SchedNumReqOutstanding { device: name, value }
         | Setting::MaxQueueDepth { device: name, value } => {
-            (*name == device.name).then_some(*value)
+            (*name == device.name).then_some(Some(*value))
         }
-        Setting::ModuleDepth { value, .. } => Some(*value),
-        _ => None,
+        Setting::ModuleDepth { value, .. } => Some(Some(*value)),
+        _ => Some(None),
     });
     depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
 }

@@ -146,10 +146,12 @@ impl Capture {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         match &self.what {
             What::Info(files) => {
+                Outputs::print(&files.files)?;
                 let capture = files.read()?;
                 out.write_all(contents::info(&capture).as_bytes())?;
             }
             What::Columns(files) => {
+                Outputs::print(&files.files)?;
                 let capture = files.read()?;
                 out.write_all(contents::columns(&capture.recordings).as_bytes())?;
             }
@@ -162,6 +164,7 @@ impl Capture {
             }
             What::Convert(convert) => convert.run()?,
             What::Histograms { file } => {
+                Outputs::print([file])?;
                 let histograms =
                     parse_vscsistats(&file.display().to_string(), &read_output(file)?)?;
                 out.write_all(contents::histograms(&histograms).as_bytes())?;
@@ -222,6 +225,7 @@ impl Convert {
 
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<()> {
+        Outputs::print(&self.files)?;
         let record = record_command(self.every, self.samples.get());
         if !self.files.is_empty() {
             let capture = captures::read(&self.files, &ReadOptions::default())?;

@@ -15,6 +15,7 @@ use journal::{Hole, Report};
 
 use crate::{
     Result, captures,
+    output::Outputs,
     text::{seconds, whole},
 };
 
@@ -36,6 +37,7 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let files = files(&self.journals)?;
+        Outputs::print(&files)?;
         let reports = captures::told(|progress| {
             let bytes = |file: &PathBuf| fs::metadata(file).map_or(0, |known| known.len());
             let (mut done, total) = (0, files.iter().map(bytes).sum());

@@ -10,9 +10,9 @@ use std::{
 use capture::read_text;
 use clap::Args;
 use live::{Daemon, Options, Settings, Signals, Told};
-use scenario::{Scenario, parse_size};
+use scenario::{Backend, Scenario, parse_size};
 
-use crate::{Result, talk::say, text::clean};
+use crate::{Result, output::Outputs, talk::say, text::clean};
 
 /// The file that is handed out.
 const EXAMPLE: &str = include_str!("serve.toml");
@@ -73,10 +73,19 @@ impl Serve {
         };
         let file = path.display().to_string();
         let base = path.parent().unwrap_or(Path::new(""));
-        let kept = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
-        let kept = Settings::read(&kept, text)?;
+        let kept_in = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
+        let kept = Settings::read(&kept_in, text)?;
         let mut as_written = read(path, &file, base)?;
         let scenario = self.with_settings(as_written.clone(), &kept)?;
+        let images = scenario.hosts.iter().flat_map(|host| host.images.iter().flatten());
+        let images = images.filter_map(|image| match &image.backend {
+            Backend::File(name) => Some(base.join(name)),
+            _ => None,
+        });
+        let mut outputs = Outputs::beside(images.chain([path.clone()]));
+        for written in self.control.iter().chain([&kept_in]) {
+            outputs.claim_file(written)?;
+        }
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
         let options = Options {

@@ -71,7 +71,12 @@ impl Site {
 
     /// What a daemon says that does not begin.
     pub(crate) fn refusal(&self) -> String {
-        let output = self.command(&[]).output().expect("the binary starts");
+        self.refusal_of(&[])
+    }
+
+    /// The same with arguments.
+    pub(crate) fn refusal_of(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments).output().expect("the binary starts");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(output.stdout.is_empty(), "{output:?}");
         String::from_utf8(output.stderr).expect("it writes UTF-8")

@@ -104,6 +104,41 @@ fn senders(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
     vms
 }
 
+/// What to do about a full queue, and what not, where the other devices behind its adapters would fill
+/// those once they have more slots: who is slow there keeps out who is quick.
+pub(super) fn instead_of_deeper(
+    case: &Case<'_>,
+    device: &Device<'_>,
+) -> (Vec<crate::Change>, Vec<String>) {
+    let adapters = case.host.adapters_of(device);
+    let names: Vec<&str> = adapters.iter().map(|adapter| adapter.flow.name).collect();
+    let slots = case.host.adapter_slots(device).map(number).unwrap_or_default();
+    let not = format!(
+        "Do not raise the depth: with more slots for each, the other devices would fill the {slots} of \
+         {} (AQLEN), and who is slow there keeps out who is quick.",
+        names.join(" and ")
+    );
+    (vec![spread(case, &names.join(" and "))], vec![not])
+}
+
+/// More adapters for the devices behind those.
+fn spread(case: &Case<'_>, adapters: &str) -> crate::Change {
+    let what = if case.host.adapters.len() > 1 {
+        format!(
+            "Spread the devices over the host's adapters, so that more than {adapters} carry them."
+        )
+    } else {
+        format!(
+            "Give the host another adapter beside {adapters}, and spread the devices over both."
+        )
+    };
+    changes::look(
+        what,
+        vec!["esxcli storage core path list".into(), "esxcli storage nmp device list".into()],
+    )
+    .risking("A device changes its paths under load: one at a time.", "Set its paths back")
+}
+
 /// DSNRO acts where VMs compete on a device, a driver's depth on any; the paths of other adapters
 /// help where there are others.
 fn fix(
@@ -112,18 +147,6 @@ fn fix(
     spell: &Spell,
     adapter: &str,
 ) -> Vec<crate::Change> {
-    let first = if case.host.adapters.len() > 1 {
-        format!(
-            "Spread the devices over the host's adapters, so that more than {adapter} carry them."
-        )
-    } else {
-        format!("Give the host another adapter beside {adapter}, and spread the devices over both.")
-    };
-    let spread = changes::look(
-        first,
-        vec!["esxcli storage core path list".into(), "esxcli storage nmp device list".into()],
-    )
-    .risking("A device changes its paths under load: one at a time.", "Set its paths back");
     let compete = |device: &&Device<'_>| device.tenants(&spell.samples).len() > 1;
     let how = match devices.iter().any(compete) {
         true => "DSNRO where several VMs share a device, the driver's depth elsewhere",
@@ -137,7 +160,7 @@ fn fix(
         Vec::new(),
     )
     .risking("Their VMs wait in the device queue instead.", "Raise it again");
-    vec![spread, lower]
+    vec![spread(case, adapter), lower]
 }
 
 #[cfg(test)]

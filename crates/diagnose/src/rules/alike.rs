@@ -1,6 +1,6 @@
 //! Findings of one cause that one thing is to be done about: they are one, which names all its places.
 
-use crate::{Finding, Party};
+use crate::{Finding, Party, changes::shell};
 
 /// Findings, those that `unites` puts to an earlier one in it: it tells so, and has what is to be done
 /// about both in the earlier one then.
@@ -31,6 +31,9 @@ pub(super) fn tell_of_others(finding: &mut Finding, noun: &str) {
         more => format!("{more} other {noun}s"),
     };
     finding.sentence.push_str(&format!(" The same is true of {others}."));
+    // A line that shows one shows all of them where it names none.
+    let of_one = format!(" -d {}", shell(&finding.at.name));
+    finding.raise_confidence.iter_mut().for_each(|line| *line = line.replace(&of_one, ""));
 }
 
 fn add(first: &mut Finding, other: Finding) {

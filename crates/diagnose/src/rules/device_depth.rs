@@ -197,7 +197,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, full: &FullQueue, certainty: f64)
     ];
     finding.do_not.extend(case.little_room(device, &full.spell.samples));
     finding.caution = Some(changes::CAUTION);
-    case.spare_the_array(device, full, &mut finding);
+    case.spare_what_is_behind(device, full, &mut finding);
     finding
 }
 
@@ -254,7 +254,7 @@ fn fix(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, DeviceFacts, Facts, fixture::Bench};
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn a_depth_found_by_latency_is_no_short_queue() {
@@ -319,6 +319,34 @@ mod tests {
         assert_eq!((&change.esxcli, change.undo_lines().len()), (&vec![line.to_owned()], 1));
         assert!(change.what.ends_with("The line deepens naa.1 as well."), "{}", change.what);
         assert_eq!(finding.sufferers.len(), 2);
+    }
+
+    #[test]
+    fn where_a_slow_device_would_fill_the_adapter_no_depth_is_raised() {
+        // The array holds naa.2 to 900 a second, of which 72 are outstanding: with 64 slots each, it
+        // fills the 64 of the adapter alone, and naa.1 gets what is left.
+        let finding = |aqlen: u32| {
+            let mut bench = Bench::new(8);
+            bench.aqlen(aqlen);
+            bench.device("naa.1", 32).vm("quick").iops(53_000.0).davg(0.6).kavg(3.0);
+            bench.device("naa.2", 32).vm("held").iops(900.0).davg(35.5).kavg(44.4);
+            let mut facts = Facts::default();
+            facts.drivers.insert("vmhba1".into(), "fnic".into());
+            let device = DeviceFacts { max_queue_depth: Some(32), ..DeviceFacts::default() };
+            facts.devices.insert("naa.1".into(), device);
+            let mut findings = bench.diagnose(&Thresholds::default(), &facts).findings;
+            findings.retain(|found| found.cause == Cause::DeviceDepth && found.at.name == "naa.1");
+            findings.remove(0)
+        };
+        for aqlen in [64, 80] {
+            let full = finding(aqlen);
+            assert!(full.changes.iter().all(|change| change.steps.is_empty()), "{full:?}");
+            assert!(full.changes[0].what.contains("another adapter beside vmhba1"), "{full:?}");
+            assert!(full.do_not[0].contains(&format!("fill the {aqlen} of vmhba1 (AQLEN)")));
+        }
+        for roomy in [128, 2_048] {
+            assert!(!finding(roomy).changes[0].steps.is_empty(), "{roomy}");
+        }
     }
 
     /// A device of 24 slots that one VM fills, as `esxcli storage core device set -m 24` makes it of one

@@ -5,7 +5,11 @@
 
 use knobs::Driver;
 
-use super::{Case, Rule, changes, device_depth, number, queue_evidence, virtual_disk};
+use super::{
+    Case, Rule,
+    alike::{are_of_one_time, tell_of_others, united},
+    changes, device_depth, number, queue_evidence, virtual_disk,
+};
 use crate::{
     Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Motion, Queue, Vdisk,
     driver_depth,
@@ -72,11 +76,32 @@ fn is_a_drivers(depth: f64) -> bool {
 }
 
 fn find(case: &Case<'_>) -> Vec<Finding> {
-    case.each_device(|device| {
+    let mut findings = case.each_device(|device| {
         let full = &case.short_queue(device)?;
         let (certainty, above) = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty, above))
-    })
+    });
+    findings.sort_by(|a, b| b.standing.total_cmp(&a.standing));
+    let mut findings = united(findings, |first, other| is_one_with(case, first, other));
+    findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
+    findings
+}
+
+/// Whether two devices are held at the same DSNRO at one time and the same is to be done about both and
+/// left alone; then what is to be done in the first is that for both.
+fn is_one_with(case: &Case<'_>, first: &mut Finding, other: &Finding) -> bool {
+    let is_like = first.limit == other.limit
+        && first.do_not == other.do_not
+        && first.changes.len() == other.changes.len()
+        && are_of_one_time(first, other);
+    let names = [&first.at.name, &other.at.name].map(String::as_str);
+    let both = first.changes.iter().zip(&other.changes);
+    let both = both.map(|(one, with)| changes::of_both(case.host, [one, with], names));
+    let Some(both) = is_like.then(|| both.collect()).flatten() else { return false };
+    let told = format!("commands that wait for {}", other.at.name);
+    first.evidence.push(Evidence::new(told, other.standing, ""));
+    first.changes = both;
+    true
 }
 
 fn judge(
@@ -108,7 +133,7 @@ fn judge(
     ];
     finding.do_not.extend(case.little_room(device, &full.spell.samples));
     finding.caution = Some(changes::CAUTION);
-    case.spare_the_array(device, full, &mut finding);
+    case.spare_what_is_behind(device, full, &mut finding);
     finding
 }
 
@@ -182,7 +207,11 @@ fn fix(
 
 #[cfg(test)]
 mod tests {
-    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
+    use knobs::{Setting, Version};
+
+    use crate::{
+        ArrayFacts, Cause, Change, DeviceFacts, Facts, Finding, Step, Thresholds, fixture::Bench,
+    };
 
     fn two_vms(depth: impl Fn(usize) -> u32 + 'static) -> Bench {
         let mut bench = Bench::new(10);
@@ -282,6 +311,54 @@ mod tests {
             finding.changes[0].esxcli[0].starts_with("esxcli storage core device set -d naa.1 -O ")
         );
         assert_eq!(finding.changes[0].effect, knobs::Effect::AtOnce);
+    }
+
+    #[test]
+    fn devices_held_alike_are_one_finding_with_a_line_for_each() {
+        // [S3]: several datastores of a few VMs each, all held at 32 at one time.
+        let find = |facts: &Facts| {
+            let mut bench = Bench::new(10);
+            for (index, name) in ["naa.1", "naa.2", "naa.3"].into_iter().enumerate() {
+                let device =
+                    bench.device(name, 32).depth(|sample| if sample < 7 { 32 } else { 64 });
+                let kavg = move |sample| if sample < 7 { 1.2 + 0.05 * index as f64 } else { 0.0 };
+                for vm in ["a", "b"] {
+                    let vm = format!("{vm}-{name}");
+                    device.vm(&vm).iops(10_000.0).davg(1.6).kavg_when(kavg);
+                }
+            }
+            bench.only(Cause::Dsnro, facts)
+        };
+        let finding = find(&Facts::default());
+        let names: Vec<_> = finding.objects().map(|at| at.name.as_str()).collect();
+        assert_eq!(names, ["naa.3", "naa.2", "naa.1"]);
+        assert!(finding.sentence.ends_with("The same is true of 2 other devices."));
+        let surer = "`esxcli storage core device list` as --esxcli FILE";
+        assert!(finding.raise_confidence[0].starts_with(surer), "{:?}", finding.raise_confidence);
+        assert_eq!((finding.changes.len(), finding.sufferers.len()), (2, 6));
+        let told = "Raise DSNRO of naa.3 from 32 to 64, and those of 2 other devices by theirs, on every \
+                    host that uses them.";
+        assert_eq!(finding.changes[0].what, told);
+        let line = |name| format!("esxcli storage core device set -d {name} -O 64");
+        assert_eq!(finding.changes[0].esxcli, ["naa.3", "naa.2", "naa.1"].map(line));
+        assert_eq!(finding.changes[0].undo_lines().len(), 3);
+        let of_dsnro = |finding: &Finding| -> Vec<u32> {
+            let lines = |change: &Change| {
+                let is_driver = |step: &&Step| matches!(step.set, Setting::ModuleDepth { .. });
+                change.steps.iter().filter(|step| !is_driver(step)).count() as u32
+            };
+            finding.changes.iter().map(lines).collect()
+        };
+        assert_eq!(of_dsnro(&finding), [3, 3], "{:?}", finding.changes);
+        // Up to 5.1 it is one line for all.
+        let facts = Facts { esxi_version: Some(Version::V5_1), ..Facts::default() };
+        let finding = find(&facts);
+        let line = "esxcli system settings advanced set -o /Disk/SchedNumReqOutstanding -i 64";
+        assert_eq!(
+            (finding.also.len(), &finding.changes[0].esxcli[..]),
+            (2, &[line.to_owned()][..])
+        );
+        assert_eq!(of_dsnro(&finding), [1, 1], "{:?}", finding.changes);
     }
 
     #[test]

@@ -39,6 +39,7 @@ use crate::{
 
 pub(crate) use array_qos::CONTRAST;
 use crowd::Crowd;
+pub(crate) use steady::EXACTLY;
 
 /// How sure a finding is at most whose rows fit another cause as well: which, they do not tell.
 const EITHER: f64 = 0.5;
@@ -276,10 +277,15 @@ impl Case<'_> {
         self.full_queue(device).filter(|full| !self.is_array_spent(device, &full.spell.samples))
     }
 
-    /// The advice of a finding about a full queue, where a deeper one would not help: before an array
-    /// that is slow for every VM, more commands only wait there [S0].
-    fn spare_the_array(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
+    /// The advice of a finding about a full queue, where a deeper one would not help: before adapters
+    /// that others would fill, and before an array that is slow for every VM, where more commands only
+    /// wait [S0].
+    fn spare_what_is_behind(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
         let samples = &full.spell.samples;
+        if f64::from(self.deeper(device, full, 0.0)) <= full.depth {
+            (finding.changes, finding.do_not) = adapter_queue::instead_of_deeper(self, device);
+            finding.caution = None;
+        }
         if let Some(told) = shared::waits_elsewhere(self, device, samples) {
             finding.changes = vec![changes::look(
                 "Look at the utilization of the array first, and at its busiest volumes: a deeper queue \
@@ -320,13 +326,35 @@ impl Case<'_> {
     }
 
     /// The depth that a full queue needs for those who wait, or for the `demand` of a guest if that is
-    /// more: no deeper than what its disks and its adapters let through.
+    /// more: no deeper than what its disks and its adapters let through, and only so deep that the other
+    /// devices leave it more of those adapters than it has now. Where there is no such depth above that of
+    /// today, it is that or less.
     fn deeper(&self, device: &Device<'_>, full: &FullQueue, demand: f64) -> u32 {
         let deepest = |disk: &Vdisk<'_>| disk_depths(disk.controller?).into_iter().max();
         let disks: Option<u32> = self.host.vdisks_on(device).map(deepest).sum();
         let known = [disks.map(f64::from), self.host.adapter_slots(device)].into_iter().flatten();
         let most = known.filter(|most| *most > full.depth).fold(f64::INFINITY, f64::min);
-        changes::depth_for(full.depth, demand.max(full.demand), most)
+        let deepest = changes::depth_for(full.depth, demand.max(full.demand), most);
+        let fits = |depth: &u32| {
+            let room = self.room_at_adapters(device, &full.spell.samples, f64::from(*depth));
+            f64::from(*depth) <= full.depth || room.is_none_or(|room| room > full.depth)
+        };
+        let depths = std::iter::successors(Some(deepest), |depth| Some(depth / 2));
+        depths.into_iter().find(fits).unwrap_or_default()
+    }
+
+    /// What the other devices leave of the adapters that lead to one, once each has so many slots: what
+    /// waits for them now would fill those, and keep them for as long as it takes there.
+    fn room_at_adapters(&self, device: &Device<'_>, samples: &[usize], depth: f64) -> Option<f64> {
+        let is_other = |other: &&Device<'_>| {
+            other.flow.name != device.flow.name && self.host.share_an_adapter(device, other)
+        };
+        let outstanding = |other: &Device<'_>| {
+            mean(samples.iter().map(|&sample| other.flow.outstanding(sample))).unwrap_or_default()
+        };
+        let others = self.host.busy_devices().filter(is_other);
+        let taken: f64 = others.map(|other| outstanding(other).min(depth)).sum();
+        Some(self.host.adapter_slots(device)? - taken)
     }
 
     /// The findings of a rule that judges each device with load for itself.

@@ -10,8 +10,11 @@ use crate::{
 /// Samples below which chance makes a flat rate, and one late sample a number that moves.
 pub(super) const ENOUGH_SAMPLES: usize = 5;
 /// How near a steady rate must be to a round number to be one that somebody set. A saturated array
-/// is steady too, but round only by chance.
-pub(super) const EXACTLY: f64 = 0.002;
+/// is steady too, but round only by chance: a rate that nobody set is so near to one once in fifty
+/// times, for there are eleven of them from 1 to 10. One that is set loses less than this in a
+/// recording: half of the last of two decimals [CAP-A], and at either end of an interval of 5 s, which
+/// is esxtop's default, a command, which is a tenth of this part of 1,000 a second.
+pub(crate) const EXACTLY: f64 = 0.002;
 
 /// The samples of a spell at its usual rate, where that is a round one: where a policy sets in within
 /// a sample, that one has more or less. They are most of it: a rate that scatters has some samples near
@@ -113,4 +116,18 @@ pub(super) fn rates(flow: &Flow<'_>, spell: &Spell) -> Vec<f64> {
 /// Whether a rate moves as little as a setting does.
 pub(super) fn is_steady(rates: &[f64]) -> bool {
     unrest_percent(rates).is_some_and(|unrest| unrest <= line_rate::STEADY_PERCENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_nobody_set_is_a_round_one_once_in_fifty_times() {
+        const RATES: u32 = 100_000;
+        let rate = |nth| 10_f64.powf(2.0 + 2.0 * f64::from(nth) / f64::from(RATES));
+        let round = (0..RATES).filter(|&nth| is_round_within(rate(nth), EXACTLY)).count();
+        let once_in = f64::from(RATES) / round as f64;
+        assert!((50.0..55.0).contains(&once_in), "{once_in}");
+    }
 }

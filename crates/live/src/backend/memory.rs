@@ -1,5 +1,7 @@
 //! A disk in the daemon's memory, gone with it. What was never written takes none.
 
+use std::sync::LazyLock;
+
 use counters::{Op, Status};
 
 use crate::{
@@ -10,8 +12,8 @@ use crate::{
 
 /// Memory is taken in pieces of so many bytes.
 const CHUNK: usize = 64 << 10;
-/// What was never written.
-static EMPTY: [u8; CHUNK] = [0; CHUNK];
+/// What was never written. As a constant it would be so many bytes of the binary.
+static EMPTY: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; CHUNK].into());
 
 /// The bytes of a disk.
 #[derive(Debug)]
