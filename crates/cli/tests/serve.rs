@@ -569,6 +569,24 @@ fn a_killed_daemon_leaves_a_journal_that_replays_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_journal_that_cannot_go_on_is_told_at_once_and_disks_are_served_on() {
+    let site = Site::new(DISKS);
+    let mut daemon = site.serve(3, &["--journal", "journals"]);
+    let mut limit = Command::new("prlimit");
+    limit.args(["--fsize=4096", "--pid", &daemon.id().to_string()]);
+    assert!(limit.status().expect("util-linux has it").success());
+    let mut client = Client::on(&site.socket(), "memory", false);
+    for _ in 0..10_000 {
+        assert_eq!(client.write(0, 0, &[7; 512]), 0);
+    }
+    let said = daemon.said_behind("journals/h-0-");
+    assert!(said.contains("File too large") && said.ends_with("disks are served on"), "{said}");
+    assert_eq!(client.read(0, 512), [7; 512]);
+    daemon.terminate();
+    assert_eq!(daemon.wait().code(), Some(2));
+}
+
+#[test]
 fn a_journal_has_a_cap_and_its_oldest_segments_go() {
     let site = Site::new(DISKS);
     let daemon = site.serve(3, &["--journal", "journals", "--journal-cap", "1m"]);

@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod account;
 mod adapter;
+mod ahead;
 mod answer;
 mod attach;
 mod bytes;
@@ -47,6 +48,7 @@ mod timer;
 mod vscsi;
 mod world;
 
+pub use ahead::Fetch;
 pub use config::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,

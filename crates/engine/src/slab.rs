@@ -539,6 +539,11 @@ impl Queue {
         self.head == NONE
     }
 
+    /// Its first and its last, or [`NONE`] twice.
+    pub(crate) const fn ends(self) -> [u32; 2] {
+        [self.head, self.tail]
+    }
+
     #[inline]
     pub(crate) const fn head(self) -> Option<u32> {
         if self.head == NONE { None } else { Some(self.head) }

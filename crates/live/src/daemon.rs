@@ -67,6 +67,8 @@ pub struct Options<'a> {
     pub metrics: Option<SocketAddr>,
     /// Where settings are kept that are changed there.
     pub settings: Option<&'a Settings>,
+    /// Who hears, a line at a time and from any thread, what goes wrong at work.
+    pub tell: fn(&str),
 }
 
 /// What a daemon is told by a signal.
@@ -279,7 +281,8 @@ fn machine(
     let journal = options.journal.map(|directory| {
         let name = format!("{}-{index}", config.name);
         let epoch_ms = clock.epoch_ms.try_into().unwrap_or_default();
-        let record = Record::create(directory, &name, epoch_ms, options.journal_cap_bytes);
+        let (cap_bytes, tell) = (options.journal_cap_bytes, options.tell);
+        let record = Record::create(directory, &name, epoch_ms, cap_bytes, tell);
         let record = record.map_err(|error| error.to_string())?;
         let limits = Limits { epoch_ms, segment_bytes: record.segment_bytes() };
         let journal = Journal::of_real_time(record, &name, [config], limits);

@@ -23,6 +23,8 @@ pub(crate) struct Record {
     cap_bytes: u64,
     path: PathBuf,
     file: File,
+    /// Who hears at once that it has ended.
+    tell: fn(&str),
 }
 
 impl Record {
@@ -33,14 +35,23 @@ impl Record {
         name: &str,
         epoch_ms: u64,
         cap_bytes: u64,
+        tell: fn(&str),
     ) -> io::Result<Self> {
         let directory = directory.to_path_buf();
         fs::create_dir_all(&directory).map_err(|error| named(&directory, &error))?;
         let path = directory.join(file_name(name, (epoch_ms, 0)));
         let file = File::create_new(&path).map_err(|error| named(&path, &error))?;
-        let record = Self { directory, name: name.into(), epoch_ms, cap_bytes, path, file };
+        let record = Self { directory, name: name.into(), epoch_ms, cap_bytes, path, file, tell };
         record.make_room()?;
         Ok(record)
+    }
+
+    /// Tells why nothing more is recorded: the daemon serves on, and would say so only at its end.
+    fn ended(&self, error: io::Error) -> io::Error {
+        if error.kind() != ErrorKind::Interrupted {
+            (self.tell)(&format!("{error}: the journal ends there, and disks are served on"));
+        }
+        error
     }
 
     /// The bytes from which on a segment ends.
@@ -98,18 +109,19 @@ fn place_of(name: &str, file: &str) -> Option<(u64, u64)> {
 impl Files for Record {
     fn go_on(&mut self, number: u64) -> io::Result<()> {
         self.path = self.directory.join(file_name(&self.name, (self.epoch_ms, number)));
-        self.file = File::create_new(&self.path).map_err(|error| named(&self.path, &error))?;
-        self.make_room()
+        let file = File::create_new(&self.path).map_err(|error| named(&self.path, &error));
+        self.file = file.map_err(|error| self.ended(error))?;
+        self.make_room().map_err(|error| self.ended(error))
     }
 }
 
 impl Write for Record {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes).map_err(|error| named(&self.path, &error))
+        self.file.write(bytes).map_err(|error| self.ended(named(&self.path, &error)))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush().map_err(|error| named(&self.path, &error))
+        self.file.flush().map_err(|error| self.ended(named(&self.path, &error)))
     }
 }
 
@@ -126,7 +138,8 @@ mod tests {
         let path = PathBuf::from("/dev/full");
         let file = File::options().write(true).open(&path).expect("a device");
         let (directory, name) = (PathBuf::new(), String::new());
-        let mut record = Record { directory, name, epoch_ms: 0, cap_bytes: 0, path, file };
+        let mut record =
+            Record { directory, name, epoch_ms: 0, cap_bytes: 0, path, file, tell: |_| {} };
         let error = record.write(b"x").unwrap_err().to_string();
         assert!(error.starts_with("/dev/full: No space left on device"), "{error}");
     }
@@ -164,13 +177,13 @@ mod tests {
             let mine = mine.into_iter().map(|place| file_name("h-0", place));
             mine.chain(others.map(String::from)).collect()
         };
-        let mut record = Record::create(directory.path(), "h-0", 9, 1600).unwrap();
+        let mut record = Record::create(directory.path(), "h-0", 9, 1600, |_| {}).unwrap();
         for number in 1..=20 {
             record.write_all(&[0; 100]).unwrap();
             record.go_on(number).unwrap();
         }
         assert_eq!(there(), beside((6..=20).map(|number| (9, number)).collect()));
-        Record::create(directory.path(), "h-0", 10, 800).unwrap();
+        Record::create(directory.path(), "h-0", 10, 800, |_| {}).unwrap();
         let left = (13..=20).map(|number| (9, number)).chain([(10, 0)]);
         assert_eq!(there(), beside(left.collect()));
     }

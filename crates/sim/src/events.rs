@@ -30,6 +30,11 @@ const YEAR: usize = 1024;
 const ROOM: usize = 2;
 /// log2 of the nanoseconds of a slot to begin with: 1 us.
 const SLOT_BITS: u32 = 10;
+/// Pending events from which on it pays to look ahead, how many slots ahead, and how many of the events that were
+/// seen so are remembered.
+const WIDE: usize = 1 << 14;
+const AHEAD: u64 = 24;
+const SEEN: usize = 4;
 
 /// Something that will happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +64,7 @@ impl Pending {
 /// An event in its slot: 32 bytes, so that none lies across two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(32))]
-struct Entry {
+pub(crate) struct Entry {
     at: Time,
     key: Key,
     /// The array that answers, above the latency that it reports.
@@ -129,6 +134,9 @@ pub(crate) struct EventList {
     /// Events taken out of slots since the last look at their length, and when that was.
     taken: u64,
     looked: Time,
+    /// The slot that was looked at ahead of time, and the last events that were seen there, the newest first.
+    ahead: u64,
+    seen: [u32; SEEN],
 }
 
 impl Default for EventList {
@@ -152,6 +160,8 @@ impl EventList {
             far_slot: u64::MAX,
             taken: 0,
             looked: Time::ZERO,
+            ahead: 0,
+            seen: [NONE; SEEN],
         }
     }
 
@@ -210,6 +220,41 @@ impl EventList {
             self.sort_slot(slot);
         }
         Some((at, event))
+    }
+
+    /// Whether it pays to look ahead.
+    #[inline]
+    pub(crate) const fn is_wide(&self) -> bool {
+        self.entries.len() >= WIDE
+    }
+
+    /// One more of the events that come next, `None` where enough of them were seen. It is as it will be but where another one
+    /// comes before it meanwhile, and may be none that is pending: who looks ahead is content with that. Of what is
+    /// there only the one before is read.
+    pub(crate) fn look_ahead(&mut self) -> Option<&Entry> {
+        let last = self.entries.get(self.seen[0] as usize);
+        let mut next = last.filter(|_| self.ahead >= self.now).map_or(NONE, |last| last.next);
+        if next == NONE {
+            let last = self.ahead.max(self.now);
+            if last - self.now >= AHEAD {
+                return None;
+            }
+            let slot = last + 1;
+            let place = self.place_of(slot);
+            let rest = self.used[place / WORD] >> (place % WORD);
+            // To the end of its word at most: the next look is in the next one.
+            let empty = rest.trailing_zeros().min((WORD - 1 - place % WORD) as u32);
+            self.ahead = slot + u64::from(empty);
+            next = self.slots[self.place_of(self.ahead)];
+        }
+        self.seen.copy_within(..SEEN - 1, 1);
+        self.seen[0] = next;
+        self.entries.get(next as usize)
+    }
+
+    /// The event that was seen so many looks ago.
+    pub(crate) fn seen(&self, ago: usize) -> Option<Pending> {
+        self.entries.get(self.seen[ago] as usize).map(Entry::event)
     }
 
     /// When the next event happens, or never.
@@ -402,6 +447,20 @@ mod tests {
         Key::new(Class::Arrival, 0, index)
     }
 
+    #[test]
+    fn what_is_seen_ahead_comes_next() {
+        let mut list = EventList::default();
+        for (index, slot) in (1..).zip([1, 3, 3, 9, AHEAD, AHEAD + 1]) {
+            list.push(Time(slot << SLOT_BITS), Pending::of(key(index)));
+        }
+        let seen: Vec<_> = std::iter::from_fn(|| list.look_ahead().map(|seen| seen.key)).collect();
+        assert_eq!(seen, [1, 2, 3, 4, 5].map(key));
+        assert_eq!(list.seen(0).map(|event| event.key), Some(key(5)));
+        assert_eq!(list.seen(3).map(|event| event.key), Some(key(2)));
+        assert_eq!(list.pop_before(Time::NEVER).map(|(_, event)| event.key), Some(key(1)));
+        assert_eq!(list.look_ahead().map(|seen| seen.key), Some(key(6)));
+    }
+
     proptest! {
         /// Times from equal to hours apart, pops with and without a limit. Keys fall, so that order of
         /// arrival and order of keys differ.
@@ -438,6 +497,7 @@ mod tests {
             for (bits, count) in spans {
                 for _ in 0..count {
                     index += 1;
+                    list.look_ahead();
                     let mixed = factor.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
                     let (at, rank) = (now + mixed % (1 << bits), (mixed % 97) << 20 | index);
                     list.push(at, Pending::of(key(rank)));

@@ -4,6 +4,7 @@
 //! It stands between the pure engine and whoever asks for a run. Nothing here decides how an I/O
 //! is queued: it carries inputs to the engines and does what they say.
 
+mod ahead;
 pub mod bench;
 mod component;
 mod error;

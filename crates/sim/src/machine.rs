@@ -193,6 +193,9 @@ impl<'a, W: Watch> Machine<'a, W> {
     /// Lets everything happen that happens before `limit`.
     pub(crate) fn run_until(&mut self, limit: Time) {
         while let Some((at, event)) = self.outside.events.pop_before(limit) {
+            if self.outside.events.is_wide() {
+                self.look_ahead();
+            }
             self.outside.watch.before(at);
             let turn = &mut self.outside.post.turn;
             if event.key.class() == Class::Done {

@@ -96,6 +96,7 @@ impl Serve {
             control,
             metrics: self.metrics,
             settings: Some(&kept),
+            tell: |line| say(&clean(line)),
         };
         let told = live::confine(&scenario, options)?;
         let mut daemon = Daemon::start(&scenario, options)?;

@@ -24,7 +24,8 @@ fn run(directory: &std::path::Path, seed: u64, cap_bytes: u64, stop: bool) -> Ve
     let mut medium = Medium::new(seed, vec![0; 2 * BYTES as usize]);
     medium.each = BYTES as usize;
     let mut bench = Bench::new("", 512, BYTES, medium);
-    let record = Record::create(directory, "h-0", EPOCH_MS, cap_bytes).expect("a directory");
+    let record =
+        Record::create(directory, "h-0", EPOCH_MS, cap_bytes, |_| {}).expect("a directory");
     let limits = Limits { epoch_ms: EPOCH_MS, segment_bytes: record.segment_bytes() };
     let journal = Journal::of_real_time(record, "h-0", [&bench.config], limits);
     bench.machine.journal = Some(journal.expect("it can be written"));
