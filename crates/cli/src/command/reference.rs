@@ -80,8 +80,9 @@ fn command_line() -> String {
     let mut out = String::from(
         "# The command line\n\nThis page is what `kavg reference command-line` prints. Data goes to standard output, talk to standard error. Exit codes: 0 \
          all is well, 1 an\nexpectation is not met or a diagnosis has findings, 2 the input is \
-         bad, 3 nothing was found\nin a capture that lacks what it takes to say so. A closed pipe is no error; where standard \
-         output cannot be\nwritten otherwise the code is 2.\n\nUntil it is whole a file has a name of its own in \
+         bad, 3 nothing was found\nin a capture that lacks what it takes to say so. A closed pipe is no error: the code \
+         is 0, or the command's own\nwhere all was written before the reader went. Where standard output cannot be written \
+         otherwise the code is 2.\n\nUntil it is whole a file has a name of its own in \
          the same folder, `.kavg-*.part`. A run that was killed leaves\nsuch a file, which may be deleted.\n",
     );
     describe(&mut root, &mut out);

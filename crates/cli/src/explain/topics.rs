@@ -153,6 +153,22 @@ const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        names: &["Execution Throttle"],
+        title: "Execution Throttle: an old limit in the firmware of QLogic's HBAs",
+        sections: &[
+            (
+                "What it is",
+                "A setting of the adapter's BIOS, 16 by default, which on old boards was a gate of its \
+                own behind the depth that the driver gives a device [MISC].",
+            ),
+            (
+                "Leave alone",
+                "Newer drivers ignore it [DELL]. What counts is the depth of the driver.",
+            ),
+            ("In kavg", "It is not simulated: no counter of esxtop shows it."),
+        ],
+    },
+    Topic {
         names: &["vscsiStats"],
         title: "vscsiStats: histograms of a virtual disk",
         sections: &[
