@@ -99,9 +99,15 @@ fn help_reaches_every_command_and_page() {
     for name in ["read-a-capture", "guides/read-a-capture", "docs/guides/read-a-capture.md"] {
         assert_eq!(kavg(&["help", name]).out, page, "{name}");
     }
+    let page = "\n`kavg help docs/whatif`: ";
+    assert!(kavg(&["help", "whatif"]).out.contains(page), "the command has the name of the page");
     for (name, line) in [
         ("counters", "kavg: counters: which of concepts/counters, reference/counters?\n"),
         ("nothing", "kavg: nothing: no command and no page; `kavg help` lists both\n"),
+        (
+            "sceanrio",
+            "kavg: sceanrio: no command and no page (did you mean scenario?); `kavg help` lists both\n",
+        ),
         ("dsnro", "kavg: dsnro: no command and no page; `kavg explain dsnro` explains it\n"),
     ] {
         let said = kavg(&["help", name]);

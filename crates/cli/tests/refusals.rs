@@ -41,6 +41,7 @@ fn bad_input_is_refused_in_one_line() {
         (&["capture", "histograms", "two-queues.toml"], "two-queues.toml"),
         (&["scenarios", "--show", "nowhere"], "nowhere: there is no such file"),
         (&["explain", "nothing"], "nothing: nothing is known of it"),
+        (&["explain", "experiments"], "experiments: it is a page, not a term; `kavg help"),
         (&["explain", "dnsro"], "dnsro: nothing is known of it (did you mean DSNRO?)"),
         (&["diagnose", "x.csv", "--names", "two-queues.toml"], "two-queues.toml:"),
         (&["new", "two-queues.toml"], "two-queues.toml: "),

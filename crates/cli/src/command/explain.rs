@@ -10,6 +10,8 @@ use crate::{
     glossary,
 };
 
+use super::help::pages_of;
+
 /// Explain a counter, a setting, a driver, a threshold or a finding
 #[derive(Args)]
 pub(crate) struct Explain {
@@ -54,7 +56,12 @@ fn text(name: &str) -> Result<String> {
     if !texts.is_empty() {
         return Ok(texts.join("\n"));
     }
-    let near = explain::near_misses(&articles, name);
+    if pages_of(name).next().is_some() {
+        let page = format!("{name}: it is a page, not a term; `kavg help {name}` prints it");
+        return Err(page.into());
+    }
+    let names = articles.iter().flat_map(|article| &article.names);
+    let near = explain::near_misses(names.map(String::as_str), name);
     let meant = match near.as_slice() {
         [] => String::new(),
         near => format!(" (did you mean {}?)", near.join(", ")),

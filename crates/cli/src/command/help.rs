@@ -22,7 +22,14 @@ pub(crate) struct Help {
 impl Help {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         match of_command(&self.topic) {
-            Some(help) => write!(out, "{}", help.ansi())?,
+            Some(help) => {
+                write!(out, "{}", help.ansi())?;
+                // The command has the word that they are called by.
+                let name = self.topic.join(" ");
+                for (page, text) in pages_of(&name).filter(|_| !name.is_empty()) {
+                    writeln!(out, "\n`kavg help docs/{page}`: {}", title(text))?;
+                }
+            }
             None => out.write_all(page(&self.topic.join(" "))?.as_bytes())?,
         }
         if self.topic.is_empty() {
@@ -57,19 +64,30 @@ fn title(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_start_matches("# ")
 }
 
+/// The pages of that name, of whatever folder.
+pub(crate) fn pages_of(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pages().filter(move |(page, _)| *page == name || page.rsplit('/').next() == Some(name))
+}
+
 /// The text of the page of that name; its folder may be left out where one page alone is called so.
 fn page(topic: &str) -> Result<&'static str> {
     let wanted = topic.strip_suffix(".md").unwrap_or(topic);
     let wanted = wanted.strip_prefix("docs/").unwrap_or(wanted);
-    let is_it = |name: &str| name == wanted || name.rsplit('/').next() == Some(wanted);
-    let found: Vec<_> = pages().filter(|(name, _)| is_it(name)).collect();
+    let found: Vec<_> = pages_of(wanted).collect();
     match found.as_slice() {
         [(_, text)] => Ok(text),
         [] if explain::articles().iter().any(|article| article.is_named(topic)) => {
             Err(format!("{topic}: no command and no page; `kavg explain {topic}` explains it")
                 .into())
         }
-        [] => Err(format!("{topic}: no command and no page; `kavg help` lists both").into()),
+        [] => {
+            let names = pages().filter_map(|(name, _)| name.rsplit('/').next());
+            let meant = match explain::near_misses(names, wanted).as_slice() {
+                [] => String::new(),
+                near => format!(" (did you mean {}?)", near.join(", ")),
+            };
+            Err(format!("{topic}: no command and no page{meant}; `kavg help` lists both").into())
+        }
         several => {
             let names: Vec<_> = several.iter().map(|(name, _)| *name).collect();
             Err(format!("{topic}: which of {}?", names.join(", ")).into())

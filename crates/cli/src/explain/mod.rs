@@ -21,7 +21,7 @@ const WIDTH: usize = 78;
 /// One thing explained.
 pub(crate) struct Article {
     /// What it may be asked by.
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
     title: String,
     /// Heading and text, in the order in which they are read.
     sections: Vec<(&'static str, String)>,
@@ -73,19 +73,18 @@ impl Article {
 }
 
 /// The names nearest to one that nobody has, nearest first.
-pub(crate) fn near_misses(articles: &[Article], wanted: &str) -> Vec<String> {
+pub(crate) fn near_misses<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Vec<&'a str> {
     /// Likeness from which a name may have been meant, and how many are told.
     const LIKE: f64 = 0.8;
     const TOLD: usize = 3;
     let likeness = |name: &str| strsim::jaro_winkler(&plain(name), &plain(wanted));
-    let names = articles.iter().flat_map(|article| &article.names);
-    let mut near: Vec<(f64, &String)> = names.map(|name| (likeness(name), name)).collect();
+    let mut near: Vec<(f64, &str)> = names.map(|name| (likeness(name), name)).collect();
     near.retain(|(like, _)| *like >= LIKE);
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut told: Vec<String> = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
     for (_, name) in near {
         if told.len() < TOLD && !told.iter().any(|other| plain(other) == plain(name)) {
-            told.push(name.clone());
+            told.push(name);
         }
     }
     told
@@ -215,10 +214,11 @@ mod tests {
     #[test]
     fn a_near_miss_is_offered() {
         let articles = articles();
+        let names = || articles.iter().flat_map(|article| &article.names).map(String::as_str);
         for (wanted, meant) in [("dnsro", "DSNRO"), ("qavgg", "QAVG"), ("pvscsy", "PVSCSI")] {
-            let near = near_misses(&articles, wanted);
+            let near = near_misses(names(), wanted);
             assert!(near.iter().any(|name| plain(name) == plain(meant)), "{wanted}: {near:?}");
         }
-        assert!(near_misses(&articles, "zzzz").is_empty());
+        assert!(near_misses(names(), "zzzz").is_empty());
     }
 }

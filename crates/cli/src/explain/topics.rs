@@ -161,10 +161,8 @@ const TOPICS: &[Topic] = &[
                 "A setting of the adapter's BIOS, 16 by default, which on old boards was a gate of its \
                 own behind the depth that the driver gives a device [MISC].",
             ),
-            (
-                "Leave alone",
-                "Newer drivers ignore it [DELL]. What counts is the depth of the driver.",
-            ),
+            ("Leave alone", "Newer drivers ignore it [DELL]."),
+            ("Set it", "Set the depth that the driver gives a device in its place."),
             ("In kavg", "It is not simulated: no counter of esxtop shows it."),
         ],
     },
