@@ -33,9 +33,7 @@ const ROW_NS: u64 = SHORTEST_INTERVAL_S as u64 * SECOND;
 
 /// Whether what is named is a journal, or a directory, and no capture.
 pub(crate) fn is_journal(path: &Path) -> bool {
-    let mut head = [0; 8];
-    let file = || File::open(path)?.read_exact(&mut head);
-    path.is_dir() || path.is_file() && { file }().is_ok() && journal::is_journal(&head)
+    path.is_dir() || path.is_file() && File::open(path).is_ok_and(journal::is_journal)
 }
 
 /// Feeds each of the journals of these files, of which a journal may have many; what was found, and who
@@ -72,7 +70,11 @@ pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let entries = entries.map_err(|error| at(path, &error))?;
         let before = files.len();
         let journals = entries.into_iter().map(|entry| entry.path());
-        files.extend(journals.filter(|path| path.extension().is_some_and(|it| it == "journal")));
+        files.extend(
+            journals.filter(|path| {
+                path.is_file() && path.extension().is_some_and(|it| it == "journal")
+            }),
+        );
         if files.len() == before {
             return Err(at(path, &"no journal is in this directory"));
         }

@@ -121,8 +121,12 @@ impl Outputs {
     /// Refuses to print into what is read: a shell's `>>` opens it without a word.
     fn leaves_inputs(&self) -> Result<()> {
         let stdout = stream(&io::stdout());
-        let is_it = |input: &&PathBuf| are_one(&fs::metadata(input), &stdout);
-        match self.inputs.iter().filter(|input| !is_stdin(input)).find(is_it) {
+        let is_it = |input: &&PathBuf| match is_stdin(input) {
+            // A socket may be both.
+            true => stdout.as_ref().is_ok_and(fs::Metadata::is_file) && is_same_as_stdin(&stdout),
+            false => are_one(&fs::metadata(input), &stdout),
+        };
+        match self.inputs.iter().find(is_it) {
             Some(input) => Err(format!(
                 "{}: is read from, and is standard output; name another file",
                 input.display()
@@ -187,10 +191,14 @@ fn place(path: &Path) -> io::Result<PathBuf> {
 /// Whether a place and a path are one file, by any name.
 fn is_same(here: &Path, other: &Path) -> bool {
     if is_stdin(other) {
-        return are_one(&fs::metadata(here), &stream(&io::stdin()));
+        return is_same_as_stdin(&fs::metadata(here));
     }
     let Ok(there) = place(other) else { return false };
     here == there || are_one(&fs::metadata(here), &fs::metadata(there))
+}
+
+fn is_same_as_stdin(file: &io::Result<fs::Metadata>) -> bool {
+    are_one(file, &stream(&io::stdin()))
 }
 
 /// Whether a place is a terminal or `/dev/null`: nothing that writing could destroy.

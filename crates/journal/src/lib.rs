@@ -41,15 +41,17 @@ mod segment;
 mod short;
 mod topology;
 
+use std::io::Read;
+
 pub use error::Error;
 pub use journal::{Files, Gap, Journal, Limits};
 pub use look::Look;
 pub use replay::{Difference, Differing, Hole, Replay, Report, replay};
 
-/// Whether a file that begins with these bytes is a journal, of whatever version.
-#[must_use]
-pub fn is_journal(head: &[u8]) -> bool {
-    head.starts_with(MAGIC)
+/// Whether a file is a journal, of whatever version, by its first bytes.
+pub fn is_journal(mut file: impl Read) -> bool {
+    let mut head = [0; MAGIC.len()];
+    file.read_exact(&mut head).is_ok() && head == *MAGIC
 }
 
 /// What a journal begins with.

@@ -85,7 +85,10 @@ impl Record {
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
             let place = entry.file_name().to_str().and_then(|file| place_of(&self.name, file));
-            if let Some(place) = place.filter(|_| entry.path() != self.path) {
+            // What is no journal, or is a link to one, only has the name.
+            let is_file = entry.file_type()?.is_file();
+            let is_it = || is_file && File::open(entry.path()).is_ok_and(journal::is_journal);
+            if let Some(place) = place.filter(|_| entry.path() != self.path && is_it()) {
                 // It may be gone by now.
                 others.extend(entry.metadata().map(|known| (place, known.len())));
             }
@@ -172,14 +175,21 @@ mod tests {
             names
         };
         let others = ["h-1-0000000000002-000000.journal", "notes"];
-        others.iter().for_each(|file| fs::write(directory.path().join(file), [0; 900]).unwrap());
+        let segment = |bytes: usize| [b"KAVGJRNL".as_slice(), &vec![0; bytes - 8]].concat();
+        let at = |file: &str| directory.path().join(file);
+        others.iter().for_each(|file| fs::write(at(file), segment(900)).unwrap());
+        // Of the name alone: another file, a link, a directory.
+        let alike = [1, 2, 3].map(|number| file_name("h-0", (1, number)));
+        fs::write(at(&alike[0]), [0; 900]).unwrap();
+        std::os::unix::fs::symlink(at("notes"), at(&alike[1])).unwrap();
+        fs::create_dir(at(&alike[2])).unwrap();
         let beside = |mine: Vec<(u64, u64)>| -> Vec<_> {
             let mine = mine.into_iter().map(|place| file_name("h-0", place));
-            mine.chain(others.map(String::from)).collect()
+            alike.iter().cloned().chain(mine).chain(others.map(String::from)).collect()
         };
         let mut record = Record::create(directory.path(), "h-0", 9, 1600, |_| {}).unwrap();
         for number in 1..=20 {
-            record.write_all(&[0; 100]).unwrap();
+            record.write_all(&segment(100)).unwrap();
             record.go_on(number).unwrap();
         }
         assert_eq!(there(), beside((6..=20).map(|number| (9, number)).collect()));

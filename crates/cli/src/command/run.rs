@@ -10,6 +10,7 @@ use crate::{
     Result, captures,
     compare::{self, Pairs, Side},
     expectations, html, json, lateness, log,
+    output::Outputs,
     report::{self, Layout, Report},
     screen,
     seeds::{SEEDS_MAX, Seeds},
@@ -86,6 +87,7 @@ struct Other {
 
 impl Run {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        Outputs::print([Some(&self.source), self.other.compare.as_ref()].into_iter().flatten())?;
         let (source, mut scenario) = shipped::load(&self.source, &self.set)?;
         self.override_in(&mut scenario)?;
         if self.other.is_given() {

@@ -82,7 +82,12 @@ impl Serve {
             Backend::File(name) => Some(base.join(name)),
             _ => None,
         });
-        let mut outputs = Outputs::beside(images.chain([path.clone()]));
+        let sockets = scenario.hosts.iter().flat_map(|host| {
+            let of_nbd = host.nbd.iter().filter_map(|nbd| nbd.socket.as_ref());
+            of_nbd.chain(host.images.iter().flatten().filter_map(|image| image.vhost_user.as_ref()))
+        });
+        let sockets = sockets.map(|name| base.join(name));
+        let mut outputs = Outputs::beside(images.chain(sockets).chain([path.clone()]));
         for written in self.control.iter().chain([&kept_in]) {
             outputs.claim_file(written)?;
         }
