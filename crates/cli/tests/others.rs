@@ -115,6 +115,54 @@ fn help_reaches_every_command_and_page() {
     }
 }
 
+/// The blocks of guides that begin with the run of a shipped scenario: what they show is in the output of
+/// their last command, line for line and in that order.
+#[test]
+#[cfg(unix)]
+fn guides_show_what_is_printed() {
+    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
+    let mut shown = 0;
+    for page in std::fs::read_dir(guides).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let blocks =
+            text.split("```text\n").skip(1).filter_map(|block| block.split("\n```").next());
+        for block in blocks.filter(|block| is_of_a_shipped_scenario(block)) {
+            let (commands, lines): (Vec<_>, Vec<_>) =
+                block.lines().partition(|line| line.starts_with("$ "));
+            let mut out = output_of(&commands);
+            for line in lines.into_iter().filter(|line| *line != "...") {
+                let at = out.iter().position(|printed| printed == line);
+                let at = at.unwrap_or_else(|| panic!("`{line}` is not printed by {commands:?}"));
+                out.drain(..=at);
+            }
+            shown += 1;
+        }
+    }
+    assert!(shown >= 4, "{shown}");
+}
+
+#[cfg(unix)]
+fn is_of_a_shipped_scenario(block: &str) -> bool {
+    let name = block.strip_prefix("$ kavg run ").and_then(|rest| rest.split_whitespace().next());
+    let is_shipped = |name| kavg(&["scenarios", "--show", name]).code == 0;
+    // What runs in real time is killed there.
+    name.is_some_and(is_shipped) && !block.contains("--pace")
+}
+
+/// What the last of some lines prints, one after the other in an empty folder.
+#[cfg(unix)]
+fn output_of(commands: &[&str]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut printed = Vec::new();
+    for command in commands {
+        let kavg = Path::new(env!("CARGO_BIN_EXE_kavg"));
+        let line = command.replacen("$ kavg", &kavg.display().to_string(), 1);
+        let said = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path());
+        printed = said.output().unwrap().stdout;
+    }
+    String::from_utf8(printed).unwrap().lines().map(str::to_owned).collect()
+}
+
 #[test]
 fn the_version_says_for_which_target() {
     let said = kavg(&["--version"]).out;
