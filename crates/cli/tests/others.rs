@@ -157,8 +157,9 @@ fn output_of(commands: &[&str]) -> Vec<String> {
     for command in commands {
         let kavg = Path::new(env!("CARGO_BIN_EXE_kavg"));
         let line = command.replacen("$ kavg", &kavg.display().to_string(), 1);
-        let said = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path());
-        printed = said.output().unwrap().stdout;
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).current_dir(folder.path());
+        printed = shell.output().unwrap().stdout;
     }
     String::from_utf8(printed).unwrap().lines().map(str::to_owned).collect()
 }
