@@ -13,7 +13,7 @@ use levels::Measured;
 
 use crate::{
     Result,
-    output::{Output, Outputs, is_stdout},
+    output::{Output, Outputs, Sealed, is_stdout},
     talk::{progress, say},
     text::{clean, counted, whole},
 };
@@ -181,7 +181,7 @@ pub(crate) fn claim_samples<'a>(
     hosts: impl ExactSizeIterator<Item = &'a str>,
     outputs: &mut Outputs,
 ) -> Result<Vec<Output>> {
-    require_csv(Some(path).filter(|path| !ends_in(path, PARQUET)))?;
+    require_csv(Some(path).filter(|path| !is_parquet(path)))?;
     claim(path, hosts, outputs)
 }
 
@@ -222,26 +222,34 @@ fn with_hosts<'a>(path: &Path, hosts: impl Iterator<Item = &'a str>) -> Vec<Path
 }
 
 /// Writes recordings in the format of `esxtop -b`, each into its file; one that is called Parquet gets
-/// the table of `kavg capture convert`.
+/// the table of `kavg capture convert`. All are whole before the first takes its name.
 pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
-    for (recording, output) in recordings.iter().zip(outputs) {
-        match ends_in(output.name(), PARQUET) {
+    let whole = recordings.iter().zip(outputs).map(|(recording, output)| {
+        let is_table = is_parquet(output.name());
+        let mut file = output.open()?;
+        match is_table {
             #[cfg(feature = "parquet")]
-            true => output
-                .write(|file| Ok(capture::write_parquet(std::slice::from_ref(recording), file)?)),
+            true => capture::write_parquet(std::slice::from_ref(recording), &mut file)?,
             #[cfg(not(feature = "parquet"))]
-            true => Err("this kavg was built without Parquet; name a .csv".into()),
-            false => output.write(|mut file| Ok(write_esxtop(recording, &mut file)?)),
-        }?;
-    }
-    Ok(())
+            true => return Err("this kavg was built without Parquet; name a .csv".into()),
+            false => write_esxtop(recording, &mut file)?,
+        }
+        file.seal()
+    });
+    let whole = whole.collect::<Result<Vec<_>>>()?;
+    whole.into_iter().try_for_each(Sealed::finish)
 }
 
-const PARQUET: &str = "parquet";
+/// How a file is called that is Parquet.
+const PARQUET: [&str; 3] = ["parquet", "parq", "pq"];
+
+pub(crate) fn is_parquet(path: &Path) -> bool {
+    PARQUET.iter().any(|ending| ends_in(path, ending))
+}
 
 /// Extensions that promise something else than CSV, and what to do for it.
 const OTHERS: [(&[&str], &str); 2] = [
-    (&[PARQUET], "name a .csv, of which `kavg capture convert` makes Parquet"),
+    (&PARQUET, "name a .csv, of which `kavg capture convert` makes Parquet"),
     (
         &["gz", "zst", "zip", "bz2", "xz"],
         "name a .csv, or `-` and compress it, as `| gzip > esx01.csv.gz`",

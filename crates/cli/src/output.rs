@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Named, Result};
 
@@ -43,6 +43,13 @@ pub(crate) struct Output {
 pub(crate) struct Pending {
     output: Output,
     file: BufWriter<Target>,
+}
+
+/// A file that is whole, and on the disk, but has not its name yet.
+pub(crate) struct Sealed {
+    output: Output,
+    /// Closed: of a thousand hosts each may have one.
+    temporary: Option<TempPath>,
 }
 
 enum Target {
@@ -299,17 +306,32 @@ fn temporary(place: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
 impl Pending {
     /// Gives the file its name, once all of it is on the disk.
     pub(crate) fn finish(self) -> Result<()> {
+        self.seal()?.finish()
+    }
+
+    /// Brings all of it to the disk.
+    pub(crate) fn seal(self) -> Result<Sealed> {
         let Self { output, file } = self;
-        let finished = file.into_inner().map_err(io::IntoInnerError::into_error);
-        let finished = finished.and_then(|target| match (target, &output.place) {
-            (Target::Temporary(file), Some(place)) => {
+        let sealed = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let sealed = sealed.and_then(|target| match target {
+            Target::Temporary(file) => {
                 file.as_file().sync_all()?;
-                file.persist(place).map_err(|error| error.error)?;
-                sync_folder(place)
+                Ok(Some(file.into_temp_path()))
             }
-            (mut target, _) => target.flush(),
+            mut target => target.flush().map(|()| None),
         });
-        Ok(finished.map_err(|error| output.failed(error))?)
+        let temporary = sealed.map_err(|error| output.failed(error))?;
+        Ok(Sealed { output, temporary })
+    }
+}
+
+impl Sealed {
+    /// Gives the file its name.
+    pub(crate) fn finish(self) -> Result<()> {
+        let Self { output, temporary } = self;
+        let (Some(file), Some(place)) = (temporary, &output.place) else { return Ok(()) };
+        let named = file.persist(place).map_err(|error| error.error);
+        Ok(named.and_then(|_| sync_folder(place)).map_err(|error| output.failed(error))?)
     }
 }
 

@@ -106,6 +106,7 @@ fn what_is_written_as_csv_is_called_nothing_else() {
     for line in [
         "capture cut a.csv -o new.parquet",
         "capture merge a.csv -o new.PARQUET",
+        "capture merge a.csv -o new.pq",
         "capture anonymize a.csv -o new.parquet",
         "capture anonymize a.csv -o new.csv --mapping names.parquet",
         "capture cut a.csv -o new.csv.gz",
@@ -123,13 +124,13 @@ fn what_is_written_as_csv_is_called_nothing_else() {
 #[test]
 fn a_name_ends_in_any_case() {
     let folder = Folder::new();
-    for line in ["capture convert a.csv -o T.CSV", "capture convert a.csv -o T.Parquet"] {
-        let said = folder.kavg(line);
-        assert_eq!(said.code, 0, "{line}: {said:?}");
+    for (name, start) in
+        [("T.CSV", "time,"), ("T.Parquet", "PAR1"), ("T.parq", "PAR1"), ("T.pq", "PAR1")]
+    {
+        let said = folder.kavg(&format!("capture convert a.csv -o {name}"));
+        assert_eq!(said.code, 0, "{name}: {said:?}");
+        assert!(folder.read(name).starts_with(start.as_bytes()), "{name}");
     }
-    assert!(
-        folder.read("T.CSV").starts_with(b"time,") && folder.read("T.Parquet").starts_with(b"PAR1")
-    );
 }
 
 #[test]
@@ -277,6 +278,29 @@ fn a_disk_that_gets_full_leaves_what_was_there_and_nothing_else() {
         assert!(!last.contains("External"), "{line}: {err}");
         assert!(folder.files() == before, "{line} changed a file");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn of_several_hosts_all_have_their_file_or_none() {
+    let folder = Folder::new();
+    let two = fs::read_to_string(common::data().join("two-hosts.toml")).unwrap();
+    let two = two.replace("[vm.calm]\n", "[vm.calm]\nhost = \"esx-2\"\n");
+    fs::write(folder.0.path().join("two.toml"), two).unwrap();
+    let (code, err) = folder.shell("kavg run two.toml --csv all.csv > said");
+    assert_eq!((code, err.as_str()), (0, "written: all.esx-1.csv, all.esx-2.csv\n"));
+    let sizes = ["all.esx-1.csv", "all.esx-2.csv"].map(|name| folder.read(name).len());
+    let between = (sizes[0] / 512 + 1)..(sizes[1] / 512);
+    assert!(!between.is_empty(), "{sizes:?}");
+    for name in ["all.esx-1.csv", "all.esx-2.csv"] {
+        fs::write(folder.0.path().join(name), "precious").unwrap();
+    }
+    let before = folder.files();
+    let limit = between.start;
+    let line =
+        format!("trap '' XFSZ; ulimit -f {limit}; kavg run two.toml -q --csv all.csv 2>/dev/null");
+    assert_eq!(folder.shell(&line).0, 2);
+    assert!(folder.files() == before, "the first fits, the second does not");
 }
 
 #[test]

@@ -189,6 +189,10 @@ fn what_cannot_change_at_work_is_refused_as_a_whole_in_one_line() {
             ),
             "h.toml:17: disk `x:scsi0:0`: ./a_scsi0-0.img: disk `a:scsi0:0` is the same".into(),
         ),
+        (
+            format!("{DISKS}[vm.x.disk.\"scsi0:0\"]\ndatastore = \"f\"\nimage = \"h.settings\"\n"),
+            "h.settings: is read from as ./h.settings; name another file".into(),
+        ),
         (format!("{DISKS}x = 3\n"), "h.toml:17:1: key `vm.b.disk.scsi0:0.x`".into()),
     ];
     for (text, expected) in cases {

@@ -104,7 +104,7 @@ impl Histogram {
     }
 
     /// The least duration in nanoseconds that a share (0 to 1) of the entries do not exceed, as near
-    /// as their bucket tells; `None` when there are none.
+    /// as their bucket tells: less than 256 ns is no time; `None` when there are none.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let total = self.count();
@@ -116,6 +116,9 @@ impl Histogram {
         for (index, n) in self.used() {
             let here = f64::from(n);
             if below + here >= wanted {
+                if index == 0 {
+                    return Some(0);
+                }
                 let (low, high) = bounds_of(index);
                 let inside = (wanted - below) / here;
                 return Some(low + ((high - low) as f64 * inside) as u64);

@@ -203,7 +203,7 @@ impl Convert {
         match extension.as_deref().and_then(OsStr::to_str) {
             Some("csv") => self.write(capture::write_csv),
             #[cfg(feature = "parquet")]
-            Some("parquet") => {
+            Some(_) if captures::is_parquet(&self.output) => {
                 self.write(|recordings, file| capture::write_parquet(recordings, file))
             }
             _ => {

@@ -108,7 +108,12 @@ impl Run {
         let report = Report::new(scenario, outcome);
         log::refusals(&report).for_each(|line| say(&line));
         if let Some(files) = csv {
+            let names: Vec<_> =
+                files.iter().map(|file| file.name().display().to_string()).collect();
             captures::write(&report.samples(0), files)?;
+            if names.len() > 1 && !self.quiet {
+                say(&clean(&format!("written: {}", names.join(", "))));
+            }
         }
         let window = || window.unwrap_or_else(|| report.worst());
         if let Some(output) = page {

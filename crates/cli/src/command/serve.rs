@@ -77,20 +77,7 @@ impl Serve {
         let kept = Settings::read(&kept_in, text)?;
         let mut as_written = read(path, &file, base)?;
         let scenario = self.with_settings(as_written.clone(), &kept)?;
-        let images = scenario.hosts.iter().flat_map(|host| host.images.iter().flatten());
-        let images = images.filter_map(|image| match &image.backend {
-            Backend::File(name) => Some(base.join(name)),
-            _ => None,
-        });
-        let sockets = scenario.hosts.iter().flat_map(|host| {
-            let of_nbd = host.nbd.iter().filter_map(|nbd| nbd.socket.as_ref());
-            of_nbd.chain(host.images.iter().flatten().filter_map(|image| image.vhost_user.as_ref()))
-        });
-        let sockets = sockets.map(|name| base.join(name));
-        let mut outputs = Outputs::beside(images.chain(sockets).chain([path.clone()]));
-        for written in self.control.iter().chain([&kept_in]) {
-            outputs.claim_file(written)?;
-        }
+        self.stay_apart(&scenario, base, &kept_in)?;
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
         let options = Options {
@@ -110,6 +97,7 @@ impl Serve {
         while signals.wait() == Told::Reload {
             // Who serves goes on with what it has, whatever the file says.
             let reloaded = read(path, &file, base).and_then(|new| {
+                self.stay_apart(&new, base, &kept_in)?;
                 daemon.reload(&as_written, &new)?;
                 as_written = new;
                 Ok(())
@@ -122,6 +110,23 @@ impl Serve {
         }
         daemon.stop()?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Refuses to write what is read or served.
+    fn stay_apart(&self, scenario: &Scenario, base: &Path, kept_in: &PathBuf) -> Result<()> {
+        let images = || scenario.hosts.iter().flat_map(|host| host.images.iter().flatten());
+        let files = images().filter_map(|image| match &image.backend {
+            Backend::File(name) => Some(name),
+            _ => None,
+        });
+        let of_vhost = images().filter_map(|image| image.vhost_user.as_ref());
+        let of_nbd = scenario.hosts.iter().filter_map(|host| host.nbd.as_ref()?.socket.as_ref());
+        let served = files.chain(of_vhost).chain(of_nbd).map(|name| base.join(name));
+        let mut outputs = Outputs::beside(served.chain(self.file.clone()));
+        self.control
+            .iter()
+            .chain([kept_in])
+            .try_for_each(|written| outputs.claim_file(written).map(drop))
     }
 
     /// What was set at work, and over that what the command line says.
