@@ -13,7 +13,7 @@ use levels::Measured;
 
 use crate::{
     Result,
-    output::{Output, Outputs, Sealed, is_stdout},
+    output::{Output, Outputs, finish_all, is_stdout},
     talk::{progress, say},
     text::{clean, counted, whole},
 };
@@ -222,7 +222,7 @@ fn with_hosts<'a>(path: &Path, hosts: impl Iterator<Item = &'a str>) -> Vec<Path
 }
 
 /// Writes recordings in the format of `esxtop -b`, each into its file; one that is called Parquet gets
-/// the table of `kavg capture convert`. All are whole before the first takes its name.
+/// the table of `kavg capture convert`. All have their file or none.
 pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()> {
     let whole = recordings.iter().zip(outputs).map(|(recording, output)| {
         let is_table = is_parquet(output.name());
@@ -234,10 +234,9 @@ pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()
             true => return Err("this kavg was built without Parquet; name a .csv".into()),
             false => write_esxtop(recording, &mut file)?,
         }
-        file.seal()
+        Ok(file)
     });
-    let whole = whole.collect::<Result<Vec<_>>>()?;
-    whole.into_iter().try_for_each(Sealed::finish)
+    finish_all(whole)
 }
 
 /// How a file is called that is Parquet.

@@ -46,7 +46,7 @@ pub(crate) struct Pending {
 }
 
 /// A file that is whole, and on the disk, but has not its name yet.
-pub(crate) struct Sealed {
+struct Sealed {
     output: Output,
     /// Closed: of a thousand hosts each may have one.
     temporary: Option<TempPath>,
@@ -310,7 +310,7 @@ impl Pending {
     }
 
     /// Brings all of it to the disk.
-    pub(crate) fn seal(self) -> Result<Sealed> {
+    fn seal(self) -> Result<Sealed> {
         let Self { output, file } = self;
         let sealed = file.into_inner().map_err(io::IntoInnerError::into_error);
         let sealed = sealed.and_then(|target| match target {
@@ -325,9 +325,16 @@ impl Pending {
     }
 }
 
+/// Gives files their names, once all of them are whole: of those that belong together all are replaced, or
+/// none.
+pub(crate) fn finish_all(files: impl IntoIterator<Item = Result<Pending>>) -> Result<()> {
+    let sealed = files.into_iter().map(|file| file?.seal()).collect::<Result<Vec<_>>>()?;
+    sealed.into_iter().try_for_each(Sealed::finish)
+}
+
 impl Sealed {
     /// Gives the file its name.
-    pub(crate) fn finish(self) -> Result<()> {
+    fn finish(self) -> Result<()> {
         let Self { output, temporary } = self;
         let (Some(file), Some(place)) = (temporary, &output.place) else { return Ok(()) };
         let named = file.persist(place).map_err(|error| error.error);

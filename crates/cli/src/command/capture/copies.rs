@@ -16,7 +16,7 @@ use diagnose::steers;
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
-    output::{Outputs, Pending, is_stdout},
+    output::{Outputs, Pending, finish_all, is_stdout},
     talk::say,
     text::{clean, counted, whole},
 };
@@ -39,7 +39,7 @@ pub(crate) fn cut(files: &[PathBuf], part: &Cut, output: Option<&Path>) -> Resul
     if !kept {
         return Err("nothing was recorded between --from and --to".into());
     }
-    copies.into_iter().try_for_each(Pending::finish)
+    finish_all(copies.into_iter().map(Ok))
 }
 
 /// Copies each file without its names, and writes what became of them to `mapping`.
@@ -74,7 +74,7 @@ pub(crate) fn anonymize(
             Ok(())
         })?;
     }
-    copies.into_iter().try_for_each(Pending::finish)
+    finish_all(copies.into_iter().map(Ok))
 }
 
 /// A name of which every character is seen: what would steer a terminal, or turn around what is read on
@@ -98,13 +98,11 @@ pub(crate) fn merge(files: &[PathBuf], output: Option<&Path>) -> Result<()> {
     let output = output.unwrap_or(Path::new("-"));
     let outputs =
         captures::claim(output, hosts.iter().map(Sequence::host), &mut Outputs::beside(files))?;
-    for (host, output) in hosts.iter().zip(outputs) {
-        output.write(|out| {
-            told(|progress| host.write(&limits, out, progress))?.iter().for_each(tell_part);
-            Ok(())
-        })?;
-    }
-    Ok(())
+    finish_all(hosts.iter().zip(outputs).map(|(host, output)| {
+        let mut out = output.open()?;
+        told(|progress| host.write(&limits, &mut out, progress))?.iter().for_each(tell_part);
+        Ok(out)
+    }))
 }
 
 /// Hands every capture in `files` to `copy`, with standard output or a file to write to; of several each
