@@ -28,7 +28,7 @@ const STRIDE: usize = 1 << 10;
 pub fn disk_cells(path: &Path) -> io::Result<Range<usize>> {
     let bytes = map(&File::open(path)?)?;
     let line = HeaderLine::find(&path.display().to_string(), &bytes).map_err(io::Error::other)?;
-    let line = line.ok_or_else(|| io::Error::other("no header"))?;
+    let line = line.ok_or_else(|| io::Error::other(format!("{}: no header", path.display())))?;
     let wanted = Header::parse(&bytes[line.cells], &crate::ReadOptions::default().kinds).wanted();
     let first = wanted.first().map_or(0, |column| column.0);
     Ok(first..wanted.last().map_or(0, |column| column.0 + 1))

@@ -145,6 +145,8 @@ fn no_header(name: &str, head: &[u8]) -> Error {
     let cell = first.split(|&byte| byte == b',').next().unwrap_or_default();
     let what = if head.trim_ascii().is_empty() {
         "the file is empty"
+    } else if head.starts_with(b"PAR1") {
+        "the file is Parquet"
     } else if head.contains(&0) {
         "the file is binary"
     } else if crate::parse_stamp(cell).is_some() {

@@ -9,11 +9,12 @@ use std::{
 
 use capture::{Capture, FileReport, Progress, ReadOptions, ReadReport, Stamps, write_esxtop};
 use counters::Recording;
+use diagnose::steers;
 use levels::Measured;
 
 use crate::{
     Result,
-    output::{Output, Outputs, finish_all, is_stdout},
+    output::{Output, Outputs, finish_all, is_device, is_stdout},
     talk::{progress, say},
     text::{clean, counted, whole},
 };
@@ -209,6 +210,9 @@ pub(crate) fn claim<'a>(
 /// A path for each host. Where one is taken, also if only by case or dots at its end, which Windows
 /// does not tell apart, a number is added.
 fn with_hosts<'a>(path: &Path, hosts: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    if is_device(path) {
+        return hosts.map(|_| path.to_owned()).collect();
+    }
     let mut taken = BTreeSet::new();
     let mut free = |path: &Path| {
         let alike = path.to_string_lossy().to_lowercase();
@@ -276,7 +280,7 @@ fn ends_in(path: &Path, extension: &str) -> bool {
 /// `lab.csv` of the host esx01 is `lab.esx01.csv`. What no file name takes is written as vSphere
 /// writes it in names, so that two hosts never have one file.
 pub(crate) fn with_host(path: &Path, host: &str) -> PathBuf {
-    let plain = |c: char| !r#"/\%:*?"<>|"#.contains(c) && !c.is_control();
+    let plain = |c: char| !r#"/\%:*?"<>|"#.contains(c) && !steers(c);
     let escaped = |c: char| match plain(c) {
         true => c.to_string(),
         false => format!("%{:02x}", u32::from(c)),
@@ -300,6 +304,7 @@ mod tests {
             ("lab.csv", "../esx", "lab...%2fesx.csv"),
             ("lab.csv", "a%2fb", "lab.a%252fb.csv"),
             ("lab.csv", "a:b", "lab.a%3ab.csv"),
+            ("lab.csv", "a\u{202e}b", "lab.a%202eb.csv"),
         ];
         for (path, host, expected) in cases {
             assert_eq!(with_host(Path::new(path), host), Path::new(expected));

@@ -101,7 +101,7 @@ impl Known<'_> {
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             max_queue_depth_at_end: changed(before.max_queue_depth, limits.max_queue_depth),
-            has_no_sioc: true,
+            has_no_sioc: !self.course.controlled.contains(&id),
             driver_depth: lasting(before.driver_depth, limits.driver_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
             dsnro_at_end: changed(before.dsnro, limits.dsnro),
@@ -221,6 +221,8 @@ struct Course {
     queue_full_of_host: u32,
     /// Devices whose depth is found by latency.
     finds_depth: BTreeSet<DeviceId>,
+    /// Devices under Storage I/O Control.
+    controlled: BTreeSet<DeviceId>,
     /// Paths that were down at some time of the window.
     dead: BTreeMap<PathId, Outages>,
     /// Devices that answered nothing then, and those that were lost.
@@ -281,6 +283,12 @@ impl Course {
             }
             Knob::DepthByLatency { device, on: false } if !is_during => {
                 self.finds_depth.remove(&device);
+            }
+            Knob::StorageIoControl { device, threshold_ms: Some(_) } => {
+                self.controlled.insert(device);
+            }
+            Knob::StorageIoControl { device, threshold_ms: None } if !is_during => {
+                self.controlled.remove(&device);
             }
             Knob::Advanced { option: Advanced::QFullSampleSize, value } => {
                 self.queue_full_of_host = value;

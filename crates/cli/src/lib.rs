@@ -11,6 +11,8 @@ use std::{
     process::ExitCode,
 };
 
+use ::live::Signals;
+
 mod captures;
 mod command;
 mod compare;
@@ -57,6 +59,7 @@ type Result<T = ExitCode> = std::result::Result<T, Box<dyn Error>>;
 /// Does what the command line says; the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
+    Signals::outlive_file_limits();
     let mut out = Named(anstream::AutoStream::auto(io::stdout()).lock());
     let result = usage::run(&mut out).and_then(|code| {
         out.flush()?;

@@ -98,19 +98,39 @@ impl Outputs {
             return Err(format!("{name}: is standard error; name another file").into());
         }
         if !is_device(&place) {
-            let same = |other: &&PathBuf| is_same(&place, other);
-            for (files, why) in [(&self.inputs, "read from"), (&self.outputs, "written already")] {
-                let Some(other) = files.iter().find(same) else { continue };
-                let also = match other {
-                    other if other == path => String::new(),
-                    other if is_stdin(other) => " as standard input".into(),
-                    other => format!(" as {}", other.display()),
-                };
-                return Err(format!("{name}: is {why}{also}; name another file").into());
+            self.take(path, &place)?;
+            if fs::metadata(&place).is_ok_and(|there| there.is_file()) {
+                // To replace it would get around its protection.
+                let opened = File::options().append(true).open(&place);
+                opened.map_err(|error| format!("{name}: {error}"))?;
             }
-            self.outputs.push(path.to_owned());
         }
         Ok(Output { name: path.to_owned(), place: Some(place), is_secret: false })
+    }
+
+    /// Claims a folder to write into, which may be there or not.
+    ///
+    /// # Errors
+    /// One line when it is read from or claimed already.
+    pub(crate) fn claim_folder(&mut self, path: &Path) -> Result<()> {
+        let place = place(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        self.take(path, &place)
+    }
+
+    /// Takes a place that is neither read nor written yet.
+    fn take(&mut self, path: &Path, place: &Path) -> Result<()> {
+        let same = |other: &&PathBuf| is_same(place, other);
+        for (files, why) in [(&self.inputs, "read from"), (&self.outputs, "written already")] {
+            let Some(other) = files.iter().find(same) else { continue };
+            let also = match other {
+                other if other == path => String::new(),
+                other if is_stdin(other) => " as standard input".into(),
+                other => format!(" as {}", other.display()),
+            };
+            return Err(format!("{}: is {why}{also}; name another file", path.display()).into());
+        }
+        self.outputs.push(path.to_owned());
+        Ok(())
     }
 
     /// Claims a file to write that is no text.
@@ -126,7 +146,10 @@ impl Outputs {
     }
 
     /// Refuses to print into what is read: a shell's `>>` opens it without a word.
-    fn leaves_inputs(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// One line when standard output is one of them.
+    pub(crate) fn leaves_inputs(&self) -> Result<()> {
         let stdout = stream(&io::stdout());
         let is_it = |input: &&PathBuf| match is_stdin(input) {
             // A socket may be both.
@@ -210,13 +233,13 @@ fn is_same_as_stdin(file: &io::Result<fs::Metadata>) -> bool {
 
 /// Whether a place is a terminal or `/dev/null`: nothing that writing could destroy.
 #[cfg(unix)]
-fn is_device(place: &Path) -> bool {
+pub(crate) fn is_device(place: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     fs::metadata(place).is_ok_and(|file| file.file_type().is_char_device())
 }
 
 #[cfg(not(unix))]
-fn is_device(place: &Path) -> bool {
+pub(crate) fn is_device(place: &Path) -> bool {
     !is_file(place)
 }
 
@@ -288,7 +311,7 @@ impl Output {
 fn temporary(place: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
-    let replaced = fs::metadata(place).ok().map(|file| file.permissions()).filter(|_| !is_secret);
+    let replaced = fs::metadata(place).ok().filter(|_| !is_secret);
     #[cfg(unix)]
     if replaced.is_none() {
         use std::os::unix::fs::PermissionsExt;
@@ -297,8 +320,14 @@ fn temporary(place: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(mode));
     }
     let file = builder.tempfile_in(place.parent().unwrap_or(Path::new(".")))?;
-    if let Some(permissions) = replaced {
-        file.as_file().set_permissions(permissions)?;
+    if let Some(replaced) = replaced {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, fchown};
+            // Only root can; for anybody else it becomes theirs.
+            let _ = fchown(file.as_file(), Some(replaced.uid()), Some(replaced.gid()));
+        }
+        file.as_file().set_permissions(replaced.permissions())?;
     }
     Ok(file)
 }

@@ -306,6 +306,8 @@ fn what_is_written_at_work_is_nothing_that_is_read_served_or_written() {
         (["--control", "x", "--settings", "-"], "-: standard output takes no such file; name one"),
         (["--control", "h.toml", "--settings", "y"], "h.toml: is read from; name another file"),
         (["--control", "x", "--settings", "b_scsi0-0.img"], "b_scsi0-0.img: is read from"),
+        (["--journal", "x", "--settings", "x"], "x: is written already"),
+        (["--journal", "s", "--settings", "y"], "s: is read from"),
         (["--control", "x", "--settings", "./s"], "./s: is read from as s; name another file"),
     ] {
         let said = site.refusal_of(&arguments);

@@ -137,6 +137,7 @@ choices! {
         12 Reset(vdisk),
         13 Attach(part),
         14 Detach { object, drain },
+        15 Congestion { device, latency_ns },
     }
     Part {
         1 Adapter { id, driver, lun_depth, depth, timeout_ns },
@@ -164,6 +165,7 @@ choices! {
         7 PathPolicy { device, policy },
         8 Allocation { vdisk, allocation },
         9 DepthByLatency { device, on },
+        10 StorageIoControl { device, threshold_ms },
     }
     PathPolicy {
         0 Fixed,
@@ -514,6 +516,8 @@ mod tests {
             Knob::MaxQueueDepth { device, value },
             Knob::QueueFull { device, sample_size: number, threshold: 3 },
             Knob::DepthByLatency { device, on: number > 1 },
+            Knob::StorageIoControl { device, threshold_ms: Some(number) },
+            Knob::StorageIoControl { device, threshold_ms: None },
             Knob::Pvscsi { vm, depth: number, ring_pages: 32 },
         ]
         .into_iter()
@@ -539,6 +543,7 @@ mod tests {
             round_trip(&Input::Path { path: PathId(3), up: flag });
             round_trip(&Input::Power { vm: VmId(4), on: flag });
         }
+        round_trip(&Input::Congestion { device: DeviceId(3), latency_ns: 1 << 35 });
         round_trip(&Input::RebootGuest(VmId(128)));
         round_trip(&Input::Reset(VdiskId(300)));
         round_trip(&Input::Reboot);

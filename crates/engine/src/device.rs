@@ -24,6 +24,7 @@ use crate::{
     knee::Knee,
     path::{Path, Selector},
     sched::Sched,
+    sioc::Sioc,
     slab::{Io, State},
     throttle::Throttle,
     vscsi::Vdisk,
@@ -54,6 +55,8 @@ pub(crate) struct Device {
     pub(crate) throttle: Throttle,
     /// The depth found by latency, where that is switched on.
     pub(crate) knee: Option<Box<Knee>>,
+    /// The window of Storage I/O Control, where that is switched on.
+    pub(crate) sioc: Option<Box<Sioc>>,
     pub(crate) sched: Sched,
     pub(crate) selector: Selector,
     /// Whether the order was chosen for this device rather than by the host's options.
@@ -101,7 +104,7 @@ impl Device {
         (self.max_depth_set, self.dsnro, self.is_gone) = (u32::MAX, fresh.dsnro, false);
         (self.competition, self.throttle, self.sched) =
             (fresh.competition, fresh.throttle, fresh.sched);
-        self.knee = fresh.knee;
+        (self.knee, self.sioc) = (fresh.knee, fresh.sioc);
         self.selector.take_over(fresh.selector);
         self.refresh_rare();
     }
@@ -123,8 +126,11 @@ impl Device {
         self.throttle.limit(self.shared_depth())
     }
 
-    /// What competition leaves of the depth.
+    /// What Storage I/O Control leaves of the depth, or without it competition.
     fn shared_depth(&self) -> u32 {
+        if let Some(sioc) = &self.sioc {
+            return sioc.limit(self.base);
+        }
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
         if competing { self.base.min(self.dsnro) } else { self.base }
     }
@@ -136,7 +142,9 @@ impl Device {
         if depth == self.counters.depth {
             return self.refresh_room();
         }
-        let engaged = self.competition.is_competing && self.shared_depth() < self.counters.depth;
+        let engaged = self.competition.is_competing
+            && self.sioc.is_none()
+            && self.shared_depth() < self.counters.depth;
         self.counters.engagements += u64::from(engaged);
         self.counters.depth = depth;
         if self.active > depth {
@@ -215,6 +223,7 @@ impl Device {
     /// Forgets the depth that was found, as a reboot does.
     pub(crate) fn forget_depth(&mut self) {
         self.knee = self.knee.take().map(|_| Box::default());
+        self.sioc.iter_mut().for_each(|sioc| sioc.forget());
     }
 
     /// Looks again whether there is anything rare about it.
@@ -372,7 +381,7 @@ choices! {
 records! {
     Device {
         counters, active, taken, taken_at_cut, queued, kind, max_depth_set, base, dsnro_set, dsnro,
-        competition, throttle, knee, sched, selector, policy_set, window, room, wake_at, timeout_ns,
+        competition, throttle, knee, sioc, sched, selector, policy_set, window, room, wake_at, timeout_ns,
         outage, has_rare, failed, needs_watch, watch_at, is_gone,
     }
     Competition { is_competing, last, run, switches, switches_max, run_max }

@@ -59,6 +59,14 @@ pub enum Input {
     Reset(VdiskId),
     /// A setting is changed.
     Set(Knob),
+    /// A period of Storage I/O Control is over: what the record of a datastore, which all of its
+    /// hosts write, says.
+    Congestion {
+        /// The datastore's device here.
+        device: DeviceId,
+        /// The mean time of an I/O behind its host in nanoseconds, over all hosts; 0 where there was none.
+        latency_ns: u64,
+    },
     /// A path goes up or down.
     Path {
         /// The path.

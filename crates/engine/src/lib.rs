@@ -38,6 +38,7 @@ mod retry;
 mod sched;
 mod settings;
 mod sink;
+mod sioc;
 mod slab;
 mod sound;
 mod split;

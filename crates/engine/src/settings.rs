@@ -1,13 +1,18 @@
 //! Knobs turned: what each setting does, and the refusals that depend on the host's state. Ranges
 //! and all other refusals are those of [`Knob::check`].
 
-use alloc::format;
+use alloc::{format, vec::Vec};
 
 use counters::{DeviceId, VdiskId, VmId};
 
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
 
-use crate::{Error, Sink, stack::Stack, vscsi::Vdisk};
+use crate::{
+    Error, Sink,
+    sioc::{Sioc, Use},
+    stack::Stack,
+    vscsi::Vdisk,
+};
 
 impl Stack {
     pub(crate) fn set(&mut self, knob: Knob, out: &mut impl Sink) -> Result<(), Error> {
@@ -20,6 +25,9 @@ impl Stack {
                 self.set_queue_full(device, sample_size, threshold, out);
             }
             Knob::DepthByLatency { device, on } => self.set_depth_by_latency(device, on, out),
+            Knob::StorageIoControl { device, threshold_ms } => {
+                self.set_sioc(device, threshold_ms, out);
+            }
             Knob::Advanced { option, value } => self.set_advanced(option, value, out),
             Knob::ModuleDepth { driver, value } => self.set_module_depth(driver, value)?,
             Knob::Pvscsi { vm, depth, ring_pages } => self.set_pvscsi(vm, depth, ring_pages),
@@ -86,6 +94,55 @@ impl Stack {
         device.refresh_room();
         self.refresh_depth(id, out);
         self.pump(id, out);
+    }
+
+    /// Storage I/O Control of a device begins, with that threshold, or ends.
+    pub(crate) fn set_sioc(
+        &mut self,
+        id: DeviceId,
+        threshold_ms: Option<u32>,
+        out: &mut impl Sink,
+    ) {
+        let was = self.devices[id.index()].sioc.as_deref();
+        let of = |threshold_ms| Sioc::with(was, threshold_ms, self.uses(id), self.now).into();
+        let sioc = threshold_ms.map(of);
+        self.devices[id.index()].sioc = sioc;
+        self.refresh_depth(id, out);
+        self.pump(id, out);
+    }
+
+    /// What the record of the datastore on a device says; nothing happens where nobody goes by it.
+    pub(crate) fn congestion(
+        &mut self,
+        id: DeviceId,
+        latency_ns: u64,
+        out: &mut impl Sink,
+    ) -> Result<(), Error> {
+        self.known_device(id)?;
+        let (now, disks) = (self.now, self.uses(id));
+        let device = &mut self.devices[id.index()];
+        let most = device.base;
+        if let Some(sioc) = &mut device.sioc {
+            sioc.follow(latency_ns, most, disks, now);
+            self.refresh_depth(id, out);
+            self.pump(id, out);
+        }
+        Ok(())
+    }
+
+    /// The virtual disks on a device that are on.
+    fn uses(&self, id: DeviceId) -> Vec<Use> {
+        let disks = self.vdisks.iter().enumerate();
+        let disks = disks.filter(|(_, disk)| disk.device == id && disk.is_on && !disk.is_gone);
+        let uses = disks.map(|(index, disk)| {
+            let (queued, slots) = (&disk.counters.queued, &disk.counters.slots);
+            Use {
+                disk: VdiskId::new(index),
+                shares: disk.allocation.shares,
+                under_way_ns: queued.integral(self.now).wrapping_add(slots.integral(self.now)),
+            }
+        });
+        uses.collect()
     }
 
     fn set_advanced(&mut self, option: Advanced, value: u32, out: &mut impl Sink) {

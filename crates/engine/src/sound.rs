@@ -94,6 +94,7 @@ impl Stack {
             device.sched.cost_unit == cost_unit
                 && device.throttle.is_sound()
                 && device.knee.as_ref().is_none_or(|knee| knee.is_sound())
+                && device.sioc.as_ref().is_none_or(|sioc| sioc.is_sound())
                 && device.competition.is_sound(COUNT_MAX)
                 && in_time(device.timeout_ns)
         });

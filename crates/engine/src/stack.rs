@@ -155,6 +155,7 @@ impl Stack {
             ),
             throttle: Throttle::new(self.throttle_mode),
             knee: None,
+            sioc: None,
             sched: Sched::new(policy, self.options.get(Advanced::SchedCostUnit)),
             selector: Selector::new(Vec::new(), config.path_policy),
             policy_set: config.policy.is_some(),

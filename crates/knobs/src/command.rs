@@ -203,7 +203,9 @@ impl Call {
             Setting::PathPolicy { device, policy: PolicyChange::RoundRobin(policy) } => {
                 of_round_robin(Self::new(&ROUND_ROBIN).with('d', device), *policy)
             }
-            Setting::Pvscsi { .. } | Setting::Allocation { .. } => return None,
+            Setting::Pvscsi { .. }
+            | Setting::Allocation { .. }
+            | Setting::StorageIoControl { .. } => return None,
         })
     }
 }

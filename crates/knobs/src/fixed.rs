@@ -3,7 +3,7 @@
 
 use core::ops::RangeInclusive;
 
-use counters::MILLISECOND;
+use counters::{MILLISECOND, SECOND};
 
 /// A reservation conflict is tried again after about 60 ms [ELA 2012-05-12; reference
 /// `array-and-control.md` section 7.4].
@@ -46,6 +46,14 @@ pub const STALLED_QUEUE_MS: FixedOption =
 /// Milliseconds for which a reservation of the system is held at most [LAMW; reference
 /// `array-and-control.md` section 7.4].
 pub const RESERVE_TIME_MAX_MS: FixedOption = FixedOption::new("Scsi.MaxReserveTime", 200, 50..=500);
+/// The congestion threshold of Storage I/O Control in milliseconds [API]; 30 unless it is given
+/// ([`CONGESTION_MS_DEFAULT`]).
+pub const CONGESTION_MS: RangeInclusive<u32> = 5..=100;
+/// The same where nobody gives it (section 3 of the reference `array-and-control.md`).
+pub const CONGESTION_MS_DEFAULT: u32 = 30;
+/// The period after which Storage I/O Control looks at a datastore again (section 3 of the reference
+/// `array-and-control.md`).
+pub const CONGESTION_PERIOD_NS: u64 = 4 * SECOND;
 /// How long a host keeps a reservation that it may use again: `Disk.DiskReservationThreshold`,
 /// 45 ms [LAMW; reference `array-and-control.md` section 7.4].
 pub const RESERVE_HOLD_NS: u64 = 45 * MILLISECOND;

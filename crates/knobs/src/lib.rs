@@ -33,7 +33,8 @@ pub use advanced::{Advanced, AdvancedInfo, DSNRO};
 pub use driver::{Driver, Seen, Transport};
 pub use effect::Effect;
 pub use fixed::{
-    CONFLICT_RETRIES, CONFLICT_RETRY_NS, FixedOption, NFS_DEPTH, NFS_OUTSTANDING, RESERVE_HOLD_NS,
+    CONFLICT_RETRIES, CONFLICT_RETRY_NS, CONGESTION_MS, CONGESTION_MS_DEFAULT,
+    CONGESTION_PERIOD_NS, FixedOption, NFS_DEPTH, NFS_OUTSTANDING, RESERVE_HOLD_NS,
     RESERVE_TIME_MAX_MS, STALLED_QUEUE_MS,
 };
 pub use guest::GuestDriver;

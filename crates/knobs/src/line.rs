@@ -27,12 +27,16 @@ impl FromStr for Line {
     /// front of it or not (`esx-1: storage core …`); as PowerCLI takes it; a line for the PVSCSI
     /// driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
     /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none), their shares
-    /// (`NumDiskShares`) or reservation (`StorageIOAllocationReservation`).
+    /// (`NumDiskShares`) or reservation (`StorageIOAllocationReservation`); or Storage I/O Control of a
+    /// datastore as PowerCLI sets it.
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
         if powercli::is_one(text) {
             return match text.starts_with('$') {
+                false if text.starts_with(powercli::OF_DATASTORE) => {
+                    powercli::parse_sioc(text).map(only)
+                }
                 true => Ok(Self { host: None, settings: powercli::parse(text)?.settings()? }),
                 false => powercli::parse_allocation(text).map(only),
             };
@@ -102,6 +106,9 @@ impl Setting {
             Self::Allocation { vdisk, allocation } => {
                 powercli::print_allocation(vdisk, *allocation)
             }
+            Self::StorageIoControl { device, threshold_ms } => {
+                Some(powercli::print_sioc(device, *threshold_ms))
+            }
             _ => Call::of(self).map(|call| powercli::print(&call)),
         }
     }
@@ -139,6 +146,9 @@ impl fmt::Display for Setting {
                     short if short.is_empty() => f.write_str(&driver.line()),
                     short => f.write_str(&short),
                 })
+            }
+            Self::StorageIoControl { device, threshold_ms } => {
+                f.write_str(&powercli::print_sioc(device, *threshold_ms))
             }
             _ => Call::of(self).map_or(Ok(()), |call| f.write_str(&esxcli::print(&call))),
         }

@@ -4,7 +4,10 @@
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::RangeInclusive;
 
-use crate::{Advanced, Allocation, DSNRO, Effect, LIMIT, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX};
+use crate::{
+    Advanced, Allocation, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Effect, LIMIT,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX,
+};
 
 /// A form of line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,8 +108,8 @@ fn of_hosts_and_guests() -> Vec<Manual> {
     ]
 }
 
-/// What virtual disks may have.
-fn of_disks() -> [Manual; 3] {
+/// What virtual disks may have, and datastores.
+fn of_disks() -> [Manual; 4] {
     [
         form(
             "VM: DiskLimitIOPerSecond N",
@@ -133,6 +136,16 @@ fn of_disks() -> [Manual; 3] {
                 "the reservation of each disk of a VM, or of one, in I/Os a second: 0 (none) to {}; \
                  the API sets it, PowerCLI does not [API]",
                 Allocation::LIMITS.end()
+            ),
+        ),
+        form(
+            "Get-Datastore NAME | Set-Datastore -StorageIOControlEnabled $true \
+             -CongestionThresholdMillisecond N",
+            Some(Effect::AtOnce),
+            format!(
+                "Storage I/O Control of a datastore on all of its hosts, {} milliseconds, \
+                 {CONGESTION_MS_DEFAULT} where it is left out; `$false` is off [PCLI, API]",
+                range(CONGESTION_MS)
             ),
         ),
     ]

@@ -7,7 +7,7 @@ use alloc::{format, string::String};
 use core::ops::RangeInclusive;
 
 use crate::{
-    Allocation, AllocationChange, DiskName, Refusal, ScsiPlace, Setting,
+    Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DiskName, Refusal, ScsiPlace, Setting,
     command::{Call, Command, SETTERS},
     words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
@@ -28,6 +28,10 @@ const DISKS: &str =
     " | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM ";
 const UNIT: &str = " | Where-Object {$_.ExtensionData.UnitNumber -eq ";
 const BUS: &str = " -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq ";
+/// How a line begins that is for a datastore, and what it sets there [PCLI].
+pub(crate) const OF_DATASTORE: &str = "Get-Datastore ";
+const SET_DATASTORE: &str = " | Set-Datastore -StorageIOControlEnabled ";
+const THRESHOLD: &str = " -CongestionThresholdMillisecond ";
 /// No limit.
 const NONE: &str = "-1";
 
@@ -39,7 +43,7 @@ pub fn get_esxcli(host: &str) -> String {
 
 /// Whether it is a line for PowerCLI.
 pub(crate) fn is_one(line: &str) -> bool {
-    line.starts_with(CALL) || line.starts_with(OF_VM)
+    [CALL, OF_VM, OF_DATASTORE].into_iter().any(|begin| line.starts_with(begin))
 }
 
 /// A call as a line.
@@ -122,6 +126,35 @@ pub(crate) fn parse_allocation(line: &str) -> Result<Setting, Refusal> {
         Refusal::from(format!("`{line}` limits no disks; it is as `{limit}`"))
     })?;
     Ok(Setting::Allocation { vdisk, allocation: allocation? })
+}
+
+/// The line for Storage I/O Control of a datastore.
+pub(crate) fn print_sioc(datastore: &str, threshold_ms: Option<u32>) -> String {
+    let what = match threshold_ms {
+        Some(threshold_ms) => format!("$true{THRESHOLD}{threshold_ms}"),
+        None => "$false".into(),
+    };
+    format!("{OF_DATASTORE}{}{SET_DATASTORE}{what}", powershell_name(datastore))
+}
+
+/// Reads one; without a threshold it is the default.
+pub(crate) fn parse_sioc(line: &str) -> Result<Setting, Refusal> {
+    let parts = || {
+        let (device, rest) = powershell_name_word(line.strip_prefix(OF_DATASTORE)?)?;
+        let what = rest.strip_prefix(SET_DATASTORE)?.trim();
+        let threshold_ms = match what.strip_prefix("$true") {
+            Some("") => Some(CONGESTION_MS_DEFAULT),
+            Some(rest) => Some(rest.strip_prefix(THRESHOLD)?.parse().ok()?),
+            None if what == "$false" => None,
+            None => return None,
+        };
+        Some(Setting::StorageIoControl { device, threshold_ms })
+    };
+    parts().ok_or_else(|| {
+        let like = print_sioc("NAME", Some(CONGESTION_MS_DEFAULT));
+        format!("`{line}` sets nothing of a datastore; it is as `{like}`, or ends with $false")
+            .into()
+    })
 }
 
 /// A change as it stands behind a disk.

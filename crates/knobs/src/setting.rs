@@ -9,8 +9,8 @@ use core::{fmt::Debug, mem::discriminant, ops::RangeInclusive};
 use counters::{DeviceId, VdiskId, VmId};
 
 use crate::{
-    Advanced, DSNRO, Driver, Effect, GuestDriver, GuestOs, GuestSystem, PVSCSI_DEPTH_MAX,
-    PVSCSI_RING_PAGES_MAX, Refusal, Version,
+    Advanced, CONGESTION_MS, DSNRO, Driver, Effect, GuestDriver, GuestOs, GuestSystem,
+    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal, Version,
 };
 
 /// What a setting says of the things that it sets.
@@ -93,6 +93,14 @@ pub enum Setting<F: Form = Named> {
         device: F::Device,
         /// Whether it is.
         on: bool,
+    },
+    /// `Set-Datastore -StorageIOControlEnabled`: Storage I/O Control of a datastore, on each host that
+    /// sees it [PCLI].
+    StorageIoControl {
+        /// The device; a line names its datastore.
+        device: F::Device,
+        /// The congestion threshold in milliseconds, in the range of [`CONGESTION_MS`]; `None` is off.
+        threshold_ms: Option<u32>,
     },
     /// `system settings advanced set`.
     Advanced {
@@ -217,6 +225,7 @@ impl<F: Form> Setting<F> {
             | Self::MaxQueueDepth { .. }
             | Self::QueueFull { .. }
             | Self::DepthByLatency { .. }
+            | Self::StorageIoControl { .. }
             | Self::PathPolicy { .. }
             | Self::Allocation { .. } => Effect::AtOnce,
         }
@@ -258,7 +267,8 @@ impl Setting {
             | Self::QueueFull { device, .. }
             | Self::DepthByLatency { device, .. }
             | Self::PathPolicy { device, .. } => Some(device),
-            Self::Advanced { .. }
+            Self::StorageIoControl { .. }
+            | Self::Advanced { .. }
             | Self::ModuleDepth { .. }
             | Self::Pvscsi { .. }
             | Self::Allocation { .. } => None,
@@ -285,6 +295,8 @@ pub trait Host {
     /// # Errors
     /// One line: what it is instead.
     fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal>;
+    /// The device on which the datastore of that name is, when the host sees it.
+    fn datastore(&self, name: &str) -> Option<DeviceId>;
     /// Whether one of its adapters has that driver.
     fn has_driver(&self, driver: &'static Driver) -> bool;
     /// Its virtual machines of that name, or all, with their guests.
@@ -314,6 +326,13 @@ impl Setting {
             }
             Self::DepthByLatency { device: ref name, on } => {
                 one(name, &|device| Knob::DepthByLatency { device, on })
+            }
+            Self::StorageIoControl { device: ref name, threshold_ms } => {
+                let device = host.datastore(name);
+                Ok(device
+                    .map(|device| Knob::StorageIoControl { device, threshold_ms })
+                    .into_iter()
+                    .collect())
             }
             Self::PathPolicy { device: ref name, policy } => {
                 one(name, &|device| Knob::PathPolicy { device, policy: policy.policy() })
@@ -382,6 +401,7 @@ impl Knob {
             | Self::MaxQueueDepth { device, .. }
             | Self::QueueFull { device, .. }
             | Self::DepthByLatency { device, .. }
+            | Self::StorageIoControl { device, .. }
             | Self::PathPolicy { device, .. } => Target::Device(device),
             Self::Pvscsi { vm, .. } => Target::Vm(vm),
             Self::Allocation { vdisk, .. } => Target::Vdisk(vdisk),
@@ -432,9 +452,14 @@ impl Knob {
                 check_range("the PVSCSI depth per disk", depth, 1..=PVSCSI_DEPTH_MAX)?;
                 check_range("the pages of the PVSCSI ring", ring_pages, 1..=PVSCSI_RING_PAGES_MAX)
             }
+            Self::StorageIoControl { threshold_ms: Some(threshold_ms), .. } => {
+                check_range("the congestion threshold", threshold_ms, CONGESTION_MS)
+            }
             Self::PathPolicy { policy, .. } => check_policy(policy, version),
             Self::Allocation { allocation, .. } => allocation.check(),
-            Self::MaxQueueDepth { .. } | Self::DepthByLatency { .. } => Ok(()),
+            Self::MaxQueueDepth { .. }
+            | Self::DepthByLatency { .. }
+            | Self::StorageIoControl { threshold_ms: None, .. } => Ok(()),
         }
     }
 }

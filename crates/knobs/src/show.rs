@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use crate::{DiskName, GuestSystem, Query, Setting, powershell_name};
+use crate::{DiskName, GuestSystem, Query, Setting, powercli::OF_DATASTORE, powershell_name};
 
 impl Setting {
     /// The lines to type to see what is set: in a host's shell, in the guest (of either system where
@@ -26,6 +26,11 @@ impl Setting {
                 own.map(GuestSystem::show).collect()
             }
             Self::Allocation { vdisk, .. } => vec![show_limits(vdisk)],
+            Self::StorageIoControl { device, .. } => vec![format!(
+                "{OF_DATASTORE}{} | Select-Object Name, StorageIOControlEnabled, \
+                 CongestionThresholdMillisecond",
+                powershell_name(device)
+            )],
             // What it finds is DQLEN in esxtop; no command of a host lists it.
             Self::DepthByLatency { .. } => Vec::new(),
         }
@@ -84,6 +89,8 @@ mod tests {
                 ],
             ),
         ];
+        let sioc = Setting::StorageIoControl { device: "prod".into(), threshold_ms: None };
+        assert!(sioc.show()[0].starts_with("Get-Datastore 'prod' | Select-Object Name, StorageIO"));
         for (setting, lines) in cases {
             assert_eq!(setting.show(), lines);
         }

@@ -48,6 +48,11 @@ fn of_esxcli() -> impl Strategy<Value = Setting> {
     ]
 }
 
+fn of_datastore() -> impl Strategy<Value = Setting> {
+    (name(), option::of(any::<u32>()))
+        .prop_map(|(device, threshold_ms)| Setting::StorageIoControl { device, threshold_ms })
+}
+
 fn of_guest() -> impl Strategy<Value = Setting> {
     let system = select(vec![GuestSystem::Windows, GuestSystem::Linux]);
     let driver = (option::of(1..=PVSCSI_DEPTH_MAX), option::of(1..=PVSCSI_RING_PAGES_MAX));
@@ -92,6 +97,13 @@ proptest! {
         for line in setting.guest() {
             prop_assert_eq!(read(&line), std::slice::from_ref(&here), "{}", line);
         }
+    }
+
+    #[test]
+    fn what_is_set_of_datastores_comes_back(setting in of_datastore()) {
+        let line: Line = setting.to_string().parse().expect("it is a line");
+        prop_assert_eq!(line, Line { host: None, settings: vec![setting.clone()] });
+        prop_assert_eq!(setting.powercli(), Some(setting.to_string()));
     }
 
     #[test]

@@ -85,9 +85,8 @@ pub enum Told {
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// SIGTERM, SIGINT and SIGHUP, which from now on only [`Self::wait`] sees, and SIGXFSZ, which nobody
-    /// needs to see: the write that is beyond the limit of a file says so itself. It is called before
-    /// any thread begins.
+    /// SIGTERM, SIGINT and SIGHUP, which from now on only [`Self::wait`] sees. It is called before any
+    /// thread begins.
     ///
     /// # Errors
     /// What the system says.
@@ -96,9 +95,15 @@ impl Signals {
         signals.add(Signal::SIGTERM);
         signals.add(Signal::SIGINT);
         signals.add(Signal::SIGHUP);
-        let held = signals | Signal::SIGXFSZ;
-        held.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
+        signals.thread_block().map_err(|error| format!("signals: {}", error.desc()))?;
         Ok(Self(signals))
+    }
+
+    /// Holds back SIGXFSZ, which nobody needs to see: the write that is beyond the limit of a file says
+    /// so itself. It is called before any thread begins.
+    pub fn outlive_file_limits() {
+        // Where it cannot be, such a write ends the process, as it does by default.
+        let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     }
 
     /// Waits for one of them.

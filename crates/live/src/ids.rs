@@ -135,6 +135,7 @@ impl Ids {
             | Knob::MaxQueueDepth { device, .. }
             | Knob::QueueFull { device, .. }
             | Knob::DepthByLatency { device, .. }
+            | Knob::StorageIoControl { device, .. }
             | Knob::PathPolicy { device, .. } => *device = self.device(*device),
             Knob::Pvscsi { vm, .. } => *vm = self.vm(*vm),
             Knob::Allocation { vdisk, .. } => *vdisk = self.vdisk(*vdisk),

@@ -25,6 +25,7 @@ mod machine;
 mod mailbox;
 mod metrics;
 mod nbd;
+mod periods;
 mod record;
 mod reload;
 mod requests;

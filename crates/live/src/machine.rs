@@ -52,6 +52,7 @@ use crate::{
     export::{Asked, Verb},
     guests::Guests,
     mailbox::{Letter, Mailbox},
+    periods::Periods,
     record::Record,
     requests::Requests,
     served::{Disk, Part},
@@ -125,6 +126,8 @@ pub(crate) struct Machine {
     staged: Vec<VmId>,
     /// Disks that are being given up.
     closing: Vec<Closing>,
+    /// Those of Storage I/O Control.
+    periods: Periods,
     /// Disks that come.
     more: Receiver<Part>,
     /// When it ends at the latest, once it is to end.
@@ -180,6 +183,7 @@ impl Machine {
             spin: Spin::default(),
             look_at: Time::ZERO,
             staged: Vec::new(),
+            periods: Periods::default(),
             closing: Vec::new(),
             more,
             ends: None,
@@ -289,7 +293,7 @@ impl Machine {
         let later = self.later.peek().map(|Reverse((at, _))| *at);
         let recalled = self.recalled.front().map(|(at, _)| *at);
         let closing = self.closing.iter().map(|closing| closing.until).min();
-        [engine, later, recalled, closing, self.ends]
+        [engine, later, recalled, closing, self.periods.end(), self.ends]
             .into_iter()
             .flatten()
             .min()
@@ -390,6 +394,9 @@ impl Machine {
         if let Some(journal) = &mut self.journal {
             journal.go_on([&self.engine]);
             journal.input(0, self.now, &input);
+        }
+        if matches!(input, Input::Set(Knob::StorageIoControl { .. })) {
+            self.periods.begin(self.now);
         }
         let taken = self.engine.handle(self.now, input, &mut self.decided);
         while let Some(output) = self.decided.pop() {
@@ -604,6 +611,10 @@ impl Machine {
         if is_due {
             // Time passes for anybody.
             let _ = self.input(Input::Tick);
+        }
+        for read in self.periods.read(&self.engine, self.now) {
+            // A device that is gone reads nothing.
+            let _ = self.input(read);
         }
         is_due
     }

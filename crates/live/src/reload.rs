@@ -203,7 +203,8 @@ fn settings_over(was: &Host, same: &Same) -> Vec<Knob> {
         match &mut knob {
             Knob::MaxQueueDepth { device: id, .. }
             | Knob::QueueFull { device: id, .. }
-            | Knob::DepthByLatency { device: id, .. } => {
+            | Knob::DepthByLatency { device: id, .. }
+            | Knob::StorageIoControl { device: id, .. } => {
                 *id = device(*id)?;
             }
             // The others have their place in the configuration, or are of the whole host.
@@ -395,6 +396,9 @@ fn settings(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
                 Knob::QueueFull { device, sample_size: 0, threshold }
             }
             Knob::DepthByLatency { device, .. } => Knob::DepthByLatency { device, on: false },
+            Knob::StorageIoControl { device, .. } => {
+                Knob::StorageIoControl { device, threshold_ms: None }
+            }
             _ => return Err(refusal("a line for esxcli that is gone from the file, which")),
         });
     }

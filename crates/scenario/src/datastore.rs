@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use counters::{AdapterId, DeviceId, DeviceKind};
+use counters::{AdapterId, DeviceId, DeviceKind, MILLISECOND};
 use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
-use knobs::{DSNRO, Driver, Knob, PathPolicy, Transport};
+use knobs::{CONGESTION_MS, DSNRO, Driver, Knob, PathPolicy, Transport};
 use model::Qos;
 
 use crate::{
@@ -40,6 +40,7 @@ const KEYS: &[&str] = &[
     "scheduler",
     "dsnro",
     "depth_by_latency",
+    "congestion_threshold",
     "metadata",
     "backend",
     "directory",
@@ -147,6 +148,7 @@ impl Datastores {
         let volumes = common.volumes(&members, arrays)?;
         let group = members.len();
         let by_latency = common.table.read("depth_by_latency", Node::boolean)?.unwrap_or(false);
+        let sioc = common.congestion_threshold()?;
         for (index, (member, volume)) in members.into_iter().zip(volumes).enumerate() {
             let device = DeviceConfig {
                 name: common.device_name(&member, (index, group), arrays)?,
@@ -163,6 +165,10 @@ impl Datastores {
                 hosts.hosts[host].datastores[id.index()].push(datastore.name.clone());
                 if by_latency {
                     hosts.hosts[host].apply(Knob::DepthByLatency { device: id, on: true });
+                }
+                if sioc.is_some() {
+                    hosts.hosts[host]
+                        .apply(Knob::StorageIoControl { device: id, threshold_ms: sioc });
                 }
             }
             self.datastores.push(datastore);
@@ -244,6 +250,22 @@ impl<'a> Common<'a> {
             return Ok(());
         };
         Err(node.error(&message))
+    }
+
+    /// Storage I/O Control, by its threshold in milliseconds.
+    fn congestion_threshold(&self) -> Result<Option<u32>, Error> {
+        let Some(node) = self.table.get("congestion_threshold") else { return Ok(None) };
+        if !matches!(self.kind, Kind::Vmfs | Kind::Nfs) {
+            return Err(node.error("Storage I/O Control is for VMFS and NFS datastores"));
+        }
+        let nanos = node.duration()?;
+        let millis = u32::try_from(nanos / MILLISECOND).ok();
+        let millis = millis
+            .filter(|millis| CONGESTION_MS.contains(millis) && nanos.is_multiple_of(MILLISECOND));
+        millis.map(Some).ok_or_else(|| {
+            let (least, most) = CONGESTION_MS.into_inner();
+            node.error(&format!("it is {least}ms to {most}ms, whole milliseconds"))
+        })
     }
 
     /// `path_policy` is what `storage nmp psp roundrobin deviceconfig set` would take on that host.

@@ -156,7 +156,8 @@ fn figure(node: &Node<'_>) -> Result<f64, Error> {
     node.number(-1e15..=1e15)
 }
 
-/// `published`: a figure, exact or `rounded_to` steps of so much, or the two ends of a range.
+/// `published`: a figure, exact or `rounded_to` steps of so much, or the two ends of a range, of which the
+/// second may be `inf`.
 fn published(table: &Table<'_>) -> Result<Option<Bound>, Error> {
     let rounded_to = table.get("rounded_to");
     let Some(node) = table.get("published") else {
@@ -168,7 +169,7 @@ fn published(table: &Table<'_>) -> Result<Option<Bound>, Error> {
             Ok(Some(Bound::Near { value: figure(one)?, tolerance: step / 2.0 }))
         }
         ([min, max], None) => {
-            let (low, high) = (figure(min)?, figure(max)?);
+            let (low, high) = (figure(min)?, max.number(-1e15..=f64::INFINITY)?);
             if low > high {
                 return Err(max.error("a range ends above its beginning"));
             }

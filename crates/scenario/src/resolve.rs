@@ -65,6 +65,11 @@ impl knobs::Host for Host {
         Ok(Some(DeviceId::new(index)))
     }
 
+    fn datastore(&self, name: &str) -> Option<DeviceId> {
+        let is_it = |on: &Vec<String>| on.iter().any(|known| known == name);
+        self.datastores.iter().position(is_it).map(DeviceId::new)
+    }
+
     fn has_driver(&self, driver: &'static Driver) -> bool {
         self.config.adapters.iter().any(|adapter| adapter.driver == driver)
     }
@@ -113,6 +118,10 @@ fn nowhere(setting: &Setting, hosts: &[(usize, &Host)]) -> String {
             format!("there is no disk `{vdisk}`")
         }
         Setting::Allocation { vdisk, .. } => names::unknown("VM", &vdisk.vm, vms()),
+        Setting::StorageIoControl { device, .. } => {
+            let known = hosts.iter().flat_map(|(_, host)| host.datastores.iter().flatten());
+            names::unknown("datastore", device, known.map(String::as_str))
+        }
         Setting::Advanced { option, .. } => format!("no host has {}", option.info().path),
         other => {
             let scsi = |device: &&engine::DeviceConfig| device.kind != DeviceKind::Nfs;

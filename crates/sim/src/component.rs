@@ -1,5 +1,6 @@
 //! A component: hosts that share arrays, and these.
 
+use engine::Input;
 use model::{Array, CurveUse};
 use scenario::Scenario;
 
@@ -69,11 +70,20 @@ impl<'a, W: Watch> Component<'a, W> {
 
     /// Lets everything happen that happens before `limit`, where all hosts run together.
     pub(crate) fn run_until(&mut self, limit: Time) {
-        for machine in &mut self.machines {
-            std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
-            machine.run_until(limit);
-            std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
-        }
+        (0..self.machines.len())
+            .for_each(|id| self.with_arrays(id, |machine| machine.run_until(limit)));
+    }
+
+    /// Something is told to a host, where all hosts run together.
+    pub(crate) fn input(&mut self, machine: usize, host: usize, at: Time, input: Input) {
+        self.with_arrays(machine, |machine| _ = machine.input(host, at, input));
+    }
+
+    fn with_arrays(&mut self, id: usize, act: impl FnOnce(&mut Machine<'a, W>)) {
+        let machine = &mut self.machines[id];
+        std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
+        act(machine);
+        std::mem::swap(&mut machine.outside.arrays, &mut self.arrays.all);
     }
 
     /// I/Os completed.

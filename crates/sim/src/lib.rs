@@ -18,6 +18,7 @@ mod machine;
 mod pace;
 mod post;
 mod run;
+mod sharing;
 mod source;
 mod step;
 mod watch;

@@ -4,6 +4,7 @@ use std::{iter, sync::Arc};
 
 use counters::{HostSnapshot, Recording, Sampler, Time};
 use engine::{DeviceLimits, Engine};
+use knobs::CONGESTION_PERIOD_NS;
 use model::CurveUse;
 use scenario::Scenario;
 
@@ -11,6 +12,7 @@ use crate::{
     Watch,
     component::{Arrays, Component},
     machine::{LogLine, Machine, PolicyWaits, Span},
+    sharing::{self, Sharing},
     windows::Windows,
 };
 
@@ -169,6 +171,7 @@ impl Part {
     ) -> (Self, Vec<W>) {
         let scenario = component.scenario;
         let mut rows = component.rows();
+        let mut sharing = Sharing::new(&component);
         // A snapshot that nobody needs any longer: the next is filled in its memory.
         let mut spare = HostSnapshot::default();
         let mut curves = vec![Vec::new(); scenario.windows.len()];
@@ -187,6 +190,9 @@ impl Part {
                 read_hosts(machine, &component.arrays, at, &mut rows, &mut spare);
             }
             read_curves(&component, at, &mut curves);
+            if at.0.is_multiple_of(CONGESTION_PERIOD_NS) && at.0 < scenario.duration_ns {
+                sharing.share(&mut component, at);
+            }
         }
         let hosts = rows.into_iter().map(HostRows::finish).collect();
         let mut part =
@@ -267,6 +273,7 @@ fn moments(scenario: &Scenario) -> Vec<Time> {
     let samples = (1..).map(|n| n * scenario.sample_ns).take_while(|at| *at < scenario.duration_ns);
     let mut moments: Vec<_> = samples.map(Time).collect();
     moments.extend(scenario.windows.iter().flat_map(|window| [window.from, window.to]));
+    moments.extend(sharing::moments(scenario));
     moments.push(Time(scenario.duration_ns));
     moments.retain(|at| *at > Time::ZERO);
     moments.sort_unstable();

@@ -121,6 +121,10 @@ impl fmt::Display for InWords<'_, Input> {
             Input::Reset(vdisk) => write!(f, "reset {}", self.vdisk(vdisk)),
             Input::Abort { vdisk, tag } => write!(f, "abort {} tag {tag}", self.vdisk(vdisk)),
             Input::Set(knob) => write!(f, "set {knob:?}"),
+            Input::Congestion { device, latency_ns } => {
+                let name = &self.config.devices[device.index()].name;
+                write!(f, "{latency_ns} ns an I/O to {name}, by all of its hosts")
+            }
             Input::Path { path, up } => {
                 let name = &self.config.paths[path.index()].name;
                 write!(f, "path {name} {}", if up { "up" } else { "down" })

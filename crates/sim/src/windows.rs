@@ -18,7 +18,7 @@ use std::{sync::Mutex, thread};
 use counters::Time;
 use scenario::Scenario;
 
-use crate::{component::Component, machine::Machine};
+use crate::{component::Component, machine::Machine, sharing};
 
 /// Groups of hosts from which on they run apart: fewer have what they need near the core anyway.
 const GROUPS_MIN: usize = 16;
@@ -46,12 +46,13 @@ struct Turn {
 }
 
 impl Windows {
-    /// How long hosts that share these arrays can run apart; `None` where one answers at once, or too
-    /// few share them.
+    /// How long hosts that share these arrays can run apart; `None` where one answers at once, too few
+    /// share them, or they share a record as well.
     pub(crate) fn length_ns(scenario: &Scenario, groups: &[Vec<usize>]) -> Option<u64> {
         let targets = groups.iter().flatten().flat_map(|host| &scenario.hosts[*host].targets);
         let round_trips = targets.map(|t| scenario.arrays[t.array].config.round_trip_ns);
-        round_trips.min().filter(|round_trip| *round_trip > 0 && groups.len() >= GROUPS_MIN)
+        let is_apart = groups.len() >= GROUPS_MIN && !sharing::is_used(scenario);
+        round_trips.min().filter(|round_trip| *round_trip > 0 && is_apart)
     }
 
     /// Before the first window of a component.

@@ -58,7 +58,6 @@ pub(crate) enum Command {
     Replay(replay::Replay),
     Bench(bench::Bench),
     Completions(completions::Completions),
-    #[command(hide = true)]
     Man(man::Man),
     #[command(hide = true)]
     Reference(reference::Reference),

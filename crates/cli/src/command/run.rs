@@ -89,6 +89,8 @@ impl Run {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         Outputs::print([Some(&self.source), self.other.compare.as_ref()].into_iter().flatten())?;
         let (source, mut scenario) = shipped::load(&self.source, &self.set)?;
+        let mut outputs = shipped::outputs_beside(&self.source, &source);
+        outputs.leaves_inputs()?;
         self.override_in(&mut scenario)?;
         if self.other.is_given() {
             return self.run_both(scenario, out);
@@ -97,7 +99,6 @@ impl Run {
             return self.run_seeds(&scenario, seeds, out);
         }
         let window = self.window_of(&scenario)?;
-        let mut outputs = shipped::outputs_beside(&self.source, &source);
         let hosts = scenario.hosts.iter().map(|host| host.config.name.as_str());
         let csv = self.csv.as_deref();
         let csv = csv.map(|path| captures::claim_samples(path, hosts, &mut outputs)).transpose()?;
@@ -180,7 +181,8 @@ impl Run {
         let source = self.other.compare.as_deref().unwrap_or(&self.source);
         let mut settings = if self.other.compare.is_none() { self.set.clone() } else { Vec::new() };
         settings.extend(self.other.compare_set.iter().cloned());
-        let (_, mut other) = shipped::load(source, &settings)?;
+        let (read, mut other) = shipped::load(source, &settings)?;
+        shipped::outputs_beside(source, &read).leaves_inputs()?;
         self.override_in(&mut other)?;
         let pairs = Pairs::of(&scenario, &other);
         let asked = self.window.as_deref();

@@ -123,6 +123,7 @@ impl Serve {
         let of_nbd = scenario.hosts.iter().filter_map(|host| host.nbd.as_ref()?.socket.as_ref());
         let served = files.chain(of_vhost).chain(of_nbd).map(|name| base.join(name));
         let mut outputs = Outputs::beside(served.chain(self.file.clone()));
+        self.journal.iter().try_for_each(|folder| outputs.claim_folder(folder))?;
         self.control
             .iter()
             .chain([kept_in])

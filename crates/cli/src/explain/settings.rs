@@ -3,10 +3,10 @@
 
 use ::counters::Controller;
 use knobs::{
-    Advanced, AdvancedInfo, Allocation, AllocationChange, DSNRO, DiskName, Driver, Effect,
-    GuestName, GuestOs, GuestSystem, NFS_DEPTH, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,
-    PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, Setting, Transport,
-    Version, limits_of, show_option,
+    Advanced, AdvancedInfo, Allocation, AllocationChange, CONGESTION_MS, CONGESTION_MS_DEFAULT,
+    DSNRO, DiskName, Driver, Effect, GuestName, GuestOs, GuestSystem, NFS_DEPTH,
+    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
+    PathPolicy, PolicyChange, Setting, Transport, Version, limits_of, show_option,
 };
 
 use super::Article;
@@ -18,6 +18,7 @@ pub(crate) fn articles() -> Vec<Article> {
         max_queue_depth(),
         queue_full(),
         depth_by_latency(),
+        congestion(),
         pvscsi(),
         virtual_adapters(),
         path_policy(),
@@ -248,6 +249,64 @@ fn depth_by_latency() -> Article {
                 a command alone look slow. An array whose commands wait for one another from \
                 the second on loses throughput at twice the time of one: of so many equal \
                 servers with random work it keeps about half of what they can do at most."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn congestion() -> Article {
+    let set = Setting::StorageIoControl {
+        device: "DATASTORE".into(),
+        threshold_ms: Some(CONGESTION_MS_DEFAULT),
+    };
+    Article {
+        names: names(&["congestion threshold", "StorageIOControlEnabled", "Set-Datastore", "PARDA"]),
+        title: "Congestion threshold of Storage I/O Control".into(),
+        sections: vec![
+            (
+                "What it is",
+                "The latency of a datastore, over all of its hosts, from which on they share what its \
+                array can do: the DQLEN of each goes to where the latency stays a little above the \
+                threshold, and is as much of all as its disks' shares are of all shares [PARDA]."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                "Every 4 seconds: a window becomes a fifth of itself and four fifths of threshold / \
+                latency of itself and the shares, 1,000 for 1. A disk that does not use its part counts \
+                for as much less. DSNRO is ignored meanwhile [ELA]."
+                    .into(),
+            ),
+            (
+                "Default",
+                format!(
+                    "Off; {CONGESTION_MS_DEFAULT} ms where it is switched on without a number. In a \
+                    scenario or a HOST.toml: congestion_threshold of a datastore."
+                ),
+            ),
+            (
+                "Range",
+                format!(
+                    "{} to {} ms [API]; a host keeps 4 slots, and has no more than its device's depth.",
+                    CONGESTION_MS.start(),
+                    CONGESTION_MS.end()
+                ),
+            ),
+            ("Read it", [set.show(), vec!["DQLEN in esxtop (screen u)".into()]].concat().join("\n")),
+            ("Set it", set.powercli().unwrap_or_default()),
+            ("In force", set.effect().text().into()),
+            (
+                "Leave alone",
+                "Below 20 ms disks lose throughput; above 50 ms it buys latency and no throughput. An \
+                array of flash hardly ever gets there [S0]."
+                    .into(),
+            ),
+            (
+                "Mind",
+                "Here it has the threshold that is set by hand: none that is found at 90 % of the peak, no \
+                mode that only counts, and no alarm for work from outside. In real time this host is \
+                the only one in the record."
                     .into(),
             ),
         ],

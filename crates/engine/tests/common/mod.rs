@@ -101,6 +101,8 @@ fn knob() -> impl Strategy<Value = Knob> {
             Knob::QueueFull { device, sample_size, threshold }
         }),
         (device(), any::<bool>()).prop_map(|(device, on)| Knob::DepthByLatency { device, on }),
+        (device(), option::of(5..=100_u32))
+            .prop_map(|(device, threshold_ms)| Knob::StorageIoControl { device, threshold_ms }),
         (select(options), prop_oneof![0..=300_u32, any::<u32>()])
             .prop_map(|(option, value)| Knob::Advanced { option, value }),
         (select(drivers), value()).prop_map(|(driver, value)| Knob::ModuleDepth { driver, value }),

@@ -16,7 +16,7 @@ use diagnose::steers;
 use crate::{
     Result,
     captures::{self, require_csv, told, with_host},
-    output::{Outputs, Pending, finish_all, is_stdout},
+    output::{Outputs, Pending, finish_all, is_device, is_stdout},
     talk::say,
     text::{clean, counted, whole},
 };
@@ -125,8 +125,8 @@ fn each(
         return Err("several captures do not fit into one; name a file with -o".into());
     }
     let paths = (1..=inputs.len()).map(|number| match several {
-        true => with_host(path, &number.to_string()),
-        false => path.to_owned(),
+        true if !is_device(path) => with_host(path, &number.to_string()),
+        _ => path.to_owned(),
     });
     let claimed: Vec<_> = paths.map(|path| outputs.claim(&path)).collect::<Result<_>>()?;
     let mut copies = Vec::new();

@@ -1,0 +1,208 @@
+//! Storage I/O Control: a host's half, its window of the commands that a datastore may have outstanding.
+//!
+//! Hosts that share a datastore write their latency and their number of I/Os into one record of it; each
+//! period every host reads the mean L of all of them, and its device's depth goes
+//!
+//! ```text
+//!   w <- (1 - G) * w + G * (T / L * w + B),   G = 4/5, bounded by 4 and the device's own depth
+//!   B = sum over the virtual disks of shares / 1000 * min(1, what it has under way / its part of w)
+//! ```
+//!
+//! where T is the congestion threshold: PARDA's law [PARDA, equations 2 and 4] with the numbers of its
+//! experiments, so that a disk of 1,000 shares weighs 1. DSNRO is set aside meanwhile [ELA 2012-07]. Who
+//! keeps the record is not the engine: the mean comes in by [`Input::Congestion`](crate::Input::Congestion).
+
+use alloc::vec::Vec;
+
+use counters::{MILLISECOND, Time, VdiskId};
+
+use crate::codec::records;
+
+/// Fractions of a slot in the window that is worked out.
+const FINE: u64 = 256;
+/// Slots that a host is always left (section 3 of `array-and-control.md`).
+const LEAST: u32 = 4;
+/// G, as a fraction [PARDA].
+const GAIN: (u64, u64) = (4, 5);
+/// Shares that weigh 1: those of a disk that nobody gave any (Normal) [LAMW].
+const SHARES_OF_ONE: u64 = 1000;
+
+/// The state of one device.
+#[derive(Clone, Debug)]
+pub(crate) struct Sioc {
+    threshold_ns: u64,
+    /// The window as it was worked out, in `FINE`s; 0 before it was.
+    fine: u64,
+    /// When the period began, and how much time I/Os had been under way for each virtual disk by then,
+    /// ascending.
+    since: Time,
+    disks: Vec<Use>,
+}
+
+/// A virtual disk, its shares and the integral of what it has under way over time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    pub(crate) disk: VdiskId,
+    pub(crate) shares: u32,
+    pub(crate) under_way_ns: u64,
+}
+
+impl Sioc {
+    /// Whether it could have become so.
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_bounded = self.fine <= u64::from(u32::MAX) * FINE;
+        is_bounded && self.threshold_ns > 0 && self.disks.is_sorted_by_key(|seen| seen.disk)
+    }
+
+    /// The limit that it puts on a device whose depth would be `most`.
+    pub(crate) fn limit(&self, most: u32) -> u32 {
+        let slots = (self.fine + FINE / 2) / FINE;
+        if self.fine == 0 { most } else { (slots as u32).clamp(LEAST.min(most), most) }
+    }
+
+    /// Forgets the window, as a reboot does.
+    pub(crate) const fn forget(&mut self) {
+        self.fine = 0;
+    }
+
+    /// The same with that threshold, or one that begins; a period begins with what each disk had under way.
+    pub(crate) fn with(was: Option<&Self>, threshold_ms: u32, disks: Vec<Use>, now: Time) -> Self {
+        let fine = was.map_or(0, |sioc| sioc.fine);
+        Self { threshold_ns: u64::from(threshold_ms) * MILLISECOND, fine, since: now, disks }
+    }
+
+    /// A period is over, in which the I/Os of all hosts took so long in the mean; 0 where there was none.
+    pub(crate) fn follow(&mut self, latency_ns: u64, most: u32, disks: Vec<Use>, now: Time) {
+        let most = u64::from(most) * FINE;
+        let window = if self.fine == 0 { most } else { self.fine.min(most) };
+        let weight = self.weight(window, &disks, now);
+        self.fine = match latency_ns {
+            0 => most,
+            latency_ns => {
+                let wanted = u128::from(window) * u128::from(self.threshold_ns);
+                let wanted = (wanted / u128::from(latency_ns)).min(most.into()) as u64 + weight;
+                let (of_wanted, of_all) = GAIN;
+                ((of_all - of_wanted) * window + of_wanted * wanted) / of_all
+            }
+        };
+        self.fine = self.fine.clamp((u64::from(LEAST) * FINE).min(most), most);
+        (self.since, self.disks) = (now, disks);
+    }
+
+    /// B: a virtual disk that does not use its part of the window counts for as much less.
+    fn weight(&self, window: u64, disks: &[Use], now: Time) -> u64 {
+        let shares: u64 = disks.iter().map(|disk| u64::from(disk.shares)).sum();
+        let of = |disk: &Use| {
+            let before = self.disks.binary_search_by_key(&disk.disk, |seen| seen.disk);
+            let before = before.map_or(disk.under_way_ns, |place| self.disks[place].under_way_ns);
+            let under_way = u128::from(disk.under_way_ns.wrapping_sub(before)) * u128::from(FINE)
+                / u128::from((now - self.since).max(1));
+            let part = (window * u64::from(disk.shares) / shares.max(1)).max(1);
+            let used = under_way.min(part.into()) as u64;
+            u64::from(disk.shares) * FINE * used / part / SHARES_OF_ONE
+        };
+        disks.iter().map(of).sum()
+    }
+}
+
+records! {
+    Sioc { threshold_ns, fine, since, disks }
+    Use { disk, shares, under_way_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use counters::SECOND;
+    use knobs::CONGESTION_PERIOD_NS as PERIOD;
+
+    use super::*;
+
+    /// Hosts with a disk each, which have so many commands under way all the time, on an array.
+    struct Cluster {
+        hosts: Vec<(Sioc, u32, u32)>,
+        now: u64,
+    }
+
+    impl Cluster {
+        /// Of shares and commands under way.
+        fn new(threshold_ms: u64, hosts: &[(u32, u32)]) -> Self {
+            let host = |&(shares, under_way): &(u32, u32)| {
+                let disks = vec![Use { disk: VdiskId(0), shares, under_way_ns: 0 }];
+                let threshold_ns = threshold_ms * MILLISECOND;
+                (Sioc { threshold_ns, fine: 0, since: Time::ZERO, disks }, shares, under_way)
+            };
+            Self { hosts: hosts.iter().map(host).collect(), now: 0 }
+        }
+
+        /// A period: the array does `rate` a second at most, and an I/O takes `least_ns` at least. How long it
+        /// took.
+        fn period(&mut self, rate: u64, least_ns: u64) -> u64 {
+            self.now += PERIOD;
+            let out = self.hosts.iter().map(|(sioc, _, under_way)| sioc.limit(64).min(*under_way));
+            let latency_ns = (u64::from(out.sum::<u32>()) * SECOND / rate).max(least_ns);
+            for (sioc, shares, under_way) in &mut self.hosts {
+                let under_way_ns = u64::from(*under_way) * self.now;
+                let disks = vec![Use { disk: VdiskId(0), shares: *shares, under_way_ns }];
+                sioc.follow(latency_ns, 64, disks, Time(self.now));
+            }
+            latency_ns
+        }
+
+        /// Hundredths of a slot.
+        fn windows(&self) -> Vec<u64> {
+            self.hosts.iter().map(|(sioc, ..)| sioc.fine * 100 / FINE).collect()
+        }
+    }
+
+    #[test]
+    fn it_ends_at_the_fixed_point_within_three_periods() {
+        // Section 2.2 of array-and-control.md: W = T X + B = 104.5, 26.1 a host, L = 31.2 ms.
+        let mut cluster = Cluster::new(30, &[(1000, 64); 4]);
+        (0..4).for_each(|_| _ = cluster.period(3350, 0));
+        for window in cluster.windows() {
+            assert!(window.abs_diff(2610) < 30, "{window}");
+        }
+        let latency_ns = cluster.period(3350, 0);
+        assert!(latency_ns.abs_diff(31_200_000) < 600_000, "{latency_ns}");
+    }
+
+    #[test]
+    fn windows_are_as_the_shares_are() {
+        let mut cluster = Cluster::new(30, &[(1000, 64), (2000, 64)]);
+        // Their sum is there at once, their ratio by 1 - G B / W a period.
+        (0..200).for_each(|_| _ = cluster.period(1000, 0));
+        let windows = cluster.windows();
+        assert!(windows[1].abs_diff(2 * windows[0]) < 40, "{windows:?}");
+        assert!((windows[0] + windows[1]).abs_diff(3300) < 50, "{windows:?}");
+    }
+
+    #[test]
+    fn who_does_not_use_its_part_leaves_it_to_the_others() {
+        let mut cluster = Cluster::new(30, &[(1000, 2), (1000, 64)]);
+        (0..200).for_each(|_| _ = cluster.period(1000, 0));
+        let windows = cluster.windows();
+        // L = 2 + w ms and w = 1 / (1 - T / L) make w = 29.07; v = 2 / v / (1 - T / L) makes v = 7.6.
+        assert!(windows[1].abs_diff(2907) < 50, "{windows:?}");
+        assert!(windows[0].abs_diff(760) < 50, "{windows:?}");
+    }
+
+    #[test]
+    fn an_array_that_is_never_congested_is_never_throttled() {
+        let mut cluster = Cluster::new(30, &[(1000, 64); 2]);
+        for _ in 0..10 {
+            cluster.period(200_000, 400_000);
+            assert_eq!(cluster.windows(), [6400; 2]);
+        }
+    }
+
+    #[test]
+    fn a_host_keeps_four_slots_and_gets_all_back_when_the_load_goes() {
+        let mut cluster = Cluster::new(5, &[(1000, 64); 2]);
+        (0..20).for_each(|_| _ = cluster.period(10, 0));
+        assert_eq!(cluster.hosts[0].0.limit(64), 4);
+        assert_eq!(cluster.hosts[0].0.limit(3), 3);
+        cluster.hosts.iter_mut().for_each(|(sioc, ..)| sioc.follow(0, 64, vec![], Time::ZERO));
+        assert_eq!(cluster.windows(), [6400; 2]);
+    }
+}
