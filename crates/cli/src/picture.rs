@@ -77,8 +77,11 @@ fn lid(
     let is_below = matches!(level.kind, LevelKind::Fabric | LevelKind::Array);
     let style = if is_longest && !is_below { BAD } else { BOLD };
     let note = if is_longest { " most of the time " } else { "" };
-    let (ms, total_ms) = (level.ms.unwrap_or_default(), stack.total_ms.unwrap_or_default());
-    let share = ms / total_ms.max(f64::MIN_POSITIVE);
+    // Where nothing completes no time is a share of anything.
+    let total_ms = stack.total_ms.filter(|total_ms| *total_ms > 0.0);
+    let ms = level.ms.filter(|_| total_ms.is_some()).unwrap_or_default();
+    let total_ms = total_ms.unwrap_or(1.0);
+    let share = ms / total_ms;
     let percent = match share >= SHARE_MIN {
         true => format!(" {:>6} ", format!("{:.0} %", share * 100.0)),
         false => styled(DIM, &"─".repeat(8)),
@@ -97,7 +100,6 @@ fn lid(
 
 /// The step of a level: as wide as its share of the time, behind those before it.
 fn stair(before_ms: f64, ms: f64, total_ms: f64, style: Style) -> String {
-    let total_ms = total_ms.max(f64::MIN_POSITIVE);
     let at = |ms: f64| ((ms / total_ms * STAIR as f64).round() as usize).min(STAIR);
     let is_seen = ms / total_ms >= SHARE_MIN;
     let from = at(before_ms).min(STAIR - usize::from(is_seen));

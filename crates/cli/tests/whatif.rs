@@ -238,6 +238,23 @@ fn journals_that_tell_nothing_are_refused_in_a_line_and_cut_ones_tell_what_they_
     }
 }
 
+/// What the eight datastores had of the array before tells how it answers to more from the one: the time in
+/// which all moved to it has no load that varies.
+#[test]
+fn s3_what_the_other_datastores_did_before_narrows_what_a_deeper_queue_gains() {
+    let captured = Captured::new("s3-vms-per-datastore");
+    let line = "storage core device set -d naa.60200000eedf6acfd091dc9f5358dc0e -O 64";
+    let said = kavg(&["whatif", &captured.path("host.esx-1.csv"), "--set", line, "--json"]);
+    let answers: Value = serde_json::from_str(&said.out).unwrap();
+    let answer = &answers["answers"][0];
+    let row = &answer["simulated"]["rows"][0];
+    // X(128) / X(64) of the array's model, which both hosts share (`s3-depths`).
+    let truth = 1.388 * row["captured"].as_f64().unwrap();
+    holds(answer, "naa.60200000eedf6acfd091dc9f5358dc0e", "CMDS/s", truth);
+    // The guests may send at rates of their own: then more slots serve no more of them, but at once.
+    assert_eq!(answer["verdict"], "bounded", "{}", answer["simulated"]);
+}
+
 #[test]
 fn s4_the_published_after_lies_in_the_range() {
     let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O 256";

@@ -142,7 +142,7 @@ pub(crate) fn of_both(host: &Host<'_>, both: [&Change; 2], names: [&str; 2]) -> 
         undo: Some(Setting::SchedNumReqOutstanding { value: from, .. }),
     }) = first
     else {
-        return of_one_driver(host, both, names);
+        return of_one_driver(host, both);
     };
     let others = match one.steps.len() {
         1 => "that of another device by its line".to_owned(),
@@ -324,14 +324,10 @@ fn raise_driver_depth(
     change
 }
 
-/// The two changes of the depth that one driver gives the devices of those names as one, since its
-/// parameter deepens both: as deep as the deeper of them, and all that each needs besides. `None` where
-/// they are no such changes.
-pub(crate) fn of_one_driver(
-    host: &Host<'_>,
-    both: [&Change; 2],
-    names: [&str; 2],
-) -> Option<Change> {
+/// The two changes of the depth that one driver gives two devices as one, since its parameter deepens
+/// both: as deep as the deeper of them, and all that each needs besides. `None` where they are no such
+/// changes.
+pub(crate) fn of_one_driver(host: &Host<'_>, both: [&Change; 2]) -> Option<Change> {
     let depth = |step: &Step| match step.set {
         Setting::ModuleDepth { driver, value } => Some((driver, value)),
         _ => None,
@@ -346,17 +342,41 @@ pub(crate) fn of_one_driver(
     }
     let is_deeper =
         depths(other).iter().map(|of| of.1).max() > depths(one).iter().map(|of| of.1).max();
-    let (most, least, name) =
-        if is_deeper { (other, one, names[0]) } else { (one, other, names[1]) };
+    let (most, least) = if is_deeper { (other, one) } else { (one, other) };
     // An option of the host is one for both.
     let is_there =
         |step: &Step| step.undo.is_some() && most.steps.iter().any(|own| own.undo == step.undo);
     let rest = || least.steps.iter().filter(|step| depth(step).is_none() && !is_there(step));
     let steps: Vec<Step> = most.steps.iter().chain(rest()).cloned().collect();
-    let follows = if rest().next().is_some() { ", whose DSNRO is raised with it" } else { "" };
-    let what = format!("{} The line deepens {name} as well{follows}.", most.what);
-    let Change { risk, undo, .. } = most.clone();
+    let Change { what, risk, undo, .. } = most.clone();
     Some(Change { risk, undo, ..setting(what, Some(host), steps) })
+}
+
+/// Says of a driver's depth that is raised which `others` that deepens besides the device that it is asked
+/// for, and of whom DSNRO is raised with it, where that is not said yet.
+pub(crate) fn tell_of_one_driver(change: &mut Change, others: &[&str]) {
+    let is_of_driver = |step: &Step| matches!(step.set, Setting::ModuleDepth { .. });
+    if others.is_empty() || !change.steps.iter().any(is_of_driver) {
+        return;
+    }
+    let listed = |names: &[&str]| match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    };
+    let with = change.steps.iter().filter_map(|step| match &step.set {
+        Setting::SchedNumReqOutstanding { device, .. } if !change.what.contains(&**device) => {
+            Some(device.as_str())
+        }
+        _ => None,
+    });
+    let with = match listed(&with.collect::<Vec<_>>()) {
+        none if none.is_empty() => none,
+        names => format!(", and DSNRO of {names} is raised with it"),
+    };
+    change.what += &format!(" The line deepens {} as well{with}.", listed(others));
+    change.risk +=
+        " Where the devices share an array that has nothing left, one takes from the other.";
 }
 
 /// Which of the lines to type, unless there is one only; which driver takes less than the others;

@@ -8,8 +8,8 @@
 
 use std::ops::RangeInclusive;
 
-use counters::{Counter, EntityId, Recording, SECOND, interval_s};
-use knobs::{Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING};
+use counters::{Controller, Counter, EntityId, Recording, SECOND, interval_s};
+use knobs::{Advanced, CONFLICT_RETRY_NS, NFS_OUTSTANDING, disk_depths};
 
 /// The columns of an object that bound each other.
 pub(crate) struct Beside<'a> {
@@ -22,6 +22,8 @@ pub(crate) struct Beside<'a> {
     queued: &'a [f64],
     /// The deepest DQLEN that was seen.
     slots: f64,
+    /// The most commands that any virtual disk lets through.
+    disk_slots: f64,
 }
 
 /// What bounds a counter.
@@ -46,6 +48,10 @@ pub(crate) enum Bound {
     Kernel,
     /// The same, and who waits in a queue does so for some time.
     Queue,
+    /// Of a virtual disk no more than its adapter lets through are under way at a time, be it its reads.
+    DiskReads,
+    /// Or its writes.
+    DiskWrites,
     /// By nothing of its own.
     Row,
 }
@@ -83,6 +89,8 @@ impl Bound {
             Counter::QueueLatency => Self::Queue,
             Counter::KernelLatency => Self::Kernel,
             Counter::GuestLatency => Self::Guest,
+            Counter::VdiskReadLatency => Self::DiskReads,
+            Counter::VdiskWriteLatency => Self::DiskWrites,
             _ => Self::Row,
         }
     }
@@ -99,6 +107,8 @@ impl<'a> Beside<'a> {
         let series = |counter| recording.series(id, counter).unwrap_or_default();
         let depths = series(Counter::DeviceQDepth).iter().copied();
         let deepest = depths.filter(|depth| (1.0..=MOST_SLOTS).contains(depth)).reduce(f64::max);
+        let disk_slots =
+            Controller::ALL.into_iter().flat_map(disk_depths).max().unwrap_or_default();
         let parts = [Counter::MbRead, Counter::MbWritten, Counter::Reads, Counter::Writes];
         let latencies = [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency];
         Self {
@@ -109,6 +119,7 @@ impl<'a> Beside<'a> {
             active: series(Counter::ActiveCommands),
             queued: series(Counter::QueuedCommands),
             slots: deepest.unwrap_or(MOST_SLOTS),
+            disk_slots: f64::from(disk_slots),
         }
     }
 
@@ -145,15 +156,16 @@ impl<'a> Beside<'a> {
                 let retries = INSTANT * (self.inside(sample) + 1.0) / RETRY_S;
                 value <= INEXACT * rate.unwrap_or_default() + retries
             }
-            Bound::Slots => {
-                let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
-                // Those that complete began in the interval, or are of those in the slots before.
-                rate * seconds * each_s <= INEXACT * self.slots * (seconds + each_s)
+            Bound::Slots => fits(rate, value, self.slots, seconds),
+            Bound::DiskReads | Bound::DiskWrites => {
+                let [.., reads, writes] = self.parts;
+                let rates = if matches!(bound, Bound::DiskReads) { reads } else { writes };
+                fits(at(rates, sample), value, self.disk_slots, seconds)
             }
             Bound::Queue if value == 0.0 && at(self.queued, sample) >= Some(1.0) => false,
             Bound::Guest | Bound::Kernel | Bound::Queue => {
                 let (Some(rate), each_s) = (rate, value / 1000.0) else { return true };
-                if rate * seconds * each_s > INEXACT * MOST_INSIDE * (seconds + each_s) {
+                if !fits(Some(rate), value, MOST_INSIDE, seconds) {
                     return false;
                 }
                 let before = sample.checked_sub(1).and_then(|before| self.sampled(before));
@@ -213,6 +225,13 @@ impl<'a> Beside<'a> {
         let seen = [before, self.sampled(sample)].into_iter().flatten().reduce(f64::max);
         seen.unwrap_or(self.slots)
     }
+}
+
+/// Whether commands at a rate take so many milliseconds where no more than `slots` are under way at a time:
+/// those that complete began in the interval, or are of those that were under way before.
+fn fits(rate: Option<f64>, each_ms: f64, slots: f64, seconds: f64) -> bool {
+    let (Some(rate), each_s) = (rate, each_ms / 1000.0) else { return true };
+    rate * seconds * each_s <= INEXACT * slots * (seconds + each_s)
 }
 
 /// Whether a number is that of 16 bits which are all set, or one beside it.

@@ -223,6 +223,36 @@ mod tests {
     }
 
     #[test]
+    fn a_latency_of_a_virtual_disk_that_cannot_be_beside_its_rate_was_not_measured() {
+        let disk = |latency: Counter, rate: f64, ms: f64| {
+            let mut recording = Recording::new("esx".into());
+            recording.times_ms = (0..6).map(|sample| 5_000 * sample).collect();
+            let id = recording.add_entity(Entity::new(Kind::VirtualDisk, "sql01:scsi0:1".into()));
+            for (counter, value) in [
+                (Counter::Commands, 2.0 * rate),
+                (Counter::Reads, rate),
+                (Counter::Writes, rate),
+                (Counter::VdiskReadLatency, 1.2),
+                (Counter::VdiskWriteLatency, 0.8),
+            ] {
+                let mut values = vec![value; 6];
+                values[3] = if counter == latency { ms } else { value };
+                recording.set_column(id, counter, values);
+            }
+            is_measured(&Measured::of(recording), latency)
+        };
+        for latency in [Counter::VdiskReadLatency, Counter::VdiskWriteLatency] {
+            // 32 bits of microseconds that wrapped, a minute of 1,000 commands a second.
+            for ms in [4_294_967.3, 4_294.97, 60_000.0, 65_535.0, -1.0] {
+                assert!(!disk(latency, 1_000.0, ms), "{latency:?} {ms}");
+            }
+            // A full virtual disk, and a stall of few commands.
+            assert!(disk(latency, 1_000.0, 254.0), "{latency:?}");
+            assert!(disk(latency, 12.0, 9_000.0), "{latency:?}");
+        }
+    }
+
+    #[test]
     fn a_latency_of_nothing_beside_commands_outstanding_was_not_measured() {
         let times = [Counter::DriverLatency, Counter::KernelLatency, Counter::GuestLatency];
         let zeroed = |rest: &[(Counter, f64)]| {

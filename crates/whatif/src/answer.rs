@@ -709,6 +709,11 @@ impl ArrayCalibration {
         matches!(self.seen, Seen::Knee | Seen::Saturated)
     }
 
+    /// Whether so many were outstanding under a load that varied: between what was seen it needs no guess.
+    pub(crate) fn has_had(&self, outstanding: f64) -> bool {
+        self.seen != Seen::Steady && outstanding <= self.outstanding[1]
+    }
+
     /// What the calibration saw, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {

@@ -263,7 +263,7 @@ fn groups(points: &[Point]) -> Vec<Point> {
 }
 
 /// The mean over the commands of several intervals.
-fn merged(points: &[Point]) -> Point {
+pub(crate) fn merged(points: &[Point]) -> Point {
     let rate: f64 = points.iter().map(|point| point.rate).sum();
     let mean = |of: &dyn Fn(&Point) -> f64| {
         points.iter().map(of).sum::<f64>() / points.len().max(1) as f64

@@ -505,13 +505,13 @@ impl Plan<'_> {
             if plain(&disk.guest.vm) != disk.guest.vm {
                 let _ = writeln!(out, "# recorded as {}", quoted(&disk.guest.vm));
             }
-            for disk in own {
-                self.disk(disk, reading, out);
+            for disk in &own {
+                self.disk(disk, &own, reading, out);
             }
         }
     }
 
-    fn disk(&self, disk: &Disk<'_>, reading: Reading, out: &mut String) {
+    fn disk(&self, disk: &Disk<'_>, own: &[&Disk<'_>], reading: Reading, out: &mut String) {
         let device = &self.devices[disk.device];
         let store = if device.is_nfs { device_name(device) } else { store(disk.device) };
         let _ = writeln!(
@@ -521,7 +521,7 @@ impl Plan<'_> {
             quoted(&disk.slot),
             quoted(&store)
         );
-        if let Some(adapter) = adapter_type(disk) {
+        if let Some(adapter) = adapter_type(disk, own) {
             let _ = writeln!(out, "adapter = \"{adapter}\"");
         }
         if let Some(level) = disk.policy {
@@ -761,16 +761,16 @@ fn is_meant(name: &DiskName, guest: &GuestCalibration) -> bool {
     name.vm == guest.vm && guest.disk.as_deref().is_none_or(is_it)
 }
 
-/// The adapter of a disk; one that takes fewer commands than were seen was not the one.
-fn adapter_type(disk: &Disk<'_>) -> Option<&'static str> {
+/// The adapter of a disk of those of a VM; one that takes fewer commands than were seen on one of its
+/// disks was not the one.
+fn adapter_type(disk: &Disk<'_>, own: &[&Disk<'_>]) -> Option<&'static str> {
     const ROOM: f64 = 1.1;
-    if !disk.slot.starts_with("scsi") {
-        return None;
-    }
-    let fits = |controller| {
-        disk_depths(controller).into_iter().any(|depth| disk.most <= f64::from(depth) * ROOM)
-    };
-    match disk.guest.controller {
+    let at = disk.slot.split_once(':').filter(|(at, _)| at.starts_with("scsi"))?.0;
+    let beside =
+        || own.iter().filter(|other| other.slot.split_once(':').is_some_and(|o| o.0 == at));
+    let most = beside().map(|other| other.most).fold(0.0, f64::max);
+    let fits = |kind| disk_depths(kind).into_iter().any(|depth| most <= f64::from(depth) * ROOM);
+    match beside().find_map(|other| other.guest.controller) {
         Some(lsi @ Controller::LsiSas) if fits(lsi) => Some("lsisas"),
         Some(lsi @ Controller::LsiParallel) if fits(lsi) => Some("lsilogic"),
         _ => Some("pvscsi"),

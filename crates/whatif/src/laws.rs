@@ -34,7 +34,14 @@ pub(crate) fn hold(
 ) -> bool {
     // What the array holds to a rate stays at it.
     let is_held = calibrated.first().is_some_and(DeviceCalibration::is_mostly_held);
-    let is_known = is_held || arrays.iter().all(ArrayCalibration::is_known_above);
+    let slots = |index| -> f64 {
+        let own = calibrated.iter().filter(|device| device.array == index);
+        let depths = own.map(|device| place_of(keys, &device.device, Counter::DeviceQDepth));
+        depths.map(|place| place.map_or(f64::INFINITY, |place| rows[place].high)).sum()
+    };
+    let mut each = arrays.iter().enumerate();
+    let is_known =
+        is_held || each.all(|(index, of)| of.is_known_above() || of.has_had(slots(index)));
     let may_refuse = asked.may_throttle && !is_known;
     let is_refused = hold_to_laws(keys, (rounding, may_refuse), rows);
     if !is_known {

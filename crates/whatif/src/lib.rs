@@ -25,6 +25,7 @@ mod laws;
 mod light;
 mod names;
 mod observe;
+mod points;
 mod question;
 mod rows;
 mod run;

@@ -135,6 +135,19 @@ impl<'a> Device<'a> {
         samples.iter().copied().filter(is_busy).collect()
     }
 
+    /// Whether its load in a window is but the end of one before it, or the begin of one behind it: in the
+    /// first sample alone, or in the last.
+    pub(crate) fn is_at_an_edge(&self, window: &[usize]) -> bool {
+        let is_busy = |sample: usize| !self.busy(&[sample]).is_empty();
+        match (self.busy(window).as_slice(), window) {
+            (&[only], &[first, .., last]) => {
+                only == first && only.checked_sub(1).is_some_and(is_busy)
+                    || only == last && only + 1 < self.samples && is_busy(only + 1)
+            }
+            _ => false,
+        }
+    }
+
     fn find_tenants(&self, recording: &'a Measured) -> Vec<Tenant<'a>> {
         let disks: Vec<(EntityId, &Entity)> = recording
             .of_kind(Kind::VirtualDisk)

@@ -8,14 +8,12 @@ use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
-    array::Point,
     build::{Assumed, Demand, Knee, Plan, Reading},
     demand::{Others, Place, spread},
     fit::Fit,
-    lacks,
-    light::Light,
-    names,
+    lacks, names,
     observe::{Device, Tenant, levels},
+    points,
     question::{Asked, Held, Limited, iscsi_kib},
     rows::Row,
     run::{self, Figures, Key},
@@ -88,7 +86,7 @@ impl<'a> Model<'a> {
         question.check()?;
         let window = samples_in(recording, question.window)?;
         let asked = chosen(recording, question)?;
-        let mut devices = devices(recording, question, &asked, &window)?;
+        let (mut devices, beside) = devices(recording, question, &asked, &window)?;
         let Some(first) = devices.first() else {
             return Err(Error::new(match &question.device {
                 Some(name) => {
@@ -123,7 +121,20 @@ impl<'a> Model<'a> {
         let unused = counted.iter().filter(|counted| !is_used(counted)).map(Counted::name);
         let unused = unused.collect();
         let all = (recording, busy.as_slice());
-        let arrays = groups.iter().map(|group| array(group, &devices, &calibrated, all)).collect();
+        let is_of = |group: &[usize], name: &str| {
+            are_together(&question.arrays, &devices[group[0]].name, name)
+        };
+        let array = |group: &Vec<usize>| {
+            let own: Vec<_> =
+                group.iter().map(|&at| (&devices[at], calibrated[at].guests.as_slice())).collect();
+            // Of arrays that names do not tell apart none is known to be that of others.
+            let is_beside = |device: &&Device<'_>| {
+                let of_name = groups.iter().filter(|group| is_of(group, &device.name)).count();
+                of_name == 1 && is_of(group, &device.name)
+            };
+            points::array(&own, &beside.iter().filter(is_beside).collect::<Vec<_>>(), all)
+        };
+        let arrays = groups.iter().map(array).collect();
         let window = busy;
         Ok(Self { recording, facts, question, devices, window, levels, arrays, calibrated, unused })
     }
@@ -503,13 +514,14 @@ impl<'a> Model<'a> {
 /// What is likeliest: guests that wait for their answers, as most that queue do.
 const BEST: Reading = Reading { knee: Knee::Best, demand: Demand::Waits };
 
-/// The devices in question, the busiest first, and then those that share an array with them.
+/// The devices in question, the busiest first, and then those that share an array with them; and
+/// those of both that have no load of their own in the window.
 fn devices<'a>(
     recording: &'a Measured,
     question: &Question,
     asked: &[EntityId],
     window: &[usize],
-) -> Result<Vec<Device<'a>>, Error> {
+) -> Result<(Vec<Device<'a>>, Vec<Device<'a>>), Error> {
     let name = |id: EntityId| recording.entity(id).name.as_str();
     let is_near = |id: &EntityId| {
         asked.iter().any(|own| are_together(&question.arrays, name(*own), name(*id)))
@@ -522,16 +534,23 @@ fn devices<'a>(
         let all: Vec<Device<'a>> = ids.iter().map(|&id| Device::of(recording, id)).collect();
         all.iter().try_for_each(|device| lacks::check(device, &every, window))?;
         let is_busy = |device: &Device<'a>| !device.busy(window).is_empty();
-        let mut devices: Vec<Device<'a>> = all.into_iter().filter(is_busy).collect();
-        devices.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-        Ok(devices)
+        let (mut busy, idle): (Vec<_>, Vec<_>) = all.into_iter().partition(is_busy);
+        busy.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        Ok((busy, idle))
     };
-    let mut devices = busiest_first(asked)?;
+    let has_own = |device: &Device<'a>| !device.is_at_an_edge(window);
+    let (mut devices, mut beside) = busiest_first(asked)?;
+    if devices.iter().any(has_own) {
+        beside.extend(devices.extract_if(.., |device| !has_own(device)));
+    }
     if !devices.is_empty() {
-        devices.extend(busiest_first(&others)?);
+        let (near, idle) = busiest_first(&others)?;
+        let (near, ended): (Vec<_>, Vec<_>) = near.into_iter().partition(has_own);
+        devices.extend(near);
+        beside.extend(idle.into_iter().chain(ended));
     }
     devices.truncate(DEVICES_MAX);
-    Ok(devices)
+    Ok((devices, beside))
 }
 
 /// Devices that share an array, by their places: of one name, and about as quick.
@@ -612,113 +631,6 @@ fn depth_asked(settings: &[Setting], device: &Device<'_>) -> Option<u32> {
         _ => Some(None),
     });
     depths.collect::<Option<Vec<u32>>>()?.into_iter().min()
-}
-
-/// How far the share of reads may be from the window's for an interval to tell of its array.
-const READS_APART: f64 = 0.15;
-/// How far the size of commands may be, as a factor.
-const SIZES_APART: f64 = 1.3;
-
-/// The array behind a group of devices, from every interval of the recording
-/// with load of like commands.
-fn array(
-    group: &[usize],
-    devices: &[Device<'_>],
-    calibrated: &[DeviceCalibration],
-    (recording, window): (&Measured, &[usize]),
-) -> ArrayCalibration {
-    let own: Vec<_> = group.iter().map(|&index| (&devices[index], &calibrated[index])).collect();
-    // An array of which something was not measured tells nothing.
-    let is_held = |guest: &GuestCalibration| guest.held_at_iops.is_some() && !guest.is_held_surely;
-    let may_burst = own.iter().any(|(_, of)| of.guests.iter().any(is_held));
-    let point = |sample: usize, bursts: bool| {
-        let (mut outstanding, mut rate, mut inside) = (0.0, 0.0, 0.0);
-        for (device, calibrated) in &own {
-            let held =
-                |guest: &GuestCalibration| guest.held_at_iops.or(guest.throttled_at_iops).is_some();
-            let is_held = calibrated.guests.iter().any(held) && !bursts;
-            let seen =
-                if is_held { device.row.in_flight(sample) } else { device.concurrency(sample) };
-            outstanding += seen?;
-            let (commands, own) = free(device, calibrated, sample)?;
-            rate += commands;
-            inside += own;
-        }
-        (rate > 0.0).then(|| Point { outstanding, ms: 1000.0 * inside / rate, rate })
-    };
-    let is_busy = |s: &usize| own.iter().any(|(device, _)| !device.busy(&[*s]).is_empty());
-    // Reads and writes, small and large commands are not answered alike.
-    let mix = |s: &[usize]| {
-        let of = |value: &dyn Fn(&Row<'_>) -> Option<f64>| {
-            let each = own.iter().map(|(device, _)| &device.row);
-            weighted_mean(each.map(|row| Some((value(row)?, row.mean_rate(s)?))))
-        };
-        (of(&|row| row.read_share(s)), of(&|row| row.size_kib(s)))
-    };
-    let (reads, size_kib) = mix(window);
-    // What never was measured tells no sample from another.
-    let is_near = |usual: Option<f64>, own: Option<f64>, near: &dyn Fn(f64, f64) -> bool| {
-        usual.is_none_or(|usual| own.is_some_and(|own| near(usual, own)))
-    };
-    let is_like = |s: &usize| {
-        let (own_reads, own_size_kib) = mix(&[*s]);
-        is_near(reads, own_reads, &|a, b| (a - b).abs() <= READS_APART)
-            && is_near(size_kib, own_size_kib, &|a, b| a.max(b) <= SIZES_APART * a.min(b))
-    };
-    let busy: Vec<usize> = (0..recording.len()).filter(is_busy).collect();
-    let (like, other): (Vec<usize>, Vec<usize>) = busy.iter().partition(|&s| is_like(s));
-    let samples = if like.is_empty() { &busy } else { &like };
-    let points = |bursts: bool| {
-        let points = samples.iter().filter_map(|&s| point(s, bursts));
-        settled(points.filter(|point| point.ms > 0.0).collect())
-    };
-    let is_free = own.iter().all(|(_, calibrated)| !calibrated.is_throttled());
-    // A sample beside the load may have a part of it.
-    let is_apart = |s: &usize| {
-        !like.contains(&(s + 1)) && !s.checked_sub(1).is_some_and(|s| like.contains(&s))
-    };
-    let light: Vec<usize> = other.into_iter().filter(is_apart).collect();
-    let scsi: Vec<&Device<'_>> = own.iter().map(|(device, _)| *device).collect();
-    let light = if is_free { Light::of(recording, &scsi, &light, &like) } else { None };
-    let names = own.iter().map(|(device, _)| device.name.clone()).collect();
-    let array = ArrayCalibration::of(names, &points(false), light);
-    match may_burst {
-        true => array.or_in_bursts(ArrayCalibration::of(Vec::new(), &points(true), light)),
-        false => array,
-    }
-}
-
-/// Without the intervals in which the load changed: their means are of two loads, and no array
-/// answers like that. In time's order.
-fn settled(points: Vec<Point>) -> Vec<Point> {
-    /// By how much an interval may differ from one beside it, as a factor.
-    const LIKE: f64 = 1.3;
-    let is_like = |a: &Point, b: &Point| {
-        a.outstanding.max(b.outstanding) <= LIKE * a.outstanding.min(b.outstanding)
-    };
-    let beside = |index: usize| {
-        let before = index.checked_sub(1).and_then(|before| points.get(before));
-        before.into_iter().chain(points.get(index + 1))
-    };
-    let kept: Vec<Point> = points
-        .iter()
-        .enumerate()
-        .filter(|(index, point)| beside(*index).any(|other| is_like(point, other)))
-        .map(|(_, point)| *point)
-        .collect();
-    if 2 * kept.len() >= points.len() && !kept.is_empty() { kept } else { points }
-}
-
-/// Rate and number in flight of the commands that the array does not hold to a rate.
-fn free(device: &Device<'_>, calibrated: &DeviceCalibration, sample: usize) -> Option<(f64, f64)> {
-    let (mut rate, mut inside) = (device.row.rate(sample)?, device.row.in_flight(sample)?);
-    for (tenant, guest) in device.tenants.iter().zip(&calibrated.guests) {
-        if let (Some(_), Some(world)) = (guest.throttled_at_iops, &tenant.world) {
-            rate -= world.rate(sample)?;
-            inside -= world.in_flight(sample)?;
-        }
-    }
-    Some(if rate > 1e-6 { (rate, inside.max(0.0)) } else { (0.0, 0.0) })
 }
 
 /// The samples whose interval ends in the window.

@@ -6,7 +6,9 @@
 use counters::Counter;
 
 use super::{Case, Rank, Rule, changes, number};
-use crate::{Adapter, Cause, Device, Evidence, Finding, Flow, LevelKind, Spell, Threshold, mean};
+use crate::{
+    Adapter, Cause, Device, Evidence, Finding, Flow, FullQueue, LevelKind, Spell, Threshold, mean,
+};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Adapter,
@@ -104,21 +106,46 @@ fn senders(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
     vms
 }
 
-/// What to do about a full queue, and what not, where the other devices behind its adapters would fill
-/// those once they have more slots: who is slow there keeps out who is quick.
+/// What is told of a full queue, what to do about it, and what not, where the other devices behind its
+/// adapters would leave it fewer of their slots than it has now, once each has more.
 pub(super) fn instead_of_deeper(
     case: &Case<'_>,
     device: &Device<'_>,
-) -> (Vec<crate::Change>, Vec<String>) {
-    let adapters = case.host.adapters_of(device);
-    let names: Vec<&str> = adapters.iter().map(|adapter| adapter.flow.name).collect();
-    let slots = case.host.adapter_slots(device).map(number).unwrap_or_default();
-    let not = format!(
-        "Do not raise the depth: with more slots for each, the other devices would fill the {slots} of \
-         {} (AQLEN), and who is slow there keeps out who is quick.",
-        names.join(" and ")
+    full: &FullQueue,
+    finding: &mut Finding,
+) {
+    let samples = &full.spell.samples;
+    let names: Vec<&str> =
+        case.host.adapters_of(device).iter().map(|adapter| adapter.flow.name).collect();
+    let adapters = names.join(" and ");
+    let deeper = 2.0 * full.depth;
+    let slots = case.host.adapter_slots(device).unwrap_or_default();
+    let left = case.room_at_adapters(device, samples, deeper).unwrap_or_default().max(0.0);
+    let davg_ms = |of: &Device<'_>| of.flow.per_command(samples, Flow::davg).unwrap_or_default();
+    let is_other =
+        |other: &&Device<'_>| other.id != device.id && case.host.share_an_adapter(device, other);
+    let others = case.host.busy_devices().filter(is_other);
+    let slowest = others.max_by(|a, b| davg_ms(a).total_cmp(&davg_ms(b)));
+    let keeps = slowest.filter(|slowest| davg_ms(slowest) > davg_ms(device)).map(|slowest| {
+        let (name, [theirs, own]) =
+            (slowest.flow.name, [davg_ms(slowest), davg_ms(device)].map(number));
+        format!(": {name} keeps each for {theirs} ms (DAVG), {} for {own}", device.flow.name)
+    });
+    finding.sentence += &format!(
+        " With {} slots each, the other devices would take {} of the {} of {adapters} (AQLEN) with what \
+         waits for them, and leave it {}{}.",
+        number(deeper),
+        number(slots - left),
+        number(slots),
+        number(left),
+        keeps.unwrap_or_default()
     );
-    (vec![spread(case, &names.join(" and "))], vec![not])
+    finding.changes = vec![spread(case, &adapters)];
+    finding.do_not = vec![format!(
+        "Do not raise the depth: with more slots for each, the other devices would leave it fewer of the \
+         {} of {adapters} (AQLEN) than it has now, and who is slow there keeps out who is quick.",
+        number(slots)
+    )];
 }
 
 /// More adapters for the devices behind those.

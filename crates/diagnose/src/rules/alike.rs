@@ -1,6 +1,9 @@
 //! Findings of one cause that one thing is to be done about: they are one, which names all its places.
 
-use crate::{Finding, Party, changes::shell};
+use crate::{
+    Finding, Party,
+    changes::{shell, tell_of_one_driver},
+};
 
 /// Findings, those that `unites` puts to an earlier one in it: it tells so, and has what is to be done
 /// about both in the earlier one then.
@@ -23,7 +26,8 @@ pub(super) fn are_of_one_time(one: &Finding, other: &Finding) -> bool {
     one.window.from_ms < other.window.to_ms && other.window.from_ms < one.window.to_ms
 }
 
-/// Tells of a finding that is about more than one place how many others there are.
+/// Tells of a finding that is about more than one place how many others there are, and which of them one
+/// line deepens.
 pub(super) fn tell_of_others(finding: &mut Finding, noun: &str) {
     let others = match finding.also.len() {
         0 => return,
@@ -34,6 +38,8 @@ pub(super) fn tell_of_others(finding: &mut Finding, noun: &str) {
     // A line that shows one shows all of them where it names none.
     let of_one = format!(" -d {}", shell(&finding.at.name));
     finding.raise_confidence.iter_mut().for_each(|line| *line = line.replace(&of_one, ""));
+    let others: Vec<&str> = finding.also.iter().map(|at| at.name.as_str()).collect();
+    finding.changes.iter_mut().for_each(|change| tell_of_one_driver(change, &others));
 }
 
 fn add(first: &mut Finding, other: Finding) {

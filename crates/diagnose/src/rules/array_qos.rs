@@ -350,6 +350,24 @@ fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
 /// How soon a device answers that has little to do: in its quick samples, or in a few in a row that
 /// have commands enough. A load that fills the recording but for its first rows leaves no more.
 fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
+    let davg = |few: &[usize]| device.flow.per_command(few, Flow::davg);
+    least_of_few(case, device, davg).into_iter().fold(device.quickest_ms, f64::min)
+}
+
+/// How soon a device moves a KiB at most, in milliseconds: a command takes no longer to move than it takes
+/// in all where there is little to do.
+fn moves_kib_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
+    let flow = &device.flow;
+    let of = |few: &[usize]| Some(flow.per_command(few, Flow::davg)? / flow.size_kib(few)?);
+    least_of_few(case, device, of).unwrap_or(f64::INFINITY)
+}
+
+/// The least value of a few samples in a row that have commands enough.
+fn least_of_few(
+    case: &Case<'_>,
+    device: &Device<'_>,
+    value: impl Fn(&[usize]) -> Option<f64>,
+) -> Option<f64> {
     let flow = &device.flow;
     let answers = |s: &usize| flow.is_measured(*s) && flow.rate(*s) > Some(0.0);
     let answered: Vec<usize> = (0..case.host.times_ms.len()).filter(answers).collect();
@@ -358,7 +376,7 @@ fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
     };
     let few = (2..=4).flat_map(|length| answered.windows(length));
     let few = few.filter(|few| commands(few) >= Some(ENOUGH_COMMANDS));
-    few.filter_map(|few| flow.per_command(few, Flow::davg)).fold(device.quickest_ms, f64::min)
+    few.filter_map(value).reduce(f64::min)
 }
 
 /// Whether a device is a disk of the host's own, by the form of its name.
@@ -395,8 +413,11 @@ fn faster_peer(
 /// more than counting whole commands explains; and the latency, less what size alone may cost.
 fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Option<(Spell, f64)> {
     let limit = |threshold| device.limits.get(threshold);
+    let kib_ms = moves_kib_ms(case, device);
     let excess_ms = |flow: &Flow<'_>, sample| {
-        Some(flow.davg(sample)? - flow.transfer_ms(sample, limit(Threshold::TransferMib))?)
+        let moves_ms = flow.transfer_ms(sample, limit(Threshold::TransferMib))?;
+        let size = flow.size_kib(&[sample]);
+        Some(flow.davg(sample)? - size.map_or(moves_ms, |kib| moves_ms.min(kib * kib_ms)))
     };
     let spell = device.spell(|sample| {
         excess_ms(flow, sample) >= Some(limit(Threshold::QosMs))
@@ -418,7 +439,8 @@ fn flat_and_slow(case: &Case<'_>, device: &Device<'_>, flow: &Flow<'_>) -> Optio
 fn is_served(device: &Device<'_>, flow: &Flow<'_>, spell: &Spell) -> Option<bool> {
     const SAME: f64 = 0.02;
     const SHORT: usize = 10;
-    let rate = flow.mean_rate(&spell.samples)?;
+    // A stall takes commands from the mean of a few samples.
+    let rate = median(spell.samples.iter().map(|&sample| flow.rate(sample)))?;
     let quick_ms = flow.per_command(&spell.samples, Flow::davg)? / CONTRAST;
     let is_quick = |s: &&usize| {
         !spell.samples.contains(s) && flow.davg(**s).is_some_and(|davg| davg <= quick_ms)
@@ -530,6 +552,34 @@ mod tests {
         });
         let finding = bench.only(Cause::ArrayQos, &Facts::default());
         assert!(finding.sentence.contains("5,000 commands a second"), "{}", finding.sentence);
+    }
+
+    #[test]
+    fn a_stall_makes_no_limit_of_a_rate_that_was_served_at_once_before() {
+        // 2,000 a second are asked for all the time; the array gets slow, and stalls once.
+        let mut bench = Bench::new(14);
+        let vm = bench.device("naa.1", 128).vm("a");
+        vm.iops_when(|s| if s == 8 { 3.0 } else { 2_000.0 + 9.0 * (s % 4) as f64 });
+        vm.davg_when(|s| match s {
+            0..6 => 0.3,
+            8 => 6_000.0,
+            _ => 3.0,
+        });
+        let findings = bench.findings();
+        assert!(findings.iter().all(|found| found.cause != Cause::ArrayQos), "{findings:?}");
+    }
+
+    #[test]
+    fn large_commands_that_were_quick_at_rest_are_no_excuse_for_slow_ones() {
+        // 64 KiB in 0.16 ms while there is little to do: at `transfer_mib_s` they would take 1.6 ms.
+        let mut bench = Bench::new(12);
+        let vm = bench.device("naa.1", 256).vm("a").size_kib(64.0);
+        let slow_ms = |s: usize| [4.85, 1.49, 1.96, 2.89, 2.79, 3.54, 2.05, 1.21][s - 4];
+        vm.iops_when(|s| if s < 4 { 20.0 } else { 10_708.0 });
+        vm.davg_when(move |s| if s < 4 { 0.16 } else { slow_ms(s) });
+        let finding = bench.only(Cause::ArrayQos, &Facts::default());
+        assert!(finding.sentence.contains("10,708 commands a second"), "{}", finding.sentence);
+        assert!(finding.confidence <= 0.5, "a link may hold as many bytes: {}", finding.confidence);
     }
 
     #[test]

@@ -89,8 +89,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 /// time; then the change is that for both.
 fn is_deepened_with(case: &Case<'_>, first: &mut Finding, other: &Finding) -> bool {
     let ([change], [with]) = (&first.changes[..], &other.changes[..]) else { return false };
-    let names = [&first.at.name, &other.at.name].map(String::as_str);
-    let both = || changes::of_one_driver(case.host, [change, with], names);
+    let both = || changes::of_one_driver(case.host, [change, with]);
     let Some(both) = are_of_one_time(first, other).then(both).flatten() else { return false };
     let told = format!("commands that wait for {}", other.at.name);
     first.evidence.push(Evidence::new(told, other.standing, ""));
@@ -322,6 +321,20 @@ mod tests {
     }
 
     #[test]
+    fn one_line_for_many_devices_says_so_once() {
+        let mut bench = Bench::new(6);
+        for (name, kavg) in [("naa.1", 0.45), ("naa.2", 0.5), ("naa.3", 0.55), ("naa.4", 0.6)] {
+            bench.device(name, 32).vm(name).iops(65_000.0).davg(0.49).kavg(kavg);
+        }
+        let mut facts = Facts::default();
+        facts.drivers.insert("vmhba1".into(), "nfnic".into());
+        let finding = bench.only(Cause::DeviceDepth, &facts);
+        let what = &finding.changes[0].what;
+        assert!(what.ends_with(" The line deepens naa.3 and 2 more as well."), "{what}");
+        assert_eq!(what.matches("The line deepens").count(), 1, "{what}");
+    }
+
+    #[test]
     fn where_a_slow_device_would_fill_the_adapter_no_depth_is_raised() {
         // The array holds naa.2 to 900 a second, of which 72 are outstanding: with 64 slots each, it
         // fills the 64 of the adapter alone, and naa.1 gets what is left.
@@ -342,7 +355,16 @@ mod tests {
             let full = finding(aqlen);
             assert!(full.changes.iter().all(|change| change.steps.is_empty()), "{full:?}");
             assert!(full.changes[0].what.contains("another adapter beside vmhba1"), "{full:?}");
-            assert!(full.do_not[0].contains(&format!("fill the {aqlen} of vmhba1 (AQLEN)")));
+            let why = format!(
+                "With 64 slots each, the other devices would take 64 of the {aqlen} of vmhba1 (AQLEN) \
+                 with what waits for them, and leave it {}: naa.2 keeps each for 35.5 ms (DAVG), naa.1 \
+                 for 0.6.",
+                aqlen - 64
+            );
+            assert!(full.sentence.ends_with(&why), "{}", full.sentence);
+            assert!(
+                full.do_not[0].contains(&format!("of the {aqlen} of vmhba1 (AQLEN) than it has"))
+            );
         }
         for roomy in [128, 2_048] {
             assert!(!finding(roomy).changes[0].steps.is_empty(), "{roomy}");

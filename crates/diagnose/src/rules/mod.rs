@@ -252,7 +252,8 @@ impl Case<'_> {
         counts.then(|| (array_slow::ask_less(array, samples), cost()))
     }
 
-    /// The full queue of a device as it is without those who wait there for their own IOPS limits: what the others wait must count as it must of a device.
+    /// The full queue of a device as it is without those who wait there for their own IOPS limits: what the
+    /// others wait must count as it must of a device.
     fn full_queue(&self, device: &Device<'_>) -> Option<FullQueue> {
         let mut full = device.full.clone()?;
         let held = iops_limit::waiting_for_limits(self, device);
@@ -283,7 +284,7 @@ impl Case<'_> {
     fn spare_what_is_behind(&self, device: &Device<'_>, full: &FullQueue, finding: &mut Finding) {
         let samples = &full.spell.samples;
         if f64::from(self.deeper(device, full, 0.0)) <= full.depth {
-            (finding.changes, finding.do_not) = adapter_queue::instead_of_deeper(self, device);
+            adapter_queue::instead_of_deeper(self, device, full, finding);
             finding.caution = None;
         }
         if let Some(told) = shared::waits_elsewhere(self, device, samples) {

@@ -11,7 +11,7 @@ use crate::{
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
     rank: |_| Rank::Fault,
-    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Aborts]],
+    reads: &[Flow::COUNTERS, Queue::COUNTERS, &[Counter::Aborts, Counter::FailedCommands]],
     find,
 };
 
@@ -57,7 +57,19 @@ fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
 }
 
 fn is_silent(device: &Device<'_>, sample: usize) -> bool {
-    device.flow.commands.at(sample) == Some(0.0) && inside(device, sample) >= Some(OUTSTANDING)
+    let none = device.flow.commands.at(sample) == Some(0.0);
+    (none || only_the_hosts_own_fail(device, sample)) && inside(device, sample) >= Some(OUTSTANDING)
+}
+
+/// Whether all that completes fails, and is the host's own: that it gives up on a device without paths
+/// after a while (`Misc.APDTimeout`) while those of VMs go on waiting [DOC-APD].
+fn only_the_hosts_own_fail(device: &Device<'_>, sample: usize) -> bool {
+    let mut vms = device.worlds.iter().filter(|world| !world.is_system);
+    let waits = vms.clone().any(|world| world.queue.sampled(sample) >= Some(OUTSTANDING));
+    let fails = device.flow.commands.at(sample).is_some_and(|commands| {
+        commands > 0.0 && device.faults.failed.at(sample) >= Some(commands)
+    });
+    fails && waits && vms.all(|world| world.flow.rate(sample) == Some(0.0))
 }
 
 /// Commands at the instant of the sample; of NFS esxtop has ACTV alone [ELA].
@@ -243,6 +255,45 @@ mod tests {
         let rate = |s: usize| if s < 5 { 0.0 } else { 8_000.0 + (s % 3) as f64 * 30.0 };
         bench.device("naa.1", 32).vm("a").iops_when(rate).davg(1.0).sampled(|_| 8);
         assert_eq!(bench.only(Cause::Silence, &Facts::default()).window.samples, 5);
+    }
+
+    #[test]
+    fn what_the_host_gives_up_of_its_own_is_no_answer_to_vms() {
+        let mut recording = Recording::new("esx1".into());
+        recording.times_ms = (0..24).map(|sample| 5_000 * sample).collect();
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        let vm = recording.add_entity(Entity::new(Kind::Vm, "a".into()));
+        let world = |process: Option<&str>, vm| Entity {
+            process: process.map(Into::into),
+            vm,
+            device: Some(device),
+            ..Entity::new(Kind::World, "world".into())
+        };
+        let of_vm = recording.add_entity(world(None, Some(vm)));
+        let own = recording.add_entity(world(Some("vmfs"), None));
+        // No path from sample 6 on; from 12 on the host fails its own lock of each second at once.
+        let put = |load: f64, waits: f64, fails: f64| -> Vec<f64> {
+            let value = |sample| match sample {
+                6..12 => waits,
+                12..18 => waits + fails,
+                _ => load,
+            };
+            (0..24).map(value).collect()
+        };
+        recording.set_column(device, Counter::Commands, put(400.0, 0.0, 1.0));
+        recording.set_column(device, Counter::FailedCommands, put(0.0, 0.0, 1.0));
+        recording.set_column(of_vm, Counter::Commands, put(400.0, 0.0, 0.0));
+        recording.set_column(own, Counter::Commands, put(0.0, 0.0, 1.0));
+        for row in [device, of_vm] {
+            recording.set_column(row, Counter::DriverLatency, put(2.0, 0.0, 0.0));
+            recording.set_column(row, Counter::GuestLatency, put(2.0, 0.0, 0.0));
+            recording.set_column(row, Counter::ActiveCommands, put(1.0, 0.0, 0.0));
+            recording.set_column(row, Counter::QueuedCommands, put(0.0, 16.0, 0.0));
+        }
+        let verdict = diagnose(&Measured::of(recording), &Thresholds::default(), &Facts::default());
+        let finding = &verdict.findings[0];
+        assert_eq!((finding.cause, finding.window.samples), (Cause::Silence, 12), "{verdict:?}");
+        assert_eq!(finding.sufferers[0].name, "a");
     }
 
     #[test]
