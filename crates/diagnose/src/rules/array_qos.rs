@@ -8,7 +8,9 @@
 use counters::Counter;
 
 use super::{
-    ALIKE, Case, EITHER, Rank, Rule, changes, iops_limit, latency_evidence,
+    ALIKE, Case, EITHER, Rank, Rule,
+    at_rest::{ENOUGH_COMMANDS, at_rest_ms, moves_kib_ms},
+    changes, iops_limit, latency_evidence,
     line_rate::LineRate,
     number, silence,
     steady::{
@@ -50,8 +52,6 @@ const FOLLOWS: f64 = 1.25;
 /// Commands in flight below which nobody is being held back.
 pub(super) const HELD: f64 = 3.0;
 
-/// Commands that a peer must have completed for its latency to mean anything.
-const ENOUGH_COMMANDS: f64 = 30.0;
 /// Commands that an array serves at a time when it is saturated: fewer than this is no array. The
 /// narrowest that was calibrated is a group of 10 disks (reference, `array-and-control.md` 1).
 const NARROW: f64 = 8.0;
@@ -345,38 +345,6 @@ fn is_array_slow(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> bool {
 /// Whether a rate, at the latency of a device at rest, needs fewer servers than an array has.
 fn is_narrow(device: &Device<'_>, rate: f64, at_rest_ms: f64) -> bool {
     at_rest_ms < device.limits.get(Threshold::FlashMs) && little(rate, at_rest_ms) < NARROW
-}
-
-/// How soon a device answers that has little to do: in its quick samples, or in a few in a row that
-/// have commands enough. A load that fills the recording but for its first rows leaves no more.
-fn at_rest_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
-    let davg = |few: &[usize]| device.flow.per_command(few, Flow::davg);
-    least_of_few(case, device, davg).into_iter().fold(device.quickest_ms, f64::min)
-}
-
-/// How soon a device moves a KiB at most, in milliseconds: a command takes no longer to move than it takes
-/// in all where there is little to do.
-fn moves_kib_ms(case: &Case<'_>, device: &Device<'_>) -> f64 {
-    let flow = &device.flow;
-    let of = |few: &[usize]| Some(flow.per_command(few, Flow::davg)? / flow.size_kib(few)?);
-    least_of_few(case, device, of).unwrap_or(f64::INFINITY)
-}
-
-/// The least value of a few samples in a row that have commands enough.
-fn least_of_few(
-    case: &Case<'_>,
-    device: &Device<'_>,
-    value: impl Fn(&[usize]) -> Option<f64>,
-) -> Option<f64> {
-    let flow = &device.flow;
-    let answers = |s: &usize| flow.is_measured(*s) && flow.rate(*s) > Some(0.0);
-    let answered: Vec<usize> = (0..case.host.times_ms.len()).filter(answers).collect();
-    let commands = |few: &[usize]| -> Option<f64> {
-        few.iter().map(|&s| Some(flow.rate(s)? * case.host.interval_s(s))).sum()
-    };
-    let few = (2..=4).flat_map(|length| answered.windows(length));
-    let few = few.filter(|few| commands(few) >= Some(ENOUGH_COMMANDS));
-    few.filter_map(value).reduce(f64::min)
 }
 
 /// Whether a device is a disk of the host's own, by the form of its name.

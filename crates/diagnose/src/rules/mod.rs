@@ -7,6 +7,7 @@ mod adaptive_throttling;
 mod alike;
 mod array_qos;
 mod array_slow;
+mod at_rest;
 mod behind;
 mod crowd;
 mod device_depth;
