@@ -144,8 +144,8 @@ pub(crate) fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
             let name = clean(&report.name);
             return Err(format!("{name}: it replays to something else: {difference}").into());
         }
-        for host in recorder.hosts {
-            host.complain(&report.name);
+        recorder.hosts.iter().for_each(|host| host.complain(&report.name));
+        for host in recorder.before.into_iter().chain(recorder.hosts) {
             let is_same = |(name, known): &&mut (String, Vec<OfHost>)| {
                 *name == report.name && known[0].config.name == host.config.name
             };
@@ -190,6 +190,8 @@ fn end(name: &str, hosts: Vec<OfHost>) -> Result<Option<Recorded>> {
 #[derive(Default)]
 struct Recorder {
     hosts: Vec<OfHost>,
+    /// Those that have more parts now.
+    before: Vec<OfHost>,
 }
 
 /// What of a host is kept.
@@ -212,8 +214,11 @@ struct OfHost {
 impl Look for Recorder {
     fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]) {
         let epoch_ms = epoch_ms.map_or(sim::EPOCH_MS, |epoch_ms| epoch_ms.cast_signed());
-        if self.hosts.is_empty() {
-            self.hosts = hosts.iter().map(|(config, _)| OfHost::new(config, epoch_ms)).collect();
+        let is_same =
+            self.hosts.iter().map(|host| &host.config).eq(hosts.iter().map(|host| host.0));
+        if !is_same {
+            let begun = hosts.iter().map(|(config, _)| OfHost::new(config, epoch_ms)).collect();
+            self.before.extend(mem::replace(&mut self.hosts, begun));
         }
         for (host, (_, engine)) in self.hosts.iter_mut().zip(hosts) {
             engine.snapshot(at, &mut host.last);
@@ -268,8 +273,8 @@ impl OfHost {
         }
     }
 
-    /// Whether the last sample is of the parts that the host was built with. What came later has no name in
-    /// a journal, and without it the sums of devices and adapters are none.
+    /// Whether the last sample is of the parts that the host is known to have. What came later has no name
+    /// before the next segment, and without it the sums of devices and adapters are none.
     fn check(&mut self, at: Time) -> bool {
         let (config, sample) = (&self.config, &self.last);
         let is_same = sample.vdisks.len() == config.vdisks.len()
@@ -311,7 +316,7 @@ mod tests {
     use std::io::Write;
 
     use counters::{Counter, Kind, MILLISECOND, Op, Status, VdiskId, VscsiId};
-    use engine::{Input, Output, Part, Request};
+    use engine::{Input, Output, Part, Request, VdiskConfig};
     use journal::{Files, Journal, Limits};
     use knobs::{Allocation, Knob, PVSCSI_MAX_TRANSFER};
     use scenario::Scenario;
@@ -365,9 +370,24 @@ datastore = "d"
 
     /// A command each millisecond, which takes one, for so many seconds: of a daemon that began so many
     /// seconds later than the first; what else is put in, and at which second. Its segments have 2 s each.
-    fn serve(directory: &TempDir, name: &str, (begin_s, run_s): (u64, u64), also: &[(u64, Input)]) {
-        let config = Scenario::parse("h", HOST, &mut |_| Err(String::new()));
-        let config = config.unwrap().hosts.remove(0).config;
+    fn serve(directory: &TempDir, name: &str, times: (u64, u64), also: &[(u64, Input)]) {
+        serve_more(directory, name, times, also, None);
+    }
+
+    fn host() -> HostConfig {
+        let scenario = Scenario::parse("h", HOST, &mut |_| Err(String::new()));
+        scenario.unwrap().hosts.remove(0).config
+    }
+
+    /// The same where the journal is told what the host is made of when a part comes.
+    fn serve_more(
+        directory: &TempDir,
+        name: &str,
+        (begin_s, run_s): (u64, u64),
+        also: &[(u64, Input)],
+        more: Option<&HostConfig>,
+    ) {
+        let config = host();
         let epoch_ms = EPOCH_MS + begin_s * 1000;
         let of = directory.path().join(format!("{name}-{epoch_ms}"));
         let files = Segments { file: File::create_new(segment(&of, 0)).unwrap(), of };
@@ -401,6 +421,9 @@ datastore = "d"
                     if let Output::Dispatch(dispatch) = output {
                         out = Some(dispatch.io);
                     }
+                }
+                if matches!(input, Input::Attach(_)) {
+                    more.into_iter().for_each(|more| journal.has_more([more]));
                 }
             }
         }
@@ -470,9 +493,8 @@ datastore = "d"
         assert_eq!(record(&files(&[directory.path().into()]).unwrap()).unwrap().len(), 2);
     }
 
-    #[test]
-    fn rows_end_where_something_comes_that_has_no_name_in_it() {
-        let disk = Part::Vdisk {
+    fn disk() -> Input {
+        Input::Attach(Part::Vdisk {
             id: VdiskId(1),
             vscsi: VscsiId(0),
             device: DEVICE,
@@ -482,9 +504,32 @@ datastore = "d"
             powered_on: true,
             system: false,
             timeout_ns: None,
-        };
+        })
+    }
+
+    #[test]
+    fn rows_go_on_where_something_comes_that_has_a_name() {
+        let mut more = host();
+        more.vdisks.push(VdiskConfig { name: "scsi0:1".into(), ..more.vdisks[0].clone() });
         let directory = tempfile::tempdir().unwrap();
-        serve(&directory, "h-0", (0, 15), &[(7, Input::Attach(disk))]);
+        serve_more(&directory, "h-0", (0, 15), &[(7, disk())], Some(&more));
+        let of_disk = |recorded: &Recorded| {
+            let recording = &recorded.recording;
+            recording.find(Kind::VirtualDisk, "v:scsi0:1").map(|_| recording.len())
+        };
+        let recorded = recorded(&directory);
+        assert_eq!(rows(&recorded), [2, 4, 6, 9, 11, 13]);
+        assert_eq!(of_disk(&recorded), Some(6));
+        // Its name is in each segment that begins later.
+        let named = files(&[directory.path().into()]).unwrap();
+        let last = record(&named[named.len() - 3..]).unwrap();
+        assert!(of_disk(&last[0]).is_some_and(|rows| rows >= 2), "{last:?}");
+    }
+
+    #[test]
+    fn rows_end_where_something_comes_that_has_no_name_in_it() {
+        let directory = tempfile::tempdir().unwrap();
+        serve(&directory, "h-0", (0, 15), &[(7, disk())]);
         assert_eq!(rows(&recorded(&directory)), [2, 4, 6]);
         // Nor are there any in segments that begin later.
         let named = files(&[directory.path().into()]).unwrap();

@@ -41,6 +41,15 @@ datastore = "n"
 size = "1m"
 "#;
 
+/// The place of a column in the rows of a layout.
+fn column(layout: &Value, name: &str, key: &str) -> usize {
+    let is_it = |column: &Value| {
+        let object = &layout["objects"][column[0].as_u64().unwrap() as usize];
+        object["name"] == name && column[1] == key
+    };
+    layout["columns"].as_array().unwrap().iter().position(is_it).expect("such a column")
+}
+
 #[test]
 fn a_row_has_what_was_counted_since_the_last_in_all_components() {
     let site = Site::new(DISKS);
@@ -51,13 +60,7 @@ fn a_row_has_what_was_counted_since_the_last_in_all_components() {
     assert_eq!(first["version"], 1);
     let layout = &first["layout"];
     assert_eq!(layout["host"], "h");
-    let column = |name: &str, key: &str| {
-        let is_it = |column: &Value| {
-            let object = &layout["objects"][column[0].as_u64().unwrap() as usize];
-            object["name"] == name && column[1] == key
-        };
-        layout["columns"].as_array().unwrap().iter().position(is_it).expect("such a column")
-    };
+    let column = |name: &str, key: &str| column(layout, name, key);
     for (export, asked) in [("a:scsi0:0", 30), ("b:scsi0:0", 10)] {
         let mut client = Client::on(&site.socket(), export, false);
         (0..asked).for_each(|_| assert_eq!(client.write(0, 0, &[1; 4096]), 0));
@@ -74,6 +77,81 @@ fn a_row_has_what_was_counted_since_the_last_in_all_components() {
     assert_eq!(third["row"]["values"][column("a:scsi0:0", "cmds")], json!(0.0));
     daemon.stop();
     assert!(!site.path("c").exists());
+}
+
+/// Two VMs on a device behind an array that does not answer at once.
+const COMPETING: &str = r#"
+[array.flash]
+servers = 8
+service = "0.5ms"
+[datastore.m]
+device = "naa.60000000000000000000000000000001"
+backend = "memory"
+emulate = true
+[vm.a.disk."scsi0:0"]
+datastore = "m"
+size = "1m"
+[vm.b.disk."scsi0:0"]
+datastore = "m"
+size = "1m"
+"#;
+
+/// What a guest has under way.
+const UNDER_WAY: usize = 64;
+
+/// A guest that asks again as often as it is answered.
+struct Busy(Client);
+
+impl Busy {
+    fn on(site: &Site, export: &str) -> Self {
+        let mut client = Client::on(&site.socket(), export, false);
+        (0..UNDER_WAY).for_each(|_| {
+            client.ask(0, nbd::READ, 0, 512, &[]);
+        });
+        Self(client)
+    }
+
+    fn turn(&mut self) {
+        for _ in 0..UNDER_WAY {
+            assert_eq!(self.0.reply(512).error, 0);
+            self.0.ask(0, nbd::READ, 0, 512, &[]);
+        }
+    }
+}
+
+/// Lets guests work until the device has that DQLEN, for so many turns at most.
+fn work_until_dqlen(site: &Site, guests: &mut [&mut Busy], dqlen: f64) {
+    const TURNS: usize = 1000;
+    let mut control = Control::on(site);
+    let first = control.counters();
+    let place = column(&first["layout"], "naa.60000000000000000000000000000001", "dqlen");
+    for _ in 0..TURNS {
+        guests.iter_mut().for_each(|guest| guest.turn());
+        if control.counters()["row"]["values"][place] == dqlen {
+            return;
+        }
+    }
+    panic!("DQLEN is not {dqlen} after {TURNS} turns");
+}
+
+#[test]
+fn dqlen_falls_when_a_second_guest_comes_and_rises_when_it_has_gone() {
+    let site = Site::new(COMPETING);
+    let daemon = site.serve(2, &["--control", "c", "--journal", "journals"]);
+    let mut first = Busy::on(&site, "a:scsi0:0");
+    work_until_dqlen(&site, &mut [&mut first], 64.0);
+    for _ in 0..2 {
+        let mut second = Busy::on(&site, "b:scsi0:0");
+        work_until_dqlen(&site, &mut [&mut first, &mut second], 32.0);
+        drop(second);
+        work_until_dqlen(&site, &mut [&mut first], 64.0);
+    }
+    drop(first);
+    daemon.stop();
+    let mut kavg = Command::new(env!("CARGO_BIN_EXE_kavg"));
+    let replay = kavg.args(["replay", "journals"]).current_dir(site.directory.path()).output();
+    let said = String::from_utf8(replay.unwrap().stdout).unwrap();
+    assert!(said.contains("identical, bit for bit: outputs and counters"), "{said}");
 }
 
 #[test]

@@ -157,6 +157,7 @@ fn disks_come_and_go_while_others_work() {
     });
     daemon.stop();
     let replayed = replayed(&site.path("j"));
+    assert_eq!(replayed.len(), 3, "a segment begins wherever parts have come, with their names");
     assert!(replayed.iter().all(|said| said.contains("identical, bit for bit: outputs and")));
 }
 

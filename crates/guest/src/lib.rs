@@ -40,6 +40,8 @@ pub enum Ask<'a> {
     Read(u64, u32),
     /// These bytes, to be written from a sector on.
     Write(u64, &'a [u8]),
+    /// So many bytes, whichever, to be written from a sector on.
+    Fill(u64, u32),
     /// What was written before is to be durable.
     Flush,
     /// So many sectors from a sector on are not needed any more.

@@ -160,9 +160,12 @@ impl Ring {
             [&sector.to_le_bytes()[..], &sectors.to_le_bytes(), &flags.to_le_bytes()].concat()
         };
         let owned;
+        // What the slot has from before is as good as any.
+        let as_it_is = if let Ask::Fill(_, bytes) = ask { bytes } else { 0 };
         let (kind, sector, readable, room): (u32, u64, &[u8], u32) = match ask {
             Ask::Read(sector, bytes) => (0, sector, &[], bytes),
             Ask::Write(sector, bytes) => (1, sector, bytes, 0),
+            Ask::Fill(sector, _) => (1, sector, &[], 0),
             Ask::Flush => (4, 0, &[], 0),
             Ask::Id => (8, 0, &[], 20),
             Ask::Other(kind, readable, room) => (kind, 0, readable, room),
@@ -182,7 +185,7 @@ impl Ring {
         self.put(slot.status(), 0xff_u8);
         self.fill(slot.data(), readable);
         let mut parts = vec![(slot.head(), 16, 0)];
-        self.cut(slot, readable.len() as u32, 0, &mut parts);
+        self.cut(slot, readable.len() as u32 + as_it_is, 0, &mut parts);
         self.cut(slot, room, WRITE, &mut parts);
         parts.push((slot.status(), 1, WRITE));
         self.chain(number, slot, &parts)

@@ -284,4 +284,11 @@ impl<W: Files + Send + 'static> Journal<W> {
         let of = Journalled::new(name, Some(epoch_ms), hosts);
         Self::begin(out, of, false, segment_bytes, W::go_on)
     }
+
+    /// The hosts have more parts than they were built with, and are told with all their parts: who reads
+    /// the journal knows what they are called. Another segment begins before the next input.
+    pub fn has_more<'a>(&mut self, hosts: impl IntoIterator<Item = &'a HostConfig>) {
+        self.of = Arc::new(self.of.of_hosts(hosts));
+        self.is_full = true;
+    }
 }

@@ -5,8 +5,9 @@ use engine::{Engine, HostConfig};
 
 /// Looks on while a journal is fed.
 pub trait Look {
-    /// Called where the engines begin, and where they begin anew behind what is missing: each host as it
-    /// was built, and its engine as it is at `at`.
+    /// Called where the engines begin, where they begin anew behind what is missing, and where they have
+    /// more parts: each host as it was built, with the parts that came since, and its engine as it is at
+    /// `at`.
     fn begin(&mut self, epoch_ms: Option<u64>, at: Time, hosts: &[(&HostConfig, &Engine)]);
 
     /// Called before an input of a host, with its engine as it is until then.

@@ -280,13 +280,24 @@ impl Replay {
         (self.number, self.now, self.host) = (number, at, 0);
         if goes_on {
             let mut both = self.hosts.iter().zip(&hosts);
-            return Ok(both.find_map(|(host, begun)| host.compare_state(begun, number)));
+            let difference = both.find_map(|(host, begun)| host.compare_state(begun, number));
+            let mut both = self.hosts.iter().zip(&hosts);
+            if both.any(|(host, begun)| host.config != begun.config) {
+                let configs = hosts.into_iter().map(|begun| begun.config);
+                self.hosts.iter_mut().zip(configs).for_each(|(host, config)| host.config = config);
+                self.show(at, look);
+            }
+            return Ok(difference);
         }
         self.end_hosts();
         self.hosts = hosts.into_iter().map(Host::new).collect();
+        self.show(at, look);
+        Ok(None)
+    }
+
+    fn show(&self, at: Time, look: &mut dyn Look) {
         let begun: Vec<_> = self.hosts.iter().map(|host| (&host.config, &host.engine)).collect();
         look.begin(self.report.epoch_ms, at, &begun);
-        Ok(None)
     }
 
     /// Adds what was fed to the hosts that there are, for which others come.

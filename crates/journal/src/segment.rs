@@ -6,7 +6,7 @@
 //! | the name of the journal, and the wall-clock time of its time 0, of real time alone | in milliseconds since 1970 |
 //! | the number of the segment | 0 is the first |
 //! | the time of the last input before it | not in the first |
-//! | until the frame ends, a host as it was built | |
+//! | until the frame ends, a host as it was built, with the parts that came since | |
 //! | its outputs so far: their number and their digest | not in the first |
 //! | its engine | not in the first |
 
@@ -35,6 +35,11 @@ impl Journalled {
         hosts: impl IntoIterator<Item = &'a HostConfig>,
     ) -> Self {
         Self { name: name.into(), epoch_ms, hosts: hosts.into_iter().cloned().collect() }
+    }
+
+    /// The same journal of hosts that are made of these from now on.
+    pub(crate) fn of_hosts<'a>(&self, hosts: impl IntoIterator<Item = &'a HostConfig>) -> Self {
+        Self::new(&self.name, self.epoch_ms, hosts)
     }
 
     pub(crate) const fn hosts(&self) -> usize {

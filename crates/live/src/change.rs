@@ -114,7 +114,11 @@ impl Plan {
         });
         let notes = planning.notes;
         let (door, ways) = (before.door.clone(), before.ways.clone());
-        let hosted = Hosted { counted, engine, up, ids, opened, door, ways };
+        let known = match changes.new.is_empty() {
+            true => Arc::clone(&before.known),
+            false => Arc::new(ids.known(&before.known, &host.config)),
+        };
+        let hosted = Hosted { counted, engine, up, ids, known, opened, door, ways };
         Ok(Self { hosted, changes, notes, exports, parts, devices, moves, grown })
     }
 
@@ -143,6 +147,10 @@ impl Plan {
         let new = changes.new.iter().map(|part| Input::Attach(*part));
         let set = changes.knobs.iter().map(|knob| Input::Set(*knob));
         new.chain(set).for_each(|input| tell_all(hosted.ids.input(input)));
+        if !changes.new.is_empty() {
+            let more = || Letter::More(Arc::clone(&hosted.known));
+            mailboxes.iter().for_each(|mailbox| mailbox.send(more()));
+        }
         let give = |component: usize, part: Part| {
             // The component is there as long as the daemon.
             let _ = hosted.ways[component].send(part);

@@ -228,7 +228,9 @@ impl Daemon {
         let counted =
             Counted { inventory, components, ids: ids.clone(), mailboxes, exports, epoch_ms };
         let (engine, up) = (Engine::new(&host.config), vec![true; host.config.paths.len()]);
-        let hosted = Hosted { counted: Arc::new(counted), engine, up, ids, opened, door, ways };
+        let known = Arc::new(host.config.clone());
+        let counted = Arc::new(counted);
+        let hosted = Hosted { counted, engine, up, ids, known, opened, door, ways };
         self.hosted.push((hosted, first(host)));
         for (index, (mailbox, machine)) in machines.into_iter().enumerate() {
             let cpu = host.cpus.get(index % host.cpus.len().max(1)).copied();

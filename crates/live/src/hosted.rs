@@ -6,7 +6,7 @@ use std::{
 };
 
 use counters::Time;
-use engine::{Engine, Input};
+use engine::{Engine, HostConfig, Input};
 use scenario::Host;
 
 use crate::{
@@ -26,6 +26,8 @@ pub(crate) struct Hosted {
     /// By path of the file.
     pub(crate) up: Vec<bool>,
     pub(crate) ids: Ids,
+    /// All that it was ever made of, as engines number it.
+    pub(crate) known: Arc<HostConfig>,
     /// What is open of it.
     pub(crate) opened: Opened,
     /// Where clients find it.

@@ -2,7 +2,10 @@
 //! another's: so each part keeps the id that it had there, whatever its place in the file has become.
 
 use counters::{AdapterId, DeviceId, PathId, VdiskId, VmId, VscsiId};
-use engine::{Error, HostConfig, Input, Object, Part};
+use engine::{
+    AdapterConfig, DeviceConfig, Error, HostConfig, Input, Object, Part, PathConfig, VdiskConfig,
+    VmConfig, VscsiConfig,
+};
 use knobs::Knob;
 
 /// Ids of one noun: the number that each has in engines, by its place in the file.
@@ -35,6 +38,9 @@ pub(crate) struct Same {
     pub(crate) vdisks: Vec<Option<usize>>,
 }
 
+/// What is behind the name of a part that has gone: another may have its name.
+const GONE: &str = "@gone";
+
 impl Numbers {
     /// As they are in the file.
     fn first(count: usize) -> Self {
@@ -48,6 +54,25 @@ impl Numbers {
     /// The place of one in the file, if it has one.
     pub(crate) fn place(&self, number: usize) -> Option<usize> {
         self.of.iter().position(|known| usize::from(*known) == number)
+    }
+
+    /// Adds the parts of a file that are new to those that are known, each at its number, and marks the
+    /// names of those that have gone.
+    fn add<T>(
+        &self,
+        known: &mut Vec<T>,
+        file: &[T],
+        numbered: impl Fn(&T) -> T,
+        name: impl Fn(&mut T) -> Option<&mut String>,
+    ) {
+        let gone = known.iter_mut().enumerate().filter(|(number, _)| self.place(*number).is_none());
+        for name in gone.filter_map(|(_, part)| name(part)).filter(|name| !name.ends_with(GONE)) {
+            name.push_str(GONE);
+        }
+        // What is new has the next numbers, in the order of the file.
+        let before = known.len();
+        let new = file.iter().enumerate().filter(|(place, _)| self.get(*place) >= before);
+        known.extend(new.map(|(_, part)| numbered(part)));
     }
 
     /// Those of a new reading: what is new has the next ones.
@@ -92,6 +117,34 @@ impl Ids {
             vscsi: self.vscsi.next("virtual adapters", &same.vscsi)?,
             vdisks: self.vdisks.next("disks", &same.vdisks)?,
         })
+    }
+
+    /// A host with all that it was ever made of, as engines number it: what is new in the file comes to
+    /// what was `known`, and what the file does not have any more is called so.
+    pub(crate) fn known(&self, known: &HostConfig, file: &HostConfig) -> HostConfig {
+        let mut all = known.clone();
+        let HostConfig { adapters, devices, paths, vms, vscsi, vdisks, .. } = &mut all;
+        let same = AdapterConfig::clone;
+        self.adapters.add(adapters, &file.adapters, same, |part| Some(&mut part.name));
+        let same = DeviceConfig::clone;
+        self.devices.add(devices, &file.devices, same, |part| Some(&mut part.name));
+        let path = |path: &PathConfig| PathConfig {
+            device: self.device(path.device),
+            adapter: self.adapter(path.adapter),
+            ..path.clone()
+        };
+        self.paths.add(paths, &file.paths, path, |part| Some(&mut part.name));
+        self.vms.add(vms, &file.vms, VmConfig::clone, |part| Some(&mut part.name));
+        let of_vm = |part: &VscsiConfig| VscsiConfig { vm: self.vm(part.vm), ..part.clone() };
+        self.vscsi.add(vscsi, &file.vscsi, of_vm, |_| None);
+        let disk = |disk: &VdiskConfig| VdiskConfig {
+            vm: self.vm(disk.vm),
+            vscsi: self.vscsi(disk.vscsi),
+            device: self.device(disk.device),
+            ..disk.clone()
+        };
+        self.vdisks.add(vdisks, &file.vdisks, disk, |part| Some(&mut part.name));
+        all
     }
 
     pub(crate) fn adapter(&self, id: AdapterId) -> AdapterId {
@@ -185,5 +238,61 @@ impl Ids {
             Error::InUse(noun, id) => Error::InUse(noun, place(noun, id)?),
             ref other => other.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::Scenario;
+
+    use super::*;
+
+    fn host(disks: &[(&str, &str)]) -> HostConfig {
+        let mut text = "title = \"t\"\n[host.h.nbd]\nsocket = \"s\"\n[host.h.adapter.vmhba1]\n\
+                        driver = \"qlnativefc\"\n[datastore.m]\nbackend = \"null\"\n"
+            .to_owned();
+        for (vm, disk) in disks {
+            text += &format!("[vm.{vm}.disk.\"{disk}\"]\ndatastore = \"m\"\nsize = \"1m\"\n");
+        }
+        let scenario = Scenario::parse_served("h.toml", &text, &mut |_| Err(String::new()));
+        scenario.expect("a sound file").hosts.remove(0).config
+    }
+
+    fn disks(host: &HostConfig) -> Vec<(&str, &str)> {
+        let vm = |id: VmId| host.vms[id.index()].name.as_str();
+        host.vdisks.iter().map(|disk| (vm(disk.vm), disk.name.as_str())).collect()
+    }
+
+    /// What a host was ever made of has its numbers, whatever the order of the file.
+    #[test]
+    fn what_has_gone_keeps_its_number_and_leaves_its_name() {
+        let first = host(&[("a", "scsi0:0"), ("b", "scsi0:0"), ("b", "scsi0:1")]);
+        let ids = Ids::new(&first);
+        let alone = Same {
+            adapters: vec![Some(0)],
+            devices: vec![Some(0)],
+            paths: vec![Some(0)],
+            ..Same::default()
+        };
+        // A new VM is in front, and one that had two disks has the first of them anew.
+        let second = host(&[("c", "scsi0:0"), ("b", "scsi0:0"), ("b", "scsi0:1")]);
+        let same = Same {
+            vms: vec![None, Some(1)],
+            vscsi: vec![None, Some(1)],
+            vdisks: vec![None, None, Some(2)],
+            ..alone
+        };
+        let ids = ids.next(&same).expect("there is room");
+        let known = ids.known(&first, &second);
+        let expected = [
+            ("a@gone", "scsi0:0@gone"),
+            ("b", "scsi0:0@gone"),
+            ("b", "scsi0:1"),
+            ("c", "scsi0:0"),
+            ("b", "scsi0:0"),
+        ];
+        assert_eq!(disks(&known), expected);
+        let numbers: Vec<_> = (0..3).map(|place| ids.vdisks.get(place)).collect();
+        assert_eq!(numbers, [3, 4, 2]);
     }
 }

@@ -17,6 +17,8 @@ mod changes;
 #[cfg(test)]
 mod cuts;
 #[cfg(test)]
+mod experiments;
+#[cfg(test)]
 mod journalled;
 #[cfg(test)]
 mod lending;
@@ -329,6 +331,9 @@ impl Machine {
                     if let Input::Set(Knob::Pvscsi { vm, .. }) = input {
                         self.staged.push(vm);
                     }
+                }
+                Letter::More(host) => {
+                    self.journal.iter_mut().for_each(|journal| journal.has_more([&*host]));
                 }
                 Letter::Open => {
                     while let Ok(part) = self.more.try_recv() {

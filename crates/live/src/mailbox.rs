@@ -5,11 +5,11 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd},
-    sync::{Mutex, PoisonError, mpsc::Sender},
+    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
 };
 
 use counters::{HostSnapshot, VdiskId};
-use engine::Input;
+use engine::{HostConfig, Input};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::{export::Extent, nbd::Arrived, vhost::Device, work::Returned};
@@ -29,6 +29,8 @@ pub(crate) enum Letter {
     Counters(HostSnapshot, Sender<HostSnapshot>),
     /// A setting, a part of the host that comes or goes, or what else the engine is to be told.
     Input(Input),
+    /// The host has more parts than before: this is all that it is made of, as engines number it.
+    More(Arc<HostConfig>),
     /// There are more disks for it, which come by a way of their own.
     Open,
     /// A disk has become as large as this.

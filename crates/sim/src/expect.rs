@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use counters::{DeviceId, DeviceKind, Kind};
+use counters::{DeviceId, DeviceKind, Kind, Recording};
 use engine::HostConfig;
 use scenario::{Expectation, Scenario, Subject};
 
@@ -23,24 +23,35 @@ pub struct Checked<'a> {
 /// Holds every expectation of a scenario against the outcome of its run.
 #[must_use]
 pub fn check<'a>(scenario: &'a Scenario, outcome: &Outcome) -> Vec<Checked<'a>> {
+    let seen =
+        |window: usize, host: usize| Some(&outcome.windows.get(window)?.get(host)?.recording);
     let checked = scenario.expectations.iter().map(|expectation| {
-        let over = |window| mean(scenario, outcome, expectation, window);
-        let here = over(expectation.window);
-        let figure = expectation.relative_to.map_or(here, |other| here / over(other));
+        let figure = figure(scenario, expectation, seen);
         Checked { expectation, figure, holds: expectation.bound.holds(figure) }
     });
     checked.collect()
 }
 
-/// The mean of the subjects' figures over a window.
-fn mean(scenario: &Scenario, outcome: &Outcome, of: &Expectation, window: usize) -> f64 {
-    let figure = |subject: &Subject| {
-        let (host, kind, name) = entity(scenario, subject);
-        let recording = &outcome.windows.get(window)?.get(host)?.recording;
-        recording.value(recording.find(kind, &name)?, of.counter, 0)
+/// The figure of an expectation, in the unit of the counter, or the ratio where one is asked for; NaN when
+/// there is none. `seen` has by window and host a recording whose first sample spans the window, whoever
+/// made it.
+#[must_use]
+pub fn figure<'r>(
+    scenario: &Scenario,
+    of: &Expectation,
+    seen: impl Fn(usize, usize) -> Option<&'r Recording>,
+) -> f64 {
+    let over = |window| {
+        let figure = |subject: &Subject| {
+            let (host, kind, name) = entity(scenario, subject);
+            let recording = seen(window, host)?;
+            recording.value(recording.find(kind, &name)?, of.counter, 0)
+        };
+        let sum: f64 = of.subjects.iter().map(|subject| figure(subject).unwrap_or(f64::NAN)).sum();
+        sum / of.subjects.len() as f64
     };
-    let sum: f64 = of.subjects.iter().map(|subject| figure(subject).unwrap_or(f64::NAN)).sum();
-    sum / of.subjects.len() as f64
+    let here = over(of.window);
+    of.relative_to.map_or(here, |other| here / over(other))
 }
 
 /// The host of a subject, and how its row in the host's recordings is called.

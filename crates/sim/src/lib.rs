@@ -25,7 +25,7 @@ mod watch;
 mod windows;
 
 pub use error::Error;
-pub use expect::{Checked, check};
+pub use expect::{Checked, check, figure};
 pub use machine::{LogLine, Logged, PolicyWaits, Span};
 pub use pace::{Clock, Pace, Paced, WallClock};
 pub use run::{EPOCH_MS, Limits, Outcome, Progress, WindowView, run, run_watched};

@@ -20,8 +20,8 @@ use guest::{Ask, Disk, NbdClient, Shape, Wish};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::bench_neighbour;
 use super::bench_servers::{CLIENT_CPU, DISK, FILE, Outcome, Places, Servers, Work, on_cpu};
+use super::{bench_experiments, bench_neighbour};
 use crate::{Result, json, table::Table, talk::say, text::whole};
 
 /// What is asked for at once.
@@ -60,6 +60,10 @@ pub(crate) struct BenchLive {
     /// The noisy neighbour alone: a read at a time beside 128 on one disk, and a depth found by latency
     #[arg(long, conflicts_with_all = ["back_end", "poll"])]
     neighbour: bool,
+    /// The published experiments S0, S1 and S4 alone, each once, served with their arrays emulated and beside
+    /// their runs in virtual time: four minutes
+    #[arg(long, conflicts_with_all = ["back_end", "poll", "neighbour", "rounds", "millis", "directory"])]
+    experiments: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -154,6 +158,9 @@ impl Measured {
 
 impl BenchLive {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        if self.experiments {
+            return bench_experiments::run(self.json, out);
+        }
         if self.neighbour {
             let time = Duration::from_millis(self.millis.get().into());
             let directory = self.directory.as_deref();
@@ -244,7 +251,7 @@ fn ours(site: &TempDir, servers: &mut Servers) -> Outcome<Vec<Target>> {
     for name in ["vhost.img", "nbd.img"] {
         servers.image(name)?;
     }
-    let process = servers.serve(site.path(), HOST, kinds().count())?;
+    let process = servers.serve(site.path(), HOST, kinds().count(), &[])?;
     let target = |(way, back_end)| {
         let name = if way == Way::Nbd { "kavg.nbd".into() } else { format!("kavg.{back_end}") };
         Target { server: OURS, way, back_end, path: site.path().join(name), process }

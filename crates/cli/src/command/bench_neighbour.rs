@@ -96,7 +96,7 @@ pub(super) fn run(
             servers.image(&format!("{vm}-{disk}.img"))?;
         }
     }
-    servers.serve(site.path(), HOST, 4 * KINDS.len())?;
+    servers.serve(site.path(), HOST, 4 * KINDS.len(), &[])?;
     guest::pin(CLIENT_CPU)?;
     let mut measured: [Vec<Round>; KINDS.len()] = Default::default();
     for _ in 0..rounds {

@@ -66,13 +66,19 @@ impl Servers {
 
     /// Begins our own daemon of a file, with `DIRECTORY` where the images are, and waits until it serves
     /// so many disks; its process.
-    pub(super) fn serve(&mut self, site: &Path, host: &str, disks: usize) -> Outcome<u32> {
+    pub(super) fn serve(
+        &mut self,
+        site: &Path,
+        host: &str,
+        disks: usize,
+        arguments: &[&str],
+    ) -> Outcome<u32> {
         let said = |error: std::io::Error| format!("kavg serve: {error}");
         let host = host.replace("DIRECTORY", &self.images.path().display().to_string());
         fs::write(site.join("h.toml"), host).map_err(said)?;
         let program = std::env::current_exe().map_err(said)?;
         let mut command = on_cpu(&program.display().to_string());
-        command.args(["serve", "h.toml"]).current_dir(site);
+        command.args(["serve", "h.toml"]).args(arguments).current_dir(site);
         let mut child = command.spawn().map_err(said)?;
         let lines = child.stdout.take().map(BufReader::new);
         let ready =

@@ -8,6 +8,7 @@ use crate::Result;
 
 mod bench;
 mod bench_capture;
+mod bench_experiments;
 mod bench_live;
 mod bench_neighbour;
 mod bench_servers;

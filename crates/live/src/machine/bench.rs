@@ -29,6 +29,8 @@ pub(super) struct Bench {
 pub(super) struct Client {
     stream: UnixStream,
     input: Vec<u8>,
+    /// What there was no room for in the socket.
+    output: Vec<u8>,
     next: u64,
     /// What it has asked, and how much each reads.
     open: Vec<(u64, usize)>,
@@ -49,8 +51,46 @@ impl Bench {
         let mut none = |_: &str| Err(String::new());
         let text = format!("{FILE}{adapter}");
         let scenario = Scenario::parse_served("h.toml", &text, &mut none).expect("a sound file");
-        let host = &scenario.hosts[0];
-        let disks = host.config.vdisks.len();
+        let config = &scenario.hosts[0].config;
+        let disk = |image: usize| {
+            let disk = Disk { image, array: None, vm: VmId::new(0) };
+            (VdiskId::new(image), disk)
+        };
+        let disks = config.vdisks.len();
+        let part = Part {
+            disks: (0..disks).map(disk).collect(),
+            images: (0..disks).map(|_| Image::File(FileImage::of_test(bytes, block))).collect(),
+            arrays: Vec::new(),
+        };
+        let executor = |mailbox| Executor::of_medium(medium, mailbox);
+        let mut bench = Self::of(config, part, executor);
+        bench.clients = (0..disks).map(|disk| bench.client(disk, bytes, block)).collect();
+        bench
+    }
+
+    /// A component of a host's disks, without clients.
+    pub(super) fn of(
+        config: &HostConfig,
+        part: Part,
+        executor: impl FnOnce(Arc<Mailbox>) -> Executor,
+    ) -> Self {
+        let mailbox = Arc::new(Mailbox::new().expect("an eventfd"));
+        let parts = Parts {
+            engine: Engine::new(config),
+            journal: None,
+            first: Vec::new(),
+            part,
+            more: channel().1,
+            executor: executor(Arc::clone(&mailbox)),
+            clock: Clock::start(),
+            mailbox,
+        };
+        let machine = Machine::new(parts).expect("a component");
+        Self { config: config.clone(), machine, now: Time::ZERO, clients: Vec::new() }
+    }
+
+    /// A client of a disk of so many bytes.
+    pub(super) fn client(&self, disk: usize, bytes: u64, block: u32) -> Client {
         let export = |disk: usize| Export {
             name: format!("{disk}"),
             vdisk: VdiskId::new(disk),
@@ -61,39 +101,13 @@ impl Bench {
             lends: None,
             socket: None,
         };
-        let exports: Arc<[Export]> = (0..disks).map(export).collect();
-        let mailbox = Arc::new(Mailbox::new().expect("an eventfd"));
-        let parts = Parts {
-            engine: Engine::new(&host.config),
-            journal: None,
-            first: Vec::new(),
-            part: Part {
-                disks: (0..disks)
-                    .map(|image| {
-                        let disk = Disk { image, array: None, vm: VmId::new(0) };
-                        (VdiskId::new(image), disk)
-                    })
-                    .collect(),
-                images: (0..disks).map(|_| Image::File(FileImage::of_test(bytes, block))).collect(),
-                arrays: Vec::new(),
-            },
-            more: channel().1,
-            executor: Executor::of_medium(medium, Arc::clone(&mailbox)),
-            clock: Clock::start(),
-            mailbox: Arc::clone(&mailbox),
-        };
-        let machine = Machine::new(parts).expect("a component");
-        let client = |disk: usize| {
-            let (stream, other) = UnixStream::pair().expect("two sockets");
-            stream.set_nonblocking(true).expect("a socket");
-            other.set_nonblocking(true).expect("a socket");
-            let arrived = Arrived::on(disk, Arc::clone(&exports), other);
-            mailbox.send(Letter::Guest(Box::new(arrived)));
-            Client { stream, input: Vec::new(), next: 0, open: Vec::new() }
-        };
-        let clients = (0..disks).map(client).collect();
-        let config = host.config.clone();
-        Self { config, machine, now: Time::ZERO, clients }
+        let exports: Arc<[Export]> = (0..=disk).map(export).collect();
+        let (stream, other) = UnixStream::pair().expect("two sockets");
+        stream.set_nonblocking(true).expect("a socket");
+        other.set_nonblocking(true).expect("a socket");
+        let arrived = Arrived::on(disk, exports, other);
+        self.machine.mailbox.send(Letter::Guest(Box::new(arrived)));
+        Client { stream, input: Vec::new(), output: Vec::new(), next: 0, open: Vec::new() }
     }
 
     pub(super) fn medium(&mut self) -> &mut Medium {
@@ -139,9 +153,24 @@ impl Client {
             &bytes.to_be_bytes(),
             data,
         ];
-        self.stream.write_all(&head.concat()).expect("there is room");
+        self.output.extend(head.concat());
+        self.send();
         self.open.push((cookie, if kind == 0 { bytes as usize } else { 0 }));
         cookie
+    }
+
+    /// Sends what there is room for; whether that was anything.
+    pub(super) fn send(&mut self) -> bool {
+        let mut sent = 0;
+        while sent < self.output.len() {
+            match self.stream.write(&self.output[sent..]) {
+                Ok(written) => sent += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        self.output.drain(..sent);
+        sent > 0
     }
 
     /// How many answers are to come.
@@ -151,7 +180,7 @@ impl Client {
 
     /// The next answer, if it is there.
     pub(super) fn answer(&mut self) -> Option<Answer> {
-        let mut more = [0; 4096];
+        let mut more = [0; 64 << 10];
         loop {
             match self.stream.read(&mut more) {
                 Ok(0) => panic!("it was hung up on"),
