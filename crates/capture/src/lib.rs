@@ -55,12 +55,12 @@ pub use input::{Input, Limits, Progress};
 pub use merge::merge;
 pub use names::parse_names;
 #[cfg(feature = "parquet")]
-pub use parquet::write_parquet;
+pub use parquet::{ParquetRows, write_parquet};
 pub use reader::{Capture, ReadOptions, read, read_inputs};
 pub use report::{Because, DiskLink, FileReport, HostReport, ReadReport, VersionHint};
 pub use sequence::{Sequence, SequenceReport};
 pub use slice::Slice;
-pub use table::{csv_cell, write_csv};
+pub use table::{Cell, ROW_NAMES, csv_cell, row_names, write_csv, write_csv_row};
 pub use text::{read_output, read_text};
 pub use time::{Stamps, format_stamp, parse_stamp};
 pub use vscsistats::{Bin, Metric, VscsiHistogram, parse_vscsistats};

@@ -10,8 +10,37 @@ use std::{
 
 use counters::{Counter, Entity, EntityId, Recording};
 
-/// The columns of names, in the order of [`names`].
-pub(crate) const NAMES: [&str; 6] = ["host", "kind", "object", "vm", "device", "adapter"];
+/// The columns of names, in the order of [`row_names`].
+pub const ROW_NAMES: [&str; 6] = ["host", "kind", "object", "vm", "device", "adapter"];
+
+/// A cell of a table that comes row by row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// A name.
+    Text(&'a str),
+    /// A figure, not NaN.
+    Number(f64),
+    /// Nothing is known.
+    None,
+}
+
+/// Writes a row as CSV.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_csv_row(cells: &[Cell<'_>], out: &mut impl Write) -> io::Result<()> {
+    for (place, cell) in cells.iter().enumerate() {
+        if place > 0 {
+            out.write_all(b",")?;
+        }
+        match cell {
+            Cell::Text(text) => out.write_all(csv_cell(text).as_bytes())?,
+            Cell::Number(number) => write!(out, "{number}")?,
+            Cell::None => {}
+        }
+    }
+    writeln!(out)
+}
 
 /// Writes the table as CSV, with times as `2026-03-02T10:00:00Z`.
 ///
@@ -20,10 +49,10 @@ pub(crate) const NAMES: [&str; 6] = ["host", "kind", "object", "vm", "device", "
 pub fn write_csv(recordings: &[Recording], out: &mut impl Write) -> io::Result<()> {
     let counters = counters(recordings);
     let keys: Vec<&str> = counters.iter().map(|counter| counter.info().key).collect();
-    writeln!(out, "time,{},{}", NAMES.join(","), keys.join(","))?;
+    writeln!(out, "time,{},{}", ROW_NAMES.join(","), keys.join(","))?;
     for recording in recordings {
         for (id, entity) in (0..).map(EntityId).zip(recording.entities()) {
-            let names = names(recording, entity).map(|name| csv_cell(name.unwrap_or_default()));
+            let names = row_names(recording, entity).map(|name| csv_cell(name.unwrap_or_default()));
             let names = names.join(",");
             for (sample, &time_ms) in recording.times_ms.iter().enumerate() {
                 write!(out, "{},{names}", iso(time_ms))?;
@@ -46,7 +75,9 @@ pub(crate) fn counters(recordings: &[Recording]) -> Vec<Counter> {
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-pub(crate) fn names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option<&'a str>; 6] {
+/// What an object is called and belongs to, as in [`ROW_NAMES`].
+#[must_use]
+pub fn row_names<'a>(recording: &'a Recording, entity: &'a Entity) -> [Option<&'a str>; 6] {
     let name = |id: Option<EntityId>| id.map(|id| recording.entity(id).name.as_str());
     [
         Some(&recording.host),

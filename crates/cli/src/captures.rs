@@ -182,7 +182,7 @@ pub(crate) fn claim_samples<'a>(
     hosts: impl ExactSizeIterator<Item = &'a str>,
     outputs: &mut Outputs,
 ) -> Result<Vec<Output>> {
-    require_csv(Some(path).filter(|path| !is_parquet(path)))?;
+    require_table(path)?;
     claim(path, hosts, outputs)
 }
 
@@ -246,6 +246,7 @@ pub(crate) fn write(recordings: &[Recording], outputs: Vec<Output>) -> Result<()
 /// How a file is called that is Parquet.
 const PARQUET: [&str; 3] = ["parquet", "parq", "pq"];
 
+/// Whether what is written there is to be Parquet.
 pub(crate) fn is_parquet(path: &Path) -> bool {
     PARQUET.iter().any(|ending| ends_in(path, ending))
 }
@@ -258,6 +259,11 @@ const OTHERS: [(&[&str], &str); 2] = [
         "name a .csv, or `-` and compress it, as `| gzip > esx01.csv.gz`",
     ),
 ];
+
+/// Refuses a name that promises something else than CSV or Parquet.
+pub(crate) fn require_table(path: &Path) -> Result<()> {
+    require_csv(Some(path).filter(|path| !is_parquet(path)))
+}
 
 /// Refuses a name that promises something else for what is written as CSV.
 pub(crate) fn require_csv(path: Option<&Path>) -> Result<()> {

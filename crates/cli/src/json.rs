@@ -1,6 +1,9 @@
 //! A run as JSON: every figure of every window and of every sample, verdicts, expectations, log.
 
-use std::{collections::BTreeMap, io::Write};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufWriter, Write},
+};
 
 use counters::{Counter, EntityId, Kind, Recording, SECOND, Time};
 use diagnose::steers;
@@ -17,15 +20,32 @@ pub(crate) const VERSION: u32 = 1;
 /// Writes a value as JSON. What would steer a terminal is spelled as `\u202e`: only strings can hold
 /// it, so a program reads the same names.
 pub(crate) fn write(value: &impl Serialize, out: &mut dyn Write) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
-    let mut spelled = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c != '\n' && steers(c) {
-            true => spelled += &format!("\\u{:04x}", u32::from(c)),
-            false => spelled.push(c),
+    let mut out = BufWriter::new(out);
+    serde_json::to_writer_pretty(Spelled(&mut out), value)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+/// Spells what would steer a terminal. `serde_json` writes strings, never a part of a letter.
+struct Spelled<W>(W);
+
+impl<W: Write> Write for Spelled<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Ok(text) = str::from_utf8(bytes) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let mut from = 0;
+        for (at, c) in text.char_indices().filter(|(_, c)| *c != '\n' && steers(*c)) {
+            write!(self.0, "{}\\u{:04x}", &text[from..at], u32::from(c))?;
+            from = at + c.len_utf8();
         }
+        self.0.write_all(&bytes[from..])?;
+        Ok(bytes.len())
     }
-    Ok(writeln!(out, "{spelled}")?)
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The whole run. Times are seconds and milliseconds as their names say; a figure that there is

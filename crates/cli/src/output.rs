@@ -285,6 +285,20 @@ impl Output {
         pending.finish()
     }
 
+    /// Opens a file that is read and gone on with. Nothing in it is replaced, and what it is to hold
+    /// is for whoever goes on with it to check.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is a pipe or device.
+    pub(crate) fn open_kept(self) -> Result<File> {
+        let place = self.place.as_deref().unwrap_or(&self.name);
+        if !is_file(place) {
+            return Err(format!("{}: is no file; name one", self.name.display()).into());
+        }
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(place);
+        Ok(file.map_err(|error| self.failed(error))?)
+    }
+
     /// Begins to write it.
     pub(crate) fn open(self) -> Result<Pending> {
         let target = match &self.place {

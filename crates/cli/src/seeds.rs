@@ -11,6 +11,7 @@ use crate::{
     expectations::{self, OverSeeds},
     json, percentiles,
     report::Report,
+    spread::Spread,
     table::Table,
     text::{BOLD, clean, styled},
 };
@@ -21,45 +22,6 @@ pub(crate) const SEEDS_MAX: u64 = 1_000;
 /// The runs of a scenario, by seed from 1; at least one.
 pub(crate) struct Seeds {
     pub(crate) runs: Vec<Report>,
-}
-
-/// A figure over several seeds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Spread {
-    mean: f64,
-    /// Half of the 95 % confidence interval of the mean; one seed has none.
-    half: Option<f64>,
-}
-
-impl Spread {
-    /// `None` where a seed does not have the figure.
-    fn of(figures: impl Iterator<Item = Option<f64>>) -> Option<Self> {
-        let all: Vec<f64> = figures.collect::<Option<_>>()?;
-        let count = all.len() as f64;
-        // From the first on, so that the mean of equal figures is that figure, to the last bit.
-        let first = *all.first()?;
-        let mean = first + all.iter().map(|figure| figure - first).sum::<f64>() / count;
-        let squares: f64 = all.iter().map(|figure| (figure - mean).powi(2)).sum();
-        let freedom = all.len().checked_sub(1).filter(|freedom| *freedom > 0);
-        let half = freedom
-            .map(|freedom| student_95(freedom) * (squares / freedom as f64).sqrt() / count.sqrt());
-        Some(Self { mean, half })
-    }
-
-    fn json(spread: Option<Self>) -> Value {
-        spread.map_or(Value::Null, |one| json!({ "mean": one.mean, "ci95": one.half }))
-    }
-}
-
-/// Student's t, two-sided 95 %: from the table up to 10 degrees of freedom, and from its expansion
-/// around the normal distribution above (Abramowitz and Stegun, 26.7.5), which is right to 0.0001
-/// there.
-fn student_95(freedom: usize) -> f64 {
-    const TABLE: [f64; 10] =
-        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    let part = 1.0 / freedom as f64;
-    let expansion = 1.959_96 + part * (2.372_3 + part * (2.822_5 + part * 2.555_9));
-    TABLE.get(freedom - 1).copied().unwrap_or(expansion)
 }
 
 impl Seeds {
@@ -113,13 +75,8 @@ impl Seeds {
         let head: Vec<_> = std::iter::once(String::new()).chain(windows()).collect();
         let mut table = Table::new(&head).left(&[0]);
         for (name, figure, print) in FIGURES {
-            let cell = |window: usize| match self.spread(|run| figure(&run.stacks[window])) {
-                Some(Spread { mean, half: Some(half) }) => {
-                    format!("{} ± {}", print(mean), print(half))
-                }
-                Some(Spread { mean, half: None }) => print(mean),
-                None => "-".into(),
-            };
+            let cell =
+                |window: usize| Spread::text(self.spread(|run| figure(&run.stacks[window])), print);
             table.row(std::iter::once(name.into()).chain(first.named().map(cell)).collect());
         }
         table.render()
@@ -187,25 +144,5 @@ fn over(runs: &[&Value]) -> Value {
     match runs[0].as_object() {
         Some(parts) => parts.keys().map(|key| (key.clone(), part(key))).collect(),
         None => Spread::json(Spread::of(runs.iter().map(|run| run.as_f64()))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_interval_is_that_of_students_t() {
-        let figures = |all: &[f64]| Spread::of(all.iter().copied().map(Some));
-        let spread = figures(&[1.0, 2.0, 3.0, 4.0]).unwrap();
-        // The standard deviation is 1.291, that of the mean 0.6455, and t with 3 is 3.182.
-        assert_eq!(spread.mean, 2.5);
-        assert!((spread.half.unwrap() - 2.054).abs() < 0.001);
-        assert_eq!(figures(&[7.0]), Some(Spread { mean: 7.0, half: None }));
-        assert_eq!(figures(&[0.8; 20]), Some(Spread { mean: 0.8, half: Some(0.0) }));
-        assert_eq!(Spread::of([Some(1.0), None].into_iter()), None);
-        for (freedom, t) in [(1, 12.706), (10, 2.228), (11, 2.201), (19, 2.093), (100, 1.984)] {
-            assert!((student_95(freedom) - t).abs() < 0.0006, "{freedom}");
-        }
     }
 }

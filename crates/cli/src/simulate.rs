@@ -85,8 +85,7 @@ impl Drive {
     }
 
     fn threads(&self) -> usize {
-        let threads = self.threads.or(thread::available_parallelism().ok());
-        threads.map_or(1, NonZeroUsize::get)
+        threads(self.threads)
     }
 
     /// Runs a scenario with each of the seeds from 1, in their order; a run has one thread. Of the
@@ -133,6 +132,11 @@ impl Drive {
         let hosts = scenario.hosts.iter().map(|host| &host.config);
         Ok(Some(Journal::new(file, &scenario.name, hosts)?))
     }
+}
+
+/// So many threads, or one for each CPU.
+pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
+    asked.or(thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
 /// Tells a terminal how far a run is that takes long.

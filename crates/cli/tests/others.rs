@@ -115,7 +115,7 @@ fn help_reaches_every_command_and_page() {
     }
 }
 
-/// The blocks of guides that begin with the run of a shipped scenario: what they show is in the output of
+/// The blocks of guides that begin with the run or sweep of a shipped scenario: what they show is in the output of
 /// their last command, line for line and in that order.
 #[test]
 #[cfg(unix)]
@@ -138,12 +138,13 @@ fn guides_show_what_is_printed() {
             shown += 1;
         }
     }
-    assert!(shown >= 4, "{shown}");
+    assert!(shown >= 6, "{shown}");
 }
 
 #[cfg(unix)]
 fn is_of_a_shipped_scenario(block: &str) -> bool {
-    let name = block.strip_prefix("$ kavg run ").and_then(|rest| rest.split_whitespace().next());
+    let rest = ["$ kavg run ", "$ kavg sweep "].iter().find_map(|start| block.strip_prefix(start));
+    let name = rest.and_then(|rest| rest.split_whitespace().next());
     let is_shipped = |name| kavg(&["scenarios", "--show", name]).code == 0;
     // What runs in real time is killed there.
     name.is_some_and(is_shipped) && !block.contains("--pace")

@@ -71,6 +71,11 @@ fn a_command_line_that_is_wrong_is_refused_in_one_line() {
         ),
         (["capture", "fly", "a", "b"], "there are info, columns, cut, "),
         (["run", "a", "--pace", "a\nb\x1b[31m"], "allowed are `virtual`"),
+        (["sweep", "a", "--over", "duration"], "expected KEY=VALUES; see `kavg sweep --help`"),
+        (["sweep", "a", "--over", "vm..x=1"], "`vm..x` is no key"),
+        (["sweep", "a", "--over", "a.b=1,,2"], "a value is missing"),
+        (["sweep", "a", "--over", "a.b=4..1"], "`4..1`: its end is below its begin"),
+        (["sweep", "a", "--over", "seed=1..9"], "seeds are --seed and --seeds"),
     ] {
         assert!(kavg(&arguments).err.contains(said), "{arguments:?}: {:?}", kavg(&arguments));
     }
@@ -86,6 +91,10 @@ fn a_command_line_that_is_wrong_is_refused_in_one_line() {
         &["run", "two-queues.toml", "--pace", "real", "--compare-set", "x"],
         &["run", "two-queues.toml", "--json", "--quiet"],
         &["run", "two-queues.toml", "--json", "--compare", "two-hosts.toml"],
+        &["sweep", "two-queues.toml"],
+        &["sweep", "two-queues.toml", "--over", "duration=1s", "--seed", "1", "--seeds", "2"],
+        &["sweep", "two-queues.toml", "--over", "duration=1s", "--seeds", "0"],
+        &["sweep", "two-queues.toml", "--over", "duration=1s", "--json", "--quiet"],
         &["diagnose"],
         &["diagnose", "x.csv", "--profile", "tape"],
         &["capture", "cut", "x.csv", "--from", "noon"],

@@ -16,6 +16,7 @@ mod guest;
 mod host;
 mod names;
 mod nouns;
+mod over;
 mod reader;
 mod rehearsal;
 mod resolve;
@@ -31,6 +32,7 @@ mod workload;
 pub use array::ARRAYS_MAX;
 pub use component::Components;
 pub use error::Error;
+pub use over::Over;
 pub use scenario::parse_knob;
 pub use types::{
     Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Sockets,

@@ -1,13 +1,15 @@
 //! From the text of a scenario file to a [`Scenario`], and settings given beside the file.
 
-use std::{path::Path, slice};
+use std::{ops::Range, path::Path, slice};
 
-use counters::{Controller, DEFAULT_INTERVAL_S, SECOND, Time, VmId};
+use counters::{Controller, DEFAULT_INTERVAL_S, DeviceKind, SECOND, Time, VmId};
 use engine::{HostConfig, VscsiConfig};
-use knobs::{Knob, PVSCSI_COMMANDS_PER_PAGE, Setting};
+use knobs::{Advanced, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, Setting};
 
 use crate::{
-    Error, Host, Scenario, event, expect,
+    Error, Host, Over, Scenario,
+    datastore::is_network,
+    event, expect,
     expect::Windows,
     reader::{self, File, Node, Table},
     rehearsal::Rehearsal,
@@ -56,7 +58,20 @@ impl Scenario {
         text: &str,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, Error> {
-        parse(File { name: file, text }, Purpose::Run, include)
+        Self::parse_over(file, text, &[], include)
+    }
+
+    /// The same with other values of some keys, one after the other.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`]; and where a key leads nowhere, or to a table.
+    pub fn parse_over(
+        file: &str,
+        text: &str,
+        overs: &[Over],
+        include: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, Error> {
+        parse(File { name: file, text }, Purpose::Run, overs, include)
     }
 
     /// The same of a file that is served in real time: every datastore has a back end and every host
@@ -69,7 +84,7 @@ impl Scenario {
         text: &str,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, Error> {
-        parse(File { name: file, text }, Purpose::Serve, include)
+        parse(File { name: file, text }, Purpose::Serve, &[], include)
     }
 
     /// Samples every so many nanoseconds instead.
@@ -99,9 +114,27 @@ impl Scenario {
     /// # Errors
     /// One line as esxcli prints it. Nothing is changed then.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Error> {
+        self.apply_on(0..self.hosts.len(), setting)
+    }
+
+    /// Makes every device queue of every host so deep: the driver's depth per device and DSNRO, as
+    /// if the hosts had been rebooted since. NFS volumes have no such queue.
+    ///
+    /// # Errors
+    /// One line as esxcli prints it, where a driver or a version refuses the depth.
+    pub fn set_device_depth(&mut self, depth: u32) -> Result<(), Error> {
+        for index in 0..self.hosts.len() {
+            for setting in depth_settings(&self.hosts[index].config, depth) {
+                self.apply_on(index..index + 1, &setting)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_on(&mut self, hosts: Range<usize>, setting: &Setting) -> Result<(), Error> {
         let refuse = |message: String| Error::new(format!("`{setting}`: {message}"));
-        let hosts: Vec<_> = self.hosts.iter().enumerate().collect();
-        let settings = resolve::on_hosts(None, slice::from_ref(setting), &hosts);
+        let meant: Vec<_> = hosts.map(|index| (index, &self.hosts[index])).collect();
+        let settings = resolve::on_hosts(None, slice::from_ref(setting), &meant);
         settings.and_then(|settings| put(&mut self.hosts, settings)).map_err(refuse)
     }
 }
@@ -115,8 +148,36 @@ pub fn parse_knob(line: &str, scenario: &Scenario) -> Result<Vec<(usize, Knob)>,
     resolve::settings(line, &hosts).map_err(Error::new)
 }
 
-fn parse(source: File<'_>, purpose: Purpose, include: Include<'_>) -> Result<Scenario, Error> {
-    let document = source.parse()?;
+/// What makes the device queues of a host so deep.
+fn depth_settings(host: &HostConfig, depth: u32) -> Vec<Setting> {
+    let mut drivers: Vec<&'static Driver> = Vec::new();
+    for adapter in host.adapters.iter().filter(|adapter| !is_network(adapter)) {
+        if !drivers.contains(&adapter.driver) {
+            drivers.push(adapter.driver);
+        }
+    }
+    let module = |driver| Setting::ModuleDepth { driver, value: depth };
+    let mut settings: Vec<_> = drivers.into_iter().map(module).collect();
+    if host.version.has_global_dsnro() {
+        let option = Advanced::SchedNumReqOutstanding;
+        settings.push(Setting::Advanced { option, value: Some(depth) });
+    } else {
+        let queues = host.devices.iter().filter(|device| device.kind != DeviceKind::Nfs);
+        let dsnro =
+            |name: &str| Setting::SchedNumReqOutstanding { device: name.into(), value: depth };
+        settings.extend(queues.map(|device| dsnro(&device.name)));
+    }
+    settings
+}
+
+fn parse(
+    source: File<'_>,
+    purpose: Purpose,
+    overs: &[Over],
+    include: Include<'_>,
+) -> Result<Scenario, Error> {
+    let mut document = source.parse()?;
+    overs.iter().try_for_each(|over| over.put(source, &mut document))?;
     let root = reader::root(source, &document, KEYS)?;
     if purpose == Purpose::Serve {
         serving::check(&root)?;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use scenario::Scenario;
+use scenario::{Over, Scenario};
 
 use crate::Error;
 
@@ -37,7 +37,7 @@ impl Source {
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut source = Self { file, text, includes: Vec::new(), settings };
         let mut includes = Vec::new();
-        let scenario = source.build(&mut |name| {
+        let scenario = source.build(&[], &mut |name| {
             let text = read(&directory.join(name))?;
             includes.push((name.to_string(), text.clone()));
             Ok(text)
@@ -51,7 +51,15 @@ impl Source {
     /// # Errors
     /// As [`Source::load`].
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        self.build(&mut |name| {
+        self.scenario_over(&[])
+    }
+
+    /// The same with other values of some keys of the file.
+    ///
+    /// # Errors
+    /// As [`Source::load`], and as [`Scenario::parse_over`].
+    pub fn scenario_over(&self, overs: &[Over]) -> Result<Scenario, Error> {
+        self.build(overs, &mut |name| {
             let known = self.includes.iter().find(|(known, _)| known == name);
             known.map(|(_, text)| text.clone()).ok_or(format!("file `{name}` is missing"))
         })
@@ -59,9 +67,10 @@ impl Source {
 
     fn build(
         &self,
+        overs: &[Over],
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Scenario, Error> {
-        let mut scenario = Scenario::parse(&self.file, &self.text, include)?;
+        let mut scenario = Scenario::parse_over(&self.file, &self.text, overs, include)?;
         self.settings.iter().try_for_each(|line| scenario.set(line))?;
         Ok(scenario)
     }

@@ -27,6 +27,7 @@ mod replay;
 mod run;
 mod scenarios;
 mod serve;
+mod sweep;
 mod whatif;
 
 /// The ESXi storage I/O stack: simulated, explained, diagnosed.
@@ -45,6 +46,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
+    Sweep(sweep::Sweep),
     Diagnose(diagnose::Diagnose),
     Whatif(whatif::Whatif),
     Capture(capture::Capture),
@@ -69,6 +71,7 @@ impl Command {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         match self {
             Self::Run(command) => command.run(out),
+            Self::Sweep(command) => command.run(out),
             Self::Diagnose(command) => command.run(out),
             Self::Whatif(command) => command.run(out),
             Self::Capture(command) => command.run(out),

@@ -24,6 +24,7 @@ mod rows;
 mod run;
 mod simulated;
 pub(crate) mod stack;
+mod sweep;
 mod tables;
 mod words;
 
@@ -34,7 +35,7 @@ use diagnose::{Comparison, Outcome, Verdict};
 use levels::Measured;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{captures, diagnosis::Side, report::Report};
+use crate::{captures, diagnosis::Side, report::Report, sweep::Results};
 use charts::Charts;
 use words::{safe, span};
 
@@ -121,6 +122,28 @@ impl<'a> Host<'a> {
 /// What the writer returns.
 pub(crate) fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
     let charts = Charts::of(page);
+    let scripts = html! {
+        script id="data" type="application/json" { (PreEscaped(charts.json())) }
+        @for script in assets::SCRIPTS { script { (PreEscaped(script)) } }
+    };
+    write_page(&title(page), &body(page, &charts), &scripts, out)
+}
+
+/// Writes the page of a sweep.
+///
+/// # Errors
+/// What the writer returns.
+pub(crate) fn write_sweep(results: &Results<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let title = safe(&format!("kavg: {}", results.job.base.name));
+    let body = html! {
+        header.top { p.brand { strong { "kavg" } " where an I/O waits" } }
+        main #main { (sweep::render(results)) }
+        (footer())
+    };
+    write_page(&title, &body, &html! {}, out)
+}
+
+fn write_page(title: &str, body: &Markup, scripts: &Markup, out: &mut dyn Write) -> io::Result<()> {
     let html = html! {
         (DOCTYPE)
         html lang="en" {
@@ -130,13 +153,12 @@ pub(crate) fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
-                title { (title(page)) }
+                title { (title) }
                 @for style in assets::STYLES { style { (PreEscaped(style)) } }
             }
             body {
-                (PreEscaped(safe(&body(page, &charts).into_string())))
-                script id="data" type="application/json" { (PreEscaped(charts.json())) }
-                @for script in assets::SCRIPTS { script { (PreEscaped(script)) } }
+                (PreEscaped(safe(&body.0)))
+                (scripts)
             }
         }
     };
@@ -168,6 +190,12 @@ fn body(page: &Page<'_>, charts: &Charts) -> Markup {
             }
             (remarks(page))
         }
+        (footer())
+    }
+}
+
+fn footer() -> Markup {
+    html! {
         footer {
             p {
                 "Times are UTC. Written by kavg " (env!("CARGO_PKG_VERSION"))

@@ -43,7 +43,8 @@ pub(super) fn render(report: &Report, window: usize) -> Markup {
     }
 }
 
-fn table(title: &str, table: &Table) -> Markup {
+/// A table of the terminal, under its title.
+pub(super) fn table(title: &str, table: &Table) -> Markup {
     let class = |column: usize| if table.left.contains(&column) { "text" } else { "n" };
     html! {
         @if !table.rows.is_empty() {

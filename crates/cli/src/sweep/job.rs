@@ -1,0 +1,115 @@
+//! What a sweep is to do: a scenario, what is turned, and the seeds. It is a function of the texts
+//! alone, so that a sweep that goes on does the same.
+
+use scenario::Scenario;
+use sha2::{Digest, Sha256};
+use sim::Source;
+
+use super::axis::Axis;
+
+/// Runs of one sweep at most: what is known of each is kept in memory, its place in the file of the
+/// state.
+const RUNS_MAX: usize = 1_000_000;
+
+/// A sweep.
+pub(crate) struct Job {
+    source: Source,
+    /// The scenario as it is without any axis.
+    pub(crate) base: Scenario,
+    /// What is turned; at least one.
+    pub(crate) axes: Vec<Axis>,
+    /// The seeds of each point; at least one.
+    pub(crate) seeds: Vec<u64>,
+}
+
+impl Job {
+    /// # Errors
+    /// One line, when an axis is there twice, when there are too many runs, and when a point is
+    /// refused.
+    pub(crate) fn new(
+        source: Source,
+        base: Scenario,
+        axes: Vec<Axis>,
+        seeds: Vec<u64>,
+    ) -> Result<Self, String> {
+        for (index, axis) in axes.iter().enumerate() {
+            if axes[..index].iter().any(|other| other.name == axis.name) {
+                return Err(format!("--over {}: it is there twice", axis.name));
+            }
+        }
+        let points = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
+        let runs = points.and_then(|points| points.checked_mul(seeds.len()));
+        if runs.is_none_or(|runs| runs > RUNS_MAX) {
+            return Err(format!("--over: that makes more than {RUNS_MAX} runs"));
+        }
+        let job = Self { source, base, axes, seeds };
+        (0..job.points()).try_for_each(|point| job.scenario(point).map(drop))?;
+        Ok(job)
+    }
+
+    /// The points: every combination of values. The first axis turns fastest.
+    pub(crate) fn points(&self) -> usize {
+        self.axes.iter().map(|axis| axis.values.len()).product()
+    }
+
+    pub(crate) fn runs(&self) -> usize {
+        self.points() * self.seeds.len()
+    }
+
+    /// The value of each axis at a point.
+    pub(crate) fn values(&self, point: usize) -> impl Iterator<Item = (&Axis, &str)> {
+        let mut rest = point;
+        self.axes.iter().map(move |axis| {
+            let index = rest % axis.values.len();
+            rest /= axis.values.len();
+            (axis, axis.values[index].as_str())
+        })
+    }
+
+    /// The scenario of a run: the seeds of a point follow each other.
+    pub(crate) fn scenario_of(&self, run: usize) -> Result<Scenario, String> {
+        let mut scenario = self.scenario(run / self.seeds.len())?;
+        scenario.seed = self.seeds[run % self.seeds.len()];
+        Ok(scenario)
+    }
+
+    fn scenario(&self, point: usize) -> Result<Scenario, String> {
+        let overs: Vec<_> =
+            self.values(point).filter_map(|(axis, value)| axis.over(value)).collect();
+        let scenario = self.source.scenario_over(&overs).map_err(|error| error.to_string());
+        let set = |mut scenario: Scenario| {
+            self.values(point).try_for_each(|(axis, value)| axis.set(value, &mut scenario))?;
+            Ok(scenario)
+        };
+        scenario.and_then(set).map_err(|error: String| {
+            let overs: Vec<_> = self
+                .values(point)
+                .map(|(axis, value)| format!("--over {}={value}", axis.name))
+                .collect();
+            format!("{}: {error}", overs.join(" "))
+        })
+    }
+
+    /// Everything that a run depends on, a line for each: two jobs with the same lines have the same
+    /// results.
+    pub(crate) fn lines(&self) -> String {
+        let Source { file, text, includes, settings } = &self.source;
+        let digest = |text: &str| {
+            let bytes = Sha256::digest(text);
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        let mut lines = vec![
+            format!("kavg {}", env!("KAVG_VERSION")),
+            format!("scenario {file}, SHA-256 {}", digest(text)),
+        ];
+        lines.extend(
+            includes.iter().map(|(name, text)| format!("file {name}, SHA-256 {}", digest(text))),
+        );
+        lines.extend(settings.iter().map(|line| format!("--set {line}")));
+        let over = |axis: &Axis| format!("--over {}={}", axis.name, axis.values.join(","));
+        lines.extend(self.axes.iter().map(over));
+        let seeds: Vec<_> = self.seeds.iter().map(u64::to_string).collect();
+        lines.push(format!("seeds {}", seeds.join(",")));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,184 @@
+//! The runs that are done, in a file: the one that `--state` names, which a later sweep goes on with,
+//! or one without a name, gone with the process.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `KAVGSWP1` |
+//! | rest | frames: length of the payload (4), XXH3-64 of the payload seeded with the frame's place in the file (8), payload |
+//!
+//! The payload of the first is the lines of the job; of any other, the number of a run (4) and its
+//! figures as in `bytes.rs`. What is killed leaves a frame that is not whole: it is cut off, and its run
+//! done again. So is all that follows a frame that is damaged: a run that is done again is the same.
+
+use std::{
+    fs::{File, TryLockError},
+    io::{self, BufReader, Read, Seek, SeekFrom, Write},
+    path::PathBuf,
+};
+
+use twox_hash::XxHash3_64;
+
+use crate::{Result, output::Output};
+
+use super::{bytes, figures::Figures};
+
+const MAGIC: &[u8; 8] = b"KAVGSWP1";
+const HEAD: usize = 12;
+/// The lines of a job are no longer; more than that is none of ours.
+const LINES_MAX: usize = 1 << 26;
+
+/// The runs that are done.
+pub(crate) struct Store {
+    file: File,
+    /// As the user named it.
+    name: PathBuf,
+    /// Where the next frame goes.
+    end: u64,
+    /// By run, where its frame is.
+    places: Vec<Option<u64>>,
+}
+
+impl Store {
+    /// A file of its own for so many runs.
+    pub(crate) fn temporary(runs: usize) -> Result<Self> {
+        let file = tempfile::tempfile()?;
+        Ok(Self { file, name: "the temporary file".into(), end: 0, places: vec![None; runs] })
+    }
+
+    /// The file of the state of a job with these `lines` and so many runs.
+    ///
+    /// # Errors
+    /// One line, when it cannot be read or written, another sweep uses it, or it is of another job;
+    /// it is as it was then.
+    pub(crate) fn open(output: Output, lines: &str, runs: usize) -> Result<Self> {
+        let name = output.name().to_owned();
+        let file = output.open_kept()?;
+        let mut store = Self { file, name, end: 0, places: vec![None; runs] };
+        match store.file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(store.wrong("another sweep uses it").into());
+            }
+            Err(TryLockError::Error(error)) => return Err(store.failed(error).into()),
+        }
+        let result = store.go_on(lines);
+        result.map_err(|error| store.failed(error))?.map_err(|what| store.wrong(&what))?;
+        Ok(store)
+    }
+
+    /// Finds what is done; begins the file where it is empty. The inner error is what is wrong with it.
+    fn go_on(&mut self, lines: &str) -> io::Result<std::result::Result<(), String>> {
+        if self.file.metadata()?.len() == 0 {
+            self.file.write_all(MAGIC)?;
+            self.end = MAGIC.len() as u64;
+            self.append(lines.as_bytes())?;
+            return Ok(Ok(()));
+        }
+        let mut input = BufReader::new(&self.file);
+        let (mut magic, mut payload) = ([0; MAGIC.len()], Vec::new());
+        let is_ours = input.read_exact(&mut magic).is_ok() && magic == *MAGIC;
+        let mut end = MAGIC.len() as u64;
+        if !is_ours || !next(&mut input, end, &mut payload)? || payload.len() > LINES_MAX {
+            return Ok(Err("it is no state of a sweep; name another file".into()));
+        }
+        if let Some((was, is)) = difference(&payload, lines) {
+            return Ok(Err(format!(
+                "it is of another sweep: `{was}` there, `{is}` here; remove it, or name another file"
+            )));
+        }
+        end += (HEAD + payload.len()) as u64;
+        while next(&mut input, end, &mut payload)? {
+            let Some((run, _)) = payload.split_first_chunk() else { break };
+            let run = u32::from_le_bytes(*run) as usize;
+            let Some(place) = self.places.get_mut(run) else { break };
+            *place = Some(end);
+            end += (HEAD + payload.len()) as u64;
+        }
+        self.end = end;
+        self.file.set_len(end)?;
+        Ok(Ok(()))
+    }
+
+    fn append(&mut self, payload: &[u8]) -> io::Result<()> {
+        let mut frame = Vec::with_capacity(HEAD + payload.len());
+        frame.extend((payload.len() as u32).to_le_bytes());
+        frame.extend(XxHash3_64::oneshot_with_seed(self.end, payload).to_le_bytes());
+        frame.extend(payload);
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(&frame)?;
+        self.end += frame.len() as u64;
+        Ok(())
+    }
+
+    /// Whether a run is done.
+    pub(crate) fn has(&self, run: usize) -> bool {
+        self.places[run].is_some()
+    }
+
+    /// How many runs are done.
+    pub(crate) fn done(&self) -> usize {
+        self.places.iter().flatten().count()
+    }
+
+    /// Keeps a run.
+    pub(crate) fn put(&mut self, run: usize, figures: &Figures) -> Result<()> {
+        let mut payload = (run as u32).to_le_bytes().to_vec();
+        payload.extend(bytes::encode(figures));
+        let place = self.end;
+        self.append(&payload).map_err(|error| self.failed(error))?;
+        self.places[run] = Some(place);
+        Ok(())
+    }
+
+    /// The figures of a run that is done.
+    pub(crate) fn get(&mut self, run: usize) -> Result<Figures> {
+        let figures = self.read(run).map_err(|error| self.failed(error))?;
+        Ok(figures.ok_or_else(|| self.wrong("it was changed meanwhile"))?)
+    }
+
+    fn read(&mut self, run: usize) -> io::Result<Option<Figures>> {
+        let Some(place) = self.places[run] else { return Ok(None) };
+        let mut payload = Vec::new();
+        self.file.seek(SeekFrom::Start(place))?;
+        let is_whole = next(&mut &self.file, place, &mut payload)?;
+        Ok(payload.get(4..).filter(|_| is_whole).and_then(bytes::decode))
+    }
+
+    fn wrong(&self, what: &str) -> String {
+        format!("{}: {what}", self.name.display())
+    }
+
+    fn failed(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), self.wrong(&error.to_string()))
+    }
+}
+
+/// Reads the payload of the frame at a place; whether it is whole and sound.
+fn next(input: &mut impl Read, at: u64, payload: &mut Vec<u8>) -> io::Result<bool> {
+    let mut head = Vec::with_capacity(HEAD);
+    payload.clear();
+    if input.take(HEAD as u64).read_to_end(&mut head)? < HEAD {
+        return Ok(false);
+    }
+    let (length, check) = head.split_at(4);
+    let length = length.iter().rev().fold(0, |length, byte| length << 8 | u32::from(*byte));
+    // Takes memory as bytes come, not as the length promises.
+    let read = input.take(length.into()).read_to_end(payload)?;
+    let is_sound = check == XxHash3_64::oneshot_with_seed(at, payload).to_le_bytes();
+    Ok(read == length as usize && is_sound)
+}
+
+/// The first lines that differ.
+fn difference(there: &[u8], here: &str) -> Option<(String, String)> {
+    let there = String::from_utf8_lossy(there);
+    let (mut there, mut here) = (there.lines(), here.lines());
+    loop {
+        match (there.next(), here.next()) {
+            (None, None) => return None,
+            (was, is) if was == is => {}
+            (was, is) => {
+                return Some((was.unwrap_or_default().into(), is.unwrap_or_default().into()));
+            }
+        }
+    }
+}
