@@ -399,7 +399,7 @@ impl Machine {
             journal.input(0, self.now, &input);
         }
         if matches!(input, Input::Set(Knob::StorageIoControl { .. })) {
-            self.periods.begin(self.now);
+            self.periods.begin(&self.engine, self.now);
         }
         let taken = self.engine.handle_input(self.now, input);
         while let Some(output) = self.engine.poll_output() {
