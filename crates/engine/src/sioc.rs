@@ -33,6 +33,9 @@ pub(crate) struct Sioc {
     threshold_ns: u64,
     /// The window as it was worked out, in `FINE`s; 0 before it was.
     fine: u64,
+    /// The same with what was left of a slot the time before: its whole slots are the limit. Were what is
+    /// left forgotten, hosts with few slots would miss the ratio of their shares by half a slot for ever.
+    given: u64,
     /// When the period began, and how much time I/Os had been under way for each virtual disk by then,
     /// ascending.
     since: Time,
@@ -50,14 +53,15 @@ pub(crate) struct Use {
 impl Sioc {
     /// Whether it could have become so.
     pub(crate) fn is_sound(&self) -> bool {
-        let is_bounded = self.fine <= u64::from(u32::MAX) * FINE;
+        let most = u64::from(u32::MAX) * FINE;
+        let is_bounded = self.fine <= most && self.given < most + FINE;
         is_bounded && self.threshold_ns > 0 && self.disks.is_sorted_by_key(|seen| seen.disk)
     }
 
     /// The limit that it puts on a device whose depth would be `most`.
     pub(crate) fn limit(&self, most: u32) -> u32 {
-        let slots = (self.fine + FINE / 2) / FINE;
-        if self.fine == 0 { most } else { (slots as u32).clamp(LEAST.min(most), most) }
+        let slots = (self.given / FINE) as u32;
+        if self.fine == 0 { most } else { slots.clamp(LEAST.min(most), most) }
     }
 
     /// Forgets the window, as a reboot does.
@@ -67,8 +71,8 @@ impl Sioc {
 
     /// The same with that threshold, or one that begins; a period begins with what each disk had under way.
     pub(crate) fn with(was: Option<&Self>, threshold_ms: u32, disks: Vec<Use>, now: Time) -> Self {
-        let fine = was.map_or(0, |sioc| sioc.fine);
-        Self { threshold_ns: u64::from(threshold_ms) * MILLISECOND, fine, since: now, disks }
+        let (fine, given) = was.map_or((0, 0), |sioc| (sioc.fine, sioc.given));
+        Self { threshold_ns: u64::from(threshold_ms) * MILLISECOND, fine, given, since: now, disks }
     }
 
     /// A period is over, in which the I/Os of all hosts took so long in the mean; 0 where there was none.
@@ -86,6 +90,7 @@ impl Sioc {
             }
         };
         self.fine = self.fine.clamp((u64::from(LEAST) * FINE).min(most), most);
+        self.given = self.fine + self.given % FINE;
         (self.since, self.disks) = (now, disks);
     }
 
@@ -106,7 +111,7 @@ impl Sioc {
 }
 
 records! {
-    Sioc { threshold_ns, fine, since, disks }
+    Sioc { threshold_ns, fine, given, since, disks }
     Use { disk, shares, under_way_ns }
 }
 
@@ -130,7 +135,11 @@ mod tests {
             let host = |&(shares, under_way): &(u32, u32)| {
                 let disks = vec![Use { disk: VdiskId(0), shares, under_way_ns: 0 }];
                 let threshold_ns = threshold_ms * MILLISECOND;
-                (Sioc { threshold_ns, fine: 0, since: Time::ZERO, disks }, shares, under_way)
+                (
+                    Sioc { threshold_ns, fine: 0, given: 0, since: Time::ZERO, disks },
+                    shares,
+                    under_way,
+                )
             };
             Self { hosts: hosts.iter().map(host).collect(), now: 0 }
         }

@@ -401,7 +401,7 @@ impl Machine {
             journal.input(0, self.now, &input);
         }
         if matches!(input, Input::Set(Knob::StorageIoControl { .. })) {
-            self.periods.begin(self.now);
+            self.periods.begin(&self.engine, self.now);
         }
         let taken = self.engine.handle(self.now, input, &mut self.decided);
         while let Some(output) = self.decided.pop() {

@@ -1,0 +1,154 @@
+//! Storage I/O Control across hosts: who gets what in the long run, and how soon.
+
+mod common;
+
+use counters::{Counter, Kind};
+use knobs::CONGESTION_PERIOD_NS;
+use scenario::Scenario;
+use sim::{Outcome, run};
+
+/// Ten servers of 12.5 ms, and two hosts with more for them than they can do: W = T X + B is some 50 slots.
+const SHARED: &str = r#"
+title = "Two hosts share a datastore"
+esxi = "5.1"
+duration = "900s"
+sample = "4s"
+array.a = { servers = 10, service = "12.5ms" }
+
+[host.esx]
+count = 2
+adapter.vmhba1 = { driver = "qla2300_707", lun_depth = 64 }
+
+[datastore.ds]
+congestion_threshold = "70ms"
+
+[vm.few]
+host = "esx-1"
+guest = "linux"
+disk."scsi0:1" = { datastore = "ds" }
+workload = { threads = 64 }
+
+[vm.many]
+host = "esx-2"
+guest = "linux"
+disk."scsi0:1" = { datastore = "ds", shares = 1000 }
+workload = { threads = 64 }
+"#;
+/// The same array without chance.
+const CURVE: &str = r#"curve = [[1, "12.5ms"], [10, "14ms"], [40, "60ms"]]"#;
+/// Periods after which all has settled; as many follow.
+const HALF: usize = 112;
+
+/// Of every host, period by period.
+fn of_hosts(scenario: &Scenario, outcome: &Outcome, counter: Counter) -> [Vec<f64>; 2] {
+    [0, 1].map(|host| {
+        let recording = &outcome.recordings[host];
+        let device = &scenario.hosts[host].config.devices[0].name;
+        let device = recording.find(Kind::Device, device).unwrap();
+        let periods = (scenario.duration_ns / CONGESTION_PERIOD_NS) as usize;
+        (0..periods).map(|row| recording.value(device, counter, row).unwrap()).collect()
+    })
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
+/// Seeds 1 to 20 of a scenario.
+fn seeds(text: &str, mut see: impl FnMut(u64, &Scenario, &Outcome)) {
+    for seed in 1..=20 {
+        let mut scenario = common::scenario(text);
+        scenario.seed = seed;
+        see(seed, &scenario, &run(&scenario, 1, &()));
+    }
+}
+
+/// From the middle of the run on the hosts have this ratio, and no window drifts or swings.
+#[track_caller]
+fn check_shares(seed: u64, scenario: &Scenario, outcome: &Outcome, ratio: f64) {
+    let [few, many] = of_hosts(scenario, outcome, Counter::Commands).map(|of| mean(&of[HALF..]));
+    common::close(many / few, ratio, 0.03);
+    for windows in of_hosts(scenario, outcome, Counter::MeanDeviceQDepth) {
+        let all = mean(&windows[HALF..]);
+        common::close(mean(&windows[HALF..HALF * 3 / 2]), mean(&windows[HALF * 3 / 2..]), 0.03);
+        let swing = windows[HALF..].iter().map(|slots| (slots - all).abs()).fold(0.0, f64::max);
+        assert!(swing <= 0.1 * all + 1.0, "seed {seed}: {swing} of {all}");
+    }
+}
+
+#[test]
+fn hosts_get_what_their_shares_are_and_their_windows_settle() {
+    for ratio in [1, 2, 4] {
+        let text = SHARED.replace("shares = 1000", &format!("shares = {}", 1000 * ratio));
+        seeds(&text, |seed, scenario, outcome| check_shares(seed, scenario, outcome, ratio.into()));
+        let text = text.replace(r#"servers = 10, service = "12.5ms""#, CURVE);
+        let scenario = common::scenario(&text);
+        check_shares(1, &scenario, &run(&scenario, 1, &()), ratio.into());
+    }
+}
+
+/// PARDA's sum of all windows closes in by 1 - G = 1/5 a period and so is there in three; the ratio of two
+/// closes in by 1 - G B / W alone, 3 % here: a host that comes back waits minutes for its part.
+#[test]
+fn after_a_step_of_load_the_sum_settles_in_three_periods_and_the_ratio_later() {
+    const STEP: usize = 60;
+    let (rest, workload) = SHARED.rsplit_once("workload").unwrap();
+    let start = format!("{{ start = \"{}s\", ", 4 * STEP);
+    let text = format!("{rest}workload{}", workload.replacen('{', &start, 1));
+    let mut left = Vec::new();
+    seeds(&text, |seed, scenario, outcome| {
+        let [there, comes] = of_hosts(scenario, outcome, Counter::MeanDeviceQDepth);
+        let sum = |row: usize| there[row] + comes[row];
+        let settled = mean(&there[200..]) + mean(&comes[200..]);
+        left.push((sum(STEP + 3) - settled) / (sum(STEP) - settled));
+        // A slot and a half is what chance does to it at any time.
+        let off = (sum(STEP + 3) - settled).abs();
+        assert!(off <= 0.01 * sum(STEP) + 0.08 * settled, "seed {seed}: {off} of {settled}");
+        let apart = |row: usize| mean(&there[row - 2..row + 3]) - mean(&comes[row - 2..row + 3]);
+        // (1 - 0.8 * 2 / 50) ^ 21 is 1/2.
+        let half = apart(STEP + 26) / apart(STEP + 5);
+        assert!((0.4..0.6).contains(&half), "seed {seed}: {half}");
+        common::close(mean(&there[200..]), mean(&comes[200..]), 0.03);
+    });
+    assert!(mean(&left).abs() <= 0.05, "{left:?}");
+}
+
+/// A host's shares are those of its VMs that do something; what an idle one leaves goes to all.
+#[test]
+fn a_vm_that_goes_idle_leaves_its_part_to_all_hosts() {
+    const STOP: usize = 110;
+    let idle = format!(
+        "[vm.idle]\nhost = \"esx-1\"\nguest = \"linux\"\ndisk.\"scsi0:1\" = {{ datastore = \"ds\" }}\n\
+         workload = {{ threads = 64, stop = \"{}s\" }}\n",
+        4 * STOP
+    );
+    let text = format!("{SHARED}{idle}").replace("900s", "1200s");
+    seeds(&text, |_, scenario, outcome| {
+        let [two, one] = of_hosts(scenario, outcome, Counter::Commands);
+        common::close(mean(&two[85..STOP]) / mean(&one[85..STOP]), 2.0, 0.05);
+        common::close(mean(&two[260..]), mean(&one[260..]), 0.03);
+    });
+}
+
+#[test]
+fn dsnro_is_set_aside_while_it_is_on() {
+    let switch = |at: u32, what: &str| {
+        format!(
+            "[[event]]\nat = \"{at}s\"\n\
+             esxcli = \"Get-Datastore ds | Set-Datastore -StorageIOControlEnabled {what}\"\n"
+        )
+    };
+    let competitor = SHARED[SHARED.find("[vm.few]").unwrap()..].replace("vm.many", "vm.third");
+    let competitor = &competitor[competitor.find("[vm.third]").unwrap()..];
+    let on = "$true -CongestionThresholdMillisecond 70";
+    let text = format!("{SHARED}{competitor}{}{}", switch(160, "$false"), switch(320, on))
+        .replace("5.1", "5.5")
+        .replace("900s", "480s")
+        .replace("congestion_threshold", "dsnro = 6\ncongestion_threshold");
+    seeds(&text, |seed, scenario, outcome| {
+        let [_, shared] = of_hosts(scenario, outcome, Counter::MeanDeviceQDepth);
+        assert!(mean(&shared[10..40]) > 20.0, "seed {seed}: {shared:?}");
+        common::close(mean(&shared[45..80]), 6.0, 0.001);
+        assert!(mean(&shared[85..]) > 20.0, "seed {seed}: {shared:?}");
+    });
+}
