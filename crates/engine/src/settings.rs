@@ -12,6 +12,7 @@ use crate::{
     sioc::{Sioc, Use},
     stack::Stack,
     vscsi::Vdisk,
+    world::joined,
 };
 
 impl Stack {
@@ -220,11 +221,9 @@ impl Stack {
     /// Works out anew what the world of a virtual disk gets from those of its disks that are there.
     pub(crate) fn refresh_world(&mut self, id: VdiskId) {
         let Vdisk { world, device, .. } = self.vdisks[id.index()];
-        let mut mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
-        if let Some(first) = mine.next() {
-            let of_world = &mut self.worlds[world.index()];
-            of_world.allocate(first.allocation);
-            mine.for_each(|disk| of_world.join(disk.allocation));
+        let mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
+        if let Some(all) = mine.map(|disk| disk.allocation).reduce(joined) {
+            self.worlds[world.index()].allocate(all, self.now);
         }
         self.devices[device.index()].sched.has_bounds = self.has_bounds(device);
     }
