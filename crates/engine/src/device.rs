@@ -177,7 +177,7 @@ impl Device {
         } else {
             record.entered = now;
             record.seat = vdisk.inside.take(io);
-            self.sched.push(worlds, ios, vdisk.world, io, now);
+            self.sched.push(worlds, ios, vdisk.world, io);
         }
     }
 

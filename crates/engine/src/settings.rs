@@ -8,10 +8,11 @@ use counters::{DeviceId, VdiskId, VmId};
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
 
 use crate::{
-    Error, Sink,
+    Error, Event, Output, Sink,
     sioc::{Sioc, Use},
     stack::Stack,
     vscsi::Vdisk,
+    world::joined,
 };
 
 impl Stack {
@@ -123,7 +124,9 @@ impl Stack {
         let device = &mut self.devices[id.index()];
         let most = device.base;
         if let Some(sioc) = &mut device.sioc {
-            sioc.follow(latency_ns, most, disks, now);
+            if sioc.follow(latency_ns, most, disks, now) {
+                out.put(Output::Event(Event::ExternalWorkload { device: id }));
+            }
             self.refresh_depth(id, out);
             self.pump(id, out);
         }
@@ -218,11 +221,9 @@ impl Stack {
     /// Works out anew what the world of a virtual disk gets from those of its disks that are there.
     pub(crate) fn refresh_world(&mut self, id: VdiskId) {
         let Vdisk { world, device, .. } = self.vdisks[id.index()];
-        let mut mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
-        if let Some(first) = mine.next() {
-            let of_world = &mut self.worlds[world.index()];
-            of_world.allocate(first.allocation);
-            mine.for_each(|disk| of_world.join(disk.allocation));
+        let mine = self.vdisks.iter().filter(|disk| disk.world == world && !disk.is_gone);
+        if let Some(all) = mine.map(|disk| disk.allocation).reduce(joined) {
+            self.worlds[world.index()].allocate(all, self.now);
         }
         self.devices[device.index()].sched.has_bounds = self.has_bounds(device);
     }

@@ -20,7 +20,7 @@ use crate::{
     throttle::Throttle,
     timer::{Timer, Timers},
     vscsi::{Vdisk, Vscsi},
-    world::World,
+    world::{World, joined},
 };
 
 /// Everything that a host has, by its ids. The rules are in the files of those whose state they
@@ -97,7 +97,8 @@ impl Stack {
     ) -> WorldId {
         let world = match shared {
             Some(world) => {
-                self.worlds[world.index()].join(disk.allocation);
+                let known = &mut self.worlds[world.index()];
+                known.allocate(joined(known.allocation, disk.allocation), self.now);
                 world
             }
             None => {

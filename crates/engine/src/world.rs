@@ -7,6 +7,10 @@ use knobs::Allocation;
 
 use crate::{codec::records, slab::Queue};
 
+/// Steps of cost / shares that a reservation may take a world ahead of the others: enough that it does not get
+/// more than its share when that is just above the reservation (ruling).
+const AHEAD_MAX: u64 = 8;
+
 /// A scheduling queue of a device.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
@@ -49,12 +53,21 @@ impl World {
             tags: Tags::default(),
             last_block: 0,
         };
-        world.allocate(allocation);
+        world.set_allocation(allocation);
         world
     }
 
-    /// Changes shares, limit and reservation from the next command on.
-    pub(crate) fn allocate(&mut self, allocation: Allocation) {
+    /// Changes shares, limit and reservation, each from `now` on: a limit or reservation that is new counts
+    /// nothing that was before it, and of one that changes what is left of the wait is at the new rate.
+    pub(crate) fn allocate(&mut self, allocation: Allocation, now: Time) {
+        let (limit_ns, reservation_ns) = (self.limit_ns, self.reservation_ns);
+        self.set_allocation(allocation);
+        let Tags { limit, reservation, .. } = &mut self.tags;
+        change_rate(limit, (limit_ns, self.limit_ns), now);
+        change_rate(reservation, (reservation_ns, self.reservation_ns), now);
+    }
+
+    fn set_allocation(&mut self, allocation: Allocation) {
         let nanos_per = |rate: u32| SECOND.checked_div(u64::from(rate)).unwrap_or(0);
         self.allocation = allocation;
         self.share_ns = nanos_per(allocation.shares);
@@ -70,31 +83,31 @@ impl World {
         (times(self), self.is_bound) == (times(&fresh), fresh.is_bound)
     }
 
-    /// Joins another virtual disk of the VM: before ESXi 6.0 they share one world, whose shares
-    /// add up and whose limit holds only when every disk has one.
-    pub(crate) fn join(&mut self, other: Allocation) {
-        let mine = self.allocation;
-        let limit = mine.limit_iops.zip(other.limit_iops).map(|(a, b)| a.saturating_add(b));
-        self.allocate(Allocation {
-            shares: mine.shares.saturating_add(other.shares),
-            limit_iops: limit,
-            reservation_iops: mine.reservation_iops.saturating_add(other.reservation_iops),
-        });
-    }
-
     /// Whether the limit lets the command at the head go.
     #[inline]
     pub(crate) fn may_go(&self, now: Time) -> bool {
         self.limit_ns == 0 || self.tags.limit <= now
     }
 
+    /// Whether the command at the head is due by the reservation.
+    #[inline]
+    pub(crate) fn is_behind(&self, now: Time) -> bool {
+        self.reservation_ns != 0 && self.tags.reservation <= now
+    }
+
     /// A command that goes by its share does not use up the reservation.
+    #[inline]
+    pub(crate) fn give_back_reservation(&mut self, cost: u64) {
+        let due = self.tags.reservation.0.saturating_sub(cost * self.reservation_ns);
+        self.tags.reservation = Time(due);
+    }
+
+    /// What goes by the reservation moves the share tag too. So that shares count again soon where they give
+    /// more than the reservation, it is not further ahead of `level` than [`AHEAD_MAX`] steps.
     #[cold]
-    pub(crate) fn give_back_reservation(&mut self, cost: u64, now: Time) {
-        if self.tags.reservation > now {
-            let due = self.tags.reservation.0.saturating_sub(cost * self.reservation_ns);
-            self.tags.reservation = Time(due);
-        }
+    pub(crate) fn cap_share(&mut self, cost: u64, level: u64) {
+        let most = level.saturating_add(AHEAD_MAX * cost * self.share_ns);
+        self.tags.share = self.tags.share.min(most);
     }
 
     /// Gives the command at the head what holds it back and what hurries it.
@@ -110,9 +123,29 @@ impl World {
     }
 }
 
+/// Moves a tag to another time per unit; 0 is none.
+fn change_rate(tag: &mut Time, (was_ns, is_ns): (u64, u64), now: Time) {
+    if was_ns == 0 {
+        *tag = (*tag).max(now);
+    } else if is_ns != was_ns && *tag > now {
+        let left = u128::from(*tag - now) * u128::from(is_ns) / u128::from(was_ns);
+        *tag = now + left as u64;
+    }
+}
+
 records! {
     World {
         queue, allocation, share_ns, limit_ns, reservation_ns, is_bound, tags, last_block,
     }
     Tags { limit, reservation, share }
+}
+
+/// Joins the allocations of virtual disks of one VM: before ESXi 6.0 they share one world, whose shares add up
+/// and whose limit holds only when every disk has one.
+pub(crate) fn joined(one: Allocation, other: Allocation) -> Allocation {
+    Allocation {
+        shares: one.shares.saturating_add(other.shares),
+        limit_iops: one.limit_iops.zip(other.limit_iops).map(|(a, b)| a.saturating_add(b)),
+        reservation_iops: one.reservation_iops.saturating_add(other.reservation_iops),
+    }
 }

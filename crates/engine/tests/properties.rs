@@ -2,6 +2,7 @@
 //! every I/O that was taken is completed exactly once.
 
 mod common;
+mod sharing;
 
 use std::collections::BTreeMap;
 

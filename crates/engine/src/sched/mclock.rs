@@ -15,9 +15,7 @@ use crate::world::World;
 /// equals, and nobody whose limit holds it.
 pub(super) fn choose(backlog: &[Waiting], worlds: &[World], now: Time) -> Option<usize> {
     let world = |waiting: &Waiting| &worlds[waiting.world.index()];
-    let is_behind = |world: &World| {
-        world.may_go(now) && world.reservation_ns != 0 && world.tags.reservation <= now
-    };
+    let is_behind = |world: &World| world.may_go(now) && world.is_behind(now);
     let behind = backlog.iter().enumerate().filter(|(_, waiting)| is_behind(world(waiting)));
     let first = behind.min_by_key(|(_, waiting)| (world(waiting).tags.reservation, waiting.world));
     let first = first.map(|(at, _)| at);
@@ -38,16 +36,4 @@ pub(super) fn by_share(backlog: &[Waiting], may_go: impl Fn(&Waiting) -> bool) -
         }
     }
     first.map(|(at, _)| at)
-}
-
-/// The least share tag of the worlds that wait; that of nobody is the greatest.
-pub(super) fn least(backlog: &[Waiting]) -> u64 {
-    backlog.iter().map(|waiting| waiting.share).min().unwrap_or(u64::MAX)
-}
-
-/// A world that was idle begins level with the others when their tags have run ahead of time;
-/// otherwise it would hold them up until it has caught up.
-#[inline]
-pub(super) const fn floor(least: u64, now: Time) -> u64 {
-    if least > now.0 && least < u64::MAX { least } else { 0 }
 }

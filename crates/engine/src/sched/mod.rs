@@ -23,11 +23,9 @@ pub(crate) struct Sched {
     /// Whether a world of the device has a limit or a reservation.
     pub(crate) has_bounds: bool,
     backlog: Vec<Waiting>,
-    /// The least share tag of the backlog under mClock, while it is known: so a crowd that comes at one
-    /// instant is not walked for each of it.
-    least: Option<u64>,
     affinity: sfq::Affinity,
-    /// The share tag of the command dispatched last: fair queueing's virtual time.
+    /// The greatest share tag of the commands that went by their share: fair queueing's virtual time. It
+    /// never goes back, or a world that a limit held would take everybody's place behind itself.
     virtual_time: u64,
 }
 
@@ -52,7 +50,6 @@ impl Sched {
             cost_unit,
             has_bounds: false,
             backlog: Vec::new(),
-            least: None,
             affinity: sfq::Affinity::default(),
             virtual_time: 0,
         }
@@ -64,22 +61,13 @@ impl Sched {
 
     /// Queues a command of a world.
     #[inline(always)]
-    pub(crate) fn push(
-        &mut self,
-        worlds: &mut [World],
-        ios: &mut [Io],
-        id: WorldId,
-        io: u32,
-        now: Time,
-    ) {
+    pub(crate) fn push(&mut self, worlds: &mut [World], ios: &mut [Io], id: WorldId, io: u32) {
         let world = &mut worlds[id.index()];
         let was_idle = world.queue.is_empty();
         world.queue.push(ios, io);
         if was_idle {
-            let floor = self.floor(now);
-            self.tag(world, &ios[io as usize], floor);
+            self.tag(world, &ios[io as usize]);
             self.backlog.push(Waiting::of(id, world));
-            self.least = self.least.map(|least| least.min(world.tags.share));
         }
     }
 
@@ -95,7 +83,6 @@ impl Sched {
         now: Time,
     ) {
         let world = &mut worlds[id.index()];
-        self.least = None;
         if let Some(next) = world.queue.head() {
             let step = self.cost_of(&ios[next as usize]) * world.share_ns;
             world.tags.share = world.tags.share.saturating_sub(step);
@@ -113,18 +100,22 @@ impl Sched {
     pub(crate) fn pop(&mut self, worlds: &mut [World], ios: &[Io], now: Time) -> Option<u32> {
         let at = self.choose(worlds, ios, now)?;
         let id = self.backlog[at].world;
+        let reserved = self.level_if_reserved(worlds, id, now);
         let world = &mut worlds[id.index()];
         let io = world.queue.pop(ios)?;
-        self.least = None;
         let record = &ios[io as usize];
-        if world.is_bound {
-            world.give_back_reservation(self.cost_of(record), now);
+        let cost = self.cost_of(record);
+        match reserved {
+            Some(level) => world.cap_share(cost, level),
+            None => {
+                world.give_back_reservation(cost);
+                self.virtual_time = self.virtual_time.max(world.tags.share);
+            }
         }
         world.last_block = record.block.wrapping_add(record.bytes >> 12);
-        self.virtual_time = world.tags.share;
         match world.queue.head() {
             Some(head) => {
-                self.tag(world, &ios[head as usize], 0);
+                self.tag(world, &ios[head as usize]);
                 self.backlog[at].share = world.tags.share;
             }
             None => _ = self.backlog.swap_remove(at),
@@ -136,11 +127,10 @@ impl Sched {
     pub(crate) fn remove(&mut self, worlds: &mut [World], ios: &mut [Io], id: WorldId, io: u32) {
         let queue = &mut worlds[id.index()].queue;
         queue.remove(ios, io);
-        if queue.is_empty() {
-            self.least = None;
-            if let Some(at) = self.place_of(id) {
-                self.backlog.swap_remove(at);
-            }
+        if queue.is_empty()
+            && let Some(at) = self.place_of(id)
+        {
+            self.backlog.swap_remove(at);
         }
     }
 
@@ -177,33 +167,37 @@ impl Sched {
         }
     }
 
-    /// The least share tag that a world may begin with.
+    /// How far the shares of the others have come, where what a world sends now is what was reserved for it.
+    /// Only mClock knows reservations.
     #[inline]
-    fn floor(&mut self, now: Time) -> u64 {
-        match self.policy {
-            SchedPolicy::Fifo => 0,
-            SchedPolicy::Sfq => self.virtual_time,
-            SchedPolicy::Mclock => {
-                let least = self.least.get_or_insert_with(|| mclock::least(&self.backlog));
-                mclock::floor(*least, now)
-            }
-        }
+    fn level_if_reserved(&self, worlds: &[World], id: WorldId, now: Time) -> Option<u64> {
+        let is_reserved = worlds[id.index()].is_behind(now) && self.policy == SchedPolicy::Mclock;
+        is_reserved.then(|| self.level(worlds, id, now))
+    }
+
+    #[cold]
+    fn level(&self, worlds: &[World], id: WorldId, now: Time) -> u64 {
+        let may_go =
+            |waiting: &&Waiting| waiting.world != id && worlds[waiting.world.index()].may_go(now);
+        let least = self.backlog.iter().filter(may_go).map(|waiting| waiting.share).min();
+        least.unwrap_or(0).max(self.virtual_time).max(now.0)
     }
 
     /// Gives the command at the head of a world its tags: one step after those of the one before it,
-    /// and never before its arrival.
+    /// but not before virtual time, and under mClock not before its arrival. So who was idle or held by its
+    /// limit begins level with the others, and neither makes up for it nor waits for what it had alone.
     #[inline(always)]
-    fn tag(&self, world: &mut World, head: &Io, floor: u64) {
+    fn tag(&self, world: &mut World, head: &Io) {
         let cost = self.cost_of(head);
+        let share = world.tags.share.saturating_add(cost * world.share_ns).max(self.virtual_time);
+        world.tags.share = match self.policy {
+            SchedPolicy::Fifo => 0,
+            SchedPolicy::Sfq => share,
+            SchedPolicy::Mclock => share.max(head.entered.0),
+        };
         if world.is_bound {
             world.tag_bounds(cost, head.entered);
         }
-        let step = world.tags.share.saturating_add(cost * world.share_ns);
-        world.tags.share = match self.policy {
-            SchedPolicy::Fifo => 0,
-            SchedPolicy::Sfq => step.max(floor),
-            SchedPolicy::Mclock => step.max(floor).max(head.entered.0),
-        };
     }
 
     /// I/Os that a command counts as: one for each begun `Disk.SchedCostUnit` of its data [LAMW,
@@ -218,6 +212,6 @@ impl Sched {
 }
 
 records! {
-    Sched { policy, cost_unit, has_bounds, backlog, least, affinity, virtual_time }
+    Sched { policy, cost_unit, has_bounds, backlog, affinity, virtual_time }
     Waiting { share, world }
 }

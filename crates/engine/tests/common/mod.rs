@@ -662,6 +662,11 @@ fn put<T>(all: &mut Vec<T>, index: usize, new: T) {
 
 /// One virtual disk of that allocation on one device of that order.
 pub(crate) fn one_disk(policy: SchedPolicy, allocation: Allocation) -> HostConfig {
+    disks(policy, 32, &[allocation])
+}
+
+/// A VM with a virtual disk for each of those allocations, all on one device of that order and depth.
+pub(crate) fn disks(policy: SchedPolicy, depth: u32, allocations: &[Allocation]) -> HostConfig {
     let fnic = Driver::from_module("fnic").expect("it is in the table");
     let mut config = HostConfig {
         name: "esx".into(),
@@ -672,7 +677,7 @@ pub(crate) fn one_disk(policy: SchedPolicy, allocation: Allocation) -> HostConfi
         adapters: vec![AdapterConfig {
             name: "vmhba1".into(),
             driver: fnic,
-            lun_depth: 32,
+            lun_depth: depth,
             depth: 2048,
             timeout_ns: None,
         }],
@@ -690,9 +695,9 @@ pub(crate) fn one_disk(policy: SchedPolicy, allocation: Allocation) -> HostConfi
         path_policy: PathPolicy::Fixed,
     };
     add_device(&mut config, device, &[(0, true)]);
-    add_vm(
-        &mut config,
-        (true, true, None, vec![(Controller::Pvscsi, 256, 1 << 20, 0, 64, allocation)]),
-    );
+    for allocation in allocations {
+        let disk = (Controller::Pvscsi, 256, 1 << 20, 0, 64, *allocation);
+        add_vm(&mut config, (true, true, None, vec![disk]));
+    }
     config
 }
