@@ -99,8 +99,19 @@ impl HeaderLine {
         let line = Self::find_in(name, &[head, b"\n"].concat(), true)?;
         let mut line = line.ok_or_else(|| no_header(name, head))?;
         line.rows = line.rows.min(head.len());
+        if is_cut(&head[line.cells.clone()]) {
+            let what = "the file ends inside of the header, whose last cell has no end; expected the whole \
+                        file that esxtop -b wrote";
+            return Err(Error::at(name, 1, what.to_owned()));
+        }
         Ok(line)
     }
+}
+
+/// Whether a header ends inside of its last cell.
+fn is_cut(header: &[u8]) -> bool {
+    let last = memmem::rfind(header, b",\"").map_or(header, |comma| &header[comma + 1..]);
+    last.strip_prefix(b"\"").is_some_and(|cell| !cell.trim_ascii_end().ends_with(b"\""))
 }
 
 /// Where the line that begins with `text` ends: behind quotes that it opened, for a spreadsheet leaves
