@@ -14,6 +14,7 @@ mod fio;
 mod fio_options;
 mod guest;
 mod host;
+mod injector;
 mod names;
 mod nouns;
 mod over;
