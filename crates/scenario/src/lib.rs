@@ -16,6 +16,7 @@ mod fio_options;
 mod guest;
 mod host;
 mod injector;
+mod metadata;
 mod names;
 mod nouns;
 mod over;
