@@ -111,7 +111,8 @@ impl HeaderLine {
 /// Whether a header ends inside of its last cell.
 fn is_cut(header: &[u8]) -> bool {
     let last = memmem::rfind(header, b",\"").map_or(header, |comma| &header[comma + 1..]);
-    last.strip_prefix(b"\"").is_some_and(|cell| !cell.trim_ascii_end().ends_with(b"\""))
+    let is_open = memchr_iter(b'"', last).count() % 2 == 1;
+    is_open && last.starts_with(b"\"") && !last[1..].trim_ascii_end().ends_with(b"\"")
 }
 
 /// Where the line that begins with `text` ends: behind quotes that it opened, for a spreadsheet leaves
