@@ -120,7 +120,7 @@ impl Arrays {
     pub(crate) fn add_volume(&mut self, array: usize, name: String, qos: Option<Qos>) -> Target {
         let Array { config, volumes, .. } = &mut self.arrays[array];
         let volume = volumes.len() as u32;
-        config.volumes.push(VolumeConfig { qos, reserve_hold_ns: RESERVE_HOLD_NS });
+        config.volumes.push(VolumeConfig { qos, reserve_hold_ns: RESERVE_HOLD_NS, stuck: None });
         volumes.push(name);
         Target { array, volume }
     }
