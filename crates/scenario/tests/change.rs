@@ -42,6 +42,7 @@ outstanding = 9
 
 [[workload]]
 vm = "two"
+name = "other"
 threads = 1
 
 [vm.three]
