@@ -85,7 +85,8 @@ fn a_remedy_does_what_a_file_that_says_so_does() {
     let vmfs = "[datastore.vmfs]\nqos = \"bronze\"\nbackend = \"memory\"\n\n[vm.bad]";
     let two_hosts = "[host.other.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\n\n[host.other.nbd]\n\
                      socket = \"other.sock\"\n\n[vm.bad]\nhost = \"esx\"";
-    let half = "[vm.bad.disk.\"scsi1:0\"]\ndatastore = \"vvols\"\nqos = \"bronze\"\n\n\
+    let half = "[vm.bad.disk.\"scsi1:0\"]\ndatastore = \"vvols\"\nqos = \"bronze\"\n\
+                size = \"1g\"\n\n\
                 [vm.bad.workload]\ndisk = \"scsi0:0\"";
     let other_half = "[[workload]]\nvm = \"bad\"\ndisk = \"scsi1:0\"\nthreads = 20\nread = \"0%\"\n\
                       size = \"512k\"\n\n[[window]]";
