@@ -260,6 +260,12 @@ const OTHERS: [(&[&str], &str); 2] = [
     ),
 ];
 
+/// Whether a name is that of a capture, or of a journal's segment.
+pub(crate) fn is_named_so(path: &Path) -> bool {
+    let others = OTHERS.iter().flat_map(|(endings, _)| *endings);
+    others.chain(&["csv", "journal"]).any(|ending| ends_in(path, ending))
+}
+
 /// Refuses a name that promises something else than CSV or Parquet.
 pub(crate) fn require_table(path: &Path) -> Result<()> {
     require_csv(Some(path).filter(|path| !is_parquet(path)))

@@ -180,15 +180,27 @@ fn policy_wait_ms(view: &WindowView, id: VdiskId) -> Option<f64> {
     Some(wait_ns as f64 / commands.max(1) as f64 / MILLISECOND as f64)
 }
 
-/// The datastores of which some host locks the metadata by reservations.
+/// The datastores of which some host locks the metadata by reservations, be it one that sticks.
 fn locked_by_scsi2(scenario: &Scenario) -> BTreeSet<&str> {
-    let locks = scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve);
-    let stores = locks.flat_map(|work| {
-        let host = &scenario.hosts[work.host];
-        let device = host.config.vdisks[work.vdisk.index()].device;
-        &host.datastores[device.index()]
-    });
-    stores.map(String::as_str).collect()
+    let mut stores = BTreeSet::new();
+    for work in scenario.workloads.iter().filter(|work| work.config.mix == Mix::Reserve) {
+        stores.extend(stores_of(&scenario.hosts[work.host], work.vdisk));
+    }
+    for host in &scenario.hosts {
+        for (disk, target) in host.targets.iter().enumerate() {
+            let volume = &scenario.arrays[target.array].config.volumes[target.volume as usize];
+            if volume.stuck.is_some() {
+                stores.extend(stores_of(host, VdiskId::new(disk)));
+            }
+        }
+    }
+    stores
+}
+
+/// What is on the device of a virtual disk.
+fn stores_of(host: &Host, disk: VdiskId) -> impl Iterator<Item = &str> {
+    let device = host.config.vdisks[disk.index()].device;
+    host.datastores[device.index()].iter().map(String::as_str)
 }
 
 /// A time of the simulation, as its recordings have it.

@@ -39,6 +39,7 @@ mod packed;
 mod percentiles;
 mod picture;
 mod process;
+mod remedy;
 mod report;
 mod screen;
 mod seeds;

@@ -77,8 +77,11 @@ fn lid(
     let is_below = matches!(level.kind, LevelKind::Fabric | LevelKind::Array);
     let style = if is_longest && !is_below { BAD } else { BOLD };
     let note = if is_longest { " most of the time " } else { "" };
+    // The host's own commands are of no virtual disk: the levels may have more time than the disks.
+    let levels_ms: f64 = stack.levels.iter().filter_map(|level| level.ms).sum();
     // Where nothing completes no time is a share of anything.
     let total_ms = stack.total_ms.filter(|total_ms| *total_ms > 0.0);
+    let total_ms = total_ms.map(|total_ms| total_ms.max(levels_ms));
     let ms = level.ms.filter(|_| total_ms.is_some()).unwrap_or_default();
     let total_ms = total_ms.unwrap_or(1.0);
     let share = ms / total_ms;

@@ -74,22 +74,27 @@ impl Parts {
         let places = |queues: Vec<Queue>| {
             queues.into_iter().map(|queue| Queue { ms: None, ..queue }).collect::<Vec<_>>()
         };
-        let lasting = |mut queues: Vec<Queue>| {
-            queues.retain(|queue| queue.ms >= Some(LASTING_MS));
-            queues
-        };
         let levels = [
             (LevelKind::Guest, self.guests),
             (LevelKind::VirtualDisk, places(self.disks)),
             (LevelKind::VirtualAdapter, self.rings),
             (LevelKind::Device, self.devices),
-            (LevelKind::Held, lasting(self.held)),
+            (LevelKind::Held, self.held),
             (LevelKind::Adapter, self.adapters),
-            (LevelKind::Fabric, lasting(shared(self.fabrics))),
+            (LevelKind::Fabric, shared(self.fabrics)),
             (LevelKind::Array, shared(self.arrays)),
         ];
-        levels.into_iter().map(|(kind, queues)| Level::new(kind, queues)).collect()
+        levels.into_iter().map(|(kind, queues)| shown(Level::new(kind, queues))).collect()
     }
+}
+
+/// A level without the queues that are there for those only that an I/O spends time in. Its time stays
+/// that of all I/Os.
+fn shown(mut level: Level) -> Level {
+    if matches!(level.kind, LevelKind::Held | LevelKind::Fabric) {
+        level.queues.retain(|queue| queue.ms >= Some(LASTING_MS));
+    }
+    level
 }
 
 /// Of each array one queue: what all devices have there, under the one limit of the array.
@@ -203,11 +208,16 @@ impl<'a> Rows<'a> {
             let Some(iops) = flow.rate(0) else { continue };
             let paths = paths.remove(&id).unwrap_or_default();
             let limits = &self.view.limits.devices[index];
+            let held_ms = flow.kavg(0).zip(flow.qavg(0)).map(|(kavg, qavg)| (kavg - qavg).max(0.0));
+            let held = held_ms.map(|held_ms| little(iops, held_ms));
+            // The counter has those that are held too, and they have a level of their own.
+            let waiting = self.value(id, Counter::MeanQueued);
+            let waiting = waiting.map(|all| (all - held.unwrap_or_default()).max(0.0));
             let mut queue = Queue {
                 name: name.clone(),
                 limit: Some(f64::from(limits.dqlen)),
                 in_use: self.value(id, Counter::MeanActive),
-                waiting: self.value(id, Counter::MeanQueued),
+                waiting,
                 ms: slot_wait_ms(&flow, paths.iter(), 0),
                 iops,
             };
@@ -216,9 +226,7 @@ impl<'a> Rows<'a> {
             } else if limits.is_competing && limits.dqlen < limits.max_queue_depth {
                 queue.name.push_str(" (DSNRO)");
             }
-            let held_ms = flow.kavg(0).zip(flow.qavg(0)).map(|(kavg, qavg)| (kavg - qavg).max(0.0));
-            let waiting = held_ms.map(|held_ms| little(iops, held_ms));
-            parts.held.push(Queue { name, waiting, ms: held_ms, iops, ..Queue::default() });
+            parts.held.push(Queue { name, waiting: held, ms: held_ms, iops, ..Queue::default() });
             parts.devices.push(queue);
             let array_ms = self.value(id, Counter::ArrayLatency).or(flow.davg(0));
             self.below(parts, index, Some(iops), [flow.davg(0), array_ms]);

@@ -115,7 +115,7 @@ fn help_reaches_every_command_and_page() {
     }
 }
 
-/// The blocks of guides that begin with the run or sweep of a shipped scenario: what they show is in the output of
+/// The blocks of guides that begin with the run, sweep or remedies of a shipped scenario: what they show is in the output of
 /// their last command, line for line and in that order.
 #[test]
 #[cfg(unix)]
@@ -143,7 +143,8 @@ fn guides_show_what_is_printed() {
 
 #[cfg(unix)]
 fn is_of_a_shipped_scenario(block: &str) -> bool {
-    let rest = ["$ kavg run ", "$ kavg sweep "].iter().find_map(|start| block.strip_prefix(start));
+    let commands = ["$ kavg run ", "$ kavg sweep ", "$ kavg remedy "];
+    let rest = commands.iter().find_map(|start| block.strip_prefix(start));
     let name = rest.and_then(|rest| rest.split_whitespace().next());
     let is_shipped = |name| kavg(&["scenarios", "--show", name]).code == 0;
     // What runs in real time is killed there.

@@ -469,3 +469,24 @@ fn what_a_host_refuses_in_a_run_is_said() {
     let line = "0.501000 s  h1  refused: virtual disk `web:scsi1:0` is in use\n";
     assert_eq!((said.code, said.err.as_str()), (0, line));
 }
+
+/// Held commands are on a level of their own, and a level's time is that of all commands.
+#[test]
+fn as_many_wait_on_a_level_as_littles_law_says() {
+    let run = json(&["run", "--json", "s3-locks"]);
+    let stack = &run["windows"].as_array().unwrap().last().unwrap()["stack"];
+    let number = |value: &Value| value.as_f64().unwrap();
+    let mut sum_ms = 0.0;
+    for level in stack["levels"].as_array().unwrap() {
+        for queue in level["queues"].as_array().unwrap() {
+            if ["device", "held", "adapter"].contains(&level["kind"].as_str().unwrap()) {
+                let by_law = number(&queue["iops"]) * number(&queue["ms"]) / 1_000.0;
+                let waiting = number(&queue["waiting"]);
+                assert!((waiting - by_law).abs() <= 0.1 + 0.02 * by_law, "{queue}");
+            }
+        }
+        sum_ms += level["ms"].as_f64().unwrap_or_default();
+    }
+    // What the locks themselves take is of no virtual disk.
+    assert!((sum_ms / number(&stack["total_ms"]) - 1.0).abs() < 0.02, "{sum_ms}: {stack}");
+}

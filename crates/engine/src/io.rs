@@ -243,6 +243,12 @@ pub enum Event {
         /// The device.
         device: DeviceId,
     },
+    /// Storage I/O Control holds back what its hosts have, and latency stays: somebody else uses what is
+    /// behind the device (NonVIWorkloadDetectedOnDatastoreEvent [API, LUCD]).
+    ExternalWorkload {
+        /// The device.
+        device: DeviceId,
+    },
 }
 
 /// When the engine next wants an [`Input::Tick`], and for which level.

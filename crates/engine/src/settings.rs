@@ -8,7 +8,7 @@ use counters::{DeviceId, VdiskId, VmId};
 use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
 
 use crate::{
-    Error, Sink,
+    Error, Event, Output, Sink,
     sioc::{Sioc, Use},
     stack::Stack,
     vscsi::Vdisk,
@@ -124,7 +124,9 @@ impl Stack {
         let device = &mut self.devices[id.index()];
         let most = device.base;
         if let Some(sioc) = &mut device.sioc {
-            sioc.follow(latency_ns, most, disks, now);
+            if sioc.follow(latency_ns, most, disks, now) {
+                out.put(Output::Event(Event::ExternalWorkload { device: id }));
+            }
             self.refresh_depth(id, out);
             self.pump(id, out);
         }

@@ -11,6 +11,9 @@
 //! where T is the congestion threshold: PARDA's law [PARDA, equations 2 and 4] with the numbers of its
 //! experiments, so that a disk of 1,000 shares weighs 1. DSNRO is set aside meanwhile [ELA 2012-07]. Who
 //! keeps the record is not the engine: the mean comes in by [`Input::Congestion`](crate::Input::Congestion).
+//!
+//! Where latency stays although a host holds back what it has, the load is somebody else's: that is told, and
+//! the host holds back nothing, as it would only leave more to the other, until it begins anew [LUCD, YB-SIOC].
 
 use alloc::vec::Vec;
 
@@ -24,6 +27,11 @@ const FINE: u64 = 256;
 const LEAST: u32 = 4;
 /// G, as a fraction [PARDA].
 const GAIN: (u64, u64) = (4, 5);
+/// A window that has lost so large a part is cut; in vain, where latency is half as much again as the threshold
+/// and has fallen by less than half as much: hosts that share out among them what there is are nearer to it.
+const CUT: u64 = 8;
+/// So many periods in vain, one after the other, tell of a workload from outside: the law settles in as many.
+const IN_VAIN: u32 = 3;
 /// Shares that weigh 1: those of a disk that nobody gave any (Normal) [LAMW].
 const SHARES_OF_ONE: u64 = 1000;
 
@@ -36,6 +44,10 @@ pub(crate) struct Sioc {
     /// The same with what was left of a slot the time before: its whole slots are the limit. Were what is
     /// left forgotten, hosts with few slots would miss the ratio of their shares by half a slot for ever.
     given: u64,
+    /// The window before it was cut, the worst latency since, and for how many periods that has been in vain.
+    full: u64,
+    worst_ns: u64,
+    in_vain: u32,
     /// When the period began, and how much time I/Os had been under way for each virtual disk by then,
     /// ascending.
     since: Time,
@@ -54,7 +66,8 @@ impl Sioc {
     /// Whether it could have become so.
     pub(crate) fn is_sound(&self) -> bool {
         let most = u64::from(u32::MAX) * FINE;
-        let is_bounded = self.fine <= most && self.given < most + FINE;
+        let is_bounded =
+            self.fine.max(self.full) <= most && self.given < most + FINE && self.in_vain < IN_VAIN;
         is_bounded && self.threshold_ns > 0 && self.disks.is_sorted_by_key(|seen| seen.disk)
     }
 
@@ -66,21 +79,29 @@ impl Sioc {
 
     /// Forgets the window, as a reboot does.
     pub(crate) const fn forget(&mut self) {
-        self.fine = 0;
+        (self.fine, self.full, self.in_vain) = (0, 0, 0);
     }
 
     /// The same with that threshold, or one that begins; a period begins with what each disk had under way.
     pub(crate) fn with(was: Option<&Self>, threshold_ms: u32, disks: Vec<Use>, now: Time) -> Self {
         let (fine, given) = was.map_or((0, 0), |sioc| (sioc.fine, sioc.given));
-        Self { threshold_ns: u64::from(threshold_ms) * MILLISECOND, fine, given, since: now, disks }
+        let threshold_ns = u64::from(threshold_ms) * MILLISECOND;
+        Self { threshold_ns, fine, given, full: 0, worst_ns: 0, in_vain: 0, since: now, disks }
     }
 
     /// A period is over, in which the I/Os of all hosts took so long in the mean; 0 where there was none.
-    pub(crate) fn follow(&mut self, latency_ns: u64, most: u32, disks: Vec<Use>, now: Time) {
+    /// Whether it tells of a workload from outside.
+    pub(crate) fn follow(
+        &mut self,
+        latency_ns: u64,
+        most: u32,
+        disks: Vec<Use>,
+        now: Time,
+    ) -> bool {
         let most = u64::from(most) * FINE;
         let window = if self.fine == 0 { most } else { self.fine.min(most) };
-        let weight = self.weight(window, &disks, now);
-        self.fine = match latency_ns {
+        let (weight, under_way) = self.weight(window, &disks, now);
+        let next = match latency_ns {
             0 => most,
             latency_ns => {
                 let wanted = u128::from(window) * u128::from(self.threshold_ns);
@@ -89,13 +110,38 @@ impl Sioc {
                 ((of_all - of_wanted) * window + of_wanted * wanted) / of_all
             }
         };
-        self.fine = self.fine.clamp((u64::from(LEAST) * FINE).min(most), most);
+        let next = next.clamp((u64::from(LEAST) * FINE).min(most), most);
+        let is_outside = self.is_in_vain(latency_ns, window, under_way);
+        if is_outside {
+            (self.full, self.in_vain) = (0, 0);
+        }
+        self.fine = if is_outside { most } else { next };
         self.given = self.fine + self.given % FINE;
         (self.since, self.disks) = (now, disks);
+        is_outside
     }
 
-    /// B: a virtual disk that does not use its part of the window counts for as much less.
-    fn weight(&self, window: u64, disks: &[Use], now: Time) -> u64 {
+    /// Whether the window has been cut in vain for too long.
+    fn is_in_vain(&mut self, latency_ns: u64, window: u64, under_way: u128) -> bool {
+        // A window that is not full holds nothing back.
+        let is_held = under_way > window.into();
+        let is_near = latency_ns <= self.threshold_ns + self.threshold_ns / 2;
+        if is_near || !is_held || window >= self.full {
+            (self.full, self.worst_ns, self.in_vain) = (window, latency_ns, 0);
+            return false;
+        }
+        self.worst_ns = self.worst_ns.max(latency_ns);
+        let (cut, fall_ns) = (self.full - window, self.worst_ns - latency_ns);
+        let is_little = 2 * u128::from(fall_ns) * u128::from(self.full)
+            < u128::from(cut) * u128::from(self.worst_ns);
+        let is_in_vain = cut >= self.full / CUT && is_little;
+        self.in_vain = if is_in_vain { self.in_vain + 1 } else { 0 };
+        self.in_vain == IN_VAIN
+    }
+
+    /// B, where a virtual disk that does not use its part of the window counts for as much less; and what all
+    /// of them had under way, in `FINE`s.
+    fn weight(&self, window: u64, disks: &[Use], now: Time) -> (u64, u128) {
         let shares: u64 = disks.iter().map(|disk| u64::from(disk.shares)).sum();
         let of = |disk: &Use| {
             let before = self.disks.binary_search_by_key(&disk.disk, |seen| seen.disk);
@@ -104,14 +150,14 @@ impl Sioc {
                 / u128::from((now - self.since).max(1));
             let part = (window * u64::from(disk.shares) / shares.max(1)).max(1);
             let used = under_way.min(part.into()) as u64;
-            u64::from(disk.shares) * FINE * used / part / SHARES_OF_ONE
+            (u64::from(disk.shares) * FINE * used / part / SHARES_OF_ONE, under_way)
         };
-        disks.iter().map(of).sum()
+        disks.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 }
 
 records! {
-    Sioc { threshold_ns, fine, given, since, disks }
+    Sioc { threshold_ns, fine, given, full, worst_ns, in_vain, since, disks }
     Use { disk, shares, under_way_ns }
 }
 
@@ -127,21 +173,18 @@ mod tests {
     struct Cluster {
         hosts: Vec<(Sioc, u32, u32)>,
         now: u64,
+        /// How often a workload from outside was told of.
+        told: u32,
     }
 
     impl Cluster {
         /// Of shares and commands under way.
-        fn new(threshold_ms: u64, hosts: &[(u32, u32)]) -> Self {
+        fn new(threshold_ms: u32, hosts: &[(u32, u32)]) -> Self {
             let host = |&(shares, under_way): &(u32, u32)| {
                 let disks = vec![Use { disk: VdiskId(0), shares, under_way_ns: 0 }];
-                let threshold_ns = threshold_ms * MILLISECOND;
-                (
-                    Sioc { threshold_ns, fine: 0, given: 0, since: Time::ZERO, disks },
-                    shares,
-                    under_way,
-                )
+                (Sioc::with(None, threshold_ms, disks, Time::ZERO), shares, under_way)
             };
-            Self { hosts: hosts.iter().map(host).collect(), now: 0 }
+            Self { hosts: hosts.iter().map(host).collect(), now: 0, told: 0 }
         }
 
         /// A period: the array does `rate` a second at most, and an I/O takes `least_ns` at least. How long it
@@ -153,7 +196,7 @@ mod tests {
             for (sioc, shares, under_way) in &mut self.hosts {
                 let under_way_ns = u64::from(*under_way) * self.now;
                 let disks = vec![Use { disk: VdiskId(0), shares: *shares, under_way_ns }];
-                sioc.follow(latency_ns, 64, disks, Time(self.now));
+                self.told += u32::from(sioc.follow(latency_ns, 64, disks, Time(self.now)));
             }
             latency_ns
         }
@@ -211,7 +254,39 @@ mod tests {
         (0..20).for_each(|_| _ = cluster.period(10, 0));
         assert_eq!(cluster.hosts[0].0.limit(64), 4);
         assert_eq!(cluster.hosts[0].0.limit(3), 3);
-        cluster.hosts.iter_mut().for_each(|(sioc, ..)| sioc.follow(0, 64, vec![], Time::ZERO));
+        cluster.hosts.iter_mut().for_each(|(sioc, ..)| {
+            sioc.follow(0, 64, vec![], Time::ZERO);
+        });
         assert_eq!(cluster.windows(), [6400; 2]);
+    }
+
+    #[test]
+    fn a_load_from_outside_is_told_of_and_throttles_nobody_for_long() {
+        // Of twice the threshold: 0.6 of the window and 0.8 for the weight each time. Or of all that there is.
+        let cases = [
+            (60, [3920, 2432, 1539, 6400, 3920, 2432]),
+            (100_000, [1361, 400, 400, 6400, 1361, 400]),
+        ];
+        for (latency_ms, expected) in cases {
+            // Who has less than fits holds nothing back and says nothing.
+            let mut cluster = Cluster::new(30, &[(1000, 64), (1000, 2)]);
+            for (period, expected) in expected.into_iter().enumerate() {
+                cluster.period(u64::MAX, latency_ms * MILLISECOND);
+                let (window, told) = (cluster.windows()[0], cluster.told);
+                assert!(window.abs_diff(expected) <= 1, "{latency_ms} {period}: {window}");
+                assert_eq!(told, u32::from(period >= 3), "{latency_ms} {period}");
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_that_are_held_back_are_no_load_from_outside() {
+        for under_way in [30, 64, 300] {
+            let mut cluster = Cluster::new(30, &[(1000, under_way), (4000, under_way), (500, 64)]);
+            for rate in [1000, 4000, 200, 1000, 500, 2000] {
+                (0..50).for_each(|_| _ = cluster.period(rate, 0));
+                assert_eq!(cluster.told, 0, "{under_way} {rate}");
+            }
+        }
     }
 }

@@ -44,6 +44,9 @@ impl Outputs {
             Output::Event(Event::PermanentLoss { device }) => self.all(7, [device.0.into()]),
             Output::Event(Event::PathsBack { device }) => self.all(8, [device.0.into()]),
             Output::Reset { device } => self.all(9, [device.0.into()]),
+            Output::Event(Event::ExternalWorkload { device }) => {
+                self.all(10, [device.0.into()]);
+            }
         }
     }
 

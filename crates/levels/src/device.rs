@@ -117,7 +117,9 @@ impl<'a> DeviceView<'a> {
         [Level::one(LevelKind::Guest, guest), Level::one(kind, disk)]
     }
 
-    /// The VM that is `held`, or else that which holds most slots.
+    /// The VM that is `held`, or else that which holds most slots. Who waits for a slot waits in the
+    /// device queue: here wait those that a limit keeps back and those held until they are sent again,
+    /// of all VMs, as the time is that of the commands of all.
     fn world(&self, held: Option<&str>) -> Option<Level> {
         let tenants = tenants(self.recording, self.device);
         let slots = |tenant: &Tenant<'a>| tenant.mean(&self.samples, Flow::in_flight);
@@ -131,11 +133,11 @@ impl<'a> DeviceView<'a> {
             count => format!("{}, with most slots of {count}", most.name),
         };
         let beyond = |sample| Some(self.flow.kavg(sample)? - self.flow.qavg(sample)?);
-        let beyond = self.per_command(beyond).map(|ms| ms.max(0.0));
+        let ms = self.per_command(beyond).map(|ms| ms.max(0.0) + self.held_ms(held));
         let queue = Queue {
             in_use: Some(in_use),
-            waiting: most.mean(&self.samples, Flow::waiting),
-            ms: beyond.map(|ms| ms + self.held_ms(held)),
+            waiting: ms.map(|ms| little(self.iops, ms)),
+            ms,
             ..self.queue(name)
         };
         Some(Level::one(LevelKind::World, queue))
@@ -249,5 +251,40 @@ fn some_of(names: &[&str], noun: &str) -> String {
         [] => format!("no {noun} recorded"),
         [one] => (*one).into(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counters::{Entity, Recording};
+
+    use super::*;
+
+    /// Whose commands wait 1 ms for a slot and are held for 3 ms elsewhere, be it by the limit of one VM:
+    /// on each level that many wait as its time says.
+    #[test]
+    fn as_many_wait_on_a_level_as_littles_law_says() {
+        let mut recording = Recording::new("esx".into());
+        recording.times_ms = vec![0, 5_000];
+        let device = recording.add_entity(Entity::new(Kind::Device, "naa.1".into()));
+        let world = Entity { device: Some(device), ..Entity::new(Kind::World, "68001".into()) };
+        let world = recording.add_entity(world);
+        for row in [device, world] {
+            let mut put = |counter, value| recording.set_column(row, counter, vec![value; 2]);
+            put(Counter::Commands, 1_000.0);
+            put(Counter::DriverLatency, 2.0);
+            put(Counter::KernelLatency, 4.0);
+            put(Counter::QueueLatency, 1.0);
+            put(Counter::GuestLatency, 6.0);
+        }
+        let recording = Measured::of(recording);
+        let device = DeviceView::new(&recording, device, (0..2).collect());
+        for (held, waits) in [(None, [3.0, 1.0]), (Some("68001"), [4.0, 0.0])] {
+            let levels = device.levels(held);
+            for (level, waits) in levels.iter().zip(waits) {
+                let queue = &level.queues[0];
+                assert_eq!((queue.ms, queue.waiting), (Some(waits), Some(waits)), "{level:?}");
+            }
+        }
     }
 }

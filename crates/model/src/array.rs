@@ -14,7 +14,7 @@ use alloc::{boxed::Box, vec::Vec};
 use counters::{Op, Status, Time};
 
 use crate::{
-    config::{ArrayConfig, VolumeConfig},
+    config::{ArrayConfig, Stuck, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
     random::Random,
@@ -79,7 +79,11 @@ struct Volume {
     reserved_until: Time,
     reserved_by: u32,
     reserve_hold_ns: u64,
+    /// The reservation that is not released; never, where there is none.
+    stuck: Stuck,
 }
+
+const NOT_STUCK: Stuck = Stuck { host: 0, from: Time::NEVER, until: Time::NEVER };
 
 impl Array {
     /// An idle array, whose draws depend on `seed` alone. Values outside their ranges are taken
@@ -189,12 +193,15 @@ impl Volume {
             reserved_until: Time::ZERO,
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,
+            stuck: config.stuck.unwrap_or(NOT_STUCK),
         }
     }
 
     #[inline]
     fn conflicts(&self, arrive: Time, host: u32) -> bool {
+        let is_stuck = arrive >= self.stuck.from && arrive < self.stuck.until;
         arrive < self.reserved_until && self.reserved_by != host
+            || is_stuck && self.stuck.host != host
     }
 
     /// Reserves the LUN for a metadata operation whose I/O is done at `done`, and says when the

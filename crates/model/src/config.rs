@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use counters::Op;
+use counters::{Op, Time};
 
 /// The spread of a service time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +90,19 @@ pub struct VolumeConfig {
     /// Nanoseconds for which a metadata operation keeps the whole LUN reserved beyond the time of
     /// its own I/O.
     pub reserve_hold_ns: u64,
+    /// A reservation that its host does not release; `None` is none.
+    pub stuck: Option<Stuck>,
+}
+
+/// A host keeps the whole LUN reserved and goes on with its own I/O: all others conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The host that has it.
+    pub host: u32,
+    /// From this moment on.
+    pub from: Time,
+    /// Until before this one, which is after `from`.
+    pub until: Time,
 }
 
 /// Quality of service of one volume.

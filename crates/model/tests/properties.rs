@@ -64,7 +64,7 @@ prop_compose! {
     ) -> ArrayConfig {
         let volumes = volumes.into_iter();
         let volumes =
-            volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns }).collect();
+            volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
         ArrayConfig {
             service, round_trip_ns, link_bytes_per_sec, write_protocol, queue_limit, volumes,
         }
@@ -158,7 +158,7 @@ proptest! {
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queue_limit: None,
-            volumes: vec![VolumeConfig { qos: Some(qos), reserve_hold_ns: 0 }],
+            volumes: vec![VolumeConfig { qos: Some(qos), ..VolumeConfig::default() }],
         };
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);
         for (index, (step_ns, bytes)) in steps.into_iter().enumerate() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
     Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Others, Qos,
-    Service, SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Service, SizeMix, Spread, Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -220,6 +220,24 @@ fn a_reservation_shuts_other_hosts_out_of_its_volume() {
     assert_eq!(status(1_171, 0, 2, Op::Read), Status::Good, "given back before its time");
     assert_eq!(status(1_200, 0, 2, Op::Ats), Status::Good);
     assert_eq!(status(1_201, 0, 1, Op::Ats), Status::Good, "an ATS locks no host out");
+}
+
+#[test]
+fn a_reservation_that_sticks_shuts_out_all_but_its_host_until_it_is_over() {
+    let mut config = array(servers(1, 100, Spread::Constant));
+    config.volumes[0].stuck = Some(Stuck { host: 1, from: Time(1_000), until: Time(9_000) });
+    let mut array = Array::new(&config, 1);
+    let mut status = |now, volume, host, op| {
+        array.dispatch(Time(now), Command { volume, host, op, bytes: 512 }).status
+    };
+    assert_eq!(status(999, 0, 2, Op::Read), Status::Good, "not yet");
+    for op in [Op::Read, Op::Write, Op::Reserve, Op::Ats, Op::Release] {
+        assert_eq!(status(1_000, 0, 2, op), Status::ReservationConflict, "{op:?}");
+    }
+    assert_eq!(status(2_000, 0, 1, Op::Release), Status::Good, "it is not released");
+    assert_eq!(status(2_000, 1, 2, Op::Read), Status::Good, "another volume");
+    assert_eq!(status(8_999, 0, 2, Op::Read), Status::ReservationConflict, "the last moment");
+    assert_eq!(status(9_000, 0, 2, Op::Read), Status::Good, "over");
 }
 
 #[test]

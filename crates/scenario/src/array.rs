@@ -43,7 +43,6 @@ const ARRAY_KEYS: &[&str] = &[
 pub(crate) struct Arrays {
     pub(crate) arrays: Vec<Array>,
     pub(crate) names: Names,
-    policies: Vec<Vec<(String, Qos)>>,
     volume_names: Names,
     volumes: Vec<Target>,
 }
@@ -54,19 +53,17 @@ impl Arrays {
         let mut all = Self {
             arrays: Vec::new(),
             names: Names::new("array", ARRAYS_MAX),
-            policies: Vec::new(),
             volume_names: Names::new("volume", VOLUMES_MAX),
             volumes: Vec::new(),
         };
         for (name, node) in root.named("array")? {
             all.names.add(&node, &name, None)?;
             let table = node.table(ARRAY_KEYS)?;
-            all.arrays.push(Array { config: array(&table)?, name, volumes: Vec::new() });
-            all.policies.push(policies(&table)?);
+            let (config, policies) = (array(&table)?, policies(&table)?);
+            all.arrays.push(Array { config, name, volumes: Vec::new(), policies });
         }
         if all.arrays.is_empty() && purpose == Purpose::Serve {
             all.arrays.push(serving::no_array());
-            all.policies.push(Vec::new());
         }
         for (name, node) in root.named("volume")? {
             all.read_volume(&name, &node)?;
@@ -104,10 +101,10 @@ impl Arrays {
     /// The policy that a table's `qos` names.
     pub(crate) fn policy(&self, array: usize, table: &Table<'_>) -> Result<Option<Qos>, Error> {
         let policies: Vec<(&str, Qos)> = self
-            .policies
+            .arrays
             .get(array)
             .into_iter()
-            .flatten()
+            .flat_map(|array| &array.policies)
             .map(|(name, qos)| (name.as_str(), qos.clone()))
             .collect();
         table.read("qos", |node| node.choice(&policies))
@@ -123,7 +120,7 @@ impl Arrays {
     pub(crate) fn add_volume(&mut self, array: usize, name: String, qos: Option<Qos>) -> Target {
         let Array { config, volumes, .. } = &mut self.arrays[array];
         let volume = volumes.len() as u32;
-        config.volumes.push(VolumeConfig { qos, reserve_hold_ns: RESERVE_HOLD_NS });
+        config.volumes.push(VolumeConfig { qos, reserve_hold_ns: RESERVE_HOLD_NS, stuck: None });
         volumes.push(name);
         Target { array, volume }
     }

@@ -5,6 +5,7 @@
 //! as the configuration of [`engine`] and [`model`], lines that set something as [`knobs::Knob`].
 
 mod array;
+mod change;
 mod component;
 mod datastore;
 mod error;
@@ -14,6 +15,7 @@ mod fio;
 mod fio_options;
 mod guest;
 mod host;
+mod metadata;
 mod names;
 mod nouns;
 mod over;

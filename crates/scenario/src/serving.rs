@@ -65,7 +65,7 @@ pub(crate) fn no_array() -> Array {
         queue_limit: None,
         volumes: Vec::new(),
     };
-    Array { name: "none".into(), config, volumes: Vec::new() }
+    Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new() }
 }
 
 /// What the images of a datastore have in common.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
 use knobs::{GuestOs, Knob};
-use model::{ArrayConfig, WorkloadConfig};
+use model::{ArrayConfig, Qos, WorkloadConfig};
 
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,6 +156,8 @@ pub struct Array {
     pub config: ArrayConfig,
     /// The names of its volumes, in the order of `config.volumes`.
     pub volumes: Vec<String>,
+    /// Its policies of quality of service by name, also those that no volume has.
+    pub policies: Vec<(String, Qos)>,
 }
 
 /// A workload on one virtual disk.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use counters::{Controller, DeviceId, VdiskId, VmId, VscsiId};
 use engine::{VdiskConfig, VmConfig, VscsiConfig};
 use knobs::{Allocation, GuestOs, MOVED_TO, PVSCSI_COMMANDS_PER_PAGE, VscsiLimits, limits_of};
-use model::Qos;
+use model::{Qos, Stuck};
 
 use crate::{
     Error, Host, Image, Target,
@@ -317,11 +317,24 @@ impl Site {
         Ok(place)
     }
 
-    /// Says how long metadata operations hold a datastore's volume reserved.
-    pub(crate) fn hold(&mut self, datastore: usize, hold_ns: u64) {
+    /// Says how long metadata operations hold a datastore's volume reserved, where that is said, and
+    /// who does not release it.
+    pub(crate) fn reserve(&mut self, datastore: usize, hold: Option<u64>, stuck: Option<Stuck>) {
         if let Some(Target { array, volume }) = self.datastores.datastores[datastore].volume {
-            self.arrays.arrays[array].config.volumes[volume as usize].reserve_hold_ns = hold_ns;
+            let volume = &mut self.arrays.arrays[array].config.volumes[volume as usize];
+            volume.reserve_hold_ns = hold.unwrap_or(volume.reserve_hold_ns);
+            volume.stuck = stuck;
         }
+    }
+
+    /// Virtual machines, of `some` or of all, whose home is a host and that have a disk on a datastore.
+    pub(crate) fn vms_on(&self, host: usize, datastore: usize, some: Option<&[usize]>) -> u32 {
+        let is_there = |(index, vm): &(usize, &Vm)| {
+            let is_meant = some.map_or(!vm.system, |some| some.contains(index));
+            let mut disks = vm.disks.iter();
+            is_meant && vm.home == host && disks.any(|disk| disk.datastore == datastore)
+        };
+        self.vms.vms.iter().enumerate().filter(is_there).count() as u32
     }
 
     /// Adds a system process of a host with a disk on a datastore: who does VMFS's metadata

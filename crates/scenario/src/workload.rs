@@ -1,9 +1,8 @@
-//! `[vm.NAME.workload]`, `[[workload]]` and a datastore's `metadata`: who issues I/O, and when.
+//! `[vm.NAME.workload]` and `[[workload]]`: who issues I/O, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{MILLISECOND, Op, SECOND, Time, VdiskId};
-use knobs::RESERVE_TIME_MAX_MS;
+use counters::{Op, SECOND, Time, VdiskId};
 use model::{Access, Arrival, Burst, Mix, Others, SizeMix, WAITING_MAX, WorkloadConfig};
 
 use crate::{
@@ -27,8 +26,6 @@ pub const WORKLOADS_OF_DISK_MAX: u32 = 1 << 16;
 const WORKING_SET_MAX: u64 = 62 << 40;
 /// Writes between two flushes at most.
 const FLUSH_AFTER_MAX: u32 = 1_000_000;
-/// Metadata operations that a host has under way at once on one datastore.
-const METADATA_OUTSTANDING: u32 = 32;
 
 const STREAM_KEYS: &[&str] = &[
     "threads",
@@ -108,11 +105,7 @@ impl Workloads {
             let plan = all.plan(&node, "", include)?;
             all.add(&plan, site.vms.names.find(&plan.table.need("vm")?)?, site)?;
         }
-        for (name, node) in root.named("datastore")? {
-            if let Some(node) = node.child("metadata") {
-                all.add_metadata(&node, &name, site)?;
-            }
-        }
+        all.read_metadata(root, site)?;
         Ok(all)
     }
 
@@ -224,57 +217,10 @@ impl Workloads {
         Ok(streams)
     }
 
-    /// `[datastore.NAME.metadata]`: on each host that sees the datastore, a process of the host
-    /// that takes VMFS's lock so many times a second.
-    fn add_metadata(&mut self, node: &Node<'_>, name: &str, site: &mut Site) -> Result<(), Error> {
-        let table = node.table(&["rate", "lock", "hold", "start", "stop"])?;
-        let mix = table.need("lock")?.choice(&[("scsi2", Mix::Reserve), ("ats", Mix::Ats)])?;
-        let rate = table.need("rate")?.number(RATE_MIN..=RATE_MAX)?;
-        let hold = table.read("hold", Node::duration)?;
-        let longest_ms = *RESERVE_TIME_MAX_MS.range.end();
-        let too_long = hold.filter(|ns| *ns > u64::from(longest_ms) * MILLISECOND);
-        if let (Some(_), Some(node)) = (too_long, table.get("hold")) {
-            return Err(node.error(&format!("a reservation is held for {longest_ms}ms at most")));
-        }
-        let starts = table.read("start", moment)?.unwrap_or(Time::ZERO);
-        let stops = stop(&table, starts)?;
-        let config = WorkloadConfig {
-            arrival: Arrival::Open {
-                rate,
-                poisson: true,
-                outstanding_max: METADATA_OUTSTANDING,
-                waiting_max: WAITING_MAX,
-            },
-            mix,
-            access: Access::Random,
-            working_set: WORKING_SET_DEFAULT,
-            burst: None,
-            ios_max: None,
-        };
-        for datastore in site.datastores.names.get(name).into_iter().flatten() {
-            if let Some(hold) = hold {
-                site.hold(datastore, hold);
-            }
-            for host in site.datastores.hosts_of(datastore) {
-                let vdisk = site.add_system(host, datastore, node)?;
-                let store = &site.datastores.datastores[datastore].name;
-                let name = format!("{}:{store}/metadata", site.hosts.hosts[host].config.name);
-                self.labels.push(format!("{store}/metadata"));
-                let config = config.clone();
-                let (from_ns, for_ns) = (0, None);
-                self.workloads.push(Workload {
-                    name,
-                    host,
-                    vdisk,
-                    config,
-                    starts,
-                    from_ns,
-                    for_ns,
-                    stops,
-                });
-            }
-        }
-        Ok(())
+    /// Adds a workload of the host itself.
+    pub(crate) fn push_own(&mut self, label: String, workload: Workload) {
+        self.labels.push(label);
+        self.workloads.push(workload);
     }
 }
 
@@ -337,12 +283,12 @@ fn start(node: &Node<'_>) -> Result<(Time, u64), Error> {
 }
 
 /// A moment, or never.
-fn moment(node: &Node<'_>) -> Result<Time, Error> {
+pub(crate) fn moment(node: &Node<'_>) -> Result<Time, Error> {
     if node.string()? == "never" { Ok(Time::NEVER) } else { node.duration().map(Time) }
 }
 
 /// `stop`, after the start.
-fn stop(table: &Table<'_>, starts: Time) -> Result<Time, Error> {
+pub(crate) fn stop(table: &Table<'_>, starts: Time) -> Result<Time, Error> {
     let stops = table.read("stop", Node::duration)?.map_or(Time::NEVER, Time);
     match table.get("stop") {
         Some(node) if starts != Time::NEVER && stops <= starts => {

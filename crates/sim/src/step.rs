@@ -178,6 +178,10 @@ pub fn in_words(event: Event, config: &HostConfig) -> String {
             format!("{} is permanently lost: all its I/O fails", name(device))
         }
         Event::PathsBack { device } => format!("{} has a path again", name(device)),
+        Event::ExternalWorkload { device } => format!(
+            "an external I/O workload is at {}: its latency stays where hosts hold back",
+            name(device)
+        ),
     }
 }
 

@@ -3,9 +3,10 @@
 mod common;
 
 use counters::{Counter, Kind};
+use engine::Event;
 use knobs::CONGESTION_PERIOD_NS;
 use scenario::Scenario;
-use sim::{Outcome, run};
+use sim::{Logged, Outcome, run};
 
 /// Ten servers of 12.5 ms, and two hosts with more for them than they can do: W = T X + B is some 50 slots.
 const SHARED: &str = r#"
@@ -50,6 +51,13 @@ fn of_hosts(scenario: &Scenario, outcome: &Outcome, counter: Counter) -> [Vec<f6
     })
 }
 
+/// When a host told of a workload from outside, in periods.
+fn told(outcome: &Outcome, host: usize) -> Vec<u64> {
+    let is_it = |what: &Logged| matches!(what, Logged::Event(Event::ExternalWorkload { .. }));
+    let lines = outcome.log.iter().filter(|line| line.host == host && is_it(&line.what));
+    lines.map(|line| line.at.0 / CONGESTION_PERIOD_NS).collect()
+}
+
 fn mean(of: &[f64]) -> f64 {
     of.iter().sum::<f64>() / of.len() as f64
 }
@@ -59,7 +67,10 @@ fn seeds(text: &str, mut see: impl FnMut(u64, &Scenario, &Outcome)) {
     for seed in 1..=20 {
         let mut scenario = common::scenario(text);
         scenario.seed = seed;
-        see(seed, &scenario, &run(&scenario, 1, &()));
+        let outcome = run(&scenario, 1, &());
+        let nobody_tells = [0, 1].iter().all(|host| told(&outcome, *host).is_empty());
+        assert!(nobody_tells || text.contains("outside"), "seed {seed}");
+        see(seed, &scenario, &outcome);
     }
 }
 
@@ -150,5 +161,35 @@ fn dsnro_is_set_aside_while_it_is_on() {
         assert!(mean(&shared[10..40]) > 20.0, "seed {seed}: {shared:?}");
         common::close(mean(&shared[45..80]), 6.0, 0.001);
         assert!(mean(&shared[85..]) > 20.0, "seed {seed}: {shared:?}");
+    });
+}
+
+/// A server that is no host of the cluster reads from the same spindles. Each time that it is told of, the hosts
+/// hold back nothing and begin anew.
+#[test]
+fn a_workload_from_outside_is_told_of_and_holds_nobody_back_for_long() {
+    let outside = r#"
+[host.outside]
+adapter.vmhba1 = { driver = "qla2300_707", lun_depth = 255 }
+[datastore.outside]
+hosts = "outside"
+[vm.outside]
+host = "outside"
+guest = "linux"
+disk."scsi0:1" = { datastore = "outside" }
+workload = { threads = 250, start = "200s", stop = "600s" }
+"#;
+    let text = SHARED.replace("[datastore.ds]", "[datastore.ds]\nhosts = \"esx\"") + outside;
+    seeds(&text, |seed, scenario, outcome| {
+        for (host, windows) in
+            of_hosts(scenario, outcome, Counter::MeanDeviceQDepth).iter().enumerate()
+        {
+            let told = told(outcome, host);
+            assert!(told.len() >= 20 && told[0] <= 56, "seed {seed}: {told:?}");
+            assert!(*told.last().unwrap() <= 152, "seed {seed}: {told:?}");
+            assert!(told.iter().all(|at| windows[*at as usize] == 64.0), "seed {seed}");
+            assert!(mean(&windows[55..150]) > 20.0, "seed {seed}: {windows:?}");
+            assert!(mean(&windows[200..]) < 30.0, "seed {seed}: {windows:?}");
+        }
     });
 }

@@ -449,6 +449,7 @@ const fn kind_of(event: Event) -> &'static str {
         Event::ApdTimedOut { .. } => "outages timed out",
         Event::PermanentLoss { .. } => "permanent losses",
         Event::PathsBack { .. } => "paths back",
+        Event::ExternalWorkload { .. } => "external workloads",
     }
 }
 

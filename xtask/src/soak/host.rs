@@ -39,7 +39,10 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,
         queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
-        volumes: vec![VolumeConfig { qos: None, reserve_hold_ns: RESERVE_HOLD_NS }; volumes],
+        volumes: vec![
+            VolumeConfig { reserve_hold_ns: RESERVE_HOLD_NS, ..VolumeConfig::default() };
+            volumes
+        ],
     }
 }
 

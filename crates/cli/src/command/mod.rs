@@ -23,6 +23,7 @@ mod help;
 mod man;
 mod new;
 mod reference;
+mod remedy;
 mod replay;
 mod run;
 mod scenarios;
@@ -47,6 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(run::Run),
     Sweep(sweep::Sweep),
+    Remedy(remedy::Remedy),
     Diagnose(diagnose::Diagnose),
     Whatif(whatif::Whatif),
     Capture(capture::Capture),
@@ -72,6 +74,7 @@ impl Command {
         match self {
             Self::Run(command) => command.run(out),
             Self::Sweep(command) => command.run(out),
+            Self::Remedy(command) => command.run(out),
             Self::Diagnose(command) => command.run(out),
             Self::Whatif(command) => command.run(out),
             Self::Capture(command) => command.run(out),

@@ -275,7 +275,8 @@ fn congestion() -> Article {
                 "When it acts",
                 "Every 4 seconds: a window becomes a fifth of itself and four fifths of threshold / \
                 latency of itself and the shares, 1,000 for 1. A disk that does not use its part counts \
-                for as much less. DSNRO is ignored meanwhile [ELA]."
+                for as much less. DSNRO is ignored meanwhile [ELA]. Where latency stays although hosts hold \
+                back, an external workload is told of in the log, and they begin anew [LUCD, YB-SIOC]."
                     .into(),
             ),
             (

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use knobs::Advanced;
-use scenario::{Over, Scenario};
+use scenario::Over;
+
+use super::edit::Edit;
 
 /// Values of one axis at most.
 const VALUES_MAX: usize = 10_000;
@@ -15,7 +17,7 @@ const DEVICE_DEPTH: &str = "device.depth";
 const TAKEN: [&str; 3] = ["version", "seed", "window"];
 
 /// Something that takes several values.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
     /// As it was typed.
     pub(crate) name: String,
@@ -24,7 +26,7 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum What {
     /// A key of the file.
     Key,
@@ -32,6 +34,8 @@ enum What {
     Line(String),
     /// Every device queue.
     DeviceDepth,
+    /// What its values are names of, in their order.
+    Named(Vec<Vec<Edit>>),
 }
 
 impl Axis {
@@ -60,22 +64,28 @@ impl Axis {
         Ok(Self { name: name.to_owned(), what, values: self::values(values)? })
     }
 
-    /// The key with a value, if it is one of the file.
-    pub(super) fn over(&self, value: &str) -> Option<Over> {
-        (self.what == What::Key).then(|| Over::new(&self.name, value).ok())?
+    /// Of things that are done to a scenario under names.
+    pub(crate) fn named(name: &str, all: impl IntoIterator<Item = (String, Vec<Edit>)>) -> Self {
+        let (values, edits) = all.into_iter().unzip();
+        Self { name: name.to_owned(), what: What::Named(edits), values }
     }
 
-    /// Sets what is none of the file.
-    pub(super) fn set(&self, value: &str, scenario: &mut Scenario) -> Result<(), String> {
-        let set = match &self.what {
-            What::Key => return Ok(()),
-            What::Line(line) => scenario.set(&line.replace(HOLE, value)),
-            What::DeviceDepth => {
-                let depth = value.parse().map_err(|_| format!("`{value}` is no whole number"))?;
-                scenario.set_device_depth(depth)
+    /// What a value does to a scenario.
+    pub(super) fn edits(&self, value: &str) -> Result<Vec<Edit>, String> {
+        let edit = match &self.what {
+            What::Key => {
+                Edit::Key(Over::new(&self.name, value).map_err(|error| error.to_string())?)
+            }
+            What::Line(line) => Edit::Line(line.replace(HOLE, value)),
+            What::DeviceDepth => Edit::DeviceDepth(
+                value.parse().map_err(|_| format!("`{value}` is no whole number"))?,
+            ),
+            What::Named(edits) => {
+                let named = self.values.iter().zip(edits).find(|(name, _)| *name == value);
+                return Ok(named.map(|(_, edits)| edits.clone()).unwrap_or_default());
             }
         };
-        set.map_err(|error| error.to_string())
+        Ok(vec![edit])
     }
 
     /// Whether all values are numbers without a unit.

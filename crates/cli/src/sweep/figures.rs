@@ -129,7 +129,34 @@ fn put_percentiles(
     }
 }
 
+impl Row {
+    /// Its host.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.names[0].as_deref()
+    }
+
+    /// What it is of.
+    pub(crate) fn object(&self) -> Option<&str> {
+        self.names[2].as_deref()
+    }
+
+    /// The VM that this belongs to.
+    pub(crate) fn vm(&self) -> Option<&str> {
+        self.names[3].as_deref()
+    }
+
+    /// A figure that is a counter.
+    pub(crate) fn value(&self, counter: Counter) -> Option<f64> {
+        self.figures[counter as usize]
+    }
+}
+
 impl Window {
+    /// The rows of objects of a kind.
+    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.names[1].as_deref() == Some(kind.name()))
+    }
+
     /// The figures of the stack, as [`FIGURES`].
     pub(crate) fn stack(&self) -> [Option<f64>; FIGURES.len()] {
         let keys = keys();

@@ -5,7 +5,7 @@ use scenario::Scenario;
 use sha2::{Digest, Sha256};
 use sim::Source;
 
-use super::axis::Axis;
+use super::{axis::Axis, edit::edited};
 
 /// Runs of one sweep at most: what is known of each is kept in memory, its place in the file of the
 /// state.
@@ -74,14 +74,10 @@ impl Job {
     }
 
     fn scenario(&self, point: usize) -> Result<Scenario, String> {
-        let overs: Vec<_> =
-            self.values(point).filter_map(|(axis, value)| axis.over(value)).collect();
-        let scenario = self.source.scenario_over(&overs).map_err(|error| error.to_string());
-        let set = |mut scenario: Scenario| {
-            self.values(point).try_for_each(|(axis, value)| axis.set(value, &mut scenario))?;
-            Ok(scenario)
-        };
-        scenario.and_then(set).map_err(|error: String| {
+        let edits: Result<Vec<_>, _> =
+            self.values(point).map(|(axis, value)| axis.edits(value)).collect();
+        let scenario = edits.and_then(|edits| edited(&self.source, &edits.concat()));
+        scenario.map_err(|error| {
             let overs: Vec<_> = self
                 .values(point)
                 .map(|(axis, value)| format!("--over {}={value}", axis.name))

@@ -1,16 +1,17 @@
 //! A scenario under many settings: `kavg sweep`.
 //!
 //! ```text
-//!   --over --> axis --> job --> run --> figures --> store      one file of framed runs
-//!                        '-----------------------------+--> results --> table, page
-//!                                                      +--> json
-//!                                                      '--> rows: CSV, Parquet
+//!   --over --> axis --> edit --> job --> run --> figures --> store      one file of framed runs
+//!                                 '-----------------------------+--> results --> table, page
+//!                                                               +--> json
+//!                                                               '--> rows: CSV, Parquet
 //! ```
 //!
 //! Whatever is shown is made of what the store has, also where nothing was killed and nothing goes on.
 
 mod axis;
 mod bytes;
+mod edit;
 mod figures;
 mod job;
 mod json;
@@ -21,6 +22,8 @@ mod store;
 mod table;
 
 pub(crate) use axis::Axis;
+pub(crate) use edit::{Edit, edited};
+pub(crate) use figures::{Figures, Window as Rows};
 pub(crate) use job::Job;
 pub(crate) use json::Sweep;
 pub(crate) use results::{By, Results, Window, half, mean};

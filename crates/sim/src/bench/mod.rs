@@ -225,6 +225,7 @@ impl Model {
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
+            policies: Vec::new(),
         }
     }
 

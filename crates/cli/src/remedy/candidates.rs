@@ -1,0 +1,365 @@
+//! The remedies: a table of what can be tried, each of which says what it does to the scenario and what
+//! is typed for it, or why it is none here.
+
+use counters::DeviceKind;
+use engine::SchedPolicy;
+use knobs::{
+    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Effect,
+    GuestName, Knob, Setting, Transport, powershell_name,
+};
+use model::Qos;
+use scenario::{Host, Over};
+use serde_json::json;
+use sim::Source;
+
+use crate::sweep::{Edit, edited};
+
+use super::case::Case;
+
+/// Results in a window of adaptive throttling, as arrays' vendors ask for (reference
+/// `array-and-control.md` section 7.3).
+const QFULL_SAMPLE_SIZE: u32 = 32;
+/// What of its rate an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
+/// proposes, and half.
+const LIMITS: [f64; 2] = [0.9, 0.5];
+
+/// One thing to try.
+pub(crate) struct Remedy {
+    /// Its kind: a key of the table.
+    pub(crate) key: &'static str,
+    /// What it is, in a few words that no other has.
+    pub(crate) what: String,
+    /// What it does to the scenario.
+    pub(crate) edits: Vec<Edit>,
+    /// What is to be done that no setting says.
+    by_hand: Vec<String>,
+}
+
+/// What is none.
+pub(crate) struct Refused {
+    /// Its kind: a key of the table.
+    pub(crate) key: &'static str,
+    /// What it would be.
+    pub(crate) what: String,
+    /// Why it is none here, in one line.
+    pub(crate) why: String,
+}
+
+/// What is tried of a kind, or why nothing.
+type Try = fn(&Case) -> Result<Vec<Remedy>, String>;
+
+/// Every kind: its key, what it is called where it does not apply, and what is tried.
+const KINDS: [(&str, &str, Try); 15] = [
+    ("dsnro", "DSNRO up to the depth of the device", dsnro),
+    ("queues", "deeper queues", queues),
+    ("iscsi-size", "larger iSCSI commands", iscsi_size),
+    ("own-device", "a device of its own", own_device),
+    ("datastore", "another datastore", datastore),
+    ("own-host", "another host", own_host),
+    ("iops-limit", "an IOPS limit", iops_limit),
+    ("shares", "other shares", shares),
+    ("scheduler", "another order in the device queue", scheduler),
+    ("sioc", "Storage I/O Control", sioc),
+    ("array-qos", "another policy of the array", array_qos),
+    ("adaptive", "adaptive throttling", adaptive),
+    ("depth-by-latency", "a depth found by latency", depth_by_latency),
+    ("outstanding", "fewer I/Os outstanding in the guest", outstanding),
+    ("pvscsi", "a smaller depth of PVSCSI in the guest", pvscsi),
+];
+
+impl Remedy {
+    fn new(what: String, edits: Vec<Edit>) -> Self {
+        Self { key: "", what, edits, by_hand: Vec::new() }
+    }
+
+    fn sets(what: String, settings: impl IntoIterator<Item = Setting>) -> Self {
+        Self::new(what, settings.into_iter().map(Edit::Set).collect())
+    }
+
+    fn by_hand(what: String, edit: Edit, line: String) -> Self {
+        Self { by_hand: vec![line], ..Self::new(what, vec![edit]) }
+    }
+
+    fn settings(&self) -> impl Iterator<Item = &Setting> {
+        self.edits.iter().filter_map(|edit| match edit {
+            Edit::Set(setting) => Some(setting),
+            _ => None,
+        })
+    }
+
+    /// What is typed: for a host's shell where it has it, else for PowerCLI or in the guest; or what is to
+    /// be done elsewhere.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        let lines = |setting: &Setting| match (setting, setting.esxcli()) {
+            // No ESXi has it.
+            (Setting::DepthByLatency { .. }, Some(line)) => vec![format!("kavg {line}")],
+            (_, Some(line)) => vec![line],
+            (_, None) => setting.powercli().map_or_else(|| setting.guest(), |line| vec![line]),
+        };
+        self.settings().flat_map(lines).chain(self.by_hand.iter().cloned()).collect()
+    }
+
+    /// When it acts.
+    pub(crate) fn effect(&self) -> Effect {
+        self.settings().map(Setting::effect).max().unwrap_or(Effect::AtOnce)
+    }
+}
+
+/// What there is to try in a case, and what is none here; what the scenario refuses is none.
+pub(crate) fn candidates(case: &Case, source: &Source) -> (Vec<Remedy>, Vec<Refused>) {
+    let (mut remedies, mut refused) = (Vec::new(), Vec::new());
+    for (key, title, kind) in KINDS {
+        match kind(case) {
+            Err(why) => refused.push(Refused { key, what: title.into(), why }),
+            Ok(all) => {
+                for remedy in all {
+                    match edited(source, &remedy.edits) {
+                        Err(why) => refused.push(Refused { key, what: remedy.what, why }),
+                        Ok(_) => remedies.push(Remedy { key, ..remedy }),
+                    }
+                }
+            }
+        }
+    }
+    (remedies, refused)
+}
+
+/// What an advanced option is where the one that suffers is.
+fn option(case: &Case, wanted: Advanced) -> u32 {
+    let set = case.host().settings.iter().find_map(|knob| match knob {
+        Knob::Advanced { option, value } if *option == wanted => Some(*value),
+        _ => None,
+    });
+    set.unwrap_or_else(|| wanted.default_in(case.host().config.version))
+}
+
+/// DSNRO of the device as it is.
+fn dsnro_now(case: &Case) -> u32 {
+    let default = match case.device().kind {
+        DeviceKind::ProtocolEndpoint => Advanced::VvolPesnro,
+        _ => DSNRO.option,
+    };
+    case.device().dsnro.unwrap_or_else(|| option(case, default))
+}
+
+fn set_dsnro(case: &Case, value: u32) -> Setting {
+    if case.host().config.version.has_global_dsnro() {
+        return Setting::Advanced { option: DSNRO.option, value: Some(value) };
+    }
+    Setting::SchedNumReqOutstanding { device: case.device().name.clone(), value }
+}
+
+fn dsnro(case: &Case) -> Result<Vec<Remedy>, String> {
+    let (now, to) = (dsnro_now(case), case.adapter().lun_depth.min(DSNRO.max));
+    if to <= now {
+        return Err(format!("DSNRO is {now}, and the device's depth {}", case.adapter().lun_depth));
+    }
+    Ok(vec![Remedy::sets(format!("DSNRO {to}"), [set_dsnro(case, to)])])
+}
+
+fn queues(case: &Case) -> Result<Vec<Remedy>, String> {
+    let adapter = case.adapter();
+    let (driver, now) = (adapter.driver, adapter.lun_depth);
+    let to = driver.depth_max.min(DSNRO.max);
+    if to <= now {
+        return Err(format!("{} gives a device {now}", driver.module));
+    }
+    let module = Setting::ModuleDepth { driver, value: to };
+    let dsnro = (dsnro_now(case) < to).then(|| set_dsnro(case, to));
+    let what = format!("driver's depth and DSNRO {to}");
+    Ok(vec![Remedy::sets(what, [module].into_iter().chain(dsnro))])
+}
+
+fn iscsi_size(case: &Case) -> Result<Vec<Remedy>, String> {
+    let info = Advanced::IscsiMaxIoSizeKb.info();
+    if case.adapter().driver.transport != Transport::Iscsi {
+        return Err(format!("{} is no software iSCSI", case.adapter().name));
+    }
+    if option(case, info.option) == info.max {
+        return Err(format!("{} is {} already", info.path, info.max));
+    }
+    let set = Setting::Advanced { option: info.option, value: Some(info.max) };
+    Ok(vec![Remedy::sets(format!("iSCSI commands of {} KB", info.max), [set])])
+}
+
+fn own_device(case: &Case) -> Result<Vec<Remedy>, String> {
+    Ok(both(case, |vm| {
+        let line = format!(
+            "a LUN of its own as a datastore OWN, then: Move-VM -VM {} -Datastore OWN",
+            powershell_name(vm)
+        );
+        Remedy::by_hand(format!("a device of its own for {vm}"), Edit::OwnDevice(vm.into()), line)
+    }))
+}
+
+fn own_host(case: &Case) -> Result<Vec<Remedy>, String> {
+    Ok(both(case, |vm| {
+        let line = format!("Move-VM -VM {} -Destination HOST", powershell_name(vm));
+        Remedy::by_hand(format!("{vm} on another, idle host"), Edit::OwnHost(vm.into()), line)
+    }))
+}
+
+/// Moves each to the least busy of the datastores that neither uses.
+fn datastore(case: &Case) -> Result<Vec<Remedy>, String> {
+    let host = case.host();
+    let used = |device: usize| {
+        [&case.good, &case.bad]
+            .into_iter()
+            .any(|vm| host.disks_of(vm).any(|disk| host.device_of(disk).index() == device))
+    };
+    let free = (0..host.datastores.len()).filter(|device| !used(*device));
+    let iops = |device: &usize| case.iops_of_device(&host.config.devices[*device].name);
+    let least = free.min_by(|a, b| iops(a).total_cmp(&iops(b)));
+    let to = least.and_then(|device| host.datastores[device].first());
+    let to = to.ok_or_else(|| "the host sees no other, on a device of its own".to_owned())?;
+    let moved = |vm: &str| {
+        let key = format!("vm.\"{vm}\".disk.*.datastore");
+        let over = Over::new(&key, &json!(to).to_string()).map_err(|error| error.to_string())?;
+        let names = [vm, to].map(powershell_name);
+        let line = format!("Move-VM -VM {} -Datastore {}", names[0], names[1]);
+        Ok(Remedy::by_hand(format!("{vm} on datastore {to}"), Edit::Key(over), line))
+    };
+    [&case.good, &case.bad].map(|vm| moved(vm)).into_iter().collect()
+}
+
+fn both(case: &Case, remedy: impl Fn(&str) -> Remedy) -> Vec<Remedy> {
+    [&case.good, &case.bad].map(|vm| remedy(vm)).into()
+}
+
+fn allocation(vm: &str, allocation: AllocationChange) -> Setting {
+    Setting::Allocation { vdisk: DiskName::from(vm), allocation }
+}
+
+fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
+    let vm = case.bad.as_str();
+    let disks = home(case, vm).disks_of(vm).count().max(1) as f64;
+    let unit = f64::from(option(case, Advanced::SchedCostUnit));
+    let each = case.flow(vm).units(unit) / disks;
+    let limit = |share: &f64| {
+        let limit = ((each * share) as u32).max(1);
+        let what = format!("an IOPS limit of {limit} on {vm}");
+        Remedy::sets(what, [allocation(vm, AllocationChange::Limit(Some(limit)))])
+    };
+    let mut all: Vec<_> = LIMITS.iter().map(limit).collect();
+    all.dedup_by(|a, b| a.what == b.what);
+    Ok(all)
+}
+
+fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
+    let [(_, low), _, (_, high)] = Allocation::SHARES_PRESETS;
+    let shares = |vm: &str, shares| allocation(vm, AllocationChange::Shares(shares));
+    let what = format!("shares {high} for {}, {low} for {}", case.good, case.bad);
+    Ok(vec![Remedy::sets(what, [shares(&case.good, high), shares(&case.bad, low)])])
+}
+
+fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
+    let by_option = match option(case, Advanced::SchedulerWithReservation) {
+        1 => SchedPolicy::Mclock,
+        _ => SchedPolicy::Sfq,
+    };
+    let now = case.device().policy.unwrap_or(by_option);
+    let orders = [("mClock", SchedPolicy::Mclock, 1), ("sfq", SchedPolicy::Sfq, 0)];
+    let others = orders.into_iter().filter(|(_, policy, _)| *policy != now);
+    let remedy = |(name, _, value)| {
+        let option = Advanced::SchedulerWithReservation;
+        let mut remedy = Remedy::sets(
+            format!("{name} in the device queue"),
+            [Setting::Advanced { option, value: Some(value) }],
+        );
+        // What the file says of the device would go before the option.
+        remedy.edits.push(Edit::Order(case.device().name.clone(), None));
+        remedy
+    };
+    Ok(others.map(remedy).collect())
+}
+
+fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
+    if case.device().kind == DeviceKind::ProtocolEndpoint {
+        return Err("it is for VMFS and NFS, and this is vVols".into());
+    }
+    let threshold_ms = Some(CONGESTION_MS_DEFAULT);
+    let set = Setting::StorageIoControl { device: case.datastore().into(), threshold_ms };
+    Ok(vec![Remedy::sets(format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms"), [set])])
+}
+
+/// The host where the workloads of a VM are.
+fn home<'a>(case: &'a Case, vm: &str) -> &'a Host {
+    case.scenario.home(vm).map_or(case.host(), |index| &case.scenario.hosts[index])
+}
+
+fn array_qos(case: &Case) -> Result<Vec<Remedy>, String> {
+    let (vm, host) = (case.bad.as_str(), home(case, &case.bad));
+    let disk = host.disks_of(vm).next().ok_or("it has no disk")?;
+    let target = host.targets[disk.index()];
+    let array = &case.scenario.arrays[target.array];
+    let now = array.config.volumes[target.volume as usize].qos.as_ref();
+    let named = array.policies.iter().filter(|(_, qos)| Some(qos) != now);
+    let policy = |(name, qos): &(String, _)| (format!("policy {name}"), Some(Qos::clone(qos)));
+    let none = now.map(|_| ("no policy".to_owned(), None));
+    let all: Vec<_> = named.map(policy).chain(none).collect();
+    if all.is_empty() {
+        return Err(format!("array `{}` has no policies", array.name));
+    }
+    let remedy = |(name, qos)| {
+        let line = format!("on array {}: {name} for the volumes of {vm}", array.name);
+        let what = format!("{name} of the array for {vm}");
+        Remedy::by_hand(what, Edit::Policy(vm.into(), qos), line)
+    };
+    Ok(all.into_iter().map(remedy).collect())
+}
+
+fn adaptive(case: &Case) -> Result<Vec<Remedy>, String> {
+    let targets = case.host().targets.iter();
+    let mut arrays = targets.map(|target| &case.scenario.arrays[target.array]);
+    if arrays.all(|array| array.config.queue_limit.is_none()) {
+        return Err("no array of the host ever says that it is full (`queue_limit`)".into());
+    }
+    let set = Setting::QueueFull {
+        device: case.device().name.clone(),
+        sample_size: QFULL_SAMPLE_SIZE,
+        threshold: Advanced::QFullThreshold.info().default,
+    };
+    Ok(vec![Remedy::sets("adaptive throttling".into(), [set])])
+}
+
+fn depth_by_latency(case: &Case) -> Result<Vec<Remedy>, String> {
+    let set = Setting::DepthByLatency { device: case.device().name.clone(), on: true };
+    Ok(vec![Remedy::sets("a depth found by latency (kavg's own)".into(), [set])])
+}
+
+/// Half of what the device lets out.
+fn half_of_device(case: &Case) -> u32 {
+    (case.depth().unwrap_or(0.0) as u32 / 2).max(1)
+}
+
+fn outstanding(case: &Case) -> Result<Vec<Remedy>, String> {
+    let vm = case.bad.as_str();
+    let workloads = || case.scenario.workloads_of(vm);
+    let now: u32 = workloads().fold(0, |sum, own| sum.saturating_add(own.outstanding()));
+    let least = workloads().count() as u32;
+    let mut all = vec![half_of_device(case).max(least), least];
+    all.dedup();
+    all.retain(|most| *most < now);
+    if all.is_empty() {
+        return Err(format!("the workloads of {vm} have {now} outstanding"));
+    }
+    let remedy = |most| {
+        let line = format!("in {vm}: I/Os outstanding together (fio's iodepth x numjobs): {most}");
+        let what = format!("{most} outstanding in {vm}'s guest");
+        Remedy::by_hand(what, Edit::Outstanding(vm.into(), most), line)
+    };
+    Ok(all.into_iter().map(remedy).collect())
+}
+
+fn pvscsi(case: &Case) -> Result<Vec<Remedy>, String> {
+    let (vm, host, depth) = (case.bad.as_str(), home(case, &case.bad), half_of_device(case));
+    let disks = || host.disks_of(vm).map(|disk| host.config.vdisks[disk.index()].depth);
+    let first = host.disks_of(vm).next().ok_or("it has no disk")?;
+    if disks().all(|now| now <= depth) {
+        return Err(format!("the disks of {vm} have {depth} or fewer outstanding"));
+    }
+    let id = host.config.vdisks[first.index()].vm.index();
+    let name = GuestName { vm: Some(vm.into()), system: Some(host.guests[id].system()) };
+    let set = Setting::Pvscsi { vm: name, depth: Some(depth), ring_pages: None };
+    Ok(vec![Remedy::sets(format!("PVSCSI depth {depth} in {vm}"), [set])])
+}

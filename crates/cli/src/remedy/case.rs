@@ -1,0 +1,161 @@
+//! The case: in which window who suffers from whom.
+
+use std::collections::BTreeMap;
+
+use counters::{Counter, DeviceId, Kind};
+use diagnose::Finding;
+use engine::{AdapterConfig, DeviceConfig};
+use scenario::{Host, Scenario};
+
+use crate::{
+    report::Report,
+    sweep::{Figures, Rows},
+};
+
+use super::flow::{Flow, flows};
+
+/// A scenario with a VM that suffers and one that it suffers from.
+pub(crate) struct Case {
+    pub(crate) scenario: Scenario,
+    /// Index of the window.
+    pub(crate) window: usize,
+    /// The VM that suffers.
+    pub(crate) good: String,
+    /// The VM that it suffers from.
+    pub(crate) bad: String,
+    /// Whether the diagnosis says so; else it was said to it.
+    pub(crate) is_diagnosed: bool,
+    /// The figures of the window as it is.
+    rows: Rows,
+    /// Where the one that suffers waits: a host, and a device of it that both use where there is one.
+    host: usize,
+    device: DeviceId,
+}
+
+impl Case {
+    /// The case of a run. A VM that is not named is the one that the diagnosis names.
+    ///
+    /// # Errors
+    /// One line, where a name is none of a VM with a workload, and where the diagnosis names none.
+    pub(crate) fn of(
+        report: Report,
+        window: usize,
+        good: Option<&str>,
+        bad: Option<&str>,
+    ) -> Result<Self, String> {
+        let (scenario, name) = (&report.scenario, &report.scenario.windows[window].name);
+        for (option, vm) in [("--good", good), ("--bad", bad)] {
+            let home = vm.map(|vm| scenario.home(vm)).transpose();
+            home.map_err(|error| format!("{option}: {error}"))?;
+        }
+        let is_diagnosed = good.is_none() || bad.is_none();
+        let named = good.zip(bad).map(|(good, bad)| (good.to_owned(), bad.to_owned()));
+        let (good, bad) = named.or_else(|| diagnosed(&report, window, good, bad)).ok_or_else(|| {
+            format!(
+                "{}: the diagnosis of window {name} names no VM that suffers from another; say which \
+                 with --good VM --bad VM",
+                scenario.name
+            )
+        })?;
+        if good == bad {
+            return Err(format!("--good and --bad: `{good}` is no neighbour of itself"));
+        }
+        let (host, device) = place(scenario, &good, &bad)?;
+        let rows = Figures::of(&report).windows.swap_remove(window);
+        let Report { scenario, .. } = report;
+        Ok(Self { scenario, window, good, bad, is_diagnosed, rows, host, device })
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.scenario.hosts[self.host]
+    }
+
+    /// The device at which the one that suffers waits.
+    pub(crate) fn device(&self) -> &DeviceConfig {
+        &self.host().config.devices[self.device.index()]
+    }
+
+    /// A datastore on it.
+    pub(crate) fn datastore(&self) -> &str {
+        self.host().datastores[self.device.index()].first().map_or("", String::as_str)
+    }
+
+    /// An adapter that leads to it.
+    pub(crate) fn adapter(&self) -> &AdapterConfig {
+        let config = &self.host().config;
+        let path = config.paths.iter().find(|path| path.device == self.device);
+        &config.adapters[path.map_or(0, |path| path.adapter.index())]
+    }
+
+    /// How many commands it lets out at once, as it was.
+    pub(crate) fn depth(&self) -> Option<f64> {
+        self.value(&self.device().name, Counter::DeviceQDepth)
+    }
+
+    /// What a device did, a second.
+    pub(crate) fn iops_of_device(&self, device: &str) -> f64 {
+        self.value(device, Counter::Commands).unwrap_or(0.0)
+    }
+
+    fn value(&self, device: &str, counter: Counter) -> Option<f64> {
+        let host = &self.host().config.name;
+        let mut devices = self.rows.of_kind(Kind::Device);
+        devices.find(|row| row.host() == Some(host) && row.object() == Some(device))?.value(counter)
+    }
+
+    /// What a VM did as it is.
+    pub(crate) fn flow(&self, vm: &str) -> Flow {
+        flows(&self.rows).remove(vm).unwrap_or_default()
+    }
+
+    /// The VMs that did anything as it is, with the shares of all of their disks.
+    pub(crate) fn shares(&self) -> BTreeMap<&str, f64> {
+        let flows = flows(&self.rows);
+        // A VM that an event takes to another host is known there too.
+        let mut known: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+        for (index, host) in self.scenario.hosts.iter().enumerate() {
+            for disk in &host.config.vdisks {
+                let vm = &host.config.vms[disk.vm.index()];
+                if !vm.system && flows.get(&*vm.name).is_some_and(|flow| flow.iops > 0.0) {
+                    let (home, shares) = known.entry(&vm.name).or_insert((index, 0.0));
+                    *shares += f64::from(disk.allocation.shares * u32::from(*home == index));
+                }
+            }
+        }
+        known.into_iter().map(|(vm, (_, shares))| (vm, shares)).collect()
+    }
+}
+
+/// The first finding of a window by which a VM suffers that is not its cause.
+fn diagnosed(
+    report: &Report,
+    window: usize,
+    good: Option<&str>,
+    bad: Option<&str>,
+) -> Option<(String, String)> {
+    let is_vm = |name: &str| report.scenario.home(name).is_ok();
+    let pair = |finding: &Finding| {
+        let is_bad = |vm: &str| bad.map_or(is_vm(vm), |bad| bad == vm);
+        let bad = finding.causers.iter().find(|party| is_bad(&party.name))?;
+        let is_good = |vm: &str| match good {
+            Some(good) => good == vm,
+            None => is_vm(vm) && finding.causers.iter().all(|causer| causer.name != vm),
+        };
+        let good = finding.sufferers.iter().find(|party| is_good(&party.name))?;
+        Some((good.name.clone(), bad.name.clone()))
+    };
+    let verdicts = crate::verdict::worst_first(report.verdicts(window));
+    verdicts.into_iter().flat_map(|verdict| &verdict.findings).find_map(pair)
+}
+
+/// The host of the one that suffers, and the device that it shares with the other, or its first.
+fn place(scenario: &Scenario, good: &str, bad: &str) -> Result<(usize, DeviceId), String> {
+    let home = |vm| scenario.home(vm).map_err(|error| error.to_string());
+    let index = home(good)?;
+    home(bad)?;
+    let host = &scenario.hosts[index];
+    let devices = |vm| host.disks_of(vm).map(|disk| host.device_of(disk));
+    let is_shared = |device: &DeviceId| devices(bad).any(|other| other == *device);
+    let device = devices(good).find(is_shared).or_else(|| devices(good).next());
+    Ok((index, device.ok_or_else(|| format!("VM `{good}` has no disk"))?))
+}
