@@ -611,8 +611,7 @@ const OPTIONS: &[Words] = &[
         Advanced::SectorMaxDiff,
         "When the scheduler decides whether the next command of a world goes \
         on where its last one was.",
-        "Less takes from \
-        whoever has much within a small place.",
+        "Less takes from whoever has much within a small place.",
     ),
     words(
         Advanced::SchedQControlSeqReqs,
