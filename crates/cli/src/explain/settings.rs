@@ -283,7 +283,8 @@ fn congestion() -> Article {
                 "Default",
                 format!(
                     "Off; {CONGESTION_MS_DEFAULT} ms where it is switched on without a number. In a \
-                    scenario or a HOST.toml: congestion_threshold of a datastore."
+                    scenario or a HOST.toml: congestion_threshold of a datastore. A share as 90% there is the \
+                    automatic threshold, where throughput is so much of its peak; no line sets it [API]."
                 ),
             ),
             (
