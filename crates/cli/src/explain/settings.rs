@@ -610,8 +610,7 @@ const OPTIONS: &[Words] = &[
     ),
     words(
         Advanced::SectorMaxDiff,
-        "When the scheduler decides whether the next command of a world goes \
-        on where its last one was.",
+        "When the scheduler decides whether a world goes on where it was.",
         "Less takes from whoever has much within a small place.",
     ),
     words(
