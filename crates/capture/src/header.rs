@@ -99,7 +99,7 @@ impl HeaderLine {
         let line = Self::find_in(name, &[head, b"\n"].concat(), true)?;
         let mut line = line.ok_or_else(|| no_header(name, head))?;
         line.rows = line.rows.min(head.len());
-        if is_cut(&head[line.cells.clone()]) {
+        if line.rows == head.len() && is_cut(&head[line.cells.clone()]) {
             let what = "the file ends inside of the header, whose last cell has no end; expected the whole \
                         file that esxtop -b wrote";
             return Err(Error::at(name, 1, what.to_owned()));
