@@ -37,6 +37,13 @@ fn a_table_has_a_line_for_each_point_and_marks_the_knee() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     insta::assert_snapshot!(said.out);
     assert_eq!(sweep(&["--over", THREADS, "--quiet"]).out, "");
+    let limit = "sql: DiskLimitIOPerSecond {}=500,1000";
+    let said = sweep(&["--over", limit, "--window", "64", "--vm", "sql"]);
+    let row = said.out.lines().find(|line| line.trim_start().starts_with("500")).unwrap();
+    let cells: Vec<_> = row.split_whitespace().collect();
+    let (iops, ms) = (cells[1], cells[3]);
+    assert!(said.out.contains("sql IOPS  sql ms"), "{}", said.out);
+    assert_eq!(cells[cells.len() - 2..], [iops, ms], "{}", said.out);
 }
 
 /// A figure of a row. Reading JSON may move the last bit of a number.
@@ -314,6 +321,22 @@ fn bad_input_is_refused_in_one_line_before_anything_is_run() {
             &["sweep", "two-queues.toml", "--over", "duration=1s", "--over", "duration=2s"],
             "--over duration: it is there twice",
         ),
+        (
+            &["sweep", "two-queues.toml", "--over", "vm.*.workload.threads=8,16", "--over", THREADS],
+            "--over vm.*.workload.threads and --over vm.sql.workload.threads: both turn the same thing",
+        ),
+        (
+            &[
+                "sweep",
+                "two-queues.toml",
+                "--over",
+                "Disk.SchedQuantum=8,64",
+                "--over",
+                "/Disk/SchedQuantum=1,2",
+            ],
+            "both turn the same thing",
+        ),
+        (&["sweep", "two-queues.toml", "--over", THREADS, "--vm", "sqr"], "--vm: unknown VM `sqr`"),
         (
             &["sweep", "two-queues.toml", "--over", "duration=1..9000s", "--seeds", "1000"],
             "--over: that makes more than 1000000 runs",

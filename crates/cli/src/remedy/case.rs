@@ -12,7 +12,6 @@ use crate::{
     sweep::{Figures, Rows},
 };
 
-use super::flow::{Flow, flows};
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {

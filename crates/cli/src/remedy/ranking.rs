@@ -12,13 +12,13 @@ use knobs::Advanced;
 use crate::{
     Result,
     spread::Spread,
-    sweep::{Job, Rows, Store},
+    sweep::{Job, Rows, Store, flows},
 };
 
 use super::{
     candidates::Remedy,
     case::Case,
-    flow::{flows, jain},
+    jain::jain,
 };
 
 /// What the two did, over the seeds.
