@@ -321,21 +321,6 @@ fn bad_input_is_refused_in_one_line_before_anything_is_run() {
             &["sweep", "two-queues.toml", "--over", "duration=1s", "--over", "duration=2s"],
             "--over duration: it is there twice",
         ),
-        (
-            &["sweep", "two-queues.toml", "--over", "vm.*.workload.threads=8,16", "--over", THREADS],
-            "--over vm.*.workload.threads and --over vm.sql.workload.threads: both turn the same thing",
-        ),
-        (
-            &[
-                "sweep",
-                "two-queues.toml",
-                "--over",
-                "Disk.SchedQuantum=8,64",
-                "--over",
-                "/Disk/SchedQuantum=1,2",
-            ],
-            "both turn the same thing",
-        ),
         (&["sweep", "two-queues.toml", "--over", THREADS, "--vm", "sqr"], "--vm: unknown VM `sqr`"),
         (
             &["sweep", "two-queues.toml", "--over", "duration=1..9000s", "--seeds", "1000"],
@@ -368,5 +353,22 @@ fn bad_input_is_refused_in_one_line_before_anything_is_run() {
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
         assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
         assert_eq!(said.err.lines().count(), 1, "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn two_axes_that_turn_the_same_thing_are_refused() {
+    let dsnro = "storage core device set -d naa.60000000000000000000000000000001 -O {}=8,4";
+    let cases = [
+        ("vm.*.workload.threads=8,17", THREADS),
+        (THREADS, "vm.*.workload.threads=8,17"),
+        ("Disk.SchedQuantum=8,64", "/Disk/SchedQuantum=1,2"),
+        ("device.depth=16,32", dsnro),
+    ];
+    for (one, other) in cases {
+        let said = sweep(&["--over", one, "--over", other]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{one} {other}: {said:?}");
+        assert!(said.err.contains("both turn the same thing"), "{one} {other}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
     }
 }

@@ -9,9 +9,8 @@ use scenario::{Host, Scenario};
 
 use crate::{
     report::Report,
-    sweep::{Figures, Rows},
+    sweep::{Figures, Flow, Rows, flows},
 };
-
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {

@@ -15,11 +15,7 @@ use crate::{
     sweep::{Job, Rows, Store, flows},
 };
 
-use super::{
-    candidates::Remedy,
-    case::Case,
-    jain::jain,
-};
+use super::{candidates::Remedy, case::Case, jain::jain};
 
 /// What the two did, over the seeds.
 pub(crate) struct Figures {

@@ -103,7 +103,8 @@ impl<'a> Results<'a> {
                 };
                 let place = windows.iter().position(|known| known.name == own.name);
                 let place = place.unwrap_or_else(|| {
-                    let (stacks, flows) = (vec![None; job.points()], vec![Vec::new(); job.points()]);
+                    let (stacks, flows) =
+                        (vec![None; job.points()], vec![Vec::new(); job.points()]);
                     let (name, from, to) = (own.name.clone(), own.from, own.to);
                     windows.push(Window { name, from, to, stacks, vms: flows });
                     windows.len() - 1

@@ -78,9 +78,11 @@ pub(crate) fn table(results: &Results<'_>, window: &Window) -> Table {
                 let (place, (_, _, print)) = figure(key)?;
                 Some(Spread::text(stack[place], *print))
             }));
-            row.extend(window.vms[point].iter().flat_map(|[iops, ms]| {
-                [Spread::text(*iops, rate), Spread::text(*ms, millis)]
-            }));
+            row.extend(
+                window.vms[point]
+                    .iter()
+                    .flat_map(|[iops, ms]| [Spread::text(*iops, rate), Spread::text(*ms, millis)]),
+            );
             table.row(row);
         }
     }
