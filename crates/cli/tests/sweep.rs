@@ -321,7 +321,10 @@ fn bad_input_is_refused_in_one_line_before_anything_is_run() {
             &["sweep", "two-queues.toml", "--over", "duration=1s", "--over", "duration=2s"],
             "--over duration: it is there twice",
         ),
-        (&["sweep", "two-queues.toml", "--over", THREADS, "--vm", "sqr"], "--vm: unknown VM `sqr`"),
+        (
+            &["sweep", "two-queues.toml", "--over", THREADS, "--vm", "sqr"],
+            "--vm: there is no VM `sqr`",
+        ),
         (
             &["sweep", "two-queues.toml", "--over", "duration=1..9000s", "--seeds", "1000"],
             "--over: that makes more than 1000000 runs",
