@@ -531,6 +531,13 @@ impl Allocation {
     pub const SHARES: RangeInclusive<u32> = 100..=10_000;
     /// Low, Normal and High [LAMW].
     pub const SHARES_PRESETS: [(&str, u32); 3] = [("low", 500), ("normal", 1000), ("high", 2000)];
+    /// The components that Storage I/O Control v2 comes with, Low, Normal and High (reference
+    /// `array-and-control.md` section 3; the numbers from memory).
+    pub const POLICY_PRESETS: [(&str, Self); 3] = [
+        ("low", Self { shares: 500, limit_iops: Some(1_000), reservation_iops: 10 }),
+        ("normal", Self { shares: 1_000, limit_iops: Some(10_000), reservation_iops: 50 }),
+        ("high", Self { shares: 2_000, limit_iops: Some(100_000), reservation_iops: 100 }),
+    ];
     /// I/Os a second that a limit may allow: the API has a signed number, -1 of which is none.
     pub const LIMITS: RangeInclusive<u32> = 1..=i32::MAX as u32;
 

@@ -10,14 +10,14 @@ use crate::{
     Action, Error, Face, Host, TimedEvent, names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
-    resolve,
+    resolve, storage_policy,
     vm::{self, Place, Site, Vm},
     workload::Workloads,
 };
 
 const EVENTS_MAX: usize = 1_000_000;
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 12] = [
+const DEEDS: [&str; 13] = [
     "add",
     "remove",
     "esxcli",
@@ -28,12 +28,13 @@ const DEEDS: [&str; 12] = [
     "path",
     "datastore",
     "allocation",
+    "storage_policy",
     "start",
     "stop",
 ];
 const KEYS: [&str; 4] = ["at", "host", "vm", "state"];
 /// Which of `host`, `vm` and `state` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 12] = [
+const COMPANIONS: [(&str, &[&str]); 13] = [
     ("add", &["host"]),
     ("remove", &["host"]),
     ("esxcli", &["host"]),
@@ -44,6 +45,7 @@ const COMPANIONS: [(&str, &[&str]); 12] = [
     ("path", &["host", "state"]),
     ("datastore", &["host", "state"]),
     ("allocation", &["vm"]),
+    ("storage_policy", &[]),
     ("start", &[]),
     ("stop", &[]),
 ];
@@ -115,8 +117,15 @@ pub(crate) fn read(
     }
     tables.sort_by_key(|(at, _)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
-    let mut course =
-        Course { site, workloads, homes, allocations: BTreeMap::new(), moved: BTreeMap::new() };
+    let mut course = Course {
+        site,
+        workloads,
+        homes,
+        allocations: BTreeMap::new(),
+        policies: site.policies.allocations.clone(),
+        policy_of: BTreeMap::new(),
+        moved: BTreeMap::new(),
+    };
     let mut events = Vec::new();
     for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
@@ -188,6 +197,9 @@ struct Course<'s> {
     homes: Vec<usize>,
     /// Allocations that events changed, by VM and disk.
     allocations: BTreeMap<(usize, usize), Allocation>,
+    /// What each storage policy says, and which one disks have by now that events gave or took one.
+    policies: Vec<Allocation>,
+    policy_of: BTreeMap<(usize, usize), Option<usize>>,
     /// Where disks are that were moved to other datastores, by VM and disk.
     moved: BTreeMap<(usize, usize), usize>,
 }
@@ -205,6 +217,7 @@ impl<'s> Course<'s> {
             "path" => self.path(table, deed),
             "datastore" => self.datastore(table, deed),
             "allocation" => self.allocation(table, deed),
+            "storage_policy" => self.storage_policy(deed),
             "start" => self.workload(deed, Action::StartWorkload),
             _ => self.workload(deed, Action::StopWorkload),
         }
@@ -430,27 +443,58 @@ impl<'s> Course<'s> {
         Ok(actions)
     }
 
-    /// `allocation = { disk = "scsi0:1", limit = 1000 }`: limit, reservation and shares of a disk,
-    /// on every host that knows the VM.
+    /// `allocation = { disk = "scsi0:1", limit = 1000 }`: limit, reservation and shares of a disk, or those of
+    /// a `storage_policy`, on every host that knows the VM.
     fn allocation(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
-        let values = deed.table(&["disk", "shares", "limit", "reservation"])?;
+        let values =
+            deed.table(&[&["disk", "storage_policy"][..], &storage_policy::KEYS].concat())?;
         let disk = values.need("disk")?;
+        let policy = self.site.policies.of(&values)?;
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
             let position = vm.disk(&disk)?;
-            let now = self.now(index, position);
-            let was = self.allocations.entry((index, position)).or_insert_with(|| {
+            let was = self.allocations.get(&(index, position)).copied().unwrap_or_else(|| {
                 let vdisk = vm.places[&vm.home].vdisks[position];
                 self.site.hosts.hosts[vm.home].config.vdisks[vdisk.index()].allocation
             });
-            *was = vm::allocation(&values, *was)?;
-            let allocation = *was;
-            let knob = |place: &Place| {
-                Action::Set(Knob::Allocation { vdisk: place.vdisks[now], allocation })
-            };
-            actions.extend(vm.places.iter().map(|(host, place)| (*host, knob(place))));
+            let was = policy.map_or(was, |policy| self.policies[policy]);
+            self.policy_of.insert((index, position), policy);
+            actions.extend(
+                self.allocate((index, position), storage_policy::allocation(&values, was)?),
+            );
         }
         Ok(actions)
+    }
+
+    /// `storage_policy = { name = "gold", limit = 1000 }`: the policy says something else, for every disk that
+    /// has it by now.
+    fn storage_policy(&mut self, deed: &Node<'_>) -> Actions {
+        let values = deed.table(&[&["name"][..], &storage_policy::KEYS].concat())?;
+        let policy = self.site.policies.names.find_one(&values.need("name")?)?;
+        self.policies[policy] = storage_policy::allocation(&values, self.policies[policy])?;
+        let mut actions = Vec::new();
+        for (index, vm) in self.site.vms.vms.iter().enumerate() {
+            for (position, disk) in vm.disks.iter().enumerate() {
+                let own = self.policy_of.get(&(index, position)).copied().unwrap_or(disk.policy);
+                if own == Some(policy) && disk.moved.is_none() {
+                    actions.extend(self.allocate((index, position), self.policies[policy]));
+                }
+            }
+        }
+        if actions.is_empty() {
+            return Err(deed.error("no disk has that storage policy by then"));
+        }
+        Ok(actions)
+    }
+
+    /// Limit, reservation and shares of a disk of a VM, wherever it is by now, on every host that knows it.
+    fn allocate(&mut self, at: (usize, usize), allocation: Allocation) -> Vec<(usize, Action)> {
+        self.allocations.insert(at, allocation);
+        let now = self.now(at.0, at.1);
+        let knob =
+            |place: &Place| Action::Set(Knob::Allocation { vdisk: place.vdisks[now], allocation });
+        let places = &self.site.vms.vms[at.0].places;
+        places.iter().map(|(host, place)| (*host, knob(place))).collect()
     }
 
     /// `start` and `stop` of workloads by name.

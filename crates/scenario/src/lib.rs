@@ -25,6 +25,7 @@ mod rehearsal;
 mod resolve;
 mod scenario;
 mod serving;
+mod storage_policy;
 mod stream;
 mod types;
 mod units;

@@ -40,6 +40,7 @@ const KEYS: &[&str] = &[
     "volume",
     "host",
     "datastore",
+    "storage_policy",
     "vm",
     "workload",
     "event",
