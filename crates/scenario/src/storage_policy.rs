@@ -4,10 +4,11 @@
 //! `low`, `normal` and `high` are there in any file, as Storage I/O Control v2 has them; a table of that name
 //! changes what it says.
 
+use engine::HostConfig;
 use knobs::Allocation;
 
 use crate::{
-    Error,
+    Error, StoragePolicy,
     nouns::Names,
     reader::{Node, Table},
 };
@@ -20,15 +21,14 @@ pub(crate) const KEYS: [&str; 3] = ["shares", "limit", "reservation"];
 /// Policies by name.
 pub(crate) struct Policies {
     pub(crate) names: Names,
-    /// What each says when the run begins.
-    pub(crate) allocations: Vec<Allocation>,
+    /// Each as it is when the run begins.
+    pub(crate) all: Vec<StoragePolicy>,
 }
 
 impl Policies {
     /// Reads every policy.
     pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
-        let mut all =
-            Self { names: Names::new("storage policy", POLICIES_MAX), allocations: Vec::new() };
+        let mut all = Self { names: Names::new("storage policy", POLICIES_MAX), all: Vec::new() };
         let tables = root.named("storage_policy")?;
         for (name, preset) in Allocation::POLICY_PRESETS {
             if tables.iter().all(|(own, _)| own != name) {
@@ -45,7 +45,7 @@ impl Policies {
 
     fn add(&mut self, node: &Node<'_>, name: &str, allocation: Allocation) -> Result<(), Error> {
         self.names.add(node, name, None)?;
-        self.allocations.push(allocation);
+        self.all.push(StoragePolicy { name: name.into(), allocation });
         Ok(())
     }
 
@@ -59,6 +59,15 @@ impl Policies {
             None => Ok(Some(policy)),
         }
     }
+}
+
+/// Whether disks on a host may have a policy.
+pub(crate) fn check(host: &HostConfig) -> Result<(), String> {
+    let (name, version) = (&host.name, host.version);
+    if version.has_storage_policies() {
+        return Ok(());
+    }
+    Err(format!("host `{name}` has ESXi {}; storage policies need 6.5", version.name()))
 }
 
 /// `shares`, `limit` and `reservation` of a disk; what is left out stays as it was.

@@ -18,7 +18,7 @@ use crate::{
     reader::{Node, Table},
     resolve,
     serving::{self, Purpose},
-    storage_policy::{Policies, allocation},
+    storage_policy::{self, Policies, allocation},
 };
 
 /// All VMs together.
@@ -136,6 +136,7 @@ impl Site {
             vdisks_total: 0,
         };
         let policies = Policies::read(root)?;
+        hosts.hosts.iter_mut().for_each(|host| host.policies.clone_from(&policies.all));
         let mut site = Self { arrays, hosts, datastores, policies, vms };
         for (name, node) in root.named("vm")? {
             site.read_vms(&name, &node)?;
@@ -187,7 +188,7 @@ impl Site {
         let plan = |(name, node): (String, Node<'a>)| {
             let table = node.table(DISK_KEYS)?;
             let policy = self.policies.of(&table)?;
-            let was = policy.map(|policy| self.policies.allocations[policy]);
+            let was = policy.map(|policy| self.policies.all[policy].allocation);
             Ok(DiskPlan {
                 slot: guest::slot(&name).map_err(|message| node.error(&message))?,
                 datastores: self.datastores.names.find(&table.need("datastore")?)?,
@@ -280,7 +281,7 @@ impl Site {
         let target = self.volume(datastore, None, &owner, &name);
         let vm = &mut self.vms.vms[index];
         for (&host, place) in &mut vm.places {
-            let Host { config, targets, images, .. } = &mut self.hosts.hosts[host];
+            let Host { config, targets, images, policy_of, .. } = &mut self.hosts.hosts[host];
             let device = self.datastores.device(datastore, host, &config.name, node)?;
             if config.vdisks.len() >= IDS_MAX {
                 return Err(node.error(&too_many(&config.name)));
@@ -290,6 +291,7 @@ impl Site {
             config.vdisks.push(VdiskConfig { name: name.clone(), device, ..here });
             targets.push(target);
             images.push(None);
+            policy_of.push(policy);
         }
         let (image, moved) = (None, Some(position));
         vm.disks.push(Disk { name, datastore, adapter, target, allocation, policy, image, moved });
@@ -317,6 +319,9 @@ impl Site {
             let (host, version) = (&config.name, config.version.name());
             let message = format!("host `{host}` has ESXi {version}; NVMe disks need 6.5");
             return Err(node.error(&message));
+        }
+        if vm.disks.iter().any(|disk| disk.policy.is_some()) {
+            storage_policy::check(config).map_err(|message| node.error(&message))?;
         }
         let devices: Result<Vec<_>, _> = vm
             .disks
@@ -461,6 +466,7 @@ impl Vm {
             vdisks.push(VdiskId::new(config.vdisks.len()));
             host.targets.push(disk.target);
             host.images.push(disk.image.clone());
+            host.policy_of.push(disk.policy);
             config.vdisks.push(VdiskConfig {
                 name: disk.name.clone(),
                 vm,
