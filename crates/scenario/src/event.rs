@@ -244,7 +244,9 @@ impl<'s> Course<'s> {
             let hosts: Vec<_> = meant.iter().map(|&index| (index, &self.hosts[index])).collect();
             let (settings, knobs) = line.parsed(|text| resolve::settings(text, &hosts))?;
             actions.extend(knobs.into_iter().filter_map(|(host, knob)| self.set(host, knob)));
-            resolve::note(&mut self.hosts, &settings);
+            for host in &meant {
+                settings.iter().for_each(|setting| self.hosts[*host].note(setting));
+            }
         }
         Ok(actions)
     }

@@ -24,13 +24,6 @@ pub(crate) fn settings(
     Ok((settings, knobs))
 }
 
-/// What settings say of storage policies, which knobs do not: those are of disks.
-pub(crate) fn note(hosts: &mut [Host], settings: &[Setting]) {
-    for host in hosts {
-        settings.iter().for_each(|setting| host.note(setting));
-    }
-}
-
 /// The same for settings that are no text any more.
 pub(crate) fn on_hosts(
     prefix: Option<&str>,

@@ -274,7 +274,9 @@ fn put(hosts: &mut [Host], settings: &[Setting], knobs: Knobs) -> Result<(), Str
     for (host, knob) in knobs {
         hosts[host].apply(knob);
     }
-    resolve::note(hosts, settings);
+    for host in hosts {
+        settings.iter().for_each(|setting| host.note(setting));
+    }
     Ok(())
 }
 
