@@ -288,6 +288,28 @@ fn what_is_typed_has_the_names_of_the_host() {
     assert!(all.contains("-VM 'SQL Server 1'") && !all.contains("SQL_Server"), "{all}");
 }
 
+/// A model has a queue that stands still, or has two depths.
+#[test]
+fn a_recording_that_identifies_no_model_says_so_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = |(at, depth): (u32, u32)| {
+        let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O";
+        format!("[[event]]\nat = \"{at}s\"\nesxcli = \"{line} {depth}\"\n\n")
+    };
+    let events: String = [(8, 24), (11, 16), (14, 20)].map(event).concat();
+    let window = "[[window]]\nname = \"burst\"";
+    let turned = [(window, &*format!("{events}{window}")), ("sample = \"5s\"", "sample = \"1s\"")];
+    let file = s4(&folder, "moved.toml", &turned);
+    let csv = folder.path().join("moved.csv");
+    let csv = csv.to_str().unwrap();
+    assert_eq!(kavg(&["run", &file, "-q", "--csv", csv]).err, "");
+    let said = kavg(&["remedy", csv]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let line = "kavg: esx: Something moves DQLEN of naa.6f47acc100000000736f6c6964000001 (adaptive \
+                throttling or Storage I/O Control), and no model here follows it\n";
+    assert_eq!(said.err, line);
+}
+
 #[test]
 fn of_a_healthy_host_there_is_nothing_to_remedy() {
     let captured = Captured::new("s1-dsnro-128");

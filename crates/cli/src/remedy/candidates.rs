@@ -5,7 +5,7 @@ use counters::DeviceKind;
 use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
-    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Effect,
+    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
     GuestName, Knob, Setting, Transport, powershell_name,
 };
 use model::Qos;
@@ -131,7 +131,7 @@ impl Remedy {
 fn typed(case: &Case, setting: &Setting) -> Setting {
     let mut setting = setting.clone();
     match &mut setting {
-        Setting::Allocation { vdisk: DiskName { vm, .. }, .. }
+        Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), .. }
         | Setting::Pvscsi { vm: GuestName { vm: Some(vm), .. }, .. } => {
             *vm = case.called(vm).into();
         }
