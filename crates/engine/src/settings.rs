@@ -1,11 +1,13 @@
 //! Knobs turned: what each setting does, and the refusals that depend on the host's state. Ranges
 //! and all other refusals are those of [`Knob::check`].
 
-use alloc::{format, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 
 use counters::{DeviceId, VdiskId, VmId};
 
-use knobs::{Advanced, Allocation, Driver, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
+use knobs::{
+    Advanced, Allocation, Driver, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target,
+};
 
 use crate::{
     Error, Event, Output, Sink,

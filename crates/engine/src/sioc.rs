@@ -77,7 +77,10 @@ impl Sioc {
             self.fine.max(self.full) <= most && self.given < most + FINE && self.in_vain < IN_VAIN;
         let counts_alone = self.fine == 0 && self.full == 0;
         let is_one = if self.only_counts { counts_alone } else { !self.is_congested };
-        is_bounded && is_one && self.threshold_ns > 0 && self.disks.is_sorted_by_key(|seen| seen.disk)
+        is_bounded
+            && is_one
+            && self.threshold_ns > 0
+            && self.disks.is_sorted_by_key(|seen| seen.disk)
     }
 
     /// The limit that it puts on a device whose depth would be `most`.

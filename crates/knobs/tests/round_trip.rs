@@ -2,8 +2,9 @@
 
 use counters::MILLISECOND;
 use knobs::{
-    Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem, IoControl, Line,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace, Setting,
+    Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem,
+    IoControl, Line, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace,
+    Setting,
 };
 use proptest::{option, prelude::*, sample::select};
 

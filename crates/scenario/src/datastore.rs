@@ -172,8 +172,7 @@ impl Datastores {
                     hosts.hosts[host].apply(Knob::DepthByLatency { device: id, on: true });
                 }
                 if control != IoControl::Off {
-                    hosts.hosts[host]
-                        .apply(Knob::StorageIoControl { device: id, control });
+                    hosts.hosts[host].apply(Knob::StorageIoControl { device: id, control });
                 }
             }
             self.datastores.push(datastore);

@@ -3,8 +3,7 @@
 
 use knobs::{
     Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, IoControl,
-    NFS_DEPTH,
-    PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
+    NFS_DEPTH, PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
 };
 
 use super::Article;
