@@ -108,6 +108,7 @@ fn to_count_changes_nothing_until_control_is_switched_on() {
         "{counts}\n[[event]]\nat = \"{ON}s\"\nesxcli = \"Get-Datastore 'ds' | Set-Datastore \
          -StorageIOControlEnabled $true -CongestionThresholdMillisecond 70\"\n"
     );
+    let scenario = common::scenario(SHARED);
     let outcome = |text: &str| run(&common::scenario(text), 1, &());
     let congested = |outcome: &Outcome| -> Vec<bool> {
         let is = |what: &Logged| match what {
@@ -118,10 +119,11 @@ fn to_count_changes_nothing_until_control_is_switched_on() {
         mine.filter_map(|line| is(&line.what)).collect()
     };
     let (without, counts, then_on) = (outcome(&without), outcome(&counts), outcome(&then_on));
-    assert_eq!(without.recordings, counts.recordings);
+    for counter in [Counter::Commands, Counter::ArrayLatency, Counter::MeanDeviceQDepth] {
+        assert_eq!(of_hosts(&scenario, &without, counter), of_hosts(&scenario, &counts, counter));
+    }
     assert_eq!((congested(&without), congested(&counts)), (vec![], vec![true]));
     assert_eq!(congested(&then_on), [true]);
-    let scenario = common::scenario(SHARED);
     let depth = |outcome: &Outcome, second: u64| {
         let [few, _] = of_hosts(&scenario, outcome, Counter::DeviceQDepth);
         few[(second / 4) as usize]
