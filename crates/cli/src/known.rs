@@ -11,7 +11,7 @@ use counters::{
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
 use engine::DepthMode;
-use knobs::{Advanced, Knob, PathPolicy};
+use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Face, Host, Scenario, Window};
@@ -296,10 +296,10 @@ impl Course {
             Knob::DepthByLatency { device, on: false } if !is_during => {
                 self.finds_depth.remove(&device);
             }
-            Knob::StorageIoControl { device, threshold_ms: Some(_) } => {
+            Knob::StorageIoControl { device, control: IoControl::On { .. } } => {
                 self.controlled.insert(device);
             }
-            Knob::StorageIoControl { device, threshold_ms: None } if !is_during => {
+            Knob::StorageIoControl { device, .. } if !is_during => {
                 self.controlled.remove(&device);
             }
             Knob::Advanced { option: Advanced::QFullSampleSize, value } => {

@@ -13,7 +13,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `KAVGJRNL` |
-//! | 1 | version of the format: 6 |
+//! | 1 | version of the format: 7 |
 //! | rest | frames |
 //!
 //! The first frame is as in `segment.rs`. The others hold whole

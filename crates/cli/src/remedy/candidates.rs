@@ -6,7 +6,7 @@ use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
-    GuestName, Knob, Setting, Transport, powershell_name,
+    GuestName, IoControl, Knob, Setting, Transport, powershell_name,
 };
 use model::Qos;
 use scenario::{Host, Over};
@@ -353,8 +353,8 @@ fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
             None => "it is for VMFS and NFS, and this is vVols".into(),
         });
     }
-    let threshold_ms = Some(CONGESTION_MS_DEFAULT);
-    let set = Setting::StorageIoControl { device: case.datastore().into(), threshold_ms };
+    let control = IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT };
+    let set = Setting::StorageIoControl { device: case.datastore().into(), control };
     Ok(vec![Remedy::sets(format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms"), [set])])
 }
 
