@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, Status, Time, VdiskId, VmId, VscsiId};
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
@@ -222,6 +222,8 @@ impl Model {
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
                 queue_limit: None,
+                lun_queue_limit: None,
+                full: Status::TaskSetFull,
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
