@@ -1,5 +1,5 @@
-//! Puts into the binary what lies outside its crate: the shipped scenarios with the parameter files
-//! that they name, the documentation, and which commit it is built from for which target.
+//! Puts into the binary what is no code: the shipped scenarios with the parameter files that they name,
+//! the documentation, what pages carry with them, and which commit it is built from for which target.
 
 use std::{
     env, fs,
@@ -14,6 +14,7 @@ fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     pack("scenarios", &root.join("scenarios"), false)?;
     pack("docs", &root.join("docs"), true)?;
+    pack("assets", &root.join("crates/cli/assets"), true)?;
     println!("cargo::rustc-env=KAVG_VERSION={}", version(&root));
     Ok(())
 }

@@ -70,11 +70,9 @@ pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let entries = entries.map_err(|error| at(path, &error))?;
         let before = files.len();
         let journals = entries.into_iter().map(|entry| entry.path());
-        files.extend(
-            journals.filter(|path| {
-                path.is_file() && path.extension().is_some_and(|it| it == "journal")
-            }),
-        );
+        files.extend(journals.filter(|path| {
+            path.is_file() && path.extension().is_some_and(|it| it == journal::EXTENSION)
+        }));
         if files.len() == before {
             return Err(at(path, &"no journal is in this directory"));
         }
@@ -95,8 +93,7 @@ fn series(files: &[PathBuf]) -> impl Iterator<Item = &[PathBuf]> {
 
 /// The journal of which a file is a segment, by its name.
 fn journal_of(file: &Path) -> Option<&str> {
-    let (of, number) = file.to_str()?.strip_suffix(".journal")?.rsplit_once('-')?;
-    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(of)
+    journal::of_file(file.to_str()?).map(|(of, _)| of)
 }
 
 fn feed(segments: &[PathBuf], told: &mut dyn FnMut(u64), look: &mut dyn Look) -> Result<Report> {
@@ -365,7 +362,7 @@ datastore = "d"
     }
 
     fn segment(of: &Path, number: u64) -> PathBuf {
-        PathBuf::from(format!("{}-{number:06}.journal", of.display()))
+        journal::file_name(of.to_str().unwrap(), number).into()
     }
 
     /// A command each millisecond, which takes one, for so many seconds: of a daemon that began so many

@@ -1,4 +1,5 @@
-//! What `build.rs` packed into the binary, the documentation and the scenarios: a third of its room.
+//! What `build.rs` packed into the binary, the documentation, the scenarios and what pages carry: a third
+//! of its room.
 
 use std::{io::Read, iter, sync::OnceLock};
 

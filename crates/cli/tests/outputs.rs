@@ -339,6 +339,18 @@ fn of_several_hosts_all_have_their_file_or_none() {
 }
 
 #[test]
+#[cfg(unix)]
+fn of_the_manual_all_pages_are_written_or_none() {
+    let folder = Folder::new();
+    let pages = folder.0.path().join("pages");
+    fs::create_dir_all(pages.join("kavg-whatif.1")).unwrap();
+    let (code, said) = folder.shell("kavg man --to pages");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("kavg-whatif.1"), "{said}");
+    assert_eq!(fs::read_dir(pages).unwrap().count(), 1, "the pages before it are not written");
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn what_cannot_be_written_is_named() {
     let folder = Folder::new();

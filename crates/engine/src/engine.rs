@@ -49,7 +49,8 @@ impl Engine {
     /// [`Error`], and nothing but the passing of time took place: an id that the host does not
     /// have, a time before the last one, an I/O of nothing or of a VM that is off, a setting that
     /// is refused.
-    #[inline]
+    // The stack is large: all who take its outputs later share this one.
+    #[inline(never)]
     pub fn handle_input(&mut self, now: Time, input: Input) -> Result<Option<IoId>, Error> {
         self.stack.take(now, input, &mut self.outputs)
     }

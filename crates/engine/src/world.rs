@@ -96,7 +96,7 @@ impl World {
     }
 
     /// A command that goes by its share does not use up the reservation.
-    #[inline]
+    #[cold]
     pub(crate) fn give_back_reservation(&mut self, cost: u64) {
         let due = self.tags.reservation.0.saturating_sub(cost * self.reservation_ns);
         self.tags.reservation = Time(due);

@@ -35,6 +35,7 @@ mod error;
 mod frame;
 mod journal;
 mod look;
+mod name;
 mod replay;
 mod segment;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use std::io::Read;
 pub use error::Error;
 pub use journal::{Files, Gap, Journal, Limits};
 pub use look::Look;
+pub use name::{EXTENSION, file_name, of_file};
 pub use replay::{Difference, Differing, Hole, Replay, Report, replay};
 
 /// Whether a file is a journal, of whatever version, by its first bytes.

@@ -34,7 +34,7 @@ use std::{
 };
 
 use counters::{HostSnapshot, IoId, MICROSECOND, PathId, SECOND, Status, Time, VdiskId, VmId};
-use engine::{Dispatch, Engine, Input, Output, Outputs, Request};
+use engine::{Dispatch, Engine, Input, Output, Request};
 use journal::Journal;
 use knobs::Knob;
 use model::{Array, Command};
@@ -104,7 +104,6 @@ pub(crate) struct Machine {
     mailbox: Arc<Mailbox>,
     /// The time of this pass.
     now: Time,
-    decided: Outputs,
     requests: Requests,
     /// Commands that the engine dispatched, by the place of their id.
     commands: Vec<Option<Sent>>,
@@ -170,7 +169,6 @@ impl Machine {
             clock,
             mailbox,
             now: Time::ZERO,
-            decided: Outputs::default(),
             requests: Requests::default(),
             commands: Vec::new(),
             answers: VecDeque::new(),
@@ -403,9 +401,8 @@ impl Machine {
         if matches!(input, Input::Set(Knob::StorageIoControl { .. })) {
             self.periods.begin(&self.engine, self.now);
         }
-        let taken = self.engine.handle(self.now, input, &mut self.decided);
-        while let Some(output) = self.decided.pop() {
-            let output = *output;
+        let taken = self.engine.handle_input(self.now, input);
+        while let Some(output) = self.engine.poll_output() {
             if let Some(journal) = &mut self.journal {
                 journal.output(0, &output);
             }

@@ -98,14 +98,13 @@ impl Record {
 }
 
 fn file_name(name: &str, (epoch_ms, number): (u64, u64)) -> String {
-    format!("{name}-{epoch_ms:013}-{number:06}.journal")
+    journal::file_name(&format!("{name}-{epoch_ms:013}"), number)
 }
 
 /// When the journal of that name began whose segment a file is, and its number.
 fn place_of(name: &str, file: &str) -> Option<(u64, u64)> {
-    let of_name = file.strip_prefix(name)?.strip_prefix('-')?;
-    let (epoch_ms, number) = of_name.strip_suffix(".journal")?.split_once('-')?;
-    let place = (epoch_ms.parse().ok()?, number.parse().ok()?);
+    let (of, number) = journal::of_file(file)?;
+    let place = (of.strip_prefix(name)?.strip_prefix('-')?.parse().ok()?, number);
     (file == file_name(name, place)).then_some(place)
 }
 

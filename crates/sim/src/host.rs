@@ -16,6 +16,7 @@ use crate::{
     fault::{Faults, gone},
     key::{Class, Key},
     post::Post,
+    watch::hand_over,
 };
 
 /// What hosts have in common: the arrays, what is pending, and whoever looks on.
@@ -168,7 +169,8 @@ impl Host {
         outside: &mut Outside<W>,
     ) -> Result<Option<IoId>, engine::Error> {
         outside.watch.input(self.index, at, &input);
-        self.engine.handle(at, input, &mut Outlet { driver: &mut self.driver, outside, at })
+        let outlet = &mut Outlet { driver: &mut self.driver, outside, at };
+        hand_over::<W>(&mut self.engine, at, input, outlet)
     }
 
     /// What arrays do with the commands of its devices; from now on none is sent unseen.

@@ -2,12 +2,14 @@
 
 use std::io::Write;
 
-use counters::{HostSnapshot, Time};
-use engine::{Input, Output};
+use counters::{HostSnapshot, IoId, Time};
+use engine::{Engine, Input, Output, Sink};
 use journal::Journal;
 
 /// Whoever looks on: the clock of a run in real time, the journal, a debugger.
 pub trait Watch {
+    /// Whether anybody looks on at all: where nobody does, an output is done while its input is handled.
+    const LOOKS: bool = true;
     /// Called before anything happens at `at`.
     #[inline]
     fn before(&mut self, _at: Time) {}
@@ -22,7 +24,28 @@ pub trait Watch {
 }
 
 /// Nobody looks on.
-impl Watch for () {}
+impl Watch for () {
+    const LOOKS: bool = false;
+}
+
+/// Hands an input to an engine, and what follows from it to `sink`. Only for nobody's eyes it goes there
+/// at once: of those who look on each would need an engine of its own in the program.
+#[inline(always)]
+pub(crate) fn hand_over<W: Watch>(
+    engine: &mut Engine,
+    at: Time,
+    input: Input,
+    sink: &mut impl Sink,
+) -> Result<Option<IoId>, engine::Error> {
+    if !W::LOOKS {
+        return engine.handle(at, input, sink);
+    }
+    let taken = engine.handle_input(at, input);
+    while let Some(output) = engine.poll_output() {
+        sink.put(output);
+    }
+    taken
+}
 
 impl<A: Watch, B: Watch> Watch for (A, B) {
     #[inline]

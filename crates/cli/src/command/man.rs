@@ -9,7 +9,10 @@ use std::{
 use clap::{Args, CommandFactory};
 
 use super::Arguments;
-use crate::{Result, output::Outputs};
+use crate::{
+    Result,
+    output::{Outputs, Pending, finish_all},
+};
 
 /// Write a page of the manual for each command
 #[derive(Args)]
@@ -23,21 +26,27 @@ impl Man {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         let mut root = Arguments::command();
         root.build();
-        let pages = write(&root, &self.to, &mut Outputs::beside::<&Path>([]))?;
-        writeln!(out, "{}: {pages} pages", self.to.display())?;
+        let mut pages = Vec::new();
+        write(&root, &self.to, &mut Outputs::beside::<&Path>([]), &mut pages)?;
+        let number = pages.len();
+        finish_all(pages.into_iter().map(Ok))?;
+        writeln!(out, "{}: {number} pages", self.to.display())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Writes the pages of a command and of those below it: how many.
-fn write(command: &clap::Command, folder: &Path, outputs: &mut Outputs) -> Result<usize> {
+/// Writes the pages of a command and of those below it.
+fn write(
+    command: &clap::Command,
+    folder: &Path,
+    outputs: &mut Outputs,
+    pages: &mut Vec<Pending>,
+) -> Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let page = clap_mangen::Man::new(command.clone());
-    let output = outputs.claim(&folder.join(format!("{name}.1")))?;
-    output.write(|file| Ok(page.render(file)?))?;
-    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
-    shown
-        .map(|command| write(command, folder, outputs))
-        .sum::<Result<usize>>()
-        .map(|below| below + 1)
+    let mut file = outputs.claim(&folder.join(format!("{name}.1")))?.open()?;
+    page.render(&mut file)?;
+    pages.push(file);
+    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.try_for_each(|command| write(command, folder, outputs, pages))
 }

@@ -6,20 +6,32 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
 
+use crate::packed::Packed;
+
+/// Everything in the directory of assets.
+static FILES: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/assets")));
+
 /// Style sheets, in the order of the page.
-pub(super) const STYLES: [&str; 2] =
-    [include_str!("../../assets/uplot/uPlot.min.css"), include_str!("../../assets/report.css")];
+pub(super) fn styles() -> [&'static str; 2] {
+    ["uplot/uPlot.min.css", "report.css"].map(text)
+}
 
 /// Scripts, in the order of the page.
-pub(super) const SCRIPTS: [&str; 2] =
-    [include_str!("../../assets/uplot/uPlot.iife.min.js"), include_str!("../../assets/report.js")];
+pub(super) fn scripts() -> [&'static str; 2] {
+    ["uplot/uPlot.iife.min.js", "report.js"].map(text)
+}
+
+fn text(name: &str) -> &'static str {
+    let file = FILES.files().find(|(file, _)| *file == name);
+    file.expect("a file of the directory of assets").1
+}
 
 /// The Content Security Policy: nothing from anywhere, and no script or style but ours.
 pub(super) fn policy() -> String {
     format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        hashes(&SCRIPTS),
-        hashes(&STYLES)
+        hashes(&scripts()),
+        hashes(&styles())
     )
 }
 

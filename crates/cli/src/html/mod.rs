@@ -124,7 +124,7 @@ pub(crate) fn write(page: &Page<'_>, out: &mut dyn Write) -> io::Result<()> {
     let charts = Charts::of(page);
     let scripts = html! {
         script id="data" type="application/json" { (PreEscaped(charts.json())) }
-        @for script in assets::SCRIPTS { script { (PreEscaped(script)) } }
+        @for script in assets::scripts() { script { (PreEscaped(script)) } }
     };
     write_page(&title(page), &body(page, &charts), &scripts, out)
 }
@@ -154,7 +154,7 @@ fn write_page(title: &str, body: &Markup, scripts: &Markup, out: &mut dyn Write)
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
                 title { (title) }
-                @for style in assets::STYLES { style { (PreEscaped(style)) } }
+                @for style in assets::styles() { style { (PreEscaped(style)) } }
             }
             body {
                 (PreEscaped(safe(&body.0)))

@@ -104,13 +104,13 @@ impl Sched {
         let world = &mut worlds[id.index()];
         let io = world.queue.pop(ios)?;
         let record = &ios[io as usize];
-        let cost = self.cost_of(record);
-        match reserved {
-            Some(level) => world.cap_share(cost, level),
-            None => {
-                world.give_back_reservation(cost);
-                self.virtual_time = self.virtual_time.max(world.tags.share);
+        if let Some(level) = reserved {
+            world.cap_share(self.cost_of(record), level);
+        } else {
+            if world.is_bound {
+                world.give_back_reservation(self.cost_of(record));
             }
+            self.virtual_time = self.virtual_time.max(world.tags.share);
         }
         world.last_block = record.block.wrapping_add(record.bytes >> 12);
         match world.queue.head() {
@@ -171,8 +171,9 @@ impl Sched {
     /// Only mClock knows reservations.
     #[inline]
     fn level_if_reserved(&self, worlds: &[World], id: WorldId, now: Time) -> Option<u64> {
-        let is_reserved = worlds[id.index()].is_behind(now) && self.policy == SchedPolicy::Mclock;
-        is_reserved.then(|| self.level(worlds, id, now))
+        let is_reserved =
+            || worlds[id.index()].is_behind(now) && self.policy == SchedPolicy::Mclock;
+        (self.has_bounds && is_reserved()).then(|| self.level(worlds, id, now))
     }
 
     #[cold]
