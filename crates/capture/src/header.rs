@@ -99,8 +99,20 @@ impl HeaderLine {
         let line = Self::find_in(name, &[head, b"\n"].concat(), true)?;
         let mut line = line.ok_or_else(|| no_header(name, head))?;
         line.rows = line.rows.min(head.len());
+        if line.rows == head.len() && is_cut(&head[line.cells.clone()]) {
+            let what = "the file ends inside of the header, whose last cell has no end; expected the whole \
+                        file that esxtop -b wrote";
+            return Err(Error::at(name, 1, what.to_owned()));
+        }
         Ok(line)
     }
+}
+
+/// Whether a header ends inside of its last cell.
+fn is_cut(header: &[u8]) -> bool {
+    let last = memmem::rfind(header, b",\"").map_or(header, |comma| &header[comma + 1..]);
+    let is_open = memchr_iter(b'"', last).count() % 2 == 1;
+    is_open && last.starts_with(b"\"") && !last[1..].trim_ascii_end().ends_with(b"\"")
 }
 
 /// Where the line that begins with `text` ends: behind quotes that it opened, for a spreadsheet leaves

@@ -112,6 +112,18 @@ fn text_before_the_header_is_reported() {
     assert_eq!(text, Some("no termcap entry for `xterm' terminal"));
 }
 
+#[test]
+fn a_file_that_ends_inside_of_its_header_is_refused() {
+    let text = small_file();
+    let header = lines(&text).remove(0);
+    let cell = header.rfind(",\"").unwrap();
+    for end in [cell + 2, cell + 3, header.len() - 2] {
+        let error = read_bytes(header.as_bytes()[..end].to_vec()).unwrap_err().to_string();
+        assert!(error.contains("1: the file ends inside of the header"), "{end}: {error}");
+    }
+    assert!(read_bytes(header.as_bytes()[..cell].to_vec()).is_ok(), "a header alone");
+}
+
 /// Quotes gone but around names with commas, decimals without their zeros, no seconds.
 fn excel(text: &str, stamp: impl Fn(&str) -> String) -> String {
     let rows = lines(text).into_iter().enumerate().map(|(index, line)| {

@@ -14,7 +14,7 @@ use levels::Measured;
 
 use crate::{
     Result,
-    output::{Output, Outputs, finish_all, is_device, is_stdout},
+    output::{Output, Outputs, finish_all, is_device, is_stdout, names_file},
     talk::{progress, say},
     text::{clean, counted, whole},
 };
@@ -201,9 +201,7 @@ pub(crate) fn claim<'a>(
             format!("{name}: standard output takes one of several hosts; name a file").into()
         );
     }
-    if path.file_name().is_none() {
-        return Err(format!("{}: is a directory; name a file", path.display()).into());
-    }
+    names_file(path)?;
     with_hosts(path, hosts).iter().map(|path| outputs.claim(path)).collect()
 }
 

@@ -8,7 +8,7 @@
 //! Standard output, by whatever name, is written once and never replaced by a file.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
@@ -90,6 +90,7 @@ impl Outputs {
             self.is_stdout_claimed = true;
             return Ok(Output { name: path.to_owned(), place: None, is_secret: false });
         }
+        names_file(path)?;
         let place = place(path).map_err(|error| format!("{name}: {error}"))?;
         if place.is_dir() {
             return Err(format!("{name}: is a directory; name a file").into());
@@ -100,9 +101,14 @@ impl Outputs {
         if !is_device(&place) {
             self.take(path, &place)?;
             if fs::metadata(&place).is_ok_and(|there| there.is_file()) {
-                // To replace it would get around its protection.
+                // To replace it would get around its protection, and leave who uses it without a name.
                 let opened = File::options().append(true).open(&place);
-                opened.map_err(|error| format!("{name}: {error}"))?;
+                let opened = opened.map_err(|error| format!("{name}: {error}"))?;
+                if matches!(opened.try_lock(), Err(TryLockError::WouldBlock)) {
+                    return Err(
+                        format!("{name}: another program uses it; name another file").into()
+                    );
+                }
             }
         }
         Ok(Output { name: path.to_owned(), place: Some(place), is_secret: false })
@@ -179,6 +185,17 @@ impl Outputs {
             .into()),
             None => Ok(self.is_stdout_claimed),
         }
+    }
+}
+
+/// Refuses a name that is one of a folder, by its last letter or by all of it: what is beside it is not
+/// what was named.
+pub(crate) fn names_file(path: &Path) -> Result<()> {
+    let is_folder = |last: &u8| std::path::is_separator(char::from(*last));
+    let ends_as_folder = path.as_os_str().as_encoded_bytes().last().is_some_and(is_folder);
+    match path.file_name().filter(|_| !ends_as_folder) {
+        Some(_) => Ok(()),
+        None => Err(format!("{}: is a directory; name a file", path.display()).into()),
     }
 }
 

@@ -227,7 +227,7 @@ fn a_folder_is_no_output_of_several_hosts() {
     let host = text.split('\\').nth(2).unwrap().to_owned();
     let renamed = text.replace(&format!("\\\\{host}\\"), "\\\\another\\");
     fs::write(folder.0.path().join("b.csv"), renamed).unwrap();
-    for name in ["..", ".", "/"] {
+    for name in ["..", ".", "/", "new/", "a.csv/"] {
         let said = folder.kavg(&format!("capture merge a.csv b.csv -o {name}"));
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.err.contains("is a directory; name a file"), "{said:?}");

@@ -85,7 +85,12 @@ fn a_remedy_does_what_a_file_that_says_so_does() {
     let vmfs = "[datastore.vmfs]\nqos = \"bronze\"\nbackend = \"memory\"\n\n[vm.bad]";
     let two_hosts = "[host.other.adapter.vmhba64]\ndriver = \"iscsi_vmk\"\n\n[host.other.nbd]\n\
                      socket = \"other.sock\"\n\n[vm.bad]\nhost = \"esx\"";
-    let cases: [(&str, &[(&str, &str)]); 8] = [
+    let half = "[vm.bad.disk.\"scsi1:0\"]\ndatastore = \"vvols\"\nqos = \"bronze\"\n\
+                size = \"1g\"\n\n\
+                [vm.bad.workload]\ndisk = \"scsi0:0\"";
+    let other_half = "[[workload]]\nvm = \"bad\"\ndisk = \"scsi1:0\"\nthreads = 20\nread = \"0%\"\n\
+                      size = \"512k\"\n\n[[window]]";
+    let cases: [(&str, &[(&str, &str)]); 9] = [
         ("a device of its own for good", &[("[vm.bad]", vmfs), (good, on_vmfs)]),
         (
             "good on another, idle host",
@@ -94,6 +99,10 @@ fn a_remedy_does_what_a_file_that_says_so_does() {
         ("policy gold of the array for bad", &[(bad, &gold)]),
         ("an IOPS limit of 205 on bad", &[(bad, &limited)]),
         ("1 outstanding in bad's guest", &[("iodepth=8\nnumjobs=5", "iodepth=1\nnumjobs=1")]),
+        (
+            "twice the disks for bad",
+            &[("[vm.bad.workload]", half), ("iodepth=8", "iodepth=4"), ("[[window]]", other_half)],
+        ),
         ("DSNRO 128", &[("dsnro = 32", "dsnro = 128")]),
         ("sfq in the device queue", &[("dsnro = 32", "dsnro = 32\nscheduler = \"sfq\"")]),
         ("no policy of the array for bad", &[(bad, &bad.replace("\nqos = \"bronze\"", ""))]),
@@ -106,15 +115,15 @@ fn a_remedy_does_what_a_file_that_says_so_does() {
         let hosts = window.unwrap()["hosts"].as_array().unwrap();
         let objects = hosts.iter().flat_map(|host| host["objects"].as_array().unwrap());
         let disks: Vec<_> = objects.filter(|own| own["kind"] == "virtual disk").collect();
-        let figure = |disk: &str, counter: &str| {
-            let own = disks.iter().filter(|own| own["name"] == disk);
+        let figure = |vm: &str, counter: &str| {
+            let own = disks.iter().filter(|own| own["name"].as_str().unwrap().starts_with(vm));
             own.filter_map(|own| own["counters"][counter].as_f64()).sum::<f64>()
         };
         let figures = [
-            ("good_ms", figure("good:scsi0:0", "total")),
-            ("good_iops", figure("good:scsi0:0", "cmds")),
-            ("bad_iops", figure("bad:scsi0:0", "cmds")),
-            ("bad_mib_per_s", figure("bad:scsi0:0", "mbwrtn")),
+            ("good_ms", figure("good:", "total")),
+            ("good_iops", figure("good:", "cmds")),
+            ("bad_iops", figure("bad:", "cmds")),
+            ("bad_mib_per_s", figure("bad:", "mbwrtn")),
         ];
         for (key, expected) in figures {
             let own = mean(remedy, key);
@@ -155,6 +164,7 @@ fn what_does_not_apply_is_told_with_its_reason() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     let lines = [
         "good on another, idle host: an event of the file moves `good` or switches it\n",
+        "twice the disks for good: an event of the file moves `good` or switches",
         "another datastore: the host sees no other, on a device of its own\n",
         "Storage I/O Control: it is for VMFS and NFS, and this is vVols\n",
         "adaptive throttling: no array of the host ever says that it is full (`queue_limit`)\n",

@@ -164,6 +164,13 @@ fn a_sweep_goes_on_with_what_is_kept() {
         (true, "6 of 6 runs are done already\n")
     );
     assert!(fs::read(&state).unwrap() == whole, "nothing was left to do");
+    // The first are inside of what says which sweep it is.
+    for place in [1, 8, 15, 100] {
+        fs::write(&state, &whole[..place]).unwrap();
+        let said = sweep(&line);
+        assert!(said.out == expected, "cut at {place}: {}", said.err);
+        assert_eq!(fs::read(&state).unwrap().len(), whole.len());
+    }
     for part in 1..8 {
         let place = whole.len() * part / 8;
         fs::write(&state, &whole[..place]).unwrap();
@@ -252,6 +259,12 @@ fn outputs_keep_to_the_rules_of_all_outputs() {
     for output in ["--csv", "--html"] {
         let said = sweep(&["--over", THREADS, "--state", &state, output, &state]);
         assert!(said.err.contains("a.state: is written already"), "{said:?}");
+    }
+    let used = fs::File::open(&state).unwrap();
+    used.lock().unwrap();
+    for output in ["--csv", "--html", "--state"] {
+        let said = sweep(&["--over", THREADS, output, &state]);
+        assert!(said.err.contains("a.state: another program uses it"), "{said:?}");
     }
     let said = sweep(&["--over", THREADS, "--csv", &csv, "--html", &csv]);
     assert!(said.err.contains("is written already"), "{said:?}");

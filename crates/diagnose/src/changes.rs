@@ -518,7 +518,8 @@ pub(crate) fn raise_pvscsi(vm: &str, known: Option<&VdiskFacts>) -> Option<Chang
 }
 
 /// Spreads a VM over more virtual disks or adapters, without any knob.
-pub(crate) fn spread(vm: &str) -> Change {
+#[must_use]
+pub fn spread(vm: &str) -> Change {
     Change {
         what: format!(
             "Give {vm} more virtual disks, on more PVSCSI adapters (up to 4): each disk has a \

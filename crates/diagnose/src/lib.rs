@@ -36,6 +36,7 @@ mod thresholds;
 mod unexplained;
 mod verdict;
 
+pub use changes::spread;
 pub use compare::{Judged, compare};
 pub use comparison::{
     BeforeAfter, Comparison, Figure, FindingChange, HostShare, ObjectChange, ObjectName,

@@ -201,8 +201,8 @@ records! {
     Request { vdisk, op, lba, bytes, waited_ns, tag }
     Sense { key, code, qualifier }
     HostConfig {
-        name, version, competition_unit, depth_mode, throttle_mode, adapters, devices, paths, vms,
-        vscsi, vdisks,
+        name, version, competition_unit, depth_mode, throttle_mode, weight_scale_percent, adapters,
+        devices, paths, vms, vscsi, vdisks,
     }
     AdapterConfig { name, driver, lun_depth, depth, timeout_ns }
     DeviceConfig { name, kind, dsnro, policy, path_policy }
@@ -441,6 +441,7 @@ mod tests {
             competition_unit: CompetitionUnit::Vm,
             depth_mode: DepthMode::PathValue,
             throttle_mode: ThrottleMode::Kernel,
+            weight_scale_percent: 100,
             adapters: vec![AdapterConfig {
                 name: "vmhba1".into(),
                 driver: Driver::ANY,
@@ -565,6 +566,7 @@ mod tests {
                     host.competition_unit = CompetitionUnit::File;
                     host.depth_mode = DepthMode::SumOfActivePaths;
                     host.throttle_mode = ThrottleMode::Kb;
+                    host.weight_scale_percent = 1;
                 }
                 round_trip(&host);
             }

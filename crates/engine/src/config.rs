@@ -2,6 +2,7 @@
 //! of its noun; whoever fills it has checked that ids name something.
 
 use alloc::{string::String, vec::Vec};
+use core::ops::RangeInclusive;
 
 use counters::{
     AdapterId, AdapterInfo, Controller, DeviceId, DeviceInfo, DeviceKind, Inventory, PathInfo,
@@ -23,6 +24,9 @@ pub struct HostConfig {
     pub depth_mode: DepthMode,
     /// Which reading of adaptive throttling is in force (ruling: the kernel's).
     pub throttle_mode: ThrottleMode,
+    /// What a share is under mClock: so many hundredths of an I/O a second, [`WEIGHT_SCALE`] (ruling: 100;
+    /// reference `array-and-control.md` section 8.5).
+    pub weight_scale_percent: u32,
     /// Host adapters.
     pub adapters: Vec<AdapterConfig>,
     /// Devices.
@@ -36,6 +40,10 @@ pub struct HostConfig {
     /// Virtual disks.
     pub vdisks: Vec<VdiskConfig>,
 }
+
+/// The values of [`HostConfig::weight_scale_percent`]: at 1, a thousand shares are 10 I/Os a second, fewer than
+/// any device does.
+pub const WEIGHT_SCALE: RangeInclusive<u32> = 1..=100_000;
 
 /// A host adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use counters::{DeviceId, GateCounters, IoTotals, Occupancy, Time, VdiskCounters}
 use knobs::Advanced;
 
 use crate::{
+    WEIGHT_SCALE,
     codec::Damage,
     slab::{Io, NONE, Queue, State},
     split::SplitSizes,
@@ -78,6 +79,8 @@ impl Stack {
     /// What follows from settings is as it follows.
     fn check_settings(&self) -> Result<(), Damage> {
         require(self.options.are_in_range(), "an option out of its range")?;
+        let scale = WEIGHT_SCALE.contains(&self.weight_scale_percent);
+        require(scale, "a weight scale out of its range")?;
         let sizes = SplitSizes::of(&self.options);
         let in_time = |timeout_ns: u64| timeout_ns <= TIMEOUT_MAX;
         let adapters = self.adapters.iter().all(|adapter| {
@@ -88,10 +91,16 @@ impl Stack {
             let is_patient = disk.timeout_ns > 0 || disk.resets_at == Time::NEVER;
             in_time(disk.timeout_ns) && is_patient && disk.max_transfer > 0
         });
-        let worlds = self.worlds.iter().all(World::is_as_allocated);
+        let worlds = self.worlds.iter().all(World::is_as_allocated)
+            && self
+                .worlds
+                .iter()
+                .all(|world| world.weight_scale_percent == self.weight_scale_percent);
+        let idle_credit = self.idle_credit();
         let cost_unit = self.options.get(Advanced::SchedCostUnit);
         let devices = self.devices.iter().all(|device| {
             device.sched.cost_unit == cost_unit
+                && device.sched.idle_credit == idle_credit
                 && device.throttle.is_sound()
                 && device.knee.as_ref().is_none_or(|knee| knee.is_sound())
                 && device.sioc.as_ref().is_none_or(|sioc| sioc.is_sound())

@@ -31,6 +31,7 @@ pub(crate) struct Stack {
     pub(crate) depth_mode: DepthMode,
     pub(crate) competition_unit: CompetitionUnit,
     pub(crate) throttle_mode: ThrottleMode,
+    pub(crate) weight_scale_percent: u32,
     pub(crate) now: Time,
     pub(crate) options: Options,
     /// How many virtual machines there are.
@@ -58,6 +59,7 @@ impl Stack {
             depth_mode: config.depth_mode,
             competition_unit: config.competition_unit,
             throttle_mode: config.throttle_mode,
+            weight_scale_percent: config.weight_scale_percent,
             now: Time::ZERO,
             options,
             vms: config.vms.len(),
@@ -102,7 +104,7 @@ impl Stack {
                 world
             }
             None => {
-                self.worlds.push(World::new(disk.allocation));
+                self.worlds.push(World::new(disk.allocation, self.weight_scale_percent));
                 WorldId::new(self.worlds.len() - 1)
             }
         };
@@ -157,7 +159,11 @@ impl Stack {
             throttle: Throttle::new(self.throttle_mode),
             knee: None,
             sioc: None,
-            sched: Sched::new(policy, self.options.get(Advanced::SchedCostUnit)),
+            sched: Sched::new(
+                policy,
+                self.options.get(Advanced::SchedCostUnit),
+                self.idle_credit(),
+            ),
             selector: Selector::new(Vec::new(), config.path_policy),
             policy_set: config.policy.is_some(),
             window: u32::MAX,
@@ -238,6 +244,13 @@ impl Stack {
         }
     }
 
+    /// I/Os that a world may bank under mClock (ruling: the option that allows a burst says whether, and the
+    /// credit how much; section 4.1 of the reference).
+    pub(crate) fn idle_credit(&self) -> u64 {
+        let bursts = self.options.get(Advanced::SchedReservationBurst) == 1;
+        if bursts { self.options.get(Advanced::IdleCredit).into() } else { 0 }
+    }
+
     /// Shows the limits of paths.
     pub(crate) fn refresh_gates(&mut self) {
         for path in &mut self.paths {
@@ -274,7 +287,7 @@ impl Stack {
 
 records! {
     Stack {
-        version, depth_mode, competition_unit, throttle_mode, now, options, vms, vscsi, vdisks,
-        worlds, devices, paths, adapters, ios, extras, timers,
+        version, depth_mode, competition_unit, throttle_mode, weight_scale_percent, now, options, vms,
+        vscsi, vdisks, worlds, devices, paths, adapters, ios, extras, timers,
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct World {
     /// What waits for a slot of the device.
     pub(crate) queue: Queue,
     pub(crate) allocation: Allocation,
+    /// What a share is (`HostConfig::weight_scale_percent`).
+    pub(crate) weight_scale_percent: u32,
     /// Nanoseconds that one unit of cost takes at the rate of the shares, the limit and the
     /// reservation; 0 where there is none.
     pub(crate) share_ns: u64,
@@ -42,10 +44,11 @@ pub(crate) struct Tags {
 }
 
 impl World {
-    pub(crate) fn new(allocation: Allocation) -> Self {
+    pub(crate) fn new(allocation: Allocation, weight_scale_percent: u32) -> Self {
         let mut world = Self {
             queue: Queue::default(),
             allocation,
+            weight_scale_percent,
             share_ns: 0,
             limit_ns: 0,
             reservation_ns: 0,
@@ -70,7 +73,8 @@ impl World {
     fn set_allocation(&mut self, allocation: Allocation) {
         let nanos_per = |rate: u32| SECOND.checked_div(u64::from(rate)).unwrap_or(0);
         self.allocation = allocation;
-        self.share_ns = nanos_per(allocation.shares);
+        let weight = u64::from(allocation.shares) * u64::from(self.weight_scale_percent);
+        self.share_ns = (100 * SECOND).checked_div(weight).unwrap_or(0);
         self.limit_ns = allocation.limit_iops.map_or(0, nanos_per);
         self.reservation_ns = nanos_per(allocation.reservation_iops);
         self.is_bound = self.limit_ns != 0 || self.reservation_ns != 0;
@@ -78,7 +82,7 @@ impl World {
 
     /// Whether its times are those of its allocation.
     pub(crate) fn is_as_allocated(&self) -> bool {
-        let fresh = Self::new(self.allocation);
+        let fresh = Self::new(self.allocation, self.weight_scale_percent);
         let times = |world: &Self| (world.share_ns, world.limit_ns, world.reservation_ns);
         (times(self), self.is_bound) == (times(&fresh), fresh.is_bound)
     }
@@ -135,7 +139,7 @@ fn change_rate(tag: &mut Time, (was_ns, is_ns): (u64, u64), now: Time) {
 
 records! {
     World {
-        queue, allocation, share_ns, limit_ns, reservation_ns, is_bound, tags, last_block,
+        queue, allocation, weight_scale_percent, share_ns, limit_ns, reservation_ns, is_bound, tags, last_block,
     }
     Tags { limit, reservation, share }
 }

@@ -57,6 +57,7 @@ pub(crate) fn host(name: &str) -> HostConfig {
         competition_unit: CompetitionUnit::Vm,
         depth_mode: DepthMode::PathValue,
         throttle_mode: ThrottleMode::Kernel,
+        weight_scale_percent: 100,
         adapters: vec![AdapterConfig {
             name: "vmhba1".into(),
             driver: Driver::ANY,

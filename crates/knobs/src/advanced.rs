@@ -75,6 +75,10 @@ advanced! {
     SchedulerWithReservation = "/Disk/SchedulerWithReservation", 1, 0..=1, AtOnce.since(Version::V5_5);
     /// Bytes that count as one I/O for limits, reservations and shares.
     SchedCostUnit = "/Disk/SchedCostUnit", 32768, 4096..=262_144, AtOnce;
+    /// I/Os that a world may bank while it is idle, where bursts are allowed.
+    IdleCredit = "/Disk/IdleCredit", 32, 1..=512, AtOnce;
+    /// 1 lets a world that was idle burst: it spends what it banked.
+    SchedReservationBurst = "/Disk/SchedReservationBurst", 1, 0..=1, AtOnce.since(Version::V5_5);
     /// The largest command that the VMkernel passes on, in KB.
     DiskMaxIoSize = "/Disk/DiskMaxIOSize", 32767, 32..=32767, AtOnce;
     /// The largest command on an iSCSI wire, in KB.

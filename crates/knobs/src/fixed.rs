@@ -51,6 +51,9 @@ pub const RESERVE_TIME_MAX_MS: FixedOption = FixedOption::new("Scsi.MaxReserveTi
 pub const CONGESTION_MS: RangeInclusive<u32> = 5..=100;
 /// The same where nobody gives it (section 3 of the reference `array-and-control.md`).
 pub const CONGESTION_MS_DEFAULT: u32 = 30;
+/// The share of a datastore's peak throughput whose latency is the automatic threshold
+/// (`percentOfPeakThroughput` [API]); no line sets it.
+pub const CONGESTION_SHARES: RangeInclusive<f64> = 0.5..=1.0;
 /// The period after which Storage I/O Control looks at a datastore again (section 3 of the reference
 /// `array-and-control.md`).
 pub const CONGESTION_PERIOD_NS: u64 = 4 * SECOND;

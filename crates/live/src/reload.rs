@@ -176,6 +176,7 @@ fn carried(was: &Host, new: &Host, same: &Same, origins: &[Option<usize>]) -> Ho
     let (config, was) = (&mut host.config, &was.config);
     (config.version, config.competition_unit) = (was.version, was.competition_unit);
     (config.depth_mode, config.throttle_mode) = (was.depth_mode, was.throttle_mode);
+    config.weight_scale_percent = was.weight_scale_percent;
     each(&mut config.adapters, &was.adapters, &same.adapters, |into, was| *into = was);
     each(&mut config.devices, &was.devices, &same.devices, |into, was| *into = was);
     each(&mut config.vms, &was.vms, &same.vms, |into, was| *into = was);

@@ -1,13 +1,19 @@
 //! What is done to a scenario that no key of its file and no setting says: its parts are put
 //! somewhere else, or ask for less. Whoever looks for a remedy tries them.
 
-use counters::{DeviceId, DeviceKind, VdiskId};
-use engine::{DeviceConfig, PathConfig};
-use model::{Arrival, Qos};
+use std::collections::BTreeMap;
+
+use counters::{DeviceId, DeviceKind, VdiskId, VmId, VscsiId};
+use engine::{DeviceConfig, PathConfig, VdiskConfig};
+use knobs::DiskName;
+use model::{Arrival, Qos, WorkloadConfig};
 
 use crate::{
     Action, Array, Error, Host, Scenario, Target, TimedEvent, Workload, datastore::IDS_MAX, names,
 };
+
+/// Virtual adapters of a virtual machine.
+const ADAPTERS_MAX: u32 = 4;
 
 impl Host {
     /// The virtual disks of a virtual machine here; none where it is not known.
@@ -115,21 +121,7 @@ impl Scenario {
     /// One line, when the file moves it, or switches it on or off, or it has no workload.
     pub fn give_own_host(&mut self, vm: &str) -> Result<(), Error> {
         let host = self.home(vm)?;
-        let id = self.hosts[host].config.vms.iter().position(|known| known.name == vm);
-        let is_own = |disk: &VdiskId| self.hosts[host].disks_of(vm).any(|own| own == *disk);
-        let is_moved = self.events.iter().filter(|event| event.host == host).any(|event| {
-            match &event.action {
-                Action::Migrate { vm: moved, .. } => Some(moved.index()) == id,
-                Action::Power { vm: switched, .. } | Action::RebootGuest(switched) => {
-                    Some(switched.index()) == id
-                }
-                Action::Relocate { from, .. } => is_own(from),
-                _ => false,
-            }
-        });
-        if is_moved {
-            return Err(Error::new(format!("an event of the file moves `{vm}` or switches it")));
-        }
+        self.require_still(vm)?;
         let mut new = self.hosts[host].clone();
         new.config.name = format!("{}.{}", new.config.name, self.hosts.len());
         let index = self.hosts.len();
@@ -150,6 +142,78 @@ impl Scenario {
         Ok(())
     }
 
+    /// Gives a virtual machine a second disk beside each that it has, on the same datastore, the new ones
+    /// together on one more virtual adapter as its first one is. What its workloads ask for is halved
+    /// between the two; one with one I/O outstanding stays where it is.
+    ///
+    /// # Errors
+    /// One line, when no virtual adapter is free, the file moves or switches it, or nothing can be halved.
+    pub fn double_disks(&mut self, vm: &str) -> Result<(), Error> {
+        self.require_still(vm)?;
+        let mut second = BTreeMap::new();
+        for index in 0..self.hosts.len() {
+            self.double_disks_on(index, vm, &mut second)?;
+        }
+        let before = self.workloads.len();
+        for index in 0..before {
+            let workload = &mut self.workloads[index];
+            let Some(vdisk) = second.get(&(workload.host, workload.vdisk)) else { continue };
+            let Some(config) = halve(&mut workload.config) else { continue };
+            let name = format!("{}.2", workload.name);
+            let half = Workload { name, vdisk: *vdisk, config, ..workload.clone() };
+            self.workloads.push(half);
+            let new = self.workloads.len() - 1;
+            let events = std::mem::take(&mut self.events).into_iter().flat_map(|event| {
+                let action = match event.action {
+                    Action::StartWorkload(of) if of == index => Some(Action::StartWorkload(new)),
+                    Action::StopWorkload(of) if of == index => Some(Action::StopWorkload(new)),
+                    _ => None,
+                };
+                let copy = action.map(|action| TimedEvent { action, ..event.clone() });
+                [Some(event), copy]
+            });
+            self.events = events.flatten().collect();
+        }
+        let nothing =
+            || Error::new(format!("the workloads of `{vm}` have one I/O outstanding each"));
+        (self.workloads.len() > before).then_some(()).ok_or_else(nothing)
+    }
+
+    /// The same on a host; `second` gets the new disk of each.
+    fn double_disks_on(
+        &mut self,
+        index: usize,
+        vm: &str,
+        second: &mut BTreeMap<(usize, VdiskId), VdiskId>,
+    ) -> Result<(), Error> {
+        let own: Vec<_> = self.hosts[index].disks_of(vm).collect();
+        let Some(first) = own.first() else { return Ok(()) };
+        let Self { hosts, arrays, .. } = self;
+        let Host { config, targets, images, .. } = &mut hosts[index];
+        let bus =
+            |disk: &VdiskId| DiskName::from(&*format!(":{}", config.vdisks[disk.index()].name));
+        let used = own.iter().filter_map(|disk| Some(bus(disk).disk?.bus)).max();
+        let free = used.map(|bus| bus + 1).filter(|bus| *bus < ADAPTERS_MAX);
+        let free = free.filter(|_| config.vdisks.len() + own.len() <= IDS_MAX);
+        let bus = free.ok_or_else(|| Error::new(format!("`{vm}` has no free virtual adapter")))?;
+        let vscsi = VscsiId::new(config.vscsi.len());
+        config.vscsi.push(config.vscsi[config.vdisks[first.index()].vscsi.index()].clone());
+        for (unit, disk) in own.into_iter().enumerate() {
+            let old = config.vdisks[disk.index()].clone();
+            let name = format!("scsi{bus}:{unit}");
+            let mut target = targets[disk.index()];
+            if config.devices[old.device.index()].kind == DeviceKind::ProtocolEndpoint {
+                target.volume =
+                    arrays[target.array].add_volume_like(target.volume, format!("{vm}:{name}"));
+            }
+            second.insert((index, disk), VdiskId::new(config.vdisks.len()));
+            config.vdisks.push(VdiskConfig { name, vscsi, ..old });
+            targets.push(target);
+            images.push(None);
+        }
+        Ok(())
+    }
+
     /// The host on which the workloads of a virtual machine are when the run begins.
     ///
     /// # Errors
@@ -163,6 +227,23 @@ impl Scenario {
         }
         let no_work = || Error::new(format!("VM `{vm}` has no workload"));
         Ok(self.workloads_of(vm).next().ok_or_else(no_work)?.host)
+    }
+
+    /// Refuses a virtual machine that an event of the file moves or switches.
+    fn require_still(&self, vm: &str) -> Result<(), Error> {
+        let is_moved = self.events.iter().any(|event| {
+            let host = &self.hosts[event.host];
+            let is_own = |id: VmId| host.config.vms[id.index()].name == vm;
+            match &event.action {
+                Action::Migrate { vm, .. } | Action::Power { vm, .. } | Action::RebootGuest(vm) => {
+                    is_own(*vm)
+                }
+                Action::Relocate { from, .. } => is_own(host.config.vdisks[from.index()].vm),
+                _ => false,
+            }
+        });
+        let refuse = || Error::new(format!("an event of the file moves `{vm}` or switches it"));
+        (!is_moved).then_some(()).ok_or_else(refuse)
     }
 
     /// The workloads of a virtual machine.
@@ -192,4 +273,30 @@ impl Scenario {
             }
         }
     }
+}
+
+/// Takes half of what a workload asks for; nothing where it has one I/O outstanding.
+fn halve(config: &mut WorkloadConfig) -> Option<WorkloadConfig> {
+    let mut other = config.clone();
+    for (arrival, is_other) in [(&mut config.arrival, false), (&mut other.arrival, true)] {
+        let rounded = u32::from(!is_other);
+        match arrival {
+            Arrival::Closed { threads: 1, .. } | Arrival::Open { outstanding_max: 1, .. } => {
+                return None;
+            }
+            Arrival::Closed { threads, rate, .. } => {
+                *threads = (*threads + rounded) / 2;
+                *rate = rate.map(|rate| rate / 2.0);
+            }
+            Arrival::Open { rate, outstanding_max, waiting_max, .. } => {
+                *rate /= 2.0;
+                *outstanding_max = (*outstanding_max + rounded) / 2;
+                *waiting_max = (*waiting_max + rounded) / 2;
+            }
+        }
+    }
+    for (ios, is_other) in [(&mut config.ios_max, false), (&mut other.ios_max, true)] {
+        *ios = ios.map(|ios| (ios + u64::from(!is_other)) / 2);
+    }
+    Some(other)
 }

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind, MILLISECOND};
 use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
-use knobs::{CONGESTION_MS, DSNRO, Driver, Knob, PathPolicy, Transport};
+use knobs::{CONGESTION_MS, CONGESTION_SHARES, DSNRO, Driver, Knob, PathPolicy, Transport};
 use model::Qos;
 
 use crate::{
     Error, Target,
     array::{Arrays, count},
     host::{Hosts, adapter_of},
+    injector,
     nouns::Names,
     reader::{Node, Table},
     serving::{self, Store},
+    units,
 };
 
 const DATASTORES_MAX: usize = 20_000;
@@ -148,7 +150,7 @@ impl Datastores {
         let volumes = common.volumes(&members, arrays)?;
         let group = members.len();
         let by_latency = common.table.read("depth_by_latency", Node::boolean)?.unwrap_or(false);
-        let sioc = common.congestion_threshold()?;
+        let sioc = common.congestion_threshold(arrays, hosts)?;
         for (index, (member, volume)) in members.into_iter().zip(volumes).enumerate() {
             let device = DeviceConfig {
                 name: common.device_name(&member, (index, group), arrays)?,
@@ -252,11 +254,18 @@ impl<'a> Common<'a> {
         Err(node.error(&message))
     }
 
-    /// Storage I/O Control, by its threshold in milliseconds.
-    fn congestion_threshold(&self) -> Result<Option<u32>, Error> {
+    /// Storage I/O Control, by its threshold in milliseconds, or a share of the array's peak throughput.
+    fn congestion_threshold(
+        &self,
+        arrays: &Arrays,
+        hosts: &mut Hosts,
+    ) -> Result<Option<u32>, Error> {
         let Some(node) = self.table.get("congestion_threshold") else { return Ok(None) };
         if !matches!(self.kind, Kind::Vmfs | Kind::Nfs) {
             return Err(node.error("Storage I/O Control is for VMFS and NFS datastores"));
+        }
+        if node.is_string() && node.string()?.ends_with('%') {
+            return self.automatic_threshold(&node, arrays, hosts).map(Some);
         }
         let nanos = node.duration()?;
         let millis = u32::try_from(nanos / MILLISECOND).ok();
@@ -266,6 +275,33 @@ impl<'a> Common<'a> {
             let (least, most) = CONGESTION_MS.into_inner();
             node.error(&format!("it is {least}ms to {most}ms, whole milliseconds"))
         })
+    }
+
+    /// What the injector finds from the first host that sees the datastore.
+    fn automatic_threshold(
+        &self,
+        node: &Node<'_>,
+        arrays: &Arrays,
+        hosts: &mut Hosts,
+    ) -> Result<u32, Error> {
+        let share = node.parsed(units::percent)?;
+        if !CONGESTION_SHARES.contains(&share) {
+            let (least, most) = CONGESTION_SHARES.into_inner();
+            let (least, most) = (100.0 * least, 100.0 * most);
+            return Err(node.error(&format!("it is {least}% to {most}% of the peak throughput")));
+        }
+        let is_real = self.table.get("backend").is_some();
+        if is_real && !self.table.read("emulate", Node::boolean)?.unwrap_or(false) {
+            return Err(
+                node.error("there is a model to try with `emulate = true` alone; give it in ms")
+            );
+        }
+        let host = self.hosts.first().copied().unwrap_or(0);
+        let adapters = self.adapters(host, hosts)?;
+        let config = &hosts.hosts[host].config;
+        let depths = adapters.iter().map(|adapter| config.adapters[adapter.index()].lun_depth);
+        let depth = depths.max().unwrap_or(1);
+        Ok(injector::threshold_ms(&arrays.arrays[self.array].config, depth, share))
     }
 
     /// `path_policy` is what `storage nmp psp roundrobin deviceconfig set` would take on that host.

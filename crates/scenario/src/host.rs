@@ -1,7 +1,7 @@
 //! `[host.NAME]` with its adapters.
 
 use counters::{AdapterId, SECOND};
-use engine::{AdapterConfig, CompetitionUnit, DepthMode, HostConfig, ThrottleMode};
+use engine::{AdapterConfig, CompetitionUnit, DepthMode, HostConfig, ThrottleMode, WEIGHT_SCALE};
 use knobs::{Driver, Transport, Version};
 
 use crate::{
@@ -26,6 +26,7 @@ const HOST_KEYS: &[&str] = &[
     "competition_unit",
     "device_depth_mode",
     "throttle",
+    "weight_scale",
     "adapter",
     "nbd",
     "sockets",
@@ -88,6 +89,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         throttle_mode: table
             .read("throttle", |node| node.choice(&throttles))?
             .unwrap_or(ThrottleMode::Kernel),
+        weight_scale_percent: table.read("weight_scale", weight_scale)?.unwrap_or(100),
         adapters: adapters(table)?,
         devices: Vec::new(),
         paths: Vec::new(),
@@ -108,6 +110,13 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         sockets: table.read("sockets", serving::sockets)?.unwrap_or_default(),
         cpus: serving::cpus(table)?,
     })
+}
+
+/// What a share is, from I/Os a second into hundredths.
+fn weight_scale(node: &Node<'_>) -> Result<u32, Error> {
+    let [least, most] =
+        [WEIGHT_SCALE.start(), WEIGHT_SCALE.end()].map(|end| f64::from(*end) / 100.0);
+    Ok((node.number(least..=most)? * 100.0).round() as u32)
 }
 
 fn adapters(table: &Table<'_>) -> Result<Vec<AdapterConfig>, Error> {

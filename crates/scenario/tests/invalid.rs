@@ -52,7 +52,8 @@ fn summary(scenario: &Scenario) -> String {
         let config = &host.config;
         let (unit, depth) = (config.competition_unit, config.depth_mode);
         let (name, version) = (&config.name, config.version);
-        lines.push(format!("{name}: {version:?} {unit:?} {depth:?} {:?}", config.throttle_mode));
+        let (throttle, scale) = (config.throttle_mode, config.weight_scale_percent);
+        lines.push(format!("{name}: {version:?} {unit:?} {depth:?} {throttle:?} {scale} %"));
         lines.push(format!("  boot {} settings {:?}", host.boot_ns, host.settings));
         for adapter in &config.adapters {
             let (module, depths) = (adapter.driver.module, (adapter.lun_depth, adapter.depth));

@@ -124,6 +124,20 @@ fn after_a_step_of_load_the_sum_settles_in_three_periods_and_the_ratio_later() {
     assert!(mean(&left).abs() <= 0.05, "{left:?}");
 }
 
+/// Nine tenths of what 64 outstanding do are 631 a second, at 53.4 ms (`scenario/src/injector.rs`), and the law
+/// ends at 53.4 W / (W - B).
+#[test]
+fn the_automatic_threshold_is_where_throughput_is_nine_tenths_of_its_peak() {
+    seeds(&SHARED.replace("70ms", "90%"), |_, scenario, outcome| {
+        let [few, many] =
+            of_hosts(scenario, outcome, Counter::Commands).map(|of| mean(&of[HALF..]));
+        common::close(few + many, 631.0, 0.04);
+        for latency_ms in of_hosts(scenario, outcome, Counter::DriverLatency) {
+            common::close(mean(&latency_ms[HALF..]), 53.4 * 36.0 / 34.0, 0.06);
+        }
+    });
+}
+
 /// A host's shares are those of its VMs that do something; what an idle one leaves goes to all.
 #[test]
 fn a_vm_that_goes_idle_leaves_its_part_to_all_hosts() {

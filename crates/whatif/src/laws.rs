@@ -551,12 +551,13 @@ fn hold_to_queues(keys: &[Key], calibrated: &[DeviceCalibration], rows: &mut [Si
         } else if key.is(Counter::GuestLatency) || key.is(Counter::KernelLatency) {
             let stands: Option<f64> = own.map(|(_, guest)| guest.outstanding_max).sum();
             let rate = of(Counter::Commands).map(|place| rows[place].low);
-            stands.zip(rate).map(|(stands, rate)| 1000.0 * stands / rate)
+            let was = rows[index].captured.unwrap_or(rows[index].today);
+            stands.zip(rate).map(|(stands, rate)| (1000.0 * stands / rate).max(was))
         } else {
             None
         };
-        let Some(most) = most else { continue };
-        let row = &mut rows[index];
-        at_most(row, most.max(row.captured.unwrap_or(row.today)));
+        if let Some(most) = most {
+            at_most(&mut rows[index], most);
+        }
     }
 }

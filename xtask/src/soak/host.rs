@@ -57,6 +57,7 @@ pub(crate) fn host(draw: &mut Draw, devices: usize, vms: u64) -> HostConfig {
         competition_unit: *draw.one(&[CompetitionUnit::Vm, CompetitionUnit::File]),
         depth_mode: *draw.one(&[DepthMode::PathValue, DepthMode::SumOfActivePaths]),
         throttle_mode: *draw.one(&[ThrottleMode::Kernel, ThrottleMode::Kb]),
+        weight_scale_percent: 100,
         adapters: Vec::new(),
         devices: Vec::new(),
         paths: Vec::new(),

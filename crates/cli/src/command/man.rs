@@ -12,6 +12,7 @@ use super::Arguments;
 use crate::{
     Result,
     output::{Outputs, Pending, finish_all},
+    text::clean,
 };
 
 /// Write a page of the manual for each command
@@ -30,7 +31,7 @@ impl Man {
         write(&root, &self.to, &mut Outputs::beside::<&Path>([]), &mut pages)?;
         let number = pages.len();
         finish_all(pages.into_iter().map(Ok))?;
-        writeln!(out, "{}: {number} pages", self.to.display())?;
+        writeln!(out, "{}: {number} pages", clean(&self.to.display().to_string()))?;
         Ok(ExitCode::SUCCESS)
     }
 }

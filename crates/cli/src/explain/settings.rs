@@ -283,7 +283,8 @@ fn congestion() -> Article {
                 "Default",
                 format!(
                     "Off; {CONGESTION_MS_DEFAULT} ms where it is switched on without a number. In a \
-                    scenario or a HOST.toml: congestion_threshold of a datastore."
+                    scenario or a HOST.toml: congestion_threshold of a datastore. A share as 90% there is the \
+                    automatic threshold, where throughput is so much of its peak; no line sets it [API]."
                 ),
             ),
             (
@@ -609,9 +610,8 @@ const OPTIONS: &[Words] = &[
     ),
     words(
         Advanced::SectorMaxDiff,
-        "When the scheduler decides whether the next command of a world goes \
-        on where its last one was.",
-        "It only matters with spindles behind the device.",
+        "When the scheduler decides whether a world goes on where it was.",
+        "Less takes from whoever has much within a small place.",
     ),
     words(
         Advanced::SchedQControlSeqReqs,
@@ -636,6 +636,17 @@ const OPTIONS: &[Words] = &[
         "Wherever I/Os are counted for limits, reservations and shares: larger \
         ones count several times.",
         "Another unit gives every limit on the host another meaning.",
+    ),
+    words(
+        Advanced::IdleCredit,
+        "Under mClock, when a world that was idle or below its limit has commands again while \
+        shares decide: so many of them go before those of the others.",
+        "More lets a burst delay everybody else for longer.",
+    ),
+    words(
+        Advanced::SchedReservationBurst,
+        "Under mClock, together with Disk.IdleCredit, which says how large a burst is.",
+        "Without it who comes back from idle is one among all from the first command on.",
     ),
     words(
         Advanced::DiskMaxIoSize,

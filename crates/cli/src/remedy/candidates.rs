@@ -2,6 +2,7 @@
 //! is typed for it, or why it is none here.
 
 use counters::DeviceKind;
+use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Effect,
@@ -49,13 +50,14 @@ pub(crate) struct Refused {
 type Try = fn(&Case) -> Result<Vec<Remedy>, String>;
 
 /// Every kind: its key, what it is called where it does not apply, and what is tried.
-const KINDS: [(&str, &str, Try); 15] = [
+const KINDS: [(&str, &str, Try); 16] = [
     ("dsnro", "DSNRO up to the depth of the device", dsnro),
     ("queues", "deeper queues", queues),
     ("iscsi-size", "larger iSCSI commands", iscsi_size),
     ("own-device", "a device of its own", own_device),
     ("datastore", "another datastore", datastore),
     ("own-host", "another host", own_host),
+    ("disks", "more disks and adapters", disks),
     ("iops-limit", "an IOPS limit", iops_limit),
     ("shares", "other shares", shares),
     ("scheduler", "another order in the device queue", scheduler),
@@ -220,6 +222,15 @@ fn datastore(case: &Case) -> Result<Vec<Remedy>, String> {
         Ok(Remedy::by_hand(format!("{vm} on datastore {to}"), Edit::Key(over), line))
     };
     [&case.good, &case.bad].map(|vm| moved(vm)).into_iter().collect()
+}
+
+fn disks(case: &Case) -> Result<Vec<Remedy>, String> {
+    Ok(both(case, |vm| {
+        let Change { powercli, guest, .. } = diagnose::spread(vm);
+        let edits = vec![Edit::DoubleDisks(vm.into())];
+        let by_hand = powercli.into_iter().chain(guest).collect();
+        Remedy { by_hand, ..Remedy::new(format!("twice the disks for {vm}"), edits) }
+    }))
 }
 
 fn both(case: &Case, remedy: impl Fn(&str) -> Remedy) -> Vec<Remedy> {

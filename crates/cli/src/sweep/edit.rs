@@ -23,6 +23,8 @@ pub(crate) enum Edit {
     OwnDevice(String),
     /// A VM is alone on a host.
     OwnHost(String),
+    /// A VM has twice the disks.
+    DoubleDisks(String),
     /// The workloads of a VM have so many I/Os outstanding together.
     Outstanding(String, u32),
     /// The array gives the volumes of a VM this quality of service.
@@ -61,6 +63,7 @@ impl Edit {
             }
             Self::OwnDevice(vm) => scenario.give_own_device(vm)?,
             Self::OwnHost(vm) => scenario.give_own_host(vm)?,
+            Self::DoubleDisks(vm) => scenario.double_disks(vm)?,
             Self::Outstanding(vm, most) => scenario.set_outstanding(vm, *most),
             Self::Policy(vm, qos) => scenario.set_qos(vm, qos.as_ref()),
         }

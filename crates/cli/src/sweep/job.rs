@@ -6,10 +6,14 @@ use sha2::{Digest, Sha256};
 use sim::Source;
 
 use super::{axis::Axis, edit::edited};
+use crate::{talk::progress, text::whole};
 
 /// Runs of one sweep at most: what is known of each is kept in memory, its place in the file of the
 /// state.
 const RUNS_MAX: usize = 1_000_000;
+
+/// Points that are read between two times that a terminal is told how far it is.
+const TOLD_EACH: usize = 256;
 
 /// A sweep.
 pub(crate) struct Job {
@@ -43,7 +47,18 @@ impl Job {
             return Err(format!("--over: that makes more than {RUNS_MAX} runs"));
         }
         let job = Self { source, base, axes, seeds };
-        (0..job.points()).try_for_each(|point| job.scenario(point).map(drop))?;
+        let points = job.points();
+        for point in 0..points {
+            if point > 0 && point.is_multiple_of(TOLD_EACH) {
+                progress(&format!(
+                    "{} of {} points read",
+                    whole(point as f64),
+                    whole(points as f64)
+                ));
+            }
+            job.scenario(point)?;
+        }
+        progress("");
         Ok(job)
     }
 

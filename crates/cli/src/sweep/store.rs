@@ -42,7 +42,8 @@ impl Store {
     /// A file of its own for so many runs.
     pub(crate) fn temporary(runs: usize) -> Result<Self> {
         let file = tempfile::tempfile()?;
-        Ok(Self { file, name: "the temporary file".into(), end: 0, places: vec![None; runs] })
+        let name = std::env::temp_dir().join("(a file without a name)");
+        Ok(Self { file, name, end: 0, places: vec![None; runs] })
     }
 
     /// The file of the state of a job with these `lines` and so many runs.
@@ -68,12 +69,15 @@ impl Store {
 
     /// Finds what is done; begins the file where it is empty. The inner error is what is wrong with it.
     fn go_on(&mut self, lines: &str) -> io::Result<std::result::Result<(), String>> {
-        if self.file.metadata()?.len() == 0 {
-            self.file.write_all(MAGIC)?;
-            self.end = MAGIC.len() as u64;
-            self.append(lines.as_bytes())?;
+        let head = [&MAGIC[..], &frame(MAGIC.len() as u64, lines.as_bytes())].concat();
+        let mut there = Vec::new();
+        (&self.file).take(head.len() as u64).read_to_end(&mut there)?;
+        if there.len() < head.len() && head.starts_with(&there) {
+            // Nothing yet, or a beginning that was cut short.
+            self.write(0, &head)?;
             return Ok(Ok(()));
         }
+        self.file.seek(SeekFrom::Start(0))?;
         let mut input = BufReader::new(&self.file);
         let (mut magic, mut payload) = ([0; MAGIC.len()], Vec::new());
         let is_ours = input.read_exact(&mut magic).is_ok() && magic == *MAGIC;
@@ -99,14 +103,11 @@ impl Store {
         Ok(Ok(()))
     }
 
-    fn append(&mut self, payload: &[u8]) -> io::Result<()> {
-        let mut frame = Vec::with_capacity(HEAD + payload.len());
-        frame.extend((payload.len() as u32).to_le_bytes());
-        frame.extend(XxHash3_64::oneshot_with_seed(self.end, payload).to_le_bytes());
-        frame.extend(payload);
-        self.file.seek(SeekFrom::Start(self.end))?;
-        self.file.write_all(&frame)?;
-        self.end += frame.len() as u64;
+    /// Writes what comes next, from the place `at` on.
+    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.write_all(bytes)?;
+        self.end = at + bytes.len() as u64;
         Ok(())
     }
 
@@ -125,7 +126,7 @@ impl Store {
         let mut payload = (run as u32).to_le_bytes().to_vec();
         payload.extend(bytes::encode(figures));
         let place = self.end;
-        self.append(&payload).map_err(|error| self.failed(error))?;
+        self.write(place, &frame(place, &payload)).map_err(|error| self.failed(error))?;
         self.places[run] = Some(place);
         Ok(())
     }
@@ -151,6 +152,14 @@ impl Store {
     fn failed(&self, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), self.wrong(&error.to_string()))
     }
+}
+
+/// A frame at a place.
+fn frame(at: u64, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_le_bytes().to_vec();
+    frame.extend(XxHash3_64::oneshot_with_seed(at, payload).to_le_bytes());
+    frame.extend(payload);
+    frame
 }
 
 /// Reads the payload of the frame at a place; whether it is whole and sound.

@@ -20,6 +20,8 @@ pub(crate) struct Sched {
     pub(crate) policy: SchedPolicy,
     /// Bytes that count as one I/O (`Disk.SchedCostUnit`).
     pub(crate) cost_unit: u32,
+    /// I/Os that a world may bank while it is idle, under mClock.
+    pub(crate) idle_credit: u64,
     /// Whether a world of the device has a limit or a reservation.
     pub(crate) has_bounds: bool,
     backlog: Vec<Waiting>,
@@ -44,10 +46,11 @@ impl Waiting {
 }
 
 impl Sched {
-    pub(crate) fn new(policy: SchedPolicy, cost_unit: u32) -> Self {
+    pub(crate) fn new(policy: SchedPolicy, cost_unit: u32, idle_credit: u64) -> Self {
         Self {
             policy,
             cost_unit,
+            idle_credit,
             has_bounds: false,
             backlog: Vec::new(),
             affinity: sfq::Affinity::default(),
@@ -156,7 +159,7 @@ impl Sched {
     /// The place in the backlog of the world whose turn it is.
     #[inline(always)]
     fn choose(&mut self, worlds: &[World], ios: &[Io], now: Time) -> Option<usize> {
-        if let [only] = *self.backlog.as_slice() {
+        if let ([only], true) = (self.backlog.as_slice(), self.policy != SchedPolicy::Sfq) {
             return (!self.has_bounds || worlds[only.world.index()].may_go(now)).then_some(0);
         }
         match self.policy {
@@ -186,15 +189,19 @@ impl Sched {
 
     /// Gives the command at the head of a world its tags: one step after those of the one before it,
     /// but not before virtual time, and under mClock not before its arrival. So who was idle or held by its
-    /// limit begins level with the others, and neither makes up for it nor waits for what it had alone.
+    /// limit begins level with the others, and neither makes up for it nor waits for what it had alone; but
+    /// under mClock it may make up for as much as it may bank [mClock; reference section 4.1].
     #[inline(always)]
     fn tag(&self, world: &mut World, head: &Io) {
         let cost = self.cost_of(head);
-        let share = world.tags.share.saturating_add(cost * world.share_ns).max(self.virtual_time);
+        let share = world.tags.share.saturating_add(cost * world.share_ns);
         world.tags.share = match self.policy {
             SchedPolicy::Fifo => 0,
-            SchedPolicy::Sfq => share,
-            SchedPolicy::Mclock => share.max(head.entered.0),
+            SchedPolicy::Sfq => share.max(self.virtual_time),
+            SchedPolicy::Mclock => {
+                let banked = self.idle_credit * world.share_ns;
+                share.max(self.virtual_time.saturating_sub(banked)).max(head.entered.0)
+            }
         };
         if world.is_bound {
             world.tag_bounds(cost, head.entered);
@@ -213,6 +220,6 @@ impl Sched {
 }
 
 records! {
-    Sched { policy, cost_unit, has_bounds, backlog, affinity, virtual_time }
+    Sched { policy, cost_unit, idle_credit, has_bounds, backlog, affinity, virtual_time }
     Waiting { share, world }
 }

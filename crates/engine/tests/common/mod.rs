@@ -269,26 +269,30 @@ pub(crate) fn host() -> impl Strategy<Value = HostConfig> {
         select(vec![CompetitionUnit::Vm, CompetitionUnit::File]),
         select(vec![DepthMode::PathValue, DepthMode::SumOfActivePaths]),
         select(vec![ThrottleMode::Kernel, ThrottleMode::Kb]),
+        select(vec![1, 100, 100_000]),
     );
     let parts = (vec(adapter(), 1..=3), vec(device(), 1..=4), vec(vm(), 1..=4));
-    (modes, parts).prop_map(|((version, unit, depth_mode, throttle), (adapters, devices, vms))| {
-        let mut config = HostConfig {
-            name: "esx".into(),
-            version,
-            competition_unit: unit,
-            depth_mode,
-            throttle_mode: throttle,
-            adapters,
-            devices: Vec::new(),
-            paths: Vec::new(),
-            vms: Vec::new(),
-            vscsi: Vec::new(),
-            vdisks: Vec::new(),
-        };
-        devices.into_iter().for_each(|(device, paths)| add_device(&mut config, device, &paths));
-        vms.into_iter().for_each(|vm| add_vm(&mut config, vm));
-        config
-    })
+    (modes, parts).prop_map(
+        |((version, unit, depth_mode, throttle, scale), (adapters, devices, vms))| {
+            let mut config = HostConfig {
+                name: "esx".into(),
+                version,
+                competition_unit: unit,
+                depth_mode,
+                throttle_mode: throttle,
+                weight_scale_percent: scale,
+                adapters,
+                devices: Vec::new(),
+                paths: Vec::new(),
+                vms: Vec::new(),
+                vscsi: Vec::new(),
+                vdisks: Vec::new(),
+            };
+            devices.into_iter().for_each(|(device, paths)| add_device(&mut config, device, &paths));
+            vms.into_iter().for_each(|vm| add_vm(&mut config, vm));
+            config
+        },
+    )
 }
 
 fn add_device(config: &mut HostConfig, device: DeviceConfig, paths: &[(usize, bool)]) {
@@ -674,6 +678,7 @@ pub(crate) fn disks(policy: SchedPolicy, depth: u32, allocations: &[Allocation])
         competition_unit: CompetitionUnit::Vm,
         depth_mode: DepthMode::PathValue,
         throttle_mode: ThrottleMode::Kernel,
+        weight_scale_percent: 100,
         adapters: vec![AdapterConfig {
             name: "vmhba1".into(),
             driver: fnic,

@@ -8,8 +8,8 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use counters::{IoId, Op, SECOND, Status, Time, VdiskId};
-use engine::{Engine, Input, Output, Request, SchedPolicy};
-use knobs::{Allocation, Knob};
+use engine::{Engine, HostConfig, Input, Output, Request, SchedPolicy};
+use knobs::{Advanced, Allocation, Knob};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::common::disks;
@@ -82,9 +82,17 @@ struct Lab {
 
 impl Lab {
     fn new(policy: SchedPolicy, slots: u32, rate: u64, demands: &[Demand]) -> Self {
+        Self::scaled(100, policy, slots, rate, demands)
+    }
+
+    /// The same where a share is so many hundredths of an I/O a second.
+    fn scaled(scale: u32, policy: SchedPolicy, slots: u32, rate: u64, demands: &[Demand]) -> Self {
         let allocations: Vec<_> = demands.iter().map(|demand| demand.allocation).collect();
         Self {
-            engine: Engine::new(&disks(policy, slots, &allocations)),
+            engine: Engine::new(&HostConfig {
+                weight_scale_percent: scale,
+                ..disks(policy, slots, &allocations)
+            }),
             unit_ns: SECOND * u64::from(slots) / rate,
             now: Time::ZERO,
             out: BinaryHeap::new(),
@@ -224,16 +232,18 @@ proptest! {
         demands in demands(),
         history in history(),
         slots in 1..=16_u32,
+        scale in 25..=100_u32,
         plenty in 1.3..4.0_f64,
     ) {
+        let plenty = plenty * f64::from(scale) / 100.0;
         let (demands, history) = as_ordered(policy, &demands, &history);
         let sum: u32 = demands.iter().map(|demand| demand.allocation.shares).sum();
         let rate = f64::from(sum) * plenty;
         let (level, expected) = fair(rate, &demands);
         // Tags of mClock are ahead of time, and so in the ratio of the shares, where shares are below the rates.
-        prop_assume!(policy == SchedPolicy::Sfq || level > 1.1);
+        prop_assume!(policy == SchedPolicy::Sfq || level > 0.011 * f64::from(scale));
         prop_assume!(level < 1e5);
-        let mut lab = Lab::new(policy, slots, rate as u64, &demands);
+        let mut lab = Lab::scaled(scale, policy, slots, rate as u64, &demands);
         lab.live(&history);
         lab.busy.fill(true);
         lab.run(SECOND / 2);
@@ -337,7 +347,35 @@ proptest! {
         lab.busy[0] = true;
         let longest = 4 * lab.unit_ns;
         let cycle = (SECOND as f64 * f64::from(demands[0].cost) / fair[0]) as u64;
-        lab.run(cycle + 2 * longest);
+        // What each of the others may have banked.
+        let banked = 32 * (demands.len() as u64 - 1) * lab.unit_ns / u64::from(slots);
+        lab.run(cycle + 2 * longest + banked);
         prop_assert!(lab.sent[0] > before, "nothing in {cycle} ns at {level} a share");
+    }
+}
+
+/// Of the commands that go after a second in which the first disk was idle and the second was not, those of the
+/// first: what it has banked, and half of the rest.
+#[test]
+fn who_was_idle_spends_what_it_banked() {
+    let cases: [(&[(Advanced, u32)], u64); 4] = [
+        (&[], 32 + 48),
+        (&[(Advanced::IdleCredit, 8)], 8 + 60),
+        (&[(Advanced::SchedReservationBurst, 0)], 64),
+        (&[(Advanced::SchedReservationBurst, 0), (Advanced::IdleCredit, 512)], 64),
+    ];
+    for (options, expected) in cases {
+        let demand = Demand { allocation: Allocation::default(), cost: 1, threads: 64 };
+        let mut lab = Lab::new(SchedPolicy::Mclock, 1, 10_000, &[demand; 2]);
+        for &(option, value) in options {
+            lab.input(Input::Set(Knob::Advanced { option, value }));
+        }
+        lab.busy = vec![false, true];
+        lab.run(SECOND);
+        lab.busy[0] = true;
+        let before = lab.sent[0];
+        lab.run(128 * lab.unit_ns);
+        let sent = lab.sent[0] - before;
+        assert!(sent.abs_diff(expected) <= 2, "{sent} of 128, not {expected}, with {options:?}");
     }
 }

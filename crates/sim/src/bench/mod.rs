@@ -243,6 +243,7 @@ impl Model {
                 competition_unit: CompetitionUnit::Vm,
                 depth_mode: DepthMode::PathValue,
                 throttle_mode: ThrottleMode::Kernel,
+                weight_scale_percent: 100,
                 adapters: vec![AdapterConfig {
                     name: "vmhba1".into(),
                     driver,
