@@ -3,7 +3,7 @@
 use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind};
 use diagnose::{Facts, Simulated};
 use knobs::{AllocationChange, DiskName, GuestName, Setting};
-use levels::{Measured, mean, usual_interval_s, weighted_mean};
+use levels::{Measured, mean, most_first, usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
@@ -535,7 +535,7 @@ fn devices<'a>(
         all.iter().try_for_each(|device| lacks::check(device, &every, window))?;
         let is_busy = |device: &Device<'a>| !device.busy(window).is_empty();
         let (mut busy, idle): (Vec<_>, Vec<_>) = all.into_iter().partition(is_busy);
-        busy.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        most_first(&mut busy, rate);
         Ok((busy, idle))
     };
     let has_own = |device: &Device<'a>| !device.is_at_an_edge(window);

@@ -11,6 +11,8 @@ pub(crate) mod topics;
 
 use std::fmt::Write;
 
+use levels::most_first;
+
 use crate::text::{BOLD, styled};
 
 /// Columns of a heading.
@@ -80,7 +82,7 @@ pub(crate) fn near_misses<'a>(names: impl Iterator<Item = &'a str>, wanted: &str
     let likeness = |name: &str| strsim::jaro_winkler(&plain(name), &plain(wanted));
     let mut near: Vec<(f64, &str)> = names.map(|name| (likeness(name), name)).collect();
     near.retain(|(like, _)| *like >= LIKE);
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    most_first(&mut near, |topic| topic.0);
     let mut told: Vec<&str> = Vec::new();
     for (_, name) in near {
         if told.len() < TOLD && !told.iter().any(|other| plain(other) == plain(name)) {
