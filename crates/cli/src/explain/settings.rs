@@ -246,14 +246,9 @@ fn depth_by_latency() -> Article {
 }
 
 fn congestion() -> Article {
-    let set = Setting::StorageIoControl {
-        device: "DATASTORE".into(),
-        control: IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT },
-    };
-    let counts = Setting::StorageIoControl {
-        device: "DATASTORE".into(),
-        control: IoControl::Stats { threshold_ms: CONGESTION_MS_DEFAULT },
-    };
+    let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
+    let set = of(IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT });
+    let counts = of(IoControl::Stats { threshold_ms: CONGESTION_MS_DEFAULT });
     Article {
         names: names(&[
             "congestion threshold",
@@ -276,7 +271,8 @@ fn congestion() -> Article {
                 "Every 4 seconds: a window becomes a fifth of itself and four fifths of threshold / \
                 latency of itself and the shares, 1,000 for 1. A disk that does not use its part counts \
                 for as much less. DSNRO is ignored meanwhile [ELA]. Where latency stays although hosts hold \
-                back, an external workload is told of in the log, and they begin anew [LUCD, YB-SIOC]."
+                back, an external workload is told of in the log, and they begin anew [LUCD, YB-SIOC]. The sum of \
+                the windows follows a step within three periods, their ratio within some minutes."
                     .into(),
             ),
             (
