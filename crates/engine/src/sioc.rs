@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn a_volume_without_a_depth_is_cut_from_what_it_has_under_way() {
         let of = |at: u64| vec![Use { disk: VdiskId(0), shares: 1000, under_way_ns: 64 * at }];
-        let mut sioc = Sioc::with(None, 30, of(0), Time::ZERO);
+        let control = IoControl::On { threshold_ms: 30 };
+        let mut sioc = Sioc::with(None, control, || of(0), Time::ZERO).expect("it is on");
         assert_eq!(sioc.limit(u32::MAX), u32::MAX);
         for period in 1..=4 {
             let at = period * PERIOD;
