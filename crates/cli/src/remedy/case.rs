@@ -10,13 +10,10 @@ use scenario::{Host, Scenario};
 
 use crate::{
     report::Report,
-    sweep::{Figures, Rows},
+    sweep::{Figures, Flow, Rows, flows},
 };
 
-use super::{
-    flow::{Flow, flows},
-    original::Original,
-};
+use super::original::Original;
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {

@@ -11,7 +11,7 @@
 mod candidates;
 mod case;
 mod find;
-mod flow;
+mod jain;
 mod json;
 mod original;
 mod ranking;

@@ -12,14 +12,10 @@ use serde_json::{Value, json};
 use crate::{
     Result,
     spread::Spread,
-    sweep::{Job, Rows, Store},
+    sweep::{Job, Rows, Store, flows},
 };
 
-use super::{
-    candidates::Remedy,
-    case::Case,
-    flow::{flows, jain},
-};
+use super::{candidates::Remedy, case::Case, jain::jain};
 
 /// Parts that are alike: finer than that no simulation of a host tells them apart.
 const ALIKE: f64 = 0.01;
