@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   host --- out ---> array: accepted? --> servers --> data --> tokens --- back ---> host
-//!                       no: TASK SET FULL, RESERVATION CONFLICT ---------- back --->
+//!                       no: TASK SET FULL, BUSY, RESERVATION CONFLICT ---- back --->
 //! ```
 //!
 //! Every station on the way is first come, first served in the order of dispatch, so one event
@@ -17,6 +17,7 @@ use crate::{
     config::{ArrayConfig, Stuck, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
+    queue::Queue,
     random::Random,
     service::{CurveUse, Service},
 };
@@ -52,7 +53,9 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
-    queue_limit: u32,
+    /// Where it has a limit.
+    queue: Option<Queue>,
+    full: Status,
     outstanding: u32,
 }
 
@@ -81,6 +84,8 @@ struct Volume {
     reserve_hold_ns: u64,
     /// The reservation that is not released; never, where there is none.
     stuck: Stuck,
+    /// Its own queue, where that has a limit.
+    queue: Option<Box<Queue>>,
 }
 
 const NOT_STUCK: Stuck = Stuck { host: 0, from: Time::NEVER, until: Time::NEVER };
@@ -94,16 +99,17 @@ impl Array {
             fabric: Fabric::new(config),
             service: Service::new(&config.service),
             random: Random::new(seed),
-            volumes: config.volumes.iter().map(Volume::new).collect(),
-            queue_limit: config.queue_limit.unwrap_or(u32::MAX),
+            volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
+            queue: config.queue_limit.map(Queue::new),
+            full: config.full,
             outstanding: 0,
         }
     }
 
     /// Takes a command at `now`, which never goes back from one call to the next.
     ///
-    /// A command that is refused is answered after one round trip: TASK SET FULL at the queue
-    /// limit (section 7.3), RESERVATION CONFLICT while another host has the LUN reserved
+    /// A command that is refused is answered after one round trip: TASK SET FULL or BUSY at the limit
+    /// of the array's queue or of the volume's (section 7.3), RESERVATION CONFLICT while another host has the LUN reserved
     /// (section 7.4).
     ///
     /// # Panics
@@ -113,8 +119,9 @@ impl Array {
         let Command { volume, host, op, bytes } = command;
         let volume = &mut self.volumes[volume as usize];
         let arrive = now + self.fabric.out_ns;
-        let refused = if self.outstanding >= self.queue_limit {
-            Some(Status::TaskSetFull)
+        let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
+        let refused = if is_full(self.queue.as_mut()) || is_full(volume.queue.as_deref_mut()) {
+            Some(self.full)
         } else {
             volume.conflicts(arrive, host).then_some(Status::ReservationConflict)
         };
@@ -136,6 +143,8 @@ impl Array {
             policy.waited.wait_ns += granted.0.saturating_sub(done.0);
             done = done.max(granted);
         }
+        let queues = self.queue.iter_mut().chain(volume.queue.as_deref_mut());
+        queues.for_each(|queue| queue.enter(done));
         Answer {
             at: done + self.fabric.back_ns,
             status: Status::Good,
@@ -156,7 +165,7 @@ impl Array {
     /// Whether it matters to it how many commands are outstanding.
     #[must_use]
     pub const fn minds_outstanding(&self) -> bool {
-        self.queue_limit < u32::MAX || matches!(self.service, Service::Curve { .. })
+        matches!(self.service, Service::Curve { .. })
     }
 
     /// How its measured curve was used; `None` when it has none.
@@ -185,7 +194,7 @@ impl Array {
 }
 
 impl Volume {
-    fn new(config: &VolumeConfig) -> Self {
+    fn new(config: &VolumeConfig, of: &ArrayConfig) -> Self {
         Self {
             policy: config.qos.as_ref().map(|qos| {
                 Box::new(Policy { bucket: Bucket::new(qos), waited: PolicyWait::default() })
@@ -194,6 +203,7 @@ impl Volume {
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,
             stuck: config.stuck.unwrap_or(NOT_STUCK),
+            queue: of.lun_queue_limit.map(|limit| Box::new(Queue::new(limit))),
         }
     }
 

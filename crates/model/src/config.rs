@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use counters::{Op, Time};
+use counters::{Op, Status, Time};
 
 /// The spread of a service time around its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,8 +76,12 @@ pub struct ArrayConfig {
     pub link_bytes_per_sec: Option<u64>,
     /// How writes cross the fabric.
     pub write_protocol: WriteProtocol,
-    /// Commands that the array accepts before it answers TASK SET FULL; `None` never does [S0].
+    /// Commands that the array accepts of all hosts before it is full; `None` never is [S0].
     pub queue_limit: Option<u32>,
+    /// The same of each volume.
+    pub lun_queue_limit: Option<u32>,
+    /// What it answers then: TASK SET FULL, or BUSY [KB-QF; section 7.3].
+    pub full: Status,
     /// Its volumes.
     pub volumes: Vec<VolumeConfig>,
 }

@@ -103,6 +103,7 @@ mod tests {
     use super::*;
     use crate::config::Service;
     use alloc::vec::Vec;
+    use counters::Status;
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -116,6 +117,8 @@ mod tests {
             link_bytes_per_sec,
             write_protocol,
             queue_limit: None,
+            lun_queue_limit: None,
+            full: Status::TaskSetFull,
             volumes: Vec::new(),
         })
     }

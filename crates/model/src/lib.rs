@@ -10,6 +10,7 @@ mod config;
 mod fabric;
 mod pace;
 mod qos;
+mod queue;
 mod random;
 mod request;
 mod service;

@@ -60,6 +60,8 @@ prop_compose! {
         link_bytes_per_sec in proptest::option::of(number()),
         write_protocol in write_protocol(),
         queue_limit in proptest::option::of(short_number()),
+        lun_queue_limit in proptest::option::of(short_number()),
+        is_busy in proptest::bool::ANY,
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
         let volumes = volumes.into_iter();
@@ -67,6 +69,7 @@ prop_compose! {
             volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
         ArrayConfig {
             service, round_trip_ns, link_bytes_per_sec, write_protocol, queue_limit, volumes,
+            lun_queue_limit, full: if is_busy { Status::Busy } else { Status::TaskSetFull },
         }
     }
 }
@@ -133,7 +136,7 @@ proptest! {
         config in array(), commands in commands(), seed in any::<u64>(),
     ) {
         let (mut array, mut now) = (Array::new(&config, seed), Time::ZERO);
-        let mut accepted = 0;
+        let (mut accepted, mut inside) = (0, Vec::new());
         for (step_ns, mut command) in commands {
             now = now + step_ns;
             command.volume %= config.volumes.len() as u32;
@@ -142,7 +145,14 @@ proptest! {
             prop_assert!(answer.array_ns <= answer.at.since(now));
             accepted += u32::from(answer.status == Status::Good);
             prop_assert_eq!(array.outstanding(), accepted);
-            prop_assert!(config.queue_limit.is_none_or(|limit| accepted <= limit));
+            inside.retain(|leaves| *leaves > now);
+            if answer.status == Status::Good {
+                inside.push(Time(answer.at.0.saturating_sub(config.round_trip_ns)));
+            }
+            let limit = config.queue_limit.unwrap_or(u32::MAX);
+            prop_assert!(inside.len() <= limit as usize);
+            let is_limited = config.queue_limit.or(config.lun_queue_limit).is_some();
+            prop_assert!(answer.status != config.full || is_limited);
         }
     }
 
@@ -158,6 +168,8 @@ proptest! {
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queue_limit: None,
+            lun_queue_limit: None,
+            full: Status::TaskSetFull,
             volumes: vec![VolumeConfig { qos: Some(qos), ..VolumeConfig::default() }],
         };
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);

@@ -16,6 +16,8 @@ fn array(service: Service) -> ArrayConfig {
         link_bytes_per_sec: None,
         write_protocol: WriteProtocol::TransferReady,
         queue_limit: None,
+        lun_queue_limit: None,
+        full: Status::TaskSetFull,
         volumes: vec![VolumeConfig::default(); 2],
     }
 }
@@ -196,6 +198,23 @@ fn above_its_limit_the_array_is_full() {
     assert_eq!(array.outstanding(), 2);
     array.done(Status::Good);
     assert_eq!(array.dispatch(Time(SECOND), read).status, Status::Good);
+}
+
+#[test]
+fn a_volume_at_its_limit_is_full_for_all_hosts_until_an_answer_arrives() {
+    let mut config = array(servers(1, 1_000, Spread::Constant));
+    config.round_trip_ns = 100;
+    (config.lun_queue_limit, config.full) = (Some(2), Status::Busy);
+    let mut array = Array::new(&config, 1);
+    let mut status = |now, volume, host| {
+        array.dispatch(Time(now), Command { volume, host, op: Op::Read, bytes: 512 }).status
+    };
+    assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Good; 2]);
+    assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Busy; 2]);
+    assert_eq!(status(0, 1, 0), Status::Good, "another volume");
+    assert_eq!(status(999, 0, 2), Status::Busy, "it arrives before the first answer goes out");
+    assert_eq!(status(1_000, 0, 2), Status::Good, "the answer is on its way");
+    assert_eq!(status(1_000, 0, 0), Status::Busy);
 }
 
 #[test]

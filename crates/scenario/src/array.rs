@@ -1,5 +1,6 @@
 //! `[array.NAME]` and `[volume.NAME]`: how arrays serve commands and how writes reach them.
 
+use counters::Status;
 use knobs::RESERVE_HOLD_NS;
 use model::{ArrayConfig, Cost, Qos, Service, Spread, VolumeConfig, WriteProtocol};
 
@@ -36,6 +37,8 @@ const ARRAY_KEYS: &[&str] = &[
     "unsolicited",
     "max_burst",
     "queue_limit",
+    "lun_queue_limit",
+    "full",
     "qos",
 ];
 
@@ -132,12 +135,21 @@ pub(crate) fn count(table: &Table<'_>, max: usize) -> Result<Option<usize>, Erro
 }
 
 fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
+    let limit = |key| table.read(key, |node| node.integer32(1..=1_000_000));
+    let (queue_limit, lun_queue_limit) = (limit("queue_limit")?, limit("lun_queue_limit")?);
+    let statuses = [("task-set-full", Status::TaskSetFull), ("busy", Status::Busy)];
+    let full = table.read("full", |node| node.choice(&statuses))?;
+    if let (None, None, Some(node)) = (queue_limit, lun_queue_limit, table.get("full")) {
+        return Err(node.error("it goes with `queue_limit` or `lun_queue_limit`"));
+    }
     Ok(ArrayConfig {
         service: service(table)?,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
         link_bytes_per_sec: table.read("link", |node| node.parsed(crate::units::bandwidth))?,
         write_protocol: write_protocol(table)?,
-        queue_limit: table.read("queue_limit", |node| node.integer32(1..=1_000_000))?,
+        queue_limit,
+        lun_queue_limit,
+        full: full.unwrap_or(Status::TaskSetFull),
         volumes: Vec::new(),
     })
 }

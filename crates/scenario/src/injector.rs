@@ -23,7 +23,8 @@ const SEED: u64 = 1;
 /// The latency in milliseconds at which an array does `share` of what it does at most when one host, whose
 /// device takes `depth` commands, reads at random; in the range of [`CONGESTION_MS`].
 pub(crate) fn threshold_ms(array: &ArrayConfig, depth: u32, share: f64) -> u32 {
-    let depth = depth.min(array.queue_limit.unwrap_or(DEPTH_MAX)).clamp(1, DEPTH_MAX);
+    let limits = [array.queue_limit, array.lun_queue_limit].into_iter().flatten();
+    let depth = limits.fold(depth, u32::min).clamp(1, DEPTH_MAX);
     let doubled = (0..).map(|power| 1 << power).take_while(|outstanding| *outstanding < depth);
     let tried: Vec<_> =
         doubled.chain([depth]).map(|outstanding| attempt(array, outstanding)).collect();
@@ -77,6 +78,8 @@ mod tests {
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
             queue_limit: None,
+            lun_queue_limit: None,
+            full: Status::TaskSetFull,
             volumes: Vec::new(),
         };
         threshold_ms(&array, depth, share)

@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use counters::SECOND;
+use counters::{SECOND, Status};
 use model::{ArrayConfig, Service, Spread, WriteProtocol};
 
 use crate::{
@@ -63,6 +63,8 @@ pub(crate) fn no_array() -> Array {
         link_bytes_per_sec: None,
         write_protocol: WriteProtocol::TransferReady,
         queue_limit: None,
+        lun_queue_limit: None,
+        full: Status::TaskSetFull,
         volumes: Vec::new(),
     };
     Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new() }

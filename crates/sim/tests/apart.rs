@@ -37,7 +37,12 @@ fn cluster(seed: u64) -> String {
             "curve = [[1, \"0.2ms\"], [64, \"0.4ms\"], [512, \"1ms\"]]",
         ]);
         let round_trip = draw.one(&["0.02ms", "0.1ms", "0.1001ms", "3ms"]);
-        let more = draw.one(&["", "queue_limit = 200\n", "link = \"2GB/s\"\n"]);
+        let more = draw.one(&[
+            "",
+            "queue_limit = 200\n",
+            "link = \"2GB/s\"\n",
+            "lun_queue_limit = 150\nfull = \"busy\"\n",
+        ]);
         let _ = write!(text, "[array.{array}]\n{service}\nround_trip = \"{round_trip}\"\n{more}");
         let _ = write!(text, "[datastore.{array}]\narray = \"{array}\"\n");
     }

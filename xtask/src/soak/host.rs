@@ -1,7 +1,8 @@
 //! Random hosts, the array behind them, and random settings.
 
 use counters::{
-    AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, PathId, VdiskId, VmId, VscsiId,
+    AdapterId, Controller, DeviceId, DeviceKind, MILLISECOND, PathId, Status, VdiskId, VmId,
+    VscsiId,
 };
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, Object, Part, PathConfig,
@@ -39,6 +40,8 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,
         queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
+        lun_queue_limit: *draw.one(&[None, None, None, Some(3), Some(17)]),
+        full: *draw.one(&[Status::TaskSetFull, Status::TaskSetFull, Status::Busy]),
         volumes: vec![
             VolumeConfig { reserve_hold_ns: RESERVE_HOLD_NS, ..VolumeConfig::default() };
             volumes

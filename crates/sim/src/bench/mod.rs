@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, Status, Time, VdiskId, VmId, VscsiId};
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
@@ -25,8 +25,10 @@ use scenario::{Array, Host, Scenario, Target, Window, Workload};
 use crate::run;
 
 mod alone;
+mod laws;
 
 pub use alone::{time_engine, time_journal};
+pub use laws::time_laws;
 
 /// The mean service time of a server: 0.5 ms.
 const SERVICE_NS: u64 = 500_000;
@@ -126,9 +128,12 @@ impl Timing {
 /// of the scenario.
 #[must_use]
 pub fn time_model(model: &Model, threads: usize) -> Timing {
-    let scenario = model.scenario();
+    time_scenario(&model.scenario(), threads)
+}
+
+fn time_scenario(scenario: &Scenario, threads: usize) -> Timing {
     let start = Instant::now();
-    let outcome = run(&scenario, threads, &());
+    let outcome = run(scenario, threads, &());
     Timing { ios: outcome.ios, nanos: start.elapsed().as_nanos() as u64 }
 }
 
@@ -222,6 +227,8 @@ impl Model {
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
                 queue_limit: None,
+                lun_queue_limit: None,
+                full: Status::TaskSetFull,
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
