@@ -9,7 +9,7 @@ use knobs::{
     GuestName, IoControl, Knob, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Host, Over};
+use scenario::{Array, Host, Over};
 use serde_json::json;
 use sim::Source;
 
@@ -340,7 +340,10 @@ fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
             [Setting::Advanced { option, value: Some(value) }],
         );
         // What the file says of the device would go before the option.
-        remedy.edits.push(Edit::Order(case.device().name.clone(), None));
+        if case.device().policy.is_some() {
+            remedy.edits.push(Edit::Order(case.device().name.clone(), None));
+            remedy.by_hand.push("in the scenario: no `scheduler` for the datastore".into());
+        }
         remedy
     };
     Ok(others.map(remedy).collect())
@@ -387,7 +390,10 @@ fn array_qos(case: &Case) -> Result<Vec<Remedy>, String> {
 fn adaptive(case: &Case) -> Result<Vec<Remedy>, String> {
     let targets = case.host().targets.iter();
     let mut arrays = targets.map(|target| &case.scenario.arrays[target.array]);
-    if arrays.all(|array| array.config.queue_limit.is_none()) {
+    let is_endless = |array: &Array| {
+        array.config.queue_limit.is_none() && array.config.lun_queue_limit.is_none()
+    };
+    if arrays.all(is_endless) {
         return Err("no array of the host ever says that it is full (`queue_limit`)".into());
     }
     let set = Setting::QueueFull {

@@ -126,7 +126,7 @@ impl Case {
         flows(&self.rows).remove(vm).unwrap_or_default()
     }
 
-    /// The VMs that did anything as it is, with the shares of all of their disks.
+    /// The two, and who else did anything as it is, with the shares of all of their disks.
     pub(crate) fn shares(&self) -> BTreeMap<&str, f64> {
         let flows = flows(&self.rows);
         // A VM that an event takes to another host is known there too.
@@ -134,7 +134,9 @@ impl Case {
         for (index, host) in self.scenario.hosts.iter().enumerate() {
             for disk in &host.config.vdisks {
                 let vm = &host.config.vms[disk.vm.index()];
-                if !vm.system && flows.get(&*vm.name).is_some_and(|flow| flow.iops > 0.0) {
+                let is_one = [&self.good, &self.bad].contains(&&vm.name);
+                let is_at_work = flows.get(&*vm.name).is_some_and(|flow| flow.iops > 0.0);
+                if !vm.system && (is_one || is_at_work) {
                     let (home, shares) = known.entry(&vm.name).or_insert((index, 0.0));
                     // No recording has them: all have alike.
                     *shares = match &self.original {

@@ -80,7 +80,8 @@ pub(crate) struct Figures {
 pub(crate) struct Ranked {
     pub(crate) remedy: Remedy,
     pub(crate) figures: Figures,
-    /// What part of its latency the good one is rid of; below 0 where it has more.
+    /// What part of its latency the good one is rid of; below 0 where it has more, and all where none of
+    /// its I/Os ended before.
     pub(crate) gain: Option<f64>,
     /// What part of its I/Os the bad one loses; below 0 where it has more.
     pub(crate) loss: Option<f64>,
@@ -107,7 +108,10 @@ impl Ranking {
         let mut all = Vec::new();
         for (point, remedy) in (1..).zip(remedies) {
             let figures = figures(case, jobs, point)?;
-            let gain = lost(as_it_is.good_ms, figures.good_ms);
+            let gain = match (as_it_is.good_ms, figures.good_ms) {
+                (None, Some(_)) => Some(1.0),
+                (before, after) => lost(before, after),
+            };
             let loss = lost(as_it_is.bad_iops, figures.bad_iops);
             all.push(Ranked { remedy, figures, gain, loss });
         }
