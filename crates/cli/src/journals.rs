@@ -325,7 +325,7 @@ impl OfHost {
                 known.max_queue_depth = Some(limits.max_queue_depth);
                 known.driver_depth = Some(limits.driver_depth);
                 known.dsnro = Some(limits.dsnro);
-                known.has_no_sioc = true;
+                known.sioc = Some(false);
             }
         }
     }

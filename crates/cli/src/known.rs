@@ -101,7 +101,7 @@ impl Known<'_> {
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             max_queue_depth_at_end: changed(before.max_queue_depth, limits.max_queue_depth),
-            has_no_sioc: !self.course.controlled.contains(&id),
+            sioc: Some(self.course.controlled.contains(&id)),
             driver_depth: lasting(before.driver_depth, limits.driver_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
             dsnro_at_end: changed(before.dsnro, limits.dsnro),
