@@ -10,12 +10,29 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
-use engine::DepthMode;
+use engine::{DepthMode, DeviceConfig, SchedPolicy};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
+
+/// What an advanced option of a host is when a run begins.
+pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
+    let set = host.settings.iter().rev().find_map(|knob| match knob {
+        Knob::Advanced { option, value } if *option == wanted => Some(*value),
+        _ => None,
+    });
+    set.unwrap_or_else(|| wanted.default_in(host.config.version))
+}
+
+/// The order in which a device queue is served when a run begins.
+pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
+    let option = Advanced::SchedulerWithReservation;
+    let has_mclock = option.exists_in(host.config.version) && advanced(host, option) == 1;
+    let of_option = if has_mclock { SchedPolicy::Mclock } else { SchedPolicy::Sfq };
+    device.policy.unwrap_or(of_option)
+}
 
 /// The facts of each host over one window; `views` and `samples` have one for each.
 pub(crate) fn facts(

@@ -13,7 +13,10 @@ use scenario::{Array, Host, Over};
 use serde_json::json;
 use sim::Source;
 
-use crate::sweep::{Edit, edited};
+use crate::{
+    known::{advanced, order},
+    sweep::{Edit, edited},
+};
 
 use super::{case::Case, original::Original};
 
@@ -162,22 +165,13 @@ pub(crate) fn candidates(case: &Case, sources: &[Source]) -> (Vec<Remedy>, Vec<R
     (remedies, refused)
 }
 
-/// What an advanced option is where the one that suffers is.
-fn option(case: &Case, wanted: Advanced) -> u32 {
-    let set = case.host().settings.iter().find_map(|knob| match knob {
-        Knob::Advanced { option, value } if *option == wanted => Some(*value),
-        _ => None,
-    });
-    set.unwrap_or_else(|| wanted.default_in(case.host().config.version))
-}
-
 /// DSNRO of the device as it is.
 fn dsnro_now(case: &Case) -> u32 {
     let default = match case.device().kind {
         DeviceKind::ProtocolEndpoint => Advanced::VvolPesnro,
         _ => DSNRO.option,
     };
-    case.device().dsnro.unwrap_or_else(|| option(case, default))
+    case.device().dsnro.unwrap_or_else(|| advanced(case.host(), default))
 }
 
 fn set_dsnro(case: &Case, value: u32) -> Setting {
@@ -229,7 +223,7 @@ fn iscsi_size(case: &Case) -> Result<Vec<Remedy>, String> {
     if case.adapter().driver.transport != Transport::Iscsi {
         return Err(format!("{} is no software iSCSI", case.adapter().name));
     }
-    if option(case, info.option) == info.max {
+    if advanced(case.host(), info.option) == info.max {
         return Err(format!("{} is {} already", info.path, info.max));
     }
     let set = Setting::Advanced { option: info.option, value: Some(info.max) };
@@ -306,7 +300,7 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
         Some(_) => case.scenario.outstanding_of(vm).1 as usize,
     };
     let disks = disks.max(1) as f64;
-    let unit = f64::from(option(case, Advanced::SchedCostUnit));
+    let unit = f64::from(advanced(case.host(), Advanced::SchedCostUnit));
     let each = case.flow(vm).units(unit) / disks;
     let limit = |share: &f64| {
         let limit = ((each * share) as u32).max(1);
@@ -326,11 +320,7 @@ fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
 }
 
 fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
-    let by_option = match option(case, Advanced::SchedulerWithReservation) {
-        1 => SchedPolicy::Mclock,
-        _ => SchedPolicy::Sfq,
-    };
-    let now = case.device().policy.unwrap_or(by_option);
+    let now = order(case.host(), case.device());
     let orders = [("mClock", SchedPolicy::Mclock, 1), ("sfq", SchedPolicy::Sfq, 0)];
     let others = orders.into_iter().filter(|(_, policy, _)| *policy != now);
     let remedy = |(name, _, value)| {
