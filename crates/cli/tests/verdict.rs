@@ -796,20 +796,3 @@ fn a_workload_that_is_over_before_the_window_begins_is_told() {
     let told = "workload sql:scsi0:1 ended at 3 s, before the window begins at 4 s";
     assert!(notes.contains(told), "{notes}");
 }
-
-#[test]
-fn a_reservation_that_nobody_keeps_is_told() {
-    let rest = |store: &str| {
-        format!(
-            "[datastore.prod]\n{store}[vm.sql]\n[vm.sql.disk.\"scsi0:1\"]\ndatastore = \"prod\"\n\
-             reservation = 500\n[vm.sql.workload]\nthreads = 4\n"
-        )
-    };
-    let array = "servers = 8\nservice = \"1ms\"";
-    let told = "sql:scsi0:1 has a reservation, which only mClock keeps";
-    for (store, is_kept) in [("", true), ("scheduler = \"sfq\"\n", false)] {
-        let run = run(&scenario(array, "driver = \"nfnic\"", &rest(store)));
-        let notes = run["windows"][0]["notes"].to_string();
-        assert_eq!(notes.contains(told), !is_kept, "{store}: {notes}");
-    }
-}

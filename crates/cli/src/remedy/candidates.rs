@@ -6,7 +6,7 @@ use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
-    GuestName, IoControl, Knob, Setting, Transport, powershell_name,
+    GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
 use scenario::{Array, Host, Over};
