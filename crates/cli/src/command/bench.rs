@@ -4,7 +4,7 @@ use std::{io::Write, num::NonZeroUsize, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sim::bench::{MODELS, Timing, time_engine, time_floor, time_journal, time_model};
+use sim::bench::{MODELS, Timing, time_engine, time_floor, time_journal, time_laws, time_model};
 
 use super::{bench_capture::BenchCapture, bench_live::BenchLive};
 use crate::{Result, json, table::Table, text::whole};
@@ -47,6 +47,9 @@ enum What {
     Live(BenchLive),
 }
 
+/// Times that model (b) is simulated with every control law and without, in turn.
+const LAWS_ROUNDS: usize = 9;
+
 /// What was timed, and how long it took.
 type Timed = (&'static str, Timing);
 
@@ -64,12 +67,24 @@ impl Bench {
 fn sim(threads: usize, as_json: bool, out: &mut dyn Write) -> Result {
     let mut timed = vec![floor(FLOOR_IOS)];
     timed.extend(MODELS.iter().map(|model| (model.name, time_model(model, threads))));
+    let laws = laws();
     if as_json {
-        json::write(&json!({ "threads": threads, "measured": measured(&timed) }), out)?;
+        let measured = measured(&timed);
+        json::write(&json!({ "threads": threads, "measured": measured, "laws": laws }), out)?;
     } else {
         out.write_all(table("model", &timed).as_bytes())?;
+        writeln!(out, "With every control law on, an I/O of (b) takes {laws:.2} times as long.")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many times as long an I/O takes with every control law as without: the median of pairs that ran
+/// one after the other.
+fn laws() -> f64 {
+    let ratio = |_| time_laws(true).nanos_per_io() / time_laws(false).nanos_per_io();
+    let mut ratios: Vec<f64> = (0..LAWS_ROUNDS).map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[LAWS_ROUNDS / 2]
 }
 
 fn engine(rounds: usize, as_json: bool, out: &mut dyn Write) -> Result {

@@ -322,7 +322,7 @@ fn array_qos(case: &Case) -> Result<Vec<Remedy>, String> {
 fn adaptive(case: &Case) -> Result<Vec<Remedy>, String> {
     let targets = case.host().targets.iter();
     let mut arrays = targets.map(|target| &case.scenario.arrays[target.array]);
-    if arrays.all(|array| array.config.queue_limit.is_none()) {
+    if !arrays.any(|array| array.config.queues.are_limited()) {
         return Err("no array of the host ever says that it is full (`queue_limit`)".into());
     }
     let set = Setting::QueueFull {

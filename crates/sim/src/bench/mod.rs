@@ -10,14 +10,14 @@ use std::{
     time::Instant,
 };
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, Status, Time, VdiskId, VmId, VscsiId};
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
-    Access, ArrayConfig, Arrival, Mix, Others, Service, SizeMix, Spread, VolumeConfig,
+    Access, ArrayConfig, Arrival, Mix, Others, Queues, Service, SizeMix, Spread, VolumeConfig,
     WorkloadConfig, WriteProtocol,
 };
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
@@ -25,8 +25,10 @@ use scenario::{Array, Host, Scenario, Target, Window, Workload};
 use crate::run;
 
 mod alone;
+mod laws;
 
 pub use alone::{time_engine, time_journal};
+pub use laws::time_laws;
 
 /// The mean service time of a server: 0.5 ms.
 const SERVICE_NS: u64 = 500_000;
@@ -126,9 +128,12 @@ impl Timing {
 /// of the scenario.
 #[must_use]
 pub fn time_model(model: &Model, threads: usize) -> Timing {
-    let scenario = model.scenario();
+    time_scenario(&model.scenario(), threads)
+}
+
+fn time_scenario(scenario: &Scenario, threads: usize) -> Timing {
     let start = Instant::now();
-    let outcome = run(&scenario, threads, &());
+    let outcome = run(scenario, threads, &());
     Timing { ios: outcome.ios, nanos: start.elapsed().as_nanos() as u64 }
 }
 
@@ -221,9 +226,7 @@ impl Model {
                 round_trip_ns: self.round_trip_ns,
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
-                queue_limit: None,
-                lun_queue_limit: None,
-                full: Status::TaskSetFull,
+                queues: Queues::default(),
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
