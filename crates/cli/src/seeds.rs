@@ -19,6 +19,16 @@ use crate::{
 /// Seeds that are run at most: their figures are kept in memory.
 pub(crate) const SEEDS_MAX: u64 = 1_000;
 
+/// The seeds of several runs: from 1 to `last`, or that `one`.
+pub(crate) fn asked(last: Option<u64>, one: u64) -> Vec<u64> {
+    last.map_or(vec![one], |last| (1..=last).collect())
+}
+
+/// So many seeds in words, and what figures are over them.
+pub(crate) fn in_words(seeds: usize) -> String {
+    format!("seeds 1 to {seeds}; means, and half of their 95 % confidence interval")
+}
+
 /// The runs of a scenario, by seed from 1; at least one.
 pub(crate) struct Seeds {
     pub(crate) runs: Vec<Report>,
@@ -55,12 +65,7 @@ impl Seeds {
     pub(crate) fn render(&self) -> String {
         let scenario = &self.runs[0].scenario;
         let mut out = format!("{}\n", styled(BOLD, &clean(&scenario.title)));
-        let _ = writeln!(
-            out,
-            "{}: seeds 1 to {}; means, and half of their 95 % confidence interval",
-            clean(&scenario.name),
-            self.runs.len()
-        );
+        let _ = writeln!(out, "{}: {}", clean(&scenario.name), in_words(self.runs.len()));
         if !scenario.source.is_empty() {
             let _ = writeln!(out, "{}", clean(&scenario.source));
         }

@@ -87,8 +87,11 @@ impl Bucket {
             let rate = self.rate();
             let in_second = rate * ((self.second + 1) * SECOND - at);
             if owed <= in_second {
-                self.used += owed;
-                return Time(at + owed.div_ceil(rate));
+                // What is left of the last nanosecond is granted to nobody: it counts as used, or a
+                // volume that always wants more would earn credit.
+                let busy = owed.div_ceil(rate);
+                self.used += rate * busy;
+                return Time(at + busy);
             }
             owed -= in_second;
             self.used += in_second;
@@ -209,6 +212,15 @@ mod tests {
         let counts = backlogged(&BRONZE, 4096, 63);
         assert_eq!(counts[..60], [2_000; 60]);
         assert_eq!(counts[60..], [1_000; 3]);
+    }
+
+    /// A third of a nanosecond is lost with each I/O, which is no second under max.
+    #[test]
+    fn a_rate_that_does_not_divide_a_second_earns_no_credit() {
+        let qos = Qos { max: 1_500, burst: 3_000, ..BRONZE };
+        let counts = backlogged(&qos, 4096, 90);
+        let alike = |counts: &[u32], rate: u32| counts.iter().all(|own| own.abs_diff(rate) <= 1);
+        assert!(alike(&counts[..60], 3_000) && alike(&counts[60..], 1_500), "{counts:?}");
     }
 
     #[test]

@@ -69,10 +69,7 @@ impl Remedy {
         }
         let (source, base) = shipped::load(&self.source, &self.set)?;
         base.warnings.iter().for_each(|warning| say(&clean(warning)));
-        let seeds = match self.seeds {
-            Some(last) => (1..=last).collect(),
-            None => vec![self.seed.unwrap_or(base.seed)],
-        };
+        let seeds = seeds::asked(self.seeds, self.seed.unwrap_or(base.seed));
         let window = self.window.as_deref();
         let window = window.map(|name| report::find_window(&base, name)).transpose()?;
         let mut first = base.clone();

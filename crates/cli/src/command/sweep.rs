@@ -82,10 +82,7 @@ impl Sweep {
         let page = self.html.as_deref().map(|path| outputs.claim(path)).transpose()?;
         let state = self.state.as_deref().map(|path| outputs.claim_file(path)).transpose()?;
         let is_piped = outputs.take_stdout(self.json.then_some("--json"))?;
-        let seeds = match self.seeds {
-            Some(last) => (1..=last).collect(),
-            None => vec![self.seed.unwrap_or(base.seed)],
-        };
+        let seeds = seeds::asked(self.seeds, self.seed.unwrap_or(base.seed));
         let job = Job::new(source, base, self.over.clone(), seeds)?;
         let mut store = match state {
             Some(state) => Store::open(state, &job.lines(), job.runs())?,

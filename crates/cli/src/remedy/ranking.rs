@@ -84,8 +84,7 @@ fn lost(before: Option<Spread>, after: Option<Spread>) -> Option<f64> {
 }
 
 fn figures(case: &Case, job: &Job, store: &mut Store, point: usize) -> Result<Figures> {
-    let first = point * job.seeds.len();
-    let runs = (first..first + job.seeds.len()).map(|run| store.get(run));
+    let runs = job.runs_of(point).map(|run| store.get(run));
     let windows = runs.map(|run| Ok(run?.windows.swap_remove(case.window)));
     let windows: Vec<Rows> = windows.collect::<Result<_>>()?;
     let over = |figure: &dyn Fn(&Rows) -> Option<f64>| Spread::of(windows.iter().map(figure));

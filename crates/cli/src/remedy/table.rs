@@ -45,13 +45,7 @@ pub(crate) fn render(
 
 fn head(case: &Case, job: &Job) -> String {
     let (scenario, window) = (&case.scenario, &case.scenario.windows[case.window]);
-    let seeds = match job.seeds[..] {
-        [only] => format!("seed {only}"),
-        _ => format!(
-            "seeds 1 to {}; means, and half of their 95 % confidence interval",
-            job.seeds.len()
-        ),
-    };
+    let seeds = job.seeds_in_words();
     let says = if case.is_diagnosed { ", as the diagnosis says" } else { "" };
     let mut out = format!("{}\n", styled(BOLD, &clean(&scenario.title)));
     let line = format!(

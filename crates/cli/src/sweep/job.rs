@@ -1,12 +1,14 @@
 //! What a sweep is to do: a scenario, what is turned, and the seeds. It is a function of the texts
 //! alone, so that a sweep that goes on does the same.
 
+use std::ops::Range;
+
 use scenario::Scenario;
 use sha2::{Digest, Sha256};
 use sim::Source;
 
 use super::{axis::Axis, edit::edited};
-use crate::{talk::progress, text::whole};
+use crate::{seeds, talk::progress, text::whole};
 
 /// Runs of one sweep at most: what is known of each is kept in memory, its place in the file of the
 /// state.
@@ -83,9 +85,29 @@ impl Job {
 
     /// The scenario of a run: the seeds of a point follow each other.
     pub(crate) fn scenario_of(&self, run: usize) -> Result<Scenario, String> {
-        let mut scenario = self.scenario(run / self.seeds.len())?;
-        scenario.seed = self.seeds[run % self.seeds.len()];
+        let (point, seed) = self.place(run);
+        let mut scenario = self.scenario(point)?;
+        scenario.seed = seed;
         Ok(scenario)
+    }
+
+    /// The point that a run is of, and its seed.
+    pub(crate) fn place(&self, run: usize) -> (usize, u64) {
+        (run / self.seeds.len(), self.seeds[run % self.seeds.len()])
+    }
+
+    /// The runs of a point, by seed.
+    pub(crate) fn runs_of(&self, point: usize) -> Range<usize> {
+        let first = point * self.seeds.len();
+        first..first + self.seeds.len()
+    }
+
+    /// The seeds in words, and what figures are over them.
+    pub(crate) fn seeds_in_words(&self) -> String {
+        match self.seeds[..] {
+            [only] => format!("seed {only}"),
+            _ => seeds::in_words(self.seeds.len()),
+        }
     }
 
     fn scenario(&self, point: usize) -> Result<Scenario, String> {

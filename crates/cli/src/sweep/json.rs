@@ -83,8 +83,7 @@ impl Serialize for Points<'_> {
 impl Points<'_> {
     fn point(&self, point: usize) -> Result<Value> {
         let mut store = self.store.borrow_mut();
-        let first = point * self.job.seeds.len();
-        let runs = (first..first + self.job.seeds.len()).map(|run| store.get(run));
+        let runs = self.job.runs_of(point).map(|run| store.get(run));
         let runs: Vec<_> = runs.collect::<Result<_>>()?;
         let windows = (0..runs[0].windows.len()).map(|window| of_window(&runs, window));
         Ok(json!({ "over": over(self.job, point), "windows": windows.collect::<Vec<_>>() }))

@@ -70,8 +70,7 @@ impl<'a> Results<'a> {
     pub(crate) fn of(job: &'a Job, store: &mut Store, window: Option<&str>) -> Result<Self> {
         let mut windows: Vec<Window> = Vec::new();
         for point in 0..job.points() {
-            let first = point * job.seeds.len();
-            let runs = (first..first + job.seeds.len()).map(|run| store.get(run));
+            let runs = job.runs_of(point).map(|run| store.get(run));
             let runs: Vec<_> = runs.collect::<Result<_>>()?;
             for (index, own) in runs[0].windows.iter().enumerate() {
                 let stacks: Vec<_> =

@@ -58,7 +58,7 @@ fn each(
     take: &mut dyn FnMut(&[Cell<'_>]) -> Result<()>,
 ) -> Result<()> {
     for run in 0..job.runs() {
-        let (point, seed) = (run / job.seeds.len(), job.seeds[run % job.seeds.len()]);
+        let (point, seed) = job.place(run);
         let mut start = vec![Cell::Number(VERSION)];
         start.extend(job.values(point).map(|(axis, value)| match value.parse() {
             Ok(number) if axis.is_plain() => Cell::Number(number),

@@ -43,13 +43,7 @@ fn head(results: &Results<'_>) -> String {
     let job = results.job;
     let scenario = &job.base;
     let axes: Vec<_> = job.axes.iter().map(|axis| clean(&axis.name)).collect();
-    let seeds = match job.seeds[..] {
-        [only] => format!("seed {only}"),
-        _ => format!(
-            "seeds 1 to {}; means, and half of their 95 % confidence interval",
-            job.seeds.len()
-        ),
-    };
+    let seeds = job.seeds_in_words();
     let mut out = format!("{}\n", styled(BOLD, &clean(&scenario.title)));
     let _ = writeln!(
         out,

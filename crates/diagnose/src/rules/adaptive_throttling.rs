@@ -31,6 +31,14 @@ pub(super) fn applies(case: &Case<'_>, device: &Device<'_>) -> bool {
         && !is_congested(device)
 }
 
+/// Whether a device that throttling has cut has nothing out in a sample: the array has answered the last that
+/// was sent that it is full, and the host waits before it asks again (`Scsi.ScsiRestartStalledQueueLatency`
+/// [LAMW]).
+pub(super) fn rests(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
+    let is_cut = || device.queue.dqlen.at(sample) < base(case, device);
+    device.queue.actv.at(sample) == Some(0.0) && is_cut() && applies(case, device)
+}
+
 /// Whether a depth that moves is lower while the device is slow, as Storage I/O Control does it: by
 /// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
 /// flash counts where the depth does not halve and climb; and what halves and climbs while the device
@@ -64,13 +72,18 @@ fn climbs_evenly(depths: &[f64]) -> bool {
     least > 0.0 && most - least <= EVEN && steps().count() > 1
 }
 
+/// The depth without throttling.
+fn base(case: &Case<'_>, device: &Device<'_>) -> Option<f64> {
+    let known = case.facts.device(device.flow.name).max_queue_depth;
+    known.map(f64::from).or_else(|| device.deepest())
+}
+
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         if !applies(case, device) {
             return None;
         }
-        let known = case.facts.device(device.flow.name).max_queue_depth;
-        let base = known.map(f64::from).or_else(|| device.deepest())?;
+        let base = base(case, device)?;
         let is_lower = |s| device.queue.dqlen.at(s).is_some_and(|depth| depth < base);
         let spell = Spell::any(&device.busy, is_lower)?;
         judge(case, device, base, &spell)
@@ -169,6 +182,21 @@ mod tests {
         let findings = bench.findings();
         assert!(findings.iter().any(|finding| finding.cause == Cause::AdaptiveThrottling));
         assert!(findings.iter().all(|finding| finding.cause != Cause::DeviceDepth));
+    }
+
+    /// Another host fills the port: of what this one sends now and then next to nothing is taken.
+    #[test]
+    fn a_throttled_device_that_has_nothing_out_is_not_silent() {
+        let mut bench = Bench::new(24);
+        bench.interval_s(1);
+        let device = bench.device("naa.1", 64);
+        device.depth(|s| if s < 18 { 1 } else { 8 + s as u32 });
+        let starved = |s: usize| [1.0, 0.0, 0.0, 5.0, 2.0, 0.0, 2.0, 8.0, 0.0][s % 9];
+        let vm = device.vm("a").iops_when(move |s| if s < 18 { starved(s) } else { 6_000.0 });
+        vm.davg(3.5).kavg_when(|s| if s < 18 { 20_000.0 } else { 7.0 });
+        vm.sampled(|s| if s < 18 { 0 } else { 8 + s as u32 });
+        vm.queued(|s| if s < 18 { 64 } else { 56 - s as u32 });
+        bench.only(Cause::AdaptiveThrottling, &Facts::default());
     }
 
     #[test]

@@ -251,7 +251,8 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     let rates: Vec<f64> = spell.samples.iter().filter_map(|&s| suspect.rate(s)).collect();
     let unrest = unrest_percent(&rates);
     let commands = spell.mean(|s| Some(suspect.rate(s)? * case.host.interval_s(s)))?;
-    let allowed = limit(Threshold::FlatPercent).max(200.0 / commands.max(1.0));
+    // A limit lets as many go in each interval, one more or less.
+    let allowed = limit(Threshold::FlatPercent).max(100.0 / commands.max(1.0));
     let is_flat = unrest.is_none_or(|unrest| unrest <= allowed);
     let wait_ms = suspect.per_command(&spell.samples, |sample| suspect.wait_ms(sample))?;
     let latency_ms = suspect.per_command(&spell.samples, |sample| suspect.latency_ms(sample))?;

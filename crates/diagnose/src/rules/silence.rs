@@ -3,7 +3,7 @@
 
 use counters::Counter;
 
-use super::{Case, LASTING, Rank, Rule, changes, number};
+use super::{Case, LASTING, Rank, Rule, adaptive_throttling, changes, number};
 use crate::{
     Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, largest, mean,
 };
@@ -32,7 +32,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
 
 fn found(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let every: Vec<usize> = (0..case.host.times_ms.len()).collect();
-    let silent = |sample: usize| is_silent(device, sample);
+    let silent = |sample: usize| is_silent(case, device, sample);
     let mut runs = every.split(|sample| !silent(*sample)).filter(|run| !run.is_empty());
     let lasts = runs.any(|run| lasts(case, device, run));
     let spell = Spell::any(&every, |s| lasts && silent(s) || stalls(case, device, s))?;
@@ -56,9 +56,11 @@ fn lasts(case: &Case<'_>, device: &Device<'_>, run: &[usize]) -> bool {
     run.len() >= AFTER_LOAD || seconds >= STALL_S || seconds >= SHORT_S && rate * seconds >= MISSING
 }
 
-fn is_silent(device: &Device<'_>, sample: usize) -> bool {
+fn is_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     let none = device.flow.commands.at(sample) == Some(0.0);
-    (none || only_the_hosts_own_fail(device, sample)) && inside(device, sample) >= Some(OUTSTANDING)
+    (none || only_the_hosts_own_fail(device, sample))
+        && inside(device, sample) >= Some(OUTSTANDING)
+        && !adaptive_throttling::rests(case, device, sample)
 }
 
 /// Whether all that completes fails, and is the host's own: that it gives up on a device without paths
@@ -102,7 +104,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
         None if device.is_nfs => "as when the server or the network is gone".into(),
         None => "as when all paths are down".into(),
     };
-    let still: Vec<usize> = samples.iter().copied().filter(|&s| is_silent(device, s)).collect();
+    let still: Vec<usize> =
+        samples.iter().copied().filter(|&s| is_silent(case, device, s)).collect();
     finding.sentence = match stalled {
         Some(seconds) if still.is_empty() => format!(
             "{name} did not answer for about {} s, {why}: so long all its slots were taken, though as \
