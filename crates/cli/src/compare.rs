@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use levels::{Level, LevelKind, Queue, Stack};
+use levels::{Level, LevelKind, Queue, Stack, most_first};
 use scenario::{Scenario, Window};
 
 use crate::{
@@ -188,7 +188,7 @@ fn disks(before: &Stack, after: &Stack, rows: usize) -> String {
 /// The virtual disks, the busiest first.
 fn disks_of(stack: &Stack) -> Vec<Queue> {
     let mut disks = stack.disks.clone();
-    disks.sort_by(|a, b| b.iops.total_cmp(&a.iops));
+    most_first(&mut disks, |disk| disk.iops);
     disks
 }
 

@@ -5,6 +5,7 @@
 //! the picture has their means.
 
 use counters::{Counter as C, Entity, EntityId, Format, Kind, Recording};
+use levels::most_first;
 
 use crate::{
     table::Table,
@@ -107,7 +108,7 @@ fn of_kind<'a>(recordings: &[&'a Recording], kind: Kind) -> Vec<Row<'a>> {
 
 /// The busiest rows, and how many are left out.
 fn busiest(mut all: Vec<Row<'_>>, rows: usize) -> (Vec<Row<'_>>, usize) {
-    all.sort_by(|a, b| b.rate().total_cmp(&a.rate()));
+    most_first(&mut all, |row| row.rate());
     let left_out = all.len().saturating_sub(rows);
     all.truncate(rows);
     (all, left_out)

@@ -186,6 +186,7 @@ mod tests {
                     .replace("DEVICE", "naa.60000000000000000000000000000001")
                     .replace("MODULE", "qlnativefc")
                     .replace("PARAMETER", "ql2xmaxqdepth")
+                    .replace("POLICY", "low")
                     .replace("NAME", "prod")
                     .replace("OPTION", "/Disk/SchedQuantum")
                     .replace("NumDiskShares N", "NumDiskShares 1000")

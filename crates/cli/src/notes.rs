@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId};
 use engine::{DeviceConfig, HostConfig, VdiskConfig};
 use knobs::{Advanced, Knob};
+use levels::most_first;
 use model::{Arrival, Service};
 use scenario::{Action, Window};
 use sim::WindowView;
@@ -101,7 +102,7 @@ fn demand(report: &Report, index: usize) -> Vec<String> {
         })
     });
     let mut unmet: Vec<_> = demand.filter(|disk| disk.served < MET * disk.offered).collect();
-    unmet.sort_by(|a, b| (b.offered - b.served).total_cmp(&(a.offered - a.served)));
+    most_first(&mut unmet, |run| run.offered - run.served);
     few(unmet.iter().map(Demand::line), "disks that are not served what they ask for")
 }
 

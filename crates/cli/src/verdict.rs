@@ -2,7 +2,7 @@
 
 use counters::{MILLISECOND, Recording};
 use diagnose::{Facts, Outcome, Thresholds, Verdict, diagnose, render_text};
-use levels::Measured;
+use levels::{Measured, most_first};
 use scenario::{Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
 
@@ -95,6 +95,6 @@ pub(crate) fn render(verdicts: &[Verdict]) -> String {
 pub(crate) fn worst_first(verdicts: &[Verdict]) -> Vec<&Verdict> {
     let cost = |verdict: &Verdict| verdict.findings.first().map_or(-1.0, |first| first.standing);
     let mut order: Vec<_> = verdicts.iter().collect();
-    order.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    most_first(&mut order, |verdict| cost(verdict));
     order
 }

@@ -19,7 +19,7 @@ use capture::{Esxcli, parse_esxcli};
 use control::Control;
 use daemon::Site;
 use nbd::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const DEVICE: &str = "naa.60000000000000000000000000000001";
 /// Two disks of two VMs on one device with two paths.
@@ -297,6 +297,53 @@ fn the_depth_falls_and_rises_with_competing_worlds_and_their_setting() {
     assert_eq!(dqlen(&site), 8.0, "set while they compete");
     (0..200).for_each(|_| assert_eq!(clients[0].write(0, 0, &[1; 512]), 0));
     assert_eq!(dqlen(&site), 64.0, "one of them is alone");
+    daemon.stop();
+}
+
+#[test]
+fn storage_policies_are_set_at_work_and_follow_the_file() {
+    let text = format!("[storage_policy.gold]\nlimit = 500\n{DISKS}storage_policy = \"gold\"\n");
+    let site = Site::new(&text);
+    let mut daemon = site.serve(2, &["--control", "c"]);
+    let text = fs::read_to_string(site.path("h.toml")).unwrap();
+    let disks = || {
+        let disks = Control::on(&site).state()["disks"].take();
+        let of = |disk: &Value| (disk["storage_policy"].clone(), disk["limit_iops"].clone());
+        [of(&disks[0]), of(&disks[1])]
+    };
+    let gold = |limit: u32| (json!("gold"), json!(limit));
+    assert_eq!(disks(), [(json!(null), json!(null)), gold(500)]);
+    esxcli(&site, "storage policy gold: DiskLimitIOPerSecond 600");
+    esxcli(
+        &site,
+        "Get-HardDisk -VM 'a' | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name 'gold')",
+    );
+    assert_eq!(disks(), [gold(600), gold(600)]);
+    let mut reload = |text: &str, start: &str| {
+        fs::write(site.path("h.toml"), text).unwrap();
+        daemon.signal("HUP");
+        daemon.said_behind(start)
+    };
+    // The file says otherwise of the policy: who was given it at work has it on.
+    let other = text.replace("limit = 500", "limit = 700");
+    assert_eq!(reload(&other, "2 settings as the file says now"), "");
+    assert_eq!(disks(), [gold(700), gold(700)]);
+    let kept = fs::read_to_string(site.path("h.settings")).unwrap();
+    assert_eq!(kept, "kavg settings 1\na: StoragePolicy gold\nend\n");
+    // It says something else alone: what was set at work stays.
+    esxcli(&site, "storage policy gold: NumDiskShares 2000");
+    let silver = format!("{other}[storage_policy.silver]\nlimit = 100\n");
+    assert_eq!(reload(&silver, "no disk and no setting has changed in the file"), "");
+    assert_eq!(disks(), [gold(700), gold(700)]);
+    assert_eq!(Control::on(&site).state()["disks"][0]["shares"], 2000);
+    esxcli(&site, "a: StoragePolicy silver");
+    esxcli(&site, "b: DiskLimitIOPerSecond 50");
+    assert_eq!(disks(), [(json!("silver"), json!(100)), (json!(null), json!(50))]);
+    // Begun anew it is the same.
+    daemon.stop();
+    let daemon = site.serve(2, &["--control", "c"]);
+    assert_eq!(disks(), [(json!("silver"), json!(100)), (json!(null), json!(50))]);
+    assert_eq!(Control::on(&site).state()["disks"][1]["shares"], 2000);
     daemon.stop();
 }
 

@@ -144,6 +144,9 @@ pub struct Disk {
     pub limit_iops: Option<u32>,
     /// I/Os a second that are reserved for it.
     pub reservation_iops: u32,
+    /// The storage policy that says these three; `None` where it has none.
+    #[serde(default)]
+    pub storage_policy: Option<String>,
 }
 
 /// A virtual machine on a device.

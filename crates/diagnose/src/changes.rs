@@ -646,7 +646,7 @@ pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
 /// The limit of the disks of that name, and that which they have as far as it is known.
 fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
     let to = |limit| Setting::Allocation {
-        vdisk: DiskName::from(name),
+        vdisk: DiskName::from(name).into(),
         allocation: AllocationChange::Limit(limit),
     };
     Step { set: to(set), undo: undo.map(to) }

@@ -46,7 +46,7 @@ pub use powercli::{LIMIT, get_esxcli};
 pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, AllocationChange, DiskName, Form, GuestName, Host, Knob, MOVED_TO, Named,
+    Allocation, AllocationChange, DiskName, Disks, Form, GuestName, Host, Knob, MOVED_TO, Named,
     PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting, Target,
 };
 pub use show::{show_device, show_option};

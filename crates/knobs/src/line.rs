@@ -5,7 +5,8 @@ use alloc::{format, string::String, vec, vec::Vec};
 use core::{fmt, str::FromStr};
 
 use crate::{
-    DiskName, GuestDriver, GuestName, GuestSystem, MOVED_TO, Refusal, ScsiPlace, Setting,
+    AllocationChange, DiskName, Disks, GuestDriver, GuestName, GuestSystem, MOVED_TO, Refusal,
+    ScsiPlace, Setting,
     command::{Call, SETTERS},
     esxcli, powercli,
 };
@@ -27,8 +28,9 @@ impl FromStr for Line {
     /// front of it or not (`esx-1: storage core …`); as PowerCLI takes it; a line for the PVSCSI
     /// driver of a guest, with its VM in front or not; or the IOPS limit of a VM's disks
     /// (`sql01: DiskLimitIOPerSecond 500`, `sql01:scsi0:1: …` for one, -1 for none), their shares
-    /// (`NumDiskShares`) or reservation (`StorageIOAllocationReservation`); or Storage I/O Control of a
-    /// datastore as PowerCLI sets it.
+    /// (`NumDiskShares`), reservation (`StorageIOAllocationReservation`) or storage policy
+    /// (`StoragePolicy gold`); what a policy says (`storage policy gold: DiskLimitIOPerSecond 500`); or
+    /// Storage I/O Control of a datastore as PowerCLI sets it.
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
@@ -44,8 +46,13 @@ impl FromStr for Line {
         if let Some((disk, change)) = text.rsplit_once(": ")
             && let Some(allocation) = powercli::allocation(change)
         {
-            let (vdisk, allocation) = (DiskName::from(disk), allocation?);
-            return Ok(only(Setting::Allocation { vdisk, allocation }));
+            let (vdisk, allocation) = (powercli::disks(disk), allocation?);
+            return match (&vdisk, &allocation) {
+                (Disks::With(_), AllocationChange::Policy(_)) => {
+                    Err("disks have a storage policy; a policy has none".into())
+                }
+                _ => Ok(only(Setting::Allocation { vdisk, allocation })),
+            };
         }
         let (name, command) = match text.split_once(": ") {
             Some((name, command)) => (Some(name.trim()), command),
@@ -103,9 +110,7 @@ impl Setting {
     #[must_use]
     pub fn powercli(&self) -> Option<String> {
         match self {
-            Self::Allocation { vdisk, allocation } => {
-                powercli::print_allocation(vdisk, *allocation)
-            }
+            Self::Allocation { vdisk, allocation } => powercli::print_allocation(vdisk, allocation),
             Self::StorageIoControl { device, threshold_ms } => {
                 Some(powercli::print_sioc(device, *threshold_ms))
             }
@@ -135,7 +140,8 @@ impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Allocation { vdisk, allocation } => {
-                write!(f, "{vdisk}: {}", powercli::allocation_text(*allocation))
+                let disks = powercli::disks_text(vdisk);
+                write!(f, "{disks}: {}", powercli::allocation_text(allocation))
             }
             Self::Pvscsi { vm, .. } => {
                 if let Some(vm) = &vm.vm {

@@ -109,7 +109,7 @@ fn of_hosts_and_guests() -> Vec<Manual> {
 }
 
 /// What virtual disks may have, and datastores.
-fn of_disks() -> [Manual; 4] {
+fn of_disks() -> [Manual; 6] {
     [
         form(
             "VM: DiskLimitIOPerSecond N",
@@ -137,6 +137,20 @@ fn of_disks() -> [Manual; 4] {
                  the API sets it, PowerCLI does not [API]",
                 Allocation::LIMITS.end()
             ),
+        ),
+        form(
+            "VM: StoragePolicy POLICY",
+            Some(Effect::AtOnce),
+            "the storage policy of each disk of a VM, or of one, which says all three; also as \
+             `Set-SpbmEntityConfiguration` takes it; from ESXi 6.5 on [SPBM, DOC65]"
+                .into(),
+        ),
+        form(
+            "storage policy POLICY: DiskLimitIOPerSecond N",
+            Some(Effect::AtOnce),
+            "what a storage policy says, of every disk that has it or is given it later: its limit, or as \
+             above its shares and its reservation; the API sets it, PowerCLI does not [SPBM]"
+                .into(),
         ),
         form(
             "Get-Datastore NAME | Set-Datastore -StorageIOControlEnabled $true \

@@ -7,7 +7,8 @@ use alloc::{format, string::String};
 use core::ops::RangeInclusive;
 
 use crate::{
-    Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DiskName, Refusal, ScsiPlace, Setting,
+    Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DiskName, Disks, Refusal, ScsiPlace,
+    Setting,
     command::{Call, Command, SETTERS},
     words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
@@ -22,12 +23,20 @@ const SHARES: &str = "NumDiskShares";
 const CUSTOM: &str = "DiskSharesLevel Custom -";
 /// PowerCLI has none for the reservation of a disk; that is its name in the API [API].
 const RESERVATION: &str = "StorageIOAllocationReservation";
+/// What a disk's storage policy is called, by the parameter that gives it one [SPBM].
+const POLICY: &str = "StoragePolicy";
+/// What kavg calls the storage policy of which it sets what it says.
+const OF_POLICY: &str = "storage policy ";
 // The parts of the line that sets a limit, around the VM (twice), the disk and the limit.
 const OF_VM: &str = "Get-VM ";
 const DISKS: &str =
     " | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM ";
 const UNIT: &str = " | Where-Object {$_.ExtensionData.UnitNumber -eq ";
 const BUS: &str = " -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq ";
+// The parts of the line that gives disks a storage policy, around the VM, the disk and the policy [SPBM].
+const OF_DISKS: &str = "Get-HardDisk -VM ";
+const SET_POLICY: &str =
+    " | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name ";
 /// How a line begins that is for a datastore, and what it sets there [PCLI].
 pub(crate) const OF_DATASTORE: &str = "Get-Datastore ";
 const SET_DATASTORE: &str = " | Set-Datastore -StorageIOControlEnabled ";
@@ -43,7 +52,7 @@ pub fn get_esxcli(host: &str) -> String {
 
 /// Whether it is a line for PowerCLI.
 pub(crate) fn is_one(line: &str) -> bool {
-    [CALL, OF_VM, OF_DATASTORE].into_iter().any(|begin| line.starts_with(begin))
+    [CALL, OF_VM, OF_DISKS, OF_DATASTORE].into_iter().any(|begin| line.starts_with(begin))
 }
 
 /// A call as a line.
@@ -89,8 +98,9 @@ pub(crate) fn parse(line: &str) -> Result<Call, Refusal> {
     Ok(call)
 }
 
-/// The line that changes what disks may have; none for what PowerCLI does not set.
-pub(crate) fn print_allocation(disk: &DiskName, change: AllocationChange) -> Option<String> {
+/// The line that changes what disks may have; none for what PowerCLI does not set, as what a policy says.
+pub(crate) fn print_allocation(disks: &Disks, change: &AllocationChange) -> Option<String> {
+    let Disks::Of(disk) = disks else { return None };
     let vm = powershell_name(&disk.vm);
     let filter = disk
         .disk
@@ -99,31 +109,53 @@ pub(crate) fn print_allocation(disk: &DiskName, change: AllocationChange) -> Opt
         AllocationChange::Limit(_) => allocation_text(change),
         AllocationChange::Shares(_) => format!("{CUSTOM}{}", allocation_text(change)),
         AllocationChange::Reservation(_) => return None,
+        AllocationChange::Policy(policy) => {
+            let policy = powershell_name(policy);
+            return Some(format!("{OF_DISKS}{vm}{filter}{SET_POLICY}{policy})"));
+        }
     };
     Some(format!("{OF_VM}{vm}{DISKS}{vm}{filter}) -{what}"))
 }
 
+/// The disk of a VM that a line begins with, or all of them.
+fn place(line: &str) -> Option<(Option<ScsiPlace>, &str)> {
+    let Some(rest) = line.strip_prefix(UNIT) else { return Some((None, line)) };
+    let (unit, rest) = rest.split_once(BUS)?;
+    let (bus, rest) = rest.split_once('}')?;
+    Some((Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? }), rest))
+}
+
+/// Reads a line that gives disks a storage policy.
+fn parse_policy(line: &str) -> Option<Setting> {
+    let (vm, rest) = powershell_name_word(line.strip_prefix(OF_DISKS)?)?;
+    let (disk, rest) = place(rest)?;
+    let (policy, rest) = powershell_name_word(rest.strip_prefix(SET_POLICY)?)?;
+    let vdisk = DiskName { vm, disk }.into();
+    (rest == ")")
+        .then_some(Setting::Allocation { vdisk, allocation: AllocationChange::Policy(policy) })
+}
+
 /// Reads a line that changes what disks may have.
 pub(crate) fn parse_allocation(line: &str) -> Result<Setting, Refusal> {
+    if let Some(setting) = parse_policy(line) {
+        return Ok(setting);
+    }
     let parts = || {
         let (vm, rest) = powershell_name_word(line.strip_prefix(OF_VM)?)?;
         let (again, rest) = powershell_name_word(rest.strip_prefix(DISKS)?)?;
-        let (disk, rest) = match rest.strip_prefix(UNIT) {
-            Some(rest) => {
-                let (unit, rest) = rest.split_once(BUS)?;
-                let (bus, rest) = rest.split_once('}')?;
-                (Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? }), rest)
-            }
-            None => (None, rest),
-        };
+        let (disk, rest) = place(rest)?;
         let what = rest.strip_prefix(") -")?;
         let what = what.strip_prefix(CUSTOM).unwrap_or(what);
-        (vm == again).then_some((DiskName { vm, disk }, allocation(what)?))
+        (vm == again).then_some((DiskName { vm, disk }.into(), allocation(what)?))
     };
     let (vdisk, allocation) = parts().ok_or_else(|| {
-        let all = DiskName { vm: "VM".into(), disk: None };
-        let limit = print_allocation(&all, AllocationChange::Limit(None)).unwrap_or_default();
-        Refusal::from(format!("`{line}` limits no disks; it is as `{limit}`"))
+        let all = DiskName { vm: "VM".into(), disk: None }.into();
+        let change = match line.starts_with(OF_DISKS) {
+            true => AllocationChange::Policy("NAME".into()),
+            false => AllocationChange::Limit(None),
+        };
+        let like = print_allocation(&all, &change).unwrap_or_default();
+        Refusal::from(format!("`{line}` limits no disks; it is as `{like}`"))
     })?;
     Ok(Setting::Allocation { vdisk, allocation: allocation? })
 }
@@ -157,13 +189,30 @@ pub(crate) fn parse_sioc(line: &str) -> Result<Setting, Refusal> {
     })
 }
 
+/// Disks as they stand in front of a change.
+pub(crate) fn disks_text(disks: &Disks) -> String {
+    match disks {
+        Disks::Of(disk) => format!("{disk}"),
+        Disks::With(policy) => format!("{OF_POLICY}{policy}"),
+    }
+}
+
+/// Reads them.
+pub(crate) fn disks(text: &str) -> Disks {
+    match text.strip_prefix(OF_POLICY) {
+        Some(policy) => Disks::With(policy.trim().into()),
+        None => Disks::Of(text.into()),
+    }
+}
+
 /// A change as it stands behind a disk.
-pub(crate) fn allocation_text(change: AllocationChange) -> String {
+pub(crate) fn allocation_text(change: &AllocationChange) -> String {
     match change {
         AllocationChange::Limit(None) => format!("{LIMIT} {NONE}"),
         AllocationChange::Limit(Some(limit)) => format!("{LIMIT} {limit}"),
         AllocationChange::Shares(shares) => format!("{SHARES} {shares}"),
         AllocationChange::Reservation(iops) => format!("{RESERVATION} {iops}"),
+        AllocationChange::Policy(policy) => format!("{POLICY} {policy}"),
     }
 }
 
@@ -187,6 +236,12 @@ pub(crate) fn allocation(text: &str) -> Option<Result<AllocationChange, Refusal>
         let (least, most) = Allocation::SHARES.into_inner();
         let what = format!("number of shares; it is {least} to {most}");
         return Some(read(value, Allocation::SHARES, &what).map(AllocationChange::Shares));
+    }
+    if let Some(policy) = value(POLICY) {
+        return Some(match policy {
+            "" => Err(format!("`{text}` names no storage policy").into()),
+            policy => Ok(AllocationChange::Policy(policy.into())),
+        });
     }
     let value = value(RESERVATION)?;
     let most = Allocation::LIMITS.end();

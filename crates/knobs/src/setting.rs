@@ -36,7 +36,7 @@ pub enum Named {}
 impl Form for Named {
     type Device = String;
     type Vm = GuestName;
-    type Vdisk = DiskName;
+    type Vdisk = Disks;
     /// `None` is the default of the host's version or of the guest's driver.
     type Number = Option<u32>;
     type Policy = PolicyChange;
@@ -134,7 +134,7 @@ pub enum Setting<F: Form = Named> {
     },
     /// A virtual disk's limit, reservation and shares.
     Allocation {
-        /// The virtual disk.
+        /// The virtual disk; a line may name a storage policy, and means what that says.
         vdisk: F::Vdisk,
         /// The allocation.
         allocation: F::Allocation,
@@ -148,6 +148,21 @@ pub struct GuestName {
     pub vm: Option<String>,
     /// The system whose syntax the line has; `None` where the system is not known.
     pub system: Option<GuestSystem>,
+}
+
+/// Virtual disks of which a line sets something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disks {
+    /// Those of that name.
+    Of(DiskName),
+    /// Those that have a storage policy or are given it later: what the policy says is set.
+    With(String),
+}
+
+impl From<DiskName> for Disks {
+    fn from(name: DiskName) -> Self {
+        Self::Of(name)
+    }
 }
 
 /// Virtual disks by name.
@@ -181,7 +196,7 @@ pub enum PolicyChange {
 }
 
 /// What a line sets of what a virtual disk may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllocationChange {
     /// Its limit: I/Os a second, or `None` for no limit.
     Limit(Option<u32>),
@@ -189,17 +204,22 @@ pub enum AllocationChange {
     Shares(u32),
     /// Its reservation: I/Os a second.
     Reservation(u32),
+    /// The storage policy of that name, which says all three: ESXi 6.5 has them [DOC65].
+    Policy(String),
 }
 
 impl AllocationChange {
-    /// What a disk has after it.
-    #[must_use]
-    pub const fn of(self, was: Allocation) -> Allocation {
-        match self {
+    /// What a disk of a host has after it.
+    ///
+    /// # Errors
+    /// One line: no such storage policy.
+    pub fn of(&self, was: Allocation, host: &impl Host) -> Result<Allocation, Refusal> {
+        Ok(match *self {
             Self::Limit(limit_iops) => Allocation { limit_iops, ..was },
             Self::Shares(shares) => Allocation { shares, ..was },
             Self::Reservation(reservation_iops) => Allocation { reservation_iops, ..was },
-        }
+            Self::Policy(ref name) => host.policy(name)?,
+        })
     }
 }
 
@@ -251,8 +271,16 @@ impl Setting {
     #[must_use]
     pub fn is_replaced_by(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Allocation { allocation, .. }, Self::Allocation { allocation: other, .. }) => {
-                discriminant(allocation) == discriminant(other)
+            (
+                Self::Allocation { vdisk, allocation },
+                Self::Allocation { vdisk: others, allocation: other },
+            ) => {
+                let is_of_same = match vdisk {
+                    Disks::Of(_) => matches!(others, Disks::Of(_)),
+                    Disks::With(_) => vdisk == others,
+                };
+                let is_all = matches!(other, AllocationChange::Policy(_));
+                is_of_same && (is_all || discriminant(allocation) == discriminant(other))
             }
             _ => self.is_kind_of(other),
         }
@@ -280,7 +308,7 @@ impl Setting {
     pub fn vm(&self) -> Option<&str> {
         match self {
             Self::Pvscsi { vm, .. } => vm.vm.as_deref(),
-            Self::Allocation { vdisk, .. } => Some(&vdisk.vm),
+            Self::Allocation { vdisk: Disks::Of(disk), .. } => Some(&disk.vm),
             _ => None,
         }
     }
@@ -301,8 +329,13 @@ pub trait Host {
     fn has_driver(&self, driver: &'static Driver) -> bool;
     /// Its virtual machines of that name, or all, with their guests.
     fn vms(&self, name: Option<&str>) -> Vec<(VmId, GuestOs)>;
-    /// Its virtual disks of that name, with what they have.
-    fn disks(&self, name: &DiskName) -> Vec<(VdiskId, Allocation)>;
+    /// Those of its virtual disks, with what they have.
+    fn disks(&self, name: &Disks) -> Vec<(VdiskId, Allocation)>;
+    /// What the storage policy of that name says.
+    ///
+    /// # Errors
+    /// One line: there is none, and which there are.
+    fn policy(&self, name: &str) -> Result<Allocation, Refusal>;
 }
 
 impl Setting {
@@ -348,12 +381,7 @@ impl Setting {
             Self::Pvscsi { ref vm, depth, ring_pages } => self.in_guests(host, vm, |system, os| {
                 GuestDriver { system, depth, ring_pages }.with_defaults(os)
             }),
-            Self::Allocation { ref vdisk, allocation } => {
-                let disks = host.disks(vdisk).into_iter();
-                let knob =
-                    |(vdisk, was)| Knob::Allocation { vdisk, allocation: allocation.of(was) };
-                Ok(disks.map(knob).collect())
-            }
+            Self::Allocation { ref vdisk, ref allocation } => allocate(host, vdisk, allocation),
         }
     }
 
@@ -377,6 +405,25 @@ impl Setting {
         }
         Ok(knobs)
     }
+}
+
+/// Limit, reservation and shares of disks, or of a storage policy and so of all disks that have it.
+fn allocate(host: &impl Host, of: &Disks, change: &AllocationChange) -> Result<Vec<Knob>, Refusal> {
+    let policy = match of {
+        Disks::With(name) => Some(change.of(host.policy(name)?, host)?),
+        Disks::Of(_) => None,
+    };
+    let disks = host.disks(of);
+    let is_by_policy = policy.is_some() || matches!(change, AllocationChange::Policy(_));
+    let version = host.version();
+    refuse_if(is_by_policy && !disks.is_empty() && !version.has_storage_policies(), || {
+        format!("ESXi {} has no limits, reservations and shares by policy; 6.5 has", version.name())
+    })?;
+    let knob = |(vdisk, was)| {
+        let allocation = policy.map_or_else(|| change.of(was, host), Ok)?;
+        Ok(Knob::Allocation { vdisk, allocation })
+    };
+    disks.into_iter().map(knob).collect()
 }
 
 /// What a knob turns.
@@ -531,6 +578,13 @@ impl Allocation {
     pub const SHARES: RangeInclusive<u32> = 100..=10_000;
     /// Low, Normal and High [LAMW].
     pub const SHARES_PRESETS: [(&str, u32); 3] = [("low", 500), ("normal", 1000), ("high", 2000)];
+    /// The storage policies that Storage I/O Control v2 comes with, Low, Normal and High (reference
+    /// `array-and-control.md` section 3; the numbers from memory).
+    pub const POLICY_PRESETS: [(&str, Self); 3] = [
+        ("low", Self { shares: 500, limit_iops: Some(1_000), reservation_iops: 10 }),
+        ("normal", Self { shares: 1_000, limit_iops: Some(10_000), reservation_iops: 50 }),
+        ("high", Self { shares: 2_000, limit_iops: Some(100_000), reservation_iops: 100 }),
+    ];
     /// I/Os a second that a limit may allow: the API has a signed number, -1 of which is none.
     pub const LIMITS: RangeInclusive<u32> = 1..=i32::MAX as u32;
 

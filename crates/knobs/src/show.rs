@@ -2,7 +2,10 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use crate::{DiskName, GuestSystem, Query, Setting, powercli::OF_DATASTORE, powershell_name};
+use crate::{
+    AllocationChange, DiskName, Disks, GuestSystem, Query, Setting, powercli::OF_DATASTORE,
+    powershell_name,
+};
 
 impl Setting {
     /// The lines to type to see what is set: in a host's shell, in the guest (of either system where
@@ -25,7 +28,14 @@ impl Setting {
                 let own = systems.filter(|system| vm.system.is_none_or(|own| own == *system));
                 own.map(GuestSystem::show).collect()
             }
-            Self::Allocation { vdisk, .. } => vec![show_limits(vdisk)],
+            Self::Allocation { vdisk: Disks::With(policy), .. } => {
+                let name = powershell_name(policy);
+                vec![format!("(Get-SpbmStoragePolicy -Name {name}).CommonRule")]
+            }
+            Self::Allocation { vdisk: Disks::Of(disk), allocation } => vec![match allocation {
+                AllocationChange::Policy(_) => show_policies(disk),
+                _ => show_limits(disk),
+            }],
             Self::StorageIoControl { device, .. } => vec![format!(
                 "{OF_DATASTORE}{} | Select-Object Name, StorageIOControlEnabled, \
                  CongestionThresholdMillisecond",
@@ -58,10 +68,15 @@ fn show_limits(disk: &DiskName) -> String {
     )
 }
 
+/// The storage policies of all disks of the VM.
+fn show_policies(disk: &DiskName) -> String {
+    format!("Get-HardDisk -VM {} | Get-SpbmEntityConfiguration", powershell_name(&disk.vm))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Advanced, AllocationChange, GuestName};
+    use crate::{Advanced, GuestName};
 
     #[test]
     fn each_setting_is_shown_by_a_line_of_its_kind() {
@@ -71,7 +86,11 @@ mod tests {
             ring_pages: None,
         };
         let option = Advanced::SchedCostUnit;
-        let vdisk = DiskName::from("sql 1:scsi0:1");
+        let vdisk = Disks::from(DiskName::from("sql 1:scsi0:1"));
+        let policy = |vdisk: &Disks| Setting::Allocation {
+            vdisk: vdisk.clone(),
+            allocation: AllocationChange::Policy("gold".into()),
+        };
         let cases = [
             (
                 Setting::MaxQueueDepth { device: "naa.1".into(), value: 64 },
@@ -80,6 +99,11 @@ mod tests {
             (
                 Setting::Advanced { option, value: None },
                 vec!["esxcli system settings advanced list -o /Disk/SchedCostUnit"],
+            ),
+            (policy(&vdisk), vec!["Get-HardDisk -VM 'sql 1' | Get-SpbmEntityConfiguration"]),
+            (
+                policy(&Disks::With("gold".into())),
+                vec!["(Get-SpbmStoragePolicy -Name 'gold').CommonRule"],
             ),
             (
                 Setting::Allocation { vdisk, allocation: AllocationChange::Limit(None) },

@@ -73,6 +73,12 @@ impl Version {
         self >= Self::V6_7
     }
 
+    /// Whether storage policies say limits, reservations and shares: 6.5 on [DOC65].
+    #[must_use]
+    pub fn has_storage_policies(self) -> bool {
+        self >= Self::V6_5
+    }
+
     /// Whether virtual NVMe adapters exist: 6.5 on.
     #[must_use]
     pub fn has_vnvme(self) -> bool {

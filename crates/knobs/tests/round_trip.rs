@@ -2,7 +2,7 @@
 
 use counters::MILLISECOND;
 use knobs::{
-    Advanced, Allocation, AllocationChange, DiskName, Driver, GuestName, GuestSystem, Line,
+    Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem, Line,
     PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace, Setting,
 };
 use proptest::{option, prelude::*, sample::select};
@@ -68,10 +68,12 @@ fn of_disks() -> impl Strategy<Value = Setting> {
         Allocation::SHARES.prop_map(AllocationChange::Shares),
         (0..=i32::MAX as u32).prop_map(AllocationChange::Reservation),
     ];
-    (name(), place, change).prop_map(|(vm, disk, allocation)| Setting::Allocation {
-        vdisk: DiskName { vm, disk },
-        allocation,
-    })
+    let given = name().prop_map(AllocationChange::Policy);
+    let disks = (name(), place).prop_map(|(vm, disk)| Disks::Of(DiskName { vm, disk }));
+    let of_disks = (disks, prop_oneof![change.clone(), given]);
+    let of_policy = (name().prop_map(Disks::With), change);
+    prop_oneof![of_disks, of_policy]
+        .prop_map(|(vdisk, allocation)| Setting::Allocation { vdisk, allocation })
 }
 
 fn read(line: &str) -> Vec<Setting> {
@@ -116,6 +118,7 @@ proptest! {
     #[test]
     fn any_text_is_a_line_or_refused(text in "\\PC{0,60}", start in select(vec![
         "", "$esxcli.storage.core.device.set.Invoke(@{", "Get-VM ", "vm: DiskLimitIOPerSecond",
+        "Get-HardDisk -VM ", "vm: StoragePolicy", "storage policy ",
         "storage core device set ", "reg add ", "echo '", "options vmw_pvscsi ",
     ])) {
         let _ = format!("{start}{text}").parse::<Line>();

@@ -24,8 +24,9 @@ pub use flow::{Flow, inside, little};
 pub use level::LevelKind;
 pub use measured::Measured;
 pub use numbers::{
-    is_round, is_round_within, largest, latency_percentiles, mean, median, most_frequent, quantile,
-    sum, unrest_percent, usual_interval_s, weighted_mean, weighted_quantiles,
+    is_round, is_round_within, largest, latency_percentiles, mean, median, most_first,
+    most_frequent, quantile, sum, unrest_percent, usual_interval_s, weighted_mean,
+    weighted_quantiles,
 };
 pub use series::{Column, usual};
 pub use stack::{Level, Queue, Stack};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     LevelKind,
-    numbers::{sum, weighted_mean},
+    numbers::{most_first, sum, weighted_mean},
 };
 
 /// One queue, or the sum of several.
@@ -124,7 +124,7 @@ impl Level {
         let ms = mean_ms(&queues);
         queues.retain(|queue| queue.iops > 0.0 || queue.inside() > Some(0.0));
         let inside = |queue: &Queue| queue.inside().unwrap_or_default();
-        queues.sort_by(|a, b| inside(b).total_cmp(&inside(a)));
+        most_first(&mut queues, inside);
         Self { kind, queues, ms }
     }
 

@@ -6,7 +6,7 @@ use counters::{Entity, EntityId, Kind};
 
 use crate::{
     Flow, Measured,
-    numbers::{mean, sum, weighted_mean},
+    numbers::{mean, most_first, sum, weighted_mean},
 };
 
 /// The share of a VM in a device: its worlds there.
@@ -39,7 +39,7 @@ pub fn tenants(recording: &Measured, device: EntityId) -> Vec<Tenant<'_>> {
         }
     }
     let mut tenants: Vec<_> = tenants.into_values().filter(|tenant| tenant.load > 0.0).collect();
-    tenants.sort_by(|a, b| b.load.total_cmp(&a.load));
+    most_first(&mut tenants, |tenant| tenant.load);
     tenants
 }
 

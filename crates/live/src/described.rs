@@ -117,6 +117,7 @@ fn disks(host: &Host, counted: &Counted) -> Vec<Disk> {
         shares: disk.allocation.shares,
         limit_iops: disk.allocation.limit_iops,
         reservation_iops: disk.allocation.reservation_iops,
+        storage_policy: host.policy_of[id].map(|policy| host.policies[policy].name.clone()),
     });
     all.collect()
 }

@@ -150,6 +150,9 @@ impl Hosts {
         for (host, knob) in new.iter().flat_map(|(_, knobs)| knobs) {
             self.scenario.hosts[*host].apply(*knob);
         }
+        for host in &mut self.scenario.hosts {
+            new.iter().for_each(|(kept, _)| host.note(&kept.setting));
+        }
         self.tell(&told);
         let notes = new.iter().filter_map(|(kept, _)| later(kept.setting.effect()));
         Ok(notes.map(String::from).collect())
@@ -201,7 +204,8 @@ impl Hosts {
         settings.retain(|kept| {
             let knobs = parse_knob(&kept.text(), scenario).unwrap_or_default();
             !knobs.iter().any(|(host, knob)| {
-                plans[*host].changes.knobs.iter().any(|new| knob.is_turned_by(new))
+                let mut new = plans[*host].changes.knobs.iter();
+                new.any(|new| knob.is_turned_by(new) && knob != new)
             })
         });
         if settings.count() < count {

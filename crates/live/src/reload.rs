@@ -12,7 +12,7 @@ use std::{
 
 use counters::{AdapterId, DeviceId, PathId, VdiskId, VscsiId};
 use engine::{HostConfig, Object, Part};
-use knobs::{Advanced, DSNRO, Knob, PVSCSI_COMMANDS_PER_PAGE};
+use knobs::{Advanced, DSNRO, Knob, PVSCSI_COMMANDS_PER_PAGE, Target};
 use scenario::{Components, Host, Image, Scenario};
 
 use crate::ids::Same;
@@ -73,7 +73,7 @@ impl Changes {
         let Readings { was: (_, was), now, new: (_, new), components, .. } = readings;
         let (same, origins) = same_parts(&was.config, &new.config);
         let mut patched = carried(was, new, &same, &origins);
-        let knobs = knobs(&patched, new)?;
+        let mut knobs = knobs(&patched, new)?;
         knobs.iter().for_each(|knob| patched.apply(*knob));
         check_images(readings, &origins)?;
         check_rest(patched, new)?;
@@ -81,6 +81,9 @@ impl Changes {
         let mut host = carried(now, new, &same, &origins);
         name_paths(&mut host.config, &same);
         knobs.iter().for_each(|knob| host.apply(*knob));
+        let by_policy = policies(&mut host, (was, now), &origins, &knobs);
+        by_policy.iter().for_each(|knob| host.apply(*knob));
+        knobs.extend(by_policy);
         let components = assigned(new, &origins, components)?;
         let (gone, new) = (gone(&was.config, &same), attached(&host.config, &same));
         Ok(Self { same, origins, gone, new, knobs, host, components })
@@ -381,6 +384,43 @@ fn knobs(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
     }
     knobs.extend(settings(was, new)?);
     Ok(knobs)
+}
+
+/// Storage policies are what the file says where it says otherwise than it did, and else what they are at
+/// work: what each says, and which disk has which. What disks are set to by theirs that are not so yet.
+fn policies(
+    host: &mut Host,
+    (was, now): (&Host, &Host),
+    origins: &[Option<usize>],
+    set: &[Knob],
+) -> Vec<Knob> {
+    let of = |host: &Host, disk: usize| {
+        host.policy_of[disk].map(|policy| host.policies[policy].name.clone())
+    };
+    let of_file: Vec<_> = (0..origins.len()).map(|disk| of(host, disk)).collect();
+    for policy in &mut host.policies {
+        let is_same = was.policies.contains(policy);
+        let known = now.policies.iter().find(|known| known.name == policy.name);
+        if let (true, Some(known)) = (is_same, known) {
+            policy.allocation = known.allocation;
+        }
+    }
+    let mut knobs = Vec::new();
+    for (disk, origin) in origins.iter().enumerate() {
+        let vdisk = VdiskId::new(disk);
+        let is_set = set.iter().any(|knob| knob.target() == Target::Vdisk(vdisk));
+        if let Some(origin) = origin.filter(|origin| !is_set && of(was, *origin) == of_file[disk]) {
+            let name = of(now, origin);
+            let place = |name| host.policies.iter().position(|policy| policy.name == name);
+            host.policy_of[disk] = name.and_then(place);
+        }
+        let Some(policy) = host.policy_of[disk] else { continue };
+        let allocation = host.policies[policy].allocation;
+        if host.config.vdisks[disk].allocation != allocation {
+            knobs.push(Knob::Allocation { vdisk, allocation });
+        }
+    }
+    knobs
 }
 
 /// The lines for esxcli: what is gone is as it starts.

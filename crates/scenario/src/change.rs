@@ -189,7 +189,7 @@ impl Scenario {
         let own: Vec<_> = self.hosts[index].disks_of(vm).collect();
         let Some(first) = own.first() else { return Ok(()) };
         let Self { hosts, arrays, .. } = self;
-        let Host { config, targets, images, .. } = &mut hosts[index];
+        let Host { config, targets, images, policy_of, .. } = &mut hosts[index];
         let bus =
             |disk: &VdiskId| DiskName::from(&*format!(":{}", config.vdisks[disk.index()].name));
         let used = own.iter().filter_map(|disk| Some(bus(disk).disk?.bus)).max();
@@ -210,6 +210,7 @@ impl Scenario {
             config.vdisks.push(VdiskConfig { name, vscsi, ..old });
             targets.push(target);
             images.push(None);
+            policy_of.push(policy_of[disk.index()]);
         }
         Ok(())
     }

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use counters::{AdapterId, DeviceKind, PathId, Time};
+use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object};
-use knobs::{Allocation, Knob};
+use knobs::Knob;
 
 use crate::{
     Action, Error, Face, Host, TimedEvent, names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
-    resolve,
+    resolve, storage_policy,
     vm::{self, Place, Site, Vm},
     workload::Workloads,
 };
 
 const EVENTS_MAX: usize = 1_000_000;
 /// What an event does: exactly one of these.
-const DEEDS: [&str; 12] = [
+const DEEDS: [&str; 13] = [
     "add",
     "remove",
     "esxcli",
@@ -28,12 +28,13 @@ const DEEDS: [&str; 12] = [
     "path",
     "datastore",
     "allocation",
+    "storage_policy",
     "start",
     "stop",
 ];
 const KEYS: [&str; 4] = ["at", "host", "vm", "state"];
 /// Which of `host`, `vm` and `state` go with what an event does.
-const COMPANIONS: [(&str, &[&str]); 12] = [
+const COMPANIONS: [(&str, &[&str]); 13] = [
     ("add", &["host"]),
     ("remove", &["host"]),
     ("esxcli", &["host"]),
@@ -44,6 +45,7 @@ const COMPANIONS: [(&str, &[&str]); 12] = [
     ("path", &["host", "state"]),
     ("datastore", &["host", "state"]),
     ("allocation", &["vm"]),
+    ("storage_policy", &[]),
     ("start", &[]),
     ("stop", &[]),
 ];
@@ -116,7 +118,7 @@ pub(crate) fn read(
     tables.sort_by_key(|(at, _)| *at);
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
     let mut course =
-        Course { site, workloads, homes, allocations: BTreeMap::new(), moved: BTreeMap::new() };
+        Course { site, workloads, homes, hosts: before_moves(site), moved: BTreeMap::new() };
     let mut events = Vec::new();
     for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
@@ -140,6 +142,18 @@ pub(crate) fn read(
     }
     rehearse(&events, &site.hosts.hosts)?;
     Ok(events.into_iter().map(|placed| placed.event).collect())
+}
+
+/// The hosts before any event; absent is what disks are on datastores to which events move them.
+fn before_moves(site: &Site) -> Vec<Host> {
+    let mut hosts = site.hosts.hosts.clone();
+    for vm in &site.vms.vms {
+        for (host, place) in &vm.places {
+            let away = vm.disks.iter().zip(&place.vdisks).filter(|(disk, _)| disk.moved.is_some());
+            hosts[*host].absent.extend(away.map(|(_, vdisk)| Object::Vdisk(*vdisk)));
+        }
+    }
+    hosts
 }
 
 /// The first thing that happens to a part of a host: what is added was not there before.
@@ -186,8 +200,8 @@ struct Course<'s> {
     workloads: &'s Workloads,
     /// The host of each VM.
     homes: Vec<usize>,
-    /// Allocations that events changed, by VM and disk.
-    allocations: BTreeMap<(usize, usize), Allocation>,
+    /// The hosts as they are set by now; absent is what is on another datastore.
+    hosts: Vec<Host>,
     /// Where disks are that were moved to other datastores, by VM and disk.
     moved: BTreeMap<(usize, usize), usize>,
 }
@@ -205,6 +219,7 @@ impl<'s> Course<'s> {
             "path" => self.path(table, deed),
             "datastore" => self.datastore(table, deed),
             "allocation" => self.allocation(table, deed),
+            "storage_policy" => self.storage_policy(deed),
             "start" => self.workload(deed, Action::StartWorkload),
             _ => self.workload(deed, Action::StopWorkload),
         }
@@ -222,14 +237,29 @@ impl<'s> Course<'s> {
         Ok(indexes.into_iter().map(|index| (index, &self.site.vms.vms[index])).collect())
     }
 
-    fn commands(&self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
-        let hosts = self.hosts(table)?;
+    fn commands(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
+        let meant = self.site.hosts.find_or_all(table, "host")?;
         let mut actions = Vec::new();
         for line in deed.list() {
-            let settings = line.parsed(|text| resolve::settings(text, &hosts))?;
-            actions.extend(settings.into_iter().map(|(host, knob)| (host, Action::Set(knob))));
+            let hosts: Vec<_> = meant.iter().map(|&index| (index, &self.hosts[index])).collect();
+            let (settings, knobs) = line.parsed(|text| resolve::settings(text, &hosts))?;
+            actions.extend(knobs.into_iter().filter_map(|(host, knob)| self.set(host, knob)));
+            for host in &meant {
+                settings.iter().for_each(|setting| self.hosts[*host].note(setting));
+            }
         }
         Ok(actions)
+    }
+
+    /// A setting of a host; that of a disk which is elsewhere goes with it when it is there.
+    fn set(&mut self, host: usize, knob: Knob) -> Option<(usize, Action)> {
+        let of = &mut self.hosts[host];
+        of.apply(knob);
+        let is_away = match knob {
+            Knob::Allocation { vdisk, .. } => of.absent.contains(&Object::Vdisk(vdisk)),
+            _ => false,
+        };
+        (!is_away).then_some((host, Action::Set(knob)))
     }
 
     /// What is inside a guest goes with it, so every host that knows the VM is told.
@@ -286,12 +316,10 @@ impl<'s> Course<'s> {
                     continue;
                 };
                 self.moved.insert((index, disk), is);
-                let set = self.allocations.get(&(index, disk));
                 for (host, place) in &vm.places {
                     let (from, to) = (place.vdisks[was], place.vdisks[is]);
                     actions.push((*host, Action::Relocate { from, to }));
-                    let knob = |&allocation| Knob::Allocation { vdisk: to, allocation };
-                    actions.extend(set.map(|set| (*host, Action::Set(knob(set)))));
+                    actions.extend(self.take_along(*host, from, to));
                 }
             }
             if actions.len() == before {
@@ -301,6 +329,19 @@ impl<'s> Course<'s> {
             }
         }
         Ok(actions)
+    }
+
+    /// What a disk has of its device goes with it to another.
+    fn take_along(&mut self, host: usize, from: VdiskId, to: VdiskId) -> Option<(usize, Action)> {
+        let of = &mut self.hosts[host];
+        of.absent.retain(|object| *object != Object::Vdisk(to));
+        of.absent.push(Object::Vdisk(from));
+        of.policy_of[to.index()] = of.policy_of[from.index()];
+        let allocation = of.config.vdisks[from.index()].allocation;
+        let at_first = self.site.hosts.hosts[host].config.vdisks[to.index()].allocation;
+        let knob = Knob::Allocation { vdisk: to, allocation };
+        let set = self.set(host, knob);
+        set.filter(|_| allocation != at_first)
     }
 
     /// `migrate = "esx-2"`: the VM goes on there.
@@ -430,25 +471,50 @@ impl<'s> Course<'s> {
         Ok(actions)
     }
 
-    /// `allocation = { disk = "scsi0:1", limit = 1000 }`: limit, reservation and shares of a disk,
-    /// on every host that knows the VM.
+    /// `allocation = { disk = "scsi0:1", limit = 1000 }`: limit, reservation and shares of a disk, or those of
+    /// a `storage_policy`, on every host that knows the VM.
     fn allocation(&mut self, table: &Table<'_>, deed: &Node<'_>) -> Actions {
-        let values = deed.table(&["disk", "shares", "limit", "reservation"])?;
+        let values =
+            deed.table(&[&["disk", "storage_policy"][..], &storage_policy::KEYS].concat())?;
         let disk = values.need("disk")?;
+        let policy = self.site.policies.of(&values)?;
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
-            let position = vm.disk(&disk)?;
-            let now = self.now(index, position);
-            let was = self.allocations.entry((index, position)).or_insert_with(|| {
-                let vdisk = vm.places[&vm.home].vdisks[position];
-                self.site.hosts.hosts[vm.home].config.vdisks[vdisk.index()].allocation
-            });
-            *was = vm::allocation(&values, *was)?;
-            let allocation = *was;
-            let knob = |place: &Place| {
-                Action::Set(Knob::Allocation { vdisk: place.vdisks[now], allocation })
-            };
-            actions.extend(vm.places.iter().map(|(host, place)| (*host, knob(place))));
+            let now = self.now(index, vm.disk(&disk)?);
+            let home = &self.hosts[vm.home];
+            let vdisk = vm.places[&vm.home].vdisks[now];
+            let was = home.config.vdisks[vdisk.index()].allocation;
+            let was = policy.map_or(was, |policy| home.policies[policy].allocation);
+            let allocation = storage_policy::allocation(&values, was)?;
+            for (host, place) in &vm.places {
+                let (vdisk, of) = (place.vdisks[now], &mut self.hosts[*host]);
+                if policy.is_some() {
+                    storage_policy::check(&of.config).map_err(|message| deed.error(&message))?;
+                }
+                of.policy_of[vdisk.index()] = policy;
+                actions.extend(self.set(*host, Knob::Allocation { vdisk, allocation }));
+            }
+        }
+        Ok(actions)
+    }
+
+    /// `storage_policy = { name = "gold", limit = 1000 }`: the policy says something else, for every disk that
+    /// has it by now.
+    fn storage_policy(&mut self, deed: &Node<'_>) -> Actions {
+        let values = deed.table(&[&["name"][..], &storage_policy::KEYS].concat())?;
+        let policy = self.site.policies.names.find_one(&values.need("name")?)?;
+        let mut actions = Vec::new();
+        for index in 0..self.hosts.len() {
+            let host = &mut self.hosts[index];
+            let known = &mut host.policies[policy].allocation;
+            *known = storage_policy::allocation(&values, *known)?;
+            let allocation = *known;
+            for place in 0..host.policy_of.len() {
+                if self.hosts[index].policy_of[place] == Some(policy) {
+                    let vdisk = VdiskId::new(place);
+                    actions.extend(self.set(index, Knob::Allocation { vdisk, allocation }));
+                }
+            }
         }
         Ok(actions)
     }

@@ -104,6 +104,8 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         guests: Vec::new(),
         boot_ns: table.read("boot", Node::duration)?.unwrap_or(BOOT_DEFAULT_NS),
         settings: Vec::new(),
+        policies: Vec::new(),
+        policy_of: Vec::new(),
         absent: Vec::new(),
         images: Vec::new(),
         nbd: table.read("nbd", serving::nbd)?,

@@ -25,6 +25,7 @@ mod rehearsal;
 mod resolve;
 mod scenario;
 mod serving;
+mod storage_policy;
 mod stream;
 mod types;
 mod units;
@@ -39,7 +40,7 @@ pub use over::Over;
 pub use scenario::parse_knob;
 pub use types::{
     Action, Array, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role, Scenario, Sockets,
-    Subject, Target, TimedEvent, Window, Workload,
+    StoragePolicy, Subject, Target, TimedEvent, Window, Workload,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

@@ -2,22 +2,26 @@
 //! knobs of hosts. One resolution serves the events of a file, `--set` and a running host.
 
 use counters::{DeviceId, DeviceKind, VdiskId, VmId};
-use engine::VmConfig;
+use engine::{VdiskConfig, VmConfig};
 use knobs::{
-    Allocation, DiskName, Driver, GuestDriver, GuestName, GuestOs, Knob, Line, MOVED_TO, Refusal,
-    Setting, Version,
+    Allocation, AllocationChange, Disks, Driver, GuestDriver, GuestName, GuestOs, Knob, Line,
+    MOVED_TO, Refusal, Setting, Version,
 };
 
 use crate::{Host, datastore::is_network, names};
 
 /// What a line sets, and on which host.
-pub(crate) type Settings = Vec<(usize, Knob)>;
+pub(crate) type Knobs = Vec<(usize, Knob)>;
 
 /// What a line sets: on the host of its prefix (`esx-1: storage core …`), or on every one of
 /// `hosts` that has the device, driver or guest. What a host refuses in any state is refused.
-pub(crate) fn settings(line: &str, hosts: &[(usize, &Host)]) -> Result<Settings, String> {
+pub(crate) fn settings(
+    line: &str,
+    hosts: &[(usize, &Host)],
+) -> Result<(Vec<Setting>, Knobs), String> {
     let Line { host, settings } = line.parse()?;
-    on_hosts(host.as_deref(), &settings, hosts)
+    let knobs = on_hosts(host.as_deref(), &settings, hosts)?;
+    Ok((settings, knobs))
 }
 
 /// The same for settings that are no text any more.
@@ -25,7 +29,7 @@ pub(crate) fn on_hosts(
     prefix: Option<&str>,
     settings: &[Setting],
     hosts: &[(usize, &Host)],
-) -> Result<Settings, String> {
+) -> Result<Knobs, String> {
     let is_meant =
         |host: &Host| prefix.is_none_or(|name| names::is_member(&host.config.name, name));
     let meant: Vec<_> = hosts.iter().filter(|(_, host)| is_meant(host)).copied().collect();
@@ -33,7 +37,7 @@ pub(crate) fn on_hosts(
         let known = hosts.iter().map(|(_, host)| host.config.name.as_str());
         return Err(names::unknown("host", name, known));
     }
-    let mut resolved = Settings::new();
+    let mut resolved = Knobs::new();
     for setting in settings {
         let before = resolved.len();
         for (index, host) in &meant {
@@ -42,7 +46,7 @@ pub(crate) fn on_hosts(
                 resolved.push((*index, knob));
             }
         }
-        if resolved.len() == before {
+        if resolved.len() == before && !is_of_policy(setting) {
             return Err(nowhere(setting, hosts));
         }
     }
@@ -82,15 +86,59 @@ impl knobs::Host for Host {
         meant.map(|(index, (_, guest))| (VmId::new(index), *guest)).collect()
     }
 
-    fn disks(&self, name: &DiskName) -> Vec<(VdiskId, Allocation)> {
-        let of_vm = |vm: VmId| names::is_member(&self.config.vms[vm.index()].name, &name.vm);
+    fn disks(&self, disks: &Disks) -> Vec<(VdiskId, Allocation)> {
         let own = |disk: &str| disk.split(MOVED_TO).next().map(str::to_string);
-        let is_it = |disk: &str| name.disk.is_none_or(|place| Some(place.to_string()) == own(disk));
+        let is_meant = |index: usize, vdisk: &VdiskConfig| match disks {
+            Disks::Of(name) => {
+                let vm = &self.config.vms[vdisk.vm.index()].name;
+                names::is_member(vm, &name.vm)
+                    && name.disk.is_none_or(|at| Some(at.to_string()) == own(&vdisk.name))
+            }
+            Disks::With(policy) => {
+                let has = self.policy_of[index];
+                has.is_some_and(|has| self.policies[has].name == *policy)
+            }
+        };
         let all = self.config.vdisks.iter().enumerate();
-        all.filter(|(_, vdisk)| of_vm(vdisk.vm) && is_it(&vdisk.name))
+        all.filter(|(index, vdisk)| is_meant(*index, vdisk))
             .map(|(index, vdisk)| (VdiskId::new(index), vdisk.allocation))
             .collect()
     }
+
+    fn policy(&self, name: &str) -> Result<Allocation, Refusal> {
+        let found = self.policies.iter().find(|policy| policy.name == name);
+        found.map(|policy| policy.allocation).ok_or_else(|| {
+            let known = self.policies.iter().map(|policy| policy.name.as_str());
+            names::unknown("storage policy", name, known).into()
+        })
+    }
+}
+
+impl Host {
+    /// Notes which disks have which storage policy and what each says, after a setting that was taken. What it
+    /// sets of disks are knobs.
+    pub fn note(&mut self, setting: &Setting) {
+        let Setting::Allocation { vdisk: of, allocation: change } = setting else { return };
+        let place = |name: &str| self.policies.iter().position(|policy| policy.name == name);
+        let given = match (of, change) {
+            (Disks::With(name), _) => {
+                let Some(place) = place(name) else { return };
+                let was = self.policies[place].allocation;
+                self.policies[place].allocation = change.of(was, self).unwrap_or(was);
+                return;
+            }
+            (_, AllocationChange::Policy(name)) => place(name),
+            _ => None,
+        };
+        for (vdisk, _) in knobs::Host::disks(self, of) {
+            self.policy_of[vdisk.index()] = given;
+        }
+    }
+}
+
+/// Whether it is what a storage policy says, which may be of no disk yet.
+fn is_of_policy(setting: &Setting) -> bool {
+    matches!(setting, Setting::Allocation { vdisk: Disks::With(_), .. })
 }
 
 /// The depth and the pages that a line of the file sets in a guest.
@@ -114,10 +162,12 @@ fn nowhere(setting: &Setting, hosts: &[(usize, &Host)]) -> String {
         Setting::Pvscsi { vm: GuestName { system, .. }, .. } => {
             format!("there is no {} guest", system.map_or("", |system| system.name()))
         }
-        Setting::Allocation { vdisk, .. } if vms().any(|vm| names::is_member(vm, &vdisk.vm)) => {
-            format!("there is no disk `{vdisk}`")
+        Setting::Allocation { vdisk: Disks::Of(disk), .. } => {
+            match vms().any(|vm| names::is_member(vm, &disk.vm)) {
+                true => format!("there is no disk `{disk}`"),
+                false => names::unknown("VM", &disk.vm, vms()),
+            }
         }
-        Setting::Allocation { vdisk, .. } => names::unknown("VM", &vdisk.vm, vms()),
         Setting::StorageIoControl { device, .. } => {
             let known = hosts.iter().flat_map(|(_, host)| host.datastores.iter().flatten());
             names::unknown("datastore", device, known.map(String::as_str))

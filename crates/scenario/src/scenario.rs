@@ -13,7 +13,7 @@ use crate::{
     expect::Windows,
     reader::{self, File, Node, Table},
     rehearsal::Rehearsal,
-    resolve::{self, Settings},
+    resolve::{self, Knobs},
     serving::{self, Purpose},
     vm::Site,
     workload::{Include, Workloads},
@@ -40,6 +40,7 @@ const KEYS: &[&str] = &[
     "volume",
     "host",
     "datastore",
+    "storage_policy",
     "vm",
     "workload",
     "event",
@@ -134,8 +135,9 @@ impl Scenario {
     fn apply_on(&mut self, hosts: Range<usize>, setting: &Setting) -> Result<(), Error> {
         let refuse = |message: String| Error::new(format!("`{setting}`: {message}"));
         let meant: Vec<_> = hosts.map(|index| (index, &self.hosts[index])).collect();
-        let settings = resolve::on_hosts(None, slice::from_ref(setting), &meant);
-        settings.and_then(|settings| put(&mut self.hosts, settings)).map_err(refuse)
+        let settings = slice::from_ref(setting);
+        let knobs = resolve::on_hosts(None, settings, &meant);
+        knobs.and_then(|knobs| put(&mut self.hosts, settings, knobs)).map_err(refuse)
     }
 }
 
@@ -145,7 +147,7 @@ impl Scenario {
 /// One line as esxcli prints it: the option, and what is allowed.
 pub fn parse_knob(line: &str, scenario: &Scenario) -> Result<Vec<(usize, Knob)>, Error> {
     let hosts: Vec<_> = scenario.hosts.iter().enumerate().collect();
-    resolve::settings(line, &hosts).map_err(Error::new)
+    resolve::settings(line, &hosts).map(|(_, knobs)| knobs).map_err(Error::new)
 }
 
 /// What makes the device queues of a host so deep.
@@ -259,18 +261,21 @@ fn samples_max(hosts: &[Host]) -> u64 {
 /// refused.
 fn set(hosts: &mut [Host], line: &str) -> Result<(), String> {
     let known: Vec<_> = hosts.iter().enumerate().collect();
-    let settings = resolve::settings(line, &known)?;
-    put(hosts, settings)
+    let (settings, knobs) = resolve::settings(line, &known)?;
+    put(hosts, &settings, knobs)
 }
 
-/// Puts what was resolved in force, when no host refuses it.
-fn put(hosts: &mut [Host], settings: Settings) -> Result<(), String> {
-    for own in settings.chunk_by(|a, b| a.0 == b.0) {
+/// Puts settings in force by what they are on each host, when no host refuses it.
+fn put(hosts: &mut [Host], settings: &[Setting], knobs: Knobs) -> Result<(), String> {
+    for own in knobs.chunk_by(|a, b| a.0 == b.0) {
         let mut rehearsal = Rehearsal::whole(&hosts[own[0].0])?;
         own.iter().try_for_each(|(_, knob)| rehearsal.set(Time::ZERO, *knob))?;
     }
-    for (host, knob) in settings {
+    for (host, knob) in knobs {
         hosts[host].apply(knob);
+    }
+    for host in hosts {
+        settings.iter().for_each(|setting| host.note(setting));
     }
     Ok(())
 }

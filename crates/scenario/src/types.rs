@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use counters::{AdapterId, Counter, DeviceId, PathId, Time, VdiskId, VmId};
 use engine::{HostConfig, Object};
-use knobs::{GuestOs, Knob};
+use knobs::{Allocation, GuestOs, Knob};
 use model::{ArrayConfig, Qos, WorkloadConfig};
 
 /// A scenario.
@@ -60,6 +60,10 @@ pub struct Host {
     /// [`Time::ZERO`] before any I/O, followed by a reboot that takes no time when one of them
     /// needs it.
     pub settings: Vec<Knob>,
+    /// The storage policies of disks.
+    pub policies: Vec<StoragePolicy>,
+    /// That of each virtual disk, by [`VdiskId`]: an index into `policies`.
+    pub policy_of: Vec<Option<usize>>,
     /// What is not there when the run begins.
     pub absent: Vec<Object>,
     /// Where the bytes of each virtual disk are in real time, by [`VdiskId`]; nothing where its
@@ -71,6 +75,15 @@ pub struct Host {
     pub sockets: Sockets,
     /// The CPUs to which the threads that serve its disks are bound, in turn; none is any.
     pub cpus: Vec<u32>,
+}
+
+/// A storage policy: limit, reservation and shares under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoragePolicy {
+    /// Its name.
+    pub name: String,
+    /// What it says now; that of each disk that has it.
+    pub allocation: Allocation,
 }
 
 /// What holds the bytes of a virtual disk.

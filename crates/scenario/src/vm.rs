@@ -18,6 +18,7 @@ use crate::{
     reader::{Node, Table},
     resolve,
     serving::{self, Purpose},
+    storage_policy::{self, Policies, allocation},
 };
 
 /// All VMs together.
@@ -37,6 +38,7 @@ const DISK_KEYS: &[&str] = &[
     "shares",
     "limit",
     "reservation",
+    "storage_policy",
     "qos",
     "size",
     "image",
@@ -86,6 +88,8 @@ pub(crate) struct Disk {
     adapter: usize,
     target: Target,
     allocation: Allocation,
+    /// The storage policy that says the allocation.
+    pub(crate) policy: Option<usize>,
     image: Option<Image>,
     /// The disk that this one is once an event has moved that to another datastore: its position.
     pub(crate) moved: Option<usize>,
@@ -98,6 +102,7 @@ struct DiskPlan<'a> {
     slot: Slot,
     datastores: Vec<usize>,
     allocation: Allocation,
+    policy: Option<usize>,
 }
 
 /// Virtual machines by name.
@@ -114,6 +119,7 @@ pub(crate) struct Site {
     pub(crate) arrays: Arrays,
     pub(crate) hosts: Hosts,
     pub(crate) datastores: Datastores,
+    pub(crate) policies: Policies,
     pub(crate) vms: Vms,
 }
 
@@ -129,7 +135,9 @@ impl Site {
             dealt: vec![0; hosts.hosts.len()],
             vdisks_total: 0,
         };
-        let mut site = Self { arrays, hosts, datastores, vms };
+        let policies = Policies::read(root)?;
+        hosts.hosts.iter_mut().for_each(|host| host.policies.clone_from(&policies.all));
+        let mut site = Self { arrays, hosts, datastores, policies, vms };
         for (name, node) in root.named("vm")? {
             site.read_vms(&name, &node)?;
         }
@@ -179,10 +187,13 @@ impl Site {
         }
         let plan = |(name, node): (String, Node<'a>)| {
             let table = node.table(DISK_KEYS)?;
+            let policy = self.policies.of(&table)?;
+            let was = policy.map(|policy| self.policies.all[policy].allocation);
             Ok(DiskPlan {
                 slot: guest::slot(&name).map_err(|message| node.error(&message))?,
                 datastores: self.datastores.names.find(&table.need("datastore")?)?,
-                allocation: allocation(&table, Allocation::default())?,
+                allocation: allocation(&table, was.unwrap_or_default())?,
+                policy,
                 name,
                 table,
             })
@@ -203,6 +214,7 @@ impl Site {
             adapter: vm.adapter(plan.slot, &plan.table)?,
             target: self.target(datastore, &plan.table, &vm.name, &plan.name)?,
             allocation: plan.allocation,
+            policy: plan.policy,
             image: self.image(datastore, plan, &vm.name)?,
             moved: None,
         };
@@ -265,11 +277,11 @@ impl Site {
         let disk = &vm.disks[position];
         let name = format!("{}{MOVED_TO}{}", disk.name, self.datastores.datastores[datastore].name);
         let owner = vm.name.clone();
-        let (adapter, allocation) = (disk.adapter, disk.allocation);
+        let (adapter, allocation, policy) = (disk.adapter, disk.allocation, disk.policy);
         let target = self.volume(datastore, None, &owner, &name);
         let vm = &mut self.vms.vms[index];
         for (&host, place) in &mut vm.places {
-            let Host { config, targets, images, .. } = &mut self.hosts.hosts[host];
+            let Host { config, targets, images, policy_of, .. } = &mut self.hosts.hosts[host];
             let device = self.datastores.device(datastore, host, &config.name, node)?;
             if config.vdisks.len() >= IDS_MAX {
                 return Err(node.error(&too_many(&config.name)));
@@ -279,9 +291,10 @@ impl Site {
             config.vdisks.push(VdiskConfig { name: name.clone(), device, ..here });
             targets.push(target);
             images.push(None);
+            policy_of.push(policy);
         }
         let (image, moved) = (None, Some(position));
-        vm.disks.push(Disk { name, datastore, adapter, target, allocation, image, moved });
+        vm.disks.push(Disk { name, datastore, adapter, target, allocation, policy, image, moved });
         Ok(())
     }
 
@@ -306,6 +319,9 @@ impl Site {
             let (host, version) = (&config.name, config.version.name());
             let message = format!("host `{host}` has ESXi {version}; NVMe disks need 6.5");
             return Err(node.error(&message));
+        }
+        if vm.disks.iter().any(|disk| disk.policy.is_some()) {
+            storage_policy::check(config).map_err(|message| node.error(&message))?;
         }
         let devices: Result<Vec<_>, _> = vm
             .disks
@@ -361,6 +377,7 @@ impl Site {
                 adapter: 0,
                 target,
                 allocation: Allocation::default(),
+                policy: None,
                 image: None,
                 moved: None,
             }],
@@ -449,6 +466,7 @@ impl Vm {
             vdisks.push(VdiskId::new(config.vdisks.len()));
             host.targets.push(disk.target);
             host.images.push(disk.image.clone());
+            host.policy_of.push(disk.policy);
             config.vdisks.push(VdiskConfig {
                 name: disk.name.clone(),
                 vm,
@@ -480,28 +498,4 @@ fn too_many(host: &str) -> String {
 /// `"on"` or `"off"`.
 pub(crate) fn power(node: &Node<'_>) -> Result<bool, Error> {
     node.choice(&[("on", true), ("off", false)])
-}
-
-/// `shares`, `limit` and `reservation` of a disk; what is left out stays as it was.
-pub(crate) fn allocation(table: &Table<'_>, was: Allocation) -> Result<Allocation, Error> {
-    let iops = |node: &Node<'_>| node.integer32(Allocation::LIMITS);
-    let limit = table.read("limit", |node| match node.is_string() {
-        true => node.choice(&[("unlimited", None)]),
-        false => iops(node).map(Some),
-    })?;
-    Ok(Allocation {
-        shares: table.read("shares", shares)?.unwrap_or(was.shares),
-        limit_iops: limit.unwrap_or(was.limit_iops),
-        reservation_iops: table
-            .read("reservation", |node| node.integer32(0..=i32::MAX as u32))?
-            .unwrap_or(was.reservation_iops),
-    })
-}
-
-/// A number, or Low, Normal, High [LAMW].
-fn shares(node: &Node<'_>) -> Result<u32, Error> {
-    if node.is_string() {
-        return node.choice(&Allocation::SHARES_PRESETS);
-    }
-    node.integer32(Allocation::SHARES)
 }

@@ -107,6 +107,10 @@ fn lines_that_are_taken() {
         "win-2:scsi0:1: DiskLimitIOPerSecond -1",
         "Get-VM 'lin' | Get-VMResourceConfiguration | Set-VMResourceConfiguration -Disk (Get-HardDisk -VM 'lin') -DiskLimitIOPerSecond 500",
         "$esxcli.system.settings.advanced.set.Invoke(@{option='/VMFS3/HardwareAcceleratedLocking'; intvalue=0})",
+        "win: StoragePolicy low",
+        "win-2:scsi0:1: StoragePolicy = high",
+        "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name 'normal')",
+        "storage policy normal: DiskLimitIOPerSecond 500",
     ];
     let knobs = |site: &Scenario, line: &str| {
         let knobs = parse_knob(line, site).unwrap().into_iter();
@@ -179,6 +183,12 @@ fn lines_that_are_refused() {
         "win-1: DiskLimitIOPerSecond 0",
         "win-1:scsi0:2: DiskLimitIOPerSecond 500",
         "Get-VM 'win-1' | Get-HardDisk",
+        "win: StoragePolicy lw",
+        "win: StoragePolicy",
+        "storage policy bronze: DiskLimitIOPerSecond 500",
+        "storage policy low: StoragePolicy high",
+        "storage policy low: NumDiskShares 99",
+        "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration",
         "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
     ];
     let refusal = |site: &Scenario, line: &str| site.clone().set(line).unwrap_err().to_string();

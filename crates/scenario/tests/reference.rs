@@ -18,6 +18,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("host.NAME.nbd", "[host.h]\nadapter.vmhba1.driver = \"fnic\"\nnbd.x = 1"),
     ("datastore.NAME", "[datastore.d]\nx = 1"),
     ("datastore.NAME.metadata", "[datastore.d]\nmetadata.x = 1"),
+    ("storage_policy.NAME", "[storage_policy.p]\nx = 1"),
     ("vm.NAME", "[vm.v]\nx = 1"),
     ("vm.NAME.disk.\"scsi0:1\"", "[vm.v.disk.\"scsi0:1\"]\nx = 1"),
     ("workload", "[[workload]]\nx = 1"),

@@ -2,6 +2,7 @@
 
 use counters::Counter;
 use diagnose::{Simulated, SimulatedRow};
+use levels::most_first;
 use serde::Serialize;
 
 use crate::{
@@ -556,7 +557,7 @@ fn apart(keys: &[Key], main: &[&SimulatedRow], rows: &[SimulatedRow]) -> String 
         .filter(|(chance, row)| beyond(row) > 1.0 + NOTHING + chance)
         .map(|(_, row)| row)
         .collect();
-    moved.sort_by(|a, b| beyond(b).total_cmp(&beyond(a)));
+    most_first(&mut moved, |row| beyond(row));
     let named = moved
         .iter()
         .take(NAMED)
@@ -581,7 +582,7 @@ fn losses(keys: &[Key], rows: &[SimulatedRow]) -> String {
     let loses = |chance: f64, row: &SimulatedRow| row.low < before(row) * (1.0 - NOTHING - chance);
     let mut losers: Vec<&SimulatedRow> =
         vms.into_iter().filter(|(chance, row)| loses(*chance, row)).map(|(_, row)| row).collect();
-    losers.sort_by(|a, b| (a.low / before(a)).total_cmp(&(b.low / before(b))));
+    most_first(&mut losers, |row| -row.low / before(row));
     let lost = |part: f64| 100.0 * (1.0 - part).max(0.0);
     let named = losers.iter().take(NAMED).map(|row| {
         let (least, most) = (lost(row.high / before(row)), lost(row.low / before(row)));

@@ -1,7 +1,7 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
 use capture::VscsiHistogram;
-use knobs::{Advanced, AllocationChange, Setting};
+use knobs::{Advanced, AllocationChange, Disks, Setting};
 
 use crate::Error;
 
@@ -29,15 +29,16 @@ impl Question {
     /// Refuses what no recording can answer.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let is_limit = |setting: &Setting| match setting {
-            Setting::Allocation { allocation, .. } => {
-                matches!(allocation, AllocationChange::Limit(_))
+            Setting::Allocation { vdisk: Disks::Of(_), allocation: AllocationChange::Limit(_) } => {
+                true
             }
+            Setting::Allocation { .. } => false,
             _ => true,
         };
         match self.settings.iter().find(|setting| !is_limit(setting)) {
             None => Ok(()),
             Some(setting) => Err(Error::new(format!(
-                "`{setting}`: a recording does not tell what shares and reservations do; of a disk its \
+                "`{setting}`: a recording does not tell what shares, reservations and storage policies do; of a disk its \
                  IOPS limit can be asked"
             ))),
         }

@@ -4,7 +4,7 @@ use std::thread;
 
 use counters::{Counter, EntityId, Kind, Recording};
 use knobs::Setting;
-use levels::{Column, Measured};
+use levels::{Column, Measured, most_first};
 use scenario::Scenario;
 
 use crate::{
@@ -287,7 +287,7 @@ fn vms(
         .collect();
     let all: f64 = vms.iter().map(|vm| vm.2).sum();
     vms.retain(|vm| vm.2 >= PART * all && vm.2 > 0.0);
-    vms.sort_by(|a, b| b.2.total_cmp(&a.2));
+    most_first(&mut vms, |vm| vm.2);
     vms.truncate(VMS_MAX);
     vms
 }

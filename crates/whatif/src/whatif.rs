@@ -2,8 +2,8 @@
 
 use counters::{Counter, DEFAULT_INTERVAL_S, EntityId, Kind};
 use diagnose::{Facts, Simulated};
-use knobs::{AllocationChange, DiskName, GuestName, Setting};
-use levels::{Measured, mean, usual_interval_s, weighted_mean};
+use knobs::{AllocationChange, DiskName, Disks, GuestName, Setting};
+use levels::{Measured, mean, most_first, usual_interval_s, weighted_mean};
 use serde::Serialize;
 
 use crate::{
@@ -380,7 +380,7 @@ impl<'a> Model<'a> {
     /// The VM of which the IOPS limit is set, if all settings do that, and all one way.
     fn limited(&self, changed: &Plan<'_>) -> Option<Limited<'_>> {
         let mut each = self.question.settings.iter().map(|setting| match setting {
-            Setting::Allocation { vdisk: DiskName { vm, .. }, allocation } => {
+            Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), allocation } => {
                 let is_set = matches!(allocation, AllocationChange::Limit(Some(_)));
                 let held = is_set.then(|| self.held(vm, changed)).flatten();
                 Some(Limited { vm, held, waits: self.waits(vm) })
@@ -435,8 +435,10 @@ impl<'a> Model<'a> {
     fn settings(&self, names: &[(String, String)]) -> (Vec<Setting>, Vec<Limit<'_>>) {
         let (mut settings, mut limits) = (Vec::new(), Vec::new());
         for setting in &self.question.settings {
-            if let Setting::Allocation { vdisk, allocation: AllocationChange::Limit(limit) } =
-                setting
+            if let Setting::Allocation {
+                vdisk: Disks::Of(vdisk),
+                allocation: AllocationChange::Limit(limit),
+            } = setting
             {
                 limits.push((vdisk, *limit));
                 continue;
@@ -535,7 +537,7 @@ fn devices<'a>(
         all.iter().try_for_each(|device| lacks::check(device, &every, window))?;
         let is_busy = |device: &Device<'a>| !device.busy(window).is_empty();
         let (mut busy, idle): (Vec<_>, Vec<_>) = all.into_iter().partition(is_busy);
-        busy.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        most_first(&mut busy, rate);
         Ok((busy, idle))
     };
     let has_own = |device: &Device<'a>| !device.is_at_an_edge(window);

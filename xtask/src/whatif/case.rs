@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use knobs::{AllocationChange, DiskName, Line, Setting};
+use knobs::{AllocationChange, Disks, Line, Setting};
 use scenario::Scenario;
 
 use crate::corpus::{
@@ -141,9 +141,10 @@ impl Case {
     /// When the scenario does not take it.
     pub(crate) fn changed(&self) -> Scenario {
         let settings = self.change().settings;
-        if let [Setting::Allocation { vdisk: DiskName { vm, .. }, allocation }] = &settings[..]
+        if let [Setting::Allocation { vdisk: Disks::Of(disk), allocation }] = &settings[..]
             && let AllocationChange::Limit(limit) = allocation
         {
+            let vm = &disk.vm;
             let text = self.text().replace("\nlimit = ", "\n# ");
             let disk = format!("[vm.{vm}.disk.\"scsi0:0\"]\n");
             let limit = limit.map_or(String::new(), |limit| format!("limit = {limit}\n"));

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use super::Arguments;
 use crate::{
     Result,
-    explain::{Article, causes, counters, settings, topics},
+    explain::{Article, causes, counters, of_settings, topics},
     glossary,
 };
 
@@ -41,7 +41,7 @@ impl Reference {
             Page::Knobs => {
                 let tables =
                     tables("Knobs and drivers", "knobs", &["settings", "options", "drivers"]);
-                tables + &in_full(&settings::articles())
+                tables + &in_full(&of_settings())
             }
             Page::Findings => {
                 let tables =

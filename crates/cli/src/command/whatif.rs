@@ -8,7 +8,7 @@ use clap::Args;
 use counters::{Kind, SHORTEST_INTERVAL_S};
 use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
 use knobs::{Line, Setting};
-use levels::Measured;
+use levels::{Measured, most_first};
 use serde::Serialize;
 
 use crate::{
@@ -318,7 +318,7 @@ fn made_of(calibration: &Calibration) -> String {
     }
     for device in &calibration.devices {
         let mut guests: Vec<_> = device.guests.iter().collect();
-        guests.sort_by(|a, b| b.outstanding.total_cmp(&a.outstanding));
+        most_first(&mut guests, |guest| guest.outstanding);
         for guest_of in guests.iter().take(GUESTS) {
             let guest = guest_of;
             let does = match guest.habit {

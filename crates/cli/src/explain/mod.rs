@@ -1,15 +1,18 @@
 //! What an administrator asks about one setting, one counter or one finding, answered in full: what
 //! it is, when it acts, its default and range, how to read and set it, what to leave alone.
 //!
-//! The words are data, one table per noun (`settings`, `counters`, `causes`, `topics`). A number
+//! The words are data, one table per noun (`settings`, `disks`, `counters`, `causes`, `topics`). A number
 //! that the tables of `knobs`, `counters` or `diagnose` have comes from there.
 
 pub(crate) mod causes;
 pub(crate) mod counters;
-pub(crate) mod settings;
+mod disks;
+mod settings;
 pub(crate) mod topics;
 
 use std::fmt::Write;
+
+use levels::most_first;
 
 use crate::text::{BOLD, styled};
 
@@ -29,9 +32,13 @@ pub(crate) struct Article {
 
 /// Every article: settings first, then counters, then findings, then topics.
 pub(crate) fn articles() -> Vec<Article> {
-    let nouns =
-        [settings::articles(), counters::articles(), causes::articles(), topics::articles()];
+    let nouns = [of_settings(), counters::articles(), causes::articles(), topics::articles()];
     nouns.into_iter().flatten().collect()
+}
+
+/// Those of settings.
+pub(crate) fn of_settings() -> Vec<Article> {
+    [settings::articles(), disks::articles()].into_iter().flatten().collect()
 }
 
 impl Article {
@@ -80,7 +87,7 @@ pub(crate) fn near_misses<'a>(names: impl Iterator<Item = &'a str>, wanted: &str
     let likeness = |name: &str| strsim::jaro_winkler(&plain(name), &plain(wanted));
     let mut near: Vec<(f64, &str)> = names.map(|name| (likeness(name), name)).collect();
     near.retain(|(like, _)| *like >= LIKE);
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    most_first(&mut near, |topic| topic.0);
     let mut told: Vec<&str> = Vec::new();
     for (_, name) in near {
         if told.len() < TOLD && !told.iter().any(|other| plain(other) == plain(name)) {
@@ -175,6 +182,8 @@ mod tests {
             ("device-depth", "Device queue full, limited by its own depth"),
             ("VMW_PSP_RR", "Path policy"),
             ("DiskLimitIOPerSecond", "IOPS limit"),
+            ("storage policy", "Storage policy"),
+            ("SPBM", "Storage policy"),
             ("nfs", "NFS"),
             ("NFS.MaxQueueDepth", "NFS"),
             ("nfsclient", "NFS"),

@@ -1,29 +1,17 @@
-//! Settings: those of a device, of a driver, of a guest, of a virtual disk, and the advanced
-//! options of a host.
+//! Settings of a host: those of a device, of a datastore, of a driver, and the advanced options. Those of
+//! virtual disks stand in `disks`.
 
-use ::counters::Controller;
 use knobs::{
-    Advanced, AdvancedInfo, Allocation, AllocationChange, CONGESTION_MS, CONGESTION_MS_DEFAULT,
-    DSNRO, DiskName, Driver, Effect, GuestName, GuestOs, GuestSystem, NFS_DEPTH,
-    PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT, PVSCSI_RING_PAGES_MAX,
-    PathPolicy, PolicyChange, Setting, Transport, Version, limits_of, show_option,
+    Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, NFS_DEPTH,
+    PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
 };
 
 use super::Article;
 
-/// Every setting.
+/// Every setting of a host.
 pub(crate) fn articles() -> Vec<Article> {
-    let own = [
-        dsnro(),
-        max_queue_depth(),
-        queue_full(),
-        depth_by_latency(),
-        congestion(),
-        pvscsi(),
-        virtual_adapters(),
-        path_policy(),
-        allocation(),
-    ];
+    let own =
+        [dsnro(), max_queue_depth(), queue_full(), depth_by_latency(), congestion(), path_policy()];
     let drivers = Driver::ALL.iter().map(|known| match known.transport {
         Transport::Network => nfs(known),
         _ => driver(known),
@@ -31,19 +19,21 @@ pub(crate) fn articles() -> Vec<Article> {
     own.into_iter().chain(OPTIONS.iter().map(option)).chain(drivers).collect()
 }
 
-fn names(names: &[&str]) -> Vec<String> {
+/// What something may be asked by.
+pub(crate) fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// A number that stands for any in the lines that a setting is printed as.
-const N: u32 = 77_777;
+pub(crate) const N: u32 = 77_777;
 
 /// The line that sets something as it is typed, with N for its numbers.
-fn line(setting: &Setting) -> String {
+pub(crate) fn line(setting: &Setting) -> String {
     as_typed(&setting.esxcli().or_else(|| setting.powercli()).unwrap_or_default())
 }
 
-fn as_typed(line: &str) -> String {
+/// A line as it is typed.
+pub(crate) fn as_typed(line: &str) -> String {
     format!("$ {}", line.replace(&N.to_string(), "N"))
 }
 
@@ -52,7 +42,7 @@ fn device() -> String {
 }
 
 /// The lines that show what is set, as they are typed.
-fn shown(setting: &Setting) -> String {
+pub(crate) fn shown(setting: &Setting) -> String {
     setting.show().iter().map(|line| as_typed(line)).collect::<Vec<_>>().join("\n")
 }
 
@@ -315,120 +305,6 @@ fn congestion() -> Article {
     }
 }
 
-fn pvscsi() -> Article {
-    let systems = |lines: fn(&Setting) -> Vec<String>| {
-        let systems = [GuestSystem::Windows, GuestSystem::Linux].into_iter();
-        let of = |system: GuestSystem| {
-            let vm = GuestName { vm: None, system: Some(system) };
-            let set = Setting::Pvscsi { vm, depth: Some(N), ring_pages: Some(N) };
-            let lines = lines(&set).into_iter().map(|line| as_typed(&line));
-            [format!("{}:", system.name())].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
-        };
-        systems.map(of).collect::<Vec<_>>().join("\n")
-    };
-    let depth = |guest| limits_of(Controller::Pvscsi, guest).disk_depth;
-    Article {
-        names: names(&[
-            "PVSCSI",
-            "vmw_pvscsi",
-            "RequestRingPages",
-            "MaxQueueDepth",
-            "cmd_per_lun",
-            "ring_pages",
-        ]),
-        title: "PVSCSI: the depth of a virtual disk and the ring of its adapter".into(),
-        sections: vec![
-            (
-                "What it is",
-                format!(
-                    "How many commands the guest's PVSCSI driver sends for each disk, \
-                and, by the pages of the ring ({PVSCSI_COMMANDS_PER_PAGE} commands each), for all disks \
-                of the adapter; what is beyond waits in the guest [KB-PV, PVL]."
-                ),
-            ),
-            (
-                "When it acts",
-                "Always, before anything of the host: no counter of the host sees what \
-                waits in front of it."
-                    .into(),
-            ),
-            (
-                "Default",
-                format!(
-                    "{} a disk in Windows and in Linux before 2014, {} in Linux since; {} \
-                pages.",
-                    depth(GuestOs::Windows),
-                    depth(GuestOs::Linux),
-                    PVSCSI_RING_PAGES_DEFAULT
-                ),
-            ),
-            (
-                "Range",
-                format!("1 to {PVSCSI_DEPTH_MAX} a disk, 1 to {PVSCSI_RING_PAGES_MAX} pages."),
-            ),
-            ("Read it", systems(Setting::show)),
-            ("Set it", systems(Setting::guest)),
-            ("In force", Effect::GuestReboot.text().into()),
-            (
-                "Leave alone",
-                "Raised alone it moves the wait from the guest into the VMkernel: the \
-                device's depth has to allow it too. One VM can then fill a device queue alone [S0]."
-                    .into(),
-            ),
-        ],
-    }
-}
-
-fn virtual_adapters() -> Article {
-    let depths = |controller: Controller| {
-        let name = controller.name();
-        let limits = |guest| limits_of(controller, guest);
-        let (linux, windows) = (limits(GuestOs::Linux), limits(GuestOs::Windows));
-        let differs = match linux.disk_depth == windows.disk_depth {
-            true => String::new(),
-            false => format!(" ({} in Windows)", windows.disk_depth),
-        };
-        format!("{name}: {}{differs} a disk, {} in all.\n", linux.disk_depth, linux.adapter_depth)
-    };
-    Article {
-        names: names(&[
-            "virtual adapter",
-            "vSCSI",
-            "LSI Logic",
-            "LSI",
-            "LSI Logic SAS",
-            "LSI Logic Parallel",
-            "BusLogic",
-            "NVMe",
-            "vNVMe",
-            "AHCI",
-            "SATA",
-            "IDE",
-        ]),
-        title: "Virtual adapters: LSI Logic, BusLogic, NVMe, AHCI, IDE, PVSCSI".into(),
-        sections: vec![
-            (
-                "What it is",
-                "How many commands a guest sends for one virtual disk, and for all disks of one \
-                virtual adapter; what is beyond waits in the guest [TBL, S0]."
-                    .into(),
-            ),
-            ("Default", Controller::ALL.into_iter().map(depths).collect()),
-            (
-                "Set it",
-                "PVSCSI alone has a supported setting (kavg explain pvscsi); NVMe's depth is its \
-                guest driver's. The others are fixed: move the disk to PVSCSI."
-                    .into(),
-            ),
-            (
-                "Mind",
-                "Sources give PVSCSI and LSI Logic; what is said of the others is from memory."
-                    .into(),
-            ),
-        ],
-    }
-}
-
 /// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
 fn nfs(client: &Driver) -> Article {
     Article {
@@ -520,67 +396,6 @@ fn path_policy() -> Article {
                 "Leave alone",
                 "Do what the array's vendor says. Paths that are not optimized must not be \
                 among the active ones; more paths do not make DQLEN deeper."
-                    .into(),
-            ),
-        ],
-    }
-}
-
-fn allocation() -> Article {
-    let unit = Advanced::SchedCostUnit.info();
-    let shares = Allocation::SHARES;
-    let vdisk = DiskName { vm: "NAME".into(), disk: None };
-    let set = Setting::Allocation { vdisk, allocation: AllocationChange::Limit(Some(N)) };
-    Article {
-        names: names(&["IOPS limit", "DiskLimitIOPerSecond", "limit", "reservation", "DiskShares"]),
-        title: "IOPS limit, reservation and shares of a virtual disk".into(),
-        sections: vec![
-            (
-                "What it is",
-                "A rate that the host holds a virtual disk to, one that it keeps for it, and \
-                its weight among the others of its device."
-                    .into(),
-            ),
-            (
-                "When it acts",
-                format!(
-                    "The limit always, also when nothing is congested; shares and \
-                reservation where disks compete for slots. An I/O counts as one for each {} bytes \
-                begun ({}) [API, LAMW].",
-                    unit.default, unit.path
-                ),
-            ),
-            (
-                "Default",
-                format!("No limit, no reservation, {} shares.", Allocation::default().shares),
-            ),
-            (
-                "Range",
-                format!(
-                    "A limit of at least 1; shares {} to {} [LAMW].",
-                    shares.start(),
-                    shares.end()
-                ),
-            ),
-            (
-                "Read it",
-                format!(
-                    "{}\nIn no column of esxtop: a flat rate and KAVG while slots are free are its sign.",
-                    shown(&set)
-                ),
-            ),
-            (
-                "Set it",
-                format!(
-                    "{}\n-1 is none; a limit of a storage policy is changed in the policy.",
-                    line(&set)
-                ),
-            ),
-            ("In force", Effect::AtOnce.text().into()),
-            (
-                "Leave alone",
-                "A limit that is meant. It is the gentlest way to hold a noisy VM; lifting \
-                it gives its wait to the neighbours."
                     .into(),
             ),
         ],

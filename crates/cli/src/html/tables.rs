@@ -5,7 +5,9 @@
 
 use counters::{Counter as C, DEFAULT_INTERVAL_S, Entity, EntityId, Kind, interval_s};
 use diagnose::Verdict;
-use levels::{Column, Flow, Measured, Vdisk, latency_percentiles, tenants, usual, weighted_mean};
+use levels::{
+    Column, Flow, Measured, Vdisk, latency_percentiles, most_first, tenants, usual, weighted_mean,
+};
 use maud::{Markup, html};
 
 use super::{
@@ -131,7 +133,7 @@ fn vms<'a>(recording: &'a Measured, devices: &[EntityId]) -> Vec<Row> {
         }
     }
     let inside = |row: &Row| row.2.iter().skip(3).flatten().sum::<f64>();
-    rows.sort_by(|a, b| inside(b).total_cmp(&inside(a)));
+    most_first(&mut rows, inside);
     rows
 }
 
@@ -164,7 +166,7 @@ fn disks<'a>(recording: &'a Measured) -> Vec<Row> {
     let mut rows: Vec<Row> = recording.of_kind(Kind::VirtualDisk).map(row).collect();
     let inside = |row: &Row| row.2.get(2).copied().flatten().unwrap_or(0.0);
     rows.retain(|row| inside(row) > 0.0);
-    rows.sort_by(|a, b| inside(b).total_cmp(&inside(a)));
+    most_first(&mut rows, inside);
     rows
 }
 
@@ -185,7 +187,7 @@ fn adapters<'a>(recording: &'a Measured) -> Vec<Row> {
     let mut rows: Vec<Row> = recording.of_kind(Kind::Adapter).map(row).collect();
     let rate = |row: &Row| row.2.first().copied().flatten().unwrap_or(0.0);
     rows.retain(|row| rate(row) > 0.0);
-    rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    most_first(&mut rows, rate);
     rows
 }
 

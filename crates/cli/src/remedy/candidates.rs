@@ -238,7 +238,7 @@ fn both(case: &Case, remedy: impl Fn(&str) -> Remedy) -> Vec<Remedy> {
 }
 
 fn allocation(vm: &str, allocation: AllocationChange) -> Setting {
-    Setting::Allocation { vdisk: DiskName::from(vm), allocation }
+    Setting::Allocation { vdisk: DiskName::from(vm).into(), allocation }
 }
 
 fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {

@@ -14,7 +14,7 @@ mod trend;
 use std::collections::BTreeMap;
 
 use counters::{EntityId, Kind};
-use levels::Measured;
+use levels::{Measured, most_first};
 
 use crate::{
     BeforeAfter, Comparison, Finding, FindingChange, ObjectChange, ObjectName, Trend, Verdict,
@@ -119,7 +119,7 @@ fn compare_kind(result: &mut BeforeAfter, kind: Kind, before: &Measured, after: 
             compare_object(object, &moments(before, was), &moments(after, is))
         })
         .collect();
-    objects.sort_by(|a, b| b.0.total_cmp(&a.0));
+    most_first(&mut objects, |object| object.0);
     result.objects.extend(objects.into_iter().map(|(_, object)| object));
 }
 

@@ -4,10 +4,10 @@
 //! array [S0]: every host has the same depth for a device, as long as nobody sets it on one of
 //! them alone. Side by side the captures show what the array gets from all of them.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use counters::{EntityId, Kind};
-use levels::weighted_mean;
+use levels::{most_first, weighted_mean};
 
 use super::{
     Judged, MIN_IOPS,
@@ -49,7 +49,7 @@ pub(super) fn devices(hosts: &[Judged<'_>]) -> Vec<SharedDevice> {
     }
     let mut devices: Vec<_> =
         users.into_iter().filter_map(|(name, users)| device(name, &users)).collect();
-    devices.sort_by(|a, b| most_first(&a.total, &b.total));
+    most_first(&mut devices, |device| rate(&device.total));
     devices
 }
 
@@ -83,14 +83,14 @@ fn device(name: String, users: &[(&Judged<'_>, EntityId)]) -> Option<SharedDevic
     }
     let mut hosts: Vec<HostShare> = guests.iter().map(Guest::share).collect();
     let total = total(&mut hosts);
-    hosts.sort_by(most_first);
+    most_first(&mut hosts, rate);
     let notes = notes(&hosts, &guests, common);
     Some(SharedDevice { name, common, hosts, total, notes })
 }
 
-/// By commands per second; what has no number of them comes last.
-fn most_first(a: &HostShare, b: &HostShare) -> Ordering {
-    b.iops.partial_cmp(&a.iops).unwrap_or(Ordering::Equal)
+/// Commands per second; what has no number of them comes last.
+fn rate(host: &HostShare) -> f64 {
+    host.iops.unwrap_or(f64::NAN)
 }
 
 /// The limit that competing VMs get, where the verdict found one.

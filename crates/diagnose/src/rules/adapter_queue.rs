@@ -4,6 +4,7 @@
 //! their KAVG [CAP-A]. So a QAVG above nothing on an adapter row is the adapter's.
 
 use counters::Counter;
+use levels::most_first;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
@@ -102,7 +103,7 @@ const MOST: usize = 5;
 fn senders(devices: &[&Device<'_>], spell: &Spell) -> Vec<crate::Party> {
     let mut vms: Vec<_> =
         devices.iter().flat_map(|device| device.tenants(&spell.samples)).collect();
-    vms.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    most_first(&mut vms, |vm| vm.slots);
     vms
 }
 

@@ -14,7 +14,7 @@ use crate::{
     ArrayFacts, Cause, Device, Evidence, Finding, Flow, LevelKind, Queue, Spell, Threshold, Vdisk,
     facts::share, mean, median, reaches,
 };
-use levels::array_of;
+use levels::{array_of, most_first};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Array,
@@ -41,7 +41,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             None => slow.extend(Slow::find(case, device)),
         }
     }
-    slow.sort_by(|a: &Slow<'_>, b| b.standing.total_cmp(&a.standing));
+    most_first(&mut slow, |device| device.standing);
     while !slow.is_empty() {
         let worst = slow.remove(0);
         let (alike, rest) = slow.into_iter().partition(|other| worst.is_one_with(case, other));
@@ -243,7 +243,7 @@ fn judge(case: &Case<'_>, worst: &Slow<'_>, alike: Vec<Slow<'_>>) -> Finding {
     finding.sufferers = sufferers(case, device, spell);
     let others = alike.iter().flat_map(|slow| slow.device.tenants(&slow.spell.samples));
     finding.sufferers.extend(others);
-    finding.sufferers.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    most_first(&mut finding.sufferers, |party| party.slots);
     finding.changes = fix(case, device, samples);
     match &worst.why {
         Why::Plain => finding.causers = super::causers(&finding.sufferers),

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use levels::most_first;
+
 use super::{Case, array_qos, changes, noisy_neighbour::MODEST_SHARE, number};
 use crate::{
     ArrayFacts, ArrayUser, Cause, Device, Evidence, Facts, Finding, Flow, Object, ObjectKind,
@@ -47,11 +49,11 @@ impl Crowd {
         let outstanding: f64 = devices.iter().map(|users| at(users)).sum();
         let is_most = |users: &&&[ArrayUser]| at(users) >= MOST * outstanding;
         let mut holders = devices.iter().find(is_most)?.to_vec();
-        holders.sort_by(|a, b| b.vm.slots.total_cmp(&a.vm.slots));
+        most_first(&mut holders, |holder| holder.vm.slots);
         let is_modest = |users: &&[ArrayUser]| at(users) <= MODEST_SHARE * outstanding;
         let modest = devices.into_iter().filter(is_modest).filter_map(|users| {
             let mut users = users.to_vec();
-            users.sort_by(|a, b| b.davg_ms().total_cmp(&a.davg_ms()));
+            most_first(&mut users, |user| user.davg_ms());
             Some((users.first()?.place(), users))
         });
         let (at, modest) = (holders.first()?.place(), modest.collect());

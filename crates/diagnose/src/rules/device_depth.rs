@@ -7,6 +7,7 @@
 //! can, a full queue is no cause: a deeper one gains nothing.
 
 use knobs::DSNRO;
+use levels::most_first;
 
 use super::{
     Case, Rule, adaptive_throttling,
@@ -79,7 +80,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             false => judge(case, device, full, certainty),
         })
     });
-    findings.sort_by(|a, b| b.standing.total_cmp(&a.standing));
+    most_first(&mut findings, |finding| finding.standing);
     let mut findings = united(findings, |first, other| is_deepened_with(case, first, other));
     findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
     findings

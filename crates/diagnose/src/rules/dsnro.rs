@@ -4,6 +4,7 @@
 //! changed it. DQLEN then moves between two values, or sits at 32 for as long as they compete.
 
 use knobs::Driver;
+use levels::most_first;
 
 use super::{
     Case, Rule,
@@ -81,7 +82,7 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
         let (certainty, above) = certainty(case, device, full)?;
         Some(judge(case, device, full, certainty, above))
     });
-    findings.sort_by(|a, b| b.standing.total_cmp(&a.standing));
+    most_first(&mut findings, |finding| finding.standing);
     let mut findings = united(findings, |first, other| is_one_with(case, first, other));
     findings.iter_mut().for_each(|finding| tell_of_others(finding, "device"));
     findings

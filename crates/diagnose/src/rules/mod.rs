@@ -32,6 +32,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use counters::Counter;
 use knobs::disk_depths;
+use levels::most_first;
 
 use crate::{
     ArrayFacts, Cause, Change, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind,
@@ -397,7 +398,7 @@ fn sufferers(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Vec<Party> 
         })
     };
     let mut parties: Vec<Party> = case.host.vdisks_on(device).filter_map(party).collect();
-    parties.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+    most_first(&mut parties, |party| party.slots);
     parties
 }
 

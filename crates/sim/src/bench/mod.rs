@@ -265,6 +265,8 @@ impl Model {
             guests: vec![GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
+            policies: Vec::new(),
+            policy_of: vec![None; self.vms_per_host],
             absent: Vec::new(),
             images: Vec::new(),
             nbd: None,

@@ -1,0 +1,253 @@
+//! Settings of virtual disks: those of a guest's adapters, and what a disk may have of its device.
+
+use ::counters::Controller;
+use knobs::{
+    Advanced, Allocation, AllocationChange, DiskName, Disks, Effect, GuestName, GuestOs,
+    GuestSystem, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_DEFAULT,
+    PVSCSI_RING_PAGES_MAX, Setting, limits_of,
+};
+
+use super::{
+    Article,
+    settings::{N, as_typed, line, names, shown},
+};
+
+/// Every setting of virtual disks.
+pub(crate) fn articles() -> Vec<Article> {
+    vec![pvscsi(), virtual_adapters(), allocation(), storage_policy()]
+}
+
+fn pvscsi() -> Article {
+    let systems = |lines: fn(&Setting) -> Vec<String>| {
+        let systems = [GuestSystem::Windows, GuestSystem::Linux].into_iter();
+        let of = |system: GuestSystem| {
+            let vm = GuestName { vm: None, system: Some(system) };
+            let set = Setting::Pvscsi { vm, depth: Some(N), ring_pages: Some(N) };
+            let lines = lines(&set).into_iter().map(|line| as_typed(&line));
+            [format!("{}:", system.name())].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+        };
+        systems.map(of).collect::<Vec<_>>().join("\n")
+    };
+    let depth = |guest| limits_of(Controller::Pvscsi, guest).disk_depth;
+    Article {
+        names: names(&[
+            "PVSCSI",
+            "vmw_pvscsi",
+            "RequestRingPages",
+            "MaxQueueDepth",
+            "cmd_per_lun",
+            "ring_pages",
+        ]),
+        title: "PVSCSI: the depth of a virtual disk and the ring of its adapter".into(),
+        sections: vec![
+            (
+                "What it is",
+                format!(
+                    "How many commands the guest's PVSCSI driver sends for each disk, \
+                and, by the pages of the ring ({PVSCSI_COMMANDS_PER_PAGE} commands each), for all disks \
+                of the adapter; what is beyond waits in the guest [KB-PV, PVL]."
+                ),
+            ),
+            (
+                "When it acts",
+                "Always, before anything of the host: no counter of the host sees what \
+                waits in front of it."
+                    .into(),
+            ),
+            (
+                "Default",
+                format!(
+                    "{} a disk in Windows and in Linux before 2014, {} in Linux since; {} \
+                pages.",
+                    depth(GuestOs::Windows),
+                    depth(GuestOs::Linux),
+                    PVSCSI_RING_PAGES_DEFAULT
+                ),
+            ),
+            (
+                "Range",
+                format!("1 to {PVSCSI_DEPTH_MAX} a disk, 1 to {PVSCSI_RING_PAGES_MAX} pages."),
+            ),
+            ("Read it", systems(Setting::show)),
+            ("Set it", systems(Setting::guest)),
+            ("In force", Effect::GuestReboot.text().into()),
+            (
+                "Leave alone",
+                "Raised alone it moves the wait from the guest into the VMkernel: the \
+                device's depth has to allow it too. One VM can then fill a device queue alone [S0]."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn virtual_adapters() -> Article {
+    let depths = |controller: Controller| {
+        let name = controller.name();
+        let limits = |guest| limits_of(controller, guest);
+        let (linux, windows) = (limits(GuestOs::Linux), limits(GuestOs::Windows));
+        let differs = match linux.disk_depth == windows.disk_depth {
+            true => String::new(),
+            false => format!(" ({} in Windows)", windows.disk_depth),
+        };
+        format!("{name}: {}{differs} a disk, {} in all.\n", linux.disk_depth, linux.adapter_depth)
+    };
+    Article {
+        names: names(&[
+            "virtual adapter",
+            "vSCSI",
+            "LSI Logic",
+            "LSI",
+            "LSI Logic SAS",
+            "LSI Logic Parallel",
+            "BusLogic",
+            "NVMe",
+            "vNVMe",
+            "AHCI",
+            "SATA",
+            "IDE",
+        ]),
+        title: "Virtual adapters: LSI Logic, BusLogic, NVMe, AHCI, IDE, PVSCSI".into(),
+        sections: vec![
+            (
+                "What it is",
+                "How many commands a guest sends for one virtual disk, and for all disks of one \
+                virtual adapter; what is beyond waits in the guest [TBL, S0]."
+                    .into(),
+            ),
+            ("Default", Controller::ALL.into_iter().map(depths).collect()),
+            (
+                "Set it",
+                "PVSCSI alone has a supported setting (kavg explain pvscsi); NVMe's depth is its \
+                guest driver's. The others are fixed: move the disk to PVSCSI."
+                    .into(),
+            ),
+            (
+                "Mind",
+                "Sources give PVSCSI and LSI Logic; what is said of the others is from memory."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn allocation() -> Article {
+    let unit = Advanced::SchedCostUnit.info();
+    let shares = Allocation::SHARES;
+    let vdisk = DiskName { vm: "NAME".into(), disk: None }.into();
+    let set = Setting::Allocation { vdisk, allocation: AllocationChange::Limit(Some(N)) };
+    Article {
+        names: names(&["IOPS limit", "DiskLimitIOPerSecond", "limit", "reservation", "DiskShares"]),
+        title: "IOPS limit, reservation and shares of a virtual disk".into(),
+        sections: vec![
+            (
+                "What it is",
+                "A rate that the host holds a virtual disk to, one that it keeps for it, and \
+                its weight among the others of its device."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                format!(
+                    "The limit always, also when nothing is congested; shares and \
+                reservation where disks compete for slots. An I/O counts as one for each {} bytes \
+                begun ({}) [API, LAMW].",
+                    unit.default, unit.path
+                ),
+            ),
+            (
+                "Default",
+                format!("No limit, no reservation, {} shares.", Allocation::default().shares),
+            ),
+            (
+                "Range",
+                format!(
+                    "A limit of at least 1; shares {} to {} [LAMW].",
+                    shares.start(),
+                    shares.end()
+                ),
+            ),
+            (
+                "Read it",
+                format!(
+                    "{}\nIn no column of esxtop: a flat rate and KAVG while slots are free are its sign.",
+                    shown(&set)
+                ),
+            ),
+            (
+                "Set it",
+                format!(
+                    "{}\n-1 is none; a limit of a storage policy is changed in the policy: kavg explain \"storage \
+                    policy\".",
+                    line(&set)
+                ),
+            ),
+            ("In force", Effect::AtOnce.text().into()),
+            (
+                "Leave alone",
+                "A limit that is meant. It is the gentlest way to hold a noisy VM; lifting \
+                it gives its wait to the neighbours."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+fn storage_policy() -> Article {
+    let disks = DiskName { vm: "NAME".into(), disk: None }.into();
+    let given =
+        Setting::Allocation { vdisk: disks, allocation: AllocationChange::Policy("POLICY".into()) };
+    let says = Setting::Allocation {
+        vdisk: Disks::With("POLICY".into()),
+        allocation: AllocationChange::Limit(Some(N)),
+    };
+    let presets = Allocation::POLICY_PRESETS.map(|(name, policy)| {
+        let Allocation { shares, limit_iops, reservation_iops } = policy;
+        let limit = limit_iops.map_or_else(|| "no limit".into(), |limit| format!("{limit} IOPS"));
+        format!("{name}: {limit}, {reservation_iops} of them kept for it, {shares} shares.\n")
+    });
+    Article {
+        names: names(&[
+            "storage policy",
+            "StoragePolicy",
+            "SPBM",
+            "SIOC v2",
+            "Set-SpbmEntityConfiguration",
+            "spm@DATASTOREIOCONTROL",
+        ]),
+        title: "Storage policy: limit, reservation and shares under a name".into(),
+        sections: vec![
+            (
+                "What it is",
+                "What disks may have of their device, said once: each disk that has the policy has its limit, \
+                its reservation and its shares, and none of its own [DOC65]."
+                    .into(),
+            ),
+            (
+                "When it acts",
+                "As what a disk has of its own: kavg explain \"IOPS limit\". The limit holds with and \
+                without congestion [API]."
+                    .into(),
+            ),
+            ("Default", format!("None. There are, with numbers from memory:\n{}", presets.concat())),
+            ("Range", "From ESXi 6.5 on; each number as that of a disk.".into()),
+            ("Read it", [shown(&given), shown(&says)].join("\n")),
+            (
+                "Set it",
+                format!(
+                    "{}\nWhat a policy says, the API sets and no line of PowerCLI [SPBM]; kavg \
+                    takes `{}`, and so its shares and its reservation.",
+                    line(&given),
+                    says.to_string().replace(&N.to_string(), "N")
+                ),
+            ),
+            ("In force", Effect::AtOnce.text().into()),
+            (
+                "Mind",
+                "A number that is set on a disk takes the policy from it; the others stay as the policy \
+                said."
+                    .into(),
+            ),
+        ],
+    }
+}
