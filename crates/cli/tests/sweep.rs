@@ -37,6 +37,13 @@ fn a_table_has_a_line_for_each_point_and_marks_the_knee() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     insta::assert_snapshot!(said.out);
     assert_eq!(sweep(&["--over", THREADS, "--quiet"]).out, "");
+    let limit = "sql: DiskLimitIOPerSecond {}=500,1000";
+    let said = sweep(&["--over", limit, "--window", "64", "--vm", "sql"]);
+    let row = said.out.lines().find(|line| line.trim_start().starts_with("500")).unwrap();
+    let cells: Vec<_> = row.split_whitespace().collect();
+    let (iops, ms) = (cells[1], cells[3]);
+    assert!(said.out.contains("sql IOPS  sql ms"), "{}", said.out);
+    assert_eq!(cells[cells.len() - 2..], [iops, ms], "{}", said.out);
 }
 
 /// A figure of a row. Reading JSON may move the last bit of a number.
@@ -315,6 +322,10 @@ fn bad_input_is_refused_in_one_line_before_anything_is_run() {
             "--over duration: it is there twice",
         ),
         (
+            &["sweep", "two-queues.toml", "--over", THREADS, "--vm", "sqr"],
+            "--vm: there is no VM `sqr`",
+        ),
+        (
             &["sweep", "two-queues.toml", "--over", "duration=1..9000s", "--seeds", "1000"],
             "--over: that makes more than 1000000 runs",
         ),
@@ -345,5 +356,22 @@ fn bad_input_is_refused_in_one_line_before_anything_is_run() {
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
         assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
         assert_eq!(said.err.lines().count(), 1, "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn two_axes_that_turn_the_same_thing_are_refused() {
+    let dsnro = "storage core device set -d naa.60000000000000000000000000000001 -O {}=8,4";
+    let cases = [
+        ("vm.*.workload.threads=8,17", THREADS),
+        (THREADS, "vm.*.workload.threads=8,17"),
+        ("Disk.SchedQuantum=8,64", "/Disk/SchedQuantum=1,2"),
+        ("device.depth=16,32", dsnro),
+    ];
+    for (one, other) in cases {
+        let said = sweep(&["--over", one, "--over", other]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{one} {other}: {said:?}");
+        assert!(said.err.contains("both turn the same thing"), "{one} {other}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
     }
 }

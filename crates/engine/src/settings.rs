@@ -158,7 +158,7 @@ impl Stack {
         self.refresh_pieces();
         self.refresh_affinity();
         let policy = self.default_policy();
-        let idle_credit = self.idle_credit();
+        let (limit_unit, idle_credit) = (self.limit_unit(), self.idle_credit());
         let sample_size = self.options.get(Advanced::QFullSampleSize);
         let threshold = self.options.get(Advanced::QFullThreshold);
         for index in 0..self.devices.len() {
@@ -169,6 +169,7 @@ impl Stack {
                 device.sched.policy = policy;
             }
             device.sched.cost_unit = self.options.get(Advanced::SchedCostUnit);
+            device.sched.limit_unit = limit_unit;
             device.sched.idle_credit = idle_credit;
             device.competition.set_limits(
                 self.options.get(Advanced::SchedQControlVmSwitches),

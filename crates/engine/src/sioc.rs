@@ -25,6 +25,9 @@ use crate::codec::records;
 const FINE: u64 = 256;
 /// Slots that a host is always left (section 3 of `array-and-control.md`).
 const LEAST: u32 = 4;
+/// What a volume has whose depth nobody limits (`NFS.MaxQueueDepth`) [LAMW]: it is cut from what it has under
+/// way, for beyond that nothing was in force (ruling).
+const NO_DEPTH: u64 = u32::MAX as u64 * FINE;
 /// G, as a fraction [PARDA].
 const GAIN: (u64, u64) = (4, 5);
 /// A window that has lost so large a part is cut; in vain, where latency is half as much again as the threshold
@@ -99,8 +102,12 @@ impl Sioc {
         now: Time,
     ) -> bool {
         let most = u64::from(most) * FINE;
-        let window = if self.fine == 0 { most } else { self.fine.min(most) };
-        let (weight, under_way) = self.weight(window, &disks, now);
+        let mut window = if self.fine == 0 { most } else { self.fine.min(most) };
+        let (mut weight, under_way) = self.weight(window, &disks, now);
+        if most == NO_DEPTH && latency_ns > self.threshold_ns && under_way < window.into() {
+            window = (under_way as u64).max(u64::from(LEAST) * FINE);
+            weight = self.weight(window, &disks, now).0;
+        }
         let next = match latency_ns {
             0 => most,
             latency_ns => {
@@ -237,6 +244,20 @@ mod tests {
         // L = 2 + w ms and w = 1 / (1 - T / L) make w = 29.07; v = 2 / v / (1 - T / L) makes v = 7.6.
         assert!(windows[1].abs_diff(2907) < 50, "{windows:?}");
         assert!(windows[0].abs_diff(760) < 50, "{windows:?}");
+    }
+
+    /// A host alone with 64 under way on a volume of 1,000 I/Os a second: w = T X + 1 = 31.
+    #[test]
+    fn a_volume_without_a_depth_is_cut_from_what_it_has_under_way() {
+        let of = |at: u64| vec![Use { disk: VdiskId(0), shares: 1000, under_way_ns: 64 * at }];
+        let mut sioc = Sioc::with(None, 30, of(0), Time::ZERO);
+        assert_eq!(sioc.limit(u32::MAX), u32::MAX);
+        for period in 1..=4 {
+            let at = period * PERIOD;
+            let latency_ns = u64::from(sioc.limit(u32::MAX).min(64)) * MILLISECOND;
+            sioc.follow(latency_ns, u32::MAX, of(at), Time(at));
+        }
+        assert_eq!(sioc.limit(u32::MAX), 31);
     }
 
     #[test]

@@ -98,8 +98,10 @@ impl Stack {
                 .all(|world| world.weight_scale_percent == self.weight_scale_percent);
         let idle_credit = self.idle_credit();
         let cost_unit = self.options.get(Advanced::SchedCostUnit);
+        let limit_unit = self.limit_unit();
         let devices = self.devices.iter().all(|device| {
             device.sched.cost_unit == cost_unit
+                && device.sched.limit_unit == limit_unit
                 && device.sched.idle_credit == idle_credit
                 && device.throttle.is_sound()
                 && device.knee.as_ref().is_none_or(|knee| knee.is_sound())

@@ -162,6 +162,7 @@ impl Stack {
             sched: Sched::new(
                 policy,
                 self.options.get(Advanced::SchedCostUnit),
+                self.limit_unit(),
                 self.idle_credit(),
             ),
             selector: Selector::new(Vec::new(), config.path_policy),
@@ -260,12 +261,18 @@ impl Stack {
 
     /// mClock, or what came before it when the option says so or the version has no other.
     pub(crate) fn default_policy(&self) -> SchedPolicy {
-        let has_mclock = Advanced::SchedulerWithReservation.exists_in(self.version);
-        if has_mclock && self.options.get(Advanced::SchedulerWithReservation) == 1 {
-            SchedPolicy::Mclock
-        } else {
-            SchedPolicy::Sfq
-        }
+        if self.has_mclock() { SchedPolicy::Mclock } else { SchedPolicy::Sfq }
+    }
+
+    fn has_mclock(&self) -> bool {
+        Advanced::SchedulerWithReservation.exists_in(self.version)
+            && self.options.get(Advanced::SchedulerWithReservation) == 1
+    }
+
+    /// Bytes that an IOPS limit counts as one I/O: the scheduler before mClock counts I/Os of any
+    /// size [YB-LIMIT, SPITERI].
+    pub(crate) fn limit_unit(&self) -> u32 {
+        if self.has_mclock() { self.options.get(Advanced::SchedCostUnit) } else { u32::MAX }
     }
 
     /// DSNRO [S1, VMB12], for protocol endpoints `Scsi.ScsiVVolPESNRO` [LAMW].

@@ -45,6 +45,10 @@ pub(crate) struct Sweep {
     /// Show the window of that name alone
     #[arg(long, value_name = "NAME")]
     window: Option<String>,
+    /// Show beside the whole stack what this VM does, and what its guest waits; can be given several
+    /// times
+    #[arg(long, value_name = "NAME")]
+    vm: Vec<String>,
     /// Keep every run that is done in FILE, and go on with those that are there: after a kill, or to
     /// write another output
     #[arg(long, value_name = "FILE")]
@@ -75,6 +79,9 @@ impl Sweep {
         base.warnings.iter().for_each(|warning| say(&clean(warning)));
         let window = self.window.as_deref();
         window.map(|name| report::find_window(&base, name)).transpose()?;
+        for vm in &self.vm {
+            base.home(vm).map_err(|error| format!("--vm: {error}"))?;
+        }
         let mut outputs = shipped::outputs_beside(&self.source, &source);
         let csv = self.csv.as_deref();
         csv.map(captures::require_table).transpose()?;
@@ -93,7 +100,7 @@ impl Sweep {
             say(&format!("{done} of {all} runs are done already"));
         }
         sweep::run(&job, &mut store, simulate::threads(self.threads))?;
-        let results = Results::of(&job, &mut store, window)?;
+        let results = Results::of(&job, &mut store, window, &self.vm)?;
         if let Some(csv) = csv {
             sweep::write_rows(&job, &mut store, csv)?;
         }

@@ -9,10 +9,8 @@ use scenario::{Host, Scenario};
 
 use crate::{
     report::Report,
-    sweep::{Figures, Rows},
+    sweep::{Figures, Flow, Rows, flows},
 };
-
-use super::flow::{Flow, flows};
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {

@@ -10,7 +10,7 @@
 
 mod candidates;
 mod case;
-mod flow;
+mod jain;
 mod json;
 mod ranking;
 mod table;

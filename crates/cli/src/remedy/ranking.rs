@@ -12,14 +12,10 @@ use knobs::Advanced;
 use crate::{
     Result,
     spread::Spread,
-    sweep::{Job, Rows, Store},
+    sweep::{Job, Rows, Store, flows},
 };
 
-use super::{
-    candidates::Remedy,
-    case::Case,
-    flow::{flows, jain},
-};
+use super::{candidates::Remedy, case::Case, jain::jain};
 
 /// What the two did, over the seeds.
 pub(crate) struct Figures {

@@ -49,6 +49,7 @@ impl Job {
             return Err(format!("--over: that makes more than {RUNS_MAX} runs"));
         }
         let job = Self { source, base, axes, seeds };
+        job.require_apart()?;
         let points = job.points();
         for point in 0..points {
             if point > 0 && point.is_multiple_of(TOLD_EACH) {
@@ -62,6 +63,31 @@ impl Job {
         }
         progress("");
         Ok(job)
+    }
+
+    /// Refuses two axes of which one undoes what the other does: what comes of both then hangs on
+    /// their order, and a row would name a value that was not in force.
+    fn require_apart(&self) -> Result<(), String> {
+        let ends =
+            |axis: &Axis| [axis.values[0].clone(), axis.values[axis.values.len() - 1].clone()];
+        for (index, later) in self.axes.iter().enumerate() {
+            for earlier in &self.axes[..index] {
+                for (one, other) in ends(earlier).iter().zip(ends(later).iter().rev()) {
+                    let [one, other] = [earlier.edits(one)?, later.edits(other)?];
+                    let edited = |edits: [&[_]; 2]| edited(&self.source, &edits.concat());
+                    let both = (edited([&one, &other]), edited([&other, &one]));
+                    if let (Ok(there), Ok(back)) = both
+                        && there != back
+                    {
+                        return Err(format!(
+                            "--over {} and --over {}: both turn the same thing",
+                            earlier.name, later.name
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The points: every combination of values. The first axis turns fastest.

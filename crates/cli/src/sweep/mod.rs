@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   --over --> axis --> edit --> job --> run --> figures --> store      one file of framed runs
-//!                                 '-----------------------------+--> results --> table, page
+//!                                 '-----------------------------+--> flow, results --> table, page
 //!                                                               +--> json
 //!                                                               '--> rows: CSV, Parquet
 //! ```
@@ -13,6 +13,7 @@ mod axis;
 mod bytes;
 mod edit;
 mod figures;
+mod flow;
 mod job;
 mod json;
 mod results;
@@ -24,6 +25,7 @@ mod table;
 pub(crate) use axis::Axis;
 pub(crate) use edit::{Edit, edited};
 pub(crate) use figures::{Figures, Window as Rows};
+pub(crate) use flow::{Flow, flows};
 pub(crate) use job::Job;
 pub(crate) use json::Sweep;
 pub(crate) use results::{By, Results, Window, half, mean};

@@ -10,7 +10,13 @@ use counters::Time;
 
 use crate::{Result, compare::FIGURES, spread::Spread};
 
-use super::{axis::Axis, figures::figure, job::Job, store::Store};
+use super::{
+    axis::Axis,
+    figures::figure,
+    flow::{Flow, flows},
+    job::Job,
+    store::Store,
+};
 
 /// Powers that differ by less are alike; of those the least value is the knee.
 const ALIKE: f64 = 0.98;
@@ -22,6 +28,8 @@ pub(crate) struct Results<'a> {
     pub(crate) job: &'a Job,
     /// The windows that are shown.
     pub(crate) windows: Vec<Window>,
+    /// The VMs that are shown beside the stack, by their names.
+    pub(crate) vms: Vec<String>,
 }
 
 /// A window over all points.
@@ -31,6 +39,9 @@ pub(crate) struct Window {
     pub(crate) to: Time,
     /// By point; a point may have no such window.
     pub(crate) stacks: Vec<Option<Stack>>,
+    /// By point: the I/Os per second of each VM that is shown, and the milliseconds that one takes as
+    /// its guest sees it.
+    pub(crate) vms: Vec<Vec<[Option<Spread>; 2]>>,
 }
 
 /// The stack at a point, as [`FIGURES`].
@@ -67,23 +78,39 @@ impl By {
 
 impl<'a> Results<'a> {
     /// Reads all runs; of the windows that of one name, or those that the file names.
-    pub(crate) fn of(job: &'a Job, store: &mut Store, window: Option<&str>) -> Result<Self> {
+    pub(crate) fn of(
+        job: &'a Job,
+        store: &mut Store,
+        window: Option<&str>,
+        vms: &[String],
+    ) -> Result<Self> {
         let mut windows: Vec<Window> = Vec::new();
         for point in 0..job.points() {
             let runs = job.runs_of(point).map(|run| store.get(run));
             let runs: Vec<_> = runs.collect::<Result<_>>()?;
             for (index, own) in runs[0].windows.iter().enumerate() {
-                let stacks: Vec<_> =
-                    runs.iter().filter_map(|run| Some(run.windows.get(index)?.stack())).collect();
+                let own_of_all: Vec<_> =
+                    runs.iter().filter_map(|run| run.windows.get(index)).collect();
+                let stacks: Vec<_> = own_of_all.iter().map(|window| window.stack()).collect();
                 let of = |place: usize| Spread::of(stacks.iter().map(|stack| stack[place]));
+                let flow_of = |vm: &String| {
+                    let flows: Vec<Option<Flow>> =
+                        own_of_all.iter().map(|window| flows(window).remove(vm.as_str())).collect();
+                    let over = |figure: fn(Flow) -> Option<f64>| {
+                        Spread::of(flows.iter().map(|flow| flow.and_then(figure)))
+                    };
+                    [over(|flow| Some(flow.iops)), over(Flow::total_ms)]
+                };
                 let place = windows.iter().position(|known| known.name == own.name);
                 let place = place.unwrap_or_else(|| {
-                    let stacks = (0..job.points()).map(|_| None).collect();
+                    let (stacks, flows) =
+                        (vec![None; job.points()], vec![Vec::new(); job.points()]);
                     let (name, from, to) = (own.name.clone(), own.from, own.to);
-                    windows.push(Window { name, from, to, stacks });
+                    windows.push(Window { name, from, to, stacks, vms: flows });
                     windows.len() - 1
                 });
                 windows[place].stacks[point] = Some(std::array::from_fn(of));
+                windows[place].vms[point] = vms.iter().map(flow_of).collect();
             }
         }
         match window {
@@ -92,7 +119,7 @@ impl<'a> Results<'a> {
             None if windows.len() > 1 => drop(windows.remove(0)),
             None => {}
         }
-        Ok(Self { job, windows })
+        Ok(Self { job, windows, vms: vms.to_vec() })
     }
 
     /// The axis along which a line goes.

@@ -5,7 +5,7 @@ use std::{fmt::Write, ops::Range};
 use crate::{
     spread::Spread,
     table::Table,
-    text::{BOLD, clean, counted, seconds, styled},
+    text::{BOLD, clean, counted, millis, rate, seconds, styled},
 };
 
 use super::{
@@ -62,7 +62,10 @@ fn head(results: &Results<'_>) -> String {
 pub(crate) fn table(results: &Results<'_>, window: &Window) -> Table {
     let axes = results.job.axes.iter().map(|axis| clean(&axis.name));
     let head = std::iter::once(String::new()).chain(axes);
-    let head: Vec<_> = head.chain(COLUMNS.map(|(name, _)| name.to_owned())).collect();
+    let head = head.chain(COLUMNS.map(|(name, _)| name.to_owned()));
+    let of_vms = results.vms.iter().map(|vm| clean(vm));
+    let of_vms = of_vms.flat_map(|vm| [format!("{vm} IOPS"), format!("{vm} ms")]);
+    let head: Vec<_> = head.chain(of_vms).collect();
     let mut table = Table::new(&head).left(&[0]);
     for line in results.lines() {
         let knee = results.knee(window, &line, By::Davg);
@@ -75,6 +78,11 @@ pub(crate) fn table(results: &Results<'_>, window: &Window) -> Table {
                 let (place, (_, _, print)) = figure(key)?;
                 Some(Spread::text(stack[place], *print))
             }));
+            row.extend(
+                window.vms[point]
+                    .iter()
+                    .flat_map(|[iops, ms]| [Spread::text(*iops, rate), Spread::text(*ms, millis)]),
+            );
             table.row(row);
         }
     }

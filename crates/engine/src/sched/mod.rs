@@ -20,6 +20,8 @@ pub(crate) struct Sched {
     pub(crate) policy: SchedPolicy,
     /// Bytes that count as one I/O (`Disk.SchedCostUnit`).
     pub(crate) cost_unit: u32,
+    /// The same for an IOPS limit.
+    pub(crate) limit_unit: u32,
     /// I/Os that a world may bank while it is idle, under mClock.
     pub(crate) idle_credit: u64,
     /// Whether a world of the device has a limit or a reservation.
@@ -46,10 +48,16 @@ impl Waiting {
 }
 
 impl Sched {
-    pub(crate) fn new(policy: SchedPolicy, cost_unit: u32, idle_credit: u64) -> Self {
+    pub(crate) fn new(
+        policy: SchedPolicy,
+        cost_unit: u32,
+        limit_unit: u32,
+        idle_credit: u64,
+    ) -> Self {
         Self {
             policy,
             cost_unit,
+            limit_unit,
             idle_credit,
             has_bounds: false,
             backlog: Vec::new(),
@@ -87,7 +95,7 @@ impl Sched {
     ) {
         let world = &mut worlds[id.index()];
         if let Some(next) = world.queue.head() {
-            let step = self.cost_of(&ios[next as usize]) * world.share_ns;
+            let step = cost_of(&ios[next as usize], self.cost_unit) * world.share_ns;
             world.tags.share = world.tags.share.saturating_sub(step);
         }
         match self.place_of(id) {
@@ -108,10 +116,10 @@ impl Sched {
         let io = world.queue.pop(ios)?;
         let record = &ios[io as usize];
         if let Some(level) = reserved {
-            world.cap_share(self.cost_of(record), level);
+            world.cap_share(cost_of(record, self.cost_unit), level);
         } else {
             if world.is_bound {
-                world.give_back_reservation(self.cost_of(record));
+                world.give_back_reservation(cost_of(record, self.cost_unit));
             }
             self.virtual_time = self.virtual_time.max(world.tags.share);
         }
@@ -193,7 +201,7 @@ impl Sched {
     /// under mClock it may make up for as much as it may bank [mClock; reference section 4.1].
     #[inline(always)]
     fn tag(&self, world: &mut World, head: &Io) {
-        let cost = self.cost_of(head);
+        let cost = cost_of(head, self.cost_unit);
         let share = world.tags.share.saturating_add(cost * world.share_ns);
         world.tags.share = match self.policy {
             SchedPolicy::Fifo => 0,
@@ -204,22 +212,22 @@ impl Sched {
             }
         };
         if world.is_bound {
-            world.tag_bounds(cost, head.entered);
+            world.tag_bounds(cost_of(head, self.limit_unit), head.entered);
         }
-    }
-
-    /// I/Os that a command counts as: one for each begun `Disk.SchedCostUnit` of its data [LAMW,
-    /// API], and one where it moves none (ruling).
-    #[inline]
-    fn cost_of(&self, io: &Io) -> u64 {
-        if io.bytes <= self.cost_unit {
-            return 1;
-        }
-        u64::from(io.data().div_ceil(self.cost_unit)).max(1)
     }
 }
 
+/// I/Os that a command counts as: one for each begun unit of its data [LAMW, API], and one where it
+/// moves none (ruling).
+#[inline]
+fn cost_of(io: &Io, unit: u32) -> u64 {
+    if io.bytes <= unit {
+        return 1;
+    }
+    u64::from(io.data().div_ceil(unit)).max(1)
+}
+
 records! {
-    Sched { policy, cost_unit, idle_credit, has_bounds, backlog, affinity, virtual_time }
+    Sched { policy, cost_unit, limit_unit, idle_credit, has_bounds, backlog, affinity, virtual_time }
     Waiting { share, world }
 }

@@ -1,10 +1,10 @@
-//! What the VMs of a run did in a window, and how fair that was.
+//! What the VMs of a run did in a window.
 
 use std::collections::BTreeMap;
 
 use counters::{Counter, Kind};
 
-use crate::sweep::Rows;
+use super::figures::Window;
 
 /// What a VM did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,9 +16,9 @@ pub(crate) struct Flow {
 }
 
 /// What each VM did, by its name: its virtual disks on all hosts.
-pub(crate) fn flows(rows: &Rows) -> BTreeMap<&str, Flow> {
+pub(crate) fn flows(window: &Window) -> BTreeMap<&str, Flow> {
     let mut flows: BTreeMap<&str, Flow> = BTreeMap::new();
-    for row in rows.of_kind(Kind::VirtualDisk) {
+    for row in window.of_kind(Kind::VirtualDisk) {
         let Some(vm) = row.vm() else { continue };
         let flow = flows.entry(vm).or_default();
         let value = |counter| row.value(counter).unwrap_or(0.0);
@@ -40,28 +40,5 @@ impl Flow {
     /// I/O that is smaller.
     pub(crate) fn units(self, unit: f64) -> f64 {
         self.iops.max(self.mib * f64::from(1 << 20) / unit)
-    }
-}
-
-/// How fair a resource is shared: 1 where all have the same, 1/n where one of n has all [JAIN].
-/// `None` where nobody has anything.
-pub(crate) fn jain(all: &[f64]) -> Option<f64> {
-    let sum: f64 = all.iter().sum();
-    let squares: f64 = all.iter().map(|one| one * one).sum();
-    (squares > 0.0).then(|| sum * sum / (all.len() as f64 * squares))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// k of n that share alike while the others have nothing are k/n [JAIN].
-    #[test]
-    fn the_index_is_that_of_jain() {
-        assert_eq!(jain(&[3.0; 5]), Some(1.0));
-        assert_eq!(jain(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain(&[2.0, 2.0, 0.0, 0.0]), Some(0.5));
-        assert_eq!(jain(&[1.0, 3.0]), Some(0.8));
-        assert_eq!((jain(&[0.0, 0.0]), jain(&[])), (None, None));
     }
 }
