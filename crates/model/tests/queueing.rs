@@ -205,7 +205,7 @@ fn a_volume_at_its_limit_is_full_for_all_hosts_until_an_answer_arrives() {
     (config.queues.lun_limit, config.queues.full) = (Some(2), Status::Busy);
     let mut array = Array::new(&config, 1);
     let mut status = |now, volume, host| {
-        array.dispatch(Time(now), Command { volume, host, op: Op::Read, bytes: 512 }).status
+        array.dispatch(Time(now), Command { volume, host, path: 0, op: Op::Read, bytes: 512 }).status
     };
     assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Good; 2]);
     assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Busy; 2]);
