@@ -21,7 +21,7 @@ use journal::{Look, Replay, Report};
 use levels::Measured;
 
 use crate::{
-    Result, captures,
+    Result, captures, facts,
     talk::say,
     text::{clean, seconds, whole},
 };
@@ -129,12 +129,43 @@ pub(crate) struct Recorded {
     pub(crate) facts: Facts,
 }
 
+/// What there is of each host in captures or in journals, with what esxcli says of those, and the files that
+/// say so.
+///
+/// # Errors
+/// One line, when one of them cannot be read, and when both kinds are given.
+pub(crate) fn recorded(
+    named: &[PathBuf],
+    esxcli: &[PathBuf],
+) -> Result<(Vec<Recorded>, Vec<PathBuf>)> {
+    let journals = named.iter().filter(|path| is_journal(path)).count();
+    if journals == 0 {
+        let facts = facts::read(esxcli)?;
+        let (recordings, _) = captures::read_needed(named)?;
+        let source = |recording| Recorded { recording, facts: facts.clone() };
+        return Ok((recordings.into_iter().map(source).collect(), named.to_owned()));
+    }
+    if journals < named.len() {
+        return Err("captures and journals in one question: ask about one of them".into());
+    }
+    if !esxcli.is_empty() {
+        return Err("--esxcli: a journal says itself what esxcli would".into());
+    }
+    let files = files(named)?;
+    let sources = record(&files)?;
+    say(&format!(
+        "replayed to the same, and taken as esxtop would have recorded it every \
+         {SHORTEST_INTERVAL_S} s"
+    ));
+    Ok((sources, files))
+}
+
 /// The journals of these files, as recordings of their hosts: those of one component, whose daemon began
 /// anew, are one.
 ///
 /// A journal that replays to something else than it recorded is refused, and so are those that have not two
 /// rows.
-pub(crate) fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
+fn record(files: &[PathBuf]) -> Result<Vec<Recorded>> {
     let mut components: Vec<(String, Vec<OfHost>)> = Vec::new();
     for (report, recorder) in replay(files, Recorder::default)? {
         if let Some(difference) = report.difference {
@@ -294,7 +325,7 @@ impl OfHost {
                 known.max_queue_depth = Some(limits.max_queue_depth);
                 known.driver_depth = Some(limits.driver_depth);
                 known.dsnro = Some(limits.dsnro);
-                known.has_no_sioc = true;
+                known.sioc = Some(false);
             }
         }
     }

@@ -10,12 +10,29 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
-use engine::DepthMode;
-use knobs::{Advanced, Knob, PathPolicy};
+use engine::{DepthMode, DeviceConfig, SchedPolicy};
+use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, WindowView};
+
+/// What an advanced option of a host is when a run begins.
+pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
+    let set = host.settings.iter().rev().find_map(|knob| match knob {
+        Knob::Advanced { option, value } if *option == wanted => Some(*value),
+        _ => None,
+    });
+    set.unwrap_or_else(|| wanted.default_in(host.config.version))
+}
+
+/// The order in which a device queue is served when a run begins.
+pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
+    let option = Advanced::SchedulerWithReservation;
+    let has_mclock = option.exists_in(host.config.version) && advanced(host, option) == 1;
+    let of_option = if has_mclock { SchedPolicy::Mclock } else { SchedPolicy::Sfq };
+    device.policy.unwrap_or(of_option)
+}
 
 /// The facts of each host over one window; `views` and `samples` have one for each.
 pub(crate) fn facts(
@@ -101,7 +118,7 @@ impl Known<'_> {
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             max_queue_depth_at_end: changed(before.max_queue_depth, limits.max_queue_depth),
-            has_no_sioc: !self.course.controlled.contains(&id),
+            sioc: Some(self.course.controlled.contains(&id)),
             driver_depth: lasting(before.driver_depth, limits.driver_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
             dsnro_at_end: changed(before.dsnro, limits.dsnro),
@@ -296,10 +313,10 @@ impl Course {
             Knob::DepthByLatency { device, on: false } if !is_during => {
                 self.finds_depth.remove(&device);
             }
-            Knob::StorageIoControl { device, threshold_ms: Some(_) } => {
+            Knob::StorageIoControl { device, control: IoControl::On { .. } } => {
                 self.controlled.insert(device);
             }
-            Knob::StorageIoControl { device, threshold_ms: None } if !is_during => {
+            Knob::StorageIoControl { device, .. } if !is_during => {
                 self.controlled.remove(&device);
             }
             Knob::Advanced { option: Advanced::QFullSampleSize, value } => {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId};
-use engine::{DeviceConfig, HostConfig, VdiskConfig};
+use engine::{DeviceConfig, HostConfig, SchedPolicy, VdiskConfig};
 use knobs::{Advanced, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
@@ -13,6 +13,7 @@ use scenario::{Action, Window};
 use sim::WindowView;
 
 use crate::{
+    known::order,
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -44,7 +45,9 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [demand, unheard, over, spans, depths, curves, vms].map(|kind| kind(report, index)).concat()
+    [demand, unheard, over, spans, depths, curves, vms, unreserved]
+        .map(|kind| kind(report, index))
+        .concat()
 }
 
 /// A virtual disk that an open workload is on: its name, and a second offered, served, given up by the
@@ -239,6 +242,21 @@ fn vms(report: &Report, index: usize) -> Vec<String> {
         return Vec::new();
     }
     vec![format!("{} on at its end, {first} when the run began", counted(now, "VM"))]
+}
+
+/// Reservations that nobody keeps: only mClock knows them.
+fn unreserved(report: &Report, _: usize) -> Vec<String> {
+    let disks = report.scenario.hosts.iter().flat_map(|host| {
+        let disks = host.config.vdisks.iter().filter(|disk| disk.allocation.reservation_iops > 0);
+        disks.filter_map(move |disk| {
+            let device = &host.config.devices[disk.device.index()];
+            let vm = &host.config.vms[disk.vm.index()].name;
+            (order(host, device) != SchedPolicy::Mclock).then(|| {
+                clean(&format!("{vm}:{} has a reservation, which only mClock keeps", disk.name))
+            })
+        })
+    });
+    few(disks, "disks with a reservation")
 }
 
 /// The first of many lines, and how many there are.

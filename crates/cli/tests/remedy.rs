@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 
-use common::{data, every_key, json, kavg};
+use common::{Said, data, every_key, json, kavg};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -175,6 +175,151 @@ fn what_does_not_apply_is_told_with_its_reason() {
     }
 }
 
+/// What `run --csv` writes of a scenario, and what esxcli says of its device.
+struct Captured {
+    folder: TempDir,
+}
+
+impl Captured {
+    fn new(scenario: &str) -> Self {
+        let captured = Self { folder: tempfile::tempdir().unwrap() };
+        let said = kavg(&["run", scenario, "-q", "--csv", &captured.path("host.csv")]);
+        assert_eq!(said.code, 0, "{said:?}");
+        captured
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn remedy(&self, arguments: &[&str]) -> Said {
+        kavg(&[&["remedy", &self.path("host.csv")], arguments].concat())
+    }
+
+    fn with(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+const DEVICES: &str = "naa.6f47acc100000000736f6c6964000001\n   \
+    Devfs Path: /vmfs/devices/disks/naa.6f47acc100000000736f6c6964000001\n   \
+    Device Max Queue Depth: 128\n   No of outstanding IOs with competing worlds: 32\n";
+const ADAPTERS: &str = "\
+HBA Name  Driver     Link State  UID                 Capabilities  Description
+--------  ---------  ----------  ------------------  ------------  ----------------------
+vmhba64   iscsi_vmk  online      iqn.1998-01.vmware                iSCSI Software Adapter
+";
+
+/// The first `count` remedies without their numbers.
+fn first(value: &Value, count: usize) -> Vec<String> {
+    let what =
+        |one: &Value| one["what"].as_str().unwrap().replace(|c: char| c.is_ascii_digit(), "");
+    remedies(value).iter().take(count).map(what).collect()
+}
+
+/// The author's case from its capture alone: what helps the good one most is the same.
+#[test]
+fn a_capture_of_s4_ranks_as_its_scenario_does() {
+    let captured = Captured::new("s4-solidfire");
+    let devices = captured.with("devices.txt", DEVICES);
+    let adapters = captured.with("adapters.txt", ADAPTERS);
+    let of_capture = captured.remedy(&["--json", "--esxcli", &devices, "--esxcli", &adapters]);
+    let of_capture: Value = serde_json::from_str(&of_capture.out).unwrap();
+    let of_scenario = json(&["remedy", "s4-solidfire", "--window", "burst", "--json"]);
+    assert_eq!((&of_capture["good"], &of_capture["bad"]), (&"good".into(), &"bad".into()));
+    assert_eq!(of_capture["diagnosed"], true);
+    assert_eq!(first(&of_capture, 3), first(&of_scenario, 3));
+    // And each of those is rid of what it waited for, in every model that gives what was recorded.
+    let ends = |value: &Value, end: &str| value["good_ms"][end].as_f64().unwrap();
+    let least = ends(&of_capture["as_it_is"], "low");
+    for remedy in &remedies(&of_capture)[..3] {
+        assert!(ends(&remedy["figures"], "high") < 0.05 * least, "{remedy}");
+    }
+    // What of the host's is not known has no command.
+    let refused = captured.remedy(&[]);
+    let lines = [
+        "deeper queues: the recording does not show the driver of vmhba64 (--esxcli with",
+        "DSNRO up to the depth of the device: the recording does not show how deep naa.6f47",
+        "other shares: a recording does not tell what shares do",
+        "another policy of the array: a recording does not tell what the array does under another",
+        "What the ranges rest on\n",
+        "models of it: from the least to the most, the order of the likeliest",
+    ];
+    for line in lines {
+        assert!(refused.out.contains(line), "{line}: {}", refused.out);
+    }
+}
+
+/// A disk that is asked for more than it does: what helps is the same. How deep its knee is the capture does
+/// not tell, so an IOPS limit may give less, and comes behind what needs none of that.
+#[test]
+fn a_capture_of_two_neighbours_on_a_disk_tells_what_helps() {
+    const VMS: [&str; 4] = ["--good", "victim-plain", "--bad", "noisy-plain"];
+    const HELP: usize = 6;
+    let captured = Captured::new("noisy-neighbour");
+    let names = captured.with("names.txt", "naa.602000002a9483f74083457eda8f4a95,found\n");
+    let said = captured.remedy(&[&VMS[..], &["--json", "--names", &names]].concat());
+    let of_capture: Value = serde_json::from_str(&said.out).unwrap();
+    let of_scenario = json(&["remedy", "noisy-neighbour", "--window", "beside", "--json"]);
+    let [mut own, mut expected] = [&of_capture, &of_scenario].map(|value| first(value, HELP));
+    assert_eq!(own[..2], expected[1..3]);
+    assert_eq!(of_capture["remedies"][0]["commands"], of_scenario["remedies"][1]["commands"]);
+    own.sort();
+    expected.sort();
+    assert_eq!(own, expected);
+    let gain = |value: &Value, place: usize| remedies(value)[place]["gain"].as_f64().unwrap();
+    for value in [&of_capture, &of_scenario] {
+        assert!(gain(value, HELP - 1) > 0.5 && gain(value, HELP) < 0.05, "{value}");
+    }
+}
+
+/// VMs and datastores are called as their host calls them.
+#[test]
+fn what_is_typed_has_the_names_of_the_host() {
+    let captured = Captured::new("s4-solidfire");
+    let text = fs::read_to_string(captured.path("host.csv")).unwrap();
+    let renamed = text.replace(":bad", ":SQL Server 1").replace("(bad", "(SQL Server 1");
+    let file = captured.with("renamed.csv", &renamed);
+    let value = json(&["remedy", &file, "--json"]);
+    assert_eq!(value["bad"], "SQL Server 1", "{value}");
+    let all = value["remedies"].to_string();
+    assert!(all.contains("-VM 'SQL Server 1'") && !all.contains("SQL_Server"), "{all}");
+}
+
+/// A model has a queue that stands still, or has two depths.
+#[test]
+fn a_recording_that_identifies_no_model_says_so_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = |(at, depth): (u32, u32)| {
+        let line = "storage core device set -d naa.6f47acc100000000736f6c6964000001 -O";
+        format!("[[event]]\nat = \"{at}s\"\nesxcli = \"{line} {depth}\"\n\n")
+    };
+    let events: String = [(8, 24), (11, 16), (14, 20)].map(event).concat();
+    let window = "[[window]]\nname = \"burst\"";
+    let turned = [(window, &*format!("{events}{window}")), ("sample = \"5s\"", "sample = \"1s\"")];
+    let file = s4(&folder, "moved.toml", &turned);
+    let csv = folder.path().join("moved.csv");
+    let csv = csv.to_str().unwrap();
+    assert_eq!(kavg(&["run", &file, "-q", "--csv", csv]).err, "");
+    let said = kavg(&["remedy", csv]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let line = "kavg: esx: Something moves DQLEN of naa.6f47acc100000000736f6c6964000001 (adaptive \
+                throttling or Storage I/O Control), and no model here follows it\n";
+    assert_eq!(said.err, line);
+}
+
+#[test]
+fn of_a_healthy_host_there_is_nothing_to_remedy() {
+    let captured = Captured::new("s1-dsnro-128");
+    let said = captured.remedy(&[]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert!(said.out.ends_with("there is nothing to remedy.\n"), "{}", said.out);
+    let value: Value = serde_json::from_str(&captured.remedy(&["--json"]).out).unwrap();
+    assert_eq!((&value["good"], remedies(&value).len()), (&Value::Null, 0));
+}
+
 #[test]
 fn bad_input_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -185,7 +330,10 @@ fn bad_input_is_refused_in_one_line() {
     let cases: &[(&[&str], &str)] = &[
         (&["nowhere"], "nowhere: there is no such file"),
         (&["bad.toml"], "kavg: bad.toml:2:"),
-        (&[capture], "a scenario is needed; for a capture or journal `kavg diagnose` says what"),
+        (&[capture], "esx01.csv.gz:1: the file is empty"),
+        (&[capture, "--seeds", "3"], "--seeds: it is for scenarios, and "),
+        (&["two-queues.toml", "--esxcli", "x.txt"], "--esxcli: it is for captures, and two-"),
+        (&["nowhere.csv"], "nowhere.csv"),
         (&["two-queues.toml"], "names no VM that suffers from another; say which with --good VM"),
         (&["two-queues.toml", "--good", "sqr"], "--good: there is no VM `sqr`"),
         (&["two-queues.toml", "--good", "sql", "--bad", "sql"], "`sql` is no neighbour of itself"),

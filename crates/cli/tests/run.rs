@@ -3,7 +3,7 @@
 mod common;
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
 };
@@ -489,4 +489,23 @@ fn as_many_wait_on_a_level_as_littles_law_says() {
     }
     // What the locks themselves take is of no virtual disk.
     assert!((sum_ms / number(&stack["total_ms"]) - 1.0).abs() < 0.02, "{sum_ms}: {stack}");
+}
+
+#[test]
+fn a_reservation_that_nobody_keeps_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kept.toml");
+    let two_queues = fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let disk = "[vm.sql.disk.\"scsi0:1\"]\n";
+    let reserved = two_queues.replacen(disk, &format!("{disk}reservation = 500\n"), 1);
+    let store = "[datastore.prod]\n";
+    let told = "sql:scsi0:1 has a reservation, which only mClock keeps";
+    let fair = reserved.replacen(store, &format!("{store}scheduler = \"sfq\"\n"), 1);
+    let old = reserved.replacen("esxi = \"7.0\"", "esxi = \"5.1\"", 1);
+    for (text, is_kept) in [(reserved, true), (fair, false), (old, false)] {
+        fs::write(&file, &text).unwrap();
+        let run = json(&["run", file.to_str().unwrap(), "--json"]);
+        let notes = run["windows"][0]["notes"].to_string();
+        assert_eq!(notes.contains(told), !is_kept, "{text}: {notes}");
+    }
 }

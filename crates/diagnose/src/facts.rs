@@ -22,8 +22,8 @@ pub struct DeviceFacts {
     pub max_queue_depth: Option<u32>,
     /// The same at the end of what is judged, where it changed meanwhile.
     pub max_queue_depth_at_end: Option<u32>,
-    /// Whether Storage I/O Control is known to be off for it.
-    pub has_no_sioc: bool,
+    /// Whether Storage I/O Control lowers its depth where the datastore is congested.
+    pub sioc: Option<bool>,
     /// What the HBA's driver gives the device, which may have been lowered since (`-m`).
     pub driver_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).

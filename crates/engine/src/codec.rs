@@ -13,7 +13,7 @@ use counters::{
     AdapterId, Controller, DeviceId, DeviceKind, IoId, Op, PathId, Sense, Status, Time, VdiskId,
     VmId, VscsiId, WorldId,
 };
-use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
+use knobs::{Advanced, Allocation, Driver, IoControl, Knob, PathPolicy, Version};
 
 pub use crate::bytes::{Bytes, Damage, Payload};
 use crate::{
@@ -165,7 +165,12 @@ choices! {
         7 PathPolicy { device, policy },
         8 Allocation { vdisk, allocation },
         9 DepthByLatency { device, on },
-        10 StorageIoControl { device, threshold_ms },
+        10 StorageIoControl { device, control },
+    }
+    IoControl {
+        0 Off,
+        1 Stats { threshold_ms },
+        2 On { threshold_ms },
     }
     PathPolicy {
         0 Fixed,
@@ -517,8 +522,9 @@ mod tests {
             Knob::MaxQueueDepth { device, value },
             Knob::QueueFull { device, sample_size: number, threshold: 3 },
             Knob::DepthByLatency { device, on: number > 1 },
-            Knob::StorageIoControl { device, threshold_ms: Some(number) },
-            Knob::StorageIoControl { device, threshold_ms: None },
+            Knob::StorageIoControl { device, control: IoControl::On { threshold_ms: number } },
+            Knob::StorageIoControl { device, control: IoControl::Stats { threshold_ms: number } },
+            Knob::StorageIoControl { device, control: IoControl::Off },
             Knob::Pvscsi { vm, depth: number, ring_pages: 32 },
         ]
         .into_iter()

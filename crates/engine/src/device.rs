@@ -126,9 +126,14 @@ impl Device {
         self.throttle.limit(self.shared_depth())
     }
 
+    /// Storage I/O Control, where it does more than count.
+    fn control(&self) -> Option<&Sioc> {
+        self.sioc.as_deref().filter(|sioc| sioc.controls())
+    }
+
     /// What Storage I/O Control leaves of the depth, or without it competition.
     fn shared_depth(&self) -> u32 {
-        if let Some(sioc) = &self.sioc {
+        if let Some(sioc) = self.control() {
             return sioc.limit(self.base);
         }
         let competing = self.competition.is_competing && self.kind != DeviceKind::Nfs;
@@ -143,7 +148,7 @@ impl Device {
             return self.refresh_room();
         }
         let engaged = self.competition.is_competing
-            && self.sioc.is_none()
+            && self.control().is_none()
             && self.shared_depth() < self.counters.depth;
         self.counters.engagements += u64::from(engaged);
         self.counters.depth = depth;

@@ -243,6 +243,16 @@ pub enum Event {
         /// The device.
         device: DeviceId,
     },
+    /// Storage I/O Control that only counts: the datastore has become congested, or is so no longer.
+    Congestion {
+        /// The device.
+        device: DeviceId,
+        /// The mean latency of the I/Os of all hosts in the period that is over, in nanoseconds; 0 where there
+        /// was none.
+        latency_ns: u64,
+        /// Whether it is above the threshold.
+        is_congested: bool,
+    },
     /// Storage I/O Control holds back what its hosts have, and latency stays: somebody else uses what is
     /// behind the device (NonVIWorkloadDetectedOnDatastoreEvent [API, LUCD]).
     ExternalWorkload {

@@ -1,11 +1,13 @@
 //! Knobs turned: what each setting does, and the refusals that depend on the host's state. Ranges
 //! and all other refusals are those of [`Knob::check`].
 
-use alloc::{format, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 
 use counters::{DeviceId, VdiskId, VmId};
 
-use knobs::{Advanced, Allocation, Driver, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target};
+use knobs::{
+    Advanced, Allocation, Driver, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, PathPolicy, Target,
+};
 
 use crate::{
     Error, Event, Output, Sink,
@@ -26,9 +28,7 @@ impl Stack {
                 self.set_queue_full(device, sample_size, threshold, out);
             }
             Knob::DepthByLatency { device, on } => self.set_depth_by_latency(device, on, out),
-            Knob::StorageIoControl { device, threshold_ms } => {
-                self.set_sioc(device, threshold_ms, out);
-            }
+            Knob::StorageIoControl { device, control } => self.set_sioc(device, control, out),
             Knob::Advanced { option, value } => self.set_advanced(option, value, out),
             Knob::ModuleDepth { driver, value } => self.set_module_depth(driver, value)?,
             Knob::Pvscsi { vm, depth, ring_pages } => self.set_pvscsi(vm, depth, ring_pages),
@@ -97,16 +97,10 @@ impl Stack {
         self.pump(id, out);
     }
 
-    /// Storage I/O Control of a device begins, with that threshold, or ends.
-    pub(crate) fn set_sioc(
-        &mut self,
-        id: DeviceId,
-        threshold_ms: Option<u32>,
-        out: &mut impl Sink,
-    ) {
+    /// Storage I/O Control of a device begins, goes on otherwise, or ends.
+    fn set_sioc(&mut self, id: DeviceId, control: IoControl, out: &mut impl Sink) {
         let was = self.devices[id.index()].sioc.as_deref();
-        let of = |threshold_ms| Sioc::with(was, threshold_ms, self.uses(id), self.now).into();
-        let sioc = threshold_ms.map(of);
+        let sioc = Sioc::with(was, control, || self.uses(id), self.now).map(Box::new);
         self.devices[id.index()].sioc = sioc;
         self.refresh_depth(id, out);
         self.pump(id, out);
@@ -124,7 +118,9 @@ impl Stack {
         let device = &mut self.devices[id.index()];
         let most = device.base;
         if let Some(sioc) = &mut device.sioc {
-            if sioc.follow(latency_ns, most, disks, now) {
+            if let Some(is_congested) = sioc.count(latency_ns) {
+                out.put(Output::Event(Event::Congestion { device: id, latency_ns, is_congested }));
+            } else if sioc.controls() && sioc.follow(latency_ns, most, disks, now) {
                 out.put(Output::Event(Event::ExternalWorkload { device: id }));
             }
             self.refresh_depth(id, out);

@@ -14,10 +14,14 @@
 //!
 //! Where latency stays although a host holds back what it has, the load is somebody else's: that is told, and
 //! the host holds back nothing, as it would only leave more to the other, until it begins anew [LUCD, YB-SIOC].
+//!
+//! It may count alone, as it does on ESXi where nobody has switched it on [SC-SIOC]: no window, and DSNRO as
+//! ever; that the mean comes above the threshold, and that it is no longer there, is told.
 
 use alloc::vec::Vec;
 
 use counters::{MILLISECOND, Time, VdiskId};
+use knobs::IoControl;
 
 use crate::codec::records;
 
@@ -42,6 +46,9 @@ const SHARES_OF_ONE: u64 = 1000;
 #[derive(Clone, Debug)]
 pub(crate) struct Sioc {
     threshold_ns: u64,
+    /// Whether it counts alone, and whether it has told of congestion then.
+    only_counts: bool,
+    is_congested: bool,
     /// The window as it was worked out, in `FINE`s; 0 before it was.
     fine: u64,
     /// The same with what was left of a slot the time before: its whole slots are the limit. Were what is
@@ -71,7 +78,12 @@ impl Sioc {
         let most = u64::from(u32::MAX) * FINE;
         let is_bounded =
             self.fine.max(self.full) <= most && self.given < most + FINE && self.in_vain < IN_VAIN;
-        is_bounded && self.threshold_ns > 0 && self.disks.is_sorted_by_key(|seen| seen.disk)
+        let counts_alone = self.fine == 0 && self.full == 0;
+        let is_one = if self.only_counts { counts_alone } else { !self.is_congested };
+        is_bounded
+            && is_one
+            && self.threshold_ns > 0
+            && self.disks.is_sorted_by_key(|seen| seen.disk)
     }
 
     /// The limit that it puts on a device whose depth would be `most`.
@@ -85,11 +97,44 @@ impl Sioc {
         (self.fine, self.full, self.in_vain) = (0, 0, 0);
     }
 
-    /// The same with that threshold, or one that begins; a period begins with what each disk had under way.
-    pub(crate) fn with(was: Option<&Self>, threshold_ms: u32, disks: Vec<Use>, now: Time) -> Self {
+    /// The same that does so from now on, or one that begins, unless it ends; a period begins with what each
+    /// disk had under way.
+    pub(crate) fn with(
+        was: Option<&Self>,
+        control: IoControl,
+        disks: impl FnOnce() -> Vec<Use>,
+        now: Time,
+    ) -> Option<Self> {
+        let threshold_ns = u64::from(control.threshold_ms()?) * MILLISECOND;
+        let only_counts = matches!(control, IoControl::Stats { .. });
+        let was = was.filter(|was| was.only_counts == only_counts);
         let (fine, given) = was.map_or((0, 0), |sioc| (sioc.fine, sioc.given));
-        let threshold_ns = u64::from(threshold_ms) * MILLISECOND;
-        Self { threshold_ns, fine, given, full: 0, worst_ns: 0, in_vain: 0, since: now, disks }
+        let is_congested = was.is_some_and(|sioc| sioc.is_congested);
+        Some(Self {
+            threshold_ns,
+            only_counts,
+            is_congested,
+            fine,
+            given,
+            full: 0,
+            worst_ns: 0,
+            in_vain: 0,
+            since: now,
+            disks: disks(),
+        })
+    }
+
+    /// Whether it does more than count.
+    pub(crate) const fn controls(&self) -> bool {
+        !self.only_counts
+    }
+
+    /// A period is over, in which the I/Os of all hosts took so long in the mean: whether the datastore is
+    /// congested, where that is another thing than it was and nothing else is done about it.
+    pub(crate) fn count(&mut self, latency_ns: u64) -> Option<bool> {
+        let is_congested = self.only_counts && latency_ns > self.threshold_ns;
+        let was = core::mem::replace(&mut self.is_congested, is_congested);
+        (is_congested != was).then_some(is_congested)
     }
 
     /// A period is over, in which the I/Os of all hosts took so long in the mean; 0 where there was none.
@@ -164,7 +209,7 @@ impl Sioc {
 }
 
 records! {
-    Sioc { threshold_ns, fine, given, full, worst_ns, in_vain, since, disks }
+    Sioc { threshold_ns, only_counts, is_congested, fine, given, full, worst_ns, in_vain, since, disks }
     Use { disk, shares, under_way_ns }
 }
 
@@ -189,7 +234,9 @@ mod tests {
         fn new(threshold_ms: u32, hosts: &[(u32, u32)]) -> Self {
             let host = |&(shares, under_way): &(u32, u32)| {
                 let disks = vec![Use { disk: VdiskId(0), shares, under_way_ns: 0 }];
-                (Sioc::with(None, threshold_ms, disks, Time::ZERO), shares, under_way)
+                let control = IoControl::On { threshold_ms };
+                let sioc = Sioc::with(None, control, || disks, Time::ZERO).expect("it is on");
+                (sioc, shares, under_way)
             };
             Self { hosts: hosts.iter().map(host).collect(), now: 0, told: 0 }
         }
@@ -250,7 +297,8 @@ mod tests {
     #[test]
     fn a_volume_without_a_depth_is_cut_from_what_it_has_under_way() {
         let of = |at: u64| vec![Use { disk: VdiskId(0), shares: 1000, under_way_ns: 64 * at }];
-        let mut sioc = Sioc::with(None, 30, of(0), Time::ZERO);
+        let control = IoControl::On { threshold_ms: 30 };
+        let mut sioc = Sioc::with(None, control, || of(0), Time::ZERO).expect("it is on");
         assert_eq!(sioc.limit(u32::MAX), u32::MAX);
         for period in 1..=4 {
             let at = period * PERIOD;
@@ -298,6 +346,15 @@ mod tests {
                 assert_eq!(told, u32::from(period >= 3), "{latency_ms} {period}");
             }
         }
+    }
+
+    #[test]
+    fn where_it_only_counts_congestion_is_told_of_once_and_its_end_once() {
+        let control = IoControl::Stats { threshold_ms: 30 };
+        let mut sioc = Sioc::with(None, control, Vec::new, Time::ZERO).expect("it counts");
+        let told = [20, 30, 31, 300, 30, 0].map(|millis| sioc.count(millis * MILLISECOND));
+        assert_eq!(told, [None, None, Some(true), None, Some(false), None]);
+        assert!(!sioc.controls());
     }
 
     #[test]

@@ -47,6 +47,9 @@ impl Outputs {
             Output::Event(Event::ExternalWorkload { device }) => {
                 self.all(10, [device.0.into()]);
             }
+            Output::Event(Event::Congestion { device, latency_ns, is_congested }) => {
+                self.all(11, [device.0.into(), latency_ns, is_congested.into()]);
+            }
         }
     }
 

@@ -46,8 +46,8 @@ pub use powercli::{LIMIT, get_esxcli};
 pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{
-    Allocation, AllocationChange, DiskName, Disks, Form, GuestName, Host, Knob, MOVED_TO, Named,
-    PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting, Target,
+    Allocation, AllocationChange, DiskName, Disks, Form, GuestName, Host, IoControl, Knob,
+    MOVED_TO, Named, PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting, Target,
 };
 pub use show::{show_device, show_option};
 pub use version::Version;

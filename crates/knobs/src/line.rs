@@ -111,8 +111,8 @@ impl Setting {
     pub fn powercli(&self) -> Option<String> {
         match self {
             Self::Allocation { vdisk, allocation } => powercli::print_allocation(vdisk, allocation),
-            Self::StorageIoControl { device, threshold_ms } => {
-                Some(powercli::print_sioc(device, *threshold_ms))
+            Self::StorageIoControl { device, control } => {
+                Some(powercli::print_sioc(device, *control))
             }
             _ => Call::of(self).map(|call| powercli::print(&call)),
         }
@@ -153,8 +153,8 @@ impl fmt::Display for Setting {
                     short => f.write_str(&short),
                 })
             }
-            Self::StorageIoControl { device, threshold_ms } => {
-                f.write_str(&powercli::print_sioc(device, *threshold_ms))
+            Self::StorageIoControl { device, control } => {
+                f.write_str(&powercli::print_sioc(device, *control))
             }
             _ => Call::of(self).map_or(Ok(()), |call| f.write_str(&esxcli::print(&call))),
         }

@@ -158,7 +158,8 @@ fn of_disks() -> [Manual; 6] {
             Some(Effect::AtOnce),
             format!(
                 "Storage I/O Control of a datastore on all of its hosts, {} milliseconds, \
-                 {CONGESTION_MS_DEFAULT} where it is left out; `$false` is off [PCLI, API]",
+                 {CONGESTION_MS_DEFAULT} where it is left out; `$false` is off, and with a threshold \
+                 holds nobody back but tells of congestion [PCLI, API]",
                 range(CONGESTION_MS)
             ),
         ),

@@ -7,8 +7,8 @@ use alloc::{format, string::String};
 use core::ops::RangeInclusive;
 
 use crate::{
-    Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DiskName, Disks, Refusal, ScsiPlace,
-    Setting,
+    Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DiskName, Disks, IoControl, Refusal,
+    ScsiPlace, Setting,
     command::{Call, Command, SETTERS},
     words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
@@ -161,29 +161,31 @@ pub(crate) fn parse_allocation(line: &str) -> Result<Setting, Refusal> {
 }
 
 /// The line for Storage I/O Control of a datastore.
-pub(crate) fn print_sioc(datastore: &str, threshold_ms: Option<u32>) -> String {
-    let what = match threshold_ms {
-        Some(threshold_ms) => format!("$true{THRESHOLD}{threshold_ms}"),
-        None => "$false".into(),
-    };
-    format!("{OF_DATASTORE}{}{SET_DATASTORE}{what}", powershell_name(datastore))
+pub(crate) fn print_sioc(datastore: &str, control: IoControl) -> String {
+    let is_on = matches!(control, IoControl::On { .. });
+    let threshold = |millis| format!("{THRESHOLD}{millis}");
+    let threshold = control.threshold_ms().map(threshold).unwrap_or_default();
+    format!("{OF_DATASTORE}{}{SET_DATASTORE}${is_on}{threshold}", powershell_name(datastore))
 }
 
-/// Reads one; without a threshold it is the default.
+/// Reads one; switched on without a threshold it has the default.
 pub(crate) fn parse_sioc(line: &str) -> Result<Setting, Refusal> {
     let parts = || {
         let (device, rest) = powershell_name_word(line.strip_prefix(OF_DATASTORE)?)?;
         let what = rest.strip_prefix(SET_DATASTORE)?.trim();
-        let threshold_ms = match what.strip_prefix("$true") {
-            Some("") => Some(CONGESTION_MS_DEFAULT),
-            Some(rest) => Some(rest.strip_prefix(THRESHOLD)?.parse().ok()?),
-            None if what == "$false" => None,
-            None => return None,
+        let threshold_ms = |rest: &str| rest.strip_prefix(THRESHOLD)?.parse().ok();
+        let control = match what.strip_prefix("$true") {
+            Some("") => IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT },
+            Some(rest) => IoControl::On { threshold_ms: threshold_ms(rest)? },
+            None => match what.strip_prefix("$false")? {
+                "" => IoControl::Off,
+                rest => IoControl::Stats { threshold_ms: threshold_ms(rest)? },
+            },
         };
-        Some(Setting::StorageIoControl { device, threshold_ms })
+        Some(Setting::StorageIoControl { device, control })
     };
     parts().ok_or_else(|| {
-        let like = print_sioc("NAME", Some(CONGESTION_MS_DEFAULT));
+        let like = print_sioc("NAME", IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT });
         format!("`{line}` sets nothing of a datastore; it is as `{like}`, or ends with $false")
             .into()
     })

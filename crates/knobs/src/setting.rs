@@ -99,8 +99,8 @@ pub enum Setting<F: Form = Named> {
     StorageIoControl {
         /// The device; a line names its datastore.
         device: F::Device,
-        /// The congestion threshold in milliseconds, in the range of [`CONGESTION_MS`]; `None` is off.
-        threshold_ms: Option<u32>,
+        /// What it does.
+        control: IoControl,
     },
     /// `system settings advanced set`.
     Advanced {
@@ -139,6 +139,36 @@ pub enum Setting<F: Form = Named> {
         /// The allocation.
         allocation: F::Allocation,
     },
+}
+
+/// What Storage I/O Control does with a datastore. A congestion threshold is in milliseconds, in the range
+/// of [`CONGESTION_MS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoControl {
+    /// Nothing.
+    Off,
+    /// It counts and holds nobody back, the mode of statistics alone [API, SC-SIOC]: that the datastore is
+    /// congested is told.
+    Stats {
+        /// The congestion threshold.
+        threshold_ms: u32,
+    },
+    /// Hosts share what the array does from the threshold on.
+    On {
+        /// The congestion threshold.
+        threshold_ms: u32,
+    },
+}
+
+impl IoControl {
+    /// The congestion threshold; `None` where it is off.
+    #[must_use]
+    pub const fn threshold_ms(self) -> Option<u32> {
+        match self {
+            Self::Off => None,
+            Self::Stats { threshold_ms } | Self::On { threshold_ms } => Some(threshold_ms),
+        }
+    }
 }
 
 /// Guests by name: one virtual machine, or every one of a system.
@@ -360,10 +390,10 @@ impl Setting {
             Self::DepthByLatency { device: ref name, on } => {
                 one(name, &|device| Knob::DepthByLatency { device, on })
             }
-            Self::StorageIoControl { device: ref name, threshold_ms } => {
+            Self::StorageIoControl { device: ref name, control } => {
                 let device = host.datastore(name);
                 Ok(device
-                    .map(|device| Knob::StorageIoControl { device, threshold_ms })
+                    .map(|device| Knob::StorageIoControl { device, control })
                     .into_iter()
                     .collect())
             }
@@ -499,14 +529,13 @@ impl Knob {
                 check_range("the PVSCSI depth per disk", depth, 1..=PVSCSI_DEPTH_MAX)?;
                 check_range("the pages of the PVSCSI ring", ring_pages, 1..=PVSCSI_RING_PAGES_MAX)
             }
-            Self::StorageIoControl { threshold_ms: Some(threshold_ms), .. } => {
-                check_range("the congestion threshold", threshold_ms, CONGESTION_MS)
-            }
+            Self::StorageIoControl { control, .. } => match control.threshold_ms() {
+                Some(millis) => check_range("the congestion threshold", millis, CONGESTION_MS),
+                None => Ok(()),
+            },
             Self::PathPolicy { policy, .. } => check_policy(policy, version),
             Self::Allocation { allocation, .. } => allocation.check(),
-            Self::MaxQueueDepth { .. }
-            | Self::DepthByLatency { .. }
-            | Self::StorageIoControl { threshold_ms: None, .. } => Ok(()),
+            Self::MaxQueueDepth { .. } | Self::DepthByLatency { .. } => Ok(()),
         }
     }
 }

@@ -76,7 +76,7 @@ fn show_policies(disk: &DiskName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Advanced, GuestName};
+    use crate::{Advanced, GuestName, IoControl};
 
     #[test]
     fn each_setting_is_shown_by_a_line_of_its_kind() {
@@ -113,7 +113,7 @@ mod tests {
                 ],
             ),
         ];
-        let sioc = Setting::StorageIoControl { device: "prod".into(), threshold_ms: None };
+        let sioc = Setting::StorageIoControl { device: "prod".into(), control: IoControl::Off };
         assert!(sioc.show()[0].starts_with("Get-Datastore 'prod' | Select-Object Name, StorageIO"));
         for (setting, lines) in cases {
             assert_eq!(setting.show(), lines);

@@ -2,8 +2,9 @@
 
 use counters::MILLISECOND;
 use knobs::{
-    Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem, Line,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace, Setting,
+    Advanced, Allocation, AllocationChange, DiskName, Disks, Driver, GuestName, GuestSystem,
+    IoControl, Line, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, PathPolicy, PolicyChange, ScsiPlace,
+    Setting,
 };
 use proptest::{option, prelude::*, sample::select};
 
@@ -49,8 +50,12 @@ fn of_esxcli() -> impl Strategy<Value = Setting> {
 }
 
 fn of_datastore() -> impl Strategy<Value = Setting> {
-    (name(), option::of(any::<u32>()))
-        .prop_map(|(device, threshold_ms)| Setting::StorageIoControl { device, threshold_ms })
+    let control = prop_oneof![
+        Just(IoControl::Off),
+        any::<u32>().prop_map(|threshold_ms| IoControl::Stats { threshold_ms }),
+        any::<u32>().prop_map(|threshold_ms| IoControl::On { threshold_ms }),
+    ];
+    (name(), control).prop_map(|(device, control)| Setting::StorageIoControl { device, control })
 }
 
 fn of_guest() -> impl Strategy<Value = Setting> {

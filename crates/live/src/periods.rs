@@ -62,7 +62,7 @@ fn devices(engine: &Engine) -> impl Iterator<Item = DeviceId> {
 mod tests {
     use counters::{MILLISECOND, Op, SECOND, Status, VdiskId};
     use engine::{Output, Request};
-    use knobs::Knob;
+    use knobs::{IoControl, Knob};
     use scenario::Scenario;
 
     use super::*;
@@ -97,7 +97,8 @@ mod tests {
         /// Storage I/O Control of both begins.
         fn switch_on(&mut self) {
             for device in [DeviceId(0), DeviceId(1)] {
-                self.take(Input::Set(Knob::StorageIoControl { device, threshold_ms: Some(20) }));
+                let control = IoControl::On { threshold_ms: 20 };
+                self.take(Input::Set(Knob::StorageIoControl { device, control }));
                 self.periods.begin(&self.engine, self.now);
             }
         }

@@ -12,7 +12,7 @@ use std::{
 
 use counters::{AdapterId, DeviceId, PathId, VdiskId, VscsiId};
 use engine::{HostConfig, Object, Part};
-use knobs::{Advanced, DSNRO, Knob, PVSCSI_COMMANDS_PER_PAGE, Target};
+use knobs::{Advanced, DSNRO, IoControl, Knob, PVSCSI_COMMANDS_PER_PAGE, Target};
 use scenario::{Components, Host, Image, Scenario};
 
 use crate::ids::Same;
@@ -438,7 +438,7 @@ fn settings(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
             }
             Knob::DepthByLatency { device, .. } => Knob::DepthByLatency { device, on: false },
             Knob::StorageIoControl { device, .. } => {
-                Knob::StorageIoControl { device, threshold_ms: None }
+                Knob::StorageIoControl { device, control: IoControl::Off }
             }
             _ => return Err(refusal("a line for esxcli that is gone from the file, which")),
         });

@@ -2,8 +2,8 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Queues, Service, SizeMix,
-    Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Queues, Service,
+    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use counters::{MICROSECOND, MILLISECOND, Op, SECOND, Status, Time};
 use model::{
-    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Others, Qos, Queues,
-    Service, SizeMix, Spread, Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Answer, Array, ArrayConfig, Arrival, Aside, Burst, Command, Cost, Io, Mix, Others, Qos,
+    Queues, Service, SizeMix, Spread, Stuck, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 
 fn array(service: Service) -> ArrayConfig {
@@ -117,8 +117,8 @@ fn the_array_counts_what_flasharray_counts() {
         let mut config = array(servers(1, 300 * MICROSECOND, Spread::Constant));
         config.round_trip_ns = 100 * MICROSECOND;
         config.write_protocol = protocol;
-        let answer =
-            Array::new(&config, 1).dispatch(Time(7), Command { volume: 0, host: 0, path: 0, op, bytes });
+        let answer = Array::new(&config, 1)
+            .dispatch(Time(7), Command { volume: 0, host: 0, path: 0, op, bytes });
         assert_eq!(answer.at, Time(7 + device * MICROSECOND), "{protocol:?} {op:?} {bytes}");
         assert_eq!(answer.array_ns, reported * MICROSECOND, "{protocol:?} {op:?} {bytes}");
     }
@@ -205,7 +205,9 @@ fn a_volume_at_its_limit_is_full_for_all_hosts_until_an_answer_arrives() {
     (config.queues.lun_limit, config.queues.full) = (Some(2), Status::Busy);
     let mut array = Array::new(&config, 1);
     let mut status = |now, volume, host| {
-        array.dispatch(Time(now), Command { volume, host, path: 0, op: Op::Read, bytes: 512 }).status
+        array
+            .dispatch(Time(now), Command { volume, host, path: 0, op: Op::Read, bytes: 512 })
+            .status
     };
     assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Good; 2]);
     assert_eq!([0, 1].map(|host| status(0, 0, host)), [Status::Busy; 2]);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{DeviceId, DeviceKind, VdiskId, VmId, VscsiId};
+use counters::{DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{DeviceConfig, PathConfig, VdiskConfig};
 use knobs::DiskName;
 use model::{Arrival, Qos, WorkloadConfig};
@@ -35,6 +35,14 @@ impl Workload {
     fn is_of(&self, hosts: &[Host], vm: &str) -> bool {
         let config = &hosts[self.host].config;
         config.vms[config.vdisks[self.vdisk.index()].vm.index()].name == vm
+    }
+
+    /// Whether it may be at work while another is; when an event starts one is not known before.
+    fn overlaps(&self, other: &Self) -> bool {
+        let ends_before = |a: &Self, b: &Self| a.stops < Time::NEVER && a.stops <= b.starts;
+        let is_known = |own: &Self| own.starts < Time::NEVER;
+        !(is_known(self) && is_known(other))
+            || !ends_before(self, other) && !ends_before(other, self)
     }
 
     /// How many I/Os it has outstanding at most.
@@ -252,16 +260,45 @@ impl Scenario {
         self.workloads.iter().filter(move |workload| workload.is_of(&self.hosts, vm))
     }
 
+    /// How many I/Os the workloads of a virtual machine have outstanding at most, of those that are at work
+    /// at one time; and how many workloads these are.
+    #[must_use]
+    pub fn outstanding_of(&self, vm: &str) -> (u32, u32) {
+        let beside = self.workloads_of(vm).map(|own| self.beside(own, vm));
+        beside.fold((0, 0), |most, each| (most.0.max(each.0), most.1.max(each.1)))
+    }
+
+    /// The same of those that are at work while `own` is, itself included.
+    fn beside(&self, own: &Workload, vm: &str) -> (u32, u32) {
+        let beside = self.workloads_of(vm).filter(|other| own.overlaps(other));
+        beside.fold((0, 0), |(sum, count), other| {
+            (sum.saturating_add(other.outstanding()), count + 1)
+        })
+    }
+
     /// Lets the workloads of a virtual machine have `most` I/Os outstanding together, each its part and
-    /// one at least; one that has fewer keeps them.
+    /// one at least; one that has fewer keeps them. One that pauses has them on its disk: its threads are
+    /// not what is outstanding.
     pub fn set_outstanding(&mut self, vm: &str, most: u32) {
-        let all: u64 = self.workloads_of(vm).map(|own| u64::from(own.outstanding())).sum();
+        let of = |own: &Workload| {
+            let part = u64::from(own.outstanding()) * u64::from(most);
+            let all = u64::from(self.beside(own, vm).0.max(1));
+            u32::try_from(part / all).unwrap_or(most).clamp(1, own.outstanding())
+        };
+        let is_own = |own: &&Workload| own.is_of(&self.hosts, vm);
+        let parts = self.workloads.iter().map(|own| is_own(&own).then(|| of(own)));
+        let parts: Vec<Option<u32>> = parts.collect();
         let Self { hosts, workloads, .. } = self;
-        for workload in workloads.iter_mut().filter(|workload| workload.is_of(hosts, vm)) {
-            let (Arrival::Closed { threads: depth, .. }
-            | Arrival::Open { outstanding_max: depth, .. }) = &mut workload.config.arrival;
-            let part = u64::from(*depth) * u64::from(most) / all.max(1);
-            *depth = u32::try_from(part).unwrap_or(most).clamp(1, *depth);
+        for (workload, part) in workloads.iter_mut().zip(parts) {
+            let Some(part) = part.filter(|part| *part < workload.outstanding()) else { continue };
+            match &mut workload.config.arrival {
+                Arrival::Closed { think_ns: 1.., .. } => {
+                    let disk = &mut hosts[workload.host].config.vdisks[workload.vdisk.index()];
+                    disk.depth = disk.depth.min(part);
+                }
+                Arrival::Closed { threads: depth, .. }
+                | Arrival::Open { outstanding_max: depth, .. } => *depth = part,
+            }
         }
     }
 

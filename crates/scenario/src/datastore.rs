@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceId, DeviceKind, MILLISECOND};
 use engine::{AdapterConfig, DeviceConfig, HostConfig, PathConfig, SchedPolicy};
-use knobs::{CONGESTION_MS, CONGESTION_SHARES, DSNRO, Driver, Knob, PathPolicy, Transport};
+use knobs::{
+    CONGESTION_MS, CONGESTION_SHARES, DSNRO, Driver, IoControl, Knob, PathPolicy, Transport,
+};
 use model::Qos;
 
 use crate::{
@@ -43,6 +45,7 @@ const KEYS: &[&str] = &[
     "dsnro",
     "depth_by_latency",
     "congestion_threshold",
+    "stats_only",
     "metadata",
     "backend",
     "directory",
@@ -150,7 +153,7 @@ impl Datastores {
         let volumes = common.volumes(&members, arrays)?;
         let group = members.len();
         let by_latency = common.table.read("depth_by_latency", Node::boolean)?.unwrap_or(false);
-        let sioc = common.congestion_threshold(arrays, hosts)?;
+        let control = common.io_control(arrays, hosts)?;
         for (index, (member, volume)) in members.into_iter().zip(volumes).enumerate() {
             let device = DeviceConfig {
                 name: common.device_name(&member, (index, group), arrays)?,
@@ -168,9 +171,8 @@ impl Datastores {
                 if by_latency {
                     hosts.hosts[host].apply(Knob::DepthByLatency { device: id, on: true });
                 }
-                if sioc.is_some() {
-                    hosts.hosts[host]
-                        .apply(Knob::StorageIoControl { device: id, threshold_ms: sioc });
+                if control != IoControl::Off {
+                    hosts.hosts[host].apply(Knob::StorageIoControl { device: id, control });
                 }
             }
             self.datastores.push(datastore);
@@ -254,7 +256,20 @@ impl<'a> Common<'a> {
         Err(node.error(&message))
     }
 
-    /// Storage I/O Control, by its threshold in milliseconds, or a share of the array's peak throughput.
+    /// Storage I/O Control: on where it has a threshold, or only counting by it.
+    fn io_control(&self, arrays: &Arrays, hosts: &mut Hosts) -> Result<IoControl, Error> {
+        let only_counts = self.table.read("stats_only", Node::boolean)?;
+        match (self.congestion_threshold(arrays, hosts)?, self.table.get("stats_only")) {
+            (None, Some(node)) => Err(node.error("it goes with `congestion_threshold`")),
+            (None, None) => Ok(IoControl::Off),
+            (Some(threshold_ms), _) => Ok(match only_counts {
+                Some(true) => IoControl::Stats { threshold_ms },
+                _ => IoControl::On { threshold_ms },
+            }),
+        }
+    }
+
+    /// The threshold of Storage I/O Control in milliseconds, or a share of the array's peak throughput.
     fn congestion_threshold(
         &self,
         arrays: &Arrays,

@@ -110,6 +110,24 @@ fn fewer_are_outstanding_each_its_part_and_one_at_least() {
     }
 }
 
+/// One after the other are not outstanding together; one that pauses has what it may on its disk.
+#[test]
+fn what_is_not_at_work_at_once_has_all_of_it() {
+    let none = &mut |_: &str| Err("there are no files".into());
+    let turned = [
+        ("rate = 300\noutstanding = 9", "rate = 300\noutstanding = 9\nstop = \"4s\""),
+        ("threads = 1\n", "threads = 40\nthink = \"1s\"\nstart = \"4s\"\n"),
+    ];
+    let text = turned.iter().fold(FILE.to_owned(), |text, (was, is)| text.replace(was, is));
+    let mut fewer = Scenario::parse("x.toml", &text, none).unwrap();
+    assert_eq!(fewer.outstanding_of("two"), (40, 1));
+    fewer.set_outstanding("two", 6);
+    assert_eq!(outstanding(&fewer, "two"), [6, 40]);
+    let host = &fewer.hosts[0];
+    let disk = host.disks_of("two").next().unwrap();
+    assert_eq!(host.config.vdisks[disk.index()].depth, 6);
+}
+
 #[test]
 fn a_device_or_host_of_its_own_is_given_where_there_is_something_to_part_from() {
     let mut own = scenario();

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead, Read, Write},
 };
 
-use counters::{DeviceId, Op, SECOND, Time, VdiskId, VmId};
+use counters::{DeviceId, MILLISECOND, Op, SECOND, Time, VdiskId, VmId};
 use engine::{Event, HostConfig, Input, Output};
 use scenario::Scenario;
 
@@ -178,6 +178,12 @@ pub fn in_words(event: Event, config: &HostConfig) -> String {
             format!("{} is permanently lost: all its I/O fails", name(device))
         }
         Event::PathsBack { device } => format!("{} has a path again", name(device)),
+        Event::Congestion { device, latency_ns, is_congested } => format!(
+            "{} is {}congested: all its hosts together have {:.1} ms",
+            name(device),
+            if is_congested { "" } else { "no longer " },
+            latency_ns as f64 / MILLISECOND as f64
+        ),
         Event::ExternalWorkload { device } => format!(
             "an external I/O workload is at {}: its latency stays where hosts hold back",
             name(device)

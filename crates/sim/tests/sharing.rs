@@ -98,6 +98,41 @@ fn hosts_get_what_their_shares_are_and_their_windows_settle() {
     }
 }
 
+/// Where it only counts all is as without it, but that congestion is told of; by a line it begins to control.
+#[test]
+fn to_count_changes_nothing_until_control_is_switched_on() {
+    const ON: u64 = 400;
+    let without = SHARED.replace("congestion_threshold = \"70ms\"", "");
+    let counts = SHARED.replace("= \"70ms\"", "= \"70ms\"\nstats_only = true");
+    let then_on = format!(
+        "{counts}\n[[event]]\nat = \"{ON}s\"\nesxcli = \"Get-Datastore 'ds' | Set-Datastore \
+         -StorageIOControlEnabled $true -CongestionThresholdMillisecond 70\"\n"
+    );
+    let scenario = common::scenario(SHARED);
+    let outcome = |text: &str| run(&common::scenario(text), 1, &());
+    let congested = |outcome: &Outcome| -> Vec<bool> {
+        let is = |what: &Logged| match what {
+            Logged::Event(Event::Congestion { is_congested, .. }) => Some(*is_congested),
+            _ => None,
+        };
+        let mine = outcome.log.iter().filter(|line| line.host == 0);
+        mine.filter_map(|line| is(&line.what)).collect()
+    };
+    let (without, counts, then_on) = (outcome(&without), outcome(&counts), outcome(&then_on));
+    for counter in [Counter::Commands, Counter::ArrayLatency, Counter::MeanDeviceQDepth] {
+        assert_eq!(of_hosts(&scenario, &without, counter), of_hosts(&scenario, &counts, counter));
+    }
+    assert_eq!((congested(&without), congested(&counts)), (vec![], vec![true]));
+    assert_eq!(congested(&then_on), [true]);
+    let depth = |outcome: &Outcome, second: u64| {
+        let [few, _] = of_hosts(&scenario, outcome, Counter::DeviceQDepth);
+        few[(second / 4) as usize]
+    };
+    assert_eq!([ON - 8, ON + 100].map(|second| depth(&counts, second)), [64.0; 2]);
+    assert_eq!(depth(&then_on, ON - 8), 64.0);
+    assert!(depth(&then_on, ON + 100) < 30.0);
+}
+
 /// PARDA's sum of all windows closes in by 1 - G = 1/5 a period and so is there in three; the ratio of two
 /// closes in by 1 - G B / W alone, 3 % here: a host that comes back waits minutes for its part.
 #[test]

@@ -6,7 +6,7 @@ use levels::most_first;
 use serde::Serialize;
 
 use crate::{
-    ArrayCalibration, DeviceCalibration, GuestCalibration, Habit, Seen,
+    ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Seen,
     cost::unit_kib,
     laws,
     question::{Asked, Limited},
@@ -63,6 +63,22 @@ pub(crate) fn of_devices(
                        nothing is said of each of them.";
     doubts.push(WHY.into());
     (keys[..devices].to_vec(), runs.collect())
+}
+
+/// The readings that give what the recording shows, by their places: the likeliest first.
+///
+/// # Errors
+/// One line, when none does.
+pub(crate) fn likely(keys: Vec<Key>, today: Vec<Figures>) -> Result<Vec<usize>, Error> {
+    let (keys, runs) = comparable(keys, today.clone(), today);
+    let miss = |run: &Run| worst(&keys, &run.today);
+    let gives = |run: &Run| miss(run).0 <= MATCHES && answers_today(&keys, run);
+    let all: Vec<usize> = (0..runs.len()).filter(|index| gives(&runs[*index])).collect();
+    let closest = || runs.iter().min_by(|a, b| miss(a).0.total_cmp(&miss(b).0));
+    match (all.is_empty(), closest()) {
+        (true, Some(run)) => Err(Error::new(no_model(&keys, &run.today, miss(run).1))),
+        _ => Ok(all),
+    }
 }
 
 /// How an answer may be taken.
@@ -638,7 +654,7 @@ fn number(value: f64) -> String {
     out
 }
 
-fn doubts_of(
+pub(crate) fn doubts_of(
     calibrated: &[DeviceCalibration],
     arrays: &[ArrayCalibration],
     limited: Option<&str>,

@@ -61,6 +61,18 @@ pub struct Calibration {
     pub devices: Vec<DeviceCalibration>,
 }
 
+/// What a recorded host may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenarios {
+    /// A scenario for each reading that gives what was recorded, the likeliest first; its window `run`
+    /// is what was recorded.
+    pub texts: Vec<String>,
+    /// The VMs as they were recorded, and as the scenarios name them.
+    pub vms: Vec<(String, String)>,
+    /// What the differences between them rest on, in sentences.
+    pub doubts: Vec<String>,
+}
+
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
@@ -184,21 +196,8 @@ impl<'a> Model<'a> {
         let limited = self.limited(&changed);
         let is_lifted = limited.is_some_and(|limited| limited.is_lifted());
         let readings = self.readings(guests_change, is_lifted);
-        let run = |plan: &Plan<'_>, scales: &[Vec<f64>], settings: &[Setting]| {
-            let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
-            let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
-            run::run_all(&jobs, &keys).into_iter().collect::<Result<Vec<_>, Error>>()
-        };
-        // Each reading answers today as it was recorded before it is asked for tomorrow.
-        let mut fits: Vec<Fit> = readings.iter().map(|_| Fit::of(self.arrays.len())).collect();
-        for _ in 0..CALIBRATIONS {
-            let scales: Vec<_> = fits.iter().map(Fit::next_scales).collect();
-            for (fit, today) in fits.iter_mut().zip(run(&plan, &scales, &[])?) {
-                fit.add(&self.misses(&keys, &today), today);
-            }
-        }
-        let (scales, today): (Vec<_>, Vec<_>) = fits.into_iter().map(Fit::best).unzip();
-        let mut after = run(&changed, &scales, &settings)?;
+        let (scales, today) = self.fitted(&readings, &keys)?;
+        let mut after = run_each(&changed, (&readings, &scales), (&settings, &keys))?;
         if let Some(limited) = limited.filter(|limited| !limited.is_lifted()) {
             run::add_waits(&keys, limited.vm, &mut after);
         }
@@ -222,6 +221,50 @@ impl<'a> Model<'a> {
             simulated.sentence += &self.condition();
         }
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
+    }
+
+    /// The scenarios of the host as it is, for whoever changes more of it than settings say.
+    ///
+    /// # Errors
+    /// One line when no reading gives what was recorded, or the host cannot be modelled.
+    pub fn scenarios(&self) -> Result<Scenarios, Error> {
+        let vms = names::vm_names(&self.calibrated);
+        let keys = run::keys(self.recording, &self.devices, &vms, &self.window);
+        if let Some(why) = self.devices.iter().find_map(|device| self.unmodelled(device)) {
+            return Err(Error::new(why + UNFOLLOWED));
+        }
+        let plan = self.plan(&[]);
+        run::parse(&plan.scenario(BEST, &[]), &[])?;
+        let readings = self.readings(true, false);
+        let (scales, today) = self.fitted(&readings, &keys)?;
+        let mut texts: Vec<String> = Vec::new();
+        for index in answer::likely(keys, today)? {
+            let text = plan.scenario(readings[index], &scales[index]);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
+        doubts.extend(self.doubts());
+        Ok(Scenarios { texts, vms, doubts })
+    }
+
+    /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.
+    fn fitted(
+        &self,
+        readings: &[Reading],
+        keys: &[Key],
+    ) -> Result<(Vec<Vec<f64>>, Vec<Figures>), Error> {
+        let plan = self.plan(&[]);
+        let mut fits: Vec<Fit> = readings.iter().map(|_| Fit::of(self.arrays.len())).collect();
+        for _ in 0..CALIBRATIONS {
+            let scales: Vec<_> = fits.iter().map(Fit::next_scales).collect();
+            let runs = run_each(&plan, (readings, &scales), (&[], keys))?;
+            for (fit, today) in fits.iter_mut().zip(runs) {
+                fit.add(&self.misses(keys, &today), today);
+            }
+        }
+        Ok(fits.into_iter().map(Fit::best).unzip())
     }
 
     /// How much longer each array takes in the recording than in a run of today, as a factor; 1 where
@@ -273,7 +316,7 @@ impl<'a> Model<'a> {
 
     /// The answer where no model follows what goes on.
     fn no_model(&self, why: &str) -> Answer {
-        let sentence = format!("{why}, and no model here follows it, so there is no prediction.");
+        let sentence = format!("{why}{UNFOLLOWED}, so there is no prediction.");
         let (identified, rows) = (false, Vec::new());
         Answer {
             verdict: Verdict::NoModel,
@@ -511,6 +554,20 @@ impl<'a> Model<'a> {
         });
         scsi.filter_map(doubt).chain(lost).chain(unused).collect()
     }
+}
+
+/// What is said of what goes on where no model follows it.
+const UNFOLLOWED: &str = ", and no model here follows it";
+
+/// Runs each reading with the factors of its arrays, and `settings` in force.
+fn run_each(
+    plan: &Plan<'_>,
+    (readings, scales): (&[Reading], &[Vec<f64>]),
+    (settings, keys): (&[Setting], &[Key]),
+) -> Result<Vec<Figures>, Error> {
+    let texts = readings.iter().zip(scales).map(|(r, scales)| plan.scenario(*r, scales));
+    let jobs: Vec<_> = texts.map(|text| (text, settings)).collect();
+    run::run_all(&jobs, keys).into_iter().collect()
 }
 
 /// What is likeliest: guests that wait for their answers, as most that queue do.

@@ -450,6 +450,7 @@ const fn kind_of(event: Event) -> &'static str {
         Event::PermanentLoss { .. } => "permanent losses",
         Event::PathsBack { .. } => "paths back",
         Event::ExternalWorkload { .. } => "external workloads",
+        Event::Congestion { .. } => "congested or no longer",
     }
 }
 

@@ -82,9 +82,7 @@ fn sim(threads: usize, as_json: bool, out: &mut dyn Write) -> Result {
 /// one after the other.
 fn laws() -> f64 {
     let ratio = |_| time_laws(true).nanos_per_io() / time_laws(false).nanos_per_io();
-    let mut ratios: Vec<f64> = (0..LAWS_ROUNDS).map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[LAWS_ROUNDS / 2]
+    levels::median((0..LAWS_ROUNDS).map(ratio)).unwrap_or(f64::NAN)
 }
 
 fn engine(rounds: usize, as_json: bool, out: &mut dyn Write) -> Result {

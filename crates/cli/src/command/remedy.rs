@@ -1,13 +1,19 @@
 //! `kavg remedy`: what can be done for a VM that suffers from another, the best first.
 
-use std::{io::Write, num::NonZeroUsize, path::Path, process::ExitCode};
+use std::{
+    io::Write,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
+use sim::Source;
 
 use crate::{
-    Result, captures, json,
+    Result, captures, facts, journals, json,
     output::Outputs,
-    remedy::{self, Case, Ranking, candidates},
+    remedy::{self, Case, Found, Ranking, candidates},
     report::{self, Report},
     seeds, shipped, simulate,
     sweep::{self, Axis, Job, Store},
@@ -16,16 +22,19 @@ use crate::{
     text::clean,
 };
 
-/// Try what can be done for a VM that suffers from another, in a scenario: remedies ranked
+/// Try what can be done for a VM that suffers from another: remedies ranked
 ///
 /// Deeper queues, a device or host of its own, limits, schedulers, Storage I/O Control, policies of the
 /// array, fewer I/Os in the guest that causes it: each that applies is simulated, and one table says
 /// what the good VM gains, what the bad one loses, how fair it is, when it acts and what to type
-/// (`kavg help docs/remedy`). Exit code: 0, and 2 when the input is bad.
+/// (`kavg help docs/remedy`). A host of which there is a capture or a journal is simulated as `kavg
+/// whatif` models it, once for each reading of what the recording leaves open. Exit code: 0, and 2 when
+/// the input is bad.
 #[derive(Args)]
 pub(crate) struct Remedy {
     /// A scenario file, `-` for standard input, or the name of a shipped scenario (`kavg scenarios`
-    /// lists them)
+    /// lists them); a capture of `esxtop -b` of one host (CSV, gzip, zstd, zip); or a journal, or a directory of
+    /// its segments
     #[arg(value_name = "FILE|NAME")]
     source: String,
     /// The VM that suffers, instead of the one that the diagnosis names
@@ -34,20 +43,27 @@ pub(crate) struct Remedy {
     /// The VM that it suffers from, instead of the one that the diagnosis names
     #[arg(long, value_name = "VM")]
     bad: Option<String>,
-    /// The window of that name instead of the worst one
+    /// The window of that name instead of the worst one, of a scenario
     #[arg(long, value_name = "NAME")]
     window: Option<String>,
-    /// Put a setting in force before every run, as esxcli takes it; `HOST: ` in front of it for one
-    /// host; can be given several times
+    /// Put a setting in force before every run of a scenario, as esxcli takes it; `HOST: ` in front of it for
+    /// one host; can be given several times
     #[arg(long, value_name = "ESXCLI LINE")]
     set: Vec<String>,
-    /// The seed of every run, instead of the file's
+    /// The seed of every run, instead of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Run each remedy with each of the seeds 1 to N: means with their 95 % confidence interval
+    /// Run each remedy of a scenario with each of the seeds 1 to N: means with their 95 % confidence interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=seeds::SEEDS_MAX),
         conflicts_with = "seed")]
     seeds: Option<u64>,
+    /// The output of `esxcli storage core device list` or another that `kavg diagnose` takes, on the host of a
+    /// capture; can be given several times
+    #[arg(long, value_name = "FILE")]
+    esxcli: Vec<PathBuf>,
+    /// Names of its datastores, a line each as `naa.600508b1001c4d41,gold-03`
+    #[arg(long, value_name = "FILE")]
+    names: Vec<PathBuf>,
     /// Print everything as JSON (`kavg help reference/json`)
     #[arg(long)]
     json: bool,
@@ -58,40 +74,96 @@ pub(crate) struct Remedy {
 
 impl Remedy {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        Outputs::print([&self.source])?;
-        if captures::is_named_so(Path::new(&self.source)) {
-            let file = &self.source;
-            return Err(format!(
-                "{file}: a scenario is needed; for a capture or journal `kavg diagnose` says what to \
-                 do, and `kavg whatif --set LINE` what it does"
-            )
-            .into());
+        let path = Path::new(&self.source);
+        Outputs::print(
+            [path].into_iter().chain(self.esxcli.iter().chain(&self.names).map(|path| &**path)),
+        )?;
+        let is_recorded = captures::is_named_so(path) || journals::is_journal(path);
+        self.check(is_recorded)?;
+        let (case, sources, seeds) = match is_recorded {
+            false => self.of_scenario()?,
+            true => match self.of_recording()? {
+                Found::Something(case, sources) => (*case, sources, vec![1]),
+                Found::Nothing(host, headline) if self.json => {
+                    json::write(&remedy::render_nothing_json(&host, &headline), out)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                Found::Nothing(host, headline) => {
+                    let headline = clean(headline.trim_end_matches('.'));
+                    writeln!(out, "{}: {headline}: there is nothing to remedy.", clean(&host))?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+            },
+        };
+        let (remedies, refused) = candidates(&case, &sources);
+        let mut jobs = Vec::new();
+        for source in sources {
+            let edits = remedies.iter().map(|remedy| (remedy.what.clone(), remedy.edits.clone()));
+            let as_it_is = ("as it is".to_owned(), Vec::new());
+            let axis = Axis::named("remedy", std::iter::once(as_it_is).chain(edits));
+            let base = source.scenario().map_err(|error| error.to_string())?;
+            let job = Job::new(source, base, vec![axis], seeds.clone())?;
+            let mut store = Store::temporary(job.runs())?;
+            sweep::run(&job, &mut store, simulate::threads(self.threads))?;
+            jobs.push((job, store));
         }
+        let ranking = Ranking::of(&case, remedies, &mut jobs)?;
+        let job = &jobs[0].0;
+        if self.json {
+            json::write(&remedy::render_json(&case, job, &ranking, &refused), out)?;
+        } else {
+            let text = remedy::render(&case, job, &ranking, &refused, screen_width());
+            out.write_all(text.as_bytes())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Refuses options that are not for what is given.
+    fn check(&self, is_recorded: bool) -> Result<()> {
+        let of_scenarios = [
+            ("--window", self.window.is_some()),
+            ("--set", !self.set.is_empty()),
+            ("--seed", self.seed.is_some()),
+            ("--seeds", self.seeds.is_some()),
+        ];
+        let of_captures =
+            [("--esxcli", !self.esxcli.is_empty()), ("--names", !self.names.is_empty())];
+        let (others, kind) = match is_recorded {
+            true => (&of_scenarios[..], "scenarios"),
+            false => (&of_captures[..], "captures"),
+        };
+        match others.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => {
+                Err(format!("{option}: it is for {kind}, and {} is none", self.source).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The case of a scenario, what it is made from, and the seeds.
+    fn of_scenario(&self) -> Result<(Case, Vec<Source>, Vec<u64>)> {
         let (source, base) = shipped::load(&self.source, &self.set)?;
         base.warnings.iter().for_each(|warning| say(&clean(warning)));
         let seeds = seeds::asked(self.seeds, self.seed.unwrap_or(base.seed));
         let window = self.window.as_deref();
         let window = window.map(|name| report::find_window(&base, name)).transpose()?;
-        let mut first = base.clone();
+        let mut first = base;
         first.seed = seeds[0];
         let outcome = wait_for("simulating", || sim::run(&first, 1, &()));
         let report = Report::new(first, outcome);
         let window = window.unwrap_or_else(|| report.worst());
         let case = Case::of(report, window, self.good.as_deref(), self.bad.as_deref())?;
-        let (remedies, refused) = candidates(&case, &source);
-        let edits = remedies.iter().map(|remedy| (remedy.what.clone(), remedy.edits.clone()));
-        let as_it_is = ("as it is".to_owned(), Vec::new());
-        let axis = Axis::named("remedy", std::iter::once(as_it_is).chain(edits));
-        let job = Job::new(source, base, vec![axis], seeds)?;
-        let mut store = Store::temporary(job.runs())?;
-        sweep::run(&job, &mut store, simulate::threads(self.threads))?;
-        let ranking = Ranking::of(&case, remedies, &job, &mut store)?;
-        if self.json {
-            json::write(&remedy::render_json(&case, &job, &ranking, &refused), out)?;
-        } else {
-            let text = remedy::render(&case, &job, &ranking, &refused, screen_width());
-            out.write_all(text.as_bytes())?;
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok((case, vec![source], seeds))
+    }
+
+    /// What there is to remedy on the host of a capture or a journal.
+    fn of_recording(&self) -> Result<Found> {
+        let (mut hosts, _) = journals::recorded(&[PathBuf::from(&self.source)], &self.esxcli)?;
+        let (Some(mut host), None) = (hosts.pop(), hosts.pop()) else {
+            return Err(format!("{}: it has several hosts; give one", self.source).into());
+        };
+        facts::add_names(&mut host.facts, &self.names)?;
+        let (good, bad) = (self.good.as_deref(), self.bad.as_deref());
+        Ok(wait_for("simulating", || remedy::find(host, good, bad))?)
     }
 }

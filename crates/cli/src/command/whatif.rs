@@ -5,19 +5,19 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use ::whatif::{Answer, Calibration, Habit, Model, Question};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
-use counters::{Kind, SHORTEST_INTERVAL_S};
+use counters::Kind;
 use diagnose::{Facts, Finding, Object, ObjectKind, SimulatedRow, Thresholds, diagnose};
 use knobs::{Line, Setting};
 use levels::{Measured, most_first};
 use serde::Serialize;
 
 use crate::{
-    Result, captures, facts,
+    Result, captures,
     journals::{self, Recorded},
     json,
     output::{Output, Outputs},
     table::Table,
-    talk::{say, wait_for},
+    talk::wait_for,
     text::{BAD, BOLD, DIM, clean, fit, millis, styled, whole},
 };
 
@@ -105,7 +105,7 @@ struct OfHost<'a> {
 
 impl Whatif {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
-        let (sources, files) = self.sources()?;
+        let (sources, files) = journals::recorded(&self.files, &self.esxcli)?;
         let histograms = self.histograms()?;
         let mut claimed = Outputs::beside(files.iter().chain(&self.esxcli).chain(&self.vscsistats));
         let mut outputs = self.claim(&sources, &mut claimed)?.into_iter();
@@ -127,30 +127,6 @@ impl Whatif {
             out.write_all(texts.join("\n").as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// What there is of each host, and the files that say so.
-    fn sources(&self) -> Result<(Vec<Recorded>, Vec<PathBuf>)> {
-        let journals = self.files.iter().filter(|path| journals::is_journal(path)).count();
-        if journals == 0 {
-            let facts = facts::read(&self.esxcli)?;
-            let (recordings, _) = captures::read_needed(&self.files)?;
-            let source = |recording| Recorded { recording, facts: facts.clone() };
-            return Ok((recordings.into_iter().map(source).collect(), self.files.clone()));
-        }
-        if journals < self.files.len() {
-            return Err("captures and journals in one question: ask about one of them".into());
-        }
-        if !self.esxcli.is_empty() {
-            return Err("--esxcli: a journal says itself what esxcli would".into());
-        }
-        let files = journals::files(&self.files)?;
-        let sources = journals::record(&files)?;
-        say(&format!(
-            "replayed to the same, and taken as esxtop would have recorded it every \
-             {SHORTEST_INTERVAL_S} s"
-        ));
-        Ok((sources, files))
     }
 
     fn histograms(&self) -> Result<Vec<VscsiHistogram>> {

@@ -2,8 +2,8 @@
 //! virtual disks stand in `disks`.
 
 use knobs::{
-    Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, NFS_DEPTH,
-    PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
+    Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, IoControl,
+    NFS_DEPTH, PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
 };
 
 use super::Article;
@@ -246,12 +246,17 @@ fn depth_by_latency() -> Article {
 }
 
 fn congestion() -> Article {
-    let set = Setting::StorageIoControl {
-        device: "DATASTORE".into(),
-        threshold_ms: Some(CONGESTION_MS_DEFAULT),
-    };
+    let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
+    let set = of(IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT });
+    let counts = of(IoControl::Stats { threshold_ms: CONGESTION_MS_DEFAULT });
     Article {
-        names: names(&["congestion threshold", "StorageIOControlEnabled", "Set-Datastore", "PARDA"]),
+        names: names(&[
+            "congestion threshold",
+            "StorageIOControlEnabled",
+            "Set-Datastore",
+            "stats-only",
+            "PARDA",
+        ]),
         title: "Congestion threshold of Storage I/O Control".into(),
         sections: vec![
             (
@@ -266,14 +271,15 @@ fn congestion() -> Article {
                 "Every 4 seconds: a window becomes a fifth of itself and four fifths of threshold / \
                 latency of itself and the shares, 1,000 for 1. A disk that does not use its part counts \
                 for as much less. DSNRO is ignored meanwhile [ELA]. Where latency stays although hosts hold \
-                back, an external workload is told of in the log, and they begin anew [LUCD, YB-SIOC]."
+                back, an external workload is told of in the log, and they begin anew [LUCD, YB-SIOC]. The sum of \
+                the windows follows a step within three periods, their ratio within some minutes."
                     .into(),
             ),
             (
                 "Default",
                 format!(
                     "Off; {CONGESTION_MS_DEFAULT} ms where it is switched on without a number. In a \
-                    scenario or a HOST.toml: congestion_threshold of a datastore. A share as 90% there is the \
+                    scenario or a HOST.toml: congestion_threshold of a datastore, and stats_only. A share as 90% there is the \
                     automatic threshold, where throughput is so much of its peak; no line sets it [API]."
                 ),
             ),
@@ -286,7 +292,16 @@ fn congestion() -> Article {
                 ),
             ),
             ("Read it", [set.show(), vec!["DQLEN in esxtop (screen u)".into()]].concat().join("\n")),
-            ("Set it", set.powercli().unwrap_or_default()),
+            (
+                "Set it",
+                format!(
+                    "{}\n{}\nThe second is the mode of statistics alone, as ESXi has it where nobody \
+                    switched control on: nobody is held back, DSNRO is in force, and the log tells when the \
+                    datastore is congested and when no longer [SC-SIOC].",
+                    line(&set),
+                    line(&counts)
+                ),
+            ),
             ("In force", set.effect().text().into()),
             (
                 "Leave alone",
@@ -296,9 +311,8 @@ fn congestion() -> Article {
             ),
             (
                 "Mind",
-                "Here it has the threshold that is set by hand: none that is found at 90 % of the peak, no \
-                mode that only counts, and no alarm for work from outside. In real time this host is \
-                the only one in the record."
+                "The automatic threshold is tried on the model of the array before a run; ESXi does so once a \
+                day. In real time this host is the only one in the record."
                     .into(),
             ),
         ],

@@ -5,17 +5,20 @@ use counters::DeviceKind;
 use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
-    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Effect,
-    GuestName, Knob, Setting, Transport, powershell_name,
+    Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
+    GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Host, Over};
+use scenario::{Array, Host, Over};
 use serde_json::json;
 use sim::Source;
 
-use crate::sweep::{Edit, edited};
+use crate::{
+    known::{advanced, order},
+    sweep::{Edit, edited},
+};
 
-use super::case::Case;
+use super::{case::Case, original::Original};
 
 /// Results in a window of adaptive throttling, as arrays' vendors ask for (reference
 /// `array-and-control.md` section 7.3).
@@ -49,24 +52,43 @@ pub(crate) struct Refused {
 /// What is tried of a kind, or why nothing.
 type Try = fn(&Case) -> Result<Vec<Remedy>, String>;
 
-/// Every kind: its key, what it is called where it does not apply, and what is tried.
-const KINDS: [(&str, &str, Try); 16] = [
-    ("dsnro", "DSNRO up to the depth of the device", dsnro),
-    ("queues", "deeper queues", queues),
-    ("iscsi-size", "larger iSCSI commands", iscsi_size),
-    ("own-device", "a device of its own", own_device),
-    ("datastore", "another datastore", datastore),
-    ("own-host", "another host", own_host),
-    ("disks", "more disks and adapters", disks),
-    ("iops-limit", "an IOPS limit", iops_limit),
-    ("shares", "other shares", shares),
-    ("scheduler", "another order in the device queue", scheduler),
-    ("sioc", "Storage I/O Control", sioc),
-    ("array-qos", "another policy of the array", array_qos),
-    ("adaptive", "adaptive throttling", adaptive),
-    ("depth-by-latency", "a depth found by latency", depth_by_latency),
-    ("outstanding", "fewer I/Os outstanding in the guest", outstanding),
-    ("pvscsi", "a smaller depth of PVSCSI in the guest", pvscsi),
+/// Why it is none on a recorded host, where it never is one.
+type Unknown = Option<&'static str>;
+
+/// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
+/// tells nothing of it.
+const KINDS: [(&str, &str, Try, Unknown); 16] = [
+    ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
+    ("queues", "deeper queues", queues, None),
+    (
+        "iscsi-size",
+        "larger iSCSI commands",
+        iscsi_size,
+        Some("a recording does not tell what a piece of a command costs the array"),
+    ),
+    ("own-device", "a device of its own", own_device, None),
+    ("datastore", "another datastore", datastore, None),
+    ("own-host", "another host", own_host, None),
+    ("disks", "more disks and adapters", disks, None),
+    ("iops-limit", "an IOPS limit", iops_limit, None),
+    ("shares", "other shares", shares, Some("a recording does not tell what shares do")),
+    ("scheduler", "another order in the device queue", scheduler, None),
+    ("sioc", "Storage I/O Control", sioc, None),
+    (
+        "array-qos",
+        "another policy of the array",
+        array_qos,
+        Some("a recording does not tell what the array does under another"),
+    ),
+    (
+        "adaptive",
+        "adaptive throttling",
+        adaptive,
+        Some("a recording does not tell when the array says that it is full"),
+    ),
+    ("depth-by-latency", "a depth found by latency", depth_by_latency, None),
+    ("outstanding", "fewer I/Os outstanding in the guest", outstanding, None),
+    ("pvscsi", "a smaller depth of PVSCSI in the guest", pvscsi, None),
 ];
 
 impl Remedy {
@@ -91,14 +113,15 @@ impl Remedy {
 
     /// What is typed: for a host's shell where it has it, else for PowerCLI or in the guest; or what is to
     /// be done elsewhere.
-    pub(crate) fn commands(&self) -> Vec<String> {
-        let lines = |setting: &Setting| match (setting, setting.esxcli()) {
+    pub(crate) fn commands(&self, case: &Case) -> Vec<String> {
+        let lines = |setting: Setting| match (&setting, setting.esxcli()) {
             // No ESXi has it.
             (Setting::DepthByLatency { .. }, Some(line)) => vec![format!("kavg {line}")],
             (_, Some(line)) => vec![line],
             (_, None) => setting.powercli().map_or_else(|| setting.guest(), |line| vec![line]),
         };
-        self.settings().flat_map(lines).chain(self.by_hand.iter().cloned()).collect()
+        let typed = self.settings().map(|setting| typed(case, setting));
+        typed.flat_map(lines).chain(self.by_hand.iter().cloned()).collect()
     }
 
     /// When it acts.
@@ -107,17 +130,33 @@ impl Remedy {
     }
 }
 
-/// What there is to try in a case, and what is none here; what the scenario refuses is none.
-pub(crate) fn candidates(case: &Case, source: &Source) -> (Vec<Remedy>, Vec<Refused>) {
+/// A setting with the names that its host has.
+fn typed(case: &Case, setting: &Setting) -> Setting {
+    let mut setting = setting.clone();
+    match &mut setting {
+        Setting::Allocation { vdisk: Disks::Of(DiskName { vm, .. }), .. }
+        | Setting::Pvscsi { vm: GuestName { vm: Some(vm), .. }, .. } => {
+            *vm = case.called(vm).into();
+        }
+        Setting::StorageIoControl { device, .. } => *device = case.store_called(device),
+        _ => {}
+    }
+    setting
+}
+
+/// What there is to try in a case, and what is none here; what one of its scenarios refuses is none.
+pub(crate) fn candidates(case: &Case, sources: &[Source]) -> (Vec<Remedy>, Vec<Refused>) {
     let (mut remedies, mut refused) = (Vec::new(), Vec::new());
-    for (key, title, kind) in KINDS {
-        match kind(case) {
+    for (key, title, kind, unknown) in KINDS {
+        let unknown = unknown.filter(|_| case.original.is_some());
+        match unknown.map_or_else(|| kind(case), |why| Err(why.into())) {
             Err(why) => refused.push(Refused { key, what: title.into(), why }),
             Ok(all) => {
                 for remedy in all {
-                    match edited(source, &remedy.edits) {
-                        Err(why) => refused.push(Refused { key, what: remedy.what, why }),
-                        Ok(_) => remedies.push(Remedy { key, ..remedy }),
+                    let mut refusals = sources.iter().map(|source| edited(source, &remedy.edits));
+                    match refusals.find_map(Result::err) {
+                        Some(why) => refused.push(Refused { key, what: remedy.what, why }),
+                        None => remedies.push(Remedy { key, ..remedy }),
                     }
                 }
             }
@@ -126,22 +165,13 @@ pub(crate) fn candidates(case: &Case, source: &Source) -> (Vec<Remedy>, Vec<Refu
     (remedies, refused)
 }
 
-/// What an advanced option is where the one that suffers is.
-fn option(case: &Case, wanted: Advanced) -> u32 {
-    let set = case.host().settings.iter().find_map(|knob| match knob {
-        Knob::Advanced { option, value } if *option == wanted => Some(*value),
-        _ => None,
-    });
-    set.unwrap_or_else(|| wanted.default_in(case.host().config.version))
-}
-
 /// DSNRO of the device as it is.
 fn dsnro_now(case: &Case) -> u32 {
     let default = match case.device().kind {
         DeviceKind::ProtocolEndpoint => Advanced::VvolPesnro,
         _ => DSNRO.option,
     };
-    case.device().dsnro.unwrap_or_else(|| option(case, default))
+    case.device().dsnro.unwrap_or_else(|| advanced(case.host(), default))
 }
 
 fn set_dsnro(case: &Case, value: u32) -> Setting {
@@ -153,6 +183,14 @@ fn set_dsnro(case: &Case, value: u32) -> Setting {
 
 fn dsnro(case: &Case) -> Result<Vec<Remedy>, String> {
     let (now, to) = (dsnro_now(case), case.adapter().lun_depth.min(DSNRO.max));
+    let device = &case.device().name;
+    let is_known = |original: &Original| original.knows_depth_of(device);
+    if to <= now && !case.original.as_ref().is_none_or(is_known) {
+        return Err(format!(
+            "the recording does not show how deep {device} may be (--esxcli with the output of `esxcli \
+             storage core device list`)"
+        ));
+    }
     if to <= now {
         return Err(format!("DSNRO is {now}, and the device's depth {}", case.adapter().lun_depth));
     }
@@ -161,6 +199,14 @@ fn dsnro(case: &Case) -> Result<Vec<Remedy>, String> {
 
 fn queues(case: &Case) -> Result<Vec<Remedy>, String> {
     let adapter = case.adapter();
+    let is_known = |original: &Original| original.knows_driver_of(&adapter.name);
+    if !case.original.as_ref().is_none_or(is_known) {
+        return Err(format!(
+            "the recording does not show the driver of {} (--esxcli with the output of `esxcli storage \
+             core adapter list`)",
+            adapter.name
+        ));
+    }
     let (driver, now) = (adapter.driver, adapter.lun_depth);
     let to = driver.depth_max.min(DSNRO.max);
     if to <= now {
@@ -177,7 +223,7 @@ fn iscsi_size(case: &Case) -> Result<Vec<Remedy>, String> {
     if case.adapter().driver.transport != Transport::Iscsi {
         return Err(format!("{} is no software iSCSI", case.adapter().name));
     }
-    if option(case, info.option) == info.max {
+    if advanced(case.host(), info.option) == info.max {
         return Err(format!("{} is {} already", info.path, info.max));
     }
     let set = Setting::Advanced { option: info.option, value: Some(info.max) };
@@ -186,18 +232,21 @@ fn iscsi_size(case: &Case) -> Result<Vec<Remedy>, String> {
 
 fn own_device(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(both(case, |vm| {
+        let called = case.called(vm);
         let line = format!(
             "a LUN of its own as a datastore OWN, then: Move-VM -VM {} -Datastore OWN",
-            powershell_name(vm)
+            powershell_name(called)
         );
-        Remedy::by_hand(format!("a device of its own for {vm}"), Edit::OwnDevice(vm.into()), line)
+        let what = format!("a device of its own for {called}");
+        Remedy::by_hand(what, Edit::OwnDevice(vm.into()), line)
     }))
 }
 
 fn own_host(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(both(case, |vm| {
-        let line = format!("Move-VM -VM {} -Destination HOST", powershell_name(vm));
-        Remedy::by_hand(format!("{vm} on another, idle host"), Edit::OwnHost(vm.into()), line)
+        let called = case.called(vm);
+        let line = format!("Move-VM -VM {} -Destination HOST", powershell_name(called));
+        Remedy::by_hand(format!("{called} on another, idle host"), Edit::OwnHost(vm.into()), line)
     }))
 }
 
@@ -217,19 +266,21 @@ fn datastore(case: &Case) -> Result<Vec<Remedy>, String> {
     let moved = |vm: &str| {
         let key = format!("vm.\"{vm}\".disk.*.datastore");
         let over = Over::new(&key, &json!(to).to_string()).map_err(|error| error.to_string())?;
-        let names = [vm, to].map(powershell_name);
+        let (called, to) = (case.called(vm), case.store_called(to));
+        let names = [called, &to].map(powershell_name);
         let line = format!("Move-VM -VM {} -Datastore {}", names[0], names[1]);
-        Ok(Remedy::by_hand(format!("{vm} on datastore {to}"), Edit::Key(over), line))
+        Ok(Remedy::by_hand(format!("{called} on datastore {to}"), Edit::Key(over), line))
     };
     [&case.good, &case.bad].map(|vm| moved(vm)).into_iter().collect()
 }
 
 fn disks(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(both(case, |vm| {
-        let Change { powercli, guest, .. } = diagnose::spread(vm);
+        let called = case.called(vm);
+        let Change { powercli, guest, .. } = diagnose::spread(called);
         let edits = vec![Edit::DoubleDisks(vm.into())];
         let by_hand = powercli.into_iter().chain(guest).collect();
-        Remedy { by_hand, ..Remedy::new(format!("twice the disks for {vm}"), edits) }
+        Remedy { by_hand, ..Remedy::new(format!("twice the disks for {called}"), edits) }
     }))
 }
 
@@ -243,12 +294,17 @@ fn allocation(vm: &str, allocation: AllocationChange) -> Setting {
 
 fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     let vm = case.bad.as_str();
-    let disks = home(case, vm).disks_of(vm).count().max(1) as f64;
-    let unit = f64::from(option(case, Advanced::SchedCostUnit));
+    let disks = match case.original {
+        None => home(case, vm).disks_of(vm).count(),
+        // One that the array held to several rates is several in the scenario, one after the other.
+        Some(_) => case.scenario.outstanding_of(vm).1 as usize,
+    };
+    let disks = disks.max(1) as f64;
+    let unit = f64::from(advanced(case.host(), Advanced::SchedCostUnit));
     let each = case.flow(vm).units(unit) / disks;
     let limit = |share: &f64| {
         let limit = ((each * share) as u32).max(1);
-        let what = format!("an IOPS limit of {limit} on {vm}");
+        let what = format!("an IOPS limit of {limit} on {}", case.called(vm));
         Remedy::sets(what, [allocation(vm, AllocationChange::Limit(Some(limit)))])
     };
     let mut all: Vec<_> = LIMITS.iter().map(limit).collect();
@@ -264,11 +320,7 @@ fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
 }
 
 fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
-    let by_option = match option(case, Advanced::SchedulerWithReservation) {
-        1 => SchedPolicy::Mclock,
-        _ => SchedPolicy::Sfq,
-    };
-    let now = case.device().policy.unwrap_or(by_option);
+    let now = order(case.host(), case.device());
     let orders = [("mClock", SchedPolicy::Mclock, 1), ("sfq", SchedPolicy::Sfq, 0)];
     let others = orders.into_iter().filter(|(_, policy, _)| *policy != now);
     let remedy = |(name, _, value)| {
@@ -278,7 +330,10 @@ fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
             [Setting::Advanced { option, value: Some(value) }],
         );
         // What the file says of the device would go before the option.
-        remedy.edits.push(Edit::Order(case.device().name.clone(), None));
+        if case.device().policy.is_some() {
+            remedy.edits.push(Edit::Order(case.device().name.clone(), None));
+            remedy.by_hand.push("in the scenario: no `scheduler` for the datastore".into());
+        }
         remedy
     };
     Ok(others.map(remedy).collect())
@@ -286,10 +341,13 @@ fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
 
 fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
     if case.device().kind == DeviceKind::ProtocolEndpoint {
-        return Err("it is for VMFS and NFS, and this is vVols".into());
+        return Err(match case.original {
+            Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
+            None => "it is for VMFS and NFS, and this is vVols".into(),
+        });
     }
-    let threshold_ms = Some(CONGESTION_MS_DEFAULT);
-    let set = Setting::StorageIoControl { device: case.datastore().into(), threshold_ms };
+    let control = IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT };
+    let set = Setting::StorageIoControl { device: case.datastore().into(), control };
     Ok(vec![Remedy::sets(format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms"), [set])])
 }
 
@@ -345,18 +403,18 @@ fn half_of_device(case: &Case) -> u32 {
 
 fn outstanding(case: &Case) -> Result<Vec<Remedy>, String> {
     let vm = case.bad.as_str();
-    let workloads = || case.scenario.workloads_of(vm);
-    let now: u32 = workloads().fold(0, |sum, own| sum.saturating_add(own.outstanding()));
-    let least = workloads().count() as u32;
+    let (now, least) = case.scenario.outstanding_of(vm);
     let mut all = vec![half_of_device(case).max(least), least];
     all.dedup();
     all.retain(|most| *most < now);
     if all.is_empty() {
-        return Err(format!("the workloads of {vm} have {now} outstanding"));
+        return Err(format!("the workloads of {} have {now} outstanding", case.called(vm)));
     }
     let remedy = |most| {
-        let line = format!("in {vm}: I/Os outstanding together (fio's iodepth x numjobs): {most}");
-        let what = format!("{most} outstanding in {vm}'s guest");
+        let called = case.called(vm);
+        let line =
+            format!("in {called}: I/Os outstanding together (fio's iodepth x numjobs): {most}");
+        let what = format!("{most} outstanding in {called}'s guest");
         Remedy::by_hand(what, Edit::Outstanding(vm.into(), most), line)
     };
     Ok(all.into_iter().map(remedy).collect())
@@ -367,10 +425,13 @@ fn pvscsi(case: &Case) -> Result<Vec<Remedy>, String> {
     let disks = || host.disks_of(vm).map(|disk| host.config.vdisks[disk.index()].depth);
     let first = host.disks_of(vm).next().ok_or("it has no disk")?;
     if disks().all(|now| now <= depth) {
-        return Err(format!("the disks of {vm} have {depth} or fewer outstanding"));
+        let called = case.called(vm);
+        return Err(format!("the disks of {called} have {depth} or fewer outstanding"));
     }
     let id = host.config.vdisks[first.index()].vm.index();
-    let name = GuestName { vm: Some(vm.into()), system: Some(host.guests[id].system()) };
+    // Which system a recorded guest has is not known.
+    let system = case.original.is_none().then(|| host.guests[id].system());
+    let name = GuestName { vm: Some(vm.into()), system };
     let set = Setting::Pvscsi { vm: name, depth: Some(depth), ring_pages: None };
-    Ok(vec![Remedy::sets(format!("PVSCSI depth {depth} in {vm}"), [set])])
+    Ok(vec![Remedy::sets(format!("PVSCSI depth {depth} in {}", case.called(vm)), [set])])
 }

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use counters::{Counter, DeviceId, Kind};
 use diagnose::Finding;
 use engine::{AdapterConfig, DeviceConfig};
+use knobs::Allocation;
 use scenario::{Host, Scenario};
 
 use crate::{
     report::Report,
     sweep::{Figures, Flow, Rows, flows},
 };
+
+use super::original::Original;
 
 /// A scenario with a VM that suffers and one that it suffers from.
 pub(crate) struct Case {
@@ -23,6 +26,8 @@ pub(crate) struct Case {
     pub(crate) bad: String,
     /// Whether the diagnosis says so; else it was said to it.
     pub(crate) is_diagnosed: bool,
+    /// The recorded host that the scenario stands for, where it stands for one.
+    pub(crate) original: Option<Original>,
     /// The figures of the window as it is.
     rows: Rows,
     /// Where the one that suffers waits: a host, and a device of it that both use where there is one.
@@ -61,7 +66,8 @@ impl Case {
         let (host, device) = place(scenario, &good, &bad)?;
         let rows = Figures::of(&report).windows.swap_remove(window);
         let Report { scenario, .. } = report;
-        Ok(Self { scenario, window, good, bad, is_diagnosed, rows, host, device })
+        let original = None;
+        Ok(Self { scenario, window, good, bad, is_diagnosed, original, rows, host, device })
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -76,6 +82,20 @@ impl Case {
     /// A datastore on it.
     pub(crate) fn datastore(&self) -> &str {
         self.host().datastores[self.device.index()].first().map_or("", String::as_str)
+    }
+
+    /// What a VM of the scenario is called.
+    pub(crate) fn called<'a>(&'a self, vm: &'a str) -> &'a str {
+        self.original.as_ref().map_or(vm, |original| original.called(vm))
+    }
+
+    /// What a datastore of the scenario is called.
+    pub(crate) fn store_called(&self, datastore: &str) -> String {
+        let Some(original) = &self.original else { return datastore.into() };
+        let host = self.host();
+        let mut names = host.datastores.iter().zip(&host.config.devices);
+        let device = names.find(|(names, _)| names.iter().any(|name| name == datastore));
+        device.map_or(datastore.into(), |(_, device)| original.datastore_on(&device.name))
     }
 
     /// An adapter that leads to it.
@@ -106,7 +126,7 @@ impl Case {
         flows(&self.rows).remove(vm).unwrap_or_default()
     }
 
-    /// The VMs that did anything as it is, with the shares of all of their disks.
+    /// The two, and who else did anything as it is, with the shares of all of their disks.
     pub(crate) fn shares(&self) -> BTreeMap<&str, f64> {
         let flows = flows(&self.rows);
         // A VM that an event takes to another host is known there too.
@@ -114,9 +134,17 @@ impl Case {
         for (index, host) in self.scenario.hosts.iter().enumerate() {
             for disk in &host.config.vdisks {
                 let vm = &host.config.vms[disk.vm.index()];
-                if !vm.system && flows.get(&*vm.name).is_some_and(|flow| flow.iops > 0.0) {
+                let is_one = [&self.good, &self.bad].contains(&&vm.name);
+                let is_at_work = flows.get(&*vm.name).is_some_and(|flow| flow.iops > 0.0);
+                if !vm.system && (is_one || is_at_work) {
                     let (home, shares) = known.entry(&vm.name).or_insert((index, 0.0));
-                    *shares += f64::from(disk.allocation.shares * u32::from(*home == index));
+                    // No recording has them: all have alike.
+                    *shares = match &self.original {
+                        Some(_) => f64::from(Allocation::default().shares),
+                        None => {
+                            *shares + f64::from(disk.allocation.shares * u32::from(*home == index))
+                        }
+                    };
                 }
             }
         }
@@ -124,7 +152,7 @@ impl Case {
     }
 }
 
-/// The first finding of a window by which a VM suffers that is not its cause.
+/// Who suffers from whom by the verdicts on a window.
 fn diagnosed(
     report: &Report,
     window: usize,
@@ -132,7 +160,19 @@ fn diagnosed(
     bad: Option<&str>,
 ) -> Option<(String, String)> {
     let is_vm = |name: &str| report.scenario.home(name).is_ok();
-    let pair = |finding: &Finding| {
+    let verdicts = crate::verdict::worst_first(report.verdicts(window));
+    let findings = verdicts.into_iter().flat_map(|verdict| &verdict.findings);
+    pair(findings, &is_vm, good, bad).map(|(_, good, bad)| (good, bad))
+}
+
+/// The first finding by which a VM suffers that is not its cause, and the two.
+pub(super) fn pair<'f>(
+    mut findings: impl Iterator<Item = &'f Finding>,
+    is_vm: &dyn Fn(&str) -> bool,
+    good: Option<&str>,
+    bad: Option<&str>,
+) -> Option<(&'f Finding, String, String)> {
+    findings.find_map(|finding| {
         let is_bad = |vm: &str| bad.map_or(is_vm(vm), |bad| bad == vm);
         let bad = finding.causers.iter().find(|party| is_bad(&party.name))?;
         let is_good = |vm: &str| match good {
@@ -140,10 +180,8 @@ fn diagnosed(
             None => is_vm(vm) && finding.causers.iter().all(|causer| causer.name != vm),
         };
         let good = finding.sufferers.iter().find(|party| is_good(&party.name))?;
-        Some((good.name.clone(), bad.name.clone()))
-    };
-    let verdicts = crate::verdict::worst_first(report.verdicts(window));
-    verdicts.into_iter().flat_map(|verdict| &verdict.findings).find_map(pair)
+        Some((finding, good.name.clone(), bad.name.clone()))
+    })
 }
 
 /// The host of the one that suffers, and the device that it shares with the other, or its first.

@@ -4,48 +4,78 @@ use serde_json::{Value, json};
 
 use crate::{
     json::{VERSION, seconds},
-    spread::Spread,
     sweep::Job,
 };
 
 use super::{
     candidates::Refused,
     case::Case,
-    ranking::{Figures, Ranked, Ranking},
+    original::Original,
+    ranking::{Figure, Figures, Ranked, Ranking},
 };
 
 /// All of it.
 pub(crate) fn render(case: &Case, job: &Job, ranking: &Ranking, refused: &[Refused]) -> Value {
-    let (scenario, window) = (&case.scenario, &case.scenario.windows[case.window]);
+    let scenario = &case.scenario;
+    let own = &scenario.windows[case.window];
+    let (name, from_s, to_s) = match &case.original {
+        Some(Original { name, window, .. }) => {
+            (name, window.from_ms as f64 / 1000.0, window.to_ms as f64 / 1000.0)
+        }
+        None => (&scenario.name, seconds(own.from), seconds(own.to)),
+    };
+    let doubts = case.original.as_ref().map_or(&[][..], |original| &original.doubts);
     let refused =
         refused.iter().map(|one| json!({ "key": one.key, "what": one.what, "why": one.why }));
     json!({
         "version": VERSION,
-        "scenario": scenario.name,
+        "scenario": name,
         "title": scenario.title,
         "source": scenario.source,
         "seeds": job.seeds,
         "window": {
-            "name": window.name,
-            "from_s": seconds(window.from),
-            "to_s": seconds(window.to),
+            "name": own.name,
+            "from_s": from_s,
+            "to_s": to_s,
         },
-        "good": case.good,
-        "bad": case.bad,
+        "readings": ranking.scenarios,
+        "doubts": doubts,
+        "good": case.called(&case.good),
+        "bad": case.called(&case.bad),
         "diagnosed": case.is_diagnosed,
         "as_it_is": figures(&ranking.as_it_is),
-        "remedies": ranking.remedies.iter().map(ranked).collect::<Vec<_>>(),
+        "remedies": ranking.remedies.iter().map(|one| ranked(case, one)).collect::<Vec<_>>(),
         "refused": refused.collect::<Vec<_>>(),
     })
 }
 
-fn ranked(ranked: &Ranked) -> Value {
+/// The same of a recorded host of which nothing is wrong.
+pub(crate) fn render_nothing(host: &str, headline: &str) -> Value {
+    json!({
+        "version": VERSION,
+        "scenario": host,
+        "title": headline,
+        "source": "",
+        "seeds": [],
+        "window": null,
+        "readings": 0,
+        "doubts": [],
+        "good": null,
+        "bad": null,
+        "diagnosed": true,
+        "as_it_is": null,
+        "remedies": [],
+        "refused": [],
+    })
+}
+
+fn ranked(case: &Case, ranked: &Ranked) -> Value {
     let remedy = &ranked.remedy;
     json!({
         "key": remedy.key,
         "what": remedy.what,
         "effect": remedy.effect().key(),
-        "commands": remedy.commands(),
+        "commands": remedy.commands(case),
         "figures": figures(&ranked.figures),
         "gain": ranked.gain,
         "loss": ranked.loss,
@@ -54,10 +84,10 @@ fn ranked(ranked: &Ranked) -> Value {
 
 fn figures(figures: &Figures) -> Value {
     json!({
-        "good_ms": Spread::json(figures.good_ms),
-        "good_iops": Spread::json(figures.good_iops),
-        "bad_iops": Spread::json(figures.bad_iops),
-        "bad_mib_per_s": Spread::json(figures.bad_mib),
-        "fairness": Spread::json(figures.fairness),
+        "good_ms": Figure::json(figures.good_ms),
+        "good_iops": Figure::json(figures.good_iops),
+        "bad_iops": Figure::json(figures.bad_iops),
+        "bad_mib_per_s": Figure::json(figures.bad_mib),
+        "fairness": Figure::json(figures.fairness),
     })
 }

@@ -1,8 +1,8 @@
 //! What can be done for a VM that suffers from another: `kavg remedy`.
 //!
 //! ```text
-//!   run as it is --> case: window, good and bad VM --> candidates --> sweep's job --> ranking --> table
-//!                                                          '-- what does not apply -----'    '-> json
+//!   run as it is --------> case: window, good and bad VM --> candidates --> sweep's jobs --> ranking --> table
+//!   recording --> find --'                                          '-- what does not apply ------'   '-> json
 //! ```
 //!
 //! A remedy is a line of the table of candidates: what is done to the scenario, and what is typed. All
@@ -10,13 +10,16 @@
 
 mod candidates;
 mod case;
+mod find;
 mod jain;
 mod json;
+mod original;
 mod ranking;
 mod table;
 
 pub(crate) use candidates::candidates;
 pub(crate) use case::Case;
-pub(crate) use json::render as render_json;
+pub(crate) use find::{Found, find};
+pub(crate) use json::{render as render_json, render_nothing as render_nothing_json};
 pub(crate) use ranking::Ranking;
 pub(crate) use table::render;

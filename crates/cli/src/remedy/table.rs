@@ -3,16 +3,16 @@
 use std::fmt::Write;
 
 use crate::{
-    spread::Spread,
     sweep::Job,
     table::Table,
-    text::{BOLD, clean, millis, rate, seconds, shown, styled, whole},
+    text::{BOLD, clean, counted, millis, rate, seconds, shown, styled, whole},
 };
 
 use super::{
     candidates::Refused,
     case::Case,
-    ranking::{Figures, Ranking},
+    original::Original,
+    ranking::{Figure, Figures, Ranking},
 };
 
 /// All of it, in lines of at most `width` columns where that can be.
@@ -23,14 +23,14 @@ pub(crate) fn render(
     refused: &[Refused],
     width: Option<usize>,
 ) -> String {
-    let mut out = head(case, job);
+    let mut out = head(case, job, ranking);
     out.push('\n');
     out.push_str(&table(case, ranking).render_within(width, 2));
     let _ = writeln!(out, "\n{}", styled(BOLD, "What to type"));
     for (place, ranked) in (1..).zip(&ranking.remedies) {
         let effect = ranked.remedy.effect().text();
         let _ = writeln!(out, "{place}. {} ({effect})", clean(&ranked.remedy.what));
-        for line in ranked.remedy.commands() {
+        for line in ranked.remedy.commands(case) {
             let _ = writeln!(out, "   {}", clean(&line));
         }
     }
@@ -40,23 +40,37 @@ pub(crate) fn render(
             let _ = writeln!(out, "{}: {}", clean(what), clean(why));
         }
     }
+    let doubts = case.original.iter().flat_map(|original| &original.doubts);
+    for (index, doubt) in doubts.enumerate() {
+        if index == 0 {
+            let _ = writeln!(out, "\n{}", styled(BOLD, "What the ranges rest on"));
+        }
+        let _ = writeln!(out, "{}", clean(doubt));
+    }
     out
 }
 
-fn head(case: &Case, job: &Job) -> String {
-    let (scenario, window) = (&case.scenario, &case.scenario.windows[case.window]);
-    let seeds = job.seeds_in_words();
+fn head(case: &Case, job: &Job, ranking: &Ranking) -> String {
+    let scenario = &case.scenario;
+    let [good, bad] = [&case.good, &case.bad].map(|vm| case.called(vm));
     let says = if case.is_diagnosed { ", as the diagnosis says" } else { "" };
     let mut out = format!("{}\n", styled(BOLD, &clean(&scenario.title)));
-    let line = format!(
-        "{}, window {}, {} to {}: {} suffers from {}{says}; {seeds}",
-        scenario.name,
-        window.name,
-        seconds(window.from),
-        seconds(window.to),
-        case.good,
-        case.bad
-    );
+    let (what, figures) = match &case.original {
+        Some(Original { name, window, .. }) => {
+            let span = diagnose::span(window.from_ms, window.to_ms);
+            let fit = counted(ranking.scenarios, "model");
+            let figures =
+                format!("{fit} of it: from the least to the most, the order of the likeliest");
+            (format!("{name}, {span}"), figures)
+        }
+        None => {
+            let window = &scenario.windows[case.window];
+            let (from, to) = (seconds(window.from), seconds(window.to));
+            let what = format!("{}, window {}, {from} to {to}", scenario.name, window.name);
+            (what, job.seeds_in_words())
+        }
+    };
+    let line = format!("{what}: {good} suffers from {bad}{says}; {figures}");
     let _ = writeln!(out, "{}", clean(&line));
     if !scenario.source.is_empty() {
         let _ = writeln!(out, "{}", clean(&scenario.source));
@@ -65,7 +79,7 @@ fn head(case: &Case, job: &Job) -> String {
 }
 
 fn table(case: &Case, ranking: &Ranking) -> Table {
-    let [good, bad] = [&case.good, &case.bad].map(|vm| clean(vm));
+    let [good, bad] = [&case.good, &case.bad].map(|vm| clean(case.called(vm)));
     let head = [
         String::new(),
         "remedy".into(),
@@ -82,12 +96,12 @@ fn table(case: &Case, ranking: &Ranking) -> Table {
         vec![
             place,
             clean(what),
-            Spread::text(figures.good_ms, millis),
-            Spread::text(figures.good_iops, rate),
-            Spread::text(figures.bad_iops, rate),
-            Spread::text(figures.bad_mib, rate),
+            Figure::text(figures.good_ms, millis),
+            Figure::text(figures.good_iops, rate),
+            Figure::text(figures.bad_iops, rate),
+            Figure::text(figures.bad_mib, rate),
             shown(loss, change),
-            Spread::text(figures.fairness, |index| format!("{index:.2}")),
+            Figure::text(figures.fairness, |index| format!("{index:.2}")),
             acts.to_owned(),
         ]
     };

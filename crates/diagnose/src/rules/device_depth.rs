@@ -12,7 +12,7 @@ use levels::most_first;
 use super::{
     Case, Rule, adaptive_throttling,
     alike::{are_of_one_time, tell_of_others, united},
-    changes, iops_limit, number, queue_evidence,
+    changes, iops_limit, number, queue_evidence, sioc,
     virtual_cap::Cap,
     virtual_disk,
 };
@@ -40,6 +40,9 @@ pub(super) fn certainty(case: &Case<'_>, device: &Device<'_>, full: &FullQueue) 
     let facts = case.facts.device(device.flow.name);
     if facts.finds_depth {
         return Some(0.98);
+    }
+    if sioc::lowers(case, device) {
+        return None;
     }
     if let Some(depth) = facts.max_queue_depth {
         return (f64::from(depth) <= full.depth).then_some(0.98);
@@ -266,7 +269,7 @@ mod tests {
             max_queue_depth: Some(254),
             dsnro: Some(254),
             queue_full_sample_size: Some(0),
-            has_no_sioc: true,
+            sioc: Some(false),
             finds_depth: true,
             ..DeviceFacts::default()
         };

@@ -16,9 +16,25 @@ pub(super) const RULE: Rule = Rule {
 const CHANGES: usize = 3;
 const FEW: usize = 12;
 
+/// Whether it is known to be what lowers a device's depth.
+pub(super) fn lowers(case: &Case<'_>, device: &Device<'_>) -> bool {
+    let facts = case.facts.device(device.flow.name);
+    let is_lower =
+        |depth: u32| device.queue.dqlen.over(&device.busy).any(|dqlen| dqlen < f64::from(depth));
+    facts.sioc == Some(true) && facts.max_queue_depth.is_some_and(is_lower)
+}
+
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
-        if case.facts.device(device.flow.name).has_no_sioc
+        let facts = case.facts.device(device.flow.name);
+        if let Some(base) = facts.max_queue_depth.map(f64::from).filter(|_| lowers(case, device)) {
+            let is_held = |sample: usize| {
+                device.queue.dqlen.at(sample) < Some(base)
+                    && device.flow.waiting(sample) >= Some(1.0)
+            };
+            return judge(case, device, base, &device.spell(is_held)?);
+        }
+        if facts.sioc == Some(false)
             || device.motion() != Motion::Moving
             || adaptive_throttling::applies(case, device)
         {
@@ -52,10 +68,15 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
         number(base),
         number(davg)
     );
-    finding.confidence = 0.7 * spell.weight();
-    finding.raise_confidence = vec![
-        "siocActiveTimePercentage of the datastore in vCenter, or /var/log/storagerm.log".into(),
-    ];
+    if lowers(case, device) {
+        finding.confidence = 0.98;
+    } else {
+        finding.confidence = 0.7 * spell.weight();
+        finding.raise_confidence = vec![
+            "siocActiveTimePercentage of the datastore in vCenter, or /var/log/storagerm.log"
+                .into(),
+        ];
+    }
     finding.changes = vec![changes::look(
         "Bring the datastore below its congestion threshold: move load elsewhere, or set shares \
          and limits so that the right VMs get the slots.",
@@ -73,7 +94,7 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Facts, fixture::Bench};
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
 
     #[test]
     fn a_depth_that_halves_and_comes_back_while_the_device_is_slow_is_sioc() {
@@ -95,6 +116,29 @@ mod tests {
         device.vm("a").iops(1_500.0).davg(32.0).kavg(12.0);
         let finding = bench.first(Cause::Sioc, &Facts::default());
         assert!(finding.sentence.contains("between 41 and 64"), "{}", finding.sentence);
+    }
+
+    /// Where it is known to be on, it is what lowers the depth, whatever the latency and however still.
+    #[test]
+    fn where_it_is_known_to_be_on_a_low_depth_is_its() {
+        let mut bench = Bench::new(8);
+        let device = bench.device("naa.1", 10);
+        for vm in ["a", "b"] {
+            device.vm(vm).iops(385.0).davg(13.0).kavg(74.0);
+        }
+        let known = |sioc| DeviceFacts {
+            max_queue_depth: Some(64),
+            sioc: Some(sioc),
+            ..DeviceFacts::default()
+        };
+        let facts = |sioc| Facts {
+            devices: [("naa.1".to_owned(), known(sioc))].into(),
+            ..Facts::default()
+        };
+        let finding = bench.first(Cause::Sioc, &facts(true));
+        assert!(finding.sentence.contains("between 10 and 64"), "{}", finding.sentence);
+        let off = bench.diagnose(&Thresholds::default(), &facts(false));
+        assert!(off.findings.iter().all(|other| other.cause != Cause::Sioc));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use engine::{
     Input, Object, Output, Part, PathConfig, SchedPolicy, ThrottleMode, VdiskConfig, VmConfig,
     VscsiConfig,
 };
-use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, Version};
+use knobs::{Advanced, Allocation, Driver, IoControl, Knob, PathPolicy, Version};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 /// What an engine has counted so far.
@@ -65,6 +65,14 @@ fn bytes() -> impl Strategy<Value = u32> {
     prop_oneof![Just(0), Just(512), 1..=65_536_u32, 1..=4_194_304_u32]
 }
 
+fn io_control() -> impl Strategy<Value = IoControl> {
+    prop_oneof![
+        Just(IoControl::Off),
+        (5..=100_u32).prop_map(|threshold_ms| IoControl::Stats { threshold_ms }),
+        (5..=100_u32).prop_map(|threshold_ms| IoControl::On { threshold_ms }),
+    ]
+}
+
 pub(crate) fn allocation() -> impl Strategy<Value = Allocation> {
     let limit = option::of(prop_oneof![Just(0), 1..=20_u32, 100..=100_000_u32]);
     let reservation = prop_oneof![Just(0), 1..=10_000_u32];
@@ -101,8 +109,8 @@ fn knob() -> impl Strategy<Value = Knob> {
             Knob::QueueFull { device, sample_size, threshold }
         }),
         (device(), any::<bool>()).prop_map(|(device, on)| Knob::DepthByLatency { device, on }),
-        (device(), option::of(5..=100_u32))
-            .prop_map(|(device, threshold_ms)| Knob::StorageIoControl { device, threshold_ms }),
+        (device(), io_control())
+            .prop_map(|(device, control)| Knob::StorageIoControl { device, control }),
         (select(options), prop_oneof![0..=300_u32, any::<u32>()])
             .prop_map(|(option, value)| Knob::Advanced { option, value }),
         (select(drivers), value()).prop_map(|(driver, value)| Knob::ModuleDepth { driver, value }),

@@ -10,6 +10,7 @@ use std::{
 
 use nix::{
     cmsg_space,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
 };
 
@@ -42,6 +43,14 @@ impl Channel {
     pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self { stream, bytes: Vec::new(), files: Vec::new(), is_readable: true })
+    }
+
+    /// Whether the front end has closed it, whatever there is left to be read.
+    pub(super) fn has_gone(&self) -> bool {
+        let mut asked = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
+        let has_answer = poll(&mut asked, PollTimeout::ZERO).is_ok_and(|ready| ready > 0);
+        let told = asked[0].revents().unwrap_or(PollFlags::empty());
+        has_answer && told.contains(PollFlags::POLLHUP)
     }
 
     /// The next message; `None` when it has not come yet.

@@ -413,6 +413,10 @@ impl Device {
         if !self.has_knocked || self.is_leaving || self.channel.is_none() && !self.is_idle() {
             return false;
         }
+        if self.channel.as_ref().is_some_and(Channel::has_gone) {
+            // The next one waits at the door until this one's end has been read.
+            return false;
+        }
         self.has_knocked = false;
         while let Ok((stream, _)) = self.listener.accept() {
             if self.channel.is_some() {

@@ -6,7 +6,7 @@
 
 use counters::DeviceId;
 use engine::HostConfig;
-use knobs::{Advanced, Allocation, Knob};
+use knobs::{Advanced, Allocation, IoControl, Knob};
 
 use super::{DEPTH, MODELS, Timing, time_scenario};
 
@@ -34,7 +34,7 @@ pub fn time_laws(are_on: bool) -> Timing {
 /// Storage I/O Control, and the depth found by latency.
 fn of_device(device: DeviceId) -> [Knob; 2] {
     [
-        Knob::StorageIoControl { device, threshold_ms: Some(5) },
+        Knob::StorageIoControl { device, control: IoControl::On { threshold_ms: 5 } },
         Knob::DepthByLatency { device, on: true },
     ]
 }

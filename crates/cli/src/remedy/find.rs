@@ -1,0 +1,101 @@
+//! The case of a recorded host: its diagnosis says who suffers from whom, and the calibrated model of
+//! `kavg whatif` stands for it, once for each reading of what the recording leaves open.
+
+use ::whatif::{Model, Question, Scenarios};
+use counters::Kind;
+use diagnose::{Finding, Outcome, Verdict, Window};
+use levels::Measured;
+use sim::Source;
+
+use crate::{journals::Recorded, report::Report, verdict};
+
+use super::{
+    case::{Case, pair},
+    original::Original,
+};
+
+/// Commands that a run of a scenario has, about: of a hundred thousand no figure is off by much.
+const COMMANDS: f64 = 100_000.0;
+/// The file that a refusal names.
+const FILE: &str = "model.toml";
+
+/// What there is to remedy.
+pub(crate) enum Found {
+    /// Nothing is wrong with the host of that name, as the line says.
+    Nothing(String, String),
+    /// Somebody suffers, and these scenarios stand for the host, the likeliest first.
+    Something(Box<Case>, Vec<Source>),
+}
+
+/// What there is to remedy on a recorded host. A VM that is not named is the one that the diagnosis names.
+///
+/// # Errors
+/// One line, where a name is none of a VM of it, where the diagnosis names none, and where the recording
+/// identifies no model.
+pub(crate) fn find(
+    Recorded { recording, facts }: Recorded,
+    good: Option<&str>,
+    bad: Option<&str>,
+) -> Result<Found, String> {
+    let name = recording.host.clone();
+    for (option, vm) in [("--good", good), ("--bad", bad)] {
+        if let Some(vm) = vm.filter(|vm| recording.find(Kind::Vm, vm).is_none()) {
+            return Err(format!("{option}: there is no VM `{vm}` in this recording of {name}"));
+        }
+    }
+    let verdict = verdict::judge(&recording, &facts);
+    let Some((window, vms)) = suffering(&recording, &verdict, good, bad) else {
+        return match verdict.outcome {
+            Outcome::Healthy => Ok(Found::Nothing(name, verdict.headline)),
+            _ => Err(format!(
+                "{name}: the diagnosis names no VM that suffers from another ({}); say which with \
+                 --good VM --bad VM",
+                verdict.headline.trim_end_matches('.')
+            )),
+        };
+    };
+    let question = Question {
+        settings: Vec::new(),
+        window: (window.from_ms, window.to_ms),
+        device: None,
+        arrays: Vec::new(),
+        vscsistats: Vec::new(),
+        commands: COMMANDS,
+    };
+    let model = Model::calibrate(&recording, &facts, &question);
+    let scenarios = model.and_then(|model| model.scenarios());
+    let Scenarios { texts, vms: names, doubts } =
+        scenarios.map_err(|error| format!("{name}: {error}"))?;
+    let source =
+        |text| Source { file: FILE.into(), text, includes: Vec::new(), settings: Vec::new() };
+    let sources: Vec<Source> = texts.into_iter().map(source).collect();
+    let own = |vm: &String| {
+        let known = names.iter().find(|(known, _)| known == vm);
+        known.map(|(_, own)| own.as_str()).ok_or_else(|| format!("{name}: `{vm}` did nothing then"))
+    };
+    let (own_good, own_bad) = (own(&vms[0])?, own(&vms[1])?);
+    let scenario = sources[0].scenario().map_err(|error| error.to_string())?;
+    let outcome = sim::run(&scenario, 1, &());
+    let mut case = Case::of(Report::new(scenario, outcome), 0, Some(own_good), Some(own_bad))?;
+    case.is_diagnosed = good.is_none() || bad.is_none();
+    case.original = Some(Original { name, window, doubts, facts, vms: names });
+    Ok(Found::Something(Box::new(case), sources))
+}
+
+/// Who suffers from whom, and when.
+fn suffering(
+    recording: &Measured,
+    verdict: &Verdict,
+    good: Option<&str>,
+    bad: Option<&str>,
+) -> Option<(Window, [String; 2])> {
+    if let Some((good, bad)) = good.zip(bad) {
+        let suffers = |finding: &&Finding| finding.sufferers.iter().any(|own| own.name == good);
+        let finding = verdict.findings.iter().find(suffers);
+        let window = finding.map_or(verdict.window, |finding| finding.window);
+        return Some((window, [good, bad].map(Into::into)));
+    }
+    let is_vm = |name: &str| recording.find(Kind::Vm, name).is_some();
+    let (finding, good, bad) = pair(verdict.findings.iter(), &is_vm, good, bad)?;
+    Some((finding.window, [good, bad]))
+}
