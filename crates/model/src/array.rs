@@ -18,7 +18,7 @@ use crate::{
     fabric::Fabric,
     qos::Bucket,
     queue::Queue,
-    random::Random,
+    random::{Random, below},
     service::{CurveUse, Service},
 };
 
@@ -137,7 +137,7 @@ impl Array {
             volume.conflicts(arrive, host).then_some(Status::ReservationConflict)
         };
         if let Some(status) = refused {
-            return Answer { at: arrive + self.fabric.back_ns, status, array_ns: 0 };
+            return self.refuse(arrive, status);
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
@@ -161,6 +161,16 @@ impl Array {
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
+    }
+
+    /// Says no. Of a full queue a host hears after the way back and up to a round trip more, at random (ruling):
+    /// hosts that were refused at one instant would all ask again at one instant, as often as they are, in the
+    /// order in which they stand in the scenario, and the first of them would have every place.
+    #[cold]
+    fn refuse(&mut self, arrive: Time, status: Status) -> Answer {
+        let round_trip = self.fabric.out_ns + self.fabric.back_ns;
+        let apart = if status == self.full { below(self.random.bits(), round_trip) } else { 0 };
+        Answer { at: arrive + self.fabric.back_ns + apart, status, array_ns: 0 }
     }
 
     /// An answer of this status reached the host. A command that was refused never occupied the

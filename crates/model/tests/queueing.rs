@@ -191,7 +191,8 @@ fn above_its_limit_the_array_is_full() {
         answers.map(|answer| answer.status),
         [Status::Good, Status::Good, Status::TaskSetFull]
     );
-    assert_eq!(answers[2], Answer { at: Time(102), status: Status::TaskSetFull, array_ns: 0 });
+    assert!((102..202).contains(&answers[2].at.0), "the way back, and a round trip more at most");
+    assert_eq!(answers[2].array_ns, 0);
     array.done(Status::TaskSetFull);
     assert_eq!(array.outstanding(), 2);
     array.done(Status::Good);

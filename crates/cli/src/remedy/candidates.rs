@@ -9,7 +9,7 @@ use knobs::{
     GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Array, Host, Over};
+use scenario::{Host, Over};
 use serde_json::json;
 use sim::Source;
 
