@@ -372,7 +372,7 @@ fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Ve
         .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
-            queue_limit: array.config.queue_limit,
+            queue_limit: array.config.queues.of_ports(),
             busy: loads
                 .iter()
                 .filter_map(|load| busy(&array.config.service, load.served))

@@ -252,7 +252,7 @@ impl<'a> Rows<'a> {
             Service::Spindles { spindles, .. } => format!("{}, {spindles} spindles", array.name),
             Service::Curve(_) => format!("{}, measured curve", array.name),
         };
-        let limit = array.config.queue_limit.map(f64::from);
+        let limit = array.config.queues.of_ports().map(f64::from);
         let queue = |ms| Queue {
             name: name.clone(),
             in_use: Some(little(iops, ms)),

@@ -10,7 +10,7 @@
 //! nothing: dispatch pauses until ACTV has fallen.
 //!
 //! After TASK SET FULL no more is sent than the array has, and with each command that completes one
-//! more (ruling: no source says how ESXi paces it). So a completion is followed by one refusal at
+//! more (ruling: no source says how ESXi paces it; as initiators do [T10-QF]). So a completion is followed by one refusal at
 //! most, and a queue that is deeper than the array never breaks over it as a whole. When nothing is
 //! outstanding, `Scsi.ScsiRestartStalledQueueLatency` passes before one is tried [LAMW].
 

@@ -434,7 +434,8 @@ impl Machine {
         let (due, array_of) = (self.now, None);
         let mut sent = Sent { dispatch, array: array_of, is_lent: false, due, answer: None };
         let emulated = array.map(|(array, volume)| {
-            let command = Command { volume, host: 0, op, bytes };
+            let path = u32::from(dispatch.path.0);
+            let command = Command { volume, host: 0, path, op, bytes };
             (array, self.arrays[array].dispatch(self.now, command))
         });
         if let Some((array, answer)) = emulated {

@@ -9,16 +9,16 @@
 //! an I/O is enough. The array's own latency begins when the command arrives and ends when the
 //! answer leaves, as FlashArray counts it [S0].
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 
 use counters::{Op, Status, Time};
 
 use crate::{
-    config::{ArrayConfig, Stuck, VolumeConfig},
+    config::{ArrayConfig, Queues, Stuck, VolumeConfig},
     fabric::Fabric,
     qos::Bucket,
     queue::Queue,
-    random::Random,
+    random::{Random, below},
     service::{CurveUse, Service},
 };
 
@@ -29,6 +29,8 @@ pub struct Command {
     pub volume: u32,
     /// The host that sends it; reservations belong to hosts.
     pub host: u32,
+    /// The path that it took, by its number on that host: it leads to a port.
+    pub path: u32,
     /// What it does.
     pub op: Op,
     /// Bytes that it moves.
@@ -53,8 +55,8 @@ pub struct Array {
     service: Service,
     random: Random,
     volumes: Vec<Volume>,
-    /// Where it has a limit.
-    queue: Option<Queue>,
+    /// Of each port, where they have a limit.
+    ports: Vec<Queue>,
     full: Status,
     outstanding: u32,
 }
@@ -100,33 +102,42 @@ impl Array {
             service: Service::new(&config.service),
             random: Random::new(seed),
             volumes: config.volumes.iter().map(|volume| Volume::new(volume, config)).collect(),
-            queue: config.queue_limit.map(Queue::new),
-            full: config.full,
+            ports: Self::ports(&config.queues),
+            full: config.queues.full,
             outstanding: 0,
         }
+    }
+
+    fn ports(queues: &Queues) -> Vec<Queue> {
+        let queue = queues.port_limit.map(Queue::new);
+        queue.map_or_else(Vec::new, |queue| vec![queue; queues.ports.max(1) as usize])
     }
 
     /// Takes a command at `now`, which never goes back from one call to the next.
     ///
     /// A command that is refused is answered after one round trip: TASK SET FULL or BUSY at the limit
-    /// of the array's queue or of the volume's (section 7.3), RESERVATION CONFLICT while another host has the LUN reserved
-    /// (section 7.4).
+    /// of a queue, its port's or its volume's (section 7.3), RESERVATION CONFLICT while another host has the
+    /// LUN reserved (section 7.4).
     ///
     /// # Panics
     /// When the array has no such volume.
     #[inline(always)]
     pub fn dispatch(&mut self, now: Time, command: Command) -> Answer {
-        let Command { volume, host, op, bytes } = command;
+        let Command { volume, host, path, op, bytes } = command;
         let volume = &mut self.volumes[volume as usize];
         let arrive = now + self.fabric.out_ns;
+        let mut port = match self.ports.len() {
+            0 => None,
+            ports => self.ports.get_mut((host + path) as usize % ports),
+        };
         let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
-        let refused = if is_full(self.queue.as_mut()) || is_full(volume.queue.as_deref_mut()) {
+        let refused = if is_full(port.as_deref_mut()) || is_full(volume.queue.as_deref_mut()) {
             Some(self.full)
         } else {
             volume.conflicts(arrive, host).then_some(Status::ReservationConflict)
         };
         if let Some(status) = refused {
-            return Answer { at: arrive + self.fabric.back_ns, status, array_ns: 0 };
+            return self.refuse(arrive, status);
         }
         self.outstanding += 1;
         let served = self.service.serve(arrive, op, self.outstanding, &mut self.random);
@@ -143,13 +154,23 @@ impl Array {
             policy.waited.wait_ns += granted.0.saturating_sub(done.0);
             done = done.max(granted);
         }
-        let queues = self.queue.iter_mut().chain(volume.queue.as_deref_mut());
+        let queues = port.into_iter().chain(volume.queue.as_deref_mut());
         queues.for_each(|queue| queue.enter(done));
         Answer {
             at: done + self.fabric.back_ns,
             status: Status::Good,
             array_ns: done.since(arrive).saturating_sub(transfer.uncounted_ns),
         }
+    }
+
+    /// Says no. Of a full queue a host hears after the way back and up to a round trip more, at random (ruling):
+    /// hosts that were refused at one instant would all ask again at one instant, as often as they are, in the
+    /// order in which they stand in the scenario, and the first of them would have every place.
+    #[cold]
+    fn refuse(&mut self, arrive: Time, status: Status) -> Answer {
+        let round_trip = self.fabric.out_ns + self.fabric.back_ns;
+        let apart = if status == self.full { below(self.random.bits(), round_trip) } else { 0 };
+        Answer { at: arrive + self.fabric.back_ns + apart, status, array_ns: 0 }
     }
 
     /// An answer of this status reached the host. A command that was refused never occupied the
@@ -203,7 +224,7 @@ impl Volume {
             reserved_by: 0,
             reserve_hold_ns: config.reserve_hold_ns,
             stuck: config.stuck.unwrap_or(NOT_STUCK),
-            queue: of.lun_queue_limit.map(|limit| Box::new(Queue::new(limit))),
+            queue: of.queues.lun_limit.map(|limit| Box::new(Queue::new(limit))),
         }
     }
 

@@ -76,14 +76,45 @@ pub struct ArrayConfig {
     pub link_bytes_per_sec: Option<u64>,
     /// How writes cross the fabric.
     pub write_protocol: WriteProtocol,
-    /// Commands that the array accepts of all hosts before it is full; `None` never is [S0].
-    pub queue_limit: Option<u32>,
-    /// The same of each volume.
-    pub lun_queue_limit: Option<u32>,
-    /// What it answers then: TASK SET FULL, or BUSY [KB-QF; section 7.3].
-    pub full: Status,
+    /// How many commands it takes.
+    pub queues: Queues,
     /// Its volumes.
     pub volumes: Vec<VolumeConfig>,
+}
+
+/// How many commands an array takes, each from its arrival to its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// Its target ports, above 0. The paths of a host are dealt to them in turn, those of each host from
+    /// another one on.
+    pub ports: u32,
+    /// Commands that a port takes of all hosts and volumes; `None` is no limit [S0].
+    pub port_limit: Option<u32>,
+    /// Commands that a volume takes of all hosts and ports; `None` is no limit.
+    pub lun_limit: Option<u32>,
+    /// What is answered where there is no place: TASK SET FULL, or BUSY [KB-QF; section 7.3].
+    pub full: Status,
+}
+
+/// Without limits.
+impl Default for Queues {
+    fn default() -> Self {
+        Self { ports: 1, port_limit: None, lun_limit: None, full: Status::TaskSetFull }
+    }
+}
+
+impl Queues {
+    /// What all ports take together; `None` is no limit.
+    #[must_use]
+    pub fn of_ports(&self) -> Option<u32> {
+        self.port_limit.map(|limit| limit.saturating_mul(self.ports))
+    }
+
+    /// Whether it is ever full.
+    #[must_use]
+    pub const fn are_limited(&self) -> bool {
+        self.port_limit.is_some() || self.lun_limit.is_some()
+    }
 }
 
 /// A volume of an array.

@@ -101,9 +101,8 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Service;
+    use crate::config::{Queues, Service};
     use alloc::vec::Vec;
-    use counters::Status;
 
     const KIB: u32 = 1 << 10;
     /// The software initiator against COMSTAR (section 7.5).
@@ -116,9 +115,7 @@ mod tests {
             round_trip_ns: 100,
             link_bytes_per_sec,
             write_protocol,
-            queue_limit: None,
-            lun_queue_limit: None,
-            full: Status::TaskSetFull,
+            queues: Queues::default(),
             volumes: Vec::new(),
         })
     }

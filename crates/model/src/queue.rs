@@ -1,4 +1,4 @@
-//! A queue with a limit: that of an array, as of its one port, or that of a volume.
+//! A queue with a limit: that of a target port, or that of a volume.
 //!
 //! A command is in it from its arrival until the answer goes out, so while answers and the next commands
 //! travel a place is free, and whoever comes first has it. When it leaves is known as it

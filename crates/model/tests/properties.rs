@@ -2,8 +2,8 @@
 
 use counters::{Op, Status, Time};
 use model::{
-    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Service, SizeMix,
-    Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
+    Access, Array, ArrayConfig, Arrival, Burst, Command, Cost, Mix, Others, Qos, Queues, Service,
+    SizeMix, Spread, VolumeConfig, Workload, WorkloadConfig, WriteProtocol,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -54,22 +54,31 @@ fn qos() -> impl Strategy<Value = Qos> {
 }
 
 prop_compose! {
+    fn queues()(
+        ports in 0..4_u32,
+        port_limit in proptest::option::of(short_number()),
+        lun_limit in proptest::option::of(short_number()),
+        is_busy in proptest::bool::ANY,
+    ) -> Queues {
+        let full = if is_busy { Status::Busy } else { Status::TaskSetFull };
+        Queues { ports, port_limit, lun_limit, full }
+    }
+}
+
+prop_compose! {
     fn array()(
         service in service(),
         round_trip_ns in number(),
         link_bytes_per_sec in proptest::option::of(number()),
         write_protocol in write_protocol(),
-        queue_limit in proptest::option::of(short_number()),
-        lun_queue_limit in proptest::option::of(short_number()),
-        is_busy in proptest::bool::ANY,
+        queues in queues(),
         volumes in vec((proptest::option::of(qos()), number()), 1..3),
     ) -> ArrayConfig {
         let volumes = volumes.into_iter();
         let volumes =
             volumes.map(|(qos, reserve_hold_ns)| VolumeConfig { qos, reserve_hold_ns, stuck: None }).collect();
         ArrayConfig {
-            service, round_trip_ns, link_bytes_per_sec, write_protocol, queue_limit, volumes,
-            lun_queue_limit, full: if is_busy { Status::Busy } else { Status::TaskSetFull },
+            service, round_trip_ns, link_bytes_per_sec, write_protocol, queues, volumes,
         }
     }
 }
@@ -80,8 +89,8 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// Steps of time with the commands that are dispatched after them.
 fn commands() -> impl Strategy<Value = Vec<(u64, Command)>> {
-    let command = (0..2_u32, 0..3_u32, op(), short_number())
-        .prop_map(|(volume, host, op, bytes)| Command { volume, host, op, bytes });
+    let command = (0..2_u32, 0..3_u32, 0..3_u32, op(), short_number())
+        .prop_map(|(volume, host, path, op, bytes)| Command { volume, host, path, op, bytes });
     vec((number(), command), 0..64)
 }
 
@@ -149,10 +158,9 @@ proptest! {
             if answer.status == Status::Good {
                 inside.push(Time(answer.at.0.saturating_sub(config.round_trip_ns)));
             }
-            let limit = config.queue_limit.unwrap_or(u32::MAX);
-            prop_assert!(inside.len() <= limit as usize);
-            let is_limited = config.queue_limit.or(config.lun_queue_limit).is_some();
-            prop_assert!(answer.status != config.full || is_limited);
+            let ports = Queues { ports: config.queues.ports.max(1), ..config.queues };
+            prop_assert!(ports.of_ports().is_none_or(|limit| inside.len() <= limit as usize));
+            prop_assert!(answer.status != ports.full || ports.are_limited());
         }
     }
 
@@ -167,15 +175,13 @@ proptest! {
             round_trip_ns: 100,
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
-            queue_limit: None,
-            lun_queue_limit: None,
-            full: Status::TaskSetFull,
+            queues: Queues::default(),
             volumes: vec![VolumeConfig { qos: Some(qos), ..VolumeConfig::default() }],
         };
         let (mut array, mut now, mut last) = (Array::new(&config, 1), Time::ZERO, Time::ZERO);
         for (index, (step_ns, bytes)) in steps.into_iter().enumerate() {
             now = now + step_ns;
-            let answer = array.dispatch(now, Command { volume: 0, host: 0, op: Op::Read, bytes });
+            let answer = array.dispatch(now, Command { volume: 0, host: 0, path: 0, op: Op::Read, bytes });
             prop_assert!(answer.at >= last);
             last = answer.at;
             // Every command costs a unit at least.

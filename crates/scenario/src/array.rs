@@ -2,7 +2,7 @@
 
 use counters::Status;
 use knobs::RESERVE_HOLD_NS;
-use model::{ArrayConfig, Cost, Qos, Service, Spread, VolumeConfig, WriteProtocol};
+use model::{ArrayConfig, Cost, Qos, Queues, Service, Spread, VolumeConfig, WriteProtocol};
 
 use crate::{
     Array, Error, Target, names,
@@ -14,6 +14,8 @@ use crate::{
 
 /// More volumes than a configuration maximum of any array.
 const VOLUMES_MAX: usize = 200_000;
+/// More target ports than any array has.
+const PORTS_MAX: u32 = 1_024;
 /// Arrays of a scenario at most.
 pub const ARRAYS_MAX: usize = 10_000;
 /// iSCSI as a Linux target negotiated it with ESXi [elatov; reference 7.5].
@@ -36,6 +38,7 @@ const ARRAY_KEYS: &[&str] = &[
     "write",
     "unsolicited",
     "max_burst",
+    "ports",
     "queue_limit",
     "lun_queue_limit",
     "full",
@@ -134,22 +137,31 @@ pub(crate) fn count(table: &Table<'_>, max: usize) -> Result<Option<usize>, Erro
     table.read("count", |node| Ok(node.integer(1..=max as u64)? as usize))
 }
 
-fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
+/// What it takes, of its ports and volumes, and what it answers beyond that.
+fn queues(table: &Table<'_>) -> Result<Queues, Error> {
     let limit = |key| table.read(key, |node| node.integer32(1..=1_000_000));
-    let (queue_limit, lun_queue_limit) = (limit("queue_limit")?, limit("lun_queue_limit")?);
+    let (port_limit, lun_limit) = (limit("queue_limit")?, limit("lun_queue_limit")?);
+    let ports = table.read("ports", |node| node.integer32(1..=PORTS_MAX))?;
+    if let (None, Some(node)) = (port_limit, table.get("ports")) {
+        return Err(node.error("it goes with `queue_limit`, which is that of each"));
+    }
     let statuses = [("task-set-full", Status::TaskSetFull), ("busy", Status::Busy)];
     let full = table.read("full", |node| node.choice(&statuses))?;
-    if let (None, None, Some(node)) = (queue_limit, lun_queue_limit, table.get("full")) {
+    if let (None, None, Some(node)) = (port_limit, lun_limit, table.get("full")) {
         return Err(node.error("it goes with `queue_limit` or `lun_queue_limit`"));
     }
+    let none = Queues::default();
+    let (ports, full) = (ports.unwrap_or(none.ports), full.unwrap_or(none.full));
+    Ok(Queues { ports, port_limit, lun_limit, full })
+}
+
+fn array(table: &Table<'_>) -> Result<ArrayConfig, Error> {
     Ok(ArrayConfig {
         service: service(table)?,
         round_trip_ns: table.read("round_trip", Node::duration)?.unwrap_or(0),
         link_bytes_per_sec: table.read("link", |node| node.parsed(crate::units::bandwidth))?,
         write_protocol: write_protocol(table)?,
-        queue_limit,
-        lun_queue_limit,
-        full: full.unwrap_or(Status::TaskSetFull),
+        queues: queues(table)?,
         volumes: Vec::new(),
     })
 }

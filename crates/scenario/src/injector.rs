@@ -23,7 +23,7 @@ const SEED: u64 = 1;
 /// The latency in milliseconds at which an array does `share` of what it does at most when one host, whose
 /// device takes `depth` commands, reads at random; in the range of [`CONGESTION_MS`].
 pub(crate) fn threshold_ms(array: &ArrayConfig, depth: u32, share: f64) -> u32 {
-    let limits = [array.queue_limit, array.lun_queue_limit].into_iter().flatten();
+    let limits = [array.queues.port_limit, array.queues.lun_limit].into_iter().flatten();
     let depth = limits.fold(depth, u32::min).clamp(1, DEPTH_MAX);
     let doubled = (0..).map(|power| 1 << power).take_while(|outstanding| *outstanding < depth);
     let tried: Vec<_> =
@@ -45,7 +45,7 @@ pub(crate) fn threshold_ms(array: &ArrayConfig, depth: u32, share: f64) -> u32 {
 fn attempt(array: &ArrayConfig, outstanding: u32) -> (f64, f64) {
     let volumes = vec![VolumeConfig::default()];
     let mut array = Array::new(&ArrayConfig { volumes, ..array.clone() }, SEED);
-    let command = Command { volume: 0, host: 0, op: Op::Read, bytes: BYTES };
+    let command = Command { volume: 0, host: 0, path: 0, op: Op::Read, bytes: BYTES };
     let begun =
         (0..outstanding).map(|_| Reverse((array.dispatch(Time::ZERO, command).at, Time::ZERO)));
     let mut open: BinaryHeap<_> = begun.collect();
@@ -67,7 +67,7 @@ fn attempt(array: &ArrayConfig, outstanding: u32) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use model::{Service, Spread, WriteProtocol};
+    use model::{Queues, Service, Spread, WriteProtocol};
 
     use super::*;
 
@@ -77,9 +77,7 @@ mod tests {
             round_trip_ns: 0,
             link_bytes_per_sec: None,
             write_protocol: WriteProtocol::TransferReady,
-            queue_limit: None,
-            lun_queue_limit: None,
-            full: Status::TaskSetFull,
+            queues: Queues::default(),
             volumes: Vec::new(),
         };
         threshold_ms(&array, depth, share)

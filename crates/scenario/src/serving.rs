@@ -3,8 +3,8 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use counters::{SECOND, Status};
-use model::{ArrayConfig, Service, Spread, WriteProtocol};
+use counters::SECOND;
+use model::{ArrayConfig, Queues, Service, Spread, WriteProtocol};
 
 use crate::{
     Array, Backend, Error, Image, Nbd, Sockets,
@@ -62,9 +62,7 @@ pub(crate) fn no_array() -> Array {
         round_trip_ns: 0,
         link_bytes_per_sec: None,
         write_protocol: WriteProtocol::TransferReady,
-        queue_limit: None,
-        lun_queue_limit: None,
-        full: Status::TaskSetFull,
+        queues: Queues::default(),
         volumes: Vec::new(),
     };
     Array { name: "none".into(), config, volumes: Vec::new(), policies: Vec::new() }

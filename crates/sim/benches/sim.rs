@@ -4,10 +4,12 @@
 
 use std::thread;
 
-use sim::bench::{MODELS, Timing, time_floor, time_model};
+use sim::bench::{MODELS, Timing, time_floor, time_laws, time_model};
 
 /// Rounds in which the floor and every model take turns.
 const ROUNDS: usize = 5;
+/// Pairs of runs with every control law and without.
+const LAWS_ROUNDS: usize = 9;
 /// I/Os of the floor in a round.
 const FLOOR_IOS: u64 = 5_000_000;
 
@@ -32,6 +34,9 @@ fn main() {
         let ratio = median(timings.iter().zip(&floors).map(ratio));
         println!("{name:<42} {threads:>7} {nanos:>9.1} {:>8.2} {ratio:>9.2}", 1000.0 / nanos);
     }
+    let laws = |_| time_laws(true).nanos_per_io() / time_laws(false).nanos_per_io();
+    let laws = median((0..LAWS_ROUNDS).map(laws));
+    println!("(b) with every control law on: {laws:.2} times the time of an I/O without");
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -97,7 +97,8 @@ impl Driver {
     fn send<W>(&self, at: Time, sent: Dispatch, outside: &mut Outside<W>) {
         let (array, volume) = self.targets[sent.vdisk.index()];
         let host = self.index as u32;
-        let command = Command { volume, host, op: sent.op, bytes: sent.bytes };
+        let path = u32::from(sent.path.0);
+        let command = Command { volume, host, path, op: sent.op, bytes: sent.bytes };
         let Some(here) = outside.arrays.get_mut(array as usize) else {
             return outside.post.command(array, self.host, sent.io, command);
         };

@@ -40,6 +40,7 @@ fn cluster(seed: u64) -> String {
         let more = draw.one(&[
             "",
             "queue_limit = 200\n",
+            "ports = 3\nqueue_limit = 70\n",
             "link = \"2GB/s\"\n",
             "lun_queue_limit = 150\nfull = \"busy\"\n",
         ]);

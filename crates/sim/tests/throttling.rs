@@ -1,10 +1,10 @@
 //! Adaptive queue depth against a full array: the sawtooth of a constant load is bounded, in both readings of
-//! its two numbers, and a LUN's queue is one for all hosts.
+//! its two numbers, a LUN's queue is one for all hosts, and equal hosts are served alike where they can be.
 
 mod common;
 
 use common::{close, scenario};
-use counters::{Counter, Kind};
+use counters::{Counter, Kind, Recording};
 use sim::run;
 
 /// A host that throttles with a sample size of 32 and a threshold of 8, and a load that always fills it.
@@ -149,4 +149,125 @@ fn busy_without_a_delay_comes_to_an_end() {
         })
         .sum();
     assert!((4_000.0..=8_000.1).contains(&done), "{done}");
+}
+
+/// Eight hosts that are alike in all, from the same instant on, before a port with 48 places.
+fn equal_hosts(full: &str, law: &str) -> String {
+    format!(
+        r#"
+title = "Equal hosts before a full port"
+duration = "25s"
+warmup = "5s"
+sample = "1s"
+{law}
+
+[array.a]
+servers = 1024
+service = "2ms"
+round_trip = "0.2ms"
+queue_limit = 48
+full = "{full}"
+
+[host.esx]
+count = 8
+
+[host.esx.adapter.vmhba1]
+driver = "qlnativefc"
+
+[datastore.shared]
+
+[vm.v]
+count = 8
+guest = "linux"
+
+[vm.v.disk."scsi0:1"]
+datastore = "shared"
+
+[vm.v.workload]
+threads = 64
+"#
+    )
+}
+
+/// Jain's index: 1 where all have the same, 1/8 where one of eight has all.
+fn fairness(of: &[f64]) -> f64 {
+    let sum: f64 = of.iter().sum();
+    sum * sum / (of.len() as f64 * of.iter().map(|one| one * one).sum::<f64>())
+}
+
+fn mean(of: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let len = of.len() as f64;
+    of.sum::<f64>() / len
+}
+
+/// What became of eight hosts: how fair it was in the whole run of each seed and in the mean of its seconds, and
+/// what the host at each place of the scenario had in the mean of the seeds, of an eighth.
+struct Served {
+    whole: Vec<f64>,
+    seconds: Vec<f64>,
+    places: Vec<f64>,
+}
+
+fn served(full: &str, law: &str) -> Served {
+    let mut served = Served { whole: Vec::new(), seconds: Vec::new(), places: vec![0.0; 8] };
+    let (mut iops, mut least) = (Vec::new(), Vec::new());
+    for seed in 1..=20 {
+        let mut scenario = scenario(&equal_hosts(full, law));
+        scenario.seed = seed;
+        let of_host = |recording: &Recording| {
+            let device = recording.of_kind(Kind::Device).next().expect("a device").0;
+            recording.series(device, Counter::Commands).expect("CMDS/s")[5..].to_vec()
+        };
+        let hosts: Vec<Vec<f64>> = run(&scenario, 1, &()).recordings.iter().map(of_host).collect();
+        let second = |at: usize| fairness(&hosts.iter().map(|host| host[at]).collect::<Vec<_>>());
+        served.seconds.push(mean((0..hosts[0].len()).map(second)));
+        let means: Vec<f64> = hosts.iter().map(|host| mean(host.iter().copied())).collect();
+        let share = mean(means.iter().copied());
+        served.places.iter_mut().zip(&means).for_each(|(all, own)| *all += own / share / 20.0);
+        served.whole.push(fairness(&means));
+        least.push(means.iter().copied().fold(f64::INFINITY, f64::min) / share);
+        iops.push(8.0 * share);
+    }
+    let range = |of: &[f64]| {
+        let least = of.iter().copied().fold(f64::INFINITY, f64::min);
+        (least, of.iter().copied().fold(0.0, f64::max))
+    };
+    let ((low, high), (few, more)) = (range(&served.whole), range(&least));
+    println!(
+        "{full:<14} {law:<66} | {:.0} | {low:.2} to {high:.2} | {:.2} | {few:.2} to {more:.2} |",
+        mean(iops.into_iter()),
+        mean(served.seconds.iter().copied()),
+    );
+    served
+}
+
+/// A command that is told BUSY waits by itself, so each asks as often as it was refused, and nobody is before the
+/// others by his place in the scenario.
+#[test]
+fn equal_hosts_before_a_port_that_answers_busy_are_served_alike() {
+    let served = served("busy", "");
+    assert!(served.whole.iter().all(|jain| *jain >= 0.98), "{:?}", served.whole);
+    assert!(served.places.iter().all(|of| (0.9..=1.1).contains(of)), "{:?}", served.places);
+}
+
+/// Each is halved and climbs by itself: alike in the run, and less so in a second.
+#[test]
+fn equal_hosts_that_all_throttle_are_served_alike() {
+    const SAMPLE: &str =
+        r#"esxcli = "system settings advanced set -o /Disk/QFullSampleSize -i 32""#;
+    for (full, fair) in [("task-set-full", 0.85), ("busy", 0.99)] {
+        let served = served(full, SAMPLE);
+        assert!(served.whole.iter().all(|jain| *jain >= fair), "{full}: {:?}", served.whole);
+        let places = served.places;
+        assert!(places.iter().all(|of| (0.75..=1.25).contains(of)), "{full}: {places:?}");
+    }
+}
+
+/// After TASK SET FULL a host asks again as commands of its own end: who has more places asks more often, and who
+/// has none asks twice a second. So in a second one of them has nearly all, and it is not always the same one.
+#[test]
+fn equal_hosts_before_a_port_that_answers_task_set_full_are_not_served_alike() {
+    let served = served("task-set-full", "");
+    assert!(served.seconds.iter().all(|jain| *jain <= 0.25), "{:?}", served.seconds);
+    assert!(mean(served.whole.iter().copied()) >= 0.2, "{:?}", served.whole);
 }

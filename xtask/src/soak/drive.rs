@@ -338,7 +338,9 @@ impl Episode {
             Output::Dispatch(sent) => {
                 ledger.dispatched(config, &sent, self.now)?;
                 let volume = u32::from(config.vdisks[sent.vdisk.index()].device.0);
-                let command = Command { volume, host: host as u32, op: sent.op, bytes: sent.bytes };
+                let path = u32::from(sent.path.0);
+                let command =
+                    Command { volume, host: host as u32, path, op: sent.op, bytes: sent.bytes };
                 let answer = self.array.dispatch(self.now, command);
                 let status = self.status(answer.status);
                 self.count("commands sent");

@@ -9,7 +9,7 @@ use engine::{
     SchedPolicy, ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Advanced, Allocation, Driver, Knob, PathPolicy, RESERVE_HOLD_NS, Version};
-use model::{ArrayConfig, Service, Spread, VolumeConfig, WriteProtocol};
+use model::{ArrayConfig, Queues, Service, Spread, VolumeConfig, WriteProtocol};
 
 use crate::corpus::draw::Draw;
 
@@ -39,9 +39,12 @@ pub(crate) fn array(draw: &mut Draw, volumes: usize) -> ArrayConfig {
         round_trip_ns: *draw.one(&[0, 20_000, MILLISECOND]),
         link_bytes_per_sec: *draw.one(&[None, Some(1_000_000_000)]),
         write_protocol: WriteProtocol::TransferReady,
-        queue_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
-        lun_queue_limit: *draw.one(&[None, None, None, Some(3), Some(17)]),
-        full: *draw.one(&[Status::TaskSetFull, Status::TaskSetFull, Status::Busy]),
+        queues: Queues {
+            ports: *draw.one(&[1, 1, 2, 3]),
+            port_limit: *draw.one(&[None, None, None, Some(2), Some(24)]),
+            lun_limit: *draw.one(&[None, None, None, Some(3), Some(17)]),
+            full: *draw.one(&[Status::TaskSetFull, Status::TaskSetFull, Status::Busy]),
+        },
         volumes: vec![
             VolumeConfig { reserve_hold_ns: RESERVE_HOLD_NS, ..VolumeConfig::default() };
             volumes

@@ -9,7 +9,7 @@ use knobs::{
     GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Array, Host, Over};
+use scenario::{Host, Over};
 use serde_json::json;
 use sim::Source;
 
@@ -380,10 +380,7 @@ fn array_qos(case: &Case) -> Result<Vec<Remedy>, String> {
 fn adaptive(case: &Case) -> Result<Vec<Remedy>, String> {
     let targets = case.host().targets.iter();
     let mut arrays = targets.map(|target| &case.scenario.arrays[target.array]);
-    let is_endless = |array: &Array| {
-        array.config.queue_limit.is_none() && array.config.lun_queue_limit.is_none()
-    };
-    if arrays.all(is_endless) {
+    if !arrays.any(|array| array.config.queues.are_limited()) {
         return Err("no array of the host ever says that it is full (`queue_limit`)".into());
     }
     let set = Setting::QueueFull {

@@ -13,14 +13,14 @@ use super::{DEPTH, MODELS, Timing, time_scenario};
 /// The IOPS limit of every second VM: half of what it does without.
 const LIMIT_IOPS: u32 = 7_500;
 /// What the array takes, a little less than all devices would send.
-const QUEUE_LIMIT: u32 = 15 * DEPTH;
+const PORT_LIMIT: u32 = 15 * DEPTH;
 
 /// Simulates model (b), with every control law or without.
 #[must_use]
 pub fn time_laws(are_on: bool) -> Timing {
     let mut scenario = MODELS[1].scenario();
     if are_on {
-        scenario.arrays[0].config.queue_limit = Some(QUEUE_LIMIT);
+        scenario.arrays[0].config.queues.port_limit = Some(PORT_LIMIT);
         for host in &mut scenario.hosts {
             put_on(&mut host.config);
             let devices = (0..host.config.devices.len()).map(DeviceId::new);

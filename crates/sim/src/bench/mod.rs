@@ -10,14 +10,14 @@ use std::{
     time::Instant,
 };
 
-use counters::{AdapterId, Controller, DeviceId, DeviceKind, Status, Time, VdiskId, VmId, VscsiId};
+use counters::{AdapterId, Controller, DeviceId, DeviceKind, Time, VdiskId, VmId, VscsiId};
 use engine::{
     AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, HostConfig, PathConfig, SchedPolicy,
     ThrottleMode, VdiskConfig, VmConfig, VscsiConfig,
 };
 use knobs::{Allocation, Driver, GuestOs, PVSCSI_MAX_TRANSFER, PathPolicy, Version};
 use model::{
-    Access, ArrayConfig, Arrival, Mix, Others, Service, SizeMix, Spread, VolumeConfig,
+    Access, ArrayConfig, Arrival, Mix, Others, Queues, Service, SizeMix, Spread, VolumeConfig,
     WorkloadConfig, WriteProtocol,
 };
 use scenario::{Array, Host, Scenario, Target, Window, Workload};
@@ -226,9 +226,7 @@ impl Model {
                 round_trip_ns: self.round_trip_ns,
                 link_bytes_per_sec: None,
                 write_protocol: WriteProtocol::TransferReady,
-                queue_limit: None,
-                lun_queue_limit: None,
-                full: Status::TaskSetFull,
+                queues: Queues::default(),
                 volumes: vec![VolumeConfig::default(); self.devices],
             },
             volumes: (0..self.devices).map(|volume| format!("lun{volume}")).collect(),
