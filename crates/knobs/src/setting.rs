@@ -353,8 +353,11 @@ pub trait Host {
     /// # Errors
     /// One line: what it is instead.
     fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal>;
-    /// The device on which the datastore of that name is, when the host sees it.
-    fn datastore(&self, name: &str) -> Option<DeviceId>;
+    /// The device on which the datastore of that name is, when the host sees it and Storage I/O Control is for it.
+    ///
+    /// # Errors
+    /// One line: what it is for.
+    fn controlled(&self, datastore: &str) -> Result<Option<DeviceId>, Refusal>;
     /// Whether one of its adapters has that driver.
     fn has_driver(&self, driver: &'static Driver) -> bool;
     /// Its virtual machines of that name, or all, with their guests.
@@ -391,11 +394,9 @@ impl Setting {
                 one(name, &|device| Knob::DepthByLatency { device, on })
             }
             Self::StorageIoControl { device: ref name, control } => {
-                let device = host.datastore(name);
-                Ok(device
-                    .map(|device| Knob::StorageIoControl { device, control })
-                    .into_iter()
-                    .collect())
+                let device = host.controlled(name)?;
+                let knob = device.map(|device| Knob::StorageIoControl { device, control });
+                Ok(knob.into_iter().collect())
             }
             Self::PathPolicy { device: ref name, policy } => {
                 one(name, &|device| Knob::PathPolicy { device, policy: policy.policy() })

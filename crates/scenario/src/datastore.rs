@@ -171,7 +171,9 @@ impl Datastores {
                 if by_latency {
                     hosts.hosts[host].apply(Knob::DepthByLatency { device: id, on: true });
                 }
-                if control != IoControl::Off {
+                if let Some(node) = common.table.get("congestion_threshold") {
+                    let refusal = |why: String| node.error(&format!("Storage I/O Control: {why}"));
+                    hosts.hosts[host].check_control(id).map_err(refusal)?;
                     hosts.hosts[host].apply(Knob::StorageIoControl { device: id, control });
                 }
             }
@@ -198,6 +200,9 @@ impl Datastores {
         self.known.insert(key, id);
         devices.push(device.clone());
         hosts.hosts[host].datastores.push(Vec::new());
+        if common.kind == Kind::Rdm {
+            hosts.hosts[host].rdms.push(id);
+        }
         self.add_paths(common, host, id, hosts)?;
         let config = &hosts.hosts[host].config;
         common.check_dsnro(config, id)?;
@@ -276,9 +281,6 @@ impl<'a> Common<'a> {
         hosts: &mut Hosts,
     ) -> Result<Option<u32>, Error> {
         let Some(node) = self.table.get("congestion_threshold") else { return Ok(None) };
-        if !matches!(self.kind, Kind::Vmfs | Kind::Nfs) {
-            return Err(node.error("Storage I/O Control is for VMFS and NFS datastores"));
-        }
         if node.is_string() && node.string()?.ends_with('%') {
             return self.automatic_threshold(&node, arrays, hosts).map(Some);
         }

@@ -52,6 +52,8 @@ pub struct Host {
     pub targets: Vec<Target>,
     /// The datastores on each device, by [`DeviceId`]; several on a protocol endpoint.
     pub datastores: Vec<Vec<String>>,
+    /// The devices that virtual machines have as they are (RDM).
+    pub rdms: Vec<DeviceId>,
     /// The guest of each virtual machine, by [`VmId`].
     pub guests: Vec<GuestOs>,
     /// Nanoseconds that a reboot of this host takes: so long nothing runs on it.

@@ -264,6 +264,7 @@ impl Model {
             },
             targets: vms.map(target).collect(),
             datastores: vec![Vec::new(); self.devices],
+            rdms: Vec::new(),
             guests: vec![GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
