@@ -9,7 +9,7 @@ use engine::{DeviceConfig, HostConfig, SchedPolicy, VdiskConfig};
 use knobs::{Advanced, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
-use scenario::{Action, Window};
+use scenario::{Action, AutomaticThreshold, Window};
 use sim::WindowView;
 
 use crate::{
@@ -34,13 +34,26 @@ pub(crate) fn render(report: &Report) -> String {
         let place = if several { format!("Window {name}: ") } else { String::new() };
         of(report, index).into_iter().map(move |note| format!("{place}{note}\n"))
     };
-    let notes: Vec<_> = windows.flat_map(of_window).collect();
+    let notes: Vec<_> = found(report).chain(windows.flat_map(of_window)).collect();
     let more = notes.len().saturating_sub(LINES);
     let mut out: String = notes.into_iter().take(LINES).collect();
     if more > 0 {
         out.push_str(&format!("and {more} more (--json)\n"));
     }
     out
+}
+
+/// The congestion thresholds that were found before the run, a line each.
+fn found(report: &Report) -> impl Iterator<Item = String> {
+    report.scenario.thresholds.iter().map(|AutomaticThreshold { datastore, share, threshold_us }| {
+        format!(
+            "congestion threshold of {}: {} ms, the latency at which the model of its array does {} % of \
+             its peak\n",
+            clean(datastore),
+            f64::from(*threshold_us) / 1000.0,
+            100.0 * share
+        )
+    })
 }
 
 /// Everything that has to be known of a window.

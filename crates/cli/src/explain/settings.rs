@@ -247,8 +247,8 @@ fn depth_by_latency() -> Article {
 
 fn congestion() -> Article {
     let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
-    let set = of(IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT });
-    let counts = of(IoControl::Stats { threshold_ms: CONGESTION_MS_DEFAULT });
+    let set = of(IoControl::DEFAULT);
+    let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT });
     Article {
         names: names(&[
             "congestion threshold",

@@ -344,8 +344,8 @@ fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
         Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
         None => why,
     })?;
-    let control = IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT };
-    let set = Setting::StorageIoControl { device: case.datastore().into(), control };
+    let set =
+        Setting::StorageIoControl { device: case.datastore().into(), control: IoControl::DEFAULT };
     Ok(vec![Remedy::sets(format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms"), [set])])
 }
 

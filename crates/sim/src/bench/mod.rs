@@ -207,6 +207,7 @@ impl Model {
                 to: Time(self.duration_ns),
             }],
             expectations: Vec::new(),
+            thresholds: Vec::new(),
             warnings: Vec::new(),
         }
     }
