@@ -63,7 +63,10 @@ pub(crate) fn render(report: &Report) -> Value {
     });
     let log = report.outcome.log.iter().map(|line| {
         let host = &scenario.hosts[line.host].config.name;
-        json!({ "at_s": seconds(line.at), "host": host, "line": log::text(report, line) })
+        let (event, device) = log::event(report, line);
+        let at_s = seconds(line.at);
+        let text = log::text(report, line);
+        json!({ "at_s": at_s, "host": host, "event": event, "device": device, "line": text })
     });
     json!({
         "version": VERSION,

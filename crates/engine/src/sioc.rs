@@ -124,6 +124,11 @@ impl Sioc {
         })
     }
 
+    /// The congestion threshold in microseconds.
+    pub(crate) const fn threshold_us(&self) -> u32 {
+        (self.threshold_ns / MICROSECOND) as u32
+    }
+
     /// Whether it does more than count.
     pub(crate) const fn controls(&self) -> bool {
         !self.only_counts

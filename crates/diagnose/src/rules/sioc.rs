@@ -2,7 +2,7 @@
 //! the common latency, never above the device's own [ELA 2012-07].
 
 use super::{Case, Rank, Rule, adaptive_throttling, changes, number};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
@@ -27,6 +27,9 @@ pub(super) fn lowers(case: &Case<'_>, device: &Device<'_>) -> bool {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let facts = case.facts.device(device.flow.name);
+        if let Some(depth) = facts.sioc_depth {
+            return on_nfs(case, device, depth);
+        }
         if let Some(base) = facts.max_queue_depth.map(f64::from).filter(|_| lowers(case, device)) {
             let is_held = |sample: usize| {
                 device.queue.dqlen.at(sample) < Some(base)
@@ -57,6 +60,28 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     })
 }
 
+/// An NFS volume of which it is known that its commands were cut to `depth`: its rows have neither DQLEN nor
+/// what waits, and GAVG has both parts.
+fn on_nfs(case: &Case<'_>, device: &Device<'_>, depth: u32) -> Option<Finding> {
+    let (name, depth) = (device.flow.name, f64::from(depth));
+    let waiting = |sample: usize| Some(device.flow.outstanding(sample)? - depth);
+    let spell = device.spell(|sample| waiting(sample) >= Some(1.0))?;
+    let gavg = device.flow.per_command(&spell.samples, Flow::davg)?;
+    let mut finding = case.finding(Cause::Sioc, device.object(), &spell);
+    finding.standing = spell.mean(waiting)?;
+    finding.evidence = super::latency_evidence(device, &spell);
+    finding.evidence.push(Evidence::new("lowest depth", depth, ""));
+    finding.sufferers = super::sufferers(case, device, &spell);
+    finding.sentence = format!(
+        "Storage I/O Control lets {name} have {} commands out at least: the datastore is congested \
+         ({} ms GAVG, with what they wait in the host) and the hosts share what the server can do.",
+        number(depth),
+        number(gavg)
+    );
+    advise(case, device, &mut finding, &spell);
+    Some(finding)
+}
+
 fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
     let (name, samples) = (device.flow.name, &spell.samples);
     let davg = device.flow.per_command(samples, Flow::davg)?;
@@ -68,7 +93,16 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
         number(base),
         number(davg)
     );
-    if lowers(case, device) {
+    advise(case, device, &mut finding, spell);
+    Some(finding)
+}
+
+/// How sure it is, what else is known of it, and what to do.
+fn advise(case: &Case<'_>, device: &Device<'_>, finding: &mut Finding, spell: &Spell) {
+    let facts = case.facts.device(device.flow.name);
+    let known = [("congestion threshold", facts.congestion_ms, "ms")];
+    finding.evidence.extend(Evidence::of(known));
+    if facts.sioc == Some(true) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = 0.7 * spell.weight();
@@ -77,19 +111,31 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
                 .into(),
         ];
     }
-    finding.changes = vec![changes::look(
+    if facts.external_workloads > 0 {
+        let times = f64::from(facts.external_workloads);
+        finding.evidence.push(Evidence::new("external workload told of, times", times, ""));
+        finding.sentence.push_str(
+            " Hosts held back and the latency stayed: somebody else uses what is behind it.",
+        );
+        finding.changes = vec![changes::look(
+            "Find who uses the disks behind the datastore beside its hosts (another volume on the same \
+             disks, a backup, a host outside), and keep it off or limit it.",
+            Vec::new(),
+        )
+        .risking("Whoever is limited is slower.", "Lift the limit again")];
+    }
+    finding.changes.push(changes::look(
         "Bring the datastore below its congestion threshold: move load elsewhere, or set shares \
          and limits so that the right VMs get the slots.",
         Vec::new(),
     )
-    .risking("Whoever has fewer shares waits longer.", "Set shares and limits back")];
+    .risking("Whoever has fewer shares waits longer.", "Set shares and limits back"));
     finding.do_not = vec![
         "Do not raise DSNRO: Storage I/O Control ignores it.".into(),
         "Do not raise the congestion threshold to get the depth back: above 50 ms it buys latency \
          and no throughput."
             .into(),
     ];
-    Some(finding)
 }
 
 #[cfg(test)]
