@@ -51,8 +51,14 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let base = device.deepest()?;
-        let is_congested =
-            |s: usize| device.flow.davg(s) >= Some(device.limits.get(Threshold::CongestionMs));
+        // Without throttling nothing else moves it by itself.
+        let is_sure = facts.queue_full_sample_size == Some(0) || facts.sioc == Some(true);
+        let every: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+        let threshold = match is_sure || adaptive_throttling::hovers(&every) {
+            true => adaptive_throttling::least_congestion_ms(),
+            false => device.limits.get(Threshold::CongestionMs),
+        };
+        let is_congested = |s: usize| device.flow.davg(s) >= Some(threshold);
         let is_lower = |sample: &usize| device.queue.dqlen.at(*sample) < Some(base);
         let spell = device.spell(is_congested)?;
         spell.samples.iter().any(is_lower).then_some(())?;
@@ -140,7 +146,10 @@ fn advise(case: &Case<'_>, device: &Device<'_>, finding: &mut Finding, spell: &S
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
+    use counters::{Counter, Entity, Kind, Recording};
+    use levels::Measured;
+
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, diagnose, fixture::Bench};
 
     #[test]
     fn a_depth_that_halves_and_comes_back_while_the_device_is_slow_is_sioc() {
@@ -185,6 +194,37 @@ mod tests {
         assert!(finding.sentence.contains("between 10 and 64"), "{}", finding.sentence);
         let off = bench.diagnose(&Thresholds::default(), &facts(false));
         assert!(off.findings.iter().all(|other| other.cause != Cause::Sioc));
+    }
+
+    /// An NFS volume has neither DQLEN nor what waits in its rows: what is known tells.
+    #[test]
+    fn where_it_is_known_to_cut_an_nfs_volume_it_is_named_with_who_is_outside() {
+        let findings = |sioc_depth| {
+            let mut recording = Recording::new("esx1".into());
+            recording.times_ms = (0..12).map(|sample| 5_000 * sample).collect();
+            let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+            recording.set_constant(volume, Counter::Commands, 1_000.0, 12);
+            recording.set_constant(volume, Counter::GuestLatency, 48.0, 12);
+            let known = DeviceFacts {
+                sioc: Some(true),
+                sioc_depth,
+                congestion_ms: Some(30.0),
+                external_workloads: 3,
+                ..DeviceFacts::default()
+            };
+            let facts = Facts { devices: [("nfs1".to_owned(), known)].into(), ..Facts::default() };
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings
+        };
+        let found = findings(Some(31));
+        let sioc = found.iter().find(|finding| finding.cause == Cause::Sioc).unwrap();
+        assert!(sioc.sentence.contains("lets nfs1 have 31 commands"), "{}", sioc.sentence);
+        assert!(sioc.sentence.contains("somebody else"), "{}", sioc.sentence);
+        assert_eq!(sioc.standing.round(), 17.0);
+        let evidence =
+            |label| sioc.evidence.iter().find(|one| one.label == label).map(|one| one.value);
+        assert_eq!(evidence("congestion threshold"), Some(30.0));
+        assert_eq!(evidence("external workload told of, times"), Some(3.0));
+        assert!(findings(None).iter().all(|finding| finding.cause != Cause::Sioc));
     }
 
     #[test]
