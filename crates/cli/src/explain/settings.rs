@@ -3,7 +3,7 @@
 
 use knobs::{
     Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, IoControl,
-    NFS_DEPTH, PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
+    PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
 };
 
 use super::Article;
@@ -321,8 +321,9 @@ fn congestion() -> Article {
 
 /// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
 fn nfs(client: &Driver) -> Article {
+    let info = Advanced::NfsMaxQueueDepth.info();
     Article {
-        names: names(&[client.module, "NFS", NFS_DEPTH.name, "NFS41.MaxQueueDepth"]),
+        names: names(&[client.module, "NFS", "NFS41.MaxQueueDepth"]),
         title: "NFS: a datastore without a SCSI queue".into(),
         sections: vec![
             (
@@ -339,11 +340,11 @@ fn nfs(client: &Driver) -> Article {
             ),
             (
                 "Default",
-                format!("{} is {}, which is no limit [LAMW].", NFS_DEPTH.name, NFS_DEPTH.default),
+                format!("{} is {}, which is no limit [LAMW].", info.path, info.default),
             ),
             (
                 "Read it",
-                as_typed(&show_option(&format!("/{}", NFS_DEPTH.name.replace('.', "/")))),
+                as_typed(&show_option(info.path)),
             ),
             (
                 "Leave alone",
@@ -533,6 +534,12 @@ const OPTIONS: &[Words] = &[
         "From the loss of the last path; what is set during an outage is for the next one. I/O of \
         VMs waits longer, until their guests give it up [DOC-APD].",
         "Less ends the host's own I/O in outages that would have passed.",
+    ),
+    words(
+        Advanced::NfsMaxQueueDepth,
+        "On every NFS mount of the host: what is beyond waits in the host, where no counter of NFS shows it but \
+        GAVG. Storage I/O Control goes below it.",
+        "It holds all VMs of a mount back alike. Where GAVG is high, look at the filer and the network first.",
     ),
 ];
 

@@ -79,7 +79,7 @@ fn on_nfs(case: &Case<'_>, device: &Device<'_>, depth: u32) -> Option<Finding> {
     finding.evidence.push(Evidence::new("lowest depth", depth, ""));
     finding.sufferers = super::sufferers(case, device, &spell);
     finding.sentence = format!(
-        "Storage I/O Control lets {name} have {} commands out at least: the datastore is congested \
+        "Storage I/O Control has cut what {name} may have out to as few as {} commands: the datastore is congested \
          ({} ms GAVG, with what they wait in the host) and the hosts share what the server can do.",
         number(depth),
         number(gavg)
@@ -217,7 +217,7 @@ mod tests {
         };
         let found = findings(Some(31));
         let sioc = found.iter().find(|finding| finding.cause == Cause::Sioc).unwrap();
-        assert!(sioc.sentence.contains("lets nfs1 have 31 commands"), "{}", sioc.sentence);
+        assert!(sioc.sentence.contains("nfs1 may have out to as few as 31"), "{}", sioc.sentence);
         assert!(sioc.sentence.contains("somebody else"), "{}", sioc.sentence);
         assert_eq!(sioc.standing.round(), 17.0);
         let evidence =
