@@ -323,7 +323,7 @@ fn congestion() -> Article {
 fn nfs(client: &Driver) -> Article {
     let info = Advanced::NfsMaxQueueDepth.info();
     Article {
-        names: names(&[client.module, "NFS", "NFS41.MaxQueueDepth"]),
+        names: names(&[client.module, "NFS", &dotted(info), "NFS41.MaxQueueDepth"]),
         title: "NFS: a datastore without a SCSI queue".into(),
         sections: vec![
             (
@@ -340,7 +340,7 @@ fn nfs(client: &Driver) -> Article {
             ),
             (
                 "Default",
-                format!("{} is {}, which is no limit [LAMW].", info.path, info.default),
+                format!("{} is {}, which is no limit [LAMW].", dotted(info), info.default),
             ),
             (
                 "Read it",
@@ -555,7 +555,7 @@ const ALSO: &[(Advanced, &[&str])] = &[
 
 fn option(words: &Words) -> Article {
     let info = words.option.info();
-    let name = info.path.trim_start_matches('/').replace('/', ".");
+    let name = dotted(info);
     let set = Setting::Advanced { option: words.option, value: Some(N) };
     let mut sections = numbers(info);
     sections.insert(1, ("When it acts", words.when.into()));
@@ -567,6 +567,11 @@ fn option(words: &Words) -> Article {
     let also = also.flat_map(|(_, names)| *names).map(|&name| name.to_owned());
     let own = [info.path.to_owned(), name.clone(), short];
     Article { names: own.into_iter().chain(also).collect(), title: name, sections }
+}
+
+/// The name of an option, as articles and vCenter have it.
+fn dotted(info: &AdvancedInfo) -> String {
+    info.path.trim_start_matches('/').replace('/', ".")
 }
 
 /// What the table of options says.
