@@ -38,8 +38,11 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
         Some((device.name.clone(), datastore.clone()))
     };
     facts.datastores.extend(state.devices.iter().filter_map(named));
-    for device in state.devices.iter().filter(|device| device.depth_by_latency) {
-        facts.devices.entry(device.name.clone()).or_default().finds_depth = true;
+    for device in &state.devices {
+        let known = facts.devices.entry(device.name.clone()).or_default();
+        known.finds_depth = device.depth_by_latency;
+        known.sioc = Some(device.congestion_us.is_some());
+        known.congestion_ms = device.congestion_us.map(|micros| f64::from(micros) / 1000.0);
     }
     Ok(facts)
 }

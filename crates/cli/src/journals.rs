@@ -325,7 +325,9 @@ impl OfHost {
                 known.max_queue_depth = Some(limits.max_queue_depth);
                 known.driver_depth = Some(limits.driver_depth);
                 known.dsnro = Some(limits.dsnro);
-                known.sioc = Some(false);
+                known.sioc = Some(known.sioc == Some(true) || limits.congestion_us.is_some());
+                let congestion_ms = limits.congestion_us.map(|micros| f64::from(micros) / 1000.0);
+                known.congestion_ms = congestion_ms.or(known.congestion_ms);
             }
         }
     }

@@ -53,9 +53,20 @@ impl<W: Write> Write for Spelled<W> {
 pub(crate) fn render(report: &Report) -> Value {
     let scenario = &report.scenario;
     let windows = scenario.windows.iter().enumerate();
+    let thresholds = scenario.thresholds.iter().map(|found| {
+        let threshold_ms = f64::from(found.threshold_us) / 1000.0;
+        json!({
+            "datastore": found.datastore,
+            "percent_of_peak": 100.0 * found.share,
+            "threshold_ms": threshold_ms,
+        })
+    });
     let log = report.outcome.log.iter().map(|line| {
         let host = &scenario.hosts[line.host].config.name;
-        json!({ "at_s": seconds(line.at), "host": host, "line": log::text(report, line) })
+        let (event, device) = log::event(report, line);
+        let at_s = seconds(line.at);
+        let text = log::text(report, line);
+        json!({ "at_s": at_s, "host": host, "event": event, "device": device, "line": text })
     });
     json!({
         "version": VERSION,
@@ -65,6 +76,7 @@ pub(crate) fn render(report: &Report) -> Value {
         "seed": scenario.seed,
         "duration_s": seconds(Time(scenario.duration_ns)),
         "ios": report.outcome.ios,
+        "congestion_thresholds": thresholds.collect::<Vec<_>>(),
         "windows": windows.map(|(index, window)| of_window(report, index, window))
             .collect::<Vec<_>>(),
         "series": report.samples(0).iter().map(series).collect::<Vec<_>>(),

@@ -10,12 +10,12 @@ use counters::{
     Counter, DeviceId, DeviceKind, Entity, EntityId, Kind, MILLISECOND, PathId, Time, VdiskId,
 };
 use diagnose::{ArrayFacts, ArrayUser, DeviceFacts, Facts, Party, PathFacts, VdiskFacts};
-use engine::{DepthMode, DeviceConfig, SchedPolicy};
+use engine::{DepthMode, DeviceConfig, Event, SchedPolicy};
 use knobs::{Advanced, IoControl, Knob, PathPolicy};
 use levels::{Flow, Measured};
 use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Face, Host, Scenario, Window};
-use sim::{EPOCH_MS, WindowView};
+use sim::{EPOCH_MS, LogLine, Logged, WindowView};
 
 /// What an advanced option of a host is when a run begins.
 pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
@@ -33,18 +33,20 @@ pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
     device.policy.unwrap_or(of_host)
 }
 
-/// The facts of each host over one window; `views` and `samples` have one for each.
+/// The facts of each host over one window; `views` and `samples` have one for each, `log` is that of the run.
 pub(crate) fn facts(
     scenario: &Scenario,
     window: &Window,
     views: &[WindowView],
     samples: &[Measured],
+    log: &[LogLine],
 ) -> Vec<Facts> {
     let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
-            let course = Course::of(scenario, index, window);
+            let mut course = Course::of(scenario, index, window);
+            course.tell(log.iter().filter(|line| line.host == index && line.is_in(window)));
             let config = &host.config;
             let disks = config.vdisks.iter().zip(&host.targets);
             let array_of = disks.map(|(disk, target)| (disk.device, target.array)).collect();
@@ -109,15 +111,25 @@ impl Known<'_> {
         let device = &config.devices[id.index()];
         let array = self.array_of.get(&id).map(|array| self.arrays[*array].clone());
         let silent = self.course.silent.get(&id).cloned().unwrap_or_default();
-        if device.kind == DeviceKind::Nfs {
-            return DeviceFacts { array, silent, ..DeviceFacts::default() };
-        }
         let before = &self.view.limits_before.devices[id.index()];
         let limits = &self.view.limits.devices[id.index()];
+        let congestion_us = limits.congestion_us.or(before.congestion_us);
+        let controlled = DeviceFacts {
+            sioc: Some(self.course.controlled.contains(&id)),
+            congestion_ms: congestion_us.map(|micros| f64::from(micros) / 1000.0),
+            external_workloads: self.course.external.get(&id).copied().unwrap_or_default(),
+            ..DeviceFacts::default()
+        };
+        if device.kind == DeviceKind::Nfs {
+            let inside = self.course.least_depth.get(&id).copied().unwrap_or(u32::MAX);
+            let least = inside.min(before.dqlen).min(limits.dqlen);
+            let is_lower = |least: &u32| *least < limits.max_queue_depth;
+            let sioc_depth = Some(least).filter(is_lower).filter(|_| controlled.sioc == Some(true));
+            return DeviceFacts { array, silent, sioc_depth, ..controlled };
+        }
         DeviceFacts {
             max_queue_depth: lasting(before.max_queue_depth, limits.max_queue_depth),
             max_queue_depth_at_end: changed(before.max_queue_depth, limits.max_queue_depth),
-            sioc: Some(self.course.controlled.contains(&id)),
             driver_depth: lasting(before.driver_depth, limits.driver_depth),
             dsnro: lasting(before.dsnro, limits.dsnro),
             dsnro_at_end: changed(before.dsnro, limits.dsnro),
@@ -134,6 +146,7 @@ impl Known<'_> {
             array,
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
+            ..controlled
         }
     }
 
@@ -251,6 +264,9 @@ struct Course {
     finds_depth: BTreeSet<DeviceId>,
     /// Devices under Storage I/O Control.
     controlled: BTreeSet<DeviceId>,
+    /// How often a workload from outside was told of in the window, and the least DQLEN that was put in force.
+    external: BTreeMap<DeviceId, u32>,
+    least_depth: BTreeMap<DeviceId, u32>,
     /// Paths that were down at some time of the window.
     dead: BTreeMap<PathId, Outages>,
     /// Devices that answered nothing then, and those that were lost.
@@ -287,6 +303,22 @@ impl Course {
         keep_from(&mut course.silent, window.from);
         keep_from(&mut course.lost, window.from);
         course
+    }
+
+    /// Lines of the host's log in the window.
+    fn tell<'a>(&mut self, lines: impl Iterator<Item = &'a LogLine>) {
+        for line in lines {
+            match line.what {
+                Logged::Event(Event::ExternalWorkload { device }) => {
+                    *self.external.entry(device).or_default() += 1;
+                }
+                Logged::Event(Event::DepthChanged { device, depth }) => {
+                    let least = self.least_depth.entry(device).or_insert(depth);
+                    *least = depth.min(*least);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn set(&mut self, knob: Knob, is_during: bool) {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use counters::SECOND;
+use engine::Event;
 use sim::{LogLine, Logged, in_words};
 
 use crate::{
@@ -40,6 +41,22 @@ fn shown(report: &Report, line: &LogLine) -> String {
     let host = &report.scenario.hosts[line.host].config.name;
     let at = line.at.0 as f64 / SECOND as f64;
     format!("{at:>12.6} s  {host}  {}", clean(&text(report, line)))
+}
+
+/// What kind of line it is, and the device that it is about.
+pub(crate) fn event<'a>(report: &'a Report, line: &LogLine) -> (&'static str, Option<&'a str>) {
+    let Logged::Event(event) = line.what else { return ("refused", None) };
+    let (name, device) = match event {
+        Event::DepthChanged { device, .. } => ("dqlen", device),
+        Event::AllPathsDown { device } => ("all-paths-down", device),
+        Event::ApdTimedOut { device } => ("apd-timed-out", device),
+        Event::PermanentLoss { device } => ("permanent-loss", device),
+        Event::PathsBack { device } => ("paths-back", device),
+        Event::Congestion { device, .. } => ("congestion", device),
+        Event::ExternalWorkload { device } => ("external-workload", device),
+    };
+    let config = &report.scenario.hosts[line.host].config;
+    (name, Some(&config.devices[device.index()].name))
 }
 
 /// What a line says, without time and host.

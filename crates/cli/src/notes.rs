@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId};
-use engine::{DeviceConfig, HostConfig, SchedPolicy, VdiskConfig};
+use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, VdiskConfig};
 use knobs::{Advanced, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
-use scenario::{Action, Window};
-use sim::WindowView;
+use scenario::{Action, AutomaticThreshold, Window};
+use sim::{Logged, WindowView};
 
 use crate::{
     known::order,
@@ -34,7 +34,7 @@ pub(crate) fn render(report: &Report) -> String {
         let place = if several { format!("Window {name}: ") } else { String::new() };
         of(report, index).into_iter().map(move |note| format!("{place}{note}\n"))
     };
-    let notes: Vec<_> = windows.flat_map(of_window).collect();
+    let notes: Vec<_> = found(report).chain(windows.flat_map(of_window)).collect();
     let more = notes.len().saturating_sub(LINES);
     let mut out: String = notes.into_iter().take(LINES).collect();
     if more > 0 {
@@ -43,11 +43,48 @@ pub(crate) fn render(report: &Report) -> String {
     out
 }
 
+/// The congestion thresholds that were found before the run, a line each.
+fn found(report: &Report) -> impl Iterator<Item = String> {
+    report.scenario.thresholds.iter().map(|AutomaticThreshold { datastore, share, threshold_us }| {
+        format!(
+            "congestion threshold of {}: {} ms, the latency at which the model of its array does {} % of \
+             its peak\n",
+            clean(datastore),
+            f64::from(*threshold_us) / 1000.0,
+            100.0 * share
+        )
+    })
+}
+
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [demand, unheard, over, spans, depths, curves, vms, unreserved]
+    [external, demand, unheard, over, spans, depths, curves, vms, unreserved]
         .map(|kind| kind(report, index))
         .concat()
+}
+
+/// Workloads from outside that Storage I/O Control told of, by device: hosts that share one tell alike.
+fn external(report: &Report, index: usize) -> Vec<String> {
+    let window = &report.scenario.windows[index];
+    let mut told: Vec<(&str, Time, usize)> = Vec::new();
+    for line in report.outcome.log.iter().filter(|line| line.is_in(window)) {
+        let Logged::Event(Event::ExternalWorkload { device }) = line.what else { continue };
+        let name = report.scenario.hosts[line.host].config.devices[device.index()].name.as_str();
+        match told.iter_mut().find(|(known, ..)| *known == name) {
+            Some((.., times)) => *times += 1,
+            None => told.push((name, line.at, 1)),
+        }
+    }
+    let lines = told.into_iter().map(|(device, first, times)| {
+        format!(
+            "device {}: an external workload is told of {}, first at {}: its hosts held back and its \
+             latency stayed",
+            clean(device),
+            counted(times, "time"),
+            seconds(first)
+        )
+    });
+    few(lines, "devices with an external workload")
 }
 
 /// A virtual disk that an open workload is on: its name, and a second offered, served, given up by the

@@ -96,7 +96,7 @@ impl Report {
             let samples = self.measured(window);
             let views = &self.outcome.windows[window];
             let window = &self.scenario.windows[window];
-            let facts = known::facts(&self.scenario, window, views, &samples);
+            let facts = known::facts(&self.scenario, window, views, &samples, &self.outcome.log);
             samples.iter().zip(&facts).map(|(own, facts)| verdict::judge(own, facts)).collect()
         })
     }

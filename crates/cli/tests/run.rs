@@ -57,6 +57,51 @@ fn what_is_aborted_and_what_governs_nothing_is_told() {
     assert!(said.out.contains(told), "{}", said.out);
 }
 
+/// Two hosts that hold back in vain: it is told in a note, in the log by a name, and what was found is said.
+#[test]
+fn a_workload_from_outside_and_what_was_found_are_told() {
+    let said = kavg(&["run", "sioc-external", "--json"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let run: Value = serde_json::from_str(&said.out).unwrap();
+    let notes = run["windows"][0]["notes"].as_array().unwrap();
+    let told = "an external workload is told of 20 times, first at 48 s";
+    assert!(notes.iter().any(|note| note.as_str().unwrap().contains(told)), "{notes:?}");
+    let log = run["log"].as_array().unwrap();
+    let events: Vec<&Value> =
+        log.iter().filter(|line| line["event"] == "external-workload").collect();
+    assert_eq!(events.len(), 24, "two hosts, each 16 s but at the end");
+    assert!(events.iter().all(|line| line["device"].as_str().unwrap().starts_with("naa.")));
+    let finding = &run["windows"][0]["verdicts"][0]["findings"][0];
+    assert_eq!(finding["cause"], "sioc");
+    assert!(finding["sentence"].as_str().unwrap().contains("somebody else"), "{finding}");
+    assert_eq!(run["congestion_thresholds"], Value::Array(Vec::new()));
+    let found = &json(&["run", "sioc-automatic", "--json"])["congestion_thresholds"][0];
+    assert_eq!((&found["datastore"], &found["percent_of_peak"]), (&"shared".into(), &90.0.into()));
+    // Ten servers of 3.125 ms: S (9 + n) / 10 at n = 33.7, where they do nine tenths of what they do with 64.
+    let threshold_ms = found["threshold_ms"].as_f64().unwrap();
+    assert!((threshold_ms - 13.34).abs() < 0.2, "{threshold_ms}");
+    let said = kavg(&["run", "sioc-automatic"]);
+    assert!(said.out.contains(&format!("congestion threshold of shared: {threshold_ms} ms")));
+}
+
+/// What an NFS mount may have out is the host's option; the rest waits in the host.
+#[test]
+fn the_depth_of_nfs_mounts_is_set_for_a_host() {
+    let text = "title = \"t\"\nduration = \"5s\"\n[array.a]\nservers = 8\nservice = \"1ms\"\n[host.h]\n\
+                [datastore.nfs]\nkind = \"nfs\"\n[vm.v]\ndisk.\"scsi0:1\" = { datastore = \"nfs\" }\n\
+                workload = { threads = 32 }\n";
+    let set = "system settings advanced set -o /NFS/MaxQueueDepth -i 2";
+    let active = |more: &[&str]| {
+        let said = kavg_with(&[&["run", "-", "--json"], more].concat(), text);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let run: Value = serde_json::from_str(&said.out).unwrap();
+        let objects = run["windows"][0]["hosts"][0]["objects"].as_array().unwrap();
+        let volume = objects.iter().find(|object| object["kind"] == "nfs volume").unwrap();
+        volume["counters"]["actv"].as_f64().unwrap()
+    };
+    assert_eq!((active(&[]), active(&["--set", set])), (32.0, 2.0));
+}
+
 #[test]
 fn an_expectation_that_is_not_met_is_told_and_ends_with_1() {
     let said = kavg(&["run", "not-met.toml", "--quiet"]);

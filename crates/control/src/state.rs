@@ -61,6 +61,9 @@ pub struct Device {
     /// Whether its depth is found by latency.
     #[serde(default)]
     pub depth_by_latency: bool,
+    /// The congestion threshold in microseconds, where Storage I/O Control may lower its depth.
+    #[serde(default)]
+    pub congestion_us: Option<u32>,
     /// How paths are chosen.
     pub policy: Policy,
     /// What it has counted.

@@ -24,6 +24,12 @@ pub struct DeviceFacts {
     pub max_queue_depth_at_end: Option<u32>,
     /// Whether Storage I/O Control lowers its depth where the datastore is congested.
     pub sioc: Option<bool>,
+    /// The congestion threshold from which on it does, in milliseconds.
+    pub congestion_ms: Option<f64>,
+    /// The least depth that it gave an NFS volume, whose rows have none.
+    pub sioc_depth: Option<u32>,
+    /// How often it told of a workload from outside in what is judged.
+    pub external_workloads: u32,
     /// What the HBA's driver gives the device, which may have been lowered since (`-m`).
     pub driver_depth: Option<u32>,
     /// `No of outstanding IOs with competing worlds` (DSNRO).

@@ -169,8 +169,8 @@ choices! {
     }
     IoControl {
         0 Off,
-        1 Stats { threshold_ms },
-        2 On { threshold_ms },
+        1 Stats { threshold_us },
+        2 On { threshold_us },
     }
     PathPolicy {
         0 Fixed,
@@ -522,8 +522,8 @@ mod tests {
             Knob::MaxQueueDepth { device, value },
             Knob::QueueFull { device, sample_size: number, threshold: 3 },
             Knob::DepthByLatency { device, on: number > 1 },
-            Knob::StorageIoControl { device, control: IoControl::On { threshold_ms: number } },
-            Knob::StorageIoControl { device, control: IoControl::Stats { threshold_ms: number } },
+            Knob::StorageIoControl { device, control: IoControl::On { threshold_us: number } },
+            Knob::StorageIoControl { device, control: IoControl::Stats { threshold_us: number } },
             Knob::StorageIoControl { device, control: IoControl::Off },
             Knob::Pvscsi { vm, depth: number, ring_pages: 32 },
         ]

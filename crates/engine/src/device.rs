@@ -127,7 +127,7 @@ impl Device {
     }
 
     /// Storage I/O Control, where it does more than count.
-    fn control(&self) -> Option<&Sioc> {
+    pub(crate) fn control(&self) -> Option<&Sioc> {
         self.sioc.as_deref().filter(|sioc| sioc.controls())
     }
 

@@ -7,7 +7,9 @@ use alloc::string::String;
 
 use counters::{DeviceId, HostSnapshot, IoId, Time, VdiskId};
 
-use crate::{Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, slab::State, stack::Stack};
+use crate::{
+    Error, HostConfig, Input, Output, Outputs, Sink, Wakeup, sioc::Sioc, slab::State, stack::Stack,
+};
 
 /// The queueing stack of one host.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct DeviceLimits {
     pub is_competing: bool,
     /// The limit in force (DQLEN).
     pub dqlen: u32,
+    /// The congestion threshold in microseconds, where Storage I/O Control may lower it.
+    pub congestion_us: Option<u32>,
 }
 
 impl Engine {
@@ -112,6 +116,7 @@ impl Engine {
             dsnro: device.dsnro,
             is_competing: device.competition.is_competing,
             dqlen: device.counters.depth,
+            congestion_us: device.control().map(Sioc::threshold_us),
         })
     }
 

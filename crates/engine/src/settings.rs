@@ -174,7 +174,7 @@ impl Stack {
             device.throttle.set_global(sample_size, threshold);
             device.refresh_rare();
             self.refresh_apd(DeviceId::new(index), out);
-            self.refresh_depth(DeviceId::new(index), out);
+            self.refresh_base(DeviceId::new(index), out);
             self.pump(DeviceId::new(index), out);
         }
     }

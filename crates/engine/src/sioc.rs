@@ -20,7 +20,7 @@
 
 use alloc::vec::Vec;
 
-use counters::{MILLISECOND, Time, VdiskId};
+use counters::{MICROSECOND, Time, VdiskId};
 use knobs::IoControl;
 
 use crate::codec::records;
@@ -105,7 +105,7 @@ impl Sioc {
         disks: impl FnOnce() -> Vec<Use>,
         now: Time,
     ) -> Option<Self> {
-        let threshold_ns = u64::from(control.threshold_ms()?) * MILLISECOND;
+        let threshold_ns = u64::from(control.threshold_us()?) * MICROSECOND;
         let only_counts = matches!(control, IoControl::Stats { .. });
         let was = was.filter(|was| was.only_counts == only_counts);
         let (fine, given) = was.map_or((0, 0), |sioc| (sioc.fine, sioc.given));
@@ -122,6 +122,11 @@ impl Sioc {
             since: now,
             disks: disks(),
         })
+    }
+
+    /// The congestion threshold in microseconds.
+    pub(crate) const fn threshold_us(&self) -> u32 {
+        (self.threshold_ns / MICROSECOND) as u32
     }
 
     /// Whether it does more than count.
@@ -216,7 +221,7 @@ records! {
 #[cfg(test)]
 mod tests {
     use alloc::vec;
-    use counters::SECOND;
+    use counters::{MILLISECOND, SECOND};
     use knobs::CONGESTION_PERIOD_NS as PERIOD;
 
     use super::*;
@@ -234,7 +239,7 @@ mod tests {
         fn new(threshold_ms: u32, hosts: &[(u32, u32)]) -> Self {
             let host = |&(shares, under_way): &(u32, u32)| {
                 let disks = vec![Use { disk: VdiskId(0), shares, under_way_ns: 0 }];
-                let control = IoControl::On { threshold_ms };
+                let control = IoControl::On { threshold_us: 1000 * threshold_ms };
                 let sioc = Sioc::with(None, control, || disks, Time::ZERO).expect("it is on");
                 (sioc, shares, under_way)
             };
@@ -297,7 +302,7 @@ mod tests {
     #[test]
     fn a_volume_without_a_depth_is_cut_from_what_it_has_under_way() {
         let of = |at: u64| vec![Use { disk: VdiskId(0), shares: 1000, under_way_ns: 64 * at }];
-        let control = IoControl::On { threshold_ms: 30 };
+        let control = IoControl::On { threshold_us: 30_000 };
         let mut sioc = Sioc::with(None, control, || of(0), Time::ZERO).expect("it is on");
         assert_eq!(sioc.limit(u32::MAX), u32::MAX);
         for period in 1..=4 {
@@ -350,7 +355,7 @@ mod tests {
 
     #[test]
     fn where_it_only_counts_congestion_is_told_of_once_and_its_end_once() {
-        let control = IoControl::Stats { threshold_ms: 30 };
+        let control = IoControl::Stats { threshold_us: 30_000 };
         let mut sioc = Sioc::with(None, control, Vec::new, Time::ZERO).expect("it counts");
         let told = [20, 30, 31, 300, 30, 0].map(|millis| sioc.count(millis * MILLISECOND));
         assert_eq!(told, [None, None, Some(true), None, Some(false), None]);

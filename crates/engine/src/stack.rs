@@ -202,11 +202,15 @@ impl Stack {
         known.ok_or(Error::Unknown("path", id.index()))
     }
 
-    /// Works out the depth of a device anew from its driver, its paths and `-m`.
+    /// Works out the depth of a device anew from its driver, its paths and `-m`; that of an NFS mount from the
+    /// host's option [LAMW].
     pub(crate) fn refresh_base(&mut self, id: DeviceId, out: &mut impl Sink) {
         let driver_depth = self.driver_depth(id);
         let device = &mut self.devices[id.index()];
-        device.base = device.max_depth_set.min(driver_depth);
+        device.base = match device.kind {
+            DeviceKind::Nfs => self.options.get(Advanced::NfsMaxQueueDepth),
+            _ => device.max_depth_set.min(driver_depth),
+        };
         self.refresh_depth(id, out);
     }
 

@@ -59,7 +59,7 @@ pub struct AdvancedInfo {
 // All from [LAMW] (section 2.5 of the reference); SchedNumReqOutstanding from [VMB12, S1], mClock
 // since 5.5 from memory, protocol endpoints since 6.0 with vVols [LAMW];
 // HardwareAcceleratedLocking from `array-and-control.md` section 7.4; APD since 5.1 [DOC-APD]
-// (section 12).
+// (section 12). When NfsMaxQueueDepth acts no source says: at once, as the others (ruling).
 advanced! {
     /// DSNRO of every device; from ESXi 5.5 each device has its own.
     SchedNumReqOutstanding = "/Disk/SchedNumReqOutstanding", 32, 1..=256, AtOnce.until(Version::V5_1);
@@ -97,6 +97,8 @@ advanced! {
     ApdHandlingEnable = "/Misc/APDHandlingEnable", 1, 0..=1, AtOnce;
     /// Seconds from the loss of a device's last path until the host fails its own I/O.
     ApdTimeout = "/Misc/APDTimeout", 140, 20..=99_999, AtOnce;
+    /// Commands outstanding on one NFS mount; the default is no limit.
+    NfsMaxQueueDepth = "/NFS/MaxQueueDepth", 4_294_967_295, 1..=4_294_967_295, AtOnce;
 }
 
 impl AdvancedInfo {

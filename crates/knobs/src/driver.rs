@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::{fmt, ops::RangeInclusive};
 
-use crate::{Version, fixed::NFS_DEPTH};
+use crate::Version;
 
 /// How a driver reaches its array: it decides the round trips of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,11 +90,8 @@ impl Driver {
         local("nvme_pcie", "NVMe", 1023, 1023).since(Version::V7_0),
         local("pvscsi", "a nested host's disks", 1024, 1024),
         local("vmkusb", "USB", 1, 1),
-        // An NFS mount has no queue depth of its own.
-        Self {
-            transport: Transport::Network,
-            ..local("nfsclient", "NFS", NFS_DEPTH.default, NFS_DEPTH.default)
-        },
+        // An NFS mount has no queue depth of its own, but what the option allows.
+        Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
     ];
 
     /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].

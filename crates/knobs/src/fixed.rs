@@ -34,8 +34,6 @@ impl FixedOption {
     }
 }
 
-/// Commands outstanding on one NFS mount: no limit [LAMW].
-pub const NFS_DEPTH: FixedOption = FixedOption::new("NFS.MaxQueueDepth", u32::MAX, 1..=u32::MAX);
 /// Commands outstanding on all NFS mounts of a host [LAMW].
 pub const NFS_OUTSTANDING: FixedOption =
     FixedOption::new("NFS.NFSMaxOutstandingIOs", 65_536, 32..=131_072);

@@ -53,7 +53,9 @@ impl GuestSystem {
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let line = line.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        if has(&["driverparameter", "requestringpages", "maxqueuedepth"]) {
+        // A slash stands before the name of a host's option for NFS.
+        let has_depth = line.contains("maxqueuedepth") && !line.contains("/maxqueuedepth");
+        if has_depth || has(&["driverparameter", "requestringpages"]) {
             return Some(Self::Windows);
         }
         has(&["vmw_pvscsi", "cmd_per_lun", "ring_pages"]).then_some(Self::Linux)

@@ -7,8 +7,7 @@ use alloc::{format, string::String};
 use core::ops::RangeInclusive;
 
 use crate::{
-    Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DiskName, Disks, IoControl, Refusal,
-    ScsiPlace, Setting,
+    Allocation, AllocationChange, DiskName, Disks, IoControl, Refusal, ScsiPlace, Setting,
     command::{Call, Command, SETTERS},
     words::{powershell, powershell_name, powershell_name_word, powershell_word},
 };
@@ -163,8 +162,8 @@ pub(crate) fn parse_allocation(line: &str) -> Result<Setting, Refusal> {
 /// The line for Storage I/O Control of a datastore.
 pub(crate) fn print_sioc(datastore: &str, control: IoControl) -> String {
     let is_on = matches!(control, IoControl::On { .. });
-    let threshold = |millis| format!("{THRESHOLD}{millis}");
-    let threshold = control.threshold_ms().map(threshold).unwrap_or_default();
+    let threshold = |micros| format!("{THRESHOLD}{}", micros / 1000);
+    let threshold = control.threshold_us().map(threshold).unwrap_or_default();
     format!("{OF_DATASTORE}{}{SET_DATASTORE}${is_on}{threshold}", powershell_name(datastore))
 }
 
@@ -173,19 +172,24 @@ pub(crate) fn parse_sioc(line: &str) -> Result<Setting, Refusal> {
     let parts = || {
         let (device, rest) = powershell_name_word(line.strip_prefix(OF_DATASTORE)?)?;
         let what = rest.strip_prefix(SET_DATASTORE)?.trim();
-        let threshold_ms = |rest: &str| rest.strip_prefix(THRESHOLD)?.parse().ok();
+        let threshold_us = |rest: &str| {
+            rest.strip_prefix(THRESHOLD)?
+                .parse()
+                .ok()
+                .map(|millis: u32| millis.saturating_mul(1000))
+        };
         let control = match what.strip_prefix("$true") {
-            Some("") => IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT },
-            Some(rest) => IoControl::On { threshold_ms: threshold_ms(rest)? },
+            Some("") => IoControl::DEFAULT,
+            Some(rest) => IoControl::On { threshold_us: threshold_us(rest)? },
             None => match what.strip_prefix("$false")? {
                 "" => IoControl::Off,
-                rest => IoControl::Stats { threshold_ms: threshold_ms(rest)? },
+                rest => IoControl::Stats { threshold_us: threshold_us(rest)? },
             },
         };
         Some(Setting::StorageIoControl { device, control })
     };
     parts().ok_or_else(|| {
-        let like = print_sioc("NAME", IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT });
+        let like = print_sioc("NAME", IoControl::DEFAULT);
         format!("`{line}` sets nothing of a datastore; it is as `{like}`, or ends with $false")
             .into()
     })

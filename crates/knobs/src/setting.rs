@@ -9,8 +9,8 @@ use core::{fmt::Debug, mem::discriminant, ops::RangeInclusive};
 use counters::{DeviceId, VdiskId, VmId};
 
 use crate::{
-    Advanced, CONGESTION_MS, DSNRO, Driver, Effect, GuestDriver, GuestOs, GuestSystem,
-    PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal, Version,
+    Advanced, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, GuestDriver, GuestOs,
+    GuestSystem, PVSCSI_DEPTH_MAX, PVSCSI_RING_PAGES_MAX, Refusal, Version,
 };
 
 /// What a setting says of the things that it sets.
@@ -141,8 +141,8 @@ pub enum Setting<F: Form = Named> {
     },
 }
 
-/// What Storage I/O Control does with a datastore. A congestion threshold is in milliseconds, in the range
-/// of [`CONGESTION_MS`].
+/// What Storage I/O Control does with a datastore. A congestion threshold is in microseconds, in the range
+/// of [`CONGESTION_MS`]: in whole milliseconds but where it was found and not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoControl {
     /// Nothing.
@@ -151,22 +151,25 @@ pub enum IoControl {
     /// congested is told.
     Stats {
         /// The congestion threshold.
-        threshold_ms: u32,
+        threshold_us: u32,
     },
     /// Hosts share what the array does from the threshold on.
     On {
         /// The congestion threshold.
-        threshold_ms: u32,
+        threshold_us: u32,
     },
 }
 
 impl IoControl {
+    /// On, at the threshold that it has where nobody gives one.
+    pub const DEFAULT: Self = Self::On { threshold_us: 1000 * CONGESTION_MS_DEFAULT };
+
     /// The congestion threshold; `None` where it is off.
     #[must_use]
-    pub const fn threshold_ms(self) -> Option<u32> {
+    pub const fn threshold_us(self) -> Option<u32> {
         match self {
             Self::Off => None,
-            Self::Stats { threshold_ms } | Self::On { threshold_ms } => Some(threshold_ms),
+            Self::Stats { threshold_us } | Self::On { threshold_us } => Some(threshold_us),
         }
     }
 }
@@ -353,8 +356,11 @@ pub trait Host {
     /// # Errors
     /// One line: what it is instead.
     fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal>;
-    /// The device on which the datastore of that name is, when the host sees it.
-    fn datastore(&self, name: &str) -> Option<DeviceId>;
+    /// The device on which the datastore of that name is, when the host sees it and Storage I/O Control is for it.
+    ///
+    /// # Errors
+    /// One line: what it is for.
+    fn controlled(&self, datastore: &str) -> Result<Option<DeviceId>, Refusal>;
     /// Whether one of its adapters has that driver.
     fn has_driver(&self, driver: &'static Driver) -> bool;
     /// Its virtual machines of that name, or all, with their guests.
@@ -391,11 +397,9 @@ impl Setting {
                 one(name, &|device| Knob::DepthByLatency { device, on })
             }
             Self::StorageIoControl { device: ref name, control } => {
-                let device = host.datastore(name);
-                Ok(device
-                    .map(|device| Knob::StorageIoControl { device, control })
-                    .into_iter()
-                    .collect())
+                let device = host.controlled(name)?;
+                let knob = device.map(|device| Knob::StorageIoControl { device, control });
+                Ok(knob.into_iter().collect())
             }
             Self::PathPolicy { device: ref name, policy } => {
                 one(name, &|device| Knob::PathPolicy { device, policy: policy.policy() })
@@ -529,8 +533,10 @@ impl Knob {
                 check_range("the PVSCSI depth per disk", depth, 1..=PVSCSI_DEPTH_MAX)?;
                 check_range("the pages of the PVSCSI ring", ring_pages, 1..=PVSCSI_RING_PAGES_MAX)
             }
-            Self::StorageIoControl { control, .. } => match control.threshold_ms() {
-                Some(millis) => check_range("the congestion threshold", millis, CONGESTION_MS),
+            Self::StorageIoControl { control, .. } => match control.threshold_us() {
+                Some(micros) => {
+                    check_range("the congestion threshold", micros / 1000, CONGESTION_MS)
+                }
                 None => Ok(()),
             },
             Self::PathPolicy { policy, .. } => check_policy(policy, version),

@@ -50,10 +50,12 @@ fn of_esxcli() -> impl Strategy<Value = Setting> {
 }
 
 fn of_datastore() -> impl Strategy<Value = Setting> {
+    // A line has whole milliseconds.
+    let threshold = || (0..u32::MAX / 1000).prop_map(|millis| 1000 * millis);
     let control = prop_oneof![
         Just(IoControl::Off),
-        any::<u32>().prop_map(|threshold_ms| IoControl::Stats { threshold_ms }),
-        any::<u32>().prop_map(|threshold_ms| IoControl::On { threshold_ms }),
+        threshold().prop_map(|threshold_us| IoControl::Stats { threshold_us }),
+        threshold().prop_map(|threshold_us| IoControl::On { threshold_us }),
     ];
     (name(), control).prop_map(|(device, control)| Setting::StorageIoControl { device, control })
 }

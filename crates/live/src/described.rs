@@ -99,6 +99,7 @@ fn devices(hosts: &Hosts, place: usize, counted: &Counted, counters: &HostSnapsh
             dsnro: limits.dsnro,
             throttle,
             depth_by_latency: host.settings.iter().any(finds),
+            congestion_us: limits.congestion_us,
             policy: device.path_policy.into(),
             totals,
         }

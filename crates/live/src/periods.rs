@@ -97,7 +97,7 @@ mod tests {
         /// Storage I/O Control of both begins.
         fn switch_on(&mut self) {
             for device in [DeviceId(0), DeviceId(1)] {
-                let control = IoControl::On { threshold_ms: 20 };
+                let control = IoControl::On { threshold_us: 20_000 };
                 self.take(Input::Set(Knob::StorageIoControl { device, control }));
                 self.periods.begin(&self.engine, self.now);
             }

@@ -90,7 +90,7 @@ impl Scenario {
     /// Whether a virtual machine shared a device of a host, and now does not.
     fn part_device(&mut self, host: usize, device: DeviceId, vm: &str) -> bool {
         let Self { hosts, arrays, .. } = self;
-        let Host { config, targets, datastores, .. } = &mut hosts[host];
+        let Host { config, targets, datastores, rdms, .. } = &mut hosts[host];
         let is_own = |index: usize| config.vms[config.vdisks[index].vm.index()].name == vm;
         let (own, others): (Vec<usize>, Vec<usize>) = (0..config.vdisks.len())
             .filter(|index| config.vdisks[*index].device == device)
@@ -113,6 +113,9 @@ impl Scenario {
         let paths: Vec<_> = paths.collect();
         config.paths.extend(paths);
         datastores.push(vec![name.clone()]);
+        if rdms.contains(&device) {
+            rdms.push(id);
+        }
         for index in own {
             let Target { array, volume } = targets[index];
             config.vdisks[index].device = id;

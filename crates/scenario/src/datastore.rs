@@ -10,7 +10,7 @@ use knobs::{
 use model::Qos;
 
 use crate::{
-    Error, Target,
+    AutomaticThreshold, Error, Target,
     array::{Arrays, count},
     host::{Hosts, adapter_of},
     injector,
@@ -86,6 +86,8 @@ pub(crate) struct Datastores {
     pub(crate) names: Names,
     /// Devices by host and name.
     known: BTreeMap<(usize, String), DeviceId>,
+    /// The congestion thresholds that were found.
+    pub(crate) thresholds: Vec<AutomaticThreshold>,
     paths_total: usize,
 }
 
@@ -111,6 +113,7 @@ impl Datastores {
             datastores: Vec::new(),
             names: Names::new("datastore", DATASTORES_MAX),
             known: BTreeMap::new(),
+            thresholds: Vec::new(),
             paths_total: 0,
         };
         for (name, node) in root.named("datastore")? {
@@ -154,6 +157,11 @@ impl Datastores {
         let group = members.len();
         let by_latency = common.table.read("depth_by_latency", Node::boolean)?.unwrap_or(false);
         let control = common.io_control(arrays, hosts)?;
+        if let (Some(share), Some(threshold_us)) = (common.share_of_peak()?, control.threshold_us())
+        {
+            let datastore = name.to_owned();
+            self.thresholds.push(AutomaticThreshold { datastore, share, threshold_us });
+        }
         for (index, (member, volume)) in members.into_iter().zip(volumes).enumerate() {
             let device = DeviceConfig {
                 name: common.device_name(&member, (index, group), arrays)?,
@@ -171,7 +179,9 @@ impl Datastores {
                 if by_latency {
                     hosts.hosts[host].apply(Knob::DepthByLatency { device: id, on: true });
                 }
-                if control != IoControl::Off {
+                if let Some(node) = common.table.get("congestion_threshold") {
+                    let refusal = |why: String| node.error(&format!("Storage I/O Control: {why}"));
+                    hosts.hosts[host].check_control(id).map_err(refusal)?;
                     hosts.hosts[host].apply(Knob::StorageIoControl { device: id, control });
                 }
             }
@@ -198,6 +208,9 @@ impl Datastores {
         self.known.insert(key, id);
         devices.push(device.clone());
         hosts.hosts[host].datastores.push(Vec::new());
+        if common.kind == Kind::Rdm {
+            hosts.hosts[host].rdms.push(id);
+        }
         self.add_paths(common, host, id, hosts)?;
         let config = &hosts.hosts[host].config;
         common.check_dsnro(config, id)?;
@@ -262,49 +275,57 @@ impl<'a> Common<'a> {
         match (self.congestion_threshold(arrays, hosts)?, self.table.get("stats_only")) {
             (None, Some(node)) => Err(node.error("it goes with `congestion_threshold`")),
             (None, None) => Ok(IoControl::Off),
-            (Some(threshold_ms), _) => Ok(match only_counts {
-                Some(true) => IoControl::Stats { threshold_ms },
-                _ => IoControl::On { threshold_ms },
+            (Some(threshold_us), _) => Ok(match only_counts {
+                Some(true) => IoControl::Stats { threshold_us },
+                _ => IoControl::On { threshold_us },
             }),
         }
     }
 
-    /// The threshold of Storage I/O Control in milliseconds, or a share of the array's peak throughput.
+    /// The threshold of Storage I/O Control in microseconds: given, or found.
     fn congestion_threshold(
         &self,
         arrays: &Arrays,
         hosts: &mut Hosts,
     ) -> Result<Option<u32>, Error> {
         let Some(node) = self.table.get("congestion_threshold") else { return Ok(None) };
-        if !matches!(self.kind, Kind::Vmfs | Kind::Nfs) {
-            return Err(node.error("Storage I/O Control is for VMFS and NFS datastores"));
-        }
-        if node.is_string() && node.string()?.ends_with('%') {
-            return self.automatic_threshold(&node, arrays, hosts).map(Some);
+        if let Some(share) = self.share_of_peak()? {
+            return self.automatic_threshold(&node, share, arrays, hosts).map(Some);
         }
         let nanos = node.duration()?;
         let millis = u32::try_from(nanos / MILLISECOND).ok();
         let millis = millis
             .filter(|millis| CONGESTION_MS.contains(millis) && nanos.is_multiple_of(MILLISECOND));
-        millis.map(Some).ok_or_else(|| {
+        millis.map(|millis| Some(1000 * millis)).ok_or_else(|| {
             let (least, most) = CONGESTION_MS.into_inner();
             node.error(&format!("it is {least}ms to {most}ms, whole milliseconds"))
         })
     }
 
-    /// What the injector finds from the first host that sees the datastore.
-    fn automatic_threshold(
-        &self,
-        node: &Node<'_>,
-        arrays: &Arrays,
-        hosts: &mut Hosts,
-    ) -> Result<u32, Error> {
+    /// The share of the array's peak throughput at which the threshold is, where it is automatic.
+    fn share_of_peak(&self) -> Result<Option<f64>, Error> {
+        let node = self.table.get("congestion_threshold");
+        let Some(node) = node.filter(|node| node.string().is_ok_and(|text| text.ends_with('%')))
+        else {
+            return Ok(None);
+        };
         let share = node.parsed(units::percent)?;
         if !CONGESTION_SHARES.contains(&share) {
             let (least, most) = CONGESTION_SHARES.into_inner();
             let (least, most) = (100.0 * least, 100.0 * most);
             return Err(node.error(&format!("it is {least}% to {most}% of the peak throughput")));
         }
+        Ok(Some(share))
+    }
+
+    /// What the injector finds from the first host that sees the datastore.
+    fn automatic_threshold(
+        &self,
+        node: &Node<'_>,
+        share: f64,
+        arrays: &Arrays,
+        hosts: &mut Hosts,
+    ) -> Result<u32, Error> {
         let is_real = self.table.get("backend").is_some();
         if is_real && !self.table.read("emulate", Node::boolean)?.unwrap_or(false) {
             return Err(
@@ -316,7 +337,7 @@ impl<'a> Common<'a> {
         let config = &hosts.hosts[host].config;
         let depths = adapters.iter().map(|adapter| config.adapters[adapter.index()].lun_depth);
         let depth = depths.max().unwrap_or(1);
-        Ok(injector::threshold_ms(&arrays.arrays[self.array].config, depth, share))
+        Ok(injector::threshold_us(&arrays.arrays[self.array].config, depth, share))
     }
 
     /// `path_policy` is what `storage nmp psp roundrobin deviceconfig set` would take on that host.

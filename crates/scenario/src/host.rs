@@ -101,6 +101,7 @@ fn host(table: &Table<'_>, default: Version) -> Result<Host, Error> {
         config,
         targets: Vec::new(),
         datastores: Vec::new(),
+        rdms: Vec::new(),
         guests: Vec::new(),
         boot_ns: table.read("boot", Node::duration)?.unwrap_or(BOOT_DEFAULT_NS),
         settings: Vec::new(),

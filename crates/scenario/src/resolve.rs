@@ -69,9 +69,14 @@ impl knobs::Host for Host {
         Ok(Some(DeviceId::new(index)))
     }
 
-    fn datastore(&self, name: &str) -> Option<DeviceId> {
-        let is_it = |on: &Vec<String>| on.iter().any(|known| known == name);
-        self.datastores.iter().position(is_it).map(DeviceId::new)
+    fn controlled(&self, datastore: &str) -> Result<Option<DeviceId>, Refusal> {
+        let is_it = |on: &Vec<String>| on.iter().any(|known| known == datastore);
+        let device = self.datastores.iter().position(is_it).map(DeviceId::new);
+        if let Some(device) = device {
+            let refusal = |why| format!("Storage I/O Control of `{datastore}`: {why}");
+            self.check_control(device).map_err(refusal)?;
+        }
+        Ok(device)
     }
 
     fn has_driver(&self, driver: &'static Driver) -> bool {
@@ -115,6 +120,19 @@ impl knobs::Host for Host {
 }
 
 impl Host {
+    /// Whether Storage I/O Control is for what is on a device: VMFS and NFS, and no RDM [VCAT].
+    ///
+    /// # Errors
+    /// One line: what it is instead.
+    pub fn check_control(&self, device: DeviceId) -> Result<(), String> {
+        let what = match self.config.devices[device.index()].kind {
+            DeviceKind::ProtocolEndpoint => "vVols",
+            _ if self.rdms.contains(&device) => "an RDM",
+            _ => return Ok(()),
+        };
+        Err(format!("it is for VMFS and NFS, and this is {what}"))
+    }
+
     /// Notes which disks have which storage policy and what each says, after a setting that was taken. What it
     /// sets of disks are knobs.
     pub fn note(&mut self, setting: &Setting) {

@@ -227,6 +227,7 @@ fn build(
         events,
         windows: windows.windows,
         expectations,
+        thresholds: site.datastores.thresholds,
         warnings: workloads.warnings,
     })
 }

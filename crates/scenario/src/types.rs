@@ -39,8 +39,21 @@ pub struct Scenario {
     pub windows: Vec<Window>,
     /// What is expected.
     pub expectations: Vec<Expectation>,
+    /// The congestion thresholds that were found before the run, in the order of the file.
+    pub thresholds: Vec<AutomaticThreshold>,
     /// Options of parameter files that are read and left out: a line each.
     pub warnings: Vec<String>,
+}
+
+/// The automatic congestion threshold of Storage I/O Control [API].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutomaticThreshold {
+    /// The datastore, or the group of datastores.
+    pub datastore: String,
+    /// The share of the peak throughput that was asked for, 0.5 to 1.
+    pub share: f64,
+    /// The latency at which the array's model does so much, in microseconds; in the range of a threshold.
+    pub threshold_us: u32,
 }
 
 /// A host.
@@ -52,6 +65,8 @@ pub struct Host {
     pub targets: Vec<Target>,
     /// The datastores on each device, by [`DeviceId`]; several on a protocol endpoint.
     pub datastores: Vec<Vec<String>>,
+    /// The devices that virtual machines have as they are (RDM).
+    pub rdms: Vec<DeviceId>,
     /// The guest of each virtual machine, by [`VmId`].
     pub guests: Vec<GuestOs>,
     /// Nanoseconds that a reboot of this host takes: so long nothing runs on it.

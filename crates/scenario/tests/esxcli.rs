@@ -38,6 +38,10 @@ kind = "vvol"
 hosts = "esx"
 device = "naa.6f47acc100000000736f6c6964000001"
 
+[datastore.raw]
+kind = "rdm"
+device = "naa.600a0b80001111550000f35b93e19360"
+
 [datastore.mount]
 kind = "nfs"
 
@@ -190,6 +194,9 @@ fn lines_that_are_refused() {
         "storage policy low: NumDiskShares 99",
         "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration",
         "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
+        "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $true",
+        "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $false -CongestionThresholdMillisecond 30",
+        "Get-Datastore 'vvols' | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 20",
     ];
     let refusal = |site: &Scenario, line: &str| site.clone().set(line).unwrap_err().to_string();
     insta::assert_snapshot!(table(&lines, refusal));

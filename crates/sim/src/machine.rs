@@ -12,7 +12,7 @@
 use counters::{DeviceId, HostSnapshot, IoId, Status, Time, VdiskId};
 use engine::{Event, Input, Output, Request};
 use model::{Aside, PolicyWait};
-use scenario::{Face, Scenario, Workload};
+use scenario::{Face, Scenario, Window, Workload};
 
 use crate::{
     Watch,
@@ -35,6 +35,14 @@ pub struct LogLine {
     pub host: usize,
     /// What.
     pub what: Logged,
+}
+
+impl LogLine {
+    /// Whether it is of a window.
+    #[must_use]
+    pub fn is_in(&self, window: &Window) -> bool {
+        window.from < self.at && self.at <= window.to
+    }
 }
 
 /// What is logged.

@@ -1,6 +1,8 @@
 //! Adaptive queue depth against a full array: the sawtooth of a constant load is bounded, in both readings of
 //! its two numbers, a LUN's queue is one for all hosts, and equal hosts are served alike where they can be.
 
+#![expect(clippy::print_stdout, reason = "the table of fairness is what one asks for")]
+
 mod common;
 
 use common::{close, scenario};

@@ -14,7 +14,7 @@ use super::{
 
 /// Every setting of virtual disks.
 pub(crate) fn articles() -> Vec<Article> {
-    vec![pvscsi(), virtual_adapters(), allocation(), storage_policy()]
+    vec![pvscsi(), virtual_adapters(), allocation(), weight_scale(), storage_policy()]
 }
 
 fn pvscsi() -> Article {
@@ -187,6 +187,53 @@ fn allocation() -> Article {
                 "Leave alone",
                 "A limit that is meant. It is the gentlest way to hold a noisy VM; lifting \
                 it gives its wait to the neighbours."
+                    .into(),
+            ),
+        ],
+    }
+}
+
+/// What a share is under mClock, which is kavg's own to choose: no source says it.
+fn weight_scale() -> Article {
+    let unit = Advanced::SchedCostUnit.info();
+    Article {
+        names: names(&["weight_scale", "weight scale", "shares", "NumDiskShares", "proportional shares"]),
+        title: "Weight scale: what a share is under mClock (kavg's own: no option of ESXi)".into(),
+        sections: vec![
+            (
+                "What it is",
+                format!(
+                    "So many I/Os of {} bytes ({}) a second is one share: mClock's tags are times, and who is \
+                    behind its shares is served in the order of arrival.",
+                    unit.default, unit.path
+                ),
+            ),
+            (
+                "When it acts",
+                "Shares decide where disks get more than their shares are I/Os. At the default scale two disks \
+                of 1,000 and 2,000 shares are alike on a device that does 1,600 a second or less, are 1:1.5 at \
+                2,500 and 1:2 from 3,000 on (32 slots, 64 commands each). Below that order of arrival decides, \
+                as S4 saw."
+                    .into(),
+            ),
+            ("Default", "1".into()),
+            ("Range", "0.01 to 1,000. At 0.01 shares are proportions on any device that does 30 a second.".into()),
+            (
+                "Read it",
+                "$ kavg run s4-solidfire --compare s4-weight-scale\nThe same VMs at 1 and at 0.01: the good \
+                neighbour's I/O takes 326 ms and 14 ms."
+                    .into(),
+            ),
+            (
+                "Set it",
+                "In a scenario or a HOST.toml: weight_scale of a host. scheduler = \"sfq\" of a datastore \
+                shares in proportion at any rate."
+                    .into(),
+            ),
+            (
+                "Mind",
+                "Whether an ESXi host takes shares for rates nobody says. The windows of Storage I/O Control go by the \
+                ratio of shares whatever it is."
                     .into(),
             ),
         ],

@@ -3,7 +3,7 @@
 
 use knobs::{
     Advanced, AdvancedInfo, CONGESTION_MS, CONGESTION_MS_DEFAULT, DSNRO, Driver, Effect, IoControl,
-    NFS_DEPTH, PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
+    PathPolicy, PolicyChange, Setting, Transport, Version, show_option,
 };
 
 use super::Article;
@@ -247,8 +247,8 @@ fn depth_by_latency() -> Article {
 
 fn congestion() -> Article {
     let of = |control| Setting::StorageIoControl { device: "DATASTORE".into(), control };
-    let set = of(IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT });
-    let counts = of(IoControl::Stats { threshold_ms: CONGESTION_MS_DEFAULT });
+    let set = of(IoControl::DEFAULT);
+    let counts = of(IoControl::Stats { threshold_us: 1000 * CONGESTION_MS_DEFAULT });
     Article {
         names: names(&[
             "congestion threshold",
@@ -321,8 +321,9 @@ fn congestion() -> Article {
 
 /// An NFS mount, which has no SCSI device and so no device queue [ELA, LAMW].
 fn nfs(client: &Driver) -> Article {
+    let info = Advanced::NfsMaxQueueDepth.info();
     Article {
-        names: names(&[client.module, "NFS", NFS_DEPTH.name, "NFS41.MaxQueueDepth"]),
+        names: names(&[client.module, "NFS", &dotted(info), "NFS41.MaxQueueDepth"]),
         title: "NFS: a datastore without a SCSI queue".into(),
         sections: vec![
             (
@@ -339,11 +340,11 @@ fn nfs(client: &Driver) -> Article {
             ),
             (
                 "Default",
-                format!("{} is {}, which is no limit [LAMW].", NFS_DEPTH.name, NFS_DEPTH.default),
+                format!("{} is {}, which is no limit [LAMW].", dotted(info), info.default),
             ),
             (
                 "Read it",
-                as_typed(&show_option(&format!("/{}", NFS_DEPTH.name.replace('.', "/")))),
+                as_typed(&show_option(info.path)),
             ),
             (
                 "Leave alone",
@@ -534,6 +535,12 @@ const OPTIONS: &[Words] = &[
         VMs waits longer, until their guests give it up [DOC-APD].",
         "Less ends the host's own I/O in outages that would have passed.",
     ),
+    words(
+        Advanced::NfsMaxQueueDepth,
+        "On every NFS mount of the host: what is beyond waits in the host, where no counter of NFS shows it but \
+        GAVG. Storage I/O Control goes below it.",
+        "It holds all VMs of a mount back alike. Where GAVG is high, look at the filer and the network first.",
+    ),
 ];
 
 /// What else people call an option.
@@ -548,7 +555,7 @@ const ALSO: &[(Advanced, &[&str])] = &[
 
 fn option(words: &Words) -> Article {
     let info = words.option.info();
-    let name = info.path.trim_start_matches('/').replace('/', ".");
+    let name = dotted(info);
     let set = Setting::Advanced { option: words.option, value: Some(N) };
     let mut sections = numbers(info);
     sections.insert(1, ("When it acts", words.when.into()));
@@ -560,6 +567,11 @@ fn option(words: &Words) -> Article {
     let also = also.flat_map(|(_, names)| *names).map(|&name| name.to_owned());
     let own = [info.path.to_owned(), name.clone(), short];
     Article { names: own.into_iter().chain(also).collect(), title: name, sections }
+}
+
+/// The name of an option, as articles and vCenter have it.
+fn dotted(info: &AdvancedInfo) -> String {
+    info.path.trim_start_matches('/').replace('/', ".")
 }
 
 /// What the table of options says.

@@ -340,14 +340,12 @@ fn scheduler(case: &Case) -> Result<Vec<Remedy>, String> {
 }
 
 fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
-    if case.device().kind == DeviceKind::ProtocolEndpoint {
-        return Err(match case.original {
-            Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
-            None => "it is for VMFS and NFS, and this is vVols".into(),
-        });
-    }
-    let control = IoControl::On { threshold_ms: CONGESTION_MS_DEFAULT };
-    let set = Setting::StorageIoControl { device: case.datastore().into(), control };
+    case.host().check_control(case.device).map_err(|why| match case.original {
+        Some(_) => "it is for VMFS and NFS; the array holds disks apart here, as vVols".into(),
+        None => why,
+    })?;
+    let set =
+        Setting::StorageIoControl { device: case.datastore().into(), control: IoControl::DEFAULT };
     Ok(vec![Remedy::sets(format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms"), [set])])
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Case {
     rows: Rows,
     /// Where the one that suffers waits: a host, and a device of it that both use where there is one.
     host: usize,
-    device: DeviceId,
+    pub(crate) device: DeviceId,
 }
 
 impl Case {

@@ -2,6 +2,7 @@
 //! lets it climb back one by one [KB-QF].
 
 use counters::Counter;
+use knobs::CONGESTION_MS;
 
 use super::{Case, Rank, Rule, changes, number};
 use crate::{
@@ -43,7 +44,7 @@ pub(super) fn rests(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool
 /// its law the latency stays above the threshold for as long as it lowers anything [PARDA]. That of
 /// flash counts where the depth does not halve and climb; and what halves and climbs while the device
 /// is as slow at its full depth, and stays there, is throttling, for the other would have lowered that
-/// as well.
+/// as well. What [hovers] is no throttling, from the least threshold on that the other may have.
 pub(super) fn is_congested(device: &Device<'_>) -> bool {
     let Some(base) = device.deepest() else { return false };
     let is_lower = |sample: &usize| device.queue.dqlen.at(*sample).is_some_and(|d| d < base);
@@ -53,7 +54,9 @@ pub(super) fn is_congested(device: &Device<'_>) -> bool {
         return false;
     }
     let davg = |samples: &[usize]| device.flow.per_command(samples, Flow::davg);
-    let threshold = if halves_and_climbs(&depths) {
+    let threshold = if hovers(&depths) {
+        least_congestion_ms()
+    } else if halves_and_climbs(&depths) {
         let least = Threshold::CongestionMs.info().classic;
         let stays = full.windows(2).any(|pair| matches!(*pair, [a, b] if b == a + 1));
         davg(&full).filter(|_| stays).map_or(least, |full| full.max(least))
@@ -61,6 +64,25 @@ pub(super) fn is_congested(device: &Device<'_>) -> bool {
         device.limits.get(Threshold::CongestionMs)
     };
     davg(&lower) >= Some(threshold)
+}
+
+/// The least congestion threshold that Storage I/O Control can have [API].
+pub(super) fn least_congestion_ms() -> f64 {
+    f64::from(*CONGESTION_MS.start())
+}
+
+/// Whether the limit, once it has come down, goes up and down near a level, as the window of Storage I/O Control
+/// does under a steady load [PARDA]. One that is halved and climbs by one for so many good answers goes between
+/// a number and its half [KB-QF]: so many samples in a part of that as narrow would be chance, in 1 of 25 cases.
+pub(super) fn hovers(depths: &[f64]) -> bool {
+    const LEAST: usize = 8;
+    const NARROW: f64 = 1.5;
+    let from = depths.windows(2).position(|pair| pair[1] > pair[0]).unwrap_or(depths.len());
+    let settled = &depths[from..];
+    let falls = settled.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let least = settled.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = settled.iter().copied().fold(0.0, f64::max);
+    settled.len() >= LEAST && falls > 1 && most < NARROW * least
 }
 
 /// Whether the limit does nothing but climb, by even steps: one for so many good answers [KB-QF].
@@ -109,12 +131,24 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
         (false, false) => 0.65,
     };
     finding.confidence = certainty * spell.weight();
+    let davg = device.flow.per_command(samples, Flow::davg);
+    let (says, halves) = (case.facts.device(name).sioc, halves_and_climbs(&depths));
+    if !is_known && !halves && says.is_none() && davg >= Some(least_congestion_ms()) {
+        finding.sentence.push_str(
+            " Or Storage I/O Control lowers it, with a threshold below this latency: the rows do not tell \
+             which.",
+        );
+        finding
+            .raise_confidence
+            .push("siocActiveTimePercentage of the datastore in vCenter".into());
+    }
     if !is_known {
         let list = changes::show_device(name);
-        finding.raise_confidence = vec![
+        let surer = [
             format!("\"Queue Full Sample Size\" above 0 in `{list}`"),
             "TASK SET FULL (0x28) or BUSY (0x8) in vmkernel.log".into(),
         ];
+        finding.raise_confidence.splice(0..0, surer);
     }
     finding.causers = super::causers(&finding.sufferers);
     finding.changes = vec![changes::look(
@@ -144,6 +178,32 @@ mod tests {
         device.vm("a").iops(20_000.0).davg(1.5).kavg(0.8);
         let finding = bench.first(Cause::AdaptiveThrottling, &Facts::default());
         assert!(finding.sentence.contains("from 64 to as low as 32"), "{}", finding.sentence);
+    }
+
+    /// The rates of a host under Storage I/O Control at 12 ms, which is below what a device counts as congested at.
+    #[test]
+    fn a_depth_that_hovers_is_of_storage_io_control_from_its_least_threshold_on() {
+        let of = |depths: &'static [u32], davg: f64| {
+            let mut bench = Bench::new(depths.len());
+            let device = bench.device("naa.1", 32);
+            device.depth(move |s| depths[s]);
+            let vm = device.vm("a");
+            vm.iops_when(move |s| f64::from(depths[s]) / davg * 1_000.0).davg(davg).kavg(30.0);
+            bench.findings()
+        };
+        let named = |depths, davg, wanted| {
+            of(depths, davg).into_iter().find(|finding| finding.cause == wanted)
+        };
+        let near: &[u32] = &[32, 14, 10, 10, 9, 10, 11, 9, 10, 11, 10, 9];
+        let wide: &[u32] = &[32, 14, 10, 10, 9, 10, 18, 9, 12, 17, 10, 15];
+        assert!(named(near, 13.0, Cause::Sioc).is_some());
+        assert_eq!(named(near, 13.0, Cause::AdaptiveThrottling), None);
+        assert!(named(near, 4.0, Cause::AdaptiveThrottling).is_some(), "no threshold is so low");
+        let says_both = |davg| {
+            let throttled = named(wide, davg, Cause::AdaptiveThrottling).unwrap();
+            throttled.sentence.contains("Or Storage I/O Control")
+        };
+        assert!(says_both(13.0) && !says_both(4.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! the common latency, never above the device's own [ELA 2012-07].
 
 use super::{Case, Rank, Rule, adaptive_throttling, changes, number};
-use crate::{Cause, Device, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
+use crate::{Cause, Device, Evidence, Finding, Flow, LevelKind, Motion, Queue, Spell, Threshold};
 
 pub(super) const RULE: Rule = Rule {
     level: LevelKind::Device,
@@ -27,6 +27,9 @@ pub(super) fn lowers(case: &Case<'_>, device: &Device<'_>) -> bool {
 fn find(case: &Case<'_>) -> Vec<Finding> {
     case.each_device(|device| {
         let facts = case.facts.device(device.flow.name);
+        if let Some(depth) = facts.sioc_depth {
+            return on_nfs(case, device, depth);
+        }
         if let Some(base) = facts.max_queue_depth.map(f64::from).filter(|_| lowers(case, device)) {
             let is_held = |sample: usize| {
                 device.queue.dqlen.at(sample) < Some(base)
@@ -48,13 +51,41 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
             return None;
         }
         let base = device.deepest()?;
-        let is_congested =
-            |s: usize| device.flow.davg(s) >= Some(device.limits.get(Threshold::CongestionMs));
+        // Without throttling nothing else moves it by itself.
+        let is_sure = facts.queue_full_sample_size == Some(0) || facts.sioc == Some(true);
+        let every: Vec<f64> = device.queue.dqlen.over(&device.busy).collect();
+        let threshold = match is_sure || adaptive_throttling::hovers(&every) {
+            true => adaptive_throttling::least_congestion_ms(),
+            false => device.limits.get(Threshold::CongestionMs),
+        };
+        let is_congested = |s: usize| device.flow.davg(s) >= Some(threshold);
         let is_lower = |sample: &usize| device.queue.dqlen.at(*sample) < Some(base);
         let spell = device.spell(is_congested)?;
         spell.samples.iter().any(is_lower).then_some(())?;
         judge(case, device, base, &spell)
     })
+}
+
+/// An NFS volume of which it is known that its commands were cut to `depth`: its rows have neither DQLEN nor
+/// what waits, and GAVG has both parts.
+fn on_nfs(case: &Case<'_>, device: &Device<'_>, depth: u32) -> Option<Finding> {
+    let (name, depth) = (device.flow.name, f64::from(depth));
+    let waiting = |sample: usize| Some(device.flow.outstanding(sample)? - depth);
+    let spell = device.spell(|sample| waiting(sample) >= Some(1.0))?;
+    let gavg = device.flow.per_command(&spell.samples, Flow::davg)?;
+    let mut finding = case.finding(Cause::Sioc, device.object(), &spell);
+    finding.standing = spell.mean(waiting)?;
+    finding.evidence = super::latency_evidence(device, &spell);
+    finding.evidence.push(Evidence::new("lowest depth", depth, ""));
+    finding.sufferers = super::sufferers(case, device, &spell);
+    finding.sentence = format!(
+        "Storage I/O Control has cut what {name} may have out to as few as {} commands: the datastore is congested \
+         ({} ms GAVG, with what they wait in the host) and the hosts share what the server can do.",
+        number(depth),
+        number(gavg)
+    );
+    advise(case, device, &mut finding, &spell);
+    Some(finding)
 }
 
 fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Option<Finding> {
@@ -68,7 +99,16 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
         number(base),
         number(davg)
     );
-    if lowers(case, device) {
+    advise(case, device, &mut finding, spell);
+    Some(finding)
+}
+
+/// How sure it is, what else is known of it, and what to do.
+fn advise(case: &Case<'_>, device: &Device<'_>, finding: &mut Finding, spell: &Spell) {
+    let facts = case.facts.device(device.flow.name);
+    let known = [("congestion threshold", facts.congestion_ms, "ms")];
+    finding.evidence.extend(Evidence::of(known));
+    if facts.sioc == Some(true) {
         finding.confidence = 0.98;
     } else {
         finding.confidence = 0.7 * spell.weight();
@@ -77,24 +117,39 @@ fn judge(case: &Case<'_>, device: &Device<'_>, base: f64, spell: &Spell) -> Opti
                 .into(),
         ];
     }
-    finding.changes = vec![changes::look(
+    if facts.external_workloads > 0 {
+        let times = f64::from(facts.external_workloads);
+        finding.evidence.push(Evidence::new("external workload told of, times", times, ""));
+        finding.sentence.push_str(
+            " Hosts held back and the latency stayed: somebody else uses what is behind it.",
+        );
+        finding.changes = vec![changes::look(
+            "Find who uses the disks behind the datastore beside its hosts (another volume on the same \
+             disks, a backup, a host outside), and keep it off or limit it.",
+            Vec::new(),
+        )
+        .risking("Whoever is limited is slower.", "Lift the limit again")];
+    }
+    finding.changes.push(changes::look(
         "Bring the datastore below its congestion threshold: move load elsewhere, or set shares \
          and limits so that the right VMs get the slots.",
         Vec::new(),
     )
-    .risking("Whoever has fewer shares waits longer.", "Set shares and limits back")];
+    .risking("Whoever has fewer shares waits longer.", "Set shares and limits back"));
     finding.do_not = vec![
         "Do not raise DSNRO: Storage I/O Control ignores it.".into(),
         "Do not raise the congestion threshold to get the depth back: above 50 ms it buys latency \
          and no throughput."
             .into(),
     ];
-    Some(finding)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, DeviceFacts, Facts, Thresholds, fixture::Bench};
+    use counters::{Counter, Entity, Kind, Recording};
+    use levels::Measured;
+
+    use crate::{Cause, DeviceFacts, Facts, Thresholds, diagnose, fixture::Bench};
 
     #[test]
     fn a_depth_that_halves_and_comes_back_while_the_device_is_slow_is_sioc() {
@@ -139,6 +194,37 @@ mod tests {
         assert!(finding.sentence.contains("between 10 and 64"), "{}", finding.sentence);
         let off = bench.diagnose(&Thresholds::default(), &facts(false));
         assert!(off.findings.iter().all(|other| other.cause != Cause::Sioc));
+    }
+
+    /// An NFS volume has neither DQLEN nor what waits in its rows: what is known tells.
+    #[test]
+    fn where_it_is_known_to_cut_an_nfs_volume_it_is_named_with_who_is_outside() {
+        let findings = |sioc_depth| {
+            let mut recording = Recording::new("esx1".into());
+            recording.times_ms = (0..12).map(|sample| 5_000 * sample).collect();
+            let volume = recording.add_entity(Entity::new(Kind::NfsVolume, "nfs1".into()));
+            recording.set_constant(volume, Counter::Commands, 1_000.0, 12);
+            recording.set_constant(volume, Counter::GuestLatency, 48.0, 12);
+            let known = DeviceFacts {
+                sioc: Some(true),
+                sioc_depth,
+                congestion_ms: Some(30.0),
+                external_workloads: 3,
+                ..DeviceFacts::default()
+            };
+            let facts = Facts { devices: [("nfs1".to_owned(), known)].into(), ..Facts::default() };
+            diagnose(&Measured::of(recording), &Thresholds::default(), &facts).findings
+        };
+        let found = findings(Some(31));
+        let sioc = found.iter().find(|finding| finding.cause == Cause::Sioc).unwrap();
+        assert!(sioc.sentence.contains("nfs1 may have out to as few as 31"), "{}", sioc.sentence);
+        assert!(sioc.sentence.contains("somebody else"), "{}", sioc.sentence);
+        assert_eq!(sioc.standing.round(), 17.0);
+        let evidence =
+            |label| sioc.evidence.iter().find(|one| one.label == label).map(|one| one.value);
+        assert_eq!(evidence("congestion threshold"), Some(30.0));
+        assert_eq!(evidence("external workload told of, times"), Some(3.0));
+        assert!(findings(None).iter().all(|finding| finding.cause != Cause::Sioc));
     }
 
     #[test]

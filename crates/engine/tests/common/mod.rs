@@ -68,8 +68,8 @@ fn bytes() -> impl Strategy<Value = u32> {
 fn io_control() -> impl Strategy<Value = IoControl> {
     prop_oneof![
         Just(IoControl::Off),
-        (5..=100_u32).prop_map(|threshold_ms| IoControl::Stats { threshold_ms }),
-        (5..=100_u32).prop_map(|threshold_ms| IoControl::On { threshold_ms }),
+        (5_000..=100_000_u32).prop_map(|threshold_us| IoControl::Stats { threshold_us }),
+        (5_000..=100_000_u32).prop_map(|threshold_us| IoControl::On { threshold_us }),
     ]
 }
 

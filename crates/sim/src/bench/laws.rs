@@ -34,7 +34,7 @@ pub fn time_laws(are_on: bool) -> Timing {
 /// Storage I/O Control, and the depth found by latency.
 fn of_device(device: DeviceId) -> [Knob; 2] {
     [
-        Knob::StorageIoControl { device, control: IoControl::On { threshold_ms: 5 } },
+        Knob::StorageIoControl { device, control: IoControl::On { threshold_us: 5_000 } },
         Knob::DepthByLatency { device, on: true },
     ]
 }

@@ -207,6 +207,7 @@ impl Model {
                 to: Time(self.duration_ns),
             }],
             expectations: Vec::new(),
+            thresholds: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -262,6 +263,7 @@ impl Model {
             },
             targets: vms.map(target).collect(),
             datastores: vec![Vec::new(); self.devices],
+            rdms: Vec::new(),
             guests: vec![GuestOs::Linux; self.vms_per_host],
             boot_ns: 0,
             settings: Vec::new(),
