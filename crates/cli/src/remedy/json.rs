@@ -76,6 +76,7 @@ fn ranked(case: &Case, ranked: &Ranked) -> Value {
         "what": remedy.what,
         "effect": remedy.effect().key(),
         "commands": remedy.commands(case),
+        "by_hand": remedy.by_hand,
         "figures": figures(&ranked.figures),
         "gain": ranked.gain,
         "loss": ranked.loss,

@@ -20,9 +20,9 @@ impl Original {
         self.vms.iter().find(|(_, own)| own == vm).map_or(vm, |(name, _)| name)
     }
 
-    /// What the datastore on a device is called; a gap to fill in where nobody said that.
-    pub(super) fn datastore_on(&self, device: &str) -> String {
-        self.facts.datastores.get(device).cloned().unwrap_or_else(|| format!("<on {device}>"))
+    /// What the datastore on a device is called, where somebody said that.
+    pub(super) fn datastore_on(&self, device: &str) -> Option<&String> {
+        self.facts.datastores.get(device)
     }
 
     /// Whether it is known how deep a device may be.

@@ -33,6 +33,9 @@ pub(crate) fn render(
         for line in ranked.remedy.commands(case) {
             let _ = writeln!(out, "   {}", clean(&line));
         }
+        for line in &ranked.remedy.by_hand {
+            let _ = writeln!(out, "   by hand: {}", clean(line));
+        }
     }
     if !refused.is_empty() {
         let _ = writeln!(out, "\n{}", styled(BOLD, "What does not apply"));
