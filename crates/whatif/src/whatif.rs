@@ -71,6 +71,9 @@ pub struct Scenarios {
     pub vms: Vec<(String, String)>,
     /// What the differences between them rest on, in sentences.
     pub doubts: Vec<String>,
+    /// How far they are from the recording as it is, as a part of what was recorded, in the counter in which
+    /// one is furthest: nothing that is nearer can be told apart.
+    pub miss: f64,
 }
 
 /// What came out.
@@ -238,7 +241,8 @@ impl<'a> Model<'a> {
         let readings = self.readings(true, false);
         let (scales, today) = self.fitted(&readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
-        for index in answer::likely(keys, today)? {
+        let (likely, miss) = answer::likely(keys, today)?;
+        for index in likely {
             let text = plan.scenario(readings[index], &scales[index]);
             if !texts.contains(&text) {
                 texts.push(text);
@@ -246,7 +250,7 @@ impl<'a> Model<'a> {
         }
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
         doubts.extend(self.doubts());
-        Ok(Scenarios { texts, vms, doubts })
+        Ok(Scenarios { texts, vms, doubts, miss })
     }
 
     /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.

@@ -10,7 +10,7 @@ use knobs::{
     GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Array, Host, Over};
+use scenario::{Array, Host, Over, StoragePolicy};
 use serde_json::json;
 use sim::Source;
 
@@ -58,7 +58,7 @@ type Unknown = Option<&'static str>;
 
 /// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
 /// tells nothing of it.
-const KINDS: [(&str, &str, Try, Unknown); 16] = [
+const KINDS: [(&str, &str, Try, Unknown); 17] = [
     ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
     ("queues", "deeper queues", queues, None),
     (
@@ -72,6 +72,12 @@ const KINDS: [(&str, &str, Try, Unknown); 16] = [
     ("own-host", "another host", own_host, None),
     ("disks", "more disks and adapters", disks, None),
     ("iops-limit", "an IOPS limit", iops_limit, None),
+    (
+        "storage-policy",
+        "another storage policy",
+        storage_policy,
+        Some("a recording does not tell which storage policies there are"),
+    ),
     ("shares", "other shares", shares, Some("a recording does not tell what shares do")),
     ("scheduler", "another order in the device queue", scheduler, None),
     ("sioc", "Storage I/O Control", sioc, None),
@@ -323,6 +329,41 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(all)
 }
 
+/// Gives the bad one a policy that lets through less than it does or has fewer shares, and the good one a policy
+/// that reserves more for it or has more. Of those that any file has, of Storage I/O Control v2, the limit counts.
+fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
+    let host = case.host();
+    if !host.config.version.has_storage_policies() {
+        return Err(format!("ESXi {} has none", host.config.version.name()));
+    }
+    let unit = f64::from(advanced(host, Advanced::SchedCostUnit));
+    let now = |vm: &str| {
+        let disks = || home(case, vm).disks_of(vm);
+        let each = case.flow(vm).units(unit) / disks().count().max(1) as f64;
+        let first =
+            disks().map(|disk| home(case, vm).config.vdisks[disk.index()].allocation).next();
+        (first.unwrap_or_default(), each)
+    };
+    let ((bad, bad_units), (good, _)) = (now(&case.bad), now(&case.good));
+    let limits = |to: &Allocation| to.limit_iops.is_some_and(|limit| f64::from(limit) < bad_units);
+    let mut all = Vec::new();
+    for StoragePolicy { name, allocation: to } in &host.policies {
+        let is_own = !Allocation::POLICY_PRESETS.contains(&(name.as_str(), *to));
+        let gives = to.reservation_iops > good.reservation_iops || to.shares > good.shares;
+        let takes = limits(to) || is_own && to.shares < bad.shares;
+        for (vm, _) in
+            [(&case.bad, takes), (&case.good, is_own && gives)].iter().filter(|(_, does)| *does)
+        {
+            let what = format!("storage policy {name} for {}", case.called(vm));
+            all.push(Remedy::sets(what, [allocation(vm, AllocationChange::Policy(name.clone()))]));
+        }
+    }
+    match all.is_empty() {
+        true => Err(format!("none holds {} back or reserves more for {}", case.bad, case.good)),
+        false => Ok(all),
+    }
+}
+
 fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
     let [(_, low), _, (_, high)] = Allocation::SHARES_PRESETS;
     let shares = |vm: &str, shares| allocation(vm, AllocationChange::Shares(shares));
@@ -521,6 +562,7 @@ mod tests {
             "scheduler",
             "shares",
             "sioc",
+            "storage-policy",
         ];
         assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
     }

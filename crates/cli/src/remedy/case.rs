@@ -141,6 +141,12 @@ impl Case {
         devices.find(|row| row.host() == Some(host) && row.object() == Some(device))?.value(counter)
     }
 
+    /// How long the window is.
+    pub(crate) fn window_ms(&self) -> f64 {
+        let window = &self.scenario.windows[self.window];
+        counters::nanos_to_millis(window.to.since(window.from) as f64)
+    }
+
     /// What a VM did as it is.
     pub(crate) fn flow(&self, vm: &str) -> Flow {
         flows(&self.rows).remove(vm).unwrap_or_default()

@@ -9,6 +9,8 @@ pub(crate) struct Original {
     pub(crate) window: Window,
     /// What the differences between them rest on, in sentences.
     pub(crate) doubts: Vec<String>,
+    /// How far they are from the recording as it is, as a part of what was recorded, where one is furthest.
+    pub(crate) miss: f64,
     pub(super) facts: Facts,
     /// VMs as they were recorded, and as the scenarios name them.
     pub(super) vms: Vec<(String, String)>,
