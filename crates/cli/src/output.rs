@@ -151,6 +151,22 @@ impl Outputs {
         self.claim(path)
     }
 
+    /// Claims a file that is read and gone on with; one that may not be written is read alone.
+    ///
+    /// # Errors
+    /// As of [`Self::claim_file`], but for the protection of the file.
+    pub(crate) fn claim_kept(&mut self, path: &Path) -> Result<Output> {
+        let is_protected =
+            |place: &PathBuf| open_kept(place).is_ok_and(|(_, refusal)| refusal.is_some());
+        match place(path).ok().filter(|place| is_file(place) && place.exists()) {
+            Some(place) if is_protected(&place) => {
+                self.take(path, &place)?;
+                Ok(Output { name: path.to_owned(), place: Some(place), is_secret: false })
+            }
+            _ => self.claim_file(path),
+        }
+    }
+
     /// Refuses to print into what is read: a shell's `>>` opens it without a word.
     ///
     /// # Errors
@@ -273,6 +289,21 @@ fn are_one(_: &io::Result<fs::Metadata>, _: &io::Result<fs::Metadata>) -> bool {
     false
 }
 
+/// A file to read and to go on with, or to read alone, and why.
+fn open_kept(place: &Path) -> io::Result<(File, Option<io::Error>)> {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(place);
+    match opened {
+        Err(refusal) if matches!(refusal.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            match File::open(place) {
+                Ok(file) => Ok((file, Some(refusal))),
+                Err(_) => Err(refusal),
+            }
+        }
+        opened => Ok((opened?, None)),
+    }
+}
+
 /// What a standard stream is.
 #[cfg(unix)]
 fn stream(stream: &impl std::os::fd::AsFd) -> io::Result<fs::Metadata> {
@@ -302,18 +333,23 @@ impl Output {
         pending.finish()
     }
 
-    /// Opens a file that is read and gone on with. Nothing in it is replaced, and what it is to hold
-    /// is for whoever goes on with it to check.
+    /// Opens a file that is read and gone on with, and why it is read alone where it may not be written.
+    /// Nothing in it is replaced, and what it is to hold is for whoever goes on with it to check.
     ///
     /// # Errors
     /// When it cannot be opened, or is a pipe or device.
-    pub(crate) fn open_kept(self) -> Result<File> {
+    pub(crate) fn open_kept(&self) -> Result<(File, Option<io::Error>)> {
         let place = self.place.as_deref().unwrap_or(&self.name);
         if !is_file(place) {
             return Err(format!("{}: is no file; name one", self.name.display()).into());
         }
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(place);
-        Ok(file.map_err(|error| self.failed(error))?)
+        Ok(open_kept(place).map_err(|error| self.failed(error))?)
+    }
+
+    /// Whether it is that file still which has the name.
+    pub(crate) fn is_still(&self, file: &File) -> bool {
+        let there = fs::metadata(self.place.as_deref().unwrap_or(&self.name));
+        cfg!(not(unix)) || are_one(&there, &file.metadata())
     }
 
     /// Begins to write it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use capture::read_text;
-use scenario::Scenario;
+use scenario::{Over, Scenario};
 use sim::Source;
 
 use crate::{output::Outputs, packed::Packed};
@@ -19,10 +19,22 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The scenario in the file `source` (`-` is standard input), or the shipped one of that name, with `settings` in force;
 /// and what it was made from.
 pub(crate) fn load(source: &str, settings: &[String]) -> Result<(Source, Scenario), String> {
+    load_with(source, settings, &[])
+}
+
+/// The same with the parameter files that the scenario names with other values of some keys.
+pub(crate) fn load_with(
+    source: &str,
+    settings: &[String],
+    overs: &[Over],
+) -> Result<(Source, Scenario), String> {
     let path = Path::new(source);
     if path.exists() || source == "-" {
         let read = |path: &Path| read_text(path).map_err(|error| error.to_string());
-        return Source::load(path, settings.to_vec(), &read).map_err(|error| error.to_string());
+        let loaded = Source::load(path, settings.to_vec(), &read);
+        let (mut source, scenario) = loaded.map_err(|error| error.to_string())?;
+        overs.iter().for_each(|over| source.include(over, &read));
+        return Ok((source, scenario));
     }
     let text = find(source)?;
     let source = self::source(source, text, settings);

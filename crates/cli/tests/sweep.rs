@@ -189,8 +189,95 @@ fn a_sweep_goes_on_with_what_is_kept() {
         fs::write(&state, &damaged).unwrap();
         let said = sweep(&line);
         assert!(said.out == expected, "damaged at {place}: {}", said.err);
-        assert!(!said.err.starts_with("6 of 6"), "damaged at {place}");
+        // Those behind it are kept.
+        assert!(
+            said.err.ends_with(
+                "no run that is whole; what they held is run again\n5 of 6 runs are done already\n"
+            ),
+            "damaged at {place}: {}",
+            said.err
+        );
+        let again = sweep(&line);
+        assert!(again.err.ends_with("6 of 6 runs are done already\n"), "{}", again.err);
     }
+}
+
+/// As from a disk that may only be read.
+#[test]
+fn the_state_of_a_finished_sweep_is_only_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = at(&folder, "a.state");
+    let line = ["--over", THREADS, "--state", &state];
+    let expected = sweep(&line).out;
+    let before = fs::metadata(&state).unwrap();
+    let mut permissions = before.permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&state, permissions).unwrap();
+    let said = sweep(&line);
+    assert_eq!((said.code, said.out), (0, expected));
+    let after = fs::metadata(&state).unwrap();
+    assert_eq!(
+        (after.len(), after.modified().unwrap()),
+        (before.len(), before.modified().unwrap())
+    );
+}
+
+/// Removed, or replaced, while it works.
+#[test]
+#[cfg(unix)]
+fn a_state_that_is_gone_in_the_end_is_missed() {
+    for is_replaced in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let [state, csv] = ["a.state", "a.csv"].map(|name| at(&folder, name));
+        let line = ["sweep", "two-queues.toml", "--over", THREADS, "--seeds", "60", "-q"];
+        let line = [line.as_slice(), &["--state", &state, "--csv", &csv]].concat();
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_kavg"));
+        let child = child.args(&line).current_dir(data()).stderr(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        while !Path::new(&state).exists() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        fs::remove_file(&state).unwrap();
+        if is_replaced {
+            fs::write(&state, "another").unwrap();
+        }
+        let said = child.wait_with_output().unwrap();
+        let text = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(2), "{text}");
+        assert!(
+            text.ends_with(
+                "a.state: it was removed or replaced meanwhile; no run of this sweep is kept\n"
+            ),
+            "{text}"
+        );
+        assert!(Path::new(&csv).exists());
+    }
+}
+
+/// A parameter file is looked for beside the scenario, also where that names another.
+#[test]
+fn a_parameter_file_is_a_value_as_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(data().join("two-queues.toml")).unwrap();
+    let (before, after) = text.split_once("[vm.sql.workload]\n").unwrap();
+    let (_, after) = after.split_once("\n\n").unwrap();
+    let file = at(&folder, "a.toml");
+    fs::write(&file, format!("{before}[vm.sql.workload]\nfio = \"1.fio\"\n\n{after}")).unwrap();
+    for depth in [1, 8] {
+        let job = format!("[a]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\niodepth={depth}\n");
+        fs::write(at(&folder, &format!("{depth}.fio")), job).unwrap();
+    }
+    let over = "vm.sql.workload.fio=\"1.fio\",\"8.fio\"";
+    let state = at(&folder, "a.state");
+    let said = kavg(&["sweep", &file, "--over", over, "--json", "--state", &state]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    let windows = |point: usize| &value["points"][point]["windows"];
+    assert!(windows(0) != windows(1), "{value}");
+    let said = kavg(&["sweep", &file, "--over", over, "--csv", &at(&folder, "8.fio")]);
+    assert!(said.err.contains("8.fio: is read from"), "{said:?}");
+    let said = kavg(&["sweep", &file, "--over", "vm.sql.workload.fio=\"2.fio\""]);
+    assert!(said.err.contains("file `2.fio` is missing") && said.code == 2, "{said:?}");
 }
 
 /// Killed while it works, as soon as some runs are kept.

@@ -12,10 +12,16 @@ use crate::{
     words::{shell, split_words},
 };
 
-/// Reads a line of one of some commands, with or without `esxcli` in front.
+/// Reads a line of one of some commands, with or without `esxcli` or `kavg esxcli` in front.
 pub(crate) fn parse(line: &str, among: &[&'static Command]) -> Result<Call, Refusal> {
     let words = split_words(line)?;
-    let words = words.strip_prefix(&["esxcli".to_string()]).unwrap_or(&words);
+    let words = ["kavg esxcli", "esxcli"]
+        .into_iter()
+        .find_map(|front| {
+            let front: Vec<String> = front.split(' ').map(String::from).collect();
+            words.strip_prefix(&*front)
+        })
+        .unwrap_or(&words);
     let end = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
     let mut call = Call::new(Command::find(&words[..end].join(" "), among)?);
     let mut rest = words[end..].iter();

@@ -1,7 +1,7 @@
 //! Everything that a scenario is made from: its file, the parameter files that it names, and the
 //! settings given beside it. Whoever writes files beside a run looks here what not to write over.
 
-use std::path::Path;
+use std::{path::Path, slice};
 
 use scenario::{Over, Scenario};
 
@@ -44,6 +44,23 @@ impl Source {
         })?;
         source.includes = includes;
         Ok((source, scenario))
+    }
+
+    /// Reads the parameter files that the scenario names with another value of a key, and keeps their texts.
+    /// What refuses the value, or a file, does so where the scenario is made with it.
+    pub fn include(&mut self, over: &Over, read: &dyn Fn(&Path) -> Result<String, String>) {
+        let directory = Path::new(&self.file).parent().unwrap_or(Path::new(""));
+        let mut more = Vec::new();
+        let _ = self.build(slice::from_ref(over), &mut |name| {
+            let known = self.includes.iter().find(|(known, _)| known == name);
+            if let Some((_, text)) = known {
+                return Ok(text.clone());
+            }
+            let text = read(&directory.join(name))?;
+            more.push((name.to_string(), text.clone()));
+            Ok(text)
+        });
+        self.includes.extend(more);
     }
 
     /// The scenario again, from the texts alone.

@@ -69,7 +69,7 @@ pub(crate) fn of_devices(
 ///
 /// # Errors
 /// One line, when none does.
-pub(crate) fn likely(keys: Vec<Key>, today: Vec<Figures>) -> Result<Vec<usize>, Error> {
+pub(crate) fn likely(keys: Vec<Key>, today: Vec<Figures>) -> Result<(Vec<usize>, f64), Error> {
     let (keys, runs) = comparable(keys, today.clone(), today);
     let miss = |run: &Run| worst(&keys, &run.today);
     let gives = |run: &Run| miss(run).0 <= MATCHES && answers_today(&keys, run);
@@ -77,7 +77,10 @@ pub(crate) fn likely(keys: Vec<Key>, today: Vec<Figures>) -> Result<Vec<usize>, 
     let closest = || runs.iter().min_by(|a, b| miss(a).0.total_cmp(&miss(b).0));
     match (all.is_empty(), closest()) {
         (true, Some(run)) => Err(Error::new(no_model(&keys, &run.today, miss(run).1))),
-        _ => Ok(all),
+        _ => {
+            let furthest = levels::largest(all.iter().map(|index| miss(&runs[*index]).0));
+            Ok((all, furthest.unwrap_or_default()))
+        }
     }
 }
 

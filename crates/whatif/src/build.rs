@@ -14,7 +14,7 @@ use crate::{
     array::{ArrayCalibration, Curve, latency_at},
     cost::{SIZE_KIB, size_kib, units_of},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
-    names::{array_name, device_name, plain, policy, quoted, store, vm_names},
+    names::{array_name, plain, policy, quoted, store, vm_names},
     observe::{Depths, Device},
     question::iscsi_kib,
     rows::{OUTSTANDING_MAX, Row},
@@ -403,8 +403,7 @@ impl Plan<'_> {
     }
 
     fn datastore(&self, index: usize, device: &Device<'_>, version: Version, out: &mut String) {
-        let name = if device.is_nfs { device_name(device) } else { store(index) };
-        let name = quoted(&name);
+        let name = quoted(&store(index, device));
         let array = array_name(self.calibrated[index].array);
         let _ = writeln!(out, "\n[datastore.{name}]\narray = \"{array}\"");
         if device.is_nfs {
@@ -513,7 +512,7 @@ impl Plan<'_> {
 
     fn disk(&self, disk: &Disk<'_>, own: &[&Disk<'_>], reading: Reading, out: &mut String) {
         let device = &self.devices[disk.device];
-        let store = if device.is_nfs { device_name(device) } else { store(disk.device) };
+        let store = store(disk.device, device);
         let _ = writeln!(
             out,
             "[vm.{}.disk.{}]\ndatastore = {}",

@@ -39,4 +39,4 @@ pub use array::{ArrayCalibration, Curve, Seen};
 pub use demand::{DeviceCalibration, GuestCalibration, Habit};
 pub use error::Error;
 pub use question::Question;
-pub use whatif::{Answer, Calibration, Model, Scenarios};
+pub use whatif::{Answer, Calibration, Model, STORE_UNKNOWN, Scenarios};

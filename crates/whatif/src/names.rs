@@ -48,9 +48,9 @@ pub(crate) fn policy(device: usize, tenant: usize, level: usize) -> String {
     format!("disk{}-{}-level{}", device + 1, tenant + 1, level + 1)
 }
 
-/// The name of a datastore.
-pub(crate) fn store(index: usize) -> String {
-    format!("store{}", index + 1)
+/// The name of the datastore on a device.
+pub(crate) fn store(index: usize, device: &Device<'_>) -> String {
+    if device.is_nfs { device_name(device) } else { format!("store{}", index + 1) }
 }
 
 /// A string of TOML.

@@ -71,6 +71,9 @@ pub struct Scenarios {
     pub vms: Vec<(String, String)>,
     /// What the differences between them rest on, in sentences.
     pub doubts: Vec<String>,
+    /// How far they are from the recording as it is, as a part of what was recorded, in the counter in which
+    /// one is furthest: nothing that is nearer can be told apart.
+    pub miss: f64,
 }
 
 /// What came out.
@@ -163,7 +166,7 @@ impl<'a> Model<'a> {
     /// One line when a setting is refused as esxcli refuses it, or the host cannot be modelled.
     pub fn answer(&self) -> Result<Answer, Error> {
         let names = names::vm_names(&self.calibrated);
-        let (settings, limits) = self.settings(&names);
+        let (settings, limits) = self.settings(&names)?;
         let mut keys = run::keys(self.recording, &self.devices, &names, &self.window);
         let mut is_tried = false;
         for device in &self.devices {
@@ -238,7 +241,8 @@ impl<'a> Model<'a> {
         let readings = self.readings(true, false);
         let (scales, today) = self.fitted(&readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
-        for index in answer::likely(keys, today)? {
+        let (likely, miss) = answer::likely(keys, today)?;
+        for index in likely {
             let text = plan.scenario(readings[index], &scales[index]);
             if !texts.contains(&text) {
                 texts.push(text);
@@ -246,7 +250,7 @@ impl<'a> Model<'a> {
         }
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
         doubts.extend(self.doubts());
-        Ok(Scenarios { texts, vms, doubts })
+        Ok(Scenarios { texts, vms, doubts, miss })
     }
 
     /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.
@@ -474,8 +478,11 @@ impl<'a> Model<'a> {
         (all.iops[0] < sent).then_some(all)
     }
 
-    /// The settings with VMs as the scenario names them, and apart from them the IOPS limits.
-    fn settings(&self, names: &[(String, String)]) -> (Vec<Setting>, Vec<Limit<'_>>) {
+    /// The settings with VMs and datastores as the scenario names them, and apart from them the IOPS limits.
+    fn settings(
+        &self,
+        names: &[(String, String)],
+    ) -> Result<(Vec<Setting>, Vec<Limit<'_>>), Error> {
         let (mut settings, mut limits) = (Vec::new(), Vec::new());
         for setting in &self.question.settings {
             if let Setting::Allocation {
@@ -492,9 +499,20 @@ impl<'a> Model<'a> {
             {
                 vm.clone_from(name);
             }
+            if let Setting::StorageIoControl { device: datastore, .. } = &mut setting {
+                let mut devices = self.devices.iter().enumerate();
+                let is_on = |device: &Device<'_>| match device.is_nfs {
+                    true => names::device_name(device) == *datastore,
+                    false => self.facts.datastores.get(&device.name) == Some(&*datastore),
+                };
+                let on = devices.find(|(_, device)| is_on(device));
+                let unknown = || Error::new(format!("`{datastore}`: {STORE_UNKNOWN}"));
+                let (index, device) = on.ok_or_else(unknown)?;
+                *datastore = names::store(index, device);
+            }
             settings.push(setting);
         }
-        (settings, limits)
+        Ok((settings, limits))
     }
 
     /// Whether adaptive throttling may be on for a device: esxcli prints a sample size of 0 where it is
@@ -555,6 +573,10 @@ impl<'a> Model<'a> {
         scsi.filter_map(doubt).chain(lost).chain(unused).collect()
     }
 }
+
+/// Why a line for a datastore sets nothing on a recorded host.
+pub const STORE_UNKNOWN: &str = "no file says which datastore that is (--esxcli with the output of \
+                                 `esxcli storage vmfs extent list`)";
 
 /// What is said of what goes on where no model follows it.
 const UNFOLLOWED: &str = ", and no model here follows it";

@@ -99,9 +99,10 @@ fn engine(rounds: usize, as_json: bool, out: &mut dyn Write) -> Result {
         ];
         taken.iter_mut().zip(round).for_each(|(all, one)| all.push(one));
     }
-    let timed = taken.map(|mut all| {
-        all.sort_by_key(|(_, timing)| timing.nanos);
-        all[all.len() / 2]
+    let timed = taken.map(|all| {
+        let middle = levels::median(all.iter().map(|(_, timing)| timing.nanos as f64));
+        let is_it = |(_, timing): &&Timed| Some(timing.nanos as f64) == middle;
+        all.iter().find(is_it).copied().unwrap_or(all[0])
     });
     let journal_ns = timed[3].1.nanos_per_io() - timed[2].1.nanos_per_io();
     if as_json {

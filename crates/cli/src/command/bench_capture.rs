@@ -150,12 +150,11 @@ impl BenchCapture {
             }
         }
         progress("");
-        let measured = contenders.iter().zip(seconds).map(|(contender, mut seconds)| {
-            seconds.sort_by(f64::total_cmp);
+        let measured = contenders.iter().zip(seconds).map(|(contender, seconds)| {
             Ok(Measured {
                 name: contender.name.clone(),
-                seconds: seconds[seconds.len() / 2],
-                fastest: seconds[0],
+                seconds: levels::median(seconds.iter().copied()).unwrap_or(f64::NAN),
+                fastest: seconds.into_iter().fold(f64::INFINITY, f64::min),
                 peers: contender.peers.clone(),
                 memory: contender.memory.as_ref().map(|memory| memory()).transpose()?,
             })

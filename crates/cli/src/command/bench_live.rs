@@ -140,9 +140,8 @@ struct Measured {
 impl Measured {
     /// The round in the middle.
     fn median(&self) -> Sample {
-        let mut rounds = self.rounds.clone();
-        rounds.sort_by(|a, b| a.iops.total_cmp(&b.iops));
-        rounds.get(rounds.len() / 2).copied().unwrap_or_default()
+        let middle = levels::median(self.rounds.iter().map(|round| round.iops));
+        self.rounds.iter().find(|round| Some(round.iops) == middle).copied().unwrap_or_default()
     }
 
     /// How much faster it was than another in the same rounds: the median, and from where to where.
@@ -152,7 +151,8 @@ impl Measured {
         times.sort_by(f64::total_cmp);
         let cut = usize::from(times.len() >= TRIMMED_FROM);
         let at = |place: usize| times.get(place).copied().unwrap_or(f64::NAN);
-        (at(times.len() / 2), at(cut), at(times.len().saturating_sub(1 + cut)))
+        let median = levels::median(times.iter().copied()).unwrap_or(f64::NAN);
+        (median, at(cut), at(times.len().saturating_sub(1 + cut)))
     }
 }
 

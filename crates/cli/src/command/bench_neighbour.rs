@@ -61,11 +61,10 @@ struct Ratios {
 
 impl Ratios {
     fn of(rounds: &[Round]) -> Self {
-        let median = |of: fn(&Round) -> f64| median(rounds.iter().map(of).collect());
         Self {
-            victim: median(|[_, beside, found]| found.victim_iops / beside.victim_iops),
-            p99: median(|[alone, _, found]| found.victim_p99_us / alone.victim_p99_us),
-            throughput: median(|[_, beside, found]| found.iops() / beside.iops()),
+            victim: median(rounds, |[_, beside, found]| found.victim_iops / beside.victim_iops),
+            p99: median(rounds, |[alone, _, found]| found.victim_p99_us / alone.victim_p99_us),
+            throughput: median(rounds, |[_, beside, found]| found.iops() / beside.iops()),
         }
     }
 }
@@ -76,9 +75,9 @@ impl Sample {
     }
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+/// The median of a figure of the rounds.
+fn median(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+    levels::median(rounds.iter().map(of)).unwrap_or(f64::NAN)
 }
 
 /// Measures so many rounds of so long each on files in that directory, and on a model.
@@ -194,7 +193,7 @@ fn measure(site: &Path, kind: &str, turn: &Turn, time: Duration) -> Outcome<Samp
 
 /// The figures of a turn, in the median.
 fn medians(rounds: &[Round], turn: usize) -> Sample {
-    let of = |of: fn(&Sample) -> f64| median(rounds.iter().map(|round| of(&round[turn])).collect());
+    let of = |of: fn(&Sample) -> f64| median(rounds, |round| of(&round[turn]));
     Sample {
         victim_iops: of(|sample| sample.victim_iops),
         victim_p99_us: of(|sample| sample.victim_p99_us),

@@ -75,7 +75,8 @@ pub(crate) struct Sweep {
 impl Sweep {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
         Outputs::print([&self.source])?;
-        let (source, base) = shipped::load(&self.source, &self.set)?;
+        let overs: Vec<_> = self.over.iter().flat_map(Axis::overs).collect();
+        let (source, base) = shipped::load_with(&self.source, &self.set, &overs)?;
         base.warnings.iter().for_each(|warning| say(&clean(warning)));
         let window = self.window.as_deref();
         window.map(|name| report::find_window(&base, name)).transpose()?;
@@ -87,7 +88,7 @@ impl Sweep {
         csv.map(captures::require_table).transpose()?;
         let csv = csv.map(|path| outputs.claim(path)).transpose()?;
         let page = self.html.as_deref().map(|path| outputs.claim(path)).transpose()?;
-        let state = self.state.as_deref().map(|path| outputs.claim_file(path)).transpose()?;
+        let state = self.state.as_deref().map(|path| outputs.claim_kept(path)).transpose()?;
         let is_piped = outputs.take_stdout(self.json.then_some("--json"))?;
         let seeds = seeds::asked(self.seeds, self.seed.unwrap_or(base.seed));
         let job = Job::new(source, base, self.over.clone(), seeds)?;
@@ -112,6 +113,7 @@ impl Sweep {
         } else if !is_piped && !self.quiet {
             out.write_all(sweep::render(&results, screen_width()).as_bytes())?;
         }
+        store.require_kept()?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,7 @@
 //! The remedies: a table of what can be tried, each of which says what it does to the scenario and what
-//! is typed for it, or why it is none here.
+//! is typed for it, or why it is none here. Every line that is typed is one that `--set` takes.
 
+use ::whatif::STORE_UNKNOWN;
 use counters::DeviceKind;
 use diagnose::Change;
 use engine::SchedPolicy;
@@ -9,7 +10,7 @@ use knobs::{
     GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Host, Over};
+use scenario::{Array, Host, Over, StoragePolicy};
 use serde_json::json;
 use sim::Source;
 
@@ -35,8 +36,8 @@ pub(crate) struct Remedy {
     pub(crate) what: String,
     /// What it does to the scenario.
     pub(crate) edits: Vec<Edit>,
-    /// What is to be done that no setting says.
-    by_hand: Vec<String>,
+    /// What is to be done that no setting says, and what a setting still lacks.
+    pub(crate) by_hand: Vec<String>,
 }
 
 /// What is none.
@@ -57,7 +58,7 @@ type Unknown = Option<&'static str>;
 
 /// Every kind: its key, what it is called where it does not apply, what is tried, and whether a recording
 /// tells nothing of it.
-const KINDS: [(&str, &str, Try, Unknown); 16] = [
+const KINDS: [(&str, &str, Try, Unknown); 17] = [
     ("dsnro", "DSNRO up to the depth of the device", dsnro, None),
     ("queues", "deeper queues", queues, None),
     (
@@ -71,6 +72,12 @@ const KINDS: [(&str, &str, Try, Unknown); 16] = [
     ("own-host", "another host", own_host, None),
     ("disks", "more disks and adapters", disks, None),
     ("iops-limit", "an IOPS limit", iops_limit, None),
+    (
+        "storage-policy",
+        "another storage policy",
+        storage_policy,
+        Some("a recording does not tell which storage policies there are"),
+    ),
     ("shares", "other shares", shares, Some("a recording does not tell what shares do")),
     ("scheduler", "another order in the device queue", scheduler, None),
     ("sioc", "Storage I/O Control", sioc, None),
@@ -111,22 +118,32 @@ impl Remedy {
         })
     }
 
-    /// What is typed: for a host's shell where it has it, else for PowerCLI or in the guest; or what is to
-    /// be done elsewhere.
+    /// What is typed, as `--set` takes it: for a host's shell where it has it, else for PowerCLI, or in the
+    /// guest, whose VM is in front.
     pub(crate) fn commands(&self, case: &Case) -> Vec<String> {
-        let lines = |setting: Setting| match (&setting, setting.esxcli()) {
-            // No ESXi has it.
-            (Setting::DepthByLatency { .. }, Some(line)) => vec![format!("kavg {line}")],
-            (_, Some(line)) => vec![line],
-            (_, None) => setting.powercli().map_or_else(|| setting.guest(), |line| vec![line]),
+        let is_whole = |setting: &&Setting| match setting {
+            Setting::StorageIoControl { device, .. } => case.knows_store(device),
+            _ => true,
         };
-        let typed = self.settings().map(|setting| typed(case, setting));
-        typed.flat_map(lines).chain(self.by_hand.iter().cloned()).collect()
+        self.settings().filter(is_whole).flat_map(|setting| lines(&typed(case, setting))).collect()
     }
 
     /// When it acts.
     pub(crate) fn effect(&self) -> Effect {
         self.settings().map(Setting::effect).max().unwrap_or(Effect::AtOnce)
+    }
+}
+
+/// What sets it; of a guest whose system is not known a line for each.
+fn lines(setting: &Setting) -> Vec<String> {
+    match (setting, setting.esxcli().or_else(|| setting.powercli())) {
+        // No ESXi has it.
+        (Setting::DepthByLatency { .. }, Some(line)) => vec![format!("kavg {line}")],
+        (_, Some(line)) => vec![line],
+        (_, None) => {
+            let vm = setting.vm().map_or(String::new(), |vm| format!("{vm}: "));
+            setting.guest().into_iter().map(|line| format!("{vm}{line}")).collect()
+        }
     }
 }
 
@@ -312,6 +329,41 @@ fn iops_limit(case: &Case) -> Result<Vec<Remedy>, String> {
     Ok(all)
 }
 
+/// Gives the bad one a policy that lets through less than it does or has fewer shares, and the good one a policy
+/// that reserves more for it or has more. Of those that any file has, of Storage I/O Control v2, the limit counts.
+fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
+    let host = case.host();
+    if !host.config.version.has_storage_policies() {
+        return Err(format!("ESXi {} has none", host.config.version.name()));
+    }
+    let unit = f64::from(advanced(host, Advanced::SchedCostUnit));
+    let now = |vm: &str| {
+        let disks = || home(case, vm).disks_of(vm);
+        let each = case.flow(vm).units(unit) / disks().count().max(1) as f64;
+        let first =
+            disks().map(|disk| home(case, vm).config.vdisks[disk.index()].allocation).next();
+        (first.unwrap_or_default(), each)
+    };
+    let ((bad, bad_units), (good, _)) = (now(&case.bad), now(&case.good));
+    let limits = |to: &Allocation| to.limit_iops.is_some_and(|limit| f64::from(limit) < bad_units);
+    let mut all = Vec::new();
+    for StoragePolicy { name, allocation: to } in &host.policies {
+        let is_own = !Allocation::POLICY_PRESETS.contains(&(name.as_str(), *to));
+        let gives = to.reservation_iops > good.reservation_iops || to.shares > good.shares;
+        let takes = limits(to) || is_own && to.shares < bad.shares;
+        for (vm, _) in
+            [(&case.bad, takes), (&case.good, is_own && gives)].iter().filter(|(_, does)| *does)
+        {
+            let what = format!("storage policy {name} for {}", case.called(vm));
+            all.push(Remedy::sets(what, [allocation(vm, AllocationChange::Policy(name.clone()))]));
+        }
+    }
+    match all.is_empty() {
+        true => Err(format!("none holds {} back or reserves more for {}", case.bad, case.good)),
+        false => Ok(all),
+    }
+}
+
 fn shares(case: &Case) -> Result<Vec<Remedy>, String> {
     let [(_, low), _, (_, high)] = Allocation::SHARES_PRESETS;
     let shares = |vm: &str, shares| allocation(vm, AllocationChange::Shares(shares));
@@ -346,7 +398,10 @@ fn sioc(case: &Case) -> Result<Vec<Remedy>, String> {
     })?;
     let set =
         Setting::StorageIoControl { device: case.datastore().into(), control: IoControl::DEFAULT };
-    Ok(vec![Remedy::sets(format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms"), [set])])
+    let lacks = |_| format!("{} ({})", lines(&typed(case, &set)).concat(), STORE_UNKNOWN);
+    let by_hand = (!case.knows_store(case.datastore())).then_some(()).map(lacks);
+    let what = format!("Storage I/O Control at {CONGESTION_MS_DEFAULT} ms");
+    Ok(vec![Remedy { by_hand: by_hand.into_iter().collect(), ..Remedy::sets(what, [set]) }])
 }
 
 /// The host where the workloads of a VM are.
@@ -432,4 +487,130 @@ fn pvscsi(case: &Case) -> Result<Vec<Remedy>, String> {
     let name = GuestName { vm: Some(vm.into()), system };
     let set = Setting::Pvscsi { vm: name, depth: Some(depth), ring_pages: None };
     Ok(vec![Remedy::sets(format!("PVSCSI depth {depth} in {}", case.called(vm)), [set])])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ::whatif::{Model, Question};
+    use diagnose::Facts;
+    use knobs::Line;
+    use levels::Measured;
+    use scenario::Scenario;
+
+    use super::*;
+    use crate::{journals::Recorded, remedy, report::Report, shipped};
+
+    /// Fewer than any answer needs: what is refused is so before anything is simulated.
+    const COMMANDS: f64 = 1000.0;
+
+    /// Every shipped scenario as it runs.
+    fn reports() -> impl Iterator<Item = (Source, Report)> {
+        shipped::all().map(|(name, text)| {
+            let source = shipped::source(name, text, &[]);
+            let scenario = source.scenario().unwrap();
+            let outcome = sim::run(&scenario, 2, &());
+            (source, Report::new(scenario, outcome))
+        })
+    }
+
+    /// Two VMs that work, where there are two.
+    fn two(scenario: &Scenario) -> Option<[String; 2]> {
+        let vms = scenario.hosts.iter().flat_map(|host| &host.config.vms);
+        let mut vms = vms.filter(|vm| scenario.home(&vm.name).is_ok());
+        Some([vms.next()?.name.clone(), vms.next()?.name.clone()])
+    }
+
+    #[test]
+    fn every_line_is_taken_by_the_scenario_that_it_is_for() {
+        let mut kinds = BTreeSet::new();
+        for (source, report) in reports() {
+            let name = source.file.clone();
+            let Some([good, bad]) = two(&report.scenario) else { continue };
+            let window = report.worst();
+            let case = Case::of(report, window, Some(&good), Some(&bad)).unwrap();
+            let (remedies, _) = candidates(&case, std::slice::from_ref(&source));
+            assert!(!remedies.is_empty(), "{name}");
+            for remedy in remedies {
+                let lines = remedy.commands(&case);
+                assert_eq!(
+                    lines.is_empty(),
+                    remedy.settings().next().is_none(),
+                    "{name}: {}",
+                    remedy.what
+                );
+                // They are typed one after the other.
+                let with = Source { settings: lines.clone(), ..source.clone() }.scenario();
+                assert!(with.is_ok(), "{name}: {lines:?}: {:?}", with.err());
+                kinds.extend((!lines.is_empty()).then_some(remedy.key));
+            }
+        }
+        let expected = [
+            "adaptive",
+            "depth-by-latency",
+            "dsnro",
+            "iops-limit",
+            "iscsi-size",
+            "pvscsi",
+            "queues",
+            "scheduler",
+            "shares",
+            "sioc",
+            "storage-policy",
+        ];
+        assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    /// What `whatif` says of a line for a recorded host.
+    fn ask(recording: &Measured, facts: &Facts, case: &Case, line: &str) -> Result<(), String> {
+        let window = case.original.as_ref().unwrap().window;
+        let question = Question {
+            settings: line.parse::<Line>().unwrap().settings,
+            window: (window.from_ms, window.to_ms),
+            device: None,
+            arrays: Vec::new(),
+            vscsistats: Vec::new(),
+            commands: COMMANDS,
+        };
+        let model = Model::calibrate(recording, facts, &question);
+        model.and_then(|model| model.answer()).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// `whatif` takes it, or refuses it for the reason that stands beside it.
+    #[test]
+    fn every_line_is_taken_by_the_recording_that_it_is_for() {
+        let (mut kinds, mut lacking) = (BTreeSet::new(), 0);
+        for (source, report) in reports() {
+            let Some(vms) = two(&report.scenario) else { continue };
+            let Ok(home) = report.scenario.home(&vms[0]) else { continue };
+            let recording = report.measured(0).swap_remove(home);
+            let host = &report.scenario.hosts[home];
+            let on = host.config.devices.iter().zip(&host.datastores);
+            let datastores = on.map(|(device, names)| (device.name.clone(), names[0].clone()));
+            let named = Facts { datastores: datastores.collect(), ..Facts::default() };
+            let without = (lacking == 0).then(Facts::default);
+            for facts in without.into_iter().chain([named]) {
+                let own = Recorded { recording: recording.clone(), facts: facts.clone() };
+                let found = remedy::find(own, Some(&vms[0]), Some(&vms[1]));
+                let Ok(remedy::Found::Something(case, sources)) = found else { continue };
+                let ask = |line: &str| ask(&recording, &facts, &case, line);
+                for remedy in candidates(&case, &sources).0 {
+                    for line in remedy.commands(&case) {
+                        assert_eq!(ask(&line), Ok(()), "{}: {line}", source.file);
+                        kinds.insert(remedy.key);
+                    }
+                    let lacks = format!(" ({STORE_UNKNOWN})");
+                    for line in remedy.by_hand.iter().filter_map(|line| line.strip_suffix(&lacks)) {
+                        let refusal = ask(line).unwrap_err();
+                        assert!(refusal.ends_with(STORE_UNKNOWN), "{line}: {refusal}");
+                        lacking += 1;
+                    }
+                }
+            }
+        }
+        assert!(lacking > 0);
+        let expected = ["depth-by-latency", "dsnro", "iops-limit", "pvscsi", "scheduler", "sioc"];
+        assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
+    }
 }

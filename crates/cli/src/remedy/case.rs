@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Counter, DeviceId, Kind};
+use counters::{Counter, DeviceId, DeviceKind, Kind};
 use diagnose::Finding;
 use engine::{AdapterConfig, DeviceConfig};
 use knobs::Allocation;
@@ -89,13 +89,33 @@ impl Case {
         self.original.as_ref().map_or(vm, |original| original.called(vm))
     }
 
-    /// What a datastore of the scenario is called.
+    /// What a datastore of the scenario is called; a gap to fill in where nobody said that.
     pub(crate) fn store_called(&self, datastore: &str) -> String {
-        let Some(original) = &self.original else { return datastore.into() };
+        let of = |on: &DeviceConfig| {
+            self.known_store(datastore, on).unwrap_or_else(|| format!("<on {}>", on.name))
+        };
+        self.device_of_store(datastore).map_or(datastore.into(), of)
+    }
+
+    /// Whether it is known what a datastore of the scenario is called.
+    pub(crate) fn knows_store(&self, datastore: &str) -> bool {
+        let on = self.device_of_store(datastore);
+        on.is_none_or(|on| self.known_store(datastore, on).is_some())
+    }
+
+    fn known_store(&self, datastore: &str, on: &DeviceConfig) -> Option<String> {
+        match &self.original {
+            None => Some(datastore.into()),
+            // esxtop calls an NFS volume as its datastore is called.
+            Some(_) if on.kind == DeviceKind::Nfs => Some(on.name.clone()),
+            Some(original) => original.datastore_on(&on.name).cloned(),
+        }
+    }
+
+    fn device_of_store(&self, datastore: &str) -> Option<&DeviceConfig> {
         let host = self.host();
         let mut names = host.datastores.iter().zip(&host.config.devices);
-        let device = names.find(|(names, _)| names.iter().any(|name| name == datastore));
-        device.map_or(datastore.into(), |(_, device)| original.datastore_on(&device.name))
+        Some(names.find(|(names, _)| names.iter().any(|name| name == datastore))?.1)
     }
 
     /// An adapter that leads to it.
@@ -119,6 +139,12 @@ impl Case {
         let host = &self.host().config.name;
         let mut devices = self.rows.of_kind(Kind::Device);
         devices.find(|row| row.host() == Some(host) && row.object() == Some(device))?.value(counter)
+    }
+
+    /// How long the window is.
+    pub(crate) fn window_ms(&self) -> f64 {
+        let window = &self.scenario.windows[self.window];
+        counters::nanos_to_millis(window.to.since(window.from) as f64)
     }
 
     /// What a VM did as it is.

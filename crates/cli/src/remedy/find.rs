@@ -64,7 +64,7 @@ pub(crate) fn find(
     };
     let model = Model::calibrate(&recording, &facts, &question);
     let scenarios = model.and_then(|model| model.scenarios());
-    let Scenarios { texts, vms: names, doubts } =
+    let Scenarios { texts, vms: names, doubts, miss } =
         scenarios.map_err(|error| format!("{name}: {error}"))?;
     let source =
         |text| Source { file: FILE.into(), text, includes: Vec::new(), settings: Vec::new() };
@@ -78,7 +78,7 @@ pub(crate) fn find(
     let outcome = sim::run(&scenario, 1, &());
     let mut case = Case::of(Report::new(scenario, outcome), 0, Some(own_good), Some(own_bad))?;
     case.is_diagnosed = good.is_none() || bad.is_none();
-    case.original = Some(Original { name, window, doubts, facts, vms: names });
+    case.original = Some(Original { name, window, doubts, miss, facts, vms: names });
     Ok(Found::Something(Box::new(case), sources))
 }
 

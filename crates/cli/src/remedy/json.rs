@@ -39,6 +39,7 @@ pub(crate) fn render(case: &Case, job: &Job, ranking: &Ranking, refused: &[Refus
             "to_s": to_s,
         },
         "readings": ranking.scenarios,
+        "alike": ranking.alike,
         "doubts": doubts,
         "good": case.called(&case.good),
         "bad": case.called(&case.bad),
@@ -59,6 +60,7 @@ pub(crate) fn render_nothing(host: &str, headline: &str) -> Value {
         "seeds": [],
         "window": null,
         "readings": 0,
+        "alike": null,
         "doubts": [],
         "good": null,
         "bad": null,
@@ -72,10 +74,12 @@ pub(crate) fn render_nothing(host: &str, headline: &str) -> Value {
 fn ranked(case: &Case, ranked: &Ranked) -> Value {
     let remedy = &ranked.remedy;
     json!({
+        "place": ranked.place,
         "key": remedy.key,
         "what": remedy.what,
         "effect": remedy.effect().key(),
         "commands": remedy.commands(case),
+        "by_hand": remedy.by_hand,
         "figures": figures(&ranked.figures),
         "gain": ranked.gain,
         "loss": ranked.loss,

@@ -9,6 +9,8 @@ pub(crate) struct Original {
     pub(crate) window: Window,
     /// What the differences between them rest on, in sentences.
     pub(crate) doubts: Vec<String>,
+    /// How far they are from the recording as it is, as a part of what was recorded, where one is furthest.
+    pub(crate) miss: f64,
     pub(super) facts: Facts,
     /// VMs as they were recorded, and as the scenarios name them.
     pub(super) vms: Vec<(String, String)>,
@@ -20,9 +22,9 @@ impl Original {
         self.vms.iter().find(|(_, own)| own == vm).map_or(vm, |(name, _)| name)
     }
 
-    /// What the datastore on a device is called; a gap to fill in where nobody said that.
-    pub(super) fn datastore_on(&self, device: &str) -> String {
-        self.facts.datastores.get(device).cloned().unwrap_or_else(|| format!("<on {device}>"))
+    /// What the datastore on a device is called, where somebody said that.
+    pub(super) fn datastore_on(&self, device: &str) -> Option<&String> {
+        self.facts.datastores.get(device)
     }
 
     /// Whether it is known how deep a device may be.

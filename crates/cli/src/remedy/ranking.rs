@@ -2,11 +2,12 @@
 //!
 //! One is before another where the good one gains more by it; of those by which it gains alike, where
 //! the bad one loses less; of those that cost alike, where it acts sooner. What the bad one gains by the
-//! way makes no remedy better. Of a recorded host its likeliest scenario says the order.
+//! way makes no remedy better. Of a recorded host one gains more where the least that any of its scenarios
+//! says of it is more than the most that any says of the other.
 
 use std::collections::BTreeMap;
 
-use knobs::Advanced;
+use knobs::{Advanced, Effect};
 use serde_json::{Value, json};
 
 use crate::{
@@ -19,8 +20,9 @@ use super::{candidates::Remedy, case::Case, jain::jain};
 
 /// Parts that are alike: finer than that no simulation of a host tells them apart.
 const ALIKE: f64 = 0.01;
-/// The same of a recorded host: less than that is no change where `kavg whatif` simulates one.
-const ALIKE_RECORDED: f64 = 0.05;
+
+/// A part of what there was, from the least to the most over the scenarios of a recorded host.
+type Part = [f64; 2];
 
 /// A figure over the runs of a remedy.
 #[derive(Clone, Copy)]
@@ -79,9 +81,11 @@ pub(crate) struct Figures {
 /// A remedy with what came of it.
 pub(crate) struct Ranked {
     pub(crate) remedy: Remedy,
+    /// 1 and how many are before it: those that are alike in all have one.
+    pub(crate) place: usize,
     pub(crate) figures: Figures,
-    /// What part of its latency the good one is rid of; below 0 where it has more, and all where none of
-    /// its I/Os ended before.
+    /// What part of its latency the good one is rid of; below 0 where it has more. Where none of its I/Os ended
+    /// before, each had taken the window at least.
     pub(crate) gain: Option<f64>,
     /// What part of its I/Os the bad one loses; below 0 where it has more.
     pub(crate) loss: Option<f64>,
@@ -92,6 +96,8 @@ pub(crate) struct Ranking {
     /// How many scenarios it is over.
     pub(crate) scenarios: usize,
     pub(crate) as_it_is: Figures,
+    /// Parts of what there was that differ by no more are alike.
+    pub(crate) alike: f64,
     /// The best first.
     pub(crate) remedies: Vec<Ranked>,
 }
@@ -105,33 +111,62 @@ impl Ranking {
         jobs: &mut [(Job, Store)],
     ) -> Result<Self> {
         let as_it_is = figures(case, jobs, 0)?;
-        let mut all = Vec::new();
+        let miss = case.original.as_ref().map(|original| original.miss);
+        let alike = miss.unwrap_or_default().max(ALIKE);
+        let (mut all, mut parts) = (Vec::new(), Vec::new());
         for (point, remedy) in (1..).zip(remedies) {
             let figures = figures(case, jobs, point)?;
-            let gain = match (as_it_is.good_ms, figures.good_ms) {
-                (None, Some(_)) => Some(1.0),
-                (before, after) => lost(before, after),
+            let [gain, loss] = parts_of(case, &as_it_is, &figures);
+            let each = (0..jobs.len()).map(|job| {
+                let own = &mut jobs[job..=job];
+                let [before, after] =
+                    [self::figures(case, own, 0)?, self::figures(case, own, point)?];
+                Ok(parts_of(case, &before, &after))
+            });
+            let each = each.collect::<Result<Vec<_>>>()?;
+            let range = |of: fn(&[Option<f64>; 2]) -> f64| {
+                let all = || each.iter().map(of);
+                [all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)]
             };
-            let loss = lost(as_it_is.bad_iops, figures.bad_iops);
-            all.push(Ranked { remedy, figures, gain, loss });
+            let gains = range(|parts| parts[0].unwrap_or(f64::NEG_INFINITY));
+            let keeps = range(|parts| -parts[1].unwrap_or_default().max(0.0));
+            parts.push((gains, keeps, remedy.effect()));
+            all.push(Ranked { remedy, place: 0, figures, gain, loss });
         }
-        let alike = if case.original.is_some() { ALIKE_RECORDED } else { ALIKE };
-        let order = |one: &Ranked| {
-            let steps = |part: Option<f64>| (part.unwrap_or(f64::NEG_INFINITY) / alike).round();
-            (-steps(one.gain), steps(one.loss).max(0.0), one.remedy.effect())
-        };
-        all.sort_by(|a, b| {
-            let ((gain_a, loss_a, effect_a), (gain_b, loss_b, effect_b)) = (order(a), order(b));
-            gain_a.total_cmp(&gain_b).then(loss_a.total_cmp(&loss_b)).then(effect_a.cmp(&effect_b))
-        });
-        Ok(Self { scenarios: jobs.len(), as_it_is, remedies: all })
+        for (one, place) in all.iter_mut().zip(places(&parts, alike)) {
+            one.place = place;
+        }
+        levels::most_first(&mut all, |one| -(one.place as f64));
+        Ok(Self { scenarios: jobs.len(), as_it_is, alike, remedies: all })
     }
 }
 
-/// What part of a figure is gone.
-fn lost(before: Option<Figure>, after: Option<Figure>) -> Option<f64> {
-    let (before, after) = (before?.spread.mean, after?.spread.mean);
-    (before > 0.0).then(|| 1.0 - after / before)
+/// The place of each remedy by what the good one gains, what the bad one keeps, and when it acts. Ranges that
+/// overlap, or are no further apart than what is `alike`, decide nothing; as that may be so of two and again of
+/// one of them and a third, it counts how many are surely better.
+fn places(parts: &[(Part, Part, Effect)], alike: f64) -> Vec<usize> {
+    let better = |a: &Part, b: &Part| a[0] > b[1] + alike;
+    let of = |is_before: &dyn Fn(usize, usize) -> bool| -> Vec<usize> {
+        let all = 0..parts.len();
+        all.clone().map(|own| all.clone().filter(|other| is_before(*other, own)).count()).collect()
+    };
+    let by_gain = of(&|a, b| better(&parts[a].0, &parts[b].0));
+    let by_loss = of(&|a, b| by_gain[a] == by_gain[b] && better(&parts[a].1, &parts[b].1));
+    let key = |at: usize| (by_gain[at], by_loss[at], parts[at].2);
+    of(&|a, b| key(a) < key(b)).into_iter().map(|before| before + 1).collect()
+}
+
+/// What part of its latency the good one is rid of, and what part of its I/Os the bad one loses.
+fn parts_of(case: &Case, before: &Figures, after: &Figures) -> [Option<f64>; 2] {
+    let mean = |figure: Option<Figure>| figure.map(|figure| figure.spread.mean);
+    // What is under way all the time takes that long at least.
+    let before_ms = mean(before.good_ms).unwrap_or_else(|| case.window_ms());
+    let lost =
+        |before: f64, after: Option<Figure>| (before > 0.0).then_some(1.0 - mean(after)? / before);
+    [
+        lost(before_ms, after.good_ms),
+        mean(before.bad_iops).and_then(|iops| lost(iops, after.bad_iops)),
+    ]
 }
 
 fn figures(case: &Case, jobs: &mut [(Job, Store)], point: usize) -> Result<Figures> {
@@ -164,4 +199,29 @@ fn fairness(shares: &BTreeMap<&str, f64>, rows: &Rows) -> Option<f64> {
     let units = |vm: &str| flows.get(vm).map_or(0.0, |flow| flow.units(unit));
     let each = shares.iter().map(|(vm, shares)| units(vm) / shares);
     jain(&each.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_overlap_decide_nothing() {
+        let now = Effect::AtOnce;
+        let sure = |gain: f64, keeps: f64, effect| ([gain; 2], [keeps; 2], effect);
+        let cases: [(&[(Part, Part, Effect)], &[usize]); 6] = [
+            (&[sure(0.5, 0.0, now), sure(0.9, 0.0, now)], &[2, 1]),
+            // Alike: what costs less, then what acts sooner.
+            (&[sure(0.9, -0.5, now), sure(0.905, 0.0, now)], &[2, 1]),
+            (&[sure(0.9, 0.0, Effect::HostReboot), sure(0.9, 0.0, now)], &[2, 1]),
+            (&[sure(0.9, 0.0, now), sure(0.9, 0.0, now), sure(0.1, 0.0, now)], &[1, 1, 3]),
+            // Either order.
+            (&[([0.2, 0.9], [0.0; 2], now), sure(0.5, 0.0, now)], &[1, 1]),
+            // The middle one is alike to both of the others, which are not.
+            (&[sure(0.9, 0.0, now), sure(0.895, 0.0, now), sure(0.888, 0.0, now)], &[1, 1, 3]),
+        ];
+        for (parts, expected) in cases {
+            assert_eq!(places(parts, ALIKE), expected, "{parts:?}");
+        }
+    }
 }

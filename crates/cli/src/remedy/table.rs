@@ -12,7 +12,7 @@ use super::{
     candidates::Refused,
     case::Case,
     original::Original,
-    ranking::{Figure, Figures, Ranking},
+    ranking::{Figure, Figures, Ranked, Ranking},
 };
 
 /// All of it, in lines of at most `width` columns where that can be.
@@ -27,11 +27,14 @@ pub(crate) fn render(
     out.push('\n');
     out.push_str(&table(case, ranking).render_within(width, 2));
     let _ = writeln!(out, "\n{}", styled(BOLD, "What to type"));
-    for (place, ranked) in (1..).zip(&ranking.remedies) {
-        let effect = ranked.remedy.effect().text();
-        let _ = writeln!(out, "{place}. {} ({effect})", clean(&ranked.remedy.what));
-        for line in ranked.remedy.commands(case) {
+    for Ranked { place, remedy, .. } in &ranking.remedies {
+        let effect = remedy.effect().text();
+        let _ = writeln!(out, "{place}. {} ({effect})", clean(&remedy.what));
+        for line in remedy.commands(case) {
             let _ = writeln!(out, "   {}", clean(&line));
+        }
+        for line in &remedy.by_hand {
+            let _ = writeln!(out, "   by hand: {}", clean(line));
         }
     }
     if !refused.is_empty() {
@@ -40,12 +43,17 @@ pub(crate) fn render(
             let _ = writeln!(out, "{}: {}", clean(what), clean(why));
         }
     }
-    let doubts = case.original.iter().flat_map(|original| &original.doubts);
-    for (index, doubt) in doubts.enumerate() {
-        if index == 0 {
-            let _ = writeln!(out, "\n{}", styled(BOLD, "What the ranges rest on"));
+    if let Some(original) = &case.original {
+        let _ = writeln!(out, "\n{}", styled(BOLD, "What the ranges and the order rest on"));
+        let alike = whole(100.0 * ranking.alike);
+        let _ = writeln!(
+            out,
+            "Remedies of one number are alike: what the models say of them overlaps, or is no further apart than \
+             {alike} % of what there was, as far as a model of today is from the recording."
+        );
+        for doubt in &original.doubts {
+            let _ = writeln!(out, "{}", clean(doubt));
         }
-        let _ = writeln!(out, "{}", clean(doubt));
     }
     out
 }
@@ -59,8 +67,7 @@ fn head(case: &Case, job: &Job, ranking: &Ranking) -> String {
         Some(Original { name, window, .. }) => {
             let span = diagnose::span(window.from_ms, window.to_ms);
             let fit = counted(ranking.scenarios, "model");
-            let figures =
-                format!("{fit} of it: from the least to the most, the order of the likeliest");
+            let figures = format!("{fit} of it: from the least to the most");
             (format!("{name}, {span}"), figures)
         }
         None => {
@@ -106,9 +113,9 @@ fn table(case: &Case, ranking: &Ranking) -> Table {
         ]
     };
     table.row(row(String::new(), "as it is", &ranking.as_it_is, None, ""));
-    for (place, ranked) in (1..).zip(&ranking.remedies) {
-        let (what, acts) = (&ranked.remedy.what, ranked.remedy.effect().text());
-        table.row(row(format!("{place}"), what, &ranked.figures, ranked.loss, acts));
+    for Ranked { remedy, place, figures, loss, .. } in &ranking.remedies {
+        let acts = remedy.effect().text();
+        table.row(row(format!("{place}"), &remedy.what, figures, *loss, acts));
     }
     table
 }

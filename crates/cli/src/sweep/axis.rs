@@ -70,6 +70,13 @@ impl Axis {
         Self { name: name.to_owned(), what: What::Named(edits), values }
     }
 
+    /// The key with each of its values, where it is one of the file; those that are refused say so when they
+    /// are run.
+    pub(crate) fn overs(&self) -> impl Iterator<Item = Over> {
+        let values = self.values.iter().filter(|_| self.what == What::Key);
+        values.filter_map(|value| Over::new(&self.name, value).ok())
+    }
+
     /// What a value does to a scenario.
     pub(super) fn edits(&self, value: &str) -> Result<Vec<Edit>, String> {
         let edit = match &self.what {

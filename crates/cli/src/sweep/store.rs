@@ -7,8 +7,9 @@
 //! | rest | frames: length of the payload (4), XXH3-64 of the payload seeded with the frame's place in the file (8), payload |
 //!
 //! The payload of the first is the lines of the job; of any other, the number of a run (4) and its
-//! figures as in `bytes.rs`. What is killed leaves a frame that is not whole: it is cut off, and its run
-//! done again. So is all that follows a frame that is damaged: a run that is done again is the same.
+//! figures as in `bytes.rs`. What is killed leaves a frame that is not whole, and its run is done again: it
+//! is the same then. So is that of a frame that is damaged, and of those behind it where its length is: what
+//! comes next goes behind the last frame that is sound.
 
 use std::{
     fs::{File, TryLockError},
@@ -18,7 +19,7 @@ use std::{
 
 use twox_hash::XxHash3_64;
 
-use crate::{Result, output::Output};
+use crate::{Result, output::Output, talk::say, text::whole};
 
 use super::{bytes, figures::Figures};
 
@@ -32,6 +33,10 @@ pub(crate) struct Store {
     file: File,
     /// As the user named it.
     name: PathBuf,
+    /// What has the name; `None` of a file without one.
+    output: Option<Output>,
+    /// Why nothing can be written.
+    refusal: Option<io::Error>,
     /// Where the next frame goes.
     end: u64,
     /// By run, where its frame is.
@@ -43,18 +48,19 @@ impl Store {
     pub(crate) fn temporary(runs: usize) -> Result<Self> {
         let file = tempfile::tempfile()?;
         let name = std::env::temp_dir().join("(a file without a name)");
-        Ok(Self { file, name, end: 0, places: vec![None; runs] })
+        Ok(Self { file, name, output: None, refusal: None, end: 0, places: vec![None; runs] })
     }
 
     /// The file of the state of a job with these `lines` and so many runs.
     ///
     /// # Errors
-    /// One line, when it cannot be read or written, another sweep uses it, or it is of another job;
-    /// it is as it was then.
+    /// One line, when it cannot be read, or written while runs are left, another sweep uses it, or it is of
+    /// another job; it is as it was then.
     pub(crate) fn open(output: Output, lines: &str, runs: usize) -> Result<Self> {
         let name = output.name().to_owned();
-        let file = output.open_kept()?;
-        let mut store = Self { file, name, end: 0, places: vec![None; runs] };
+        let (file, refusal) = output.open_kept()?;
+        let output = Some(output);
+        let mut store = Self { file, name, output, refusal, end: 0, places: vec![None; runs] };
         match store.file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -63,26 +69,38 @@ impl Store {
             Err(TryLockError::Error(error)) => return Err(store.failed(error).into()),
         }
         let result = store.go_on(lines);
-        result.map_err(|error| store.failed(error))?.map_err(|what| store.wrong(&what))?;
+        let lost =
+            result.map_err(|error| store.failed(error))?.map_err(|what| store.wrong(&what))?;
+        if let (true, Some(refusal)) = (store.done() < runs, store.refusal.take()) {
+            return Err(store.failed(refusal).into());
+        }
+        if lost > 0 {
+            let lost = whole(lost as f64);
+            say(&store.wrong(&format!(
+                "{lost} bytes of it are no run that is whole; what they held is run again"
+            )));
+        }
         Ok(store)
     }
 
-    /// Finds what is done; begins the file where it is empty. The inner error is what is wrong with it.
-    fn go_on(&mut self, lines: &str) -> io::Result<std::result::Result<(), String>> {
+    /// Finds what is done, and how many bytes say nothing of it; begins the file where it is empty. The inner
+    /// error is what is wrong with it.
+    fn go_on(&mut self, lines: &str) -> io::Result<std::result::Result<u64, String>> {
         let head = [&MAGIC[..], &frame(MAGIC.len() as u64, lines.as_bytes())].concat();
         let mut there = Vec::new();
         (&self.file).take(head.len() as u64).read_to_end(&mut there)?;
         if there.len() < head.len() && head.starts_with(&there) {
             // Nothing yet, or a beginning that was cut short.
             self.write(0, &head)?;
-            return Ok(Ok(()));
+            return Ok(Ok(0));
         }
         self.file.seek(SeekFrom::Start(0))?;
         let mut input = BufReader::new(&self.file);
         let (mut magic, mut payload) = ([0; MAGIC.len()], Vec::new());
         let is_ours = input.read_exact(&mut magic).is_ok() && magic == *MAGIC;
         let mut end = MAGIC.len() as u64;
-        if !is_ours || !next(&mut input, end, &mut payload)? || payload.len() > LINES_MAX {
+        let is_ours = is_ours && next(&mut input, end, &mut payload)? == Some(true);
+        if !is_ours || payload.len() > LINES_MAX {
             return Ok(Err("it is no state of a sweep; name another file".into()));
         }
         if let Some((was, is)) = difference(&payload, lines) {
@@ -91,20 +109,28 @@ impl Store {
             )));
         }
         end += (HEAD + payload.len()) as u64;
-        while next(&mut input, end, &mut payload)? {
-            let Some((run, _)) = payload.split_first_chunk() else { break };
-            let run = u32::from_le_bytes(*run) as usize;
-            let Some(place) = self.places.get_mut(run) else { break };
-            *place = Some(end);
-            end += (HEAD + payload.len()) as u64;
-        }
+        let mut sound = end;
         self.end = end;
-        self.file.set_len(end)?;
-        Ok(Ok(()))
+        while let Some(is_sound) = next(&mut input, end, &mut payload)? {
+            let length = (HEAD + payload.len()) as u64;
+            let run =
+                payload.first_chunk().filter(|_| is_sound).map(|run| u32::from_le_bytes(*run));
+            if let Some(place) = run.and_then(|run| self.places.get_mut(run as usize)) {
+                *place = Some(end);
+                sound += length;
+                self.end = end + length;
+            }
+            end += length;
+        }
+        Ok(Ok(self.file.metadata()?.len().saturating_sub(sound)))
     }
 
-    /// Writes what comes next, from the place `at` on.
+    /// Writes what comes next, from the place `at` on, where the file ends then.
     fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        self.file.set_len(at)?;
         self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(bytes)?;
         self.end = at + bytes.len() as u64;
@@ -119,6 +145,16 @@ impl Store {
     /// How many runs are done.
     pub(crate) fn done(&self) -> usize {
         self.places.iter().flatten().count()
+    }
+
+    /// Refuses a file that has been removed, or another that has its name by now: what it was to keep is gone.
+    pub(crate) fn require_kept(&self) -> Result<()> {
+        match &self.output {
+            Some(output) if !output.is_still(&self.file) => Err(self
+                .wrong("it was removed or replaced meanwhile; no run of this sweep is kept")
+                .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Keeps a run.
@@ -141,8 +177,8 @@ impl Store {
         let Some(place) = self.places[run] else { return Ok(None) };
         let mut payload = Vec::new();
         self.file.seek(SeekFrom::Start(place))?;
-        let is_whole = next(&mut &self.file, place, &mut payload)?;
-        Ok(payload.get(4..).filter(|_| is_whole).and_then(bytes::decode))
+        let is_sound = next(&mut &self.file, place, &mut payload)? == Some(true);
+        Ok(payload.get(4..).filter(|_| is_sound).and_then(bytes::decode))
     }
 
     fn wrong(&self, what: &str) -> String {
@@ -162,19 +198,19 @@ fn frame(at: u64, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Reads the payload of the frame at a place; whether it is whole and sound.
-fn next(input: &mut impl Read, at: u64, payload: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads the payload of the frame at a place; whether it is sound, and `None` where it is not whole.
+fn next(input: &mut impl Read, at: u64, payload: &mut Vec<u8>) -> io::Result<Option<bool>> {
     let mut head = Vec::with_capacity(HEAD);
     payload.clear();
     if input.take(HEAD as u64).read_to_end(&mut head)? < HEAD {
-        return Ok(false);
+        return Ok(None);
     }
     let (length, check) = head.split_at(4);
     let length = length.iter().rev().fold(0, |length, byte| length << 8 | u32::from(*byte));
     // Takes memory as bytes come, not as the length promises.
     let read = input.take(length.into()).read_to_end(payload)?;
     let is_sound = check == XxHash3_64::oneshot_with_seed(at, payload).to_le_bytes();
-    Ok(read == length as usize && is_sound)
+    Ok((read == length as usize).then_some(is_sound))
 }
 
 /// The first lines that differ.
