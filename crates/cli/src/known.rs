@@ -28,10 +28,9 @@ pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
 
 /// The order in which a device queue is served when a run begins.
 pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
-    let option = Advanced::SchedulerWithReservation;
-    let has_mclock = option.exists_in(host.config.version) && advanced(host, option) == 1;
-    let of_option = if has_mclock { SchedPolicy::Mclock } else { SchedPolicy::Sfq };
-    device.policy.unwrap_or(of_option)
+    let with_reservation = advanced(host, Advanced::SchedulerWithReservation);
+    let of_host = SchedPolicy::default_in(host.config.version, with_reservation);
+    device.policy.unwrap_or(of_host)
 }
 
 /// The facts of each host over one window; `views` and `samples` have one for each.

@@ -9,7 +9,7 @@ use counters::{
     VdiskInfo, VmId, VmInfo, VscsiId,
 };
 
-use knobs::{Allocation, Driver, PathPolicy, Transport, Version};
+use knobs::{Advanced, Allocation, Driver, PathPolicy, Transport, Version};
 
 /// One host.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +144,17 @@ pub enum SchedPolicy {
     Sfq,
     /// mClock tags, with shares as absolute rates.
     Mclock,
+}
+
+impl SchedPolicy {
+    /// What serves the devices of a host that say nothing else: mClock, or what came before it where
+    /// the version has no other or `with_reservation`, the value of
+    /// `Disk.SchedulerWithReservation`, is 0 [VMB12].
+    #[must_use]
+    pub fn default_in(version: Version, with_reservation: u32) -> Self {
+        let has_mclock = Advanced::SchedulerWithReservation.exists_in(version);
+        if has_mclock && with_reservation == 1 { Self::Mclock } else { Self::Sfq }
+    }
 }
 
 /// Who counts as competing on a device.

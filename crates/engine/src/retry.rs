@@ -81,8 +81,10 @@ impl Stack {
         }
     }
 
+    /// At 0 the command goes again after a millisecond, the option's unit: an array that refuses at
+    /// once would be asked for ever at one and the same instant (ruling).
     fn busy_hold_ns(&self) -> u64 {
-        u64::from(self.options.get(Advanced::DelayOnBusy)) * MILLISECOND
+        u64::from(self.options.get(Advanced::DelayOnBusy).max(1)) * MILLISECOND
     }
 
     fn hold(&mut self, io: u32, nanos: u64) {

@@ -259,20 +259,19 @@ impl Stack {
         }
     }
 
-    /// mClock, or what came before it when the option says so or the version has no other.
+    /// What serves the devices that say nothing else.
     pub(crate) fn default_policy(&self) -> SchedPolicy {
-        if self.has_mclock() { SchedPolicy::Mclock } else { SchedPolicy::Sfq }
-    }
-
-    fn has_mclock(&self) -> bool {
-        Advanced::SchedulerWithReservation.exists_in(self.version)
-            && self.options.get(Advanced::SchedulerWithReservation) == 1
+        let with_reservation = self.options.get(Advanced::SchedulerWithReservation);
+        SchedPolicy::default_in(self.version, with_reservation)
     }
 
     /// Bytes that an IOPS limit counts as one I/O: the scheduler before mClock counts I/Os of any
     /// size [YB-LIMIT, SPITERI].
     pub(crate) fn limit_unit(&self) -> u32 {
-        if self.has_mclock() { self.options.get(Advanced::SchedCostUnit) } else { u32::MAX }
+        match self.default_policy() {
+            SchedPolicy::Mclock => self.options.get(Advanced::SchedCostUnit),
+            _ => u32::MAX,
+        }
     }
 
     /// DSNRO [S1, VMB12], for protocol endpoints `Scsi.ScsiVVolPESNRO` [LAMW].

@@ -87,7 +87,7 @@ advanced! {
     QFullSampleSize = "/Disk/QFullSampleSize", 0, 0..=64, AtOnce;
     /// Bad results in the window that halve the depth.
     QFullThreshold = "/Disk/QFullThreshold", 8, 1..=16, AtOnce;
-    /// Milliseconds for which a BUSY command is held.
+    /// Milliseconds for which a BUSY command is held; 0 is as 1.
     DelayOnBusy = "/Disk/DelayOnBusy", 400, 0..=5000, AtOnce;
     /// DSNRO of protocol endpoints of vVols. The default grew with 7.0 U2, and 7.0 is its U3 here.
     VvolPesnro = "/Scsi/ScsiVVolPESNRO", 128, 32..=4096, AtOnce.since(Version::V6_0).later(Version::V7_0, 256);

@@ -504,8 +504,8 @@ const OPTIONS: &[Words] = &[
     ),
     words(
         Advanced::DelayOnBusy,
-        "When the array answers BUSY and adaptive throttling is off: the command is \
-        held before it is tried again.",
+        "When the array answers BUSY: the command is held before it is tried again. The source says \
+        it of hosts without adaptive throttling; here it is so with it too.",
         "Less makes an array that is full fuller.",
     ),
     words(
