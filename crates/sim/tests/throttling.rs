@@ -191,6 +191,7 @@ struct Served {
     places: Vec<f64>,
 }
 
+#[expect(clippy::print_stdout, reason = "the table of docs/internals/engine.md, with --nocapture")]
 fn served(full: &str, law: &str) -> Served {
     let mut served = Served { whole: Vec::new(), seconds: Vec::new(), places: vec![0.0; 8] };
     let (mut iops, mut least) = (Vec::new(), Vec::new());
