@@ -1,8 +1,6 @@
 //! Adaptive queue depth against a full array: the sawtooth of a constant load is bounded, in both readings of
 //! its two numbers, a LUN's queue is one for all hosts, and equal hosts are served alike where they can be.
 
-#![expect(clippy::print_stdout, reason = "the table of fairness is what one asks for")]
-
 mod common;
 
 use common::{close, scenario};
@@ -136,23 +134,6 @@ fn the_queue_of_a_lun_is_one_for_all_hosts_and_busy_waits() {
     assert!(sum(Counter::QueuedCommands) <= 0.0, "they are held, and slots are free");
 }
 
-/// At 0 a command that is told BUSY goes again after a millisecond: an array that refuses at once is
-/// not asked for ever at one instant. A place is empty for no longer than that, so the eight places of
-/// 1 ms do half of what they can, or more.
-#[test]
-fn busy_without_a_delay_comes_to_an_end() {
-    let outcome = run(&scenario(&busy(0)), 1, &());
-    let done: f64 = outcome.windows[0]
-        .iter()
-        .flat_map(|host| {
-            let recording = &host.recording;
-            let devices = recording.of_kind(Kind::Device);
-            devices.filter_map(|(id, _)| recording.value(id, Counter::Commands, 0))
-        })
-        .sum();
-    assert!((4_000.0..=8_000.1).contains(&done), "{done}");
-}
-
 /// Eight hosts that are alike in all, from the same instant on, before a port with 48 places.
 fn equal_hosts(full: &str, law: &str) -> String {
     format!(
@@ -210,6 +191,7 @@ struct Served {
     places: Vec<f64>,
 }
 
+#[expect(clippy::print_stdout, reason = "the table of docs/internals/engine.md, with --nocapture")]
 fn served(full: &str, law: &str) -> Served {
     let mut served = Served { whole: Vec::new(), seconds: Vec::new(), places: vec![0.0; 8] };
     let (mut iops, mut least) = (Vec::new(), Vec::new());
@@ -272,4 +254,21 @@ fn equal_hosts_before_a_port_that_answers_task_set_full_are_not_served_alike() {
     let served = served("task-set-full", "");
     assert!(served.seconds.iter().all(|jain| *jain <= 0.25), "{:?}", served.seconds);
     assert!(mean(served.whole.iter().copied()) >= 0.2, "{:?}", served.whole);
+}
+
+/// At 0 a command that is told BUSY goes again after a millisecond: an array that refuses at once is
+/// not asked for ever at one instant. A place is empty for no longer than that, so the eight places of
+/// 1 ms do half of what they can, or more.
+#[test]
+fn busy_without_a_delay_comes_to_an_end() {
+    let outcome = run(&scenario(&busy(0)), 1, &());
+    let done: f64 = outcome.windows[0]
+        .iter()
+        .flat_map(|host| {
+            let recording = &host.recording;
+            let devices = recording.of_kind(Kind::Device);
+            devices.filter_map(|(id, _)| recording.value(id, Counter::Commands, 0))
+        })
+        .sum();
+    assert!((4_000.0..=8_000.1).contains(&done), "{done}");
 }
