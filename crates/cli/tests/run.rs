@@ -87,9 +87,9 @@ fn a_workload_from_outside_and_what_was_found_are_told() {
 /// What an NFS mount may have out is the host's option; the rest waits in the host.
 #[test]
 fn the_depth_of_nfs_mounts_is_set_for_a_host() {
-    let text = "title = \"t\"\nduration = \"5s\"\n[array.a]\nservers = 8\nservice = \"1ms\"\n[host.h]\n\
-                [datastore.nfs]\nkind = \"nfs\"\n[vm.v]\ndisk.\"scsi0:1\" = { datastore = \"nfs\" }\n\
-                workload = { threads = 32 }\n";
+    let text = "title = \"t\"\nduration = \"5s\"\n[array.a]\nservers = 8\nservice = \"1ms\"\n\
+                [host.h.adapter.vmhba1]\ndriver = \"lpfc\"\n[datastore.nfs]\nkind = \"nfs\"\n\
+                [vm.v]\ndisk.\"scsi0:1\" = { datastore = \"nfs\" }\nworkload = { threads = 32 }\n";
     let set = "system settings advanced set -o /NFS/MaxQueueDepth -i 2";
     let active = |more: &[&str]| {
         let said = kavg_with(&[&["run", "-", "--json"], more].concat(), text);

@@ -195,7 +195,6 @@ fn lines_that_are_refused() {
         "Get-HardDisk -VM 'lin' | Set-SpbmEntityConfiguration",
         "$esxcli.storage.core.device.set.Invoke(@{device='SHARED'; sched=64})",
         "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $true",
-        "Get-Datastore 'raw' | Set-Datastore -StorageIOControlEnabled $false -CongestionThresholdMillisecond 30",
         "Get-Datastore 'vvols' | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond 20",
     ];
     let refusal = |site: &Scenario, line: &str| site.clone().set(line).unwrap_err().to_string();
