@@ -10,7 +10,7 @@ use knobs::{
     GuestName, IoControl, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Array, Host, Over, StoragePolicy};
+use scenario::{Host, Over, StoragePolicy};
 use serde_json::json;
 use sim::Source;
 
