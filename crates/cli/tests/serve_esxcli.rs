@@ -347,6 +347,48 @@ fn storage_policies_are_set_at_work_and_follow_the_file() {
     daemon.stop();
 }
 
+/// A storage policy goes while a setting that is kept gives it to a disk, and comes back: at work it is each time
+/// as begun anew.
+#[test]
+fn a_storage_policy_goes_and_comes_back() {
+    let gold = |limit: u32| format!("[storage_policy.gold]\nlimit = {limit}\n");
+    let disks = format!("{DISKS}storage_policy = \"high\"\n");
+    let site = Site::new(&(gold(3000) + &disks));
+    let start = || site.serve(2, &["--control", "c"]);
+    let file = site.path("h.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let of_b = || {
+        let disk = &Control::on(&site).state()["disks"][1];
+        ["storage_policy", "limit_iops", "shares"].map(|key| disk[key].clone())
+    };
+    let is = |policy: &str, limit: u32, shares: u32| [json!(policy), json!(limit), json!(shares)];
+    let mut daemon = start();
+    for line in ["b: StoragePolicy gold", "storage policy gold: NumDiskShares 3000"] {
+        esxcli(&site, line);
+    }
+    assert_eq!(of_b(), is("gold", 3000, 3000));
+    let (without, other) = (text.replace(&gold(3000), ""), text.replace(&gold(3000), &gold(50)));
+    for (text, expected, notes) in [
+        (&without, is("high", 100_000, 2000), 2),
+        (&other, is("gold", 50, 3000), 0),
+        (&without, is("high", 100_000, 2000), 2),
+        (&text, is("gold", 3000, 3000), 0),
+    ] {
+        fs::write(&file, text).unwrap();
+        daemon.signal("HUP");
+        assert_eq!(daemon.said_behind("1 setting as the file says now"), "");
+        for _ in 0..notes {
+            let said = daemon.said_behind("h.settings:");
+            assert!(said.contains("no storage policy `gold`") && said.ends_with("it is left out"));
+        }
+        assert_eq!(of_b(), expected);
+        daemon.stop();
+        daemon = start();
+        assert_eq!(of_b(), expected, "begun anew");
+    }
+    daemon.stop();
+}
+
 #[test]
 fn a_file_is_read_again() {
     let site = Site::new(DISKS);
