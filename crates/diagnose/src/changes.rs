@@ -619,7 +619,7 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
 
 /// Says of a change that sets a limit which storage policy disks lose by it.
 fn tell_of_policy(change: &mut Change, had: &AllocationChange) {
-    let AllocationChange::Policy(policy) = had else { return };
+    let AllocationChange::Policy(Some(policy)) = had else { return };
     let told = format!(
         " A limit of its own takes a disk from its storage policy, {policy}: until the undo gives that \
          back, what it says is not for the disk."
@@ -649,7 +649,7 @@ pub(crate) fn cost_unit_kib() -> f64 {
 pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Change {
     let undo = known.filter(|disk| disk.limit_at_end.is_some()).map(VdiskFacts::undo_of_limit);
     let policy = match &undo {
-        Some(AllocationChange::Policy(policy)) => format!(", {policy},"),
+        Some(AllocationChange::Policy(Some(policy))) => format!(", {policy},"),
         _ => String::new(),
     };
     let what = format!(

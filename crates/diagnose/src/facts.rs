@@ -188,8 +188,10 @@ impl VdiskFacts {
     /// What gives the disk again what it had at the end, after its limit was set: a number that is set takes
     /// the storage policy from it [DOC65].
     pub(crate) fn undo_of_limit(&self) -> AllocationChange {
-        let limit = || AllocationChange::Limit(self.limit_at_end);
-        self.policy_at_end.clone().map_or_else(limit, AllocationChange::Policy)
+        match &self.policy_at_end {
+            Some(policy) => AllocationChange::Policy(Some(policy.clone())),
+            None => AllocationChange::Limit(self.limit_at_end),
+        }
     }
 }
 

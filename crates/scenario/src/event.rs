@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object};
-use knobs::Knob;
+use knobs::{Allocation, Knob};
 
 use crate::{
     Action, Error, Face, Given, Host, TimedEvent, names,
@@ -489,14 +489,23 @@ impl<'s> Course<'s> {
         let values =
             deed.table(&[&["disk", "storage_policy"][..], &storage_policy::KEYS].concat())?;
         let disk = values.need("disk")?;
-        let policy = self.site.policies.of(&values)?;
+        let given = self.site.policies.of(&values)?;
+        storage_policy::check_sets(
+            &values,
+            &[&["storage_policy"][..], &storage_policy::KEYS].concat(),
+        )?;
+        let policy = given.flatten();
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
             let now = self.now(index, vm.disk(&disk)?);
             let home = &self.hosts[vm.home];
             let vdisk = vm.places[&vm.home].vdisks[now];
             let was = home.config.vdisks[vdisk.index()].allocation;
-            let was = policy.map_or(was, |policy| home.policies[policy].allocation);
+            let was = match given {
+                Some(Some(policy)) => home.policies[policy].allocation,
+                Some(None) => Allocation::default(),
+                None => was,
+            };
             let allocation = storage_policy::allocation(&values, was)?;
             for (host, place) in &vm.places {
                 let (vdisk, of) = (place.vdisks[now], &mut self.hosts[*host]);
@@ -515,6 +524,7 @@ impl<'s> Course<'s> {
     fn storage_policy(&mut self, deed: &Node<'_>) -> Actions {
         let values = deed.table(&[&["name"][..], &storage_policy::KEYS].concat())?;
         let policy = self.site.policies.names.find_one(&values.need("name")?)?;
+        storage_policy::check_sets(&values, &storage_policy::KEYS)?;
         let mut actions = Vec::new();
         for index in 0..self.hosts.len() {
             let host = &mut self.hosts[index];
