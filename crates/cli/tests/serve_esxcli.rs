@@ -347,6 +347,39 @@ fn storage_policies_are_set_at_work_and_follow_the_file() {
     daemon.stop();
 }
 
+/// What disks may have, what policies say and the threshold are listed in the words that set them.
+#[test]
+fn what_disks_may_have_is_listed() {
+    let site =
+        Site::new(&format!("[storage_policy.\"Gold Tier\"]\nlimit = 500\n{DISKS}limit = 300\n"));
+    let daemon = site.serve(2, &["--control", "c"]);
+    esxcli(
+        &site,
+        "get-vm a | get-harddisk | set-spbmentityconfiguration -storagepolicy 'Gold Tier'",
+    );
+    esxcli(
+        &site,
+        "Set-Datastore fast -CongestionThresholdMillisecond 15 -StorageIOControlEnabled $true",
+    );
+    let listed = esxcli(&site, "kavg disk list");
+    let block = |name: &str| -> String {
+        let after = listed.split(&format!("{name}\n")).nth(1).unwrap_or_default();
+        let fields = after.lines().map_while(|line| line.strip_prefix("   "));
+        fields.collect::<Vec<_>>().join("; ")
+    };
+    let says = |limit| {
+        format!(
+            "DiskLimitIOPerSecond: {limit}; StorageIOAllocationReservation: 0; NumDiskShares: 1000"
+        )
+    };
+    assert_eq!(block("a:scsi0:0"), format!("StoragePolicy: Gold Tier; {}", says(500)));
+    assert_eq!(block("b:scsi0:0"), format!("StoragePolicy: none; {}", says(300)));
+    assert_eq!(block("storage policy Gold Tier"), says(500));
+    let control = "StorageIOControlEnabled: true; CongestionThresholdMillisecond: 15";
+    assert_eq!(block("datastore fast"), control);
+    daemon.stop();
+}
+
 /// A storage policy goes while a setting that is kept gives it to a disk, and comes back: at work it is each time
 /// as begun anew.
 #[test]
