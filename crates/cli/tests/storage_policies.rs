@@ -81,3 +81,44 @@ fn the_undo_of_a_limit_gives_the_storage_policy_back() {
     assert!(!own["sentence"].as_str().unwrap().contains("gold"));
     assert_eq!(own["changes"][0]["steps"][0]["undo"], "web:scsi0:1: DiskLimitIOPerSecond 700");
 }
+
+/// What is said beside the figures of a window.
+fn notes(site: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("made.toml");
+    std::fs::write(&file, site).unwrap();
+    let run = json(&["run", "--json", file.to_str().unwrap()]);
+    window(&run, "after")["notes"].to_string()
+}
+
+#[test]
+fn reservations_that_cannot_be_kept_are_told() {
+    let with = |gold: &str| notes(&SITE.replace("{ limit = 2_000 }", gold));
+    assert_eq!(with("{ limit = 2_000, reservation = 2_000 }"), "[]");
+    let above = with("{ limit = 2_000, reservation = 2_001 }");
+    assert_eq!(above, "[\"web:scsi0:1 has a reservation of 2001, above its IOPS limit of 2000\"]");
+}
+
+#[test]
+fn reservations_beyond_what_a_device_does_are_told() {
+    let slow = SITE.replace("servers = 16, service = \"0.4ms\"", "servers = 2, service = \"4ms\"");
+    let slow = slow.replace("threads = 8", "threads = 96");
+    let with = |reservation: u32| {
+        notes(&slow.replace("limit = 2_000", &format!("reservation = {reservation}")))
+    };
+    assert_eq!(with(400), "[]");
+    let told = with(4_000);
+    assert!(told.contains("I/Os a second are reserved, more than the"), "{told}");
+}
+
+/// A virtual machine that went to another host is one.
+#[test]
+fn a_vm_that_migrates_is_counted_once() {
+    let site = SITE.replace(
+        "[vm.web]\n",
+        "[host.other.adapter.vmhba1]\ndriver = \"qlnativefc\"\n\n[vm.web]\nhost = \"esx\"\n",
+    );
+    let event = |what: &str| format!("{site}[[event]]\nat = \"20s\"\nvm = \"web\"\n{what}\n");
+    assert_eq!(notes(&event("migrate = \"other\"")), "[]");
+    assert!(notes(&event("power = \"off\"")).contains("0 VMs on at its end, 1 when the run began"));
+}
