@@ -124,7 +124,8 @@ mod tests {
         for name in ["naa.1", "a; reboot", "it's", "''", "a \"b\" \\c", "\u{201b}\u{2018}*`[1]?"] {
             assert_eq!(split_words(&shell(name)).unwrap(), [name]);
             assert_eq!(powershell_word(&powershell(name)), Some((name.into(), "")));
-            let (word, rest) = powershell_word(&powershell_name(name)).unwrap();
+            let written = powershell_name(name);
+            let (word, rest) = powershell_word(&written).unwrap();
             assert_eq!((plain_name(&word).as_str(), rest), (name, ""));
         }
     }
