@@ -33,6 +33,16 @@ pub(crate) fn order(host: &Host, device: &DeviceConfig) -> SchedPolicy {
     device.policy.unwrap_or(of_host)
 }
 
+/// Whether adaptive throttling is on for a device of a host by the end of a window.
+pub(crate) fn throttles(
+    scenario: &Scenario,
+    host: usize,
+    window: &Window,
+    device: DeviceId,
+) -> bool {
+    Course::of(scenario, host, window).queue_full_sample_size(device) > 0
+}
+
 /// The facts of each host over one window; `views` and `samples` have one for each, `log` is that of the run.
 pub(crate) fn facts(
     scenario: &Scenario,

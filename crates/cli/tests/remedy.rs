@@ -332,6 +332,78 @@ fn what_a_capture_ranks_is_so_in_its_scenario() {
     }
 }
 
+/// A volume that its policy holds looks like an array that is full: what a capture says of what is done about it
+/// has what is so in its scenario in its range, and the sentences say why it is wide.
+#[test]
+fn the_policy_of_a_volume_is_in_the_ranges_of_a_capture() {
+    let captured = Captured::new("s4-vmfs");
+    let text = captured.remedy(&[]).out;
+    assert!(text.contains("held a volume to its rate by a policy"), "{text}");
+    let of_capture: Value = serde_json::from_str(&captured.remedy(&["--json"]).out).unwrap();
+    let of_scenario = json(&["remedy", "s4-vmfs", "--json"]);
+    for value in [&of_capture, &of_scenario] {
+        assert_eq!((&value["good"], &value["bad"]), (&"good".into(), &"bad".into()));
+        assert_eq!(value["diagnosed"], true);
+    }
+    let kinds = ["own-device", "own-host", "disks", "scheduler"];
+    let mut known = 0;
+    for remedy in remedies(&of_capture) {
+        let is_it = |own: &&Value| own["what"] == remedy["what"];
+        let Some(truth) = remedies(&of_scenario).iter().find(is_it) else { continue };
+        if kinds.iter().any(|kind| remedy["key"] == *kind) {
+            let end = |end: &str| remedy["figures"]["good_ms"][end].as_f64().unwrap();
+            let truth = mean(truth, "good_ms");
+            assert!(0.99 * end("low") <= truth && truth <= 1.01 * end("high"), "{truth}: {remedy}");
+            known += 1;
+        }
+    }
+    assert_eq!(known, 6, "{of_capture}");
+}
+
+/// Of several hosts it is the one with somebody who suffers.
+#[test]
+fn a_journal_of_several_hosts_is_asked_for_the_one_with_a_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("hosts.j");
+    let journal = journal.to_str().unwrap();
+    assert_eq!(kavg(&["run", "s4-migration", "-q", "--journal", journal]).code, 0);
+    let value = json(&["remedy", journal, "--json"]);
+    assert_eq!(value["scenario"], "esx-1");
+    assert_eq!((&value["good"], &value["bad"]), (&"good".into(), &"bad".into()));
+    let said = kavg(&["remedy", journal, "--good", "nobody", "--bad", "bad"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("--good: there is no VM `nobody`"), "{}", said.err);
+}
+
+/// The author's first remedy: a VM that is alone on a host is not moved from there.
+#[test]
+fn a_host_of_its_own_is_one_for_a_vm_that_events_migrate() {
+    let value = json(&["remedy", "s4-migration", "--json"]);
+    let own: Vec<_> = remedies(&value).iter().filter(|one| one["key"] == "own-host").collect();
+    assert_eq!(own.len(), 2);
+    for one in own {
+        assert!(one["place"] == 1 && mean(one, "good_ms") <= 4.0, "{one}");
+    }
+}
+
+/// KB 311232: all hosts of a port have it, or the others take what it frees.
+#[test]
+fn adaptive_throttling_is_for_every_host_of_the_port_that_does_not_throttle() {
+    let vms = ["--good", "first", "--bad", "second", "--json"];
+    let one = json(&[&["remedy", "adaptive-beside-greedy", "--window", "one"], &vms[..]].concat());
+    let adaptive = remedies(&one).iter().find(|one| one["key"] == "adaptive").unwrap();
+    // The device of the other host: the first throttles already.
+    let line = "esxcli storage core device set -d naa.60200000cdfc4305b13cc3b1b7837de2 -s 32 -q 8";
+    assert_eq!(adaptive["commands"], serde_json::json!([line]));
+    for figure in ["good_iops", "bad_iops"] {
+        assert!((mean(adaptive, figure) / 6_500.0 - 1.0).abs() < 0.1, "{figure}: {adaptive}");
+    }
+    let both =
+        json(&[&["remedy", "adaptive-beside-greedy", "--window", "both"], &vms[..]].concat());
+    let refused = both["refused"].as_array().unwrap().iter().find(|one| one["key"] == "adaptive");
+    assert_eq!(refused.unwrap()["why"], "all that work on the array throttle already");
+}
+
 /// One that gets nothing at all counts in the index, and is freed by what lets it in.
 #[test]
 fn who_is_starved_is_one_and_is_freed() {

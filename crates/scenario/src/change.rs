@@ -126,12 +126,17 @@ impl Scenario {
     }
 
     /// Lets the workloads of a virtual machine run on a host that is as theirs, with nothing else at
-    /// work on it.
+    /// work on it. There it stays: no event migrates it.
     ///
     /// # Errors
-    /// One line, when the file moves it, or switches it on or off, or it has no workload.
+    /// One line, when the file moves its disks, or switches it on or off, or it has no workload.
     pub fn give_own_host(&mut self, vm: &str) -> Result<(), Error> {
         let host = self.home(vm)?;
+        let hosts = &self.hosts;
+        self.events.retain(|event| match event.action {
+            Action::Migrate { vm: id, .. } => hosts[event.host].config.vms[id.index()].name != vm,
+            _ => true,
+        });
         self.require_still(vm)?;
         let mut new = self.hosts[host].clone();
         new.config.name = format!("{}.{}", new.config.name, self.hosts.len());

@@ -48,7 +48,7 @@ const RISES: f64 = 0.1;
 /// The most commands that an array is asked for.
 const OUTSTANDING_MAX: f64 = 65_536.0;
 /// The shortest latency that is simulated, in milliseconds.
-const LATENCY_MIN_MS: f64 = 1e-4;
+pub(crate) const LATENCY_MIN_MS: f64 = 1e-4;
 
 /// What the recording says of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -91,6 +91,9 @@ pub struct ArrayCalibration {
     /// and quick commands and many slow ones if they did, and come to no recording.
     #[serde(skip)]
     pub(crate) flat: Curve,
+    /// Whether it had one load, or one rate: nothing tells one that is full from one that holds a volume to that.
+    #[serde(skip)]
+    pub(crate) stands: bool,
     /// How much flatter the line may become beyond what was seen, as a factor.
     #[serde(skip)]
     pub(crate) flatter: f64,
@@ -129,6 +132,7 @@ impl ArrayCalibration {
         let (mut above, below) =
             (elasticity(&upper, last, chance), elasticity(&lower, first, chance));
         let mut seen = judge(&groups, &upper, above);
+        let stands = matches!(seen, Seen::Steady | Seen::Saturated);
         if let Some(light) = light {
             above[0] = above[0].max(light.elasticity(last)).min(above[1]);
             seen = match seen {
@@ -158,6 +162,7 @@ impl ArrayCalibration {
             least,
             most,
             flat,
+            stands,
             flatter,
         }
     }

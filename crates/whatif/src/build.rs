@@ -11,10 +11,10 @@ use knobs::{
 };
 
 use crate::{
-    array::{ArrayCalibration, Curve, latency_at},
+    array::{ArrayCalibration, Curve, LATENCY_MIN_MS, latency_at},
     cost::{SIZE_KIB, size_kib, units_of},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
-    names::{array_name, plain, policy, quoted, store, vm_names},
+    names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
     observe::{Depths, Device},
     question::iscsi_kib,
     rows::{OUTSTANDING_MAX, Row},
@@ -63,6 +63,8 @@ pub(crate) enum Knee {
     Most,
     /// The most favourable where fewer commands take no less.
     Flat,
+    /// This array takes no time itself, and holds the volume of each of its devices to the rate that it had.
+    Held(usize),
 }
 
 /// What a scenario is made of.
@@ -107,7 +109,7 @@ impl Plan<'_> {
         }
         self.adapters(&mut out);
         for (index, device) in self.devices.iter().enumerate() {
-            self.datastore(index, device, version, &mut out);
+            self.datastore((index, device), reading.knee, version, &mut out);
         }
         let disks = self.disks(reading);
         self.vms(&disks, reading, &mut out);
@@ -155,6 +157,11 @@ impl Plan<'_> {
         const HUNGRY: f64 = 1024.0;
         let beyond = if reading.demand == Demand::Hungry { HUNGRY } else { 0.0 };
         let of = |(index, array): (usize, &ArrayCalibration)| {
+            if reading.knee == Knee::Held(index) {
+                let own = self.devices.iter().zip(self.calibrated);
+                let own = own.filter(|(_, calibrated)| calibrated.array == index);
+                return own.flat_map(|(_, of)| &of.guests).map(|guest| guest.iops).sum();
+            }
             let devices = self.devices.iter().zip(self.calibrated);
             let own = devices.filter(|(_, calibrated)| calibrated.array == index);
             let each = own.flat_map(|(device, of)| device.tenants.iter().zip(&of.guests));
@@ -213,7 +220,11 @@ impl Plan<'_> {
         out: &mut String,
     ) {
         let mut points: Vec<(u32, f64)> = Vec::new();
-        for &(outstanding, ms) in array.curve(knee) {
+        let curve = match knee == Knee::Held(index) {
+            true => &vec![(1.0, LATENCY_MIN_MS)],
+            false => array.curve(knee),
+        };
+        for &(outstanding, ms) in curve {
             let outstanding = outstanding.round().clamp(1.0, 65_536.0) as u32;
             points.retain(|(other, _)| *other != outstanding);
             points.push((outstanding, ms * scale));
@@ -228,6 +239,21 @@ impl Plan<'_> {
             points.join(", ")
         );
         for (device, calibrated) in self.calibrated.iter().enumerate() {
+            if calibrated.array == index && knee == Knee::Held(index) {
+                let pieces = |guest: &GuestCalibration| {
+                    let pieces =
+                        self.pieces(&self.devices[device], (guest.size_kib, self.iscsi_kib));
+                    guest.iops * f64::from(pieces)
+                };
+                let rate = calibrated.guests.iter().map(pieces).sum::<f64>().max(1.0);
+                let _ = writeln!(
+                    out,
+                    "[array.{}.qos.{}]  # assumed: the array is not full, and holds the volume to its rate\n\
+                     max = {rate:.0}",
+                    array_name(index),
+                    volume_policy(device)
+                );
+            }
             for (tenant, guest) in calibrated.guests.iter().enumerate() {
                 let is_there = calibrated.array == index;
                 let most = guest.throttled.iter().copied().fold(0.0, f64::max);
@@ -402,7 +428,13 @@ impl Plan<'_> {
         self.settings.iter().filter(own).find_map(depth)
     }
 
-    fn datastore(&self, index: usize, device: &Device<'_>, version: Version, out: &mut String) {
+    fn datastore(
+        &self,
+        (index, device): (usize, &Device<'_>),
+        knee: Knee,
+        version: Version,
+        out: &mut String,
+    ) {
         let name = quoted(&store(index, device));
         let array = array_name(self.calibrated[index].array);
         let _ = writeln!(out, "\n[datastore.{name}]\narray = \"{array}\"");
@@ -412,6 +444,9 @@ impl Plan<'_> {
         }
         if self.calibrated[index].is_throttled() {
             let _ = writeln!(out, "kind = \"vvol\"  # a policy for each disk");
+        }
+        if knee == Knee::Held(self.calibrated[index].array) {
+            let _ = writeln!(out, "qos = {}", quoted(&volume_policy(index)));
         }
         let adapters = adapters_of(device);
         let names: Vec<_> = adapters.iter().map(|(name, _)| quoted(&plain(name))).collect();
@@ -630,7 +665,8 @@ impl Demand {
 impl ArrayCalibration {
     fn curve(&self, knee: Knee) -> &Curve {
         match knee {
-            Knee::Best => &self.best,
+            // One of which no volume is held.
+            Knee::Best | Knee::Held(_) => &self.best,
             Knee::Least => &self.least,
             Knee::Most => &self.most,
             Knee::Flat => &self.flat,

@@ -48,6 +48,11 @@ pub(crate) fn policy(device: usize, tenant: usize, level: usize) -> String {
     format!("disk{}-{}-level{}", device + 1, tenant + 1, level + 1)
 }
 
+/// The name of the policy of the volume of a device.
+pub(crate) fn volume_policy(device: usize) -> String {
+    format!("volume{}", device + 1)
+}
+
 /// The name of the datastore on a device.
 pub(crate) fn store(index: usize, device: &Device<'_>) -> String {
     if device.is_nfs { device_name(device) } else { format!("store{}", index + 1) }

@@ -226,11 +226,12 @@ impl<'a> Model<'a> {
         Ok(Answer { verdict, simulated, calibration: self.calibration(100.0 * miss) })
     }
 
-    /// The scenarios of the host as it is, for whoever changes more of it than settings say.
+    /// The scenarios of the host as it is, for whoever changes more of it than settings say. What the VM
+    /// `waits` waits for may be its array or the policy of a volume.
     ///
     /// # Errors
     /// One line when no reading gives what was recorded, or the host cannot be modelled.
-    pub fn scenarios(&self) -> Result<Scenarios, Error> {
+    pub fn scenarios(&self, waits: &str) -> Result<Scenarios, Error> {
         let vms = names::vm_names(&self.calibrated);
         let keys = run::keys(self.recording, &self.devices, &vms, &self.window);
         if let Some(why) = self.devices.iter().find_map(|device| self.unmodelled(device)) {
@@ -238,11 +239,24 @@ impl<'a> Model<'a> {
         }
         let plan = self.plan(&[]);
         run::parse(&plan.scenario(BEST, &[]), &[])?;
-        let readings = self.readings(true, false);
+        let mut readings = self.readings(true, false);
+        // There is one of each demand.
+        let least = readings.iter().filter(|reading| reading.knee == Knee::Least);
+        let demands: Vec<Demand> = least.map(|reading| reading.demand).collect();
+        for array in (0..self.arrays.len()).filter(|array| self.may_hold(*array, waits)) {
+            let knee = Knee::Held(array);
+            readings.extend(demands.iter().map(|&demand| Reading { knee, demand }));
+        }
         let (scales, today) = self.fitted(&readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
         let (likely, miss) = answer::likely(keys, today)?;
+        let mut held: Vec<usize> = Vec::new();
         for index in likely {
+            if let Knee::Held(array) = readings[index].knee
+                && !held.contains(&array)
+            {
+                held.push(array);
+            }
             let text = plan.scenario(readings[index], &scales[index]);
             if !texts.contains(&text) {
                 texts.push(text);
@@ -250,7 +264,17 @@ impl<'a> Model<'a> {
         }
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
         doubts.extend(self.doubts());
+        doubts.extend(held.iter().filter_map(|array| self.arrays[*array].doubt_of_policy()));
         Ok(Scenarios { texts, vms, doubts, miss })
+    }
+
+    /// Whether an array on which a VM is may hold its volumes to the rates that they had, for all that is known.
+    fn may_hold(&self, array: usize, vm: &str) -> bool {
+        let own = self.devices.iter().zip(&self.calibrated).filter(|(_, of)| of.array == array);
+        let own: Vec<_> = own.collect();
+        self.arrays[array].stands
+            && own.iter().any(|(_, of)| of.guests.iter().any(|guest| guest.vm == vm))
+            && own.iter().all(|(device, of)| !device.is_nfs && !of.is_throttled())
     }
 
     /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.

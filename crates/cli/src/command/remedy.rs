@@ -156,14 +156,23 @@ impl Remedy {
         Ok((case, vec![source], seeds))
     }
 
-    /// What there is to remedy on the host of a capture or a journal.
+    /// What there is to remedy on the host of a capture or a journal; of several hosts on the first where there is
+    /// something. As of `whatif`, why the others have no answer is told where none has one.
     fn of_recording(&self) -> Result<Found> {
-        let (mut hosts, _) = journals::recorded(&[PathBuf::from(&self.source)], &self.esxcli)?;
-        let (Some(mut host), None) = (hosts.pop(), hosts.pop()) else {
-            return Err(format!("{}: it has several hosts; give one", self.source).into());
-        };
-        facts::add_names(&mut host.facts, &self.names)?;
+        let (hosts, _) = journals::recorded(&[PathBuf::from(&self.source)], &self.esxcli)?;
         let (good, bad) = (self.good.as_deref(), self.bad.as_deref());
-        Ok(wait_for("simulating", || remedy::find(host, good, bad))?)
+        let (mut nothing, mut refusal) = (None, None);
+        for mut host in hosts {
+            facts::add_names(&mut host.facts, &self.names)?;
+            match wait_for("simulating", || remedy::find(host, good, bad)) {
+                Ok(something @ Found::Something(..)) => return Ok(something),
+                Ok(found) => nothing = nothing.or(Some(found)),
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+        }
+        match (refusal, nothing) {
+            (None, Some(nothing)) => Ok(nothing),
+            (why, _) => Err(why.unwrap_or_else(|| "it has no host".into()).into()),
+        }
     }
 }

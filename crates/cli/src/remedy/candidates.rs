@@ -15,7 +15,7 @@ use serde_json::json;
 use sim::Source;
 
 use crate::{
-    known::{advanced, order},
+    known::{advanced, order, throttles},
     sweep::{Edit, edited},
 };
 
@@ -434,17 +434,37 @@ fn array_qos(case: &Case) -> Result<Vec<Remedy>, String> {
 }
 
 fn adaptive(case: &Case) -> Result<Vec<Remedy>, String> {
-    let targets = case.host().targets.iter();
-    let mut arrays = targets.map(|target| &case.scenario.arrays[target.array]);
-    if !arrays.any(|array| array.config.queues.are_limited()) {
+    let scenario = &case.scenario;
+    let arrays = case.host().targets.iter().map(|target| target.array);
+    let limited: Vec<usize> =
+        arrays.filter(|array| scenario.arrays[*array].config.queues.are_limited()).collect();
+    if limited.is_empty() {
         return Err("no array of the host ever says that it is full (`queue_limit`)".into());
     }
-    let set = Setting::QueueFull {
-        device: case.device().name.clone(),
+    // On one of the hosts of a port it is a gift to the others: all have it, or none [KB-QF].
+    let window = &scenario.windows[case.window];
+    let mut devices: Vec<&str> = Vec::new();
+    for work in &scenario.workloads {
+        let host = &scenario.hosts[work.host];
+        let device = host.device_of(work.vdisk);
+        let name = host.config.devices[device.index()].name.as_str();
+        if host.config.devices[device.index()].kind != DeviceKind::Nfs
+            && limited.contains(&host.targets[work.vdisk.index()].array)
+            && !throttles(scenario, work.host, window, device)
+            && !devices.contains(&name)
+        {
+            devices.push(name);
+        }
+    }
+    if devices.is_empty() {
+        return Err("all that work on the array throttle already".into());
+    }
+    let set = |device: &str| Setting::QueueFull {
+        device: device.into(),
         sample_size: QFULL_SAMPLE_SIZE,
         threshold: Advanced::QFullThreshold.info().default,
     };
-    Ok(vec![Remedy::sets("adaptive throttling".into(), [set])])
+    Ok(vec![Remedy::sets("adaptive throttling".into(), devices.into_iter().map(set))])
 }
 
 fn depth_by_latency(case: &Case) -> Result<Vec<Remedy>, String> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counters::{Counter, DeviceId, DeviceKind, Kind};
-use diagnose::Finding;
+use diagnose::{Finding, Party};
 use engine::{AdapterConfig, DeviceConfig};
 use knobs::Allocation;
 use scenario::{Host, Scenario};
@@ -191,23 +191,38 @@ fn diagnosed(
     pair(findings, &is_vm, good, bad).map(|(_, good, bad)| (good, bad))
 }
 
-/// The first finding by which a VM suffers that is not its cause, and the two.
+/// The first finding by which a VM suffers that is not its cause, and the two. Where none has a cause it is the
+/// first of what several suffer of which one has more under way than the others.
 pub(super) fn pair<'f>(
-    mut findings: impl Iterator<Item = &'f Finding>,
+    findings: impl Iterator<Item = &'f Finding> + Clone,
     is_vm: &dyn Fn(&str) -> bool,
     good: Option<&str>,
     bad: Option<&str>,
 ) -> Option<(&'f Finding, String, String)> {
-    findings.find_map(|finding| {
+    let of = |finding: &'f Finding, causers: &[Party]| {
         let is_bad = |vm: &str| bad.map_or(is_vm(vm), |bad| bad == vm);
-        let bad = finding.causers.iter().find(|party| is_bad(&party.name))?;
+        let bad = causers.iter().find(|party| is_bad(&party.name))?;
         let is_good = |vm: &str| match good {
             Some(good) => good == vm,
-            None => is_vm(vm) && finding.causers.iter().all(|causer| causer.name != vm),
+            None => is_vm(vm) && causers.iter().all(|causer| causer.name != vm),
         };
         let good = finding.sufferers.iter().find(|party| is_good(&party.name))?;
         Some((finding, good.name.clone(), bad.name.clone()))
+    };
+    let caused = findings.clone().find_map(|finding| of(finding, &finding.causers));
+    caused.or_else(|| {
+        let mut uncaused = findings.filter(|finding| finding.causers.is_empty());
+        uncaused.find_map(|finding| of(finding, leader(&finding.sufferers)))
     })
+}
+
+/// The one of some that has more under way than any other by more than chance; nobody where two are alike.
+fn leader(parties: &[Party]) -> &[Party] {
+    const NOISE: f64 = 1.5;
+    match parties {
+        [first, second, ..] if first.slots > NOISE * second.slots => &parties[..1],
+        _ => &[],
+    }
 }
 
 /// The host of the one that suffers, and the device that it shares with the other, or its first.

@@ -63,7 +63,7 @@ pub(crate) fn find(
         commands: COMMANDS,
     };
     let model = Model::calibrate(&recording, &facts, &question);
-    let scenarios = model.and_then(|model| model.scenarios());
+    let scenarios = model.and_then(|model| model.scenarios(&vms[0]));
     let Scenarios { texts, vms: names, doubts, miss } =
         scenarios.map_err(|error| format!("{name}: {error}"))?;
     let source =

@@ -26,6 +26,12 @@ pub(crate) fn render(
     let mut out = head(case, job, ranking);
     out.push('\n');
     out.push_str(&table(case, ranking).render_within(width, 2));
+    let (good, bad) = (clean(case.called(&case.good)), clean(case.called(&case.bad)));
+    let _ = writeln!(
+        out,
+        "In the order of what {good} gains; of those by which it gains alike, of what {bad} loses, then of when \
+         they act."
+    );
     let _ = writeln!(out, "\n{}", styled(BOLD, "What to type"));
     for Ranked { place, remedy, .. } in &ranking.remedies {
         let effect = remedy.effect().text();
