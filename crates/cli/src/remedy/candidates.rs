@@ -355,7 +355,10 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
             [(&case.bad, takes), (&case.good, is_own && gives)].iter().filter(|(_, does)| *does)
         {
             let what = format!("storage policy {name} for {}", case.called(vm));
-            all.push(Remedy::sets(what, [allocation(vm, AllocationChange::Policy(name.clone()))]));
+            all.push(Remedy::sets(
+                what,
+                [allocation(vm, AllocationChange::Policy(Some(name.clone())))],
+            ));
         }
     }
     match all.is_empty() {
