@@ -753,33 +753,17 @@ impl ArrayCalibration {
         }
     }
 
-    /// Its devices in a few words.
-    fn devices_in_words(&self) -> Option<String> {
-        match self.devices.as_slice() {
-            [device] => Some(device.clone()),
-            [first, others @ ..] => Some(format!(
-                "{first} (and {} more devices that are taken to share it, by their names)",
-                others.len()
-            )),
-            [] => None,
-        }
-    }
-
-    /// That it may hold its volumes and be full itself or not, and what would tell.
-    pub(crate) fn doubt_of_policy(&self) -> Option<String> {
-        Some(format!(
-            "Whether the array of {} was full, or held a volume to its rate by a policy and has time left, no \
-             counter of a host tells: of a volume that is held another one waits for nothing, and how quick \
-             the array is without is not known. The range covers both. What another volume of it does \
-             meanwhile would tell, or its own figures.",
-            self.devices_in_words()?
-        ))
-    }
-
     /// What is unknown of it, and what would tell.
     fn doubt(&self) -> Option<String> {
         let most = number(self.outstanding[1]);
-        let devices = self.devices_in_words()?;
+        let devices = match self.devices.as_slice() {
+            [device] => device.clone(),
+            [first, others @ ..] => format!(
+                "{first} (and {} more devices that are taken to share it, by their names)",
+                others.len()
+            ),
+            [] => return None,
+        };
         Some(match self.seen {
             Seen::Steady => format!(
                 "The array of {devices} had about {most} commands whenever there was load, so \

@@ -132,7 +132,7 @@ impl ArrayCalibration {
         let (mut above, below) =
             (elasticity(&upper, last, chance), elasticity(&lower, first, chance));
         let mut seen = judge(&groups, &upper, above);
-        let stands = matches!(seen, Seen::Steady | Seen::Saturated);
+        let stands = matches!(seen, Seen::Steady | Seen::Saturated) || is_still(&groups);
         if let Some(light) = light {
             above[0] = above[0].max(light.elasticity(last)).min(above[1]);
             seen = match seen {

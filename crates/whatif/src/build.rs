@@ -11,12 +11,13 @@ use knobs::{
 };
 
 use crate::{
-    array::{ArrayCalibration, Curve, LATENCY_MIN_MS, latency_at},
+    array::{ArrayCalibration, LATENCY_MIN_MS, latency_at},
     cost::{SIZE_KIB, size_kib, units_of},
     demand::{DeviceCalibration, GuestCalibration, Habit, stands_at},
     names::{array_name, plain, policy, quoted, store, vm_names, volume_policy},
     observe::{Depths, Device},
     question::iscsi_kib,
+    reading::{Demand, Knee, Reading},
     rows::{OUTSTANDING_MAX, Row},
     slot::{DISKS_OF_VM, fits, free_slot},
 };
@@ -28,44 +29,6 @@ const PER_DISK: f64 = PVSCSI_DEPTH_MAX as f64 * 1.02;
 const MINOR: f64 = 0.2;
 /// The longest run, in seconds of virtual time.
 const RUN_MAX_S: f64 = 3600.0;
-
-/// One way to read what the recording leaves open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
-    pub(crate) knee: Knee,
-    pub(crate) demand: Demand,
-}
-
-/// What guests do, as far as the recording leaves it open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Demand {
-    /// All wait for their answers, with the shortest pauses that fit.
-    Waits,
-    /// All send at rates of their own, or with the longest pauses that fit.
-    Rates,
-    /// All wait for their answers, in bursts that fill the queue.
-    Bursts,
-    /// The busiest waits, the others send at rates.
-    OneWaits,
-    /// The busiest sends at a rate, the others wait.
-    OneRates,
-    /// Those with few commands outstanding send at rates, the others wait.
-    FewRate,
-    /// Who stands at a driver's depth fills any other; the others wait.
-    Hungry,
-}
-
-/// Where the knee of the arrays is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Knee {
-    Best,
-    Least,
-    Most,
-    /// The most favourable where fewer commands take no less.
-    Flat,
-    /// This array takes no time itself, and holds the volume of each of its devices to the rate that it had.
-    Held(usize),
-}
 
 /// What a scenario is made of.
 pub(crate) struct Plan<'a> {
@@ -643,34 +606,6 @@ impl Plan<'_> {
         let device = &self.devices[device];
         let duty = device.row.mean(level, Row::in_flight)? / device.mean_depth(level)?;
         device.is_mostly_bursty(level).then_some(duty.clamp(0.02, 1.0))
-    }
-}
-
-impl Demand {
-    /// What one guest does; `is_one` is whether it is the busiest, `is_few` whether it has few
-    /// commands outstanding.
-    fn of(self, is_one: bool, is_few: bool) -> Self {
-        match self {
-            Self::FewRate if is_few => Self::Rates,
-            Self::FewRate => Self::Waits,
-            Self::OneWaits if is_one => Self::Waits,
-            Self::OneRates if is_one => Self::Rates,
-            Self::OneWaits => Self::Rates,
-            Self::OneRates => Self::Waits,
-            other => other,
-        }
-    }
-}
-
-impl ArrayCalibration {
-    fn curve(&self, knee: Knee) -> &Curve {
-        match knee {
-            // One of which no volume is held.
-            Knee::Best | Knee::Held(_) => &self.best,
-            Knee::Least => &self.least,
-            Knee::Most => &self.most,
-            Knee::Flat => &self.flat,
-        }
     }
 }
 

@@ -27,6 +27,7 @@ mod names;
 mod observe;
 mod points;
 mod question;
+mod reading;
 mod rows;
 mod run;
 mod shared;

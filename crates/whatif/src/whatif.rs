@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use crate::{
     ArrayCalibration, DeviceCalibration, Error, GuestCalibration, Habit, Question, Verdict, answer,
-    build::{Assumed, Demand, Knee, Plan, Reading},
+    build::{Assumed, Plan},
     demand::{Others, Place, spread},
     fit::Fit,
     lacks, names,
     observe::{Device, Tenant, levels},
     points,
     question::{Asked, Held, Limited, iscsi_kib},
+    reading::{self, Demand, Knee, Reading},
     rows::Row,
     run::{self, Figures, Key},
     shared::are_together,
@@ -240,23 +241,13 @@ impl<'a> Model<'a> {
         let plan = self.plan(&[]);
         run::parse(&plan.scenario(BEST, &[]), &[])?;
         let mut readings = self.readings(true, false);
-        // There is one of each demand.
-        let least = readings.iter().filter(|reading| reading.knee == Knee::Least);
-        let demands: Vec<Demand> = least.map(|reading| reading.demand).collect();
-        for array in (0..self.arrays.len()).filter(|array| self.may_hold(*array, waits)) {
-            let knee = Knee::Held(array);
-            readings.extend(demands.iter().map(|&demand| Reading { knee, demand }));
-        }
+        let each = (self.devices.as_slice(), self.calibrated.as_slice());
+        readings.extend(reading::of_held(&readings, &self.arrays, each, waits));
         let (scales, today) = self.fitted(&readings, &keys)?;
         let mut texts: Vec<String> = Vec::new();
         let (likely, miss) = answer::likely(keys, today)?;
-        let mut held: Vec<usize> = Vec::new();
+        let policies = reading::doubts(likely.iter().map(|index| readings[*index]), &self.arrays);
         for index in likely {
-            if let Knee::Held(array) = readings[index].knee
-                && !held.contains(&array)
-            {
-                held.push(array);
-            }
             let text = plan.scenario(readings[index], &scales[index]);
             if !texts.contains(&text) {
                 texts.push(text);
@@ -264,17 +255,8 @@ impl<'a> Model<'a> {
         }
         let mut doubts = answer::doubts_of(&self.calibrated, &self.arrays, None);
         doubts.extend(self.doubts());
-        doubts.extend(held.iter().filter_map(|array| self.arrays[*array].doubt_of_policy()));
+        doubts.extend(policies);
         Ok(Scenarios { texts, vms, doubts, miss })
-    }
-
-    /// Whether an array on which a VM is may hold its volumes to the rates that they had, for all that is known.
-    fn may_hold(&self, array: usize, vm: &str) -> bool {
-        let own = self.devices.iter().zip(&self.calibrated).filter(|(_, of)| of.array == array);
-        let own: Vec<_> = own.collect();
-        self.arrays[array].stands
-            && own.iter().any(|(_, of)| of.guests.iter().any(|guest| guest.vm == vm))
-            && own.iter().all(|(device, of)| !device.is_nfs && !of.is_throttled())
     }
 
     /// Each reading brought to answer today as it was recorded: the factors of its arrays, and its run.
