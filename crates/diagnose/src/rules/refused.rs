@@ -5,7 +5,10 @@ use counters::Status;
 use knobs::{Advanced, QFULL_SAMPLE_SIZE, Setting};
 
 use super::{Case, adaptive_throttling, changes, iops_limit, number, queue_evidence, silence};
-use crate::{ArrayQueue, Cause, Change, Device, Evidence, Finding, Flow, Spell, Step, Threshold};
+use crate::{
+    ArrayQueue, Cause, Change, Device, Evidence, Finding, Flow, Party, Spell, Step, Threshold,
+    World,
+};
 
 /// What waits for slots that adaptive throttling has taken waits for that, and for an IOPS limit for
 /// that. A device may have no load to be seen: nothing of it completes.
@@ -50,23 +53,41 @@ fn judge(
     finding.evidence.extend([
         Evidence::new("commands that the queue takes", queue.takes.into(), ""),
         Evidence::new("commands there, of all hosts", queue.inside, ""),
-        Evidence::new("refused", queue.refusals, "1/s"),
+        Evidence::new("refusals per second", queue.refusals, "1/s"),
     ]);
     finding.confidence = 0.98;
     finding.sufferers = device.tenants(&spell.samples);
-    finding.causers = super::causers(&finding.sufferers);
     if finding.sufferers.is_empty() {
-        finding.sufferers = silence::stopped(device, &spell.samples);
+        finding.sufferers = stopped(device, &spell.samples);
     }
     let own = spell.mean(|sample| device.flow.in_flight(sample)).unwrap_or_default();
-    let has_less = queue.most.as_ref().is_some_and(|(_, inside)| own <= FAR_LESS * inside);
-    if has_less {
-        finding.causers.clear();
+    let other = queue.most.as_ref().map_or(0.0, |(_, inside)| *inside);
+    if other <= FAR_LESS * own {
+        finding.causers = super::causers(&finding.sufferers);
     }
+    let has_less = own <= FAR_LESS * other;
     finding.changes = what_helps(case, device, queue, has_less);
     finding.do_not =
         vec!["Do not raise the device's depth: what is behind it takes no more.".into()];
     finding
+}
+
+/// Whose commands do not complete: those who have some to be seen, or all, for what is held until it is sent
+/// again stands in no column.
+fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+    let seen = silence::stopped(device, samples);
+    if !seen.is_empty() {
+        return seen;
+    }
+    let worlds = device.worlds.iter().filter(|world| !world.is_system);
+    let none = |world: &World<'_>| Party {
+        name: world.owner.into(),
+        iops: 0.0,
+        gavg_ms: None,
+        slots: 0.0,
+        waiting: None,
+    };
+    worlds.map(none).collect()
 }
 
 /// For each host its own part where another has most of it, and else more places.
@@ -202,6 +223,7 @@ pub(super) mod tests {
                  {text} to more."
             );
             assert_eq!(finding.sentence, told);
+            assert_eq!((&*finding.sufferers[0].name, finding.causers.len()), ("v", 0));
             let lines: Vec<_> = finding.changes.iter().flat_map(|change| &change.esxcli).collect();
             assert!(lines[0].ends_with("-d naa.1 -m 8"), "{lines:?}");
             assert!(lines[1].ends_with("-d naa.1 -s 32 -q 8"), "{lines:?}");
