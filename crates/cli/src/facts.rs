@@ -41,8 +41,9 @@ pub(crate) fn of_state(state: &HostState) -> Result<Facts> {
     for device in &state.devices {
         let known = facts.devices.entry(device.name.clone()).or_default();
         known.finds_depth = device.depth_by_latency;
-        known.sioc = Some(device.congestion_us.is_some());
-        known.congestion_ms = device.congestion_us.map(|micros| f64::from(micros) / 1000.0);
+        let control = device.congestion.filter(|control| !control.stats_only);
+        known.sioc = Some(control.is_some());
+        known.congestion_ms = control.map(|control| f64::from(control.threshold_us) / 1000.0);
     }
     Ok(facts)
 }

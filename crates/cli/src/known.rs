@@ -175,6 +175,8 @@ impl Known<'_> {
             guest: self.host.guests[disk.vm.index()],
             limit_iops: self.course.limits[id.index()],
             limit_at_end: self.course.limits_at_end[id.index()],
+            policy_at_end: self.course.policies_at_end[id.index()]
+                .map(|policy| self.host.policies[policy].name.clone()),
             policy_wait_ms: policy_wait_ms(self.view, id),
         }
     }
@@ -260,6 +262,8 @@ struct Course {
     limits: Vec<Option<u32>>,
     /// The same at its end.
     limits_at_end: Vec<Option<u32>>,
+    /// The storage policy that each has then, by its place on the host.
+    policies_at_end: Vec<Option<usize>>,
     policies: BTreeMap<DeviceId, PathPolicy>,
     /// Devices of which an event set DSNRO.
     own_dsnro: BTreeSet<DeviceId>,
@@ -288,7 +292,16 @@ impl Course {
         let host = &scenario.hosts[index];
         let disks = host.config.vdisks.iter();
         let limits: Vec<_> = disks.map(|disk| disk.allocation.limit_iops).collect();
-        let mut course = Self { limits_at_end: limits.clone(), limits, ..Self::default() };
+        let mut course = Self {
+            limits_at_end: limits.clone(),
+            limits,
+            policies_at_end: host.policy_of.clone(),
+            ..Self::default()
+        };
+        let given = scenario.given.iter();
+        for given in given.filter(|given| given.host == index && given.at < window.to) {
+            course.policies_at_end[given.vdisk.index()] = given.policy;
+        }
         for knob in &host.settings {
             course.set(*knob, false);
         }

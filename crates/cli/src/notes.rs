@@ -4,16 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId};
+use counters::{Counter, DeviceKind, EntityId, Kind, Recording, Time, VdiskId, VmId};
 use engine::{DeviceConfig, Event, HostConfig, SchedPolicy, VdiskConfig};
-use knobs::{Advanced, Knob};
+use knobs::{Advanced, Allocation, Knob};
 use levels::most_first;
 use model::{Arrival, Service};
 use scenario::{Action, AutomaticThreshold, Window};
 use sim::{Logged, WindowView};
 
 use crate::{
-    known::order,
+    known::{advanced, order},
     report::Report,
     text::{clean, counted, rate, seconds},
 };
@@ -58,7 +58,7 @@ fn found(report: &Report) -> impl Iterator<Item = String> {
 
 /// Everything that has to be known of a window.
 pub(crate) fn of(report: &Report, index: usize) -> Vec<String> {
-    [external, demand, unheard, over, spans, depths, curves, vms, unreserved]
+    [external, demand, unheard, over, spans, depths, curves, vms, unreserved, overbooked]
         .map(|kind| kind(report, index))
         .concat()
 }
@@ -262,38 +262,74 @@ fn curves(report: &Report, index: usize) -> Vec<String> {
     few(lines, "arrays beyond their measured curves")
 }
 
-/// VMs that are on at the end of the window, when they are not those of the beginning.
+/// VMs that are on at the end of the window, when they are not as many as those of the beginning. One that
+/// went to another host is one.
 fn vms(report: &Report, index: usize) -> Vec<String> {
     let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
-    let (mut first, mut now) = (0, 0);
+    let (mut first, mut now) = (BTreeSet::new(), BTreeSet::new());
     for (host, view) in views {
+        let name = |vm: VmId| host.config.vms[vm.index()].name.as_str();
+        let vms = host.config.vms.iter();
+        first.extend(vms.filter(|vm| vm.powered_on && !vm.system).map(|vm| vm.name.as_str()));
         let disks = host.config.vdisks.iter().zip(&view.counters.vdisks);
-        let on: BTreeSet<_> =
-            disks.filter(|(_, disk)| disk.shares > 0).map(|(disk, _)| disk.vm).collect();
-        for (id, vm) in host.config.vms.iter().enumerate().filter(|(_, vm)| !vm.system) {
-            first += usize::from(vm.powered_on);
-            now += usize::from(on.contains(&counters::VmId::new(id)));
-        }
+        now.extend(disks.filter(|(_, disk)| disk.shares > 0).map(|(disk, _)| name(disk.vm)));
     }
+    let (first, now) = (first.len(), now.len());
     if first == now {
         return Vec::new();
     }
     vec![format!("{} on at its end, {first} when the run began", counted(now, "VM"))]
 }
 
-/// Reservations that nobody keeps: only mClock knows them.
+/// Reservations that nobody keeps: only mClock knows them, and a lower limit goes before them.
 fn unreserved(report: &Report, _: usize) -> Vec<String> {
     let disks = report.scenario.hosts.iter().flat_map(|host| {
-        let disks = host.config.vdisks.iter().filter(|disk| disk.allocation.reservation_iops > 0);
-        disks.filter_map(move |disk| {
+        host.config.vdisks.iter().filter_map(move |disk| {
             let device = &host.config.devices[disk.device.index()];
             let vm = &host.config.vms[disk.vm.index()].name;
-            (order(host, device) != SchedPolicy::Mclock).then(|| {
-                clean(&format!("{vm}:{} has a reservation, which only mClock keeps", disk.name))
-            })
+            let Allocation { limit_iops, reservation_iops, .. } = disk.allocation;
+            let why = match limit_iops.filter(|limit| *limit < reservation_iops) {
+                Some(limit) => format!(" of {reservation_iops}, above its IOPS limit of {limit}"),
+                None if reservation_iops == 0 || order(host, device) == SchedPolicy::Mclock => {
+                    return None;
+                }
+                None => ", which only mClock keeps".into(),
+            };
+            Some(clean(&format!("{vm}:{} has a reservation{why}", disk.name)))
         })
     });
     few(disks, "disks with a reservation")
+}
+
+/// Devices of which more is reserved than they do with all their slots taken.
+fn overbooked(report: &Report, index: usize) -> Vec<String> {
+    const FULL: f64 = 0.95;
+    let views = report.scenario.hosts.iter().zip(&report.outcome.windows[index]);
+    let lines = views.flat_map(|(host, WindowView { recording, .. })| {
+        recording.of_kind(Kind::Device).filter_map(|(id, device)| {
+            let config = &host.config;
+            let reserving =
+                config.vdisks.iter().filter(|disk| disk.allocation.reservation_iops > 0);
+            let own =
+                reserving.filter(|disk| config.devices[disk.device.index()].name == device.name);
+            let reserved: f64 = own.map(|disk| f64::from(disk.allocation.reservation_iops)).sum();
+            let value = |counter| recording.value(id, counter, 0);
+            let bytes = (value(Counter::MbRead)? + value(Counter::MbWritten)?) * f64::from(1 << 20);
+            // At most: a command of less than a unit is one.
+            let units = value(Counter::Commands)?
+                + bytes / f64::from(advanced(host, Advanced::SchedCostUnit));
+            let is_full = value(Counter::MeanActive)? >= FULL * value(Counter::MeanDeviceQDepth)?;
+            (is_full && reserved > units).then(|| {
+                format!(
+                    "device {}: {} I/Os a second are reserved, more than the {} that it does",
+                    clean(&device.name),
+                    rate(reserved),
+                    rate(units)
+                )
+            })
+        })
+    });
+    few(lines, "devices of which more is reserved than they do")
 }
 
 /// The first of many lines, and how many there are.

@@ -347,6 +347,81 @@ fn storage_policies_are_set_at_work_and_follow_the_file() {
     daemon.stop();
 }
 
+/// What disks may have, what policies say and the threshold are listed in the words that set them.
+#[test]
+fn what_disks_may_have_is_listed() {
+    let site =
+        Site::new(&format!("[storage_policy.\"Gold Tier\"]\nlimit = 500\n{DISKS}limit = 300\n"));
+    let daemon = site.serve(2, &["--control", "c"]);
+    esxcli(
+        &site,
+        "get-vm a | get-harddisk | set-spbmentityconfiguration -storagepolicy 'Gold Tier'",
+    );
+    esxcli(
+        &site,
+        "Set-Datastore fast -CongestionThresholdMillisecond 15 -StorageIOControlEnabled $true",
+    );
+    let listed = esxcli(&site, "kavg disk list");
+    let block = |name: &str| -> String {
+        let after = listed.split(&format!("{name}\n")).nth(1).unwrap_or_default();
+        let fields = after.lines().map_while(|line| line.strip_prefix("   "));
+        fields.collect::<Vec<_>>().join("; ")
+    };
+    let says = |limit| {
+        format!(
+            "DiskLimitIOPerSecond: {limit}; StorageIOAllocationReservation: 0; NumDiskShares: 1000"
+        )
+    };
+    assert_eq!(block("a:scsi0:0"), format!("StoragePolicy: Gold Tier; {}", says(500)));
+    assert_eq!(block("b:scsi0:0"), format!("StoragePolicy: none; {}", says(300)));
+    assert_eq!(block("storage policy Gold Tier"), says(500));
+    let control = "StorageIOControlEnabled: true; CongestionThresholdMillisecond: 15";
+    assert_eq!(block("datastore fast"), control);
+    daemon.stop();
+}
+
+/// A storage policy goes while a setting that is kept gives it to a disk, and comes back: at work it is each time
+/// as begun anew.
+#[test]
+fn a_storage_policy_goes_and_comes_back() {
+    let gold = |limit: u32| format!("[storage_policy.gold]\nlimit = {limit}\n");
+    let disks = format!("{DISKS}storage_policy = \"high\"\n");
+    let site = Site::new(&(gold(3000) + &disks));
+    let start = || site.serve(2, &["--control", "c"]);
+    let file = site.path("h.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let of_b = || {
+        let disk = &Control::on(&site).state()["disks"][1];
+        ["storage_policy", "limit_iops", "shares"].map(|key| disk[key].clone())
+    };
+    let is = |policy: &str, limit: u32, shares: u32| [json!(policy), json!(limit), json!(shares)];
+    let mut daemon = start();
+    for line in ["b: StoragePolicy gold", "storage policy gold: NumDiskShares 3000"] {
+        esxcli(&site, line);
+    }
+    assert_eq!(of_b(), is("gold", 3000, 3000));
+    let (without, other) = (text.replace(&gold(3000), ""), text.replace(&gold(3000), &gold(50)));
+    for (text, expected, notes) in [
+        (&without, is("high", 100_000, 2000), 2),
+        (&other, is("gold", 50, 3000), 0),
+        (&without, is("high", 100_000, 2000), 2),
+        (&text, is("gold", 3000, 3000), 0),
+    ] {
+        fs::write(&file, text).unwrap();
+        daemon.signal("HUP");
+        assert_eq!(daemon.said_behind("1 setting as the file says now"), "");
+        for _ in 0..notes {
+            let said = daemon.said_behind("h.settings:");
+            assert!(said.contains("no storage policy `gold`") && said.ends_with("it is left out"));
+        }
+        assert_eq!(of_b(), expected);
+        daemon.stop();
+        daemon = start();
+        assert_eq!(of_b(), expected, "begun anew");
+    }
+    daemon.stop();
+}
+
 #[test]
 fn a_file_is_read_again() {
     let site = Site::new(DISKS);

@@ -331,6 +331,18 @@ fn a_limit_on_the_bad_neighbour_of_s4_frees_the_good_one() {
     }
 }
 
+/// A storage policy whose numbers are known is asked as its limit.
+#[test]
+fn a_storage_policy_is_asked_as_its_number() {
+    let capture = before("s4-solidfire", 75, 120);
+    let simulated = |lines: &[&str]| asked(&capture, lines)["simulated"].clone();
+    let number = simulated(&["bad: DiskLimitIOPerSecond 184"]);
+    let policy = ["bad: StoragePolicy gold", "storage policy gold: DiskLimitIOPerSecond 184"];
+    assert_eq!(simulated(&policy), number);
+    let low = simulated(&["bad: DiskLimitIOPerSecond 1000"]);
+    assert_eq!(simulated(&["bad: StoragePolicy low"]), low);
+}
+
 #[test]
 fn the_published_change_of_s4_is_told_by_the_vm_that_waited() {
     let answer = asked(

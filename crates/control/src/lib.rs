@@ -14,4 +14,7 @@ pub use layout::{Layout, Row};
 pub use protocol::{
     Answer, Ask, Done, LINE_MAX, PathState, Said, VERSION, What, read_answer, read_ask,
 };
-pub use state::{Adapter, Device, Disk, HostState, Path, Policy, Throttle, Totals, Vm, World};
+pub use state::{
+    Adapter, Congestion, Device, Disk, HostState, Path, Policy, StoragePolicy, Throttle, Totals,
+    Vm, World,
+};

@@ -20,6 +20,9 @@ pub struct HostState {
     pub vms: Vec<Vm>,
     /// Their disks.
     pub disks: Vec<Disk>,
+    /// The storage policies that disks may have.
+    #[serde(default)]
+    pub storage_policies: Vec<StoragePolicy>,
     /// Worlds on devices.
     pub worlds: Vec<World>,
     /// Advanced options that the version has, by their paths: the value that is set.
@@ -61,9 +64,9 @@ pub struct Device {
     /// Whether its depth is found by latency.
     #[serde(default)]
     pub depth_by_latency: bool,
-    /// The congestion threshold in microseconds, where Storage I/O Control may lower its depth.
+    /// Storage I/O Control of the datastore on it; `None` is off.
     #[serde(default)]
-    pub congestion_us: Option<u32>,
+    pub congestion: Option<Congestion>,
     /// How paths are chosen.
     pub policy: Policy,
     /// What it has counted.
@@ -77,6 +80,15 @@ pub struct Throttle {
     pub sample_size: u32,
     /// Queue Full Threshold.
     pub threshold: u32,
+}
+
+/// Storage I/O Control of a datastore.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Congestion {
+    /// The congestion threshold in microseconds.
+    pub threshold_us: u32,
+    /// Whether it only counts and holds nobody back.
+    pub stats_only: bool,
 }
 
 /// How paths are chosen.
@@ -150,6 +162,19 @@ pub struct Disk {
     /// The storage policy that says these three; `None` where it has none.
     #[serde(default)]
     pub storage_policy: Option<String>,
+}
+
+/// A storage policy: what each disk has that has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct StoragePolicy {
+    /// Its name.
+    pub name: String,
+    /// Shares.
+    pub shares: u32,
+    /// I/Os a second that a disk may have; `None` is no limit.
+    pub limit_iops: Option<u32>,
+    /// I/Os a second that are reserved for it.
+    pub reservation_iops: u32,
 }
 
 /// A virtual machine on a device.

@@ -595,21 +595,38 @@ pub(crate) fn limit_iops(vms: &[&Party], size_kib: Option<f64>, facts: &Facts) -
         if names.len() > 1 { "each VM" } else { "it" },
         cost_unit_kib()
     );
-    let was = |name: &str| {
+    let had = |name: &str| {
         let is_own = |disk: &str| DiskName::from(disk).vm == name;
         let own = facts.vdisks.iter().filter(|(disk, _)| is_own(disk));
-        let mut known: Vec<_> = own.map(|(_, facts)| facts.limit_at_end).collect();
+        let mut known: Vec<_> = own.map(|(_, facts)| facts.undo_of_limit()).collect();
         known.dedup();
-        if let [was] = known[..] { Some(was) } else { None }
+        known
     };
-    let lines = names.iter().map(|name| limits(name, Some(limit), was(name))).collect();
-    let mut change = setting(what, None, lines);
-    for name in names.iter().filter(|name| was(name).is_none()) {
+    let step = |(name, had): (&&str, &Vec<AllocationChange>)| {
+        let was = if let [was] = &had[..] { Some(was.clone()) } else { None };
+        limits(name, Some(limit), was)
+    };
+    let had: Vec<_> = names.iter().map(|name| had(name)).collect();
+    let mut change = setting(what, None, names.iter().zip(&had).map(step).collect());
+    for (name, _) in names.iter().zip(&had).filter(|(_, had)| had.len() != 1) {
         change.powercli.splice(0..0, limits(name, None, None).set.show());
         change.undo = UNDO_AS_SHOWN.into();
     }
     change.risk = "The VM is slower whenever it would have been allowed more.".into();
+    had.iter().flatten().for_each(|had| tell_of_policy(&mut change, had));
     change
+}
+
+/// Says of a change that sets a limit which storage policy disks lose by it.
+fn tell_of_policy(change: &mut Change, had: &AllocationChange) {
+    let AllocationChange::Policy(Some(policy)) = had else { return };
+    let told = format!(
+        " A limit of its own takes a disk from its storage policy, {policy}: until the undo gives that \
+         back, what it says is not for the disk."
+    );
+    if !change.risk.contains(&told) {
+        change.risk += &told;
+    }
 }
 
 /// A rate of commands as an IOPS limit counts it: by the default of `Disk.SchedCostUnit`, and each
@@ -629,27 +646,30 @@ pub(crate) fn cost_unit_kib() -> f64 {
 
 /// Takes the limit of `at` off, a disk of a VM, where a source tells it in force; else shows those of the VM,
 /// for it may be of another of its disks, or there is none.
-pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<u32>) -> Change {
+pub(crate) fn lift_limit(vm: &str, at: &str, known: Option<&VdiskFacts>) -> Change {
+    let undo = known.filter(|disk| disk.limit_at_end.is_some()).map(VdiskFacts::undo_of_limit);
+    let policy = match &undo {
+        Some(AllocationChange::Policy(Some(policy))) => format!(", {policy},"),
+        _ => String::new(),
+    };
     let what = format!(
         "See what limits {vm} has and raise or remove them (-1 is none), if they are not meant. A \
-         limit of its storage policy is changed there."
+         limit of its storage policy{policy} is changed there."
     );
-    let mut change = match known {
-        Some(limit) => setting(what, None, vec![limits(at, None, Some(Some(limit)))]),
+    let mut change = match &undo {
+        Some(_) => setting(what, None, vec![limits(at, None, undo.clone())]),
         None => look(what, Vec::new()).risking("", UNDO_AS_SHOWN),
     };
     change.powercli.splice(0..0, limits(vm, None, None).set.show());
     change.risk = "The VM takes more of the device from the others.".into();
+    undo.iter().for_each(|had| tell_of_policy(&mut change, had));
     change
 }
 
-/// The limit of the disks of that name, and that which they have as far as it is known.
-fn limits(name: &str, set: Option<u32>, undo: Option<Option<u32>>) -> Step {
-    let to = |limit| Setting::Allocation {
-        vdisk: DiskName::from(name).into(),
-        allocation: AllocationChange::Limit(limit),
-    };
-    Step { set: to(set), undo: undo.map(to) }
+/// The limit of the disks of that name, and what gives them again what they had as far as it is known.
+fn limits(name: &str, set: Option<u32>, undo: Option<AllocationChange>) -> Step {
+    let to = |allocation| Setting::Allocation { vdisk: DiskName::from(name).into(), allocation };
+    Step { set: to(AllocationChange::Limit(set)), undo: undo.map(to) }
 }
 
 /// Locks metadata by ATS where the array has it: hosts do unless it is switched off, and a datastore

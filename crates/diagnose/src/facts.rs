@@ -10,7 +10,7 @@ use std::{
 };
 
 use counters::Status;
-use knobs::{Driver, GuestOs, Version};
+use knobs::{AllocationChange, Driver, GuestOs, Version};
 
 use levels::mean;
 
@@ -238,9 +238,22 @@ pub struct VdiskFacts {
     pub limit_iops: Option<u32>,
     /// The limit that is in force at the end, which an undo restores.
     pub limit_at_end: Option<u32>,
+    /// The storage policy that it has at the end, whose limit that is; `None` where it has numbers of its own.
+    pub policy_at_end: Option<String>,
     /// What a command to its volume waits in the mean, in milliseconds, for the policy by which the
     /// array holds the volume to a rate (QoS); `None` where there is no policy.
     pub policy_wait_ms: Option<f64>,
+}
+
+impl VdiskFacts {
+    /// What gives the disk again what it had at the end, after its limit was set: a number that is set takes
+    /// the storage policy from it [DOC65].
+    pub(crate) fn undo_of_limit(&self) -> AllocationChange {
+        match &self.policy_at_end {
+            Some(policy) => AllocationChange::Policy(Some(policy.clone())),
+            None => AllocationChange::Limit(self.limit_at_end),
+        }
+    }
 }
 
 /// What is known of a host.

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod advanced;
+mod cmdlets;
 mod command;
 mod driver;
 mod effect;
@@ -42,7 +43,7 @@ pub use line::Line;
 pub use manual::{Manual, manual};
 pub use names::{list, nearest, unknown};
 pub use order::Order;
-pub use powercli::{LIMIT, get_esxcli};
+pub use powercli::{ENABLED, LIMIT, NO_POLICY, THRESHOLD, get_esxcli};
 pub use query::Query;
 pub use refusal::Refusal;
 pub use setting::{

@@ -34,14 +34,11 @@ impl FromStr for Line {
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         let only = |setting| Self { host: None, settings: vec![setting] };
-        if powercli::is_one(text) {
-            return match text.starts_with('$') {
-                false if text.starts_with(powercli::OF_DATASTORE) => {
-                    powercli::parse_sioc(text).map(only)
-                }
-                true => Ok(Self { host: None, settings: powercli::parse(text)?.settings()? }),
-                false => powercli::parse_allocation(text).map(only),
-            };
+        if powercli::is_call(text) {
+            return Ok(Self { host: None, settings: powercli::parse(text)?.settings()? });
+        }
+        if powercli::is_cmdlets(text) {
+            return Ok(Self { host: None, settings: powercli::parse_cmdlets(text)? });
         }
         if let Some((disk, change)) = text.rsplit_once(": ")
             && let Some(allocation) = powercli::allocation(change)
@@ -99,6 +96,13 @@ impl fmt::Display for DiskName {
     }
 }
 
+impl fmt::Display for AllocationChange {
+    /// What stands behind the disks of a line: its name and its value.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&powercli::allocation_text(self))
+    }
+}
+
 impl Setting {
     /// The line for a host's shell; `None` when it is not esxcli that sets it.
     #[must_use]
@@ -141,7 +145,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Allocation { vdisk, allocation } => {
                 let disks = powercli::disks_text(vdisk);
-                write!(f, "{disks}: {}", powercli::allocation_text(allocation))
+                write!(f, "{disks}: {allocation}")
             }
             Self::Pvscsi { vm, .. } => {
                 if let Some(vm) = &vm.vm {

@@ -42,6 +42,8 @@ static ROUND_ROBIN: Command = of_device("storage nmp psp roundrobin deviceconfig
 static PARAMETERS: Command = shows("system module parameters list", &[('m', "module")], |call| {
     Ok(Query::Parameters { driver: driver(call)? })
 });
+/// What virtual disks, storage policies and datastores are set to, which on a host vCenter tells.
+static DISKS: Command = shows("kavg disk list", &[], |_| Ok(Query::Disks));
 static OPTIONS: Command = Command {
     flag: Some('d'),
     ..shows("system settings advanced list", &[('o', "option"), ('d', "delta")], |call| {
@@ -51,7 +53,7 @@ static OPTIONS: Command = Command {
 };
 
 /// The commands that show something.
-pub(crate) static SHOWERS: [&Command; 10] = [
+pub(crate) static SHOWERS: [&Command; 11] = [
     &DEVICES,
     &DEVICE_STATS,
     &WORLDS,
@@ -62,6 +64,7 @@ pub(crate) static SHOWERS: [&Command; 10] = [
     &ROUND_ROBIN,
     &PARAMETERS,
     &OPTIONS,
+    &DISKS,
 ];
 
 const fn shows(
@@ -91,6 +94,7 @@ impl Query {
             Self::DeviceStats { device } => with(&DEVICE_STATS, &[('d', device)]),
             Self::Worlds { device } => with(&WORLDS, &[('d', device)]),
             Self::Adapters => Call::new(&ADAPTERS),
+            Self::Disks => Call::new(&DISKS),
             Self::AdapterStats { adapter } => with(&ADAPTER_STATS, &[('A', adapter)]),
             Self::Paths { device, path } => with(&PATHS, &[('d', device), ('p', path)]),
             Self::NmpDevices { device } => with(&NMP_DEVICES, &[('d', device)]),

@@ -141,8 +141,8 @@ fn of_disks() -> [Manual; 6] {
         form(
             "VM: StoragePolicy POLICY",
             Some(Effect::AtOnce),
-            "the storage policy of each disk of a VM, or of one, which says all three; also as \
-             `Set-SpbmEntityConfiguration` takes it; from ESXi 6.5 on [SPBM, DOC65]"
+            "the storage policy of each disk of a VM, or of one, which says all three, or `none`: then it has \
+             none of the three; also as `Set-SpbmEntityConfiguration` takes it; from ESXi 6.5 on [SPBM, DOC65]"
                 .into(),
         ),
         form(

@@ -3,13 +3,15 @@
 //! `$esxcli` stands for the host, as `$esxcli = Get-EsxCli -V2 -VMHost NAME` makes it; the keys of
 //! its arguments are esxcli's long options without dashes (reference section 6.6).
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::RangeInclusive;
 
 use crate::{
     Allocation, AllocationChange, DiskName, Disks, IoControl, Refusal, ScsiPlace, Setting,
+    cmdlets::{self, Cmdlet, Value},
     command::{Call, Command, SETTERS},
-    words::{powershell, powershell_name, powershell_name_word, powershell_word},
+    names::unknown,
+    words::{powershell, powershell_name, powershell_word},
 };
 
 const CALL: &str = "$esxcli.";
@@ -18,8 +20,8 @@ const ARGUMENTS: &str = ".Invoke(@{";
 pub const LIMIT: &str = "DiskLimitIOPerSecond";
 /// That of its shares.
 const SHARES: &str = "NumDiskShares";
-/// What PowerCLI wants before a number of shares.
-const CUSTOM: &str = "DiskSharesLevel Custom -";
+/// What PowerCLI wants besides for a number of shares, `Custom`.
+const LEVEL: &str = "DiskSharesLevel";
 /// PowerCLI has none for the reservation of a disk; that is its name in the API [API].
 const RESERVATION: &str = "StorageIOAllocationReservation";
 /// What a disk's storage policy is called, by the parameter that gives it one [SPBM].
@@ -34,12 +36,31 @@ const UNIT: &str = " | Where-Object {$_.ExtensionData.UnitNumber -eq ";
 const BUS: &str = " -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq ";
 // The parts of the line that gives disks a storage policy, around the VM, the disk and the policy [SPBM].
 const OF_DISKS: &str = "Get-HardDisk -VM ";
-const SET_POLICY: &str =
-    " | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy -Name ";
+const GET_POLICY: &str = "Get-SpbmStoragePolicy";
+/// No storage policy, as PowerShell has it.
+const NULL: &str = "$null";
+/// The same in the lines and files of kavg.
+pub const NO_POLICY: &str = "none";
 /// How a line begins that is for a datastore, and what it sets there [PCLI].
 pub(crate) const OF_DATASTORE: &str = "Get-Datastore ";
-const SET_DATASTORE: &str = " | Set-Datastore -StorageIOControlEnabled ";
-const THRESHOLD: &str = " -CongestionThresholdMillisecond ";
+/// Whether Storage I/O Control of a datastore is on [PCLI].
+pub const ENABLED: &str = "StorageIOControlEnabled";
+/// Its congestion threshold.
+pub const THRESHOLD: &str = "CongestionThresholdMillisecond";
+/// The cmdlets that set something.
+const SPBM: &str = "Set-SpbmEntityConfiguration";
+const RESOURCES: &str = "Set-VMResourceConfiguration";
+const DATASTORE: &str = "Set-Datastore";
+/// The cmdlets with which a line begins.
+const FIRST: [&str; 7] = [
+    "Get-VM",
+    "Get-HardDisk",
+    "Get-VMResourceConfiguration",
+    "Get-Datastore",
+    SPBM,
+    RESOURCES,
+    DATASTORE,
+];
 /// No limit.
 const NONE: &str = "-1";
 
@@ -49,9 +70,15 @@ pub fn get_esxcli(host: &str) -> String {
     format!("$esxcli = Get-EsxCli -V2 -VMHost {}", powershell_name(host))
 }
 
-/// Whether it is a line for PowerCLI.
-pub(crate) fn is_one(line: &str) -> bool {
-    [CALL, OF_VM, OF_DISKS, OF_DATASTORE].into_iter().any(|begin| line.starts_with(begin))
+/// Whether it is a call.
+pub(crate) fn is_call(line: &str) -> bool {
+    line.starts_with(CALL)
+}
+
+/// Whether it is a line of cmdlets.
+pub(crate) fn is_cmdlets(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    FIRST.iter().any(|name| first.eq_ignore_ascii_case(name))
 }
 
 /// A call as a line.
@@ -89,7 +116,8 @@ pub(crate) fn parse(line: &str) -> Result<Call, Refusal> {
         let (value, after) = powershell_word(after.trim_start()).ok_or_else(refuse)?;
         let name = name.trim();
         let short = call.command.options.iter().map(|(short, _)| *short);
-        let short = short.into_iter().find(|short| key(call.command, *short) == name);
+        let short =
+            short.into_iter().find(|short| key(call.command, *short).eq_ignore_ascii_case(name));
         let short = short.ok_or_else(|| format!("Invalid argument {name} in `{line}`"))?;
         call.add(short, value)?;
         rest = after.trim_start().trim_start_matches(';').trim_start();
@@ -106,93 +134,164 @@ pub(crate) fn print_allocation(disks: &Disks, change: &AllocationChange) -> Opti
         .map_or(String::new(), |ScsiPlace { bus, unit }| format!("{UNIT}{unit}{BUS}{bus}}}"));
     let what = match change {
         AllocationChange::Limit(_) => allocation_text(change),
-        AllocationChange::Shares(_) => format!("{CUSTOM}{}", allocation_text(change)),
+        AllocationChange::Shares(_) => format!("{LEVEL} Custom -{}", allocation_text(change)),
         AllocationChange::Reservation(_) => return None,
         AllocationChange::Policy(policy) => {
-            let policy = powershell_name(policy);
-            return Some(format!("{OF_DISKS}{vm}{filter}{SET_POLICY}{policy})"));
+            let get = |name: &String| format!("({GET_POLICY} -Name {})", powershell_name(name));
+            let policy = policy.as_ref().map_or(NULL.into(), get);
+            return Some(format!("{OF_DISKS}{vm}{filter} | {SPBM} -{POLICY} {policy}"));
         }
     };
     Some(format!("{OF_VM}{vm}{DISKS}{vm}{filter}) -{what}"))
 }
 
-/// The disk of a VM that a line begins with, or all of them.
-fn place(line: &str) -> Option<(Option<ScsiPlace>, &str)> {
-    let Some(rest) = line.strip_prefix(UNIT) else { return Some((None, line)) };
-    let (unit, rest) = rest.split_once(BUS)?;
-    let (bus, rest) = rest.split_once('}')?;
-    Some((Some(ScsiPlace { bus: bus.parse().ok()?, unit: unit.parse().ok()? }), rest))
+/// The disk of a VM that a filter lets through.
+fn place(script: &str) -> Option<ScsiPlace> {
+    let script = script.trim().to_ascii_lowercase();
+    let (unit, bus) = (UNIT.rsplit('{').next()?, BUS);
+    let [unit, bus] = [unit, bus].map(str::to_ascii_lowercase);
+    let (unit, bus) = script.strip_prefix(&*unit)?.split_once(&*bus)?;
+    Some(ScsiPlace { bus: bus.trim().parse().ok()?, unit: unit.trim().parse().ok()? })
 }
 
-/// Reads a line that gives disks a storage policy.
-fn parse_policy(line: &str) -> Option<Setting> {
-    let (vm, rest) = powershell_name_word(line.strip_prefix(OF_DISKS)?)?;
-    let (disk, rest) = place(rest)?;
-    let (policy, rest) = powershell_name_word(rest.strip_prefix(SET_POLICY)?)?;
-    let vdisk = DiskName { vm, disk }.into();
-    (rest == ")")
-        .then_some(Setting::Allocation { vdisk, allocation: AllocationChange::Policy(policy) })
-}
-
-/// Reads a line that changes what disks may have.
-pub(crate) fn parse_allocation(line: &str) -> Result<Setting, Refusal> {
-    if let Some(setting) = parse_policy(line) {
-        return Ok(setting);
-    }
-    let parts = || {
-        let (vm, rest) = powershell_name_word(line.strip_prefix(OF_VM)?)?;
-        let (again, rest) = powershell_name_word(rest.strip_prefix(DISKS)?)?;
-        let (disk, rest) = place(rest)?;
-        let what = rest.strip_prefix(") -")?;
-        let what = what.strip_prefix(CUSTOM).unwrap_or(what);
-        (vm == again).then_some((DiskName { vm, disk }.into(), allocation(what)?))
+/// The disks that a pipeline gets: `Get-HardDisk -VM web`, `Get-VM web | Get-HardDisk`, and one of them by a filter.
+fn disks_of(stages: Vec<Cmdlet<'_>>) -> Option<DiskName> {
+    let mut stages = stages.into_iter();
+    let (vm, mut disks) = match stages.next()? {
+        mut first if first.is("Get-VM") => {
+            let name = first.take_first("Name")?.name_by("Get-VM");
+            (name.filter(|_| first.left().is_none()), stages.next()?)
+        }
+        first => (None, first),
     };
-    let (vdisk, allocation) = parts().ok_or_else(|| {
-        let all = DiskName { vm: "VM".into(), disk: None }.into();
-        let change = match line.starts_with(OF_DISKS) {
-            true => AllocationChange::Policy("NAME".into()),
-            false => AllocationChange::Limit(None),
-        };
-        let like = print_allocation(&all, &change).unwrap_or_default();
-        Refusal::from(format!("`{line}` limits no disks; it is as `{like}`"))
+    let vm = vm.or_else(|| disks.take_first("VM")?.name_by("Get-VM"))?;
+    if !disks.is("Get-HardDisk") || disks.left().is_some() {
+        return None;
+    }
+    let disk = match stages.next() {
+        Some(mut filter) if filter.is("Where-Object") => match filter.take("")? {
+            Value::Script(script) => Some(place(script)?),
+            _ => return None,
+        },
+        Some(_) => return None,
+        None => None,
+    };
+    stages.next().is_none().then_some(DiskName { vm, disk })
+}
+
+/// The stages before a cmdlet, or what one of its arguments gives instead.
+fn input<'a>(
+    before: Vec<Cmdlet<'a>>,
+    cmdlet: &mut Cmdlet<'a>,
+    parameter: &str,
+) -> Option<Vec<Cmdlet<'a>>> {
+    if !before.is_empty() {
+        return Some(before);
+    }
+    match cmdlet.take_first(parameter)? {
+        Value::Pipeline(stages) => Some(stages),
+        _ => None,
+    }
+}
+
+/// What a line of cmdlets sets.
+pub(crate) fn parse_cmdlets(line: &str) -> Result<Vec<Setting>, Refusal> {
+    let all = || DiskName { vm: "VM".into(), disk: None }.into();
+    let allocation = |allocation| Setting::Allocation { vdisk: all(), allocation };
+    let control = IoControl::DEFAULT;
+    let forms = [
+        (SPBM, allocation(AllocationChange::Policy(Some("NAME".into())))),
+        (RESOURCES, allocation(AllocationChange::Limit(None))),
+        (DATASTORE, Setting::StorageIoControl { device: "NAME".into(), control }),
+    ];
+    let not_read = || Refusal::from(format!("`{line}` is no line of cmdlets that kavg reads"));
+    let mut stages = cmdlets::read(line).ok_or_else(not_read)?;
+    let mut last = stages.pop().ok_or_else(not_read)?;
+    let Some((name, like)) = forms.iter().find(|(name, _)| last.is(name)) else {
+        let known = forms.iter().map(|(name, _)| *name);
+        return Err(unknown("cmdlet that sets something", last.name, known).into());
+    };
+    let settings = match *name {
+        SPBM => policy_of_disks(stages, &mut last),
+        RESOURCES => resources_of_disks(stages, &mut last),
+        _ => control_of_datastore(stages, &mut last),
+    };
+    let settings = settings.filter(|_| last.left().is_none()).ok_or_else(|| {
+        let like = like.powercli().unwrap_or_default();
+        let left = last.left().map_or(String::new(), |left| format!(" with -{left}"));
+        Refusal::from(format!("`{line}` is no {name}{left} that kavg reads; it is as `{like}`"))
     })?;
-    Ok(Setting::Allocation { vdisk, allocation: allocation? })
+    settings.into_iter().collect()
+}
+
+/// What a line sets, or why it is refused; `None` where it does not have the form.
+type Settings = Option<Vec<Result<Setting, Refusal>>>;
+
+fn policy_of_disks<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Settings {
+    let policy = match set.take(POLICY)? {
+        Value::Variable(word) if word.eq_ignore_ascii_case(NULL) => None,
+        value => Some(value.name_by(GET_POLICY)?),
+    };
+    let vdisk = disks_of(input(before, set, "Configuration")?)?.into();
+    Some(vec![Ok(Setting::Allocation { vdisk, allocation: AllocationChange::Policy(policy) })])
+}
+
+fn resources_of_disks<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Settings {
+    let disk = match set.take("Disk")? {
+        Value::Pipeline(stages) => disks_of(stages)?,
+        _ => return None,
+    };
+    let mut of = input(before, set, "Configuration")?.into_iter().rev();
+    let mut get = of.next().filter(|get| get.is("Get-VMResourceConfiguration"))?;
+    let vm = match of.next() {
+        Some(mut vm) => vm.take_first("Name").filter(|_| vm.is("Get-VM")),
+        None => get.take_first("VM"),
+    };
+    let is_same = vm?.name_by("Get-VM")? == disk.vm && of.next().is_none();
+    let is_custom = set
+        .take(LEVEL)
+        .is_none_or(|level| level.word().is_some_and(|it| it.eq_ignore_ascii_case("Custom")));
+    let vdisk = Disks::from(disk);
+    let mut settings = Vec::new();
+    for name in [LIMIT, SHARES] {
+        let Some(value) = set.take(name) else { continue };
+        let allocation = allocation(&format!("{name} {}", value.word()?))?;
+        settings.push(
+            allocation.map(|allocation| Setting::Allocation { vdisk: vdisk.clone(), allocation }),
+        );
+    }
+    (is_same && is_custom && !settings.is_empty()).then_some(settings)
+}
+
+/// Storage I/O Control that is switched on without a threshold has the default.
+fn control_of_datastore<'a>(before: Vec<Cmdlet<'a>>, set: &mut Cmdlet<'a>) -> Settings {
+    let of = match before.is_empty() {
+        true => set.take_first("Datastore")?,
+        false => Value::Pipeline(before),
+    };
+    let device = of.name_by("Get-Datastore")?;
+    let threshold_us = match set.take(THRESHOLD) {
+        Some(millis) => Some(millis.word()?.parse::<u32>().ok()?.saturating_mul(1000)),
+        None => None,
+    };
+    let Value::Variable(on) = set.take(ENABLED)? else { return None };
+    let control = match (on.to_ascii_lowercase().as_str(), threshold_us) {
+        ("$true", Some(threshold_us)) => IoControl::On { threshold_us },
+        ("$true", None) => IoControl::DEFAULT,
+        ("$false", Some(threshold_us)) => IoControl::Stats { threshold_us },
+        ("$false", None) => IoControl::Off,
+        _ => return None,
+    };
+    Some(vec![Ok(Setting::StorageIoControl { device, control })])
 }
 
 /// The line for Storage I/O Control of a datastore.
 pub(crate) fn print_sioc(datastore: &str, control: IoControl) -> String {
     let is_on = matches!(control, IoControl::On { .. });
-    let threshold = |micros| format!("{THRESHOLD}{}", micros / 1000);
+    let threshold = |micros| format!(" -{THRESHOLD} {}", micros / 1000);
     let threshold = control.threshold_us().map(threshold).unwrap_or_default();
-    format!("{OF_DATASTORE}{}{SET_DATASTORE}${is_on}{threshold}", powershell_name(datastore))
-}
-
-/// Reads one; switched on without a threshold it has the default.
-pub(crate) fn parse_sioc(line: &str) -> Result<Setting, Refusal> {
-    let parts = || {
-        let (device, rest) = powershell_name_word(line.strip_prefix(OF_DATASTORE)?)?;
-        let what = rest.strip_prefix(SET_DATASTORE)?.trim();
-        let threshold_us = |rest: &str| {
-            rest.strip_prefix(THRESHOLD)?
-                .parse()
-                .ok()
-                .map(|millis: u32| millis.saturating_mul(1000))
-        };
-        let control = match what.strip_prefix("$true") {
-            Some("") => IoControl::DEFAULT,
-            Some(rest) => IoControl::On { threshold_us: threshold_us(rest)? },
-            None => match what.strip_prefix("$false")? {
-                "" => IoControl::Off,
-                rest => IoControl::Stats { threshold_us: threshold_us(rest)? },
-            },
-        };
-        Some(Setting::StorageIoControl { device, control })
-    };
-    parts().ok_or_else(|| {
-        let like = print_sioc("NAME", IoControl::DEFAULT);
-        format!("`{line}` sets nothing of a datastore; it is as `{like}`, or ends with $false")
-            .into()
-    })
+    let name = powershell_name(datastore);
+    format!("{OF_DATASTORE}{name} | {DATASTORE} -{ENABLED} ${is_on}{threshold}")
 }
 
 /// Disks as they stand in front of a change.
@@ -218,7 +317,9 @@ pub(crate) fn allocation_text(change: &AllocationChange) -> String {
         AllocationChange::Limit(Some(limit)) => format!("{LIMIT} {limit}"),
         AllocationChange::Shares(shares) => format!("{SHARES} {shares}"),
         AllocationChange::Reservation(iops) => format!("{RESERVATION} {iops}"),
-        AllocationChange::Policy(policy) => format!("{POLICY} {policy}"),
+        AllocationChange::Policy(policy) => {
+            format!("{POLICY} {}", policy.as_deref().unwrap_or(NO_POLICY))
+        }
     }
 }
 
@@ -246,7 +347,8 @@ pub(crate) fn allocation(text: &str) -> Option<Result<AllocationChange, Refusal>
     if let Some(policy) = value(POLICY) {
         return Some(match policy {
             "" => Err(format!("`{text}` names no storage policy").into()),
-            policy => Ok(AllocationChange::Policy(policy.into())),
+            NO_POLICY => Ok(AllocationChange::Policy(None)),
+            policy => Ok(AllocationChange::Policy(Some(policy.into()))),
         });
     }
     let value = value(RESERVATION)?;

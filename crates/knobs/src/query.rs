@@ -51,6 +51,8 @@ pub enum Query {
         /// Of which driver.
         driver: &'static Driver,
     },
+    /// `kavg disk list`: kavg's own; no esxcli has it.
+    Disks,
     /// `system settings advanced list`
     Options {
         /// The option.

@@ -237,8 +237,9 @@ pub enum AllocationChange {
     Shares(u32),
     /// Its reservation: I/Os a second.
     Reservation(u32),
-    /// The storage policy of that name, which says all three: ESXi 6.5 has them [DOC65].
-    Policy(String),
+    /// The storage policy of that name, which says all three: ESXi 6.5 has them [DOC65]. Without one a disk has
+    /// what no number is set of.
+    Policy(Option<String>),
 }
 
 impl AllocationChange {
@@ -251,7 +252,8 @@ impl AllocationChange {
             Self::Limit(limit_iops) => Allocation { limit_iops, ..was },
             Self::Shares(shares) => Allocation { shares, ..was },
             Self::Reservation(reservation_iops) => Allocation { reservation_iops, ..was },
-            Self::Policy(ref name) => host.policy(name)?,
+            Self::Policy(Some(ref name)) => host.policy(name)?,
+            Self::Policy(None) => Allocation::default(),
         })
     }
 }

@@ -89,7 +89,7 @@ mod tests {
         let vdisk = Disks::from(DiskName::from("sql 1:scsi0:1"));
         let policy = |vdisk: &Disks| Setting::Allocation {
             vdisk: vdisk.clone(),
-            allocation: AllocationChange::Policy("gold".into()),
+            allocation: AllocationChange::Policy(Some("gold".into())),
         };
         let cases = [
             (

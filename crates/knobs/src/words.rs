@@ -67,9 +67,13 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, Refusal> {
     Ok(words)
 }
 
-/// The word of PowerShell that `text` begins with, a string in single quotes or plain, and what
-/// follows it.
+/// The word of PowerShell that `text` begins with, a string in single quotes, one in double quotes without
+/// anything that is to be filled in or escaped, or plain, and what follows it.
 pub(crate) fn powershell_word(text: &str) -> Option<(String, &str)> {
+    if let Some(rest) = text.strip_prefix('"') {
+        let (word, rest) = rest.split_once('"')?;
+        return (!word.contains(['$', ESCAPE])).then(|| (word.into(), rest));
+    }
     let Some(mut rest) = text.strip_prefix('\'') else {
         let end = text.find([' ', ';', '}', ')', '|']).unwrap_or(text.len());
         return (end > 0).then(|| (text[..end].into(), &text[end..]));
@@ -91,15 +95,14 @@ pub(crate) fn powershell_word(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The name that `text` begins with, as [`powershell_name`] writes it.
-pub(crate) fn powershell_name_word(text: &str) -> Option<(String, &str)> {
-    let (word, rest) = powershell_word(text)?;
+/// A name as it is, of one in which wildcards are escaped as [`powershell_name`] does it.
+pub(crate) fn plain_name(word: &str) -> String {
     let mut chars = word.chars();
     let mut name = String::new();
     while let Some(c) = chars.next() {
         name.extend(if c == ESCAPE { chars.next() } else { Some(c) });
     }
-    Some((name, rest))
+    name
 }
 
 #[cfg(test)]
@@ -121,7 +124,9 @@ mod tests {
         for name in ["naa.1", "a; reboot", "it's", "''", "a \"b\" \\c", "\u{201b}\u{2018}*`[1]?"] {
             assert_eq!(split_words(&shell(name)).unwrap(), [name]);
             assert_eq!(powershell_word(&powershell(name)), Some((name.into(), "")));
-            assert_eq!(powershell_name_word(&powershell_name(name)), Some((name.into(), "")));
+            let written = powershell_name(name);
+            let (word, rest) = powershell_word(&written).unwrap();
+            assert_eq!((plain_name(&word).as_str(), rest), (name, ""));
         }
     }
 }

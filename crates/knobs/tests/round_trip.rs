@@ -75,7 +75,7 @@ fn of_disks() -> impl Strategy<Value = Setting> {
         Allocation::SHARES.prop_map(AllocationChange::Shares),
         (0..=i32::MAX as u32).prop_map(AllocationChange::Reservation),
     ];
-    let given = name().prop_map(AllocationChange::Policy);
+    let given = option::of(name()).prop_map(AllocationChange::Policy);
     let disks = (name(), place).prop_map(|(vm, disk)| Disks::Of(DiskName { vm, disk }));
     let of_disks = (disks, prop_oneof![change.clone(), given]);
     let of_policy = (name().prop_map(Disks::With), change);
@@ -85,6 +85,97 @@ fn of_disks() -> impl Strategy<Value = Setting> {
 
 fn read(line: &str) -> Vec<Setting> {
     line.parse::<Line>().unwrap_or_else(|refusal| panic!("{line}: {refusal}")).settings
+}
+
+/// As PowerShell reads cmdlets: in any case, parameters in any order, and what gets an object in front or inside.
+#[test]
+fn cmdlets_are_read_as_powershell_reads_them() {
+    let policy = "web: StoragePolicy low";
+    let limit = "web:scsi1:2: DiskLimitIOPerSecond 50";
+    let unit_and_bus = "{$_.ExtensionData.UnitNumber -eq 2 -and (Get-ScsiController -HardDisk $_).ExtensionData.BusNumber -eq 1}";
+    let limited = format!("Get-HardDisk -VM web | where-object {unit_and_bus}");
+    let on = |millis: u32| {
+        format!(
+            "Get-Datastore shared | Set-Datastore -StorageIOControlEnabled $true -CongestionThresholdMillisecond {millis}"
+        )
+    };
+    let table: [(String, &[&str]); 5] = [
+        (
+            policy.into(),
+            &[
+                "Get-VM web | Get-HardDisk | Set-SpbmEntityConfiguration -StoragePolicy (Get-SpbmStoragePolicy low)",
+                "Set-SpbmEntityConfiguration -Configuration (Get-HardDisk -VM web) -StoragePolicy low",
+                "set-spbmentityconfiguration -storagepolicy 'low' (get-harddisk -vm (get-vm \"web\"))",
+                "Get-HardDisk web | Set-SpbmEntityConfiguration -StoragePolicy low -Confirm:$false",
+            ],
+        ),
+        (
+            "web: StoragePolicy none".into(),
+            &["get-harddisk -vm web|set-spbmentityconfiguration -storagepolicy $NULL"],
+        ),
+        (
+            limit.into(),
+            &[
+                &format!(
+                    "Get-VM web | Get-VMResourceConfiguration | Set-VMResourceConfiguration -DiskLimitIOPerSecond 50 -Disk ({limited})"
+                ),
+                &format!(
+                    "Set-VMResourceConfiguration (Get-VMResourceConfiguration web) -Disk ({limited}) -disklimitiopersecond 50"
+                ),
+            ],
+        ),
+        (
+            on(10),
+            &[
+                "Get-Datastore -Name shared | Set-Datastore -CongestionThresholdMillisecond 10 -StorageIOControlEnabled $true",
+                "Set-Datastore shared -StorageIOControlEnabled $True -CongestionThresholdMillisecond 10",
+                "set-datastore -datastore (get-datastore shared) -storageiocontrolenabled:$true -congestionthresholdmillisecond:10",
+            ],
+        ),
+        (on(30), &["get-datastore shared | set-datastore -storageiocontrolenabled $true"]),
+    ];
+    for (expected, lines) in table {
+        for line in lines {
+            assert_eq!(read(line), read(&expected), "{line}");
+        }
+    }
+    let both = "Get-VM w | Get-VMResourceConfiguration | Set-VMResourceConfiguration -NumDiskShares 700 -DiskSharesLevel custom \
+                -Disk (Get-HardDisk -VM w) -DiskLimitIOPerSecond -1";
+    let each =
+        ["w: DiskLimitIOPerSecond -1", "w: NumDiskShares 700"].map(|line| read(line).remove(0));
+    assert_eq!(read(both), each);
+}
+
+/// A form that is not read is told with the one that is, of the same cmdlet.
+#[test]
+fn cmdlets_that_are_not_read_are_told_with_their_own_form() {
+    for (line, expected) in [
+        (
+            "Get-HardDisk -VM w | Set-SpbmEntityConfiguration",
+            "it is as `Get-HardDisk -VM 'VM' | Set-SpbmEntityConfiguration -StoragePolicy (",
+        ),
+        ("Get-VM w | Get-HardDisk", "there is no cmdlet that sets something `Get-HardDisk`"),
+        (
+            "Get-VM w | Set-VMResourceConfiguration -DiskLimitIOPerSecond 5",
+            "it is as `Get-VM 'VM' | Get-VMResourceConfiguration | Set-VMR",
+        ),
+        (
+            "Get-Datastore d | Set-Datastore -CongestionThresholdMillisecond 15",
+            "it is as `Get-Datastore 'NAME' | Set-Datastore -StorageIOControlEnabled",
+        ),
+        (
+            "Set-Datastore d -StorageIOControlEnabled $true -MaintenanceMode $true",
+            "no Set-Datastore with -MaintenanceMode that kavg reads",
+        ),
+        ("Get-VM ((((((w", "is no line of cmdlets that kavg reads"),
+        (
+            "Get-HardDisk -VM w | Set-SpbmEntityConfiguration -StoragePolicy \"$gold\"",
+            "is no line of cmdlets",
+        ),
+    ] {
+        let refusal = line.parse::<Line>().unwrap_err().to_string();
+        assert!(refusal.contains(expected), "{refusal}");
+    }
 }
 
 proptest! {
@@ -125,7 +216,7 @@ proptest! {
     #[test]
     fn any_text_is_a_line_or_refused(text in "\\PC{0,60}", start in select(vec![
         "", "$esxcli.storage.core.device.set.Invoke(@{", "Get-VM ", "vm: DiskLimitIOPerSecond",
-        "Get-HardDisk -VM ", "vm: StoragePolicy", "storage policy ",
+        "Get-HardDisk -VM ", "set-spbmentityconfiguration (", "vm: StoragePolicy", "storage policy ",
         "storage core device set ", "reg add ", "echo '", "options vmw_pvscsi ",
     ])) {
         let _ = format!("{start}{text}").parse::<Line>();

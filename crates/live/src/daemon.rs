@@ -37,7 +37,7 @@ use crate::{
     export::Export,
     folders::Folders,
     hosted::{Home, Hosted},
-    hosts::{Changed, Hosts, Shared, lock},
+    hosts::{Begin, Changed, Hosts, Shared, lock},
     ids::Ids,
     machine::{Machine, Parts},
     mailbox::{Letter, Mailbox},
@@ -249,13 +249,18 @@ impl Daemon {
     }
 
     /// Makes the changes from one reading of the file to the next. What is new and what is worth a word is
-    /// in the places and notes then, in the place of those before.
+    /// in the places and notes then, in the place of those before. `begin` is how the daemon would begin.
     ///
     /// # Errors
     /// One line: what cannot change at work, or is refused; nothing is changed then.
-    pub fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<(), String> {
+    pub fn reload(
+        &mut self,
+        was: &Scenario,
+        new: &Scenario,
+        begin: Begin<'_>,
+    ) -> Result<(), String> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
-        let Changed { notes, exports } = lock(hosts).reload(was, new)?;
+        let Changed { notes, exports } = lock(hosts).reload(was, new, begin)?;
         let places = exports.iter().map(|(host, export)| place(export, &self.addresses[*host]));
         (self.places, self.notes) = (places.collect(), notes);
         Ok(())

@@ -1,8 +1,10 @@
 //! A host at work in the words of the control socket: what it is made of, set to, and has counted.
 
-use control::{Adapter, Device, Disk, HostState, Path, Throttle, Totals, Vm, World};
+use control::{
+    Adapter, Congestion, Device, Disk, HostState, Path, StoragePolicy, Throttle, Totals, Vm, World,
+};
 use counters::{DeviceKind, Direction, GateCounters, HostSnapshot, IoTotals, VdiskCounters};
-use knobs::{Advanced, Knob, Setting};
+use knobs::{Advanced, Allocation, IoControl, Knob, Setting};
 use scenario::Host;
 
 use crate::{counted::Counted, hosts::Hosts};
@@ -55,6 +57,7 @@ pub(crate) fn describe(
         paths: paths.collect(),
         vms: vms.collect(),
         disks: disks(host, counted),
+        storage_policies: storage_policies(host),
         worlds: worlds(host),
         options: options.map(|info| (info.path.into(), option(host, info.option))).collect(),
     }
@@ -86,6 +89,13 @@ fn devices(hosts: &Hosts, place: usize, counted: &Counted, counters: &HostSnapsh
             }
             _ => None,
         });
+        let congestion = host.settings.iter().rev().find_map(|knob| match *knob {
+            Knob::StorageIoControl { device, control } if device.index() == id => {
+                let stats_only = matches!(control, IoControl::Stats { .. });
+                Some(control.threshold_us().map(|threshold_us| Congestion { threshold_us, stats_only }))
+            }
+            _ => None,
+        });
         let finds = |knob: &Knob| {
             matches!(*knob, Knob::DepthByLatency { device, on: true } if device.index() == id)
         };
@@ -99,7 +109,7 @@ fn devices(hosts: &Hosts, place: usize, counted: &Counted, counters: &HostSnapsh
             dsnro: limits.dsnro,
             throttle,
             depth_by_latency: host.settings.iter().any(finds),
-            congestion_us: limits.congestion_us,
+            congestion: congestion.flatten(),
             policy: device.path_policy.into(),
             totals,
         }
@@ -121,6 +131,14 @@ fn disks(host: &Host, counted: &Counted) -> Vec<Disk> {
         storage_policy: host.policy_of[id].map(|policy| host.policies[policy].name.clone()),
     });
     all.collect()
+}
+
+fn storage_policies(host: &Host) -> Vec<StoragePolicy> {
+    let policy = |policy: &scenario::StoragePolicy| {
+        let Allocation { shares, limit_iops, reservation_iops } = policy.allocation;
+        StoragePolicy { name: policy.name.clone(), shares, limit_iops, reservation_iops }
+    };
+    host.policies.iter().map(policy).collect()
 }
 
 /// A world is a machine on a device that has disks of it.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use counters::{DeviceId, PathId};
 use engine::{DeviceLimits, Input};
-use knobs::{Effect, Knob, Line};
+use knobs::{Disks, Effect, Host as _, Knob, Line, Setting};
 use scenario::{Host, Scenario, parse_knob};
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     export::Export,
     hosted::{Home, Hosted, tell},
     mailbox::Letter,
-    reload::{Changes, Readings, same_hosts},
+    reload::{Changes, Readings, same_hosts, turned},
     settings::{Kept, Settings},
 };
 
@@ -49,6 +49,10 @@ pub(crate) type Shared = Arc<Mutex<Hosts>>;
 pub(crate) fn lock(hosts: &Shared) -> MutexGuard<'_, Hosts> {
     hosts.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// How a daemon begins: a reading of the file with what was set at work in force, and a line for each setting
+/// that is left out.
+pub type Begin<'a> = &'a dyn Fn(&Scenario, &Settings) -> Result<(Scenario, Vec<String>), String>;
 
 /// What is told to a host.
 type Told = (usize, Input);
@@ -163,8 +167,17 @@ impl Hosts {
     ///
     /// # Errors
     /// One line: what cannot change at work, or is refused; nothing is changed then.
-    pub(crate) fn reload(&mut self, was: &Scenario, new: &Scenario) -> Result<Changed, String> {
+    pub(crate) fn reload(
+        &mut self,
+        was: &Scenario,
+        new: &Scenario,
+        begin: Begin<'_>,
+    ) -> Result<Changed, String> {
         same_hosts(was, new)?;
+        let kept = self.kept.clone().unwrap_or_default();
+        let stands = what_stands(kept.clone(), was, new)?;
+        let (before, known) = begin(was, &kept)?;
+        let (after, left_out) = begin(new, &stands)?;
         let plans = (0..self.hosts.len()).map(|place| {
             let hosted = &self.hosts[place];
             let changes = Changes::of(&Readings {
@@ -172,6 +185,7 @@ impl Hosts {
                 was: (was, &was.hosts[place]),
                 now: &self.scenario.hosts[place],
                 new: (new, &new.hosts[place]),
+                begun: (&before.hosts[place], &after.hosts[place]),
                 components: &hosted.counted.components,
             })?;
             Plan::of(hosted, changes, new, &self.home)
@@ -182,9 +196,10 @@ impl Hosts {
         for (host, plan) in scenario.hosts.iter_mut().zip(&plans) {
             host.clone_from(&plan.changes.host);
         }
-        self.keep_what_stands(&scenario, &plans)?;
+        self.keep(stands, &scenario)?;
         self.scenario = scenario;
         let mut changed = Changed { notes: vec![summary(&plans)], exports: Vec::new() };
+        changed.notes.extend(left_out.into_iter().filter(|note| !known.contains(note)));
         for (place, plan) in plans.into_iter().enumerate() {
             let later = plan.changes.knobs.iter().filter_map(|knob| later(knob.effect()));
             changed.notes.extend(later.map(String::from));
@@ -196,23 +211,14 @@ impl Hosts {
         Ok(changed)
     }
 
-    /// Writes what was set at work without what the file sets otherwise now.
-    fn keep_what_stands(&mut self, scenario: &Scenario, plans: &[Plan]) -> Result<(), String> {
-        let Some(settings) = &self.kept else { return Ok(()) };
-        let mut settings = settings.clone();
-        let count = settings.count();
-        settings.retain(|kept| {
-            let knobs = parse_knob(&kept.text(), scenario).unwrap_or_default();
-            !knobs.iter().any(|(host, knob)| {
-                let mut new = plans[*host].changes.knobs.iter();
-                new.any(|new| knob.is_turned_by(new) && knob != new)
-            })
-        });
-        if settings.count() < count {
-            settings.write()?;
+    /// Keeps what stands of what was set at work.
+    fn keep(&mut self, mut stands: Settings, scenario: &Scenario) -> Result<(), String> {
+        let Some(kept) = &mut self.kept else { return Ok(()) };
+        if stands.count() < kept.count() {
+            stands.write()?;
         }
-        find_targets(&mut settings, scenario);
-        self.kept = Some(settings);
+        find_targets(&mut stands, scenario);
+        *kept = stands;
         Ok(())
     }
 
@@ -251,6 +257,32 @@ impl Hosts {
             counted.mailboxes.iter().for_each(|mailbox| mailbox.send(Letter::Input(input)));
         }
     }
+}
+
+/// What was set at work without what the file sets otherwise in a new reading.
+fn what_stands(mut kept: Settings, was: &Scenario, new: &Scenario) -> Result<Settings, String> {
+    let hosts = was.hosts.iter().zip(&new.hosts);
+    let turned: Vec<_> = hosts.map(|(was, new)| turned(was, new)).collect::<Result<_, _>>()?;
+    let says_otherwise = |setting: &Setting| {
+        let Setting::Allocation { vdisk: Disks::With(policy), .. } = setting else { return false };
+        let of = |scenario: &Scenario| scenario.hosts[0].policy(policy).ok();
+        of(was).zip(of(new)).is_some_and(|(was, new)| was != new)
+    };
+    let mut scenario = new.clone();
+    kept.retain(|kept| {
+        let text = kept.text();
+        let knobs = parse_knob(&text, &scenario).unwrap_or_default();
+        let is_otherwise = knobs.iter().any(|(host, knob)| {
+            turned[*host].iter().any(|new| knob.is_turned_by(new) && knob != new)
+        });
+        let stands = !is_otherwise && !says_otherwise(&kept.setting);
+        if stands {
+            // Where no host has what it names it is kept for when one has it again.
+            let _ = scenario.set(&text);
+        }
+        stands
+    });
+    Ok(kept)
 }
 
 fn targets(knobs: &[(usize, Knob)]) -> Vec<(usize, knobs::Target)> {

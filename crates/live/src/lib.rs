@@ -40,6 +40,7 @@ mod work;
 
 pub use daemon::{Daemon, Options, Place, Signals, Told};
 pub use executor::try_io_uring;
+pub use hosts::Begin;
 pub use nbd::talk;
 pub use sandbox::confine;
 pub use settings::Settings;

@@ -42,7 +42,19 @@ pub(crate) struct Readings<'a> {
     pub(crate) was: (&'a Scenario, &'a Host),
     pub(crate) now: &'a Host,
     pub(crate) new: (&'a Scenario, &'a Host),
+    /// The host as it would be begun anew by the reading before and by this one, each with what was set at
+    /// work.
+    pub(crate) begun: (&'a Host, &'a Host),
     pub(crate) components: &'a Components,
+}
+
+/// What the file turns on a host that is as it says, from one reading to the next.
+///
+/// # Errors
+/// One line: what changed and cannot at work.
+pub(crate) fn turned(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
+    let (same, origins) = same_parts(&was.config, &new.config);
+    knobs(&carried(was, new, &same, &origins), new)
 }
 
 /// Whether two readings have the same hosts.
@@ -70,7 +82,7 @@ impl Changes {
     /// # Errors
     /// One line: what changed and cannot at work.
     pub(crate) fn of(readings: &Readings<'_>) -> Result<Self, String> {
-        let Readings { was: (_, was), now, new: (_, new), components, .. } = readings;
+        let Readings { was: (_, was), now, new: (_, new), begun, components, .. } = readings;
         let (same, origins) = same_parts(&was.config, &new.config);
         let mut patched = carried(was, new, &same, &origins);
         let mut knobs = knobs(&patched, new)?;
@@ -81,9 +93,9 @@ impl Changes {
         let mut host = carried(now, new, &same, &origins);
         name_paths(&mut host.config, &same);
         knobs.iter().for_each(|knob| host.apply(*knob));
-        let by_policy = policies(&mut host, (was, now), &origins, &knobs);
-        by_policy.iter().for_each(|knob| host.apply(*knob));
-        knobs.extend(by_policy);
+        let allocated = allocations(&mut host, now, *begun, &origins, &knobs);
+        allocated.iter().for_each(|knob| host.apply(*knob));
+        knobs.extend(allocated);
         let components = assigned(new, &origins, components)?;
         let (gone, new) = (gone(&was.config, &same), attached(&host.config, &same));
         Ok(Self { same, origins, gone, new, knobs, host, components })
@@ -386,39 +398,42 @@ fn knobs(was: &Host, new: &Host) -> Result<Vec<Knob>, String> {
     Ok(knobs)
 }
 
-/// Storage policies are what the file says where it says otherwise than it did, and else what they are at
-/// work: what each says, and which disk has which. What disks are set to by theirs that are not so yet.
-fn policies(
+/// Limits, reservations, shares and storage policies are what they would be on a host begun anew, where that
+/// is something else than by the reading before, and else what they are at work. What disks are set to by it
+/// that are not so yet.
+fn allocations(
     host: &mut Host,
-    (was, now): (&Host, &Host),
+    now: &Host,
+    (before, after): (&Host, &Host),
     origins: &[Option<usize>],
     set: &[Knob],
 ) -> Vec<Knob> {
-    let of = |host: &Host, disk: usize| {
-        host.policy_of[disk].map(|policy| host.policies[policy].name.clone())
+    let says = |host: &Host, name: &str| {
+        let known = host.policies.iter().find(|policy| policy.name == name);
+        known.map(|policy| policy.allocation)
     };
-    let of_file: Vec<_> = (0..origins.len()).map(|disk| of(host, disk)).collect();
+    let of_disk = |host: &Host, disk: usize| {
+        let policy = host.policy_of[disk].map(|policy| host.policies[policy].name.clone());
+        (policy, host.config.vdisks[disk].allocation)
+    };
+    host.policies.clone_from(&after.policies);
     for policy in &mut host.policies {
-        let is_same = was.policies.contains(policy);
-        let known = now.policies.iter().find(|known| known.name == policy.name);
-        if let (true, Some(known)) = (is_same, known) {
-            policy.allocation = known.allocation;
-        }
+        let is_same = says(before, &policy.name) == Some(policy.allocation);
+        policy.allocation =
+            says(now, &policy.name).filter(|_| is_same).unwrap_or(policy.allocation);
     }
     let mut knobs = Vec::new();
     for (disk, origin) in origins.iter().enumerate() {
-        let vdisk = VdiskId::new(disk);
+        let (vdisk, begun) = (VdiskId::new(disk), of_disk(after, disk));
+        let stays = origin.filter(|origin| of_disk(before, *origin) == begun);
+        let (policy, allocation) = stays.map_or(begun, |origin| of_disk(now, origin));
         let is_set = set.iter().any(|knob| knob.target() == Target::Vdisk(vdisk));
-        if let Some(origin) = origin.filter(|origin| !is_set && of(was, *origin) == of_file[disk]) {
-            let name = of(now, origin);
-            let place = |name| host.policies.iter().position(|policy| policy.name == name);
-            host.policy_of[disk] = name.and_then(place);
-        }
-        let Some(policy) = host.policy_of[disk] else { continue };
-        let allocation = host.policies[policy].allocation;
-        if host.config.vdisks[disk].allocation != allocation {
+        let is_given = origin.is_some_and(|origin| of_disk(now, origin).0 != policy) && !is_set;
+        if is_given || host.config.vdisks[disk].allocation != allocation {
             knobs.push(Knob::Allocation { vdisk, allocation });
         }
+        let place = |name| host.policies.iter().position(|policy| policy.name == name);
+        host.policy_of[disk] = policy.and_then(place);
     }
     knobs
 }
@@ -586,6 +601,7 @@ mod tests {
                     was: (&was, &was.hosts[0]),
                     now: &now,
                     new: (&new, &new.hosts[0]),
+                    begun: (&was.hosts[0], &new.hosts[0]),
                     components: &components,
                 });
                 let changes = changes.expect("nothing of it needs the daemon to begin anew");

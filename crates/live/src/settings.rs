@@ -119,12 +119,13 @@ impl Settings {
     }
 
     /// Takes those away that do not stay.
-    pub(crate) fn retain(&mut self, stays: impl Fn(&Kept) -> bool) {
+    pub(crate) fn retain(&mut self, stays: impl FnMut(&Kept) -> bool) {
         self.kept.retain(stays);
     }
 
     /// Writes the file: whole and on the disk before it takes the place of the one before.
-    pub(crate) fn write(&self) -> Result<(), String> {
+    pub(crate) fn write(&mut self) -> Result<(), String> {
+        (2..).zip(&mut self.kept).for_each(|(line, kept)| kept.line = line);
         let lines = self.kept.iter().map(|kept| kept.text() + "\n");
         let text = format!("{FIRST}\n{}{LAST}\n", lines.collect::<String>());
         let written = replace(&self.path, &text);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use counters::{AdapterId, DeviceKind, PathId, Time, VdiskId};
 use engine::{AdapterConfig, Object};
-use knobs::Knob;
+use knobs::{Allocation, Knob};
 
 use crate::{
-    Action, Error, Face, Host, TimedEvent, names,
+    Action, Error, Face, Given, Host, TimedEvent, names,
     reader::{Node, Table},
     rehearsal::Rehearsal,
     resolve, storage_policy,
@@ -104,7 +104,7 @@ pub(crate) fn read(
     site: &mut Site,
     workloads: &Workloads,
     duration_ns: u64,
-) -> Result<Vec<TimedEvent>, Error> {
+) -> Result<(Vec<TimedEvent>, Vec<Given>), Error> {
     let mut tables = Vec::new();
     for node in root.list("event") {
         let table = node.table(&[KEYS.as_slice(), &DEEDS].concat())?;
@@ -119,11 +119,12 @@ pub(crate) fn read(
     let homes = site.vms.vms.iter().map(|vm| vm.home).collect();
     let mut course =
         Course { site, workloads, homes, hosts: before_moves(site), moved: BTreeMap::new() };
-    let mut events = Vec::new();
+    let (mut events, mut given) = (Vec::new(), Vec::new());
     for (at, table) in tables {
         let node = table.exactly_one(&DEEDS)?;
         check_companions(&table, &node)?;
         for (host, action) in course.actions(&table, &node)? {
+            given.extend(course.given(at, host, &action));
             events.push(Placed { event: TimedEvent { at, host, action }, node: node.clone() });
         }
         if events.len() > EVENTS_MAX {
@@ -141,7 +142,7 @@ pub(crate) fn read(
         }
     }
     rehearse(&events, &site.hosts.hosts)?;
-    Ok(events.into_iter().map(|placed| placed.event).collect())
+    Ok((events.into_iter().map(|placed| placed.event).collect(), given))
 }
 
 /// The hosts before any event; absent is what disks are on datastores to which events move them.
@@ -223,6 +224,17 @@ impl<'s> Course<'s> {
             "start" => self.workload(deed, Action::StartWorkload),
             _ => self.workload(deed, Action::StopWorkload),
         }
+    }
+
+    /// The storage policy that a disk has after what was done to it.
+    fn given(&self, at: Time, host: usize, action: &Action) -> Option<Given> {
+        let vdisk = match *action {
+            Action::Set(Knob::Allocation { vdisk, .. }) | Action::Relocate { to: vdisk, .. } => {
+                vdisk
+            }
+            _ => return None,
+        };
+        Some(Given { at, host, vdisk, policy: self.hosts[host].policy_of[vdisk.index()] })
     }
 
     /// The hosts that `host` names, or all.
@@ -477,14 +489,23 @@ impl<'s> Course<'s> {
         let values =
             deed.table(&[&["disk", "storage_policy"][..], &storage_policy::KEYS].concat())?;
         let disk = values.need("disk")?;
-        let policy = self.site.policies.of(&values)?;
+        let given = self.site.policies.of(&values)?;
+        storage_policy::check_sets(
+            &values,
+            &[&["storage_policy"][..], &storage_policy::KEYS].concat(),
+        )?;
+        let policy = given.flatten();
         let mut actions = Vec::new();
         for (index, vm) in self.vms(table)? {
             let now = self.now(index, vm.disk(&disk)?);
             let home = &self.hosts[vm.home];
             let vdisk = vm.places[&vm.home].vdisks[now];
             let was = home.config.vdisks[vdisk.index()].allocation;
-            let was = policy.map_or(was, |policy| home.policies[policy].allocation);
+            let was = match given {
+                Some(Some(policy)) => home.policies[policy].allocation,
+                Some(None) => Allocation::default(),
+                None => was,
+            };
             let allocation = storage_policy::allocation(&values, was)?;
             for (host, place) in &vm.places {
                 let (vdisk, of) = (place.vdisks[now], &mut self.hosts[*host]);
@@ -503,6 +524,7 @@ impl<'s> Course<'s> {
     fn storage_policy(&mut self, deed: &Node<'_>) -> Actions {
         let values = deed.table(&[&["name"][..], &storage_policy::KEYS].concat())?;
         let policy = self.site.policies.names.find_one(&values.need("name")?)?;
+        storage_policy::check_sets(&values, &storage_policy::KEYS)?;
         let mut actions = Vec::new();
         for index in 0..self.hosts.len() {
             let host = &mut self.hosts[index];

@@ -39,8 +39,8 @@ pub use error::Error;
 pub use over::Over;
 pub use scenario::parse_knob;
 pub use types::{
-    Action, Array, AutomaticThreshold, Backend, Bound, Expectation, Face, Host, Image, Nbd, Role,
-    Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent, Window, Workload,
+    Action, Array, AutomaticThreshold, Backend, Bound, Expectation, Face, Given, Host, Image, Nbd,
+    Role, Scenario, Sockets, StoragePolicy, Subject, Target, TimedEvent, Window, Workload,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use workload::WORKLOADS_OF_DISK_MAX;

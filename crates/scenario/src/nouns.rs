@@ -15,6 +15,8 @@ use crate::{
 pub(crate) struct Names {
     noun: &'static str,
     max: usize,
+    /// What a name may be.
+    check: fn(&str) -> Result<(), String>,
     len: usize,
     ranges: BTreeMap<String, Range<usize>>,
     order: Vec<String>,
@@ -23,7 +25,12 @@ pub(crate) struct Names {
 impl Names {
     /// No names yet, and at most `max` of them.
     pub(crate) fn new(noun: &'static str, max: usize) -> Self {
-        Self { noun, max, len: 0, ranges: BTreeMap::new(), order: Vec::new() }
+        Self { noun, max, check, len: 0, ranges: BTreeMap::new(), order: Vec::new() }
+    }
+
+    /// The same of a noun whose names may be other ones.
+    pub(crate) fn checked(self, check: fn(&str) -> Result<(), String>) -> Self {
+        Self { check, ..self }
     }
 
     /// Adds one thing, or a group of `count`; the names in order.
@@ -33,7 +40,7 @@ impl Names {
         name: &str,
         count: Option<usize>,
     ) -> Result<Vec<String>, Error> {
-        check(name).map_err(|message| node.error(&message))?;
+        (self.check)(name).map_err(|message| node.error(&message))?;
         let first = self.len;
         let wanted = count.unwrap_or(1);
         if wanted > self.max - first {

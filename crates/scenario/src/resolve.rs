@@ -145,7 +145,7 @@ impl Host {
                 self.policies[place].allocation = change.of(was, self).unwrap_or(was);
                 return;
             }
-            (_, AllocationChange::Policy(name)) => place(name),
+            (_, AllocationChange::Policy(Some(name))) => place(name),
             _ => None,
         };
         for (vdisk, _) in knobs::Host::disks(self, of) {

@@ -209,7 +209,7 @@ fn build(
     for node in root.list("esxcli") {
         node.parsed(|line| set(&mut site.hosts.hosts, line))?;
     }
-    let events = event::read(root, &mut site, &workloads, duration_ns)?;
+    let (events, given) = event::read(root, &mut site, &workloads, duration_ns)?;
     let windows = Windows::read(root, warmup_ns, duration_ns)?;
     let expectations = expect::read(root, &windows, &site)?;
     Ok(Scenario {
@@ -225,6 +225,7 @@ fn build(
         arrays: site.arrays.arrays,
         workloads: workloads.workloads,
         events,
+        given,
         windows: windows.windows,
         expectations,
         thresholds: site.datastores.thresholds,

@@ -5,10 +5,11 @@
 //! changes what it says.
 
 use engine::HostConfig;
-use knobs::Allocation;
+use knobs::{Allocation, NO_POLICY, list};
 
 use crate::{
     Error, StoragePolicy,
+    names::LENGTH_MAX,
     nouns::Names,
     reader::{Node, Table},
 };
@@ -28,7 +29,8 @@ pub(crate) struct Policies {
 impl Policies {
     /// Reads every policy.
     pub(crate) fn read(root: &Table<'_>) -> Result<Self, Error> {
-        let mut all = Self { names: Names::new("storage policy", POLICIES_MAX), all: Vec::new() };
+        let names = Names::new("storage policy", POLICIES_MAX).checked(check_name);
+        let mut all = Self { names, all: Vec::new() };
         let tables = root.named("storage_policy")?;
         for (name, preset) in Allocation::POLICY_PRESETS {
             if tables.iter().all(|(own, _)| own != name) {
@@ -49,15 +51,45 @@ impl Policies {
         Ok(())
     }
 
-    /// The policy that `storage_policy` of a disk names, beside which nothing of its own stands.
-    pub(crate) fn of(&self, disk: &Table<'_>) -> Result<Option<usize>, Error> {
-        let Some(policy) = disk.read("storage_policy", |node| self.names.find_one(node))? else {
-            return Ok(None);
-        };
-        match KEYS.iter().find_map(|key| disk.get(key)) {
+    /// The policy that `storage_policy` of a disk names, beside which nothing of its own stands; or that it has
+    /// none.
+    pub(crate) fn of(&self, disk: &Table<'_>) -> Result<Option<Option<usize>>, Error> {
+        let policy = disk.read("storage_policy", |node| match node.string()? {
+            NO_POLICY => Ok(None),
+            _ => self.names.find_one(node).map(Some),
+        })?;
+        match KEYS.iter().find_map(|key| disk.get(key)).filter(|_| policy.flatten().is_some()) {
             Some(own) => Err(own.error("the storage policy of the disk says it")),
-            None => Ok(Some(policy)),
+            None => Ok(policy),
         }
+    }
+}
+
+/// Only the length of a policy's name is limited [SPBM]. A line ends before a colon, and a terminal shows it.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| !c.is_control() && c != ':';
+    let length = name.chars().count();
+    if (1..=LENGTH_MAX).contains(&length)
+        && name.chars().all(is_plain)
+        && name.trim() == name
+        && name != NO_POLICY
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "`{name}` is no name of a storage policy, which has 1 to {LENGTH_MAX} characters, no colon, no blank at an end, \
+         and is not `{NO_POLICY}`"
+    ))
+}
+
+/// Refuses a table that sets nothing.
+pub(crate) fn check_sets(table: &Table<'_>, keys: &[&str]) -> Result<(), Error> {
+    match keys.iter().any(|key| table.get(key).is_some()) {
+        true => Ok(()),
+        false => Err(table.node().error(&format!(
+            "it sets nothing; it has at least one of {}",
+            list(keys.iter().copied())
+        ))),
     }
 }
 

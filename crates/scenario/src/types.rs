@@ -35,6 +35,8 @@ pub struct Scenario {
     pub workloads: Vec<Workload>,
     /// What happens and when, ascending in time, in the order of the file at the same instant.
     pub events: Vec<TimedEvent>,
+    /// Which storage policies events give to disks or take from them, ascending in time.
+    pub given: Vec<Given>,
     /// Named stretches of the run; the first is `run`, from the end of the warm-up to the end.
     pub windows: Vec<Window>,
     /// What is expected.
@@ -219,6 +221,19 @@ pub struct TimedEvent {
     pub host: usize,
     /// What.
     pub action: Action,
+}
+
+/// The storage policy of a virtual disk from an event on. What it says is set by [`Action::Set`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// When.
+    pub at: Time,
+    /// Index into [`Scenario::hosts`].
+    pub host: usize,
+    /// The virtual disk.
+    pub vdisk: VdiskId,
+    /// Index into [`Host::policies`]; `None` where it has numbers of its own.
+    pub policy: Option<usize>,
 }
 
 /// What happens.

@@ -187,7 +187,7 @@ impl Site {
         }
         let plan = |(name, node): (String, Node<'a>)| {
             let table = node.table(DISK_KEYS)?;
-            let policy = self.policies.of(&table)?;
+            let policy = self.policies.of(&table)?.flatten();
             let was = policy.map(|policy| self.policies.all[policy].allocation);
             Ok(DiskPlan {
                 slot: guest::slot(&name).map_err(|message| node.error(&message))?,

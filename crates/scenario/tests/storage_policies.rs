@@ -186,3 +186,48 @@ migrate = { datastore = "ds-1" }
     ];
     assert_eq!(set(&scenario), expected);
 }
+
+/// Only the length of a policy's name is limited [SPBM]; `none` is no policy.
+#[test]
+fn names_of_policies_have_blanks_and_none_takes_one_off() {
+    let mut scenario = with("[storage_policy.\"Gold Tier (R\u{e4}um)\"]\nlimit = 5\n");
+    let [_, own, low] = [0, 1, 2].map(|at| disks(&scenario)[at].clone());
+    let steps = [
+        (
+            "sql:scsi0:0: StoragePolicy Gold Tier (R\u{e4}um)",
+            "sql:scsi0:0 Gold Tier (R\u{e4}um) 5 0 1000",
+        ),
+        (
+            "storage policy Gold Tier (R\u{e4}um): NumDiskShares 900",
+            "sql:scsi0:0 Gold Tier (R\u{e4}um) 5 0 900",
+        ),
+        ("sql:scsi0:0: StoragePolicy none", "sql:scsi0:0 - - 0 1000"),
+    ];
+    for (line, expected) in steps {
+        scenario.set(line).unwrap();
+        assert_eq!(disks(&scenario), [expected, &own, &low], "{line}");
+    }
+    let taken = with(
+        "[[event]]\nat = \"1s\"\nvm = \"sql\"\nallocation = { disk = \"scsi0:0\", storage_policy = \"none\" }\n",
+    );
+    assert_eq!(set(&taken), ["1: sql:scsi0:0 - 0 1000"]);
+    assert_eq!(taken.given.last().unwrap().policy, None);
+    let event = |deed: &str| format!("[[event]]\nat = \"1s\"\n{deed}\n");
+    let refused = [
+        ("[storage_policy.\"a: b\"]\n".into(), "`a: b` is no name of a storage policy"),
+        (format!("[storage_policy.{}]\n", "x".repeat(81)), "1 to 80 characters"),
+        ("[storage_policy.none]\n".into(), "and is not `none`"),
+        (
+            event("storage_policy = { name = \"gold\" }"),
+            "it sets nothing; it has at least one of `shares`",
+        ),
+        (
+            event("vm = \"sql\"\nallocation = { disk = \"scsi0:0\" }"),
+            "it sets nothing; it has at least one of `storage_policy`",
+        ),
+    ];
+    for (text, expected) in refused {
+        let error = common::parse("site.toml", &format!("{SITE}{text}")).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

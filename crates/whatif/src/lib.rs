@@ -38,5 +38,5 @@ pub use answer::Verdict;
 pub use array::{ArrayCalibration, Curve, Seen};
 pub use demand::{DeviceCalibration, GuestCalibration, Habit};
 pub use error::Error;
-pub use question::Question;
+pub use question::{Question, by_numbers};
 pub use whatif::{Answer, Calibration, Model, STORE_UNKNOWN, Scenarios};

@@ -1,7 +1,7 @@
 //! What is asked: settings, for which devices, over which stretch of the recording.
 
 use capture::VscsiHistogram;
-use knobs::{Advanced, AllocationChange, Disks, Setting};
+use knobs::{Advanced, Allocation, AllocationChange, Disks, Setting};
 
 use crate::Error;
 
@@ -38,11 +38,56 @@ impl Question {
         match self.settings.iter().find(|setting| !is_limit(setting)) {
             None => Ok(()),
             Some(setting) => Err(Error::new(format!(
-                "`{setting}`: a recording does not tell what shares, reservations and storage policies do; of a disk its \
-                 IOPS limit can be asked"
+                "`{setting}`: a recording does not tell what shares and reservations do; of a disk its IOPS limit can \
+                 be asked"
             ))),
         }
     }
+}
+
+/// Lines in which storage policies stand as the IOPS limits that disks have by them. What a policy says is that of
+/// Storage I/O Control's own, with what lines for it set over that.
+///
+/// # Errors
+/// One line: of a policy that disks are given nobody says the numbers, or no disk is given one.
+pub fn by_numbers(settings: Vec<Setting>) -> Result<Vec<Setting>, Error> {
+    let preset = |(name, says): (&str, Allocation)| (name.to_owned(), says.limit_iops);
+    let mut limits: Vec<_> = Allocation::POLICY_PRESETS.map(preset).into();
+    let (mut of_disks, asks) = (Vec::new(), !settings.is_empty());
+    for setting in settings {
+        let Setting::Allocation { vdisk: Disks::With(name), allocation } = setting else {
+            of_disks.push(setting);
+            continue;
+        };
+        if let AllocationChange::Limit(limit) = allocation {
+            limits.retain(|(known, _)| *known != name);
+            limits.push((name, limit));
+        }
+    }
+    if of_disks.is_empty() && asks {
+        return Err(Error::new(
+            "a storage policy is asked of disks that are given it: `VM: StoragePolicy NAME`",
+        ));
+    }
+    let number = |setting| {
+        let Setting::Allocation { vdisk, allocation: AllocationChange::Policy(policy) } = setting
+        else {
+            return Ok(setting);
+        };
+        let limit = match &policy {
+            Some(name) => limits.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit),
+            None => Some(None),
+        };
+        let limit = limit.ok_or_else(|| {
+            let name = policy.unwrap_or_default();
+            Error::new(format!(
+                "nothing tells what the storage policy `{name}` says; give its limit besides: \
+                 `storage policy {name}: DiskLimitIOPerSecond N`"
+            ))
+        })?;
+        Ok(Setting::Allocation { vdisk, allocation: AllocationChange::Limit(limit) })
+    };
+    of_disks.into_iter().map(number).collect()
 }
 
 /// What is asked, as far as the laws go that hold of any array.

@@ -76,7 +76,8 @@ impl Serve {
         let kept_in = self.settings.clone().unwrap_or_else(|| path.with_extension("settings"));
         let kept = Settings::read(&kept_in, text)?;
         let mut as_written = read(path, &file, base)?;
-        let scenario = self.with_settings(as_written.clone(), &kept)?;
+        let (scenario, left_out) = self.with_settings(&as_written, &kept)?;
+        left_out.iter().for_each(|note| say(&clean(note)));
         self.stay_apart(&scenario, base, &kept_in)?;
         let signals = Signals::hold()?;
         let (journal, control) = (self.journal.as_deref(), self.control.as_deref());
@@ -98,7 +99,9 @@ impl Serve {
             // Who serves goes on with what it has, whatever the file says.
             let reloaded = read(path, &file, base).and_then(|new| {
                 self.stay_apart(&new, base, &kept_in)?;
-                daemon.reload(&as_written, &new)?;
+                daemon.reload(&as_written, &new, &|file, kept| {
+                    self.with_settings(file, kept).map_err(|what| what.to_string())
+                })?;
                 as_written = new;
                 Ok(())
             });
@@ -130,15 +133,17 @@ impl Serve {
             .try_for_each(|written| outputs.claim_file(written).map(drop))
     }
 
-    /// What was set at work, and over that what the command line says.
-    fn with_settings(&self, mut scenario: Scenario, kept: &Settings) -> Result<Scenario> {
+    /// The file with what was set at work, and over that what the command line says; and a line for each that
+    /// is left out.
+    fn with_settings(&self, file: &Scenario, kept: &Settings) -> Result<(Scenario, Vec<String>)> {
+        let (mut scenario, mut left_out) = (file.clone(), Vec::new());
         for (place, line) in kept.lines() {
             if let Err(what) = scenario.set(&line) {
-                say(&clean(&format!("{place}: {what}; it is left out")));
+                left_out.push(format!("{place}: {what}; it is left out"));
             }
         }
         self.set.iter().try_for_each(|line| scenario.set(line))?;
-        Ok(scenario)
+        Ok((scenario, left_out))
     }
 }
 

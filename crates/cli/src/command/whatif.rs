@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use ::whatif::{Answer, Calibration, Habit, Model, Question};
+use ::whatif::{Answer, Calibration, Habit, Model, Question, by_numbers};
 use capture::{VscsiHistogram, parse_stamp, parse_vscsistats, read_output};
 use clap::Args;
 use counters::Kind;
@@ -153,6 +153,7 @@ impl Whatif {
         let Recorded { recording, facts } = source;
         let settings = self.settings(&recording.host)?;
         let lines = settings.iter().map(Setting::to_string).collect();
+        let settings = by_numbers(settings)?;
         let question = Question {
             window: self.window(recording, facts, &settings),
             settings,

@@ -1,8 +1,10 @@
 //! Outputs that are a block for each object: its name, and below it a line for each key.
 
-use control::{Device, HostState, Policy, Totals};
+use control::{Congestion, Device, HostState, Policy, Totals};
 use counters::MILLISECOND;
-use knobs::{Advanced, PathPolicy, Transport, Version, unknown};
+use knobs::{
+    Advanced, AllocationChange, ENABLED, PathPolicy, THRESHOLD, Transport, Version, unknown,
+};
 
 use super::display_name;
 use crate::text::clean;
@@ -293,6 +295,43 @@ pub(super) fn round_robin(state: &HostState, place: usize) -> Result<String, Str
     out.field("Number Of Sampling IOs Per Path", sampling_ios);
     out.field("Use Active Unoptimized Paths", false);
     Ok(out.0)
+}
+
+/// `kavg disk list`: what disks may have, what storage policies say and Storage I/O Control of datastores, in the
+/// words of the lines that set it.
+pub(super) fn disks(state: &HostState) -> String {
+    let mut out = Blocks::default();
+    let mut says = |name: &str, changes: &[AllocationChange]| {
+        out.begin(name);
+        for change in changes.iter().map(AllocationChange::to_string) {
+            let (key, value) = change.split_once(' ').unwrap_or((&change, ""));
+            out.field(key, value);
+        }
+    };
+    let numbers = |limit_iops, reservation_iops, shares| {
+        let (limit, reservation) =
+            (AllocationChange::Limit(limit_iops), AllocationChange::Reservation(reservation_iops));
+        [limit, reservation, AllocationChange::Shares(shares)]
+    };
+    for disk in &state.disks {
+        let [limit, reservation, shares] =
+            numbers(disk.limit_iops, disk.reservation_iops, disk.shares);
+        let policy = AllocationChange::Policy(disk.storage_policy.clone());
+        let name = format!("{}:{}", state.vms[disk.vm as usize].name, disk.name);
+        says(&name, &[policy, limit, reservation, shares]);
+    }
+    for policy in &state.storage_policies {
+        let says_it = numbers(policy.limit_iops, policy.reservation_iops, policy.shares);
+        says(&format!("storage policy {}", policy.name), &says_it);
+    }
+    for device in state.devices.iter().filter(|device| !device.datastores.is_empty()) {
+        out.begin(&format!("datastore {}", device.datastores.join(", ")));
+        out.field(ENABLED, device.congestion.is_some_and(|congestion| !congestion.stats_only));
+        if let Some(Congestion { threshold_us, .. }) = device.congestion {
+            out.field(THRESHOLD, threshold_us / 1000);
+        }
+    }
+    out.0
 }
 
 /// `system settings advanced list`; its layout is from memory (reference section 6.4).

@@ -33,6 +33,7 @@ pub(crate) fn show(query: &Query, state: &HostState) -> Result<String, String> {
             blocks::round_robin(state, only[0])?
         }
         Query::Parameters { driver } => tables::parameters(state, driver)?,
+        Query::Disks => blocks::disks(state),
         Query::Options { option, changed } => blocks::options(state, *option, *changed)?,
     };
     Ok(text)

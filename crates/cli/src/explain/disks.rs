@@ -242,8 +242,10 @@ fn weight_scale() -> Article {
 
 fn storage_policy() -> Article {
     let disks = DiskName { vm: "NAME".into(), disk: None }.into();
-    let given =
-        Setting::Allocation { vdisk: disks, allocation: AllocationChange::Policy("POLICY".into()) };
+    let given = Setting::Allocation {
+        vdisk: disks,
+        allocation: AllocationChange::Policy(Some("POLICY".into())),
+    };
     let says = Setting::Allocation {
         vdisk: Disks::With("POLICY".into()),
         allocation: AllocationChange::Limit(Some(N)),
@@ -292,7 +294,7 @@ fn storage_policy() -> Article {
             (
                 "Mind",
                 "A number that is set on a disk takes the policy from it; the others stay as the policy \
-                said."
+                said. Without a policy (`StoragePolicy none`, or -StoragePolicy $null) none of the three is left."
                     .into(),
             ),
         ],

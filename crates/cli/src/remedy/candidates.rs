@@ -10,7 +10,7 @@ use knobs::{
     GuestName, IoControl, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
 use model::Qos;
-use scenario::{Array, Host, Over, StoragePolicy};
+use scenario::{Host, Over, StoragePolicy};
 use serde_json::json;
 use sim::Source;
 
@@ -352,7 +352,10 @@ fn storage_policy(case: &Case) -> Result<Vec<Remedy>, String> {
             [(&case.bad, takes), (&case.good, is_own && gives)].iter().filter(|(_, does)| *does)
         {
             let what = format!("storage policy {name} for {}", case.called(vm));
-            all.push(Remedy::sets(what, [allocation(vm, AllocationChange::Policy(name.clone()))]));
+            all.push(Remedy::sets(
+                what,
+                [allocation(vm, AllocationChange::Policy(Some(name.clone())))],
+            ));
         }
     }
     match all.is_empty() {

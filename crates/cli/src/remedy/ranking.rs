@@ -205,11 +205,13 @@ fn fairness(shares: &BTreeMap<&str, f64>, rows: &Rows) -> Option<f64> {
 mod tests {
     use super::*;
 
+    type Case<'a> = (&'a [(Part, Part, Effect)], &'a [usize]);
+
     #[test]
     fn ranges_that_overlap_decide_nothing() {
         let now = Effect::AtOnce;
         let sure = |gain: f64, keeps: f64, effect| ([gain; 2], [keeps; 2], effect);
-        let cases: [(&[(Part, Part, Effect)], &[usize]); 6] = [
+        let cases: [Case<'_>; 6] = [
             (&[sure(0.5, 0.0, now), sure(0.9, 0.0, now)], &[2, 1]),
             // Alike: what costs less, then what acts sooner.
             (&[sure(0.9, -0.5, now), sure(0.905, 0.0, now)], &[2, 1]),

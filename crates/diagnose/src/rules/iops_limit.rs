@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Cause, Device, Evidence, Finding, Flow, LevelKind, Object, Queue, Spell, Threshold, Vdisk,
-    World, is_round, largest, little, mean, reaches, unrest_percent,
+    VdiskFacts, World, is_round, largest, little, mean, reaches, unrest_percent,
 };
 use levels::weighted_mean;
 
@@ -197,9 +197,14 @@ fn suspects<'a>(case: &'a Case<'_>, device: &'a Device<'_>) -> Vec<Suspect<'a>> 
     vms.flat_map(of_vm).collect()
 }
 
+/// What is known of the disk of a suspect.
+fn known_disk<'a>(case: &Case<'a>, suspect: &Suspect<'_>) -> Option<&'a VdiskFacts> {
+    case.facts.vdisks.get(suspect.disk?.name)
+}
+
 /// The limit of a suspect, as far as it is known of its disk: `Some(None)` is known to be none.
 fn known_limit(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Option<u32>> {
-    Some(case.facts.vdisks.get(suspect.disk?.name)?.limit_iops)
+    Some(known_disk(case, suspect)?.limit_iops)
 }
 
 /// Whether it is known of every suspect on a device what limit it has.
@@ -262,12 +267,16 @@ fn held(case: &Case<'_>, suspect: &Suspect<'_>) -> Option<Spell> {
     (is_flat && (is_plain || suspect.is_seen(&spell)) && !by_shares()).then_some(spell)
 }
 
-/// A limit, and what it is at the end where that is another.
-fn told(limit: u32, at_end: Option<u32>) -> String {
-    let limit = f64::from(limit);
-    match at_end.map(f64::from).filter(|at_end| *at_end != limit) {
+/// A limit, what it is at the end where that is another, and the storage policy of which it is that.
+fn told(limit: u32, known: &VdiskFacts) -> String {
+    let (limit, at_end) = (f64::from(limit), known.limit_at_end.map(f64::from));
+    let told = match at_end.filter(|at_end| *at_end != limit) {
         Some(at_end) => format!("{}, which is {} at the end", number(limit), number(at_end)),
         None => number(limit),
+    };
+    match known.policy_at_end.as_ref().filter(|_| at_end.is_some()) {
+        Some(policy) => format!("{told}, of its storage policy {policy}"),
+        None => told,
     }
 }
 
@@ -282,18 +291,18 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     let (rate_text, wait) = (number(rate), number(wait_ms));
     let size = suspect.size_kib(samples);
     let normalised = changes::in_cost_units(rate, size);
-    let known = known_limit(case, suspect).flatten();
-    let at_end = case.facts.vdisks.get(name).and_then(|facts| facts.limit_at_end);
+    let of_disk = known_disk(case, suspect);
+    let known = of_disk.and_then(|disk| Some((disk.limit_iops?, disk)));
     finding.sentence = match known {
-        Some(limit) if normalised >= NEAR * f64::from(limit) => format!(
+        Some((limit, disk)) if normalised >= NEAR * f64::from(limit) => format!(
             "{name} is held to {rate_text} commands a second by its IOPS limit of {}: each waits \
              {wait} ms {place}.",
-            told(limit, at_end)
+            told(limit, disk)
         ),
-        Some(limit) => format!(
+        Some((limit, disk)) => format!(
             "{name} is held in bursts by its IOPS limit of {}: each command waits {wait} ms \
              {place}, at {rate_text} a second in the mean of those samples.",
-            told(limit, at_end)
+            told(limit, disk)
         ),
         None => format!(
             "{name} is held to {rate_text} commands a second: each waits {wait} ms {place} although \
@@ -333,7 +342,7 @@ fn judge(case: &Case<'_>, suspect: &Suspect<'_>, spell: &Spell) -> Option<Findin
     finding.sufferers = sufferers(case, device, spell);
     finding.sufferers.retain(|party| party.name == if device.is_nfs { name } else { vm });
     finding.causers = finding.sufferers.clone();
-    finding.changes = vec![changes::lift_limit(vm, name, at_end)];
+    finding.changes = vec![changes::lift_limit(vm, name, of_disk)];
     finding.do_not = vec!["Do not raise queue depths: the limit holds whatever they are.".into()];
     let richer = like_shares(suspect, spell).filter(|_| known.is_none());
     if let Some(richer) = richer {

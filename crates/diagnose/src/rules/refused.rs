@@ -41,7 +41,7 @@ fn judge(
     let how_long = wait_ms.map_or("wait in the host and none completes".into(), |wait_ms| {
         format!("wait {} ms each in the host (KAVG)", number(wait_ms))
     });
-    let slots = if device.full.is_none() { " though it has slots" } else { "" };
+    let slots = if !device.is_used_up() { " though it has slots" } else { "" };
     finding.sentence = format!(
         "{} commands to {} {how_long}{slots}: {}.",
         number(queue.waiting),
@@ -103,8 +103,8 @@ fn what_helps(
     let throttle = (is_off && is_unfair).then(|| throttle(case, device, queue));
     let part = has_less.then(|| lower_to_part(case, device, queue)).flatten();
     let what = format!(
-        "Give {} more than {} places, or spread the VMs over more of its volumes and ports, as its vendor \
-         says what each takes.",
+        "Give {} more than {} places, or spread the VMs over more volumes and ports. Its vendor says what \
+         each takes.",
         queue.name(),
         queue.takes
     );
@@ -131,8 +131,7 @@ fn ask_as_soon(case: &Case<'_>, queue: &ArrayQueue) -> Option<Change> {
     let info = Advanced::DelayOnBusy.info();
     let set = |value| Setting::Advanced { option: info.option, value: Some(value) };
     let what = format!(
-        "Lower {} from {from} to {to}, as another host has it: of those that {} tells BUSY, who asks again \
-         sooner gets the place.",
+        "Lower {} from {from} to {to}, as another host has it. Who asks {} again sooner gets the place.",
         info.path,
         queue.name()
     );
@@ -147,8 +146,8 @@ fn lower_to_part(case: &Case<'_>, device: &Device<'_>, queue: &ArrayQueue) -> Op
     let to = queue.part.filter(|part| *part < from)?;
     let set = |value| Setting::MaxQueueDepth { device: device.flow.name.to_string(), value };
     let what = format!(
-        "Lower Device Max Queue Depth of {} from {from} to {to}, on every host: together they have what {} \
-         takes then, and none is refused.",
+        "Lower Device Max Queue Depth of {} from {from} to {to} on every host, its part of {}. None is \
+         refused then.",
         device.flow.name,
         queue.name()
     );
@@ -163,8 +162,8 @@ fn throttle(case: &Case<'_>, device: &Device<'_>, queue: &ArrayQueue) -> Change 
         threshold: Advanced::QFullThreshold.info().default,
     };
     let what = format!(
-        "Switch adaptive queue depth of {} on, on every host that uses {}: who is refused sends less until \
-         there is room.",
+        "Switch adaptive queue depth of {} on, on every host that uses {}. Who is refused then sends less \
+         until there is room.",
         device.flow.name,
         queue.name()
     );
@@ -252,7 +251,13 @@ pub(super) mod tests {
     #[test]
     fn who_asks_an_array_that_answers_busy_later_than_others_is_to_ask_as_soon() {
         let mut bench = Bench::new(12);
-        bench.device("naa.1", 64).vm("v").iops(900.0).davg(2.2).kavg(15.0).sampled(|_| 2);
+        bench
+            .device("naa.1", 64)
+            .vm("v")
+            .iops_when(|s| 900.0 + 40.0 * (s % 3) as f64)
+            .davg(2.2)
+            .kavg(15.0)
+            .sampled(|_| 2);
         let most = Some(("esx02".into(), 14.0));
         let queue = ArrayQueue { most, answer: Status::Busy, least_delay_ms: 10, ..full(16, 13.5) };
         let finding = bench.only(Cause::HostWait, &before(queue));

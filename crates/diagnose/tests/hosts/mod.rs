@@ -371,6 +371,7 @@ fn add_vdisks(facts: &mut Facts, host: &Host) {
             guest: host.guests[disk.vm.index()],
             limit_iops: disk.allocation.limit_iops,
             limit_at_end: disk.allocation.limit_iops,
+            policy_at_end: None,
             policy_wait_ms: None,
         };
         facts.vdisks.insert(format!("{vm}:{}", disk.name), known);

@@ -201,6 +201,7 @@ impl Model {
             arrays: (0..arrays).map(|_| self.array()).collect(),
             workloads: (0..self.hosts).flat_map(|host| self.workloads(host)).collect(),
             events: Vec::new(),
+            given: Vec::new(),
             windows: vec![Window {
                 name: "run".into(),
                 from: Time::ZERO,

@@ -1,0 +1,124 @@
+//! Storage policies in runs: what is proposed of a disk that has one can be taken back, and what is asked of
+//! one is answered.
+
+mod common;
+
+use common::json;
+use serde_json::Value;
+
+/// Web is held by gold, its limit is lifted and set again, and then gold says something else.
+const SITE: &str = r#"
+title = "t"
+duration = "40s"
+warmup = "1s"
+sample = "1s"
+esxi = "7.0"
+array.flash = { servers = 16, service = "0.4ms" }
+host.esx.adapter.vmhba1 = { driver = "qlnativefc" }
+datastore.shared = {}
+storage_policy.gold = { limit = 2_000 }
+
+[vm.web]
+guest = "linux"
+disk."scsi0:1" = { datastore = "shared", storage_policy = "gold" }
+workload = { threads = 8 }
+
+[[window]]
+name = "before"
+to = "10s"
+
+[[window]]
+name = "after"
+from = "30s"
+"#;
+
+/// A run of the site with some events.
+fn run(events: &str) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("made.toml");
+    std::fs::write(&file, format!("{SITE}{events}")).unwrap();
+    json(&["run", "--json", file.to_str().unwrap()])
+}
+
+/// A window of a run.
+fn window<'a>(run: &'a Value, name: &str) -> &'a Value {
+    let mut windows = run["windows"].as_array().unwrap().iter();
+    windows.find(|window| window["name"] == name).unwrap()
+}
+
+/// The limit that is found in a window.
+fn limit<'a>(run: &'a Value, name: &str) -> &'a Value {
+    let findings = window(run, name)["verdicts"][0]["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["cause"] == "iops-limit").unwrap()
+}
+
+/// An event of a line.
+fn event(at: u32, line: &Value) -> String {
+    format!("[[event]]\nat = \"{at}s\"\nesxcli = {line}\n")
+}
+
+#[test]
+fn the_undo_of_a_limit_gives_the_storage_policy_back() {
+    let later = "[[event]]\nat = \"25s\"\nstorage_policy = { name = \"gold\", limit = 500 }\n";
+    let found = run("");
+    let found = limit(&found, "before");
+    let sentence = found["sentence"].as_str().unwrap();
+    assert!(sentence.contains("of 2,000, of its storage policy gold:"), "{sentence}");
+    let change = &found["changes"][0];
+    let risk = change["risk"].as_str().unwrap();
+    assert!(risk.contains("takes a disk from its storage policy, gold"), "{risk}");
+    let step = &change["steps"][0];
+    assert_eq!(step["set"], "web:scsi0:1: DiskLimitIOPerSecond -1");
+    assert_eq!(step["undo"], "web:scsi0:1: StoragePolicy gold");
+    // Both lines typed, the disk follows its policy as before.
+    let back = run(&[event(10, &step["set"]), event(20, &step["undo"]), later.into()].concat());
+    let sentence = limit(&back, "after")["sentence"].as_str().unwrap();
+    assert!(sentence.contains("its IOPS limit of 500, of its storage policy gold"), "{sentence}");
+    // With a number of its own at the end it is that which is named and given back.
+    let own = Value::from("web: DiskLimitIOPerSecond 700");
+    let own = run(&[event(20, &own), later.into()].concat());
+    let own = limit(&own, "after");
+    assert!(!own["sentence"].as_str().unwrap().contains("gold"));
+    assert_eq!(own["changes"][0]["steps"][0]["undo"], "web:scsi0:1: DiskLimitIOPerSecond 700");
+}
+
+/// What is said beside the figures of a window.
+fn notes(site: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("made.toml");
+    std::fs::write(&file, site).unwrap();
+    let run = json(&["run", "--json", file.to_str().unwrap()]);
+    window(&run, "after")["notes"].to_string()
+}
+
+#[test]
+fn reservations_that_cannot_be_kept_are_told() {
+    let with = |gold: &str| notes(&SITE.replace("{ limit = 2_000 }", gold));
+    assert_eq!(with("{ limit = 2_000, reservation = 2_000 }"), "[]");
+    let above = with("{ limit = 2_000, reservation = 2_001 }");
+    assert_eq!(above, "[\"web:scsi0:1 has a reservation of 2001, above its IOPS limit of 2000\"]");
+}
+
+#[test]
+fn reservations_beyond_what_a_device_does_are_told() {
+    let slow = SITE.replace("servers = 16, service = \"0.4ms\"", "servers = 2, service = \"4ms\"");
+    let slow = slow.replace("threads = 8", "threads = 96");
+    let with = |reservation: u32| {
+        notes(&slow.replace("limit = 2_000", &format!("reservation = {reservation}")))
+    };
+    assert_eq!(with(400), "[]");
+    let told = with(4_000);
+    assert!(told.contains("I/Os a second are reserved, more than the"), "{told}");
+}
+
+/// A virtual machine that went to another host is one.
+#[test]
+fn a_vm_that_migrates_is_counted_once() {
+    let site = SITE.replace(
+        "[vm.web]\n",
+        "[host.other.adapter.vmhba1]\ndriver = \"qlnativefc\"\n\n[vm.web]\nhost = \"esx\"\n",
+    );
+    let event = |what: &str| format!("{site}[[event]]\nat = \"20s\"\nvm = \"web\"\n{what}\n");
+    assert_eq!(notes(&event("migrate = \"other\"")), "[]");
+    assert!(notes(&event("power = \"off\"")).contains("0 VMs on at its end, 1 when the run began"));
+}
