@@ -254,7 +254,7 @@ pub(super) mod tests {
         bench
             .device("naa.1", 64)
             .vm("v")
-            .iops_when(|s| 900.0 + 40.0 * (s % 3) as f64)
+            .iops_when(|s| 600.0 + 300.0 * (s * 7 % 5) as f64)
             .davg(2.2)
             .kavg(15.0)
             .sampled(|_| 2);
