@@ -10,14 +10,14 @@ use model::ArrayConfig;
 use scenario::{Action, Host, Scenario};
 use sim::WindowView;
 
-use crate::known::advanced;
-
 /// The queues with a limit of all arrays, array by array.
 pub(crate) struct ArrayQueues<'a> {
     scenario: &'a Scenario,
     views: &'a [WindowView],
     /// The end of the window.
     to: Time,
+    /// What an advanced option of a host is when a run begins.
+    advanced: fn(&Host, Advanced) -> u32,
     of: Vec<Vec<Queue>>,
 }
 
@@ -37,9 +37,14 @@ struct User {
 }
 
 impl<'a> ArrayQueues<'a> {
-    pub(crate) fn of(scenario: &'a Scenario, to: Time, views: &'a [WindowView]) -> Self {
+    pub(crate) fn of(
+        scenario: &'a Scenario,
+        to: Time,
+        views: &'a [WindowView],
+        advanced: fn(&Host, Advanced) -> u32,
+    ) -> Self {
         let all = scenario.arrays.iter().map(|array| empty(&array.config));
-        let mut this = Self { scenario, views, to, of: all.collect() };
+        let mut this = Self { scenario, views, to, advanced, of: all.collect() };
         for (index, (host, view)) in scenario.hosts.iter().zip(views).enumerate() {
             this.add(index, host, view);
         }
@@ -130,7 +135,7 @@ impl<'a> ArrayQueues<'a> {
             Action::Set(Knob::Advanced { option: Advanced::DelayOnBusy, value }) => Some(value),
             _ => None,
         });
-        let first = || advanced(&self.scenario.hosts[host], Advanced::DelayOnBusy);
+        let first = || (self.advanced)(&self.scenario.hosts[host], Advanced::DelayOnBusy);
         set.last().unwrap_or_else(first)
     }
 }

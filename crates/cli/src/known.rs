@@ -44,7 +44,7 @@ pub(crate) fn facts(
     log: &[LogLine],
 ) -> Vec<Facts> {
     let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
-    let queues = ArrayQueues::of(scenario, window.to, views);
+    let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
