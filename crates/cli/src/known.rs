@@ -17,6 +17,8 @@ use model::{ArrayConfig, Mix, PolicyWait, Service};
 use scenario::{Action, Face, Host, Scenario, Window};
 use sim::{EPOCH_MS, LogLine, Logged, WindowView};
 
+use crate::array_queues::ArrayQueues;
+
 /// What an advanced option of a host is when a run begins.
 pub(crate) fn advanced(host: &Host, wanted: Advanced) -> u32 {
     let set = host.settings.iter().rev().find_map(|knob| match knob {
@@ -52,6 +54,7 @@ pub(crate) fn facts(
     log: &[LogLine],
 ) -> Vec<Facts> {
     let (arrays, locked) = (arrays(scenario, views, samples), locked_by_scsi2(scenario));
+    let queues = ArrayQueues::of(scenario, window.to, views, advanced);
     let hosts = scenario.hosts.iter().zip(views).enumerate();
     hosts
         .map(|(index, (host, view))| {
@@ -64,17 +67,19 @@ pub(crate) fn facts(
             for (path, id) in config.paths.iter().zip((0..).map(PathId)) {
                 paths.entry(path.device).or_default().push(id);
             }
-            let (arrays, locked) = (&arrays, &locked);
-            Known { host, view, arrays, locked, array_of, paths, course }.facts()
+            let (arrays, queues, locked) = (&arrays, &queues, &locked);
+            Known { index, host, view, arrays, queues, locked, array_of, paths, course }.facts()
         })
         .collect()
 }
 
 /// One host over one window.
 struct Known<'a> {
+    index: usize,
     host: &'a Host,
     view: &'a WindowView,
     arrays: &'a [Arc<ArrayFacts>],
+    queues: &'a ArrayQueues<'a>,
     /// The datastores of which some host locks the metadata by reservations.
     locked: &'a BTreeSet<&'a str>,
     /// The array of each device that has a disk.
@@ -154,6 +159,7 @@ impl Known<'_> {
             paths: Some(self.paths(id)),
             depth_of_path: self.depth_of_path(id),
             array,
+            array_queue: self.queues.before(self.index, id),
             silent,
             lost: self.course.lost.get(&id).cloned().unwrap_or_default(),
             ..controlled
@@ -427,7 +433,6 @@ fn arrays(scenario: &Scenario, views: &[WindowView], samples: &[Measured]) -> Ve
         .map(|(array, loads)| ArrayFacts {
             name: array.name.clone(),
             service_ms: service_ms(&array.config),
-            queue_limit: array.config.queues.of_ports(),
             busy: loads
                 .iter()
                 .filter_map(|load| busy(&array.config.service, load.served))

@@ -13,6 +13,7 @@ use std::{
 
 use ::live::Signals;
 
+mod array_queues;
 mod captures;
 mod command;
 mod compare;

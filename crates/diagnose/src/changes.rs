@@ -37,7 +37,7 @@ pub(crate) fn depth_for(from: f64, demand: f64, most: f64) -> u32 {
 
 /// A change that sets something: each step is undone by its own, which
 /// [`Change::undo_lines`] renders; the words tell what else belongs to it.
-fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
+pub(crate) fn setting(what: String, host: Option<&Host<'_>>, steps: Vec<Step>) -> Change {
     let sets = || steps.iter().map(|step| &step.set);
     let esxcli: Vec<_> = sets().filter_map(Setting::esxcli).collect();
     let on_host = host.filter(|_| !esxcli.is_empty()).map(|host| get_esxcli(host.name));

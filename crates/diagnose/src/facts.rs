@@ -9,11 +9,12 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use counters::Status;
 use knobs::{AllocationChange, Driver, GuestOs, Version};
 
 use levels::mean;
 
-use crate::Party;
+use crate::{Party, number};
 
 /// What is known of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +58,8 @@ pub struct DeviceFacts {
     pub depth_of_path: Option<u32>,
     /// The array behind it.
     pub array: Option<Arc<ArrayFacts>>,
+    /// The queue of the array that its commands go through.
+    pub array_queue: Option<ArrayQueue>,
     /// When the array is known to answer nothing: from and to, in milliseconds since 1970.
     pub silent: Vec<(i64, i64)>,
     /// The same of a device that it is known to have given up: all its commands fail (PDL).
@@ -77,6 +80,68 @@ pub struct PathFacts {
     pub dead: Option<BTreeMap<String, Vec<(i64, i64)>>>,
 }
 
+/// What is known of the queue of an array before a device: its volume's or that of a port, whichever has
+/// fewest places free.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayQueue {
+    /// The array's name.
+    pub array: String,
+    /// Whether it is a port's, and not the volume's.
+    pub of_port: bool,
+    /// Commands that it takes of all hosts.
+    pub takes: u32,
+    /// The mean commands there, or on the way, of all hosts.
+    pub inside: f64,
+    /// The other host that has most of them, and how many.
+    pub most: Option<(String, f64)>,
+    /// What each device has of it where all have as much; `None` where their paths lead to several.
+    pub part: Option<u32>,
+    /// What it answers where there is no place: TASK SET FULL, or BUSY.
+    pub answer: Status,
+    /// How often it answered so to the device, a second.
+    pub refusals: f64,
+    /// The mean commands to the device that waited in the host, for a slot or to be sent again.
+    pub waiting: f64,
+    /// `Disk.DelayOnBusy` of the host in milliseconds.
+    pub delay_ms: u32,
+    /// The least that any host has that uses the queue.
+    pub least_delay_ms: u32,
+}
+
+impl ArrayQueue {
+    /// Whether it is full: what comes then is refused.
+    pub(crate) fn is_full(&self) -> bool {
+        const FULL: f64 = 0.95;
+        self.inside >= FULL * f64::from(self.takes)
+    }
+
+    /// Whether it refuses a device's commands, so that they wait in the host. What was told BUSY waits
+    /// longer than the queue is full.
+    pub(crate) fn refuses(&self) -> bool {
+        self.refusals > 0.0 && (self.is_full() || self.answer == Status::Busy)
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        let whose = if self.of_port { "a port" } else { "the volume" };
+        format!("the queue of {whose} of array {}", self.array)
+    }
+
+    /// What it is and what it does.
+    pub(crate) fn told(&self) -> String {
+        const MOST: f64 = 0.6;
+        let answer = if self.answer == Status::Busy { "BUSY" } else { "TASK SET FULL" };
+        let most = self.most.as_ref().filter(|(_, inside)| *inside > MOST * self.inside);
+        let most = most.map(|(host, inside)| format!(", of which {host} has {}", number(*inside)));
+        format!(
+            "{} takes {} commands{}, and it answers {answer} to more",
+            self.name(),
+            self.takes,
+            most.unwrap_or_default()
+        )
+    }
+}
+
 /// What is known of an array, sample by sample of the recording that is judged: a load of a part of
 /// it is judged where it was there.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,8 +150,6 @@ pub struct ArrayFacts {
     pub name: String,
     /// What a command takes there and on the wire when it waits for nobody, in milliseconds.
     pub service_ms: Option<f64>,
-    /// Commands that its queue takes before it refuses more; `None` is no limit.
-    pub queue_limit: Option<u32>,
     /// The mean share of its servers or spindles at work in each sample, for all hosts, 0 to 1.
     pub busy: Vec<f64>,
     /// The mean share of its link in use in each sample, in the fuller direction, 0 to 1; nothing
@@ -131,14 +194,6 @@ impl ArrayFacts {
         const BUSY: f64 = 0.8;
         const WAITS: f64 = 6.0;
         self.work(samples) >= BUSY && self.service_ms.is_some_and(|alone| davg_ms >= WAITS * alone)
-    }
-
-    /// What its queue takes, where a device that has `inside` commands there and all others that are
-    /// known to have some fill it: it answers what comes then that it is full.
-    pub(crate) fn full_queue(&self, inside: f64) -> Option<u32> {
-        const FULL: f64 = 0.95;
-        let all = self.users.iter().map(|user| user.vm.slots).sum::<f64>();
-        self.queue_limit.filter(|limit| all.max(inside) >= FULL * f64::from(*limit))
     }
 
     /// Whether commands meet others at the array more often than not, and most of the `davg_ms` that

@@ -7,8 +7,8 @@ use knobs::Effect;
 use levels::weighted_mean;
 
 use crate::{
-    Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Object, Outcome, Party, Threshold,
-    Verdict, largest, number,
+    ArrayQueue, Cause, Device, Facts, Finding, Flow, Host, Lack, Lacking, Object, Outcome, Party,
+    Threshold, Verdict, largest, number,
 };
 
 /// The answer where an all-clear would be a guess.
@@ -30,6 +30,7 @@ pub(crate) fn headline(
     outcome: Outcome,
     findings: &[Finding],
     lacks: &[Lack],
+    facts: &Facts,
 ) -> String {
     let reason = lacks.iter().find(|lack| lack.what == Lacking::Reason);
     match (outcome, findings.first()) {
@@ -41,7 +42,7 @@ pub(crate) fn headline(
         (Outcome::Idle, _) => too_little(host),
         _ => format!(
             "Nothing is wrong: no storage problem in these samples. {}; {}.",
-            queues(host),
+            queues(host, facts),
             latencies(host)
         ),
     }
@@ -49,8 +50,9 @@ pub(crate) fn headline(
 
 /// What is said of the queues where none is found to hurt: slots that are all taken hurt nobody
 /// while no command waits for them.
-fn queues(host: &Host<'_>) -> &'static str {
-    match host.busy_devices().any(Device::is_used_up) {
+fn queues(host: &Host<'_>, facts: &Facts) -> &'static str {
+    let mut at_array = facts.devices.values().filter_map(|device| device.array_queue.as_ref());
+    match host.busy_devices().any(Device::is_used_up) || at_array.any(ArrayQueue::is_full) {
         true => "Few commands wait",
         false => "No queue is full",
     }

@@ -60,7 +60,7 @@ fn judge(
     Verdict {
         host: host.name.into(),
         outcome,
-        headline: headline(host, outcome, &findings, &lacks),
+        headline: headline(host, outcome, &findings, &lacks, &facts),
         lacks,
         advice: advice(&findings),
         window: window(host),

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::{fmt, ops::RangeInclusive};
 
-use crate::Version;
+use crate::{Advanced, Version};
 
 /// How a driver reaches its array: it decides the round trips of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Driver {
         local("pvscsi", "a nested host's disks", 1024, 1024),
         local("vmkusb", "USB", 1, 1),
         // An NFS mount has no queue depth of its own, but what the option allows.
-        Self { transport: Transport::Network, ..local("nfsclient", "NFS", u32::MAX, u32::MAX) },
+        Self { transport: Transport::Network, ..local("nfsclient", "NFS", NFS_DEPTH, NFS_DEPTH) },
     ];
 
     /// Parameters as an article misprints them [S0], and the module that is meant [KB-PV, QD254].
@@ -199,6 +199,9 @@ const fn fc(
         versions: Version::OLDEST..=Version::NEWEST,
     }
 }
+
+/// What an NFS mount and its network card let out: no less than the option does.
+const NFS_DEPTH: u32 = Advanced::NfsMaxQueueDepth.info().default;
 
 const fn local(module: &'static str, what: &'static str, depth: u32, adapter_depth: u32) -> Driver {
     Driver {

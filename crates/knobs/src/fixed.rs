@@ -41,6 +41,9 @@ pub const NFS_OUTSTANDING: FixedOption =
 /// [LAMW].
 pub const STALLED_QUEUE_MS: FixedOption =
     FixedOption::new("Scsi.ScsiRestartStalledQueueLatency", 500, 1..=60_000);
+/// Results in a window of adaptive throttling, as arrays' vendors ask for (reference
+/// `array-and-control.md` section 7.3).
+pub const QFULL_SAMPLE_SIZE: u32 = 32;
 /// Milliseconds for which a reservation of the system is held at most [LAMW; reference
 /// `array-and-control.md` section 7.4].
 pub const RESERVE_TIME_MAX_MS: FixedOption = FixedOption::new("Scsi.MaxReserveTime", 200, 50..=500);

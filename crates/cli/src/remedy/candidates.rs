@@ -7,7 +7,7 @@ use diagnose::Change;
 use engine::SchedPolicy;
 use knobs::{
     Advanced, Allocation, AllocationChange, CONGESTION_MS_DEFAULT, DSNRO, DiskName, Disks, Effect,
-    GuestName, IoControl, Setting, Transport, powershell_name,
+    GuestName, IoControl, QFULL_SAMPLE_SIZE, Setting, Transport, powershell_name,
 };
 use model::Qos;
 use scenario::{Host, Over, StoragePolicy};
@@ -21,9 +21,6 @@ use crate::{
 
 use super::{case::Case, original::Original};
 
-/// Results in a window of adaptive throttling, as arrays' vendors ask for (reference
-/// `array-and-control.md` section 7.3).
-const QFULL_SAMPLE_SIZE: u32 = 32;
 /// What of its rate an IOPS limit leaves to the one that is limited: a little below it, as `diagnose`
 /// proposes, and half.
 const LIMITS: [f64; 2] = [0.9, 0.5];

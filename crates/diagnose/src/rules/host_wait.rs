@@ -9,12 +9,12 @@
 use counters::Counter;
 
 use super::{
-    Case, LASTING, Rank, Rule, changes, iops_limit, number, queue_evidence, reservations, silence,
-    steady,
+    Case, LASTING, Rank, Rule, changes, iops_limit, number, queue_evidence, refused, reservations,
+    silence, steady,
 };
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold,
-    Vdisk, World, little, reaches,
+    Cause, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, Threshold, Vdisk,
+    World, little, reaches,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -38,72 +38,46 @@ fn find(case: &Case<'_>) -> Vec<Finding> {
     };
     let whole = case.each_device(|device| match starved(case, device) {
         Some(_) => held(device),
-        None => refused(case, device).or_else(|| held(device)),
+        None => refused::found(case, device)
+            .or_else(|| behind_paths(case, device))
+            .or_else(|| held(device)),
     });
     let starved = case.each_device(|device| starved(case, device));
-    whole.into_iter().chain(starved).collect()
+    // Of a device that is refused all it sends nothing completes.
+    let still = case.host.devices.iter().filter(|device| device.busy.is_empty());
+    let still = still.filter_map(|device| refused::found(case, device));
+    whole.into_iter().chain(starved).chain(still).collect()
 }
 
-/// Commands that wait in the host for what is behind the device, as only a scenario knows: the queue of
-/// an array that takes no more, or the paths in use beside idle ones. The device has slots enough.
-fn refused(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
+/// Commands that wait in the host for the paths in use, beside idle ones. The device has slots enough.
+fn behind_paths(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let flow = &device.flow;
-    let is_full = |sample: usize| behind(case, device, &[sample]).is_some();
     let spell = device.spell(|sample| {
         let counts = flow.waiting(sample) >= Some(device.limits.get(Threshold::Waiting));
         let least_ms = flow.davg(sample).map(|davg_ms| device.least_wait_ms(davg_ms));
-        counts && reaches(flow.kavg(sample), least_ms) && is_full(sample)
+        let is_full = || case.full_paths(device, &[sample]).is_some();
+        counts && reaches(flow.kavg(sample), least_ms) && is_full()
     })?;
     let waiting = spell.mean(|sample| flow.waiting(sample))?;
-    let full = behind(case, device, &spell.samples)?;
+    let takes = case.full_paths(device, &spell.samples)?;
     let mut finding = case.finding(Cause::HostWait, device.object(), &spell);
     finding.sentence = format!(
-        "{} commands to {} wait {} ms each in the host (KAVG) though it has slots: {}.",
+        "{} commands to {} wait {} ms each in the host (KAVG) though it has slots: the paths in use take \
+         {takes} of them, and the others are idle.",
         number(waiting),
         flow.name,
         number(flow.per_command(&spell.samples, Flow::kavg)?),
-        full.why
     );
     finding.standing = waiting;
     finding.evidence = queue_evidence(device, &spell);
-    finding.evidence.push(Evidence::new(full.what, full.takes.into(), ""));
+    finding.evidence.push(Evidence::new("commands that the paths in use take", takes.into(), ""));
     finding.confidence = 0.98;
     finding.sufferers = device.tenants(&spell.samples);
     finding.causers = super::causers(&finding.sufferers);
-    finding.changes = full.changes;
+    finding.changes = changes::use_all_paths(case.host, device, case.facts).into_iter().collect();
     finding.do_not =
         vec!["Do not raise the device's depth: what is behind it takes no more.".into()];
     Some(finding)
-}
-
-/// What is full behind a device.
-struct Full {
-    what: String,
-    takes: u32,
-    why: String,
-    changes: Vec<Change>,
-}
-
-fn behind(case: &Case<'_>, device: &Device<'_>, samples: &[usize]) -> Option<Full> {
-    let array = case.full_array(device, samples).map(|(array, takes)| Full {
-        what: format!("queue of array {array}"),
-        takes,
-        why: format!("the queue of array {array} takes {takes}, and it answers that it is full"),
-        changes: vec![changes::look(
-            "Ask less of the array, or spread the VMs over more of its volumes and ports, as its \
-             vendor says what each takes.",
-            Vec::new(),
-        )],
-    });
-    array.or_else(|| {
-        let takes = case.full_paths(device, samples)?;
-        Some(Full {
-            what: "commands that the paths in use take".into(),
-            takes,
-            why: format!("the paths in use take {takes} of them, and the others are idle"),
-            changes: changes::use_all_paths(case.host, device, case.facts).into_iter().collect(),
-        })
-    })
 }
 
 /// The VM of a device that has most commands waiting of those of which none completes, while others on
@@ -127,9 +101,8 @@ fn starved(case: &Case<'_>, device: &Device<'_>) -> Option<Finding> {
     let (world, waiting, spell) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (name, samples) = (device.flow.name, &spell.samples);
     let rate = device.flow.mean_rate(samples)?;
-    let why = case.full_array(device, samples).map(|(array, limit)| {
-        format!(": the queue of array {array} takes {limit}, and they have them all")
-    });
+    let queue = case.array_queue(device).filter(|queue| queue.refuses());
+    let why = queue.map(|queue| format!(": {}", queue.told()));
     let mut finding = case.finding(Cause::HostWait, device.object(), &spell);
     finding.sentence = format!(
         "{} commands of {} wait for {name} and none completes, while others do {} a second there{}.",
@@ -240,7 +213,8 @@ fn judge(case: &Case<'_>, device: &Device<'_>, spell: &Spell) -> Option<Finding>
 mod tests {
     use counters::Counter;
 
-    use crate::{ArrayFacts, Cause, DeviceFacts, Facts, PathFacts, Thresholds, fixture::Bench};
+    use super::super::refused::tests::{before, full};
+    use crate::{Cause, DeviceFacts, Facts, PathFacts, Thresholds, fixture::Bench};
 
     #[test]
     fn nothing_is_wrong_stands_beside_no_mean_of_137_ms_in_the_host() {
@@ -260,36 +234,9 @@ mod tests {
         let finding = bench.only(Cause::HostWait, &Facts::default());
         assert!(finding.sentence.starts_with("24 commands of v-2 wait"), "{}", finding.sentence);
         assert_eq!((finding.window.samples, &*finding.sufferers[0].name), (12, "v-2"));
-        let array = ArrayFacts { name: "a".into(), queue_limit: Some(20), ..ArrayFacts::default() };
-        let mut facts = Facts::default();
-        facts.devices.entry("naa.1".into()).or_default().array = Some(array.into());
-        let finding = bench.only(Cause::HostWait, &facts);
         // 20,910/s x 0.956 ms are 20 at the array.
+        let finding = bench.only(Cause::HostWait, &before(full(20, 24.0)));
         assert!(finding.sentence.contains("array a takes 20"), "{}", finding.sentence);
-    }
-
-    #[test]
-    fn an_array_that_takes_no_more_is_named_beside_free_slots() {
-        // Two VMs of 24 threads before an array whose queue takes 20: 28 of the 48 wait, which at
-        // 20,900 a second is 1.34 ms.
-        let facts = |queue_limit| {
-            let array = ArrayFacts { name: "a".into(), queue_limit, ..ArrayFacts::default() };
-            let mut facts = Facts::default();
-            facts.devices.entry("naa.1".into()).or_default().array = Some(array.into());
-            facts
-        };
-        for depth in [32, 64] {
-            let mut bench = Bench::new(9);
-            let device = bench.device("naa.1", depth);
-            for vm in ["v-1", "v-2"] {
-                let rate = |sample: usize| 10_450.0 + 1_500.0 * ((sample % 3) as f64 - 1.0);
-                device.vm(vm).iops_when(rate).davg(0.957).kavg(1.34).sampled(|_| 10);
-            }
-            let finding = bench.only(Cause::HostWait, &facts(Some(20)));
-            let told = "in the host (KAVG) though it has slots: the queue of array a takes 20";
-            assert!(finding.sentence.contains(told), "{}", finding.sentence);
-            assert!(bench.findings().iter().all(|finding| finding.cause != Cause::HostWait));
-        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod iops_limit;
 mod line_rate;
 mod noisy_neighbour;
 mod path_down;
+mod refused;
 mod reservations;
 mod shared;
 mod silence;
@@ -35,8 +36,8 @@ use knobs::disk_depths;
 use levels::most_first;
 
 use crate::{
-    ArrayFacts, Cause, Change, Device, Evidence, Facts, Finding, Flow, FullQueue, Host, LevelKind,
-    Object, Party, Spell, Threshold, Vdisk, changes, mean, number,
+    ArrayFacts, ArrayQueue, Cause, Change, Device, Evidence, Facts, Finding, Flow, FullQueue, Host,
+    LevelKind, Object, Party, Spell, Threshold, Vdisk, changes, mean, number,
 };
 
 pub(crate) use array_qos::CONTRAST;
@@ -190,15 +191,13 @@ impl Case<'_> {
     /// there, or to take it from others.
     fn is_array_spent(&self, device: &Device<'_>, samples: &[usize]) -> bool {
         self.is_array_full(device, samples)
-            || self.full_array(device, samples).is_some()
+            || self.array_queue(device).is_some_and(ArrayQueue::is_full)
             || crowd::Crowded::of(self, device).is_some()
     }
 
-    /// The array behind a device and what its queue takes, where it is known to be full.
-    fn full_array(&self, device: &Device<'_>, samples: &[usize]) -> Option<(&str, u32)> {
-        let array = self.array(device)?;
-        let inside = mean(samples.iter().map(|&sample| device.flow.in_flight(sample)))?;
-        Some((&array.name, array.full_queue(inside)?))
+    /// The queue of the array that is known to stand before a device.
+    fn array_queue(&self, device: &Device<'_>) -> Option<&ArrayQueue> {
+        self.facts.device(device.flow.name).array_queue.as_ref()
     }
 
     /// What the paths in use take, where they are known to be full and others of the device idle.

@@ -5,7 +5,8 @@ use counters::Counter;
 
 use super::{Case, LASTING, Rank, Rule, adaptive_throttling, changes, number};
 use crate::{
-    Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell, largest, mean,
+    ArrayQueue, Cause, Change, Device, Evidence, Finding, Flow, LevelKind, Party, Queue, Spell,
+    largest, mean,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -61,6 +62,13 @@ fn is_silent(case: &Case<'_>, device: &Device<'_>, sample: usize) -> bool {
     (none || only_the_hosts_own_fail(device, sample))
         && inside(device, sample) >= Some(OUTSTANDING)
         && !adaptive_throttling::rests(case, device, sample)
+        && !is_refused(case, device)
+}
+
+/// Whether the array is known to answer: that its queue is full. Without a path nobody does.
+fn is_refused(case: &Case<'_>, device: &Device<'_>) -> bool {
+    case.array_queue(device).is_some_and(ArrayQueue::refuses)
+        && dead_paths(case, device.flow.name).is_none()
 }
 
 /// Whether all that completes fails, and is the host's own: that it gives up on a device without paths
@@ -167,7 +175,7 @@ fn dead_paths(case: &Case<'_>, name: &str) -> Option<usize> {
 
 /// Who had load before, or has commands outstanding: nothing of it completes, and what does not
 /// complete has no latency.
-fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
+pub(super) fn stopped(device: &Device<'_>, samples: &[usize]) -> Vec<Party> {
     let mut stopped = device.tenants(&device.busy);
     for world in device.worlds.iter().filter(|world| !world.is_system) {
         let inside = mean(samples.iter().filter_map(|&sample| world.queue.sampled(sample)));
