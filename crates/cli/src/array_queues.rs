@@ -6,7 +6,7 @@ use std::iter::once;
 use counters::{DeviceId, Time};
 use diagnose::ArrayQueue;
 use knobs::{Advanced, Knob};
-use model::ArrayConfig;
+use model::{ArrayConfig, Queues};
 use scenario::{Action, Host, Scenario};
 use sim::WindowView;
 
@@ -86,7 +86,7 @@ impl<'a> ArrayQueues<'a> {
         let queues = &config.queues;
         let volume = queues.lun_limit.map(|_| target.volume as usize);
         let before = queues.lun_limit.map_or(0, |_| config.volumes.len());
-        let port = (host + path) % queues.ports.max(1) as usize;
+        let port = Queues::port_of(host, path, queues.ports as usize);
         let port = queues.port_limit.map(|_| before + port);
         Some((target.array, volume.into_iter().chain(port)))
     }
@@ -131,12 +131,12 @@ impl<'a> ArrayQueues<'a> {
     fn delay_ms(&self, host: usize) -> u32 {
         let events = self.scenario.events.iter();
         let set = events.filter(|event| event.host == host && event.at < self.to);
-        let set = set.filter_map(|event| match event.action {
+        let mut set = set.filter_map(|event| match event.action {
             Action::Set(Knob::Advanced { option: Advanced::DelayOnBusy, value }) => Some(value),
             _ => None,
         });
         let first = || (self.advanced)(&self.scenario.hosts[host], Advanced::DelayOnBusy);
-        set.last().unwrap_or_else(first)
+        set.next_back().unwrap_or_else(first)
     }
 }
 

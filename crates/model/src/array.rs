@@ -128,7 +128,7 @@ impl Array {
         let arrive = now + self.fabric.out_ns;
         let mut port = match self.ports.len() {
             0 => None,
-            ports => self.ports.get_mut((host + path) as usize % ports),
+            ports => self.ports.get_mut(Queues::port_of(host as usize, path as usize, ports)),
         };
         let is_full = |queue: Option<&mut Queue>| queue.is_some_and(|queue| queue.is_full(arrive));
         let refused = if is_full(port.as_deref_mut()) || is_full(volume.queue.as_deref_mut()) {

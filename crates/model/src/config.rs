@@ -110,6 +110,14 @@ impl Queues {
         self.port_limit.map(|limit| limit.saturating_mul(self.ports))
     }
 
+    /// The port to which a path of a host leads where there are so many, above 0, by the places of host
+    /// and path.
+    #[must_use]
+    #[inline]
+    pub const fn port_of(host: usize, path: usize, ports: usize) -> usize {
+        (host + path) % ports
+    }
+
     /// Whether it is ever full.
     #[must_use]
     pub const fn are_limited(&self) -> bool {
