@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use knobs::{PathPolicy, PolicyChange};
+
 use crate::Error;
 
 /// An output of one of the commands that are understood.
@@ -21,6 +23,10 @@ pub enum Esxcli {
     Parameters(Vec<ModuleParameter>),
     /// `esxcli storage vmfs extent list`
     Extents(Vec<Extent>),
+    /// `esxcli system settings advanced list`: path and number of each option that has one
+    Options(Vec<(String, u32)>),
+    /// `esxcli system version get`: the version (`7.0.3`)
+    Version(String),
 }
 
 /// A part of a datastore as `storage vmfs extent list` shows it.
@@ -72,6 +78,8 @@ pub struct NmpDevice {
     pub psp: Option<String>,
     /// After how many I/Os round robin takes the next path.
     pub round_robin_iops: Option<u32>,
+    /// The policy with what it goes by; `None` for a plug-in that is not one of ESXi's three.
+    pub policy: Option<PathPolicy>,
     /// Paths in use (`vmhba37:C1:T0:L4`).
     pub working_paths: Vec<String>,
 }
@@ -105,25 +113,69 @@ pub struct ModuleParameter {
 /// # Errors
 /// An output of none of the commands, or a number that is none.
 pub fn parse_esxcli(file: &str, text: &str) -> Result<Esxcli, Error> {
-    if let Some(table) = Table::parse(text) {
-        return table.output().ok_or_else(|| table.refusal(file));
+    parse_outputs(file, text)?.into_iter().next().ok_or_else(|| unknown(file))
+}
+
+/// Reads outputs of `esxcli` that stand one behind the other, as they are collected of a host; what else
+/// is there is passed over.
+///
+/// # Errors
+/// None of the outputs is understood, or a number that is none.
+pub fn parse_outputs(file: &str, text: &str) -> Result<Vec<Esxcli>, Error> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut outputs = Vec::new();
+    let mut refusal = None;
+    let mut blocks = Vec::new();
+    let mut from = 0;
+    for rule in (1..lines.len()).filter(|&at| is_rule(lines[at])) {
+        if rule <= from {
+            continue;
+        }
+        Block::all(file, from, &lines[from..rule - 1], &mut blocks);
+        from = Table::end(&lines, rule);
+        let table = Table::parse(&lines[rule - 1..from]);
+        match table.as_ref().and_then(Table::output) {
+            Some(output) => outputs.push(output),
+            None => refusal = refusal.or_else(|| Some(table?.refusal(file))),
+        }
     }
-    let blocks = Block::all(file, text);
-    if blocks.iter().any(|block| block.field(PATH_POLICY).is_some()) {
-        return once(&blocks, Block::nmp).map(Esxcli::Nmp);
+    Block::all(file, from, &lines[from..], &mut blocks);
+    outputs.extend(of_blocks(&blocks)?);
+    if !outputs.is_empty() {
+        return Ok(outputs);
     }
-    let of_device = |block: &Block| OF_A_DEVICE.iter().any(|key| block.field(key).is_some());
-    if blocks.iter().any(of_device) {
-        return once(&blocks, Block::device).map(Esxcli::Devices);
-    }
-    let Some(block) = blocks.first() else { return Err(unknown(file)) };
+    let Some(block) = blocks.first() else { return Err(refusal.unwrap_or_else(|| unknown(file))) };
     let lines = OF_A_DEVICE.map(|key| format!("'{key}'")).join(", ");
     let what = format!(
         "'{}' has no line {lines} ('storage core device list') or '{PATH_POLICY}' ('storage nmp \
          device list'); one of them must be there",
         block.name
     );
-    Err(Error::new(file, what))
+    Err(refusal.unwrap_or_else(|| Error::new(file, what)))
+}
+
+/// What the blocks of a file are of, whichever of the commands printed each.
+fn of_blocks(blocks: &[Block<'_>]) -> Result<Vec<Esxcli>, Error> {
+    let of = |kind: Kind| blocks.iter().filter(move |block| block.kind() == Some(kind));
+    let mut outputs = Vec::new();
+    let devices = once(of(Kind::Device), Block::device)?;
+    outputs.extend((!devices.is_empty()).then_some(Esxcli::Devices(devices)));
+    let devices = once(of(Kind::Nmp), Block::nmp)?;
+    outputs.extend((!devices.is_empty()).then_some(Esxcli::Nmp(devices)));
+    let options = once(of(Kind::Option), Block::option)?;
+    let options: Vec<_> = options.into_iter().flatten().collect();
+    outputs.extend((!options.is_empty()).then_some(Esxcli::Options(options)));
+    outputs.extend(once(of(Kind::Version), Block::version)?.into_iter().map(Esxcli::Version));
+    Ok(outputs)
+}
+
+/// What printed a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Device,
+    Nmp,
+    Option,
+    Version,
 }
 
 const MAX_DEPTH: &str = "Device Max Queue Depth";
@@ -133,17 +185,23 @@ const PATH_POLICY: &str = "Path Selection Policy";
 /// Lines of which each alone tells an output, or what somebody kept of one, to be of devices.
 const OF_A_DEVICE: [&str; 3] = ["Devfs Path", MAX_DEPTH, COMPETING];
 
+/// The first lines of blocks that have no name above them: of `system settings advanced list` and of
+/// `system version get` (reference section 6.4, from memory).
+const NAMELESS: [&str; 2] = ["Path", "Product"];
+const INT_VALUE: &str = "Int Value";
+const VERSION: &str = "Version";
+
 fn unknown(file: &str) -> Error {
     let expected = "'storage core device list', 'storage core adapter list', \
-                    'storage nmp device list', 'storage vmfs extent list' or 'system module \
-                    parameters list'";
+                    'storage nmp device list', 'storage vmfs extent list', 'system module \
+                    parameters list', 'system settings advanced list' or 'system version get'";
     Error::new(file, format!("this is no output of esxcli that is understood; expected {expected}"))
 }
 
 /// What the blocks are of, each device once: the same said again is said once, and where something
 /// else is said of a device nobody knows which holds.
-fn once<'a, T: PartialEq>(
-    blocks: &[Block<'a>],
+fn once<'b, 'a: 'b, T: PartialEq>(
+    blocks: impl Iterator<Item = &'b Block<'a>>,
     read: impl Fn(&Block<'a>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let mut first: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
@@ -178,23 +236,39 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn all(file: &'a str, text: &'a str) -> Vec<Self> {
-        let mut blocks: Vec<Self> = Vec::new();
-        for (line, text) in (1..).zip(text.lines()) {
+    /// Adds the blocks of lines, of which `before` stand above them in the file.
+    fn all(file: &'a str, before: usize, lines: &[&'a str], blocks: &mut Vec<Self>) {
+        let first = blocks.len();
+        for (line, text) in (before as u64 + 1..).zip(lines) {
             let name = text.trim();
             // `[...]` stands for lines that somebody left out [S1].
             let is_left_out = name.chars().all(|c| matches!(c, '[' | ']' | '.'));
             if !is_left_out && !text.starts_with([' ', '\t']) {
                 blocks.push(Self { file, line, name, fields: Vec::new() });
-            } else if let (Some(block), Some((key, value))) =
-                (blocks.last_mut(), name.split_once(':'))
-            {
-                block.fields.push((line, key, value.trim()));
+            } else if let Some((key, value)) = name.split_once(':') {
+                let value = value.trim();
+                if NAMELESS.contains(&key) {
+                    blocks.push(Self { file, line, name: value, fields: Vec::new() });
+                }
+                if let Some(block) = blocks.get_mut(first..).and_then(<[Self]>::last_mut) {
+                    block.fields.push((line, key, value));
+                }
             }
         }
         // A prompt or a command line before the output has nothing below it.
         blocks.retain(|block| !block.fields.is_empty());
-        blocks
+    }
+
+    /// What printed it; `None` where no command did that is understood.
+    fn kind(&self) -> Option<Kind> {
+        let has = |key: &str| self.field(key).is_some();
+        match () {
+            () if has(PATH_POLICY) => Some(Kind::Nmp),
+            () if OF_A_DEVICE.into_iter().any(has) => Some(Kind::Device),
+            () if has(INT_VALUE) => Some(Kind::Option),
+            () if has(VERSION) && has(NAMELESS[1]) => Some(Kind::Version),
+            () => None,
+        }
     }
 
     /// Refuses a key that stands twice with other values.
@@ -254,15 +328,36 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// Path and number of an option; one that is a text has no number.
+    fn option(&self) -> Result<Option<(String, u32)>, Error> {
+        let Some((line, value)) = self.field(INT_VALUE) else { return Ok(None) };
+        let (Some(path), false) = (self.text(NAMELESS[0]), value.is_empty()) else {
+            return Ok(None);
+        };
+        // Options of which kavg knows nothing may be negative, or larger than any it knows.
+        let number: i64 = value.parse().map_err(|_| {
+            let what = format!("'{INT_VALUE}' is '{value}'; expected a whole number");
+            Error::at(self.file, line, what)
+        })?;
+        Ok(u32::try_from(number).ok().map(|number| (path, number)))
+    }
+
+    fn version(&self) -> Result<String, Error> {
+        Ok(self.text(VERSION).unwrap_or_default())
+    }
+
     fn nmp(&self) -> Result<NmpDevice, Error> {
         let config = self.text("Path Selection Policy Device Config").unwrap_or_default();
         let iops = config.split(['{', ',', ';', '}']).find_map(|part| part.strip_prefix("iops="));
         let paths = self.text("Working Paths").unwrap_or_default();
+        let psp = self.text(PATH_POLICY);
+        let plug_in = psp.as_deref().and_then(PolicyChange::plug_in);
         Ok(NmpDevice {
             name: self.name.into(),
             satp: self.text("Storage Array Type"),
-            psp: self.text(PATH_POLICY),
+            psp,
             round_robin_iops: iops.and_then(|iops| iops.parse().ok()),
+            policy: plug_in.map(|change| policy(change.policy(), &config)),
             working_paths: paths
                 .split(',')
                 .map(|path| path.trim().to_owned())
@@ -272,6 +367,46 @@ impl<'a> Block<'a> {
     }
 }
 
+/// What a plug-in goes by, as `Path Selection Policy Device Config` has it [ELA, BB]; what that leaves out
+/// is as the plug-in starts.
+fn policy(start: PathPolicy, config: &str) -> PathPolicy {
+    let field = |key: &str| {
+        let mut parts = config.split(['{', ',', ';', '}', ' ']);
+        parts.find_map(|part| part.strip_prefix(key)?.strip_prefix('='))
+    };
+    let number = |key| field(key).and_then(|value| value.parse::<u64>().ok());
+    let small = |key| number(key).and_then(|number| u32::try_from(number).ok());
+    let PathPolicy::RoundRobin { iops: iops_start, bytes: bytes_start } = start else {
+        return start;
+    };
+    let (iops, bytes) = (small("iops"), number("bytes"));
+    match field("policy") {
+        Some("bytes") => {
+            PathPolicy::RoundRobin { iops: u32::MAX, bytes: bytes.unwrap_or(bytes_start) }
+        }
+        Some("latency") => match PathPolicy::LATENCY {
+            PathPolicy::Latency { sampling_ios, eval_ns } => PathPolicy::Latency {
+                sampling_ios: small("samplingCycles").unwrap_or(sampling_ios),
+                eval_ns: number("latencyEvalTime")
+                    .map_or(eval_ns, |millis| millis.saturating_mul(counters::MILLISECOND)),
+            },
+            other => other,
+        },
+        Some("iops") => {
+            PathPolicy::RoundRobin { iops: iops.unwrap_or(iops_start), bytes: u64::MAX }
+        }
+        _ if iops.is_some_and(|iops| iops != iops_start) => {
+            PathPolicy::RoundRobin { iops: iops.unwrap_or(iops_start), bytes: u64::MAX }
+        }
+        _ => start,
+    }
+}
+
+/// Whether a line is the one of dashes below headings.
+fn is_rule(line: &str) -> bool {
+    line.contains("--") && line.chars().all(|c| matches!(c, '-' | ' ' | '\r'))
+}
+
 /// Headings, a line of dashes that says how wide the columns are, and rows.
 struct Table {
     headings: Vec<String>,
@@ -279,12 +414,28 @@ struct Table {
 }
 
 impl Table {
-    fn parse(text: &str) -> Option<Self> {
-        let lines: Vec<&str> = text.lines().collect();
-        let is_rule = |line: &&str| {
-            line.contains("--") && line.chars().all(|c| matches!(c, '-' | ' ' | '\r'))
+    /// Where the rows below the line of dashes end: before the headings of another table, and before what
+    /// is no table, a block or the next command line.
+    fn end(lines: &[&str], rule: usize) -> usize {
+        let field = |at: usize| {
+            let line = lines.get(at).filter(|line| line.starts_with("   "))?;
+            line.trim().split_once(':').map(|(key, _)| key)
         };
-        let rule = lines.iter().position(is_rule).filter(|&rule| rule > 0)?;
+        let is_rule_at = |at: usize| lines.get(at).is_some_and(|line| is_rule(line));
+        // A row stands above fields that have no name, and above others their name does.
+        let names = |at: usize| field(at + 1).is_some_and(|key| !NAMELESS.contains(&key));
+        let ends = |at: &usize| {
+            is_rule_at(at + 1)
+                || field(*at).is_some()
+                || names(*at)
+                || lines[*at].contains("esxcli ")
+        };
+        (rule + 1..lines.len()).find(ends).unwrap_or(lines.len())
+    }
+
+    /// A table whose headings are the first line, with the dashes below them.
+    fn parse(lines: &[&str]) -> Option<Self> {
+        let rule = 1;
         let starts: Vec<usize> = lines[rule]
             .char_indices()
             .filter(|&(at, c)| c == '-' && (at == 0 || lines[rule].as_bytes()[at - 1] == b' '))
@@ -427,6 +578,7 @@ mpx.vmhba0:C0:T0:L0
             satp: Some("VMW_SATP_ALUA".into()),
             psp: Some("VMW_PSP_RR".into()),
             round_robin_iops: Some(1000),
+            policy: Some(PathPolicy::ROUND_ROBIN),
             working_paths: vec!["vmhba37:C1:T0:L4".into(), "vmhba37:C0:T0:L4".into()],
         };
         assert_eq!(parse_esxcli("nmp.txt", text), Ok(Esxcli::Nmp(vec![expected])));

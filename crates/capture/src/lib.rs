@@ -49,6 +49,7 @@ pub use cut::{Cut, cut};
 pub use error::Error;
 pub use esxcli::{
     CoreAdapter, CoreDevice, Esxcli, Extent, ModuleParameter, NmpDevice, parse_esxcli,
+    parse_outputs,
 };
 pub use info::{HostInfo, Missing, RecordCommand, info, record_command};
 pub use input::{Input, Limits, Progress};

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use capture::{Esxcli, parse_esxcli, parse_names, read_output};
+use capture::{Esxcli, parse_esxcli, parse_names, parse_outputs, read_output};
 use control::HostState;
 use diagnose::{Facts, PathFacts};
-use knobs::Query;
+use knobs::{Query, Version};
 
 use crate::{Result, esxcli};
 
@@ -14,8 +14,9 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Facts> {
     let mut facts = Facts::default();
     for path in files {
         let name = path.display().to_string();
-        let output = parse_esxcli(&name, &read_output(path)?)?;
-        add(&mut facts, output).map_err(|what| format!("{name}: {what}"))?;
+        for output in parse_outputs(&name, &read_output(path)?)? {
+            add(&mut facts, output).map_err(|what| format!("{name}: {what}"))?;
+        }
     }
     Ok(facts)
 }
@@ -122,6 +123,11 @@ fn add(facts: &mut Facts, output: Esxcli) -> std::result::Result<(), String> {
             let named = named.map(|each| (each.name, each.value.unwrap_or_default()));
             facts.parameters.extend(named);
         }
+        Esxcli::Version(release) => {
+            facts.esxi_version = Version::of_release(&release).or(facts.esxi_version);
+        }
+        // The diagnosis knows no option but by what it does.
+        Esxcli::Options(_) => {}
     }
     Ok(())
 }

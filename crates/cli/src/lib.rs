@@ -44,6 +44,7 @@ mod remedy;
 mod report;
 mod screen;
 mod seeds;
+mod settings;
 mod shipped;
 mod simulate;
 mod spread;

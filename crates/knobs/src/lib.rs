@@ -26,6 +26,7 @@ mod query;
 mod refusal;
 mod setting;
 mod show;
+mod vendor;
 mod version;
 mod vscsi;
 mod words;
@@ -51,6 +52,7 @@ pub use setting::{
     MOVED_TO, Named, PathPolicy, PolicyChange, Resolved, ScsiPlace, Setting, Target,
 };
 pub use show::{show_device, show_option};
+pub use vendor::{VENDOR_ADVICE, VendorAdvice};
 pub use version::Version;
 pub use vscsi::{
     GuestOs, GuestSystem, OTHER_MAX_TRANSFER, PVSCSI_COMMANDS_PER_PAGE, PVSCSI_DEPTH_MAX,

@@ -49,6 +49,19 @@ impl Version {
         Self::ALL.into_iter().find(|version| version.name() == name)
     }
 
+    /// The version of a release as a host tells it (`7.0.3`): the newest that is not newer; `None` for what
+    /// is no release.
+    #[must_use]
+    pub fn of_release(text: &str) -> Option<Self> {
+        let number = |text: &str| {
+            let mut parts = text.trim().split('.').map(str::parse::<u32>);
+            Some((parts.next()?.ok()?, parts.next()?.ok()?))
+        };
+        let told = number(text)?;
+        let is_newer = |version: &Self| number(version.name()).is_some_and(|own| own > told);
+        Some(Self::ALL.into_iter().rev().find(|own| !is_newer(own)).unwrap_or(Self::OLDEST))
+    }
+
     /// Whether DSNRO is one global option instead of a setting of each device [S1, VMB12].
     #[must_use]
     pub fn has_global_dsnro(self) -> bool {
@@ -83,5 +96,25 @@ impl Version {
     #[must_use]
     pub fn has_vnvme(self) -> bool {
         self >= Self::V6_5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_of_the_newest_version_that_is_not_newer() {
+        let table = [
+            ("7.0.3", Some(Version::V7_0)),
+            ("6.7.0", Some(Version::V6_7)),
+            ("5.0.0", Some(Version::V5_1)),
+            ("9.0.1", Some(Version::V8_0)),
+            ("7", None),
+            ("ESXi", None),
+        ];
+        for (text, version) in table {
+            assert_eq!(Version::of_release(text), version, "{text}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! It stands beside the stack: only tests use it, and nothing that ships.
 
+pub mod fleet;
+
 use std::{env, fmt::Display, io::Write, path::PathBuf};
 
 /// How a line begins that says that a test was skipped. `cargo xtask test` looks for it.

@@ -11,7 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("levels", &["counters", "knobs"]),
     ("engine", &["counters", "knobs"]),
     ("model", &["counters"]),
-    ("capture", &["counters"]),
+    ("capture", &["counters", "knobs"]),
     ("control", &["counters", "knobs"]),
     ("diagnose", &["counters", "knobs", "levels"]),
     ("scenario", &["counters", "knobs", "engine", "model"]),

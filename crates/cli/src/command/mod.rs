@@ -28,6 +28,7 @@ mod replay;
 mod run;
 mod scenarios;
 mod serve;
+mod settings;
 mod sweep;
 mod whatif;
 
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Remedy(remedy::Remedy),
     Diagnose(diagnose::Diagnose),
     Whatif(whatif::Whatif),
+    Settings(settings::Settings),
     Capture(capture::Capture),
     New(new::New),
     Scenarios(scenarios::Scenarios),
@@ -77,6 +79,7 @@ impl Command {
             Self::Remedy(command) => command.run(out),
             Self::Diagnose(command) => command.run(out),
             Self::Whatif(command) => command.run(out),
+            Self::Settings(command) => command.run(out),
             Self::Capture(command) => command.run(out),
             Self::New(command) => command.run(out),
             Self::Scenarios(command) => command.run(out),

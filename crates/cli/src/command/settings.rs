@@ -1,0 +1,72 @@
+//! `kavg settings`: many hosts side by side, and one plan for them.
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+
+use crate::{
+    Result, json,
+    output::Outputs,
+    settings::{self, Comparison, Fleet, Form, Model, differences, plans, wanted},
+};
+
+/// Compare the settings of many hosts, and plan what makes them alike
+///
+/// From outputs of esxcli: which hosts and devices differ in the depth of their drivers, Device Max Queue
+/// Depth, DSNRO, adaptive throttling, path policies and advanced options; then one plan, every line in the
+/// order in which its host takes it, reboots together, with the way back (`kavg help docs/settings`).
+/// Nothing is changed on any host. Exit code: 0 when all are alike, 1 when something differs or is to be
+/// set, 2 when the input is bad.
+#[derive(Args)]
+pub(crate) struct Settings {
+    /// Files or folders, each called as its host, or folders of these: outputs of `esxcli storage core
+    /// device list`, `storage nmp device list`, `storage core adapter list`, `system module parameters
+    /// list`, `system settings advanced list`, `system version get`, one behind the other or each in a
+    /// file; or captures of `esxtop -b`
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// Set this everywhere, as esxcli takes it, instead of what most hosts have; `*` in the name of a device
+    /// is anything, `HOST: ` in front is for these hosts; can be given several times
+    #[arg(long, value_name = "ESXCLI LINE")]
+    set: Vec<String>,
+    /// Set everything that differs as it is on this host
+    #[arg(long, value_name = "HOST")]
+    like: Option<String>,
+    /// Print the whole plan and the way back instead
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
+    plan: Option<Form>,
+    /// Print everything as JSON (`kavg help reference/json`)
+    #[arg(long)]
+    json: bool,
+    /// Write to a file what would be printed
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Settings {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result {
+        let mut outputs = Outputs::beside(Fleet::files(&self.paths)?);
+        let file = self.output.as_deref().map(|path| outputs.claim(path)).transpose()?;
+        outputs.leaves_inputs()?;
+        let fleet = Fleet::read(&self.paths)?;
+        let (differences, uneven) = differences(&fleet);
+        let model = self.like.as_deref().map_or(Model::Most, Model::Host);
+        let wanted = wanted(&fleet, &differences, &model, &self.set)?;
+        let plans = plans(&fleet, &wanted);
+        let comparison = Comparison { fleet, differences, uneven, plans };
+        match file {
+            Some(file) => file.write(|file| self.print(&comparison, file))?,
+            None => self.print(&comparison, out)?,
+        }
+        Ok(ExitCode::from(u8::from(!comparison.is_alike())))
+    }
+
+    fn print(&self, comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
+        let text = match self.plan {
+            Some(form) => settings::script(comparison, form),
+            None if self.json => return json::write(&settings::render_json(comparison), out),
+            None => settings::render(comparison),
+        };
+        Ok(out.write_all(text.as_bytes())?)
+    }
+}

@@ -1,0 +1,205 @@
+//! What is not alike: one thing set to different values on different hosts, and devices of one array set
+//! to different values on all hosts alike.
+
+use counters::DeviceId;
+use knobs::{Driver, Knob, PathPolicy, Target};
+
+use super::fleet::Fleet;
+
+/// What a host says of one thing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// What it is set to.
+    Set(Knob),
+    /// The most that DQLEN was in a capture, where nothing says how deep the device is.
+    Dqlen(DeviceId, u32),
+}
+
+/// One thing that hosts have set to different values.
+pub(crate) struct Difference {
+    /// The values, the most frequent first, with the hosts that have each, by their places.
+    pub(crate) values: Vec<(Value, Vec<u32>)>,
+}
+
+/// Devices of one array that are set to different values, each on all of its hosts alike.
+pub(crate) struct Uneven {
+    pub(crate) array: String,
+    /// The values, the most frequent first, with the devices that have each.
+    pub(crate) values: Vec<(Value, Vec<DeviceId>)>,
+}
+
+impl Value {
+    /// What it is of: those of one thing have one key.
+    fn key(&self) -> (usize, usize) {
+        let device = |rank, id: DeviceId| (rank, id.index());
+        match *self {
+            Self::Set(Knob::ModuleDepth { driver, .. }) => {
+                let place = Driver::ALL.iter().position(|known| known == driver);
+                (0, place.unwrap_or_default())
+            }
+            Self::Set(Knob::Advanced { option, .. }) => (1, option as usize),
+            Self::Set(Knob::MaxQueueDepth { device: id, .. }) => device(2, id),
+            Self::Set(Knob::SchedNumReqOutstanding { device: id, .. }) => device(3, id),
+            Self::Set(Knob::QueueFull { device: id, .. }) => device(4, id),
+            Self::Set(Knob::PathPolicy { device: id, .. }) => device(5, id),
+            Self::Dqlen(id, _) => device(6, id),
+            Self::Set(_) => (7, 0),
+        }
+    }
+
+    /// The device that it is of.
+    pub(crate) fn device(&self) -> Option<DeviceId> {
+        match self {
+            Self::Dqlen(device, _) => Some(*device),
+            Self::Set(knob) => match knob.target() {
+                Target::Device(device) => Some(device),
+                _ => None,
+            },
+        }
+    }
+
+    /// What is set, in the words of its host.
+    pub(crate) fn what(&self) -> &'static str {
+        match self {
+            Self::Set(Knob::ModuleDepth { driver, .. }) => driver.parameter.unwrap_or_default(),
+            Self::Set(Knob::Advanced { option, .. }) => option.info().path,
+            Self::Set(Knob::MaxQueueDepth { .. }) => "Device Max Queue Depth",
+            Self::Set(Knob::SchedNumReqOutstanding { .. }) => "DSNRO",
+            Self::Set(Knob::QueueFull { .. }) => "Queue Full Sample Size/Threshold",
+            Self::Set(_) => "Path Selection Policy",
+            Self::Dqlen(..) => "DQLEN (captured)",
+        }
+    }
+
+    /// The same as a key of JSON.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Set(Knob::ModuleDepth { .. }) => "driver-depth",
+            Self::Set(Knob::Advanced { .. }) => "option",
+            Self::Set(Knob::MaxQueueDepth { .. }) => "max-queue-depth",
+            Self::Set(Knob::SchedNumReqOutstanding { .. }) => "dsnro",
+            Self::Set(Knob::QueueFull { .. }) => "queue-full",
+            Self::Set(_) => "path-policy",
+            Self::Dqlen(..) => "dqlen",
+        }
+    }
+
+    /// To what it is set, in the words of its host.
+    pub(crate) fn text(&self) -> String {
+        match *self {
+            Self::Dqlen(_, value)
+            | Self::Set(
+                Knob::ModuleDepth { value, .. }
+                | Knob::Advanced { value, .. }
+                | Knob::MaxQueueDepth { value, .. }
+                | Knob::SchedNumReqOutstanding { value, .. },
+            ) => value.to_string(),
+            Self::Set(Knob::QueueFull { sample_size, threshold, .. }) => {
+                format!("{sample_size}/{threshold}")
+            }
+            Self::Set(Knob::PathPolicy { policy, .. }) => policy_text(policy),
+            Self::Set(_) => String::new(),
+        }
+    }
+
+    /// The same of any device.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.key().0 == other.key().0 && self.text() == other.text()
+    }
+}
+
+fn policy_text(policy: PathPolicy) -> String {
+    let goes_by = match policy {
+        PathPolicy::RoundRobin { iops, bytes: u64::MAX } => format!(" iops={iops}"),
+        PathPolicy::RoundRobin { iops: u32::MAX, bytes } => format!(" bytes={bytes}"),
+        PathPolicy::Latency { .. } if policy == PathPolicy::LATENCY => " latency".into(),
+        PathPolicy::Latency { sampling_ios, eval_ns } => {
+            format!(" latency {sampling_ios}/{}", eval_ns / counters::MILLISECOND)
+        }
+        _ => String::new(),
+    };
+    format!("{}{goes_by}", policy.plug_in())
+}
+
+impl Difference {
+    /// The value that more hosts have than any other; `None` where two have as many.
+    pub(crate) fn majority(&self) -> Option<Value> {
+        let counts: Vec<usize> = self.values.iter().map(|(_, hosts)| hosts.len()).collect();
+        let (first, rest) = counts.split_first()?;
+        let is_most = rest.first().is_none_or(|second| first > second);
+        is_most.then(|| self.values[0].0)
+    }
+
+    /// Whether another one is the same of another device: the same hosts have the same values.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        // The few that differ tell it sooner than the many that do not.
+        let mut both = self.values.iter().zip(&other.values).rev();
+        self.values.len() == other.values.len()
+            && both
+                .all(|((value, own), (another, others))| own == others && value.is_alike(another))
+    }
+}
+
+/// The values of each thing that hosts can be compared by, with the hosts that have them.
+fn all(fleet: &Fleet) -> Vec<Difference> {
+    let mut entries: Vec<((usize, usize), u32, Value)> = Vec::new();
+    for (place, host) in (0..).zip(&fleet.hosts) {
+        let dqlens = host.devices.iter().filter(|device| device.max_depth.is_none());
+        let dqlens = dqlens.filter_map(|device| Some(Value::Dqlen(device.id, device.dqlen?)));
+        let values = host.knobs().map(Value::Set).chain(dqlens);
+        let is_comparable = |value: &Value| {
+            let device = value.device().map(|device| &fleet.devices[device.index()]);
+            device.is_none_or(|device| device.is_comparable && device.hosts > 1)
+        };
+        let values = values.filter(is_comparable);
+        entries.extend(values.map(|value| (value.key(), place, value)));
+    }
+    entries.sort_unstable_by_key(|(key, place, _)| (*key, *place));
+    let one = |same: &[((usize, usize), u32, Value)]| {
+        let mut values: Vec<(Value, Vec<u32>)> = Vec::new();
+        for (_, place, value) in same {
+            match values.iter_mut().find(|(known, _)| known == value) {
+                Some((_, hosts)) => hosts.push(*place),
+                None => values.push((*value, vec![*place])),
+            }
+        }
+        levels::most_first(&mut values, |(_, hosts)| hosts.len() as f64);
+        Difference { values }
+    };
+    entries.chunk_by(|one, next| one.0 == next.0).map(one).collect()
+}
+
+/// What hosts have set to different values.
+pub(crate) fn differences(fleet: &Fleet) -> (Vec<Difference>, Vec<Uneven>) {
+    let all = all(fleet);
+    let uneven = uneven(fleet, &all);
+    (all.into_iter().filter(|one| one.values.len() > 1).collect(), uneven)
+}
+
+/// Arrays whose devices are not set alike. Which hosts differ does not matter: the value of most counts.
+fn uneven(fleet: &Fleet, all: &[Difference]) -> Vec<Uneven> {
+    let mut uneven: Vec<Uneven> = Vec::new();
+    for one in all {
+        let (Some(value), Some(id)) = (one.majority(), one.values[0].0.device()) else { continue };
+        let array = fleet.devices[id.index()].array();
+        if array.is_empty() {
+            continue;
+        }
+        let is_same = |known: &&mut Uneven| {
+            known.array == array && known.values[0].0.key().0 == value.key().0
+        };
+        let Some(known) = uneven.iter_mut().rev().find(is_same) else {
+            uneven.push(Uneven { array, values: vec![(value, vec![id])] });
+            continue;
+        };
+        match known.values.iter_mut().find(|(known, _)| known.is_alike(&value)) {
+            Some((_, devices)) => devices.push(id),
+            None => known.values.push((value, vec![id])),
+        }
+    }
+    uneven.retain(|known| known.values.len() > 1);
+    for known in &mut uneven {
+        levels::most_first(&mut known.values, |(_, devices)| devices.len() as f64);
+    }
+    uneven
+}

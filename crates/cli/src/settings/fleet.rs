@@ -1,0 +1,373 @@
+//! Many hosts, read from files: which file is whose, and what each output adds to its host.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use capture::{CoreDevice, Esxcli, NmpDevice, ReadOptions, parse_outputs, read_output};
+use counters::{Counter, DeviceId, Kind};
+use knobs::{Advanced, Driver, Version};
+
+use super::host::{Device, Host, Module};
+use crate::{Result, captures};
+
+/// Hosts side by side.
+pub(crate) struct Fleet {
+    /// By name.
+    pub(crate) hosts: Vec<Host>,
+    /// The devices of all of them, by id.
+    pub(crate) devices: Vec<Known>,
+}
+
+/// A device, whoever sees it.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) vendor: String,
+    pub(crate) model: String,
+    /// Whether its name is the same device on each host that has it.
+    pub(crate) is_comparable: bool,
+    /// How many hosts see it.
+    pub(crate) hosts: u32,
+}
+
+impl Known {
+    /// The array that it is on, as far as a device says it.
+    pub(crate) fn array(&self) -> String {
+        format!("{} {}", self.vendor, self.model).trim().to_owned()
+    }
+}
+
+/// What the files of one host say.
+struct Told {
+    name: String,
+    files: Vec<PathBuf>,
+}
+
+/// What an output, or a capture, says of a host.
+enum Output {
+    Esxcli(Esxcli),
+    /// Devices of a capture, and the most that DQLEN was.
+    Captured(Vec<(String, u32)>),
+}
+
+impl Fleet {
+    /// The files of hosts: a file is called as its host, and so is a folder that has several of it; a
+    /// folder that is named has either.
+    pub(crate) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+        Ok(by_host(paths)?.into_iter().flat_map(|told| told.files).collect())
+    }
+
+    /// Reads hosts, on all CPUs.
+    ///
+    /// # Errors
+    /// One line: a file that cannot be read or is no output, with its line; a folder without a file.
+    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
+        let told = by_host(paths)?;
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let share = told.len().div_ceil(threads).max(1);
+        let read = |told: &Told| {
+            let outputs = told.files.iter().map(|file| read_file(file));
+            outputs.collect::<std::result::Result<Vec<_>, String>>()
+        };
+        let parts: Vec<std::result::Result<Vec<_>, String>> = thread::scope(|scope| {
+            let parts = told.chunks(share);
+            let parts = parts.map(|part| scope.spawn(|| part.iter().map(read).collect()));
+            let parts: Vec<_> = parts.collect();
+            parts.into_iter().map(|part| part.join().unwrap_or_else(|_| Ok(Vec::new()))).collect()
+        });
+        let mut ids = Ids::default();
+        let mut hosts = Vec::with_capacity(told.len());
+        let mut told = told.into_iter();
+        for part in parts {
+            for outputs in part? {
+                let Some(told) = told.next() else { break };
+                hosts.push(Reading::of(told.name, outputs, &mut ids)?);
+            }
+        }
+        let mut devices = ids.known;
+        for seen in hosts.iter().flat_map(|host: &Host| &host.devices) {
+            devices[seen.id.index()].hosts += 1;
+        }
+        Ok(Self { hosts, devices })
+    }
+
+    pub(crate) fn name_of(&self, id: DeviceId) -> &str {
+        &self.devices[id.index()].name
+    }
+}
+
+fn by_host(paths: &[PathBuf]) -> Result<Vec<Told>> {
+    let mut hosts: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in paths {
+        if !path.is_dir() {
+            hosts.entry(host_of(path)).or_default().push(path.clone());
+            continue;
+        }
+        let mut any = false;
+        for entry in entries(path)? {
+            let files = if entry.is_dir() { entries(&entry)? } else { vec![entry.clone()] };
+            let files: Vec<_> = files.into_iter().filter(|file| file.is_file()).collect();
+            any |= !files.is_empty();
+            if !files.is_empty() {
+                hosts.entry(host_of(&entry)).or_default().extend(files);
+            }
+        }
+        if !any {
+            let what = "holds no file; a host has a file, or a folder of files, of its name";
+            return Err(format!("{}: {what}", path.display()).into());
+        }
+    }
+    Ok(hosts.into_iter().map(|(name, files)| Told { name, files }).collect())
+}
+
+/// What is in a folder and not hidden, in order.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error| format!("{}: {error}", folder.display());
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        entries.extend((!name.starts_with('.')).then_some(path));
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// What is behind the name of a host where a file has it.
+const ENDINGS: [&str; 7] = ["txt", "log", "out", "csv", "gz", "zst", "zip"];
+
+/// The host of which a file or folder has the name: `esx01.site.example.txt` is of `esx01.site.example`.
+fn host_of(path: &Path) -> String {
+    let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    while let Some((front, ending)) = name.rsplit_once('.')
+        && !path.is_dir()
+        && !front.is_empty()
+        && ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
+    {
+        name.truncate(front.len());
+    }
+    name
+}
+
+fn read_file(path: &Path) -> std::result::Result<Vec<Output>, String> {
+    if captures::is_named_so(path) {
+        return captured(path).map_err(|error| error.to_string());
+    }
+    let text = read_output(path).map_err(|error| error.to_string())?;
+    let outputs = parse_outputs(&path.display().to_string(), &text);
+    let outputs = outputs.map_err(|error| error.to_string())?;
+    Ok(outputs.into_iter().map(Output::Esxcli).collect())
+}
+
+fn captured(path: &Path) -> Result<Vec<Output>> {
+    let options = ReadOptions {
+        kinds: vec![Kind::Device],
+        counters: vec![Counter::DeviceQDepth],
+        ..ReadOptions::default()
+    };
+    let capture = captures::read(&[path.to_owned()], &options)?;
+    let devices = capture.recordings.iter().flat_map(|recording| {
+        recording.of_kind(Kind::Device).filter_map(|(id, device)| {
+            let depths = recording.series(id, Counter::DeviceQDepth);
+            let most = depths.into_iter().flatten().copied().fold(0.0, f64::max);
+            (most > 0.0).then(|| (device.name.clone(), most as u32))
+        })
+    });
+    Ok(vec![Output::Captured(devices.collect())])
+}
+
+/// The devices of all hosts, each with its id.
+#[derive(Default)]
+struct Ids {
+    of: BTreeMap<String, DeviceId>,
+    known: Vec<Known>,
+}
+
+impl Ids {
+    fn of(&mut self, name: &str) -> DeviceId {
+        if let Some(id) = self.of.get(name) {
+            return *id;
+        }
+        let id = DeviceId::new(self.known.len());
+        // `mpx.vmhba0:C0:T0:L0` is a place, and each host has one.
+        let is_comparable = !name.starts_with("mpx.");
+        self.known.push(Known { name: name.to_owned(), is_comparable, ..Known::default() });
+        self.of.insert(name.to_owned(), id);
+        id
+    }
+}
+
+/// A host while its outputs are read.
+struct Reading<'a> {
+    host: Host,
+    ids: &'a mut Ids,
+    /// Adapters and their modules.
+    adapters: Vec<(String, String)>,
+    parameters: Vec<(String, Option<String>)>,
+    /// An adapter of each device.
+    paths: Vec<(DeviceId, String)>,
+    /// Devices of which no other host can see anything.
+    local: Vec<DeviceId>,
+    lacks_depths: bool,
+}
+
+impl<'a> Reading<'a> {
+    fn of(name: String, files: Vec<Vec<Output>>, ids: &'a mut Ids) -> Result<Host> {
+        let mut reading = Self {
+            host: Host::named(name),
+            ids,
+            adapters: Vec::new(),
+            parameters: Vec::new(),
+            paths: Vec::new(),
+            local: Vec::new(),
+            lacks_depths: false,
+        };
+        files.into_iter().flatten().for_each(|output| reading.add(output));
+        Ok(reading.whole())
+    }
+
+    fn add(&mut self, output: Output) {
+        match output {
+            Output::Esxcli(Esxcli::Devices(devices)) => {
+                let told = |device: &CoreDevice| device.max_queue_depth.is_some();
+                self.lacks_depths |= !devices.is_empty() && !devices.iter().any(told);
+                devices.into_iter().for_each(|device| self.device(device));
+            }
+            Output::Esxcli(Esxcli::Nmp(devices)) => {
+                devices.into_iter().for_each(|device| self.nmp(device));
+            }
+            Output::Esxcli(Esxcli::Adapters(adapters)) => {
+                let named = adapters.into_iter().map(|adapter| (adapter.name, adapter.driver));
+                self.adapters.extend(named);
+            }
+            Output::Esxcli(Esxcli::Parameters(parameters)) => {
+                let named = parameters.into_iter().map(|each| (each.name, each.value));
+                self.parameters.extend(named);
+            }
+            Output::Esxcli(Esxcli::Options(options)) => {
+                let known = |(path, value): (String, u32)| {
+                    Advanced::from_path(&path).map(|option| (option, value))
+                };
+                self.host.options.extend(options.into_iter().filter_map(known));
+            }
+            Output::Esxcli(Esxcli::Version(release)) => {
+                self.host.version = Version::of_release(&release);
+                self.host.release = Some(release);
+            }
+            Output::Esxcli(Esxcli::Extents(_)) => {}
+            Output::Captured(devices) => {
+                for (name, dqlen) in devices {
+                    self.named(&name).dqlen = Some(dqlen);
+                }
+            }
+        }
+    }
+
+    fn named(&mut self, name: &str) -> &mut Device {
+        let id = self.ids.of(name);
+        let devices = &mut self.host.devices;
+        let place = match devices.binary_search_by_key(&id, |device| device.id) {
+            Ok(place) => place,
+            Err(place) => {
+                devices.insert(place, Device::new(id));
+                place
+            }
+        };
+        &mut devices[place]
+    }
+
+    fn device(&mut self, told: CoreDevice) {
+        let device = self.named(&told.name);
+        device.max_depth = told.max_queue_depth.or(device.max_depth);
+        device.dsnro = told.dsnro.or(device.dsnro);
+        device.queue_full =
+            told.queue_full_sample_size.zip(told.queue_full_threshold).or(device.queue_full);
+        let id = device.id;
+        let known = &mut self.ids.known[id.index()];
+        known.is_comparable &= told.is_local != Some(true);
+        if known.vendor.is_empty() && known.model.is_empty() {
+            known.vendor = told.vendor.unwrap_or_default();
+            known.model = told.model.unwrap_or_default();
+        }
+        self.local.extend((told.is_local == Some(true)).then_some(id));
+    }
+
+    fn nmp(&mut self, told: NmpDevice) {
+        let device = self.named(&told.name);
+        device.policy = told.policy.or(device.policy);
+        let id = device.id;
+        let adapter = told.working_paths.first().and_then(|path| path.split(':').next());
+        self.paths.extend(adapter.map(|adapter| (id, adapter.to_owned())));
+    }
+
+    /// The host, with what one output says of what another one tells.
+    fn whole(mut self) -> Host {
+        if self.lacks_depths && self.host.version.is_none() {
+            // Later ones tell Device Max Queue Depth [LIST5].
+            self.host.version = Some(Version::V5_5);
+        }
+        for (_, module) in &self.adapters {
+            let Some(driver) = Driver::from_module(module) else { continue };
+            if driver.parameter.is_some() && self.host.module(driver).is_none() {
+                self.host.drivers.push(Module { driver, depth: None, others: String::new() });
+            }
+        }
+        if self.adapters.is_empty() {
+            self.drivers_by_parameters();
+        }
+        self.depths_of_modules();
+        self.modules_of_devices();
+        self.host
+    }
+
+    /// Where no adapter is told, the drivers of which a parameter is.
+    fn drivers_by_parameters(&mut self) {
+        let version = self.host.version();
+        for (name, _) in &self.parameters {
+            let is_it = |driver: &&Driver| {
+                driver.parameter == Some(name) && driver.versions.contains(&version)
+            };
+            let Some(driver) = Driver::ALL.iter().find(is_it) else { continue };
+            self.host.drivers.push(Module { driver, depth: None, others: String::new() });
+        }
+    }
+
+    fn depths_of_modules(&mut self) {
+        let lone = self.host.drivers.len() == 1;
+        for module in &mut self.host.drivers {
+            let is_own = |name: &str| module.driver.parameter == Some(name);
+            let own = self.parameters.iter().find(|(name, _)| is_own(name));
+            let Some((_, value)) = own else { continue };
+            let set = value.as_deref().and_then(|value| value.parse().ok());
+            module.depth = set.or(value.is_none().then_some(module.driver.depth_default));
+            // Nothing says of which module a parameter is: its name may, or that there is but one.
+            let others = self.parameters.iter().filter(|(name, _)| {
+                !is_own(name) && (lone || name.starts_with(module.driver.module))
+            });
+            let others =
+                others.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+            module.others = others.collect::<Vec<_>>().join(" ");
+        }
+    }
+
+    fn modules_of_devices(&mut self) {
+        let place =
+            |module: &str| self.host.drivers.iter().position(|own| own.driver.module == module);
+        let lone = (self.host.drivers.len() == 1).then_some(0);
+        let of_adapter = |adapter: &str| {
+            let found = self.adapters.iter().find(|(name, _)| name == adapter);
+            found.map(|(_, module)| place(module))
+        };
+        let found: Vec<_> =
+            self.paths.iter().map(|(id, adapter)| (*id, of_adapter(adapter))).collect();
+        for device in &mut self.host.devices {
+            let told = found.iter().find(|(id, _)| *id == device.id).and_then(|(_, of)| *of);
+            let is_local = self.local.contains(&device.id);
+            device.module = told.unwrap_or(if is_local { None } else { lone });
+        }
+    }
+}

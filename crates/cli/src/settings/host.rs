@@ -1,0 +1,222 @@
+//! A host as its outputs tell it: what it has, and what each thing is set to.
+
+use counters::DeviceId;
+use knobs::{Advanced, Driver, Knob, PathPolicy, Version};
+
+/// A host.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    /// Its version, where an output says it or leaves no other.
+    pub(crate) version: Option<Version>,
+    /// Its release, as it says it.
+    pub(crate) release: Option<String>,
+    pub(crate) drivers: Vec<Module>,
+    pub(crate) options: Vec<(Advanced, u32)>,
+    /// In the order of their ids.
+    pub(crate) devices: Vec<Device>,
+}
+
+/// A driver of a host.
+#[derive(Clone, Debug)]
+pub(crate) struct Module {
+    pub(crate) driver: &'static Driver,
+    /// The depth that the host boots with; `None` where the module's parameters are not told.
+    pub(crate) depth: Option<u32>,
+    /// What else its parameters are set to, as `name=value`.
+    pub(crate) others: String,
+}
+
+/// A device as a host sees it. What no output tells is `None`.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) id: DeviceId,
+    /// The place in [`Host::drivers`] of what it is behind.
+    pub(crate) module: Option<usize>,
+    pub(crate) max_depth: Option<u32>,
+    pub(crate) dsnro: Option<u32>,
+    pub(crate) queue_full: Option<(u32, u32)>,
+    pub(crate) policy: Option<PathPolicy>,
+    /// The most that DQLEN was in a capture.
+    pub(crate) dqlen: Option<u32>,
+}
+
+impl Device {
+    pub(crate) const fn new(id: DeviceId) -> Self {
+        Self {
+            id,
+            module: None,
+            max_depth: None,
+            dsnro: None,
+            queue_full: None,
+            policy: None,
+            dqlen: None,
+        }
+    }
+
+    /// What it is set to.
+    fn knobs(&self) -> impl Iterator<Item = Knob> {
+        let device = self.id;
+        let max_depth = self.max_depth.map(|value| Knob::MaxQueueDepth { device, value });
+        let dsnro = self.dsnro.map(|value| Knob::SchedNumReqOutstanding { device, value });
+        let queue_full = self.queue_full.map(|(sample_size, threshold)| Knob::QueueFull {
+            device,
+            sample_size,
+            threshold,
+        });
+        let policy = self.policy.map(|policy| Knob::PathPolicy { device, policy });
+        [max_depth, dsnro, queue_full, policy].into_iter().flatten()
+    }
+}
+
+impl Host {
+    pub(crate) const fn named(name: String) -> Self {
+        Self {
+            name,
+            version: None,
+            release: None,
+            drivers: Vec::new(),
+            options: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+
+    /// Its version; where nothing tells it, 7.0, as kavg takes it everywhere.
+    pub(crate) fn version(&self) -> Version {
+        self.version.unwrap_or(Version::V7_0)
+    }
+
+    /// All that it is set to, and that has a line.
+    pub(crate) fn knobs(&self) -> impl Iterator<Item = Knob> {
+        let modules = self.drivers.iter().filter_map(|module| {
+            Some(Knob::ModuleDepth { driver: module.driver, value: module.depth? })
+        });
+        let options = self.options.iter();
+        let options = options.map(|&(option, value)| Knob::Advanced { option, value });
+        modules.chain(options).chain(self.devices.iter().flat_map(Device::knobs))
+    }
+
+    pub(crate) fn device(&self, id: DeviceId) -> Option<&Device> {
+        let place = self.devices.binary_search_by_key(&id, |device| device.id).ok()?;
+        self.devices.get(place)
+    }
+
+    pub(crate) fn device_mut(&mut self, id: DeviceId) -> Option<&mut Device> {
+        let place = self.devices.binary_search_by_key(&id, |device| device.id).ok()?;
+        self.devices.get_mut(place)
+    }
+
+    pub(crate) fn module(&self, driver: &Driver) -> Option<&Module> {
+        self.drivers.iter().find(|module| module.driver == driver)
+    }
+
+    /// What is set of that of which a knob sets something.
+    pub(crate) fn is_set_to(&self, knob: &Knob) -> Option<Knob> {
+        match *knob {
+            Knob::ModuleDepth { driver, .. } => {
+                let value = self.module(driver)?.depth?;
+                Some(Knob::ModuleDepth { driver, value })
+            }
+            Knob::Advanced { option, .. } => {
+                let (_, value) = self.options.iter().find(|(own, _)| *own == option)?;
+                Some(Knob::Advanced { option, value: *value })
+            }
+            Knob::MaxQueueDepth { device, .. }
+            | Knob::SchedNumReqOutstanding { device, .. }
+            | Knob::QueueFull { device, .. }
+            | Knob::PathPolicy { device, .. } => {
+                self.device(device)?.knobs().find(|own| own.is_turned_by(knob))
+            }
+            _ => None,
+        }
+    }
+
+    /// Turns a knob that acts at once. The depth of a module acts with [`Self::boot`].
+    pub(crate) fn set(&mut self, knob: &Knob) {
+        match *knob {
+            Knob::ModuleDepth { driver, value } => {
+                let module = self.drivers.iter_mut().find(|module| module.driver == driver);
+                module.into_iter().for_each(|module| module.depth = Some(value));
+            }
+            Knob::Advanced { option, value } => {
+                self.options.retain(|(own, _)| *own != option);
+                self.options.push((option, value));
+            }
+            Knob::MaxQueueDepth { device, value } => {
+                self.turn(device, |device| device.max_depth = Some(value));
+            }
+            Knob::SchedNumReqOutstanding { device, value } => {
+                self.turn(device, |device| device.dsnro = Some(value));
+            }
+            Knob::QueueFull { device, sample_size, threshold } => {
+                self.turn(device, |device| device.queue_full = Some((sample_size, threshold)));
+            }
+            Knob::PathPolicy { device, policy } => {
+                self.turn(device, |device| device.policy = Some(policy));
+            }
+            _ => {}
+        }
+    }
+
+    fn turn(&mut self, id: DeviceId, set: impl FnOnce(&mut Device)) {
+        if let Some(device) = self.device_mut(id) {
+            set(device);
+        }
+    }
+
+    /// The depth that a driver gives its devices now: that of the deepest, for a device may have been
+    /// lowered and none can be raised above it [QD254]. A parameter that was set since the last boot is
+    /// not in force yet.
+    pub(crate) fn depth_in_force(&self, module: usize) -> Option<u32> {
+        let behind = self.devices.iter().filter(|device| device.module == Some(module));
+        behind.filter_map(|device| device.max_depth).max().or(self.drivers.get(module)?.depth)
+    }
+
+    /// Boots with a driver's depth: devices that were as deep as it let them follow it, and lowered ones
+    /// stay so as far as it reaches.
+    pub(crate) fn boot(&mut self, module: usize, depth: u32) {
+        let was = self.depth_in_force(module);
+        for device in self.devices.iter_mut().filter(|device| device.module == Some(module)) {
+            device.max_depth = device.max_depth.map(|own| match Some(own) == was {
+                true => depth,
+                false => own.min(depth),
+            });
+        }
+    }
+}
+
+/// A host where settings look for a device that has been found already, whatever a line calls it.
+pub(crate) struct At<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) device: Option<DeviceId>,
+}
+
+impl knobs::Host for At<'_> {
+    fn version(&self) -> Version {
+        self.host.version()
+    }
+
+    fn device(&self, _: &str) -> Result<Option<DeviceId>, knobs::Refusal> {
+        Ok(self.device)
+    }
+
+    fn controlled(&self, _: &str) -> Result<Option<DeviceId>, knobs::Refusal> {
+        Ok(None)
+    }
+
+    fn has_driver(&self, driver: &'static Driver) -> bool {
+        self.host.module(driver).is_some()
+    }
+
+    fn vms(&self, _: Option<&str>) -> Vec<(counters::VmId, knobs::GuestOs)> {
+        Vec::new()
+    }
+
+    fn disks(&self, _: &knobs::Disks) -> Vec<(counters::VdiskId, knobs::Allocation)> {
+        Vec::new()
+    }
+
+    fn policy(&self, name: &str) -> Result<knobs::Allocation, knobs::Refusal> {
+        Err(format!("`{name}` is known to vCenter alone").into())
+    }
+}

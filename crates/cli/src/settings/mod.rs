@@ -1,0 +1,41 @@
+//! Settings of many hosts side by side: what differs, and one plan that makes it alike.
+//!
+//! What a host is set to, and what it is to be set to, are [`knobs::Knob`]s, whose devices are numbered
+//! over all hosts: ranges, versions, lines and effects are those of `knobs`, and this says only whose
+//! setting differs from whose, and in which order a host takes the lines.
+//!
+//! ```text
+//!   files -> Host, Fleet -> Difference -> wanted knobs of each host -> Plan (and the way back)
+//! ```
+
+mod difference;
+mod fleet;
+mod host;
+mod json;
+mod plan;
+mod scripts;
+mod table;
+mod wanted;
+
+pub(crate) use difference::{Difference, Uneven, differences};
+pub(crate) use fleet::Fleet;
+pub(crate) use json::render as render_json;
+pub(crate) use plan::{HostPlan, plans};
+pub(crate) use scripts::{Form, script};
+pub(crate) use table::render;
+pub(crate) use wanted::{Model, wanted};
+
+/// All that is found of some hosts.
+pub(crate) struct Comparison {
+    pub(crate) fleet: Fleet,
+    pub(crate) differences: Vec<Difference>,
+    pub(crate) uneven: Vec<Uneven>,
+    pub(crate) plans: Vec<HostPlan>,
+}
+
+impl Comparison {
+    /// Whether anything is to be said or done.
+    pub(crate) fn is_alike(&self) -> bool {
+        self.differences.is_empty() && self.plans.iter().all(HostPlan::is_empty)
+    }
+}

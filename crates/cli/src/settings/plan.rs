@@ -1,0 +1,378 @@
+//! The lines that bring a host from what it is set to, to what it is to be set to, in an order in which it
+//! takes each: what acts at once, what the host boots with, one boot, and what it takes only then.
+//!
+//! ```text
+//!   deeper:     parameter of the module -> reboot -> -m, -O
+//!   shallower:  -O -> -m
+//! ```
+//!
+//! DSNRO above a device's depth is refused from 6.5 on [S1], a depth above that which the driver gives
+//! always [QD254]: a line that would be is put off until it is not, or refused here with its reason.
+//! The way back is a plan like any other, from what the host is then to what it was.
+
+use counters::DeviceId;
+use knobs::{Effect, Knob, PathPolicy, PolicyChange, Setting};
+
+use super::{fleet::Fleet, host::Host};
+
+/// The lines for a host, in order.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// Those that act at once.
+    pub(crate) now: Vec<Step>,
+    /// Those that act after a reboot.
+    pub(crate) before_reboot: Vec<Step>,
+    /// Whether one is needed.
+    pub(crate) reboots: bool,
+    /// Those that are taken only then.
+    pub(crate) after_reboot: Vec<Step>,
+}
+
+/// A line, and what it changes.
+pub(crate) struct Step {
+    pub(crate) setting: Setting,
+    /// What was set before; `None` where no output tells it.
+    pub(crate) was: Option<Knob>,
+}
+
+/// What a host is not set to, and why.
+pub(crate) struct Refused {
+    pub(crate) line: String,
+    pub(crate) why: String,
+    /// The device, where the same is so for others.
+    pub(crate) device: Option<DeviceId>,
+}
+
+/// What is to be done on a host.
+pub(crate) struct HostPlan {
+    /// Its place among the hosts.
+    pub(crate) host: u32,
+    pub(crate) plan: Plan,
+    /// The way back, without what nobody knows how it was.
+    pub(crate) undo: Plan,
+    /// How many lines of the plan it leaves as they are: nobody knows what was there, or the host would not
+    /// take it again.
+    pub(crate) not_undone: usize,
+    pub(crate) refused: Vec<Refused>,
+}
+
+impl HostPlan {
+    /// Whether nothing is said of the host.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.plan.is_empty() && self.refused.is_empty()
+    }
+}
+
+impl Plan {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps().next().is_none() && !self.reboots
+    }
+
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.now.iter().chain(&self.before_reboot).chain(&self.after_reboot)
+    }
+}
+
+/// The plans of those hosts that have one.
+pub(crate) fn plans(fleet: &Fleet, wanted: &[Vec<Knob>]) -> Vec<HostPlan> {
+    let plans = (0..).zip(fleet.hosts.iter().zip(wanted)).map(|(place, (host, wanted))| {
+        let forth = Planning::of(fleet, host, wanted);
+        let before: Vec<Knob> = forth.plan.steps().filter_map(|step| step.was).collect();
+        let back = Planning::of(fleet, &forth.after, &before);
+        let unknown = forth.plan.steps().filter(|step| step.was.is_none()).count();
+        HostPlan {
+            host: place,
+            plan: forth.plan,
+            undo: back.plan,
+            not_undone: unknown + back.refused.len(),
+            refused: forth.refused,
+        }
+    });
+    plans.filter(|plan| !plan.is_empty()).collect()
+}
+
+/// A plan while it is made.
+struct Planning<'a> {
+    fleet: &'a Fleet,
+    host: &'a Host,
+    wanted: &'a [Knob],
+    /// The host as it is after the lines so far.
+    after: Host,
+    plan: Plan,
+    refused: Vec<Refused>,
+}
+
+impl<'a> Planning<'a> {
+    fn of(fleet: &'a Fleet, host: &'a Host, wanted: &'a [Knob]) -> Self {
+        let (plan, refused) = (Plan::default(), Vec::new());
+        let after = host.clone();
+        let mut planning = Self { fleet, host, wanted, after, plan, refused };
+        planning.host_wide();
+        let depths: Vec<Option<u32>> =
+            (0..host.drivers.len()).map(|module| planning.module(module)).collect();
+        let mut devices: Vec<DeviceId> = wanted.iter().filter_map(device_of).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        for device in &devices {
+            let module = host.device(*device).and_then(|device| device.module);
+            let later = module.and_then(|module| depths[module]).filter(|_| planning.plan.reboots);
+            planning.at_once(*device, later.unwrap_or(u32::MAX));
+        }
+        if planning.plan.reboots {
+            for (module, depth) in depths.iter().enumerate() {
+                depth.into_iter().for_each(|depth| planning.after.boot(module, *depth));
+            }
+        }
+        devices.into_iter().for_each(|device| planning.at_last(device));
+        planning
+    }
+
+    /// Policies, throttling and options, which wait for nothing.
+    fn host_wide(&mut self) {
+        for knob in self.wanted {
+            match knob {
+                Knob::PathPolicy { .. } | Knob::QueueFull { .. } | Knob::Advanced { .. } => {
+                    if self.is_taken(knob) {
+                        let reboots = knob.effect() == Effect::HostReboot;
+                        self.add(*knob, if reboots { When::Before } else { When::Now });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The depth of a driver: what is wanted of it, or what a device behind it needs. Returns what it
+    /// gives after a boot.
+    fn module(&mut self, place: usize) -> Option<u32> {
+        let module = &self.host.drivers[place];
+        let driver = module.driver;
+        let in_force = self.host.depth_in_force(place);
+        let set = self.wanted.iter().find_map(|knob| match knob {
+            Knob::ModuleDepth { driver: own, value } if *own == driver => Some(*value),
+            _ => None,
+        });
+        let behind = |id: &DeviceId| {
+            self.host.device(*id).is_some_and(|device| device.module == Some(place))
+        };
+        let needs = self.wanted.iter().filter_map(|knob| match knob {
+            Knob::MaxQueueDepth { device, value } if behind(device) => Some(*value),
+            _ => None,
+        });
+        let needs = needs.max().filter(|needs| in_force.is_none_or(|depth| *needs > depth));
+        let reaches = module.depth.or(in_force);
+        let depth = match (set, needs) {
+            (Some(set), _) => set,
+            (None, None) => return reaches,
+            (None, Some(needs)) => reaches.map_or(needs, |reaches| reaches.max(needs)),
+        };
+        let knob = Knob::ModuleDepth { driver, value: depth };
+        if module.depth == Some(depth) || module.depth.is_none() && in_force == Some(depth) {
+            // Set already; where it is not in force yet, a boot brings it.
+            self.plan.reboots |= needs.is_some();
+            return Some(depth);
+        }
+        if !self.is_taken(&knob) {
+            return reaches;
+        }
+        if !module.others.is_empty() {
+            let setting = named(self.fleet, &knob, None).into_iter().next();
+            let line = setting.and_then(|setting| setting.esxcli()).unwrap_or_default();
+            self.refused.push(Refused {
+                why: format!(
+                    "the line replaces all parameters of the module, and `{}` is set as well: type \
+                     it with these behind the depth, in quotes",
+                    module.others
+                ),
+                line,
+                device: None,
+            });
+            return reaches;
+        }
+        let is_in_force = in_force == Some(depth);
+        self.add(knob, if is_in_force { When::Now } else { When::Before });
+        Some(depth)
+    }
+
+    /// Depth and DSNRO of a device, as far as the host takes them before a boot, behind which the driver
+    /// gives it `later`.
+    fn at_once(&mut self, id: DeviceId, later: u32) {
+        let (depth, dsnro) = self.wanted_of(id);
+        let Some(now) = self.after.device(id).and_then(|device| device.max_depth) else {
+            return;
+        };
+        let lower = depth.filter(|depth| *depth < now);
+        let raise = depth.filter(|depth| {
+            let module = self.after.device(id).and_then(|device| device.module);
+            let reach = module.and_then(|module| self.after.depth_in_force(module));
+            *depth > now && reach.is_some_and(|reach| *depth <= reach)
+        });
+        if let Some(value) = raise {
+            self.try_add(Knob::MaxQueueDepth { device: id, value }, When::Now);
+        }
+        let most = lower.or(raise).unwrap_or(now).min(later);
+        if let Some(value) = dsnro.filter(|dsnro| *dsnro <= most) {
+            self.try_add(Knob::SchedNumReqOutstanding { device: id, value }, When::Now);
+        }
+        if let Some(value) = lower {
+            self.try_add(Knob::MaxQueueDepth { device: id, value }, When::Now);
+        }
+    }
+
+    /// The rest of it, after the boot where there is one.
+    fn at_last(&mut self, id: DeviceId) {
+        let (depth, dsnro) = self.wanted_of(id);
+        let when = if self.plan.reboots { When::After } else { When::Now };
+        let is = self.after.device(id).and_then(|device| device.max_depth);
+        if let (Some(value), true) = (depth, depth != is) {
+            let knob = Knob::MaxQueueDepth { device: id, value };
+            let module = self.after.device(id).and_then(|device| device.module);
+            let reach = module.and_then(|module| self.after.depth_in_force(module));
+            match reach {
+                _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
+                Some(reach) if value <= reach => self.try_add(knob, when),
+                Some(reach) => self.refuse(&knob, format!("its driver gives {reach} at most")),
+                None => self.refuse(
+                    &knob,
+                    "nothing tells which driver it is behind (`storage core adapter list`, `storage \
+                     nmp device list`)"
+                        .into(),
+                ),
+            }
+        }
+        let Some(value) = dsnro else { return };
+        let knob = Knob::SchedNumReqOutstanding { device: id, value };
+        let is = self.after.device(id).and_then(|device| device.max_depth);
+        let refuses = self.host.version().refuses_dsnro_above_depth();
+        match is {
+            Some(is) if refuses && value > is => {
+                self.refuse(&knob, format!("its Device Max Queue Depth is {is}"));
+            }
+            _ => self.try_add(knob, when),
+        }
+    }
+
+    fn wanted_of(&self, id: DeviceId) -> (Option<u32>, Option<u32>) {
+        let mut wanted = (None, None);
+        for knob in self.wanted {
+            match *knob {
+                Knob::MaxQueueDepth { device, value } if device == id => wanted.0 = Some(value),
+                Knob::SchedNumReqOutstanding { device, value } if device == id => {
+                    wanted.1 = Some(value);
+                }
+                _ => {}
+            }
+        }
+        wanted
+    }
+
+    /// Whether a host of its version takes it; if not, that is told.
+    fn is_taken(&mut self, knob: &Knob) -> bool {
+        match knob.check(self.host.version()) {
+            Ok(()) => true,
+            Err(refusal) => {
+                self.refuse(knob, refusal.to_string());
+                false
+            }
+        }
+    }
+
+    fn try_add(&mut self, knob: Knob, when: When) {
+        if self.after.is_set_to(&knob) != Some(knob) && self.is_taken(&knob) {
+            self.add(knob, when);
+        }
+    }
+
+    fn add(&mut self, knob: Knob, when: When) {
+        if self.after.is_set_to(&knob) == Some(knob) {
+            return;
+        }
+        let was = self.was(&knob);
+        let steps = named(self.fleet, &knob, was.as_ref());
+        let steps = steps.into_iter().map(|setting| Step { setting, was });
+        match when {
+            When::Now => self.plan.now.extend(steps),
+            When::Before => {
+                self.plan.reboots = true;
+                self.plan.before_reboot.extend(steps);
+            }
+            When::After => self.plan.after_reboot.extend(steps),
+        }
+        self.after.set(&knob);
+    }
+
+    /// What it was set to; a driver of which no parameter is told gave what its devices had.
+    fn was(&self, knob: &Knob) -> Option<Knob> {
+        let in_force = || match *knob {
+            Knob::ModuleDepth { driver, .. } => {
+                let place = self.host.drivers.iter().position(|module| module.driver == driver)?;
+                let value = self.host.depth_in_force(place)?;
+                Some(Knob::ModuleDepth { driver, value })
+            }
+            _ => None,
+        };
+        self.host.is_set_to(knob).or_else(in_force)
+    }
+
+    fn refuse(&mut self, knob: &Knob, why: String) {
+        let setting = named(self.fleet, knob, None).into_iter().last();
+        let line = setting.map(|setting| setting.to_string()).unwrap_or_default();
+        if !self.refused.iter().any(|known| known.line == line) {
+            self.refused.push(Refused { line, why, device: device_of(knob) });
+        }
+    }
+}
+
+/// When a line is typed.
+#[derive(Clone, Copy)]
+enum When {
+    Now,
+    Before,
+    After,
+}
+
+fn device_of(knob: &Knob) -> Option<DeviceId> {
+    match knob.target() {
+        knobs::Target::Device(device) => Some(device),
+        _ => None,
+    }
+}
+
+/// A knob as lines name it; a path policy may take two: the plug-in, and what it goes by.
+fn named(fleet: &Fleet, knob: &Knob, was: Option<&Knob>) -> Vec<Setting> {
+    let name = |device: DeviceId| fleet.name_of(device).to_owned();
+    vec![match *knob {
+        Knob::SchedNumReqOutstanding { device, value } => {
+            Setting::SchedNumReqOutstanding { device: name(device), value }
+        }
+        Knob::MaxQueueDepth { device, value } => {
+            Setting::MaxQueueDepth { device: name(device), value }
+        }
+        Knob::QueueFull { device, sample_size, threshold } => {
+            Setting::QueueFull { device: name(device), sample_size, threshold }
+        }
+        Knob::Advanced { option, value } => Setting::Advanced { option, value: Some(value) },
+        Knob::ModuleDepth { driver, value } => Setting::ModuleDepth { driver, value },
+        Knob::PathPolicy { device, policy } => {
+            let before = match was {
+                Some(Knob::PathPolicy { policy, .. }) => Some(policy.plug_in()),
+                _ => None,
+            };
+            return policy_lines(before, policy)
+                .into_iter()
+                .map(|policy| Setting::PathPolicy { device: name(device), policy })
+                .collect();
+        }
+        _ => return Vec::new(),
+    }]
+}
+
+/// How a policy is set where paths are chosen by a plug-in.
+fn policy_lines(before: Option<&str>, policy: PathPolicy) -> Vec<PolicyChange> {
+    let plug_in = PolicyChange::plug_in(policy.plug_in());
+    let starts = plug_in.map(PolicyChange::policy);
+    let change = plug_in.filter(|_| before != Some(policy.plug_in()));
+    let goes_by = PolicyChange::RoundRobin(policy);
+    let is_more = change.is_none() || starts != Some(policy);
+    change.into_iter().chain(is_more.then_some(goes_by)).collect()
+}

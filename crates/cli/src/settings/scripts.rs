@@ -1,0 +1,128 @@
+//! The plan as it is typed: for the shells of hosts, for PowerCLI, or as variables of hosts for Ansible.
+
+use clap::ValueEnum;
+use knobs::{Setting, get_esxcli};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Comparison,
+    plan::{HostPlan, Plan, Step},
+};
+use crate::text::clean;
+
+/// What the plan is written for.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Lines for the shell of each host
+    Esxcli,
+    /// Lines for PowerCLI
+    Powercli,
+    /// An inventory for Ansible: the lines as variables of each host
+    Ansible,
+}
+
+/// The whole plan, with its way back.
+pub(crate) fn script(comparison: &Comparison, form: Form) -> String {
+    match form {
+        Form::Ansible => {
+            let text = serde_json::to_string_pretty(&ansible(comparison));
+            text.map(|text| text + "\n").unwrap_or_default()
+        }
+        Form::Esxcli | Form::Powercli => lines(comparison, form),
+    }
+}
+
+/// What is done when, of one host.
+type Part = fn(&Plan) -> &[Step];
+
+fn lines(comparison: &Comparison, form: Form) -> String {
+    let mut out = String::new();
+    let halves: [(&str, fn(&HostPlan) -> &Plan); 2] =
+        [("The plan", |plan| &plan.plan), ("The way back", |plan| &plan.undo)];
+    for (title, of) in halves {
+        let commented = title == "The way back";
+        let now: Part = |plan| &plan.now;
+        let mut text = part(comparison, form, &of, now, false);
+        if !text.is_empty() {
+            text = format!("# At once\n{text}");
+        }
+        let reboots = part(comparison, form, &of, |plan| &plan.before_reboot, true);
+        if !reboots.is_empty() {
+            text +=
+                "# One host after the other: maintenance mode, its lines, its reboot, its lines\n";
+            text += &reboots;
+        }
+        if text.is_empty() {
+            continue;
+        }
+        let text = match commented {
+            true => text.lines().map(|line| format!("# {line}\n")).collect(),
+            false => text,
+        };
+        out.push_str(&format!("# {title}\n{text}"));
+    }
+    out
+}
+
+/// The lines of a part for each host; with those around its reboot.
+fn part(
+    comparison: &Comparison,
+    form: Form,
+    of: &fn(&HostPlan) -> &Plan,
+    steps: Part,
+    reboots: bool,
+) -> String {
+    let mut out = String::new();
+    for host in &comparison.plans {
+        let plan = of(host);
+        let is_meant = if reboots { plan.reboots } else { !steps(plan).is_empty() };
+        if !is_meant {
+            continue;
+        }
+        let name = &comparison.fleet.hosts[host.host as usize].name;
+        out.push_str(&format!("# {}\n", clean(name)));
+        if form == Form::Powercli {
+            out.push_str(&format!("{}\n", clean(&get_esxcli(name))));
+        }
+        let mut add = |steps: &[Step]| {
+            for line in steps.iter().filter_map(|step| line(&step.setting, form)) {
+                out.push_str(&format!("{}\n", clean(&line)));
+            }
+        };
+        add(steps(plan));
+        if reboots {
+            out.push_str(&format!("# reboot {}\n", clean(name)));
+            let after = plan.after_reboot.iter().filter_map(|step| line(&step.setting, form));
+            after.for_each(|line| out.push_str(&format!("{}\n", clean(&line))));
+        }
+    }
+    out
+}
+
+fn line(setting: &Setting, form: Form) -> Option<String> {
+    if form == Form::Powercli { setting.powercli() } else { setting.esxcli() }
+}
+
+/// The lines of a plan, by when they are typed.
+pub(super) fn by_time(plan: &Plan) -> Value {
+    let lines = |steps: &[Step]| -> Vec<String> {
+        steps.iter().filter_map(|step| step.setting.esxcli()).collect()
+    };
+    json!({
+        "now": lines(&plan.now),
+        "before_reboot": lines(&plan.before_reboot),
+        "reboot": plan.reboots,
+        "after_reboot": lines(&plan.after_reboot),
+    })
+}
+
+/// An inventory: every host with `kavg_plan` and `kavg_undo`.
+fn ansible(comparison: &Comparison) -> Value {
+    let mut hosts = Map::new();
+    for host in &comparison.plans {
+        let name = &comparison.fleet.hosts[host.host as usize].name;
+        let (plan, undo) = (by_time(&host.plan), by_time(&host.undo));
+        hosts.insert(name.clone(), json!({ "kavg_plan": plan, "kavg_undo": undo }));
+    }
+    json!({ "all": { "hosts": hosts } })
+}

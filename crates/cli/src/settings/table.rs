@@ -1,0 +1,367 @@
+//! What differs and what to do, for a terminal: hosts that are alike in it stand together.
+
+use std::collections::BTreeMap;
+
+use counters::DeviceId;
+use knobs::{VENDOR_ADVICE, VendorAdvice};
+
+use super::{
+    Comparison,
+    difference::{Difference, Value},
+    fleet::Fleet,
+    plan::{HostPlan, Plan},
+};
+use crate::{
+    table::Table,
+    text::{BOLD, clean, counted, styled},
+};
+
+/// Rows of a table, names of a list and lines of a plan that are shown; JSON and scripts have all.
+const ROWS: usize = 20;
+const NAMES: usize = 3;
+const LINES: usize = 6;
+
+/// All of it.
+pub(crate) fn render(comparison: &Comparison) -> String {
+    let fleet = &comparison.fleet;
+    let mut out = format!("{}\n", of_fleet(fleet));
+    let mut section = |title: &str, text: String| {
+        if !text.is_empty() {
+            out.push_str(&format!("\n{}\n{text}", styled(BOLD, title)));
+        }
+    };
+    section("What differs", differing(comparison));
+    section("Devices of one array that are not alike, left as they are", uneven(comparison));
+    section("What vendors say of DSNRO", vendors(fleet));
+    section("Not in the plan", refused(comparison));
+    section("The plan", planned(comparison));
+    section("What is not told", lacks(fleet));
+    if comparison.is_alike() {
+        out.push_str("\nAll hosts are set alike, as far as their outputs tell.\n");
+    } else if comparison.plans.iter().any(|plan| !plan.plan.is_empty()) {
+        out.push_str(
+            "\nEvery line and the way back: --plan esxcli, --plan powercli or --plan ansible.\n",
+        );
+    }
+    out
+}
+
+/// How many, of which versions, with which drivers, and what one device may get of all of them.
+fn of_fleet(fleet: &Fleet) -> String {
+    let shared = fleet.devices.iter().filter(|device| device.hosts > 1 && device.is_comparable);
+    let release = |host: &super::host::Host| {
+        let told = host.version.map(|version| version.name().to_owned());
+        host.release.clone().or(told).map(|release| format!("ESXi {}", clean(&release)))
+    };
+    let releases = tally(fleet.hosts.iter().filter_map(release));
+    let drivers = fleet.hosts.iter().flat_map(|host| &host.drivers);
+    let drivers = tally(drivers.map(|module| module.driver.module.to_owned()));
+    let of_each = [releases, drivers].into_iter().filter(|text| !text.is_empty());
+    let of_each: String = of_each.map(|text| format!("; {text}")).collect();
+    let head = format!(
+        "{}, {}, {} of them on several hosts{of_each}",
+        counted(fleet.hosts.len(), "host"),
+        counted(fleet.devices.len(), "device"),
+        shared.count()
+    );
+    match deepest(fleet) {
+        Some((id, hosts, depth, dsnro)) => format!(
+            "{head}\nThe most for one device: {depth} commands of {} together, {dsnro} where several \
+             VMs of each compete ({})",
+            counted(hosts, "host"),
+            clean(fleet.name_of(id))
+        ),
+        None => head,
+    }
+}
+
+/// The device to which its hosts together may send most: how many, how much, and how much with DSNRO.
+fn deepest(fleet: &Fleet) -> Option<(DeviceId, usize, u64, u64)> {
+    let mut sums = vec![(0, 0, 0); fleet.devices.len()];
+    for device in fleet.hosts.iter().flat_map(|host| &host.devices) {
+        let Some(depth) = device.max_depth else { continue };
+        let sum = &mut sums[device.id.index()];
+        let competing = device.dsnro.map_or(depth, |dsnro| dsnro.min(depth));
+        *sum = (sum.0 + 1, sum.1 + u64::from(depth), sum.2 + u64::from(competing));
+    }
+    let all = sums.into_iter().enumerate();
+    let shared = all.filter(|(id, sum)| sum.0 > 1 && fleet.devices[*id].is_comparable);
+    let most = shared.max_by_key(|(id, sum)| (sum.1, usize::MAX - id))?;
+    let (id, (hosts, depth, dsnro)) = most;
+    Some((DeviceId::new(id), hosts, depth, dsnro))
+}
+
+/// `7.0 (38), 8.0 (2)`
+fn tally(names: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    let counts: Vec<_> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    counts.join(", ")
+}
+
+/// The first names, and how many more there are.
+fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let all = names.len();
+    let names: Vec<String> = names.take(NAMES).map(clean).collect();
+    match all.saturating_sub(NAMES) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+fn names(fleet: &Fleet, hosts: &[u32]) -> String {
+    some(hosts.iter().map(|host| fleet.hosts[*host as usize].name.as_str()))
+}
+
+fn devices(fleet: &Fleet, ids: &[DeviceId]) -> String {
+    match ids {
+        [id] => clean(fleet.name_of(*id)),
+        _ => {
+            let mut arrays: Vec<String> =
+                ids.iter().map(|id| fleet.devices[id.index()].array()).collect();
+            arrays.sort();
+            arrays.dedup();
+            let of = match &arrays[..] {
+                [array] if !array.is_empty() => format!(" of {}", clean(array)),
+                _ => String::new(),
+            };
+            format!("{}{of}", counted(ids.len(), "device"))
+        }
+    }
+}
+
+/// A row for each group of differences that are of the same hosts.
+fn differing(comparison: &Comparison) -> String {
+    let fleet = &comparison.fleet;
+    let mut groups: Vec<(&Difference, Vec<DeviceId>)> = Vec::new();
+    for one in &comparison.differences {
+        let id = one.values[0].0.device();
+        match groups.iter_mut().rev().find(|(known, _)| known.is_like(one)) {
+            Some((_, ids)) => ids.extend(id),
+            None => groups.push((one, id.into_iter().collect())),
+        }
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["setting", "of", "most have", "others have"]).left(&[0, 1, 2, 3]);
+    for (one, ids) in groups.iter().take(ROWS) {
+        let value = |(value, hosts): &(Value, Vec<u32>)| {
+            format!("{} on {}", value.text(), names(fleet, hosts))
+        };
+        let is_clear = one.majority().is_some();
+        let most = match one.values.first() {
+            Some((value, hosts)) if is_clear => format!("{} ({})", value.text(), hosts.len()),
+            _ => "no majority".into(),
+        };
+        let others = one.values.iter().skip(usize::from(is_clear)).map(value);
+        let of = if ids.is_empty() { "the host".into() } else { devices(fleet, ids) };
+        let others = others.collect::<Vec<_>>().join("; ");
+        table.row(vec![one.values[0].0.what().into(), of, most, others]);
+    }
+    table.render() + &more(groups.len(), "row")
+}
+
+/// That not all is shown.
+fn more(all: usize, noun: &str) -> String {
+    match all.saturating_sub(ROWS) {
+        0 => String::new(),
+        more => format!("and {} more (--json has all)\n", counted(more, noun)),
+    }
+}
+
+fn uneven(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for one in comparison.uneven.iter().take(ROWS) {
+        let values = one.values.iter().map(|(value, ids)| {
+            let ids = some(ids.iter().map(|id| comparison.fleet.name_of(*id)));
+            format!("{} ({ids})", value.text())
+        });
+        let values = values.collect::<Vec<_>>().join(", ");
+        out.push_str(&format!("{}: {} {values}\n", clean(&one.array), one.values[0].0.what()));
+    }
+    out + &more(comparison.uneven.len(), "line")
+}
+
+/// Devices whose DSNRO is not what the vendor of their array says, and the line that sets it everywhere.
+fn vendors(fleet: &Fleet) -> String {
+    let mut out = String::new();
+    for advice in advised(fleet) {
+        let is = advice
+            .is
+            .iter()
+            .map(|(is, devices)| format!("{is} on {}", counted(*devices, "device")));
+        out.push_str(&format!(
+            "{}: {} [{}]; it is {}\n",
+            advice.array,
+            advice.dsnro,
+            advice.source,
+            is.collect::<Vec<_>>().join(", "),
+        ));
+        let line = format!("storage core device set -d '{}' -O {}", advice.names, advice.dsnro);
+        out.push_str(&format!("   --set \"{line}\"\n"));
+    }
+    out
+}
+
+/// DSNRO that is not what a vendor says.
+pub(super) struct Advised {
+    pub(super) array: &'static str,
+    pub(super) dsnro: u32,
+    pub(super) source: &'static str,
+    /// What it is instead, and on how many devices, whichever host has it so.
+    pub(super) is: Vec<(u32, usize)>,
+    /// What all their names begin with, and a star.
+    pub(super) names: String,
+}
+
+/// All of these.
+pub(super) fn advised(fleet: &Fleet) -> Vec<Advised> {
+    let mut found = VENDOR_ADVICE.map(|_| Vec::new());
+    for device in fleet.hosts.iter().flat_map(|host| &host.devices) {
+        let vendor = fleet.devices[device.id.index()].vendor.as_str();
+        for (advice, found) in VENDOR_ADVICE.iter().zip(&mut found) {
+            let dsnro = device.dsnro.filter(|dsnro| *dsnro != advice.dsnro);
+            found.extend(dsnro.filter(|_| advice.vendor == vendor).map(|is| (is, device.id)));
+        }
+    }
+    let of = |(advice, mut found): (&VendorAdvice, Vec<(u32, DeviceId)>)| {
+        found.sort_unstable();
+        found.dedup();
+        let is = found.chunk_by(|one, next| one.0 == next.0).map(|same| (same[0].0, same.len()));
+        let is = is.collect();
+        let mut names = found.iter().map(|(_, id)| fleet.name_of(*id));
+        let first = names.next()?;
+        let common = names.fold(first, |common, name| {
+            let same =
+                common.char_indices().zip(name.chars()).find(|((_, one), other)| one != other);
+            same.map_or(common, |((at, _), _)| &common[..at])
+        });
+        let star = if common == first { "" } else { "*" };
+        let names = format!("{common}{star}");
+        Some(Advised { array: advice.array, dsnro: advice.dsnro, source: advice.source, is, names })
+    };
+    VENDOR_ADVICE.iter().zip(found).filter_map(of).collect()
+}
+
+/// What hosts do not take, each reason once.
+fn refused(comparison: &Comparison) -> String {
+    let mut groups: BTreeMap<&str, Vec<(u32, &str)>> = BTreeMap::new();
+    for plan in &comparison.plans {
+        for refused in &plan.refused {
+            groups.entry(&refused.why).or_default().push((plan.host, &refused.line));
+        }
+    }
+    let mut out = String::new();
+    for (why, lines) in groups.iter().take(ROWS) {
+        let mut hosts: Vec<u32> = lines.iter().map(|(host, _)| *host).collect();
+        hosts.dedup();
+        let others = match lines.len() - 1 {
+            0 => String::new(),
+            others => format!(" and {}", counted(others, "more line")),
+        };
+        out.push_str(&format!(
+            "{}: {}{others}\n   {}\n",
+            names(&comparison.fleet, &hosts),
+            clean(lines[0].1),
+            clean(why)
+        ));
+    }
+    out + &more(groups.len(), "reason")
+}
+
+/// The lines, those of hosts that get the same ones once.
+fn planned(comparison: &Comparison) -> String {
+    let mut groups: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let with_lines = comparison.plans.iter().filter(|plan| !plan.plan.is_empty());
+    for plan in with_lines.clone() {
+        groups.entry(steps(&plan.plan)).or_default().push(plan.host);
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let lines: usize = with_lines.clone().map(|plan| plan.plan.steps().count()).sum();
+    let reboots = with_lines.clone().filter(|plan| plan.plan.reboots).count();
+    let reboot = match reboots {
+        0 => "none of them reboots".to_owned(),
+        _ => format!(
+            "{} once, one after the other",
+            match reboots {
+                1 => "1 host reboots".to_owned(),
+                _ => format!("{} reboot", counted(reboots, "host")),
+            }
+        ),
+    };
+    let mut out = format!(
+        "{} for {}; {reboot}\n",
+        counted(lines, "line"),
+        counted(with_lines.count(), "host")
+    );
+    for (steps, hosts) in groups.iter().take(ROWS) {
+        out.push_str(&format!("{}:\n{steps}", names(&comparison.fleet, hosts)));
+    }
+    out + &more(groups.len(), "group of hosts") + &without_undo(&comparison.plans)
+}
+
+fn steps(plan: &Plan) -> String {
+    let mut out = String::new();
+    let parts = [
+        (&plan.now, "at once", true),
+        (&plan.before_reboot, "before the reboot", plan.reboots),
+        (&plan.after_reboot, "after the reboot", true),
+    ];
+    for (steps, when, is_said) in parts {
+        if steps.is_empty() && !(is_said && when == "before the reboot") {
+            continue;
+        }
+        let lines: Vec<String> =
+            steps.iter().filter_map(|step| step.setting.esxcli()).take(LINES).collect();
+        out.push_str(&format!("   {when}\n"));
+        lines.iter().for_each(|line| out.push_str(&format!("      {}\n", clean(line))));
+        if steps.len() > LINES {
+            out.push_str(&format!("      and {}\n", counted(steps.len() - LINES, "more line")));
+        }
+        if when == "before the reboot" {
+            out.push_str("   reboot\n");
+        }
+    }
+    out
+}
+
+fn without_undo(plans: &[HostPlan]) -> String {
+    match plans.iter().map(|plan| plan.not_undone).sum() {
+        0 => String::new(),
+        lines => format!(
+            "No output tells what {} replace: they have no way back.\n",
+            counted(lines, "line")
+        ),
+    }
+}
+
+/// What outputs would have to tell, and do not.
+fn lacks(fleet: &Fleet) -> String {
+    let lists = |has: &dyn Fn(&super::host::Host) -> bool, what: &str| {
+        let hosts: Vec<&str> =
+            fleet.hosts.iter().filter(|host| !has(host)).map(|host| host.name.as_str()).collect();
+        match hosts.is_empty() {
+            true => String::new(),
+            false => format!("{}: {what}\n", some(hosts.into_iter())),
+        }
+    };
+    [
+        lists(
+            &|host| host.version.is_some(),
+            "the version, taken for 7.0 (`esxcli system version get`)",
+        ),
+        lists(
+            &|host| host.devices.iter().any(|device| device.dsnro.is_some()),
+            "depth and DSNRO of devices (`esxcli storage core device list`)",
+        ),
+        lists(&|host| !host.drivers.is_empty(), "drivers (`esxcli storage core adapter list`)"),
+        lists(
+            &|host| host.drivers.iter().all(|module| module.depth.is_some()),
+            "what a driver's depth is set to (`esxcli system module parameters list -m MODULE`)",
+        ),
+    ]
+    .concat()
+}
