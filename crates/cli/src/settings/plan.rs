@@ -201,7 +201,9 @@ impl<'a> Planning<'a> {
         let Some(now) = self.after.device(id).and_then(|device| device.max_depth) else {
             return;
         };
-        let lower = depth.filter(|depth| *depth < now);
+        // What the driver does not give later is refused, and what it brings anyway takes no line.
+        let depth = depth.filter(|depth| *depth <= later);
+        let lower = depth.filter(|depth| *depth < now && *depth != later);
         let raise = depth.filter(|depth| {
             let module = self.after.device(id).and_then(|device| device.module);
             let reach = module.and_then(|module| self.after.depth_in_force(module));

@@ -280,6 +280,10 @@ fn planned(comparison: &Comparison) -> String {
     if groups.is_empty() {
         return String::new();
     }
+    let mut groups: Vec<(String, Vec<u32>)> = groups.into_iter().collect();
+    levels::most_first(&mut groups, |(_, hosts)| {
+        hosts.len() as f64 - f64::from(hosts[0]) / f64::from(u32::MAX)
+    });
     let lines: usize = with_lines.clone().map(|plan| plan.plan.steps().count()).sum();
     let reboots = with_lines.clone().filter(|plan| plan.plan.reboots).count();
     let reboot = match reboots {

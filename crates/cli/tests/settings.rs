@@ -1,0 +1,434 @@
+//! Settings of many hosts: what was planted is found and nothing else, and every line of a plan is taken by
+//! the host that it is for. The hosts are engines, which refuse what a host refuses.
+
+mod common;
+
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path};
+
+use common::kavg;
+use counters::{AdapterId, DeviceId, DeviceKind, Time, VdiskId, VmId};
+use engine::{
+    AdapterConfig, CompetitionUnit, DepthMode, DeviceConfig, Engine, HostConfig, Input, PathConfig,
+    ThrottleMode,
+};
+use knobs::{Allocation, Disks, Driver, GuestOs, Knob, Line, PathPolicy, Refusal, Version};
+use serde_json::Value;
+use testing::fleet::{DrawnHost, Planted, Size, draw};
+
+const SIZE: Size = Size { hosts: 14, devices: 8, one_in: 5 };
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
+
+/// A folder of hosts.
+fn folder(hosts: &[DrawnHost]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for host in hosts {
+        fs::write(folder.path().join(format!("{}.txt", host.name)), host.outputs()).unwrap();
+    }
+    folder
+}
+
+fn settings(folder: &Path, more: &[&str]) -> common::Said {
+    kavg(&[&["settings", folder.to_str().unwrap()], more].concat())
+}
+
+fn json(folder: &Path, more: &[&str]) -> Value {
+    let said = settings(folder, &[more, &["--json"]].concat());
+    serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"))
+}
+
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().unwrap().iter().map(|text| text.as_str().unwrap())
+}
+
+/// What differs, by the words of who planted it.
+fn claims(report: &Value) -> BTreeSet<Planted> {
+    let mut claims = BTreeSet::new();
+    for one in report["differences"].as_array().unwrap() {
+        let kind = one["kind"].as_str().unwrap();
+        let known =
+            ["driver-depth", "max-queue-depth", "dsnro", "queue-full", "path-policy", "option"];
+        let kind = known.into_iter().find(|known| *known == kind).unwrap();
+        let device = if kind == "option" { &one["setting"] } else { &one["device"] };
+        let others = one["values"].as_array().unwrap().iter();
+        for value in others.filter(|value| value["value"] != one["majority"]) {
+            claims.extend(texts(&value["hosts"]).map(|host| Planted {
+                kind,
+                device: device.as_str().map(String::from),
+                host: host.into(),
+                value: value["value"].as_str().unwrap().into(),
+            }));
+        }
+    }
+    claims
+}
+
+#[test]
+fn what_was_changed_is_found_and_nothing_else() {
+    for seed in SEEDS {
+        let (hosts, planted) = draw(seed, SIZE);
+        let folder = folder(&hosts);
+        let report = json(folder.path(), &[]);
+        assert_eq!(claims(&report), planted.iter().cloned().collect(), "seed {seed}");
+        let code = settings(folder.path(), &[]).code;
+        assert_eq!(code, i32::from(!planted.is_empty()), "seed {seed}");
+    }
+}
+
+/// A host that takes lines and refuses them.
+struct Host {
+    engine: Engine,
+    driver: &'static Driver,
+    devices: Vec<String>,
+    /// What no snapshot of an engine tells: the last that was set of each thing.
+    set: BTreeMap<String, Knob>,
+}
+
+impl Host {
+    fn of(drawn: &DrawnHost) -> Self {
+        let driver = Driver::from_module(drawn.driver.0).unwrap();
+        let adapter = AdapterConfig {
+            name: "vmhba1".into(),
+            driver,
+            lun_depth: drawn.depth.unwrap_or(drawn.driver.2),
+            depth: driver.adapter_depth,
+            timeout_ns: None,
+        };
+        let config = HostConfig {
+            name: drawn.name.clone(),
+            version: Version::V7_0,
+            competition_unit: CompetitionUnit::Vm,
+            depth_mode: DepthMode::PathValue,
+            throttle_mode: ThrottleMode::Kernel,
+            weight_scale_percent: 100,
+            adapters: vec![adapter],
+            devices: drawn
+                .devices
+                .iter()
+                .map(|device| DeviceConfig {
+                    name: device.name.clone(),
+                    kind: DeviceKind::Scsi,
+                    dsnro: Some(device.dsnro),
+                    policy: None,
+                    path_policy: PathPolicy::Fixed,
+                })
+                .collect(),
+            paths: (0..drawn.devices.len())
+                .map(|place| PathConfig {
+                    name: format!("vmhba1:C0:T0:L{place}"),
+                    device: DeviceId::new(place),
+                    adapter: AdapterId::new(0),
+                    optimized: true,
+                })
+                .collect(),
+            vms: Vec::new(),
+            vscsi: Vec::new(),
+            vdisks: Vec::new(),
+        };
+        let devices = drawn.devices.iter().map(|device| device.name.clone()).collect();
+        let mut host = Self { engine: Engine::new(&config), driver, devices, set: BTreeMap::new() };
+        host.begin(drawn);
+        host
+    }
+
+    /// Sets what the configuration of an engine has no place for.
+    fn begin(&mut self, drawn: &DrawnHost) {
+        for (device, drawn) in (0..).map(DeviceId).zip(&drawn.devices) {
+            let (sample_size, threshold) = drawn.queue_full;
+            self.set(Knob::QueueFull { device, sample_size, threshold }).unwrap();
+            let policy = match drawn.iops {
+                None => PathPolicy::Fixed,
+                Some(1000) => PathPolicy::ROUND_ROBIN,
+                Some(iops) => PathPolicy::RoundRobin { iops, bytes: u64::MAX },
+            };
+            self.set(Knob::PathPolicy { device, policy }).unwrap();
+            let is = self.engine.device_limits(device).unwrap().max_queue_depth;
+            if is != drawn.max_depth {
+                self.set(Knob::MaxQueueDepth { device, value: drawn.max_depth }).unwrap();
+            }
+        }
+        for (path, value) in &drawn.options {
+            let option = knobs::Advanced::from_path(path).unwrap();
+            self.set(Knob::Advanced { option, value: *value }).unwrap();
+        }
+    }
+
+    fn set(&mut self, knob: Knob) -> Result<(), String> {
+        let set = self.engine.handle_input(Time::ZERO, Input::Set(knob));
+        set.map_err(|error| error.to_string())?;
+        let what = match knob {
+            Knob::QueueFull { device, .. } => format!("queue full of {device:?}"),
+            Knob::PathPolicy { device, .. } => format!("policy of {device:?}"),
+            Knob::Advanced { option, .. } => option.info().path.into(),
+            _ => return Ok(()),
+        };
+        self.set.insert(what, knob);
+        Ok(())
+    }
+
+    fn type_line(&mut self, line: &str) -> Result<(), String> {
+        let line: Line = line.parse().map_err(|refusal: Refusal| refusal.to_string())?;
+        for setting in line.settings {
+            let knobs = setting.on(self).map_err(|refusal| refusal.to_string())?;
+            assert!(!knobs.is_empty(), "{setting} is for nothing that the host has");
+            for knob in knobs {
+                self.set(knob)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Types a plan as it stands, with its reboot.
+    fn follow(&mut self, plan: &Value) -> Result<(), String> {
+        let said = |line: &str, why: String| format!("`{line}`: {why}");
+        for line in texts(&plan["now"]).chain(texts(&plan["before_reboot"])) {
+            self.type_line(line).map_err(|why| said(line, why))?;
+        }
+        if plan["reboot"] == true {
+            self.engine.handle_input(Time::ZERO, Input::Reboot).unwrap();
+        }
+        for line in texts(&plan["after_reboot"]) {
+            assert!(plan["reboot"] == true, "{line} is to be typed after no reboot");
+            self.type_line(line).map_err(|why| said(line, why))?;
+        }
+        Ok(())
+    }
+
+    /// All that is set on it.
+    fn state(&self) -> Vec<String> {
+        let devices = (0..self.devices.len()).map(|place| {
+            let limits = self.engine.device_limits(DeviceId::new(place)).unwrap();
+            format!("{} {}", limits.max_queue_depth, limits.dsnro)
+        });
+        devices.chain(self.set.values().map(|knob| format!("{knob:?}"))).collect()
+    }
+}
+
+impl knobs::Host for Host {
+    fn version(&self) -> Version {
+        Version::V7_0
+    }
+
+    fn device(&self, name: &str) -> Result<Option<DeviceId>, Refusal> {
+        Ok(self.devices.iter().position(|known| known == name).map(DeviceId::new))
+    }
+
+    fn controlled(&self, _: &str) -> Result<Option<DeviceId>, Refusal> {
+        Ok(None)
+    }
+
+    fn has_driver(&self, driver: &'static Driver) -> bool {
+        self.driver == driver
+    }
+
+    fn vms(&self, _: Option<&str>) -> Vec<(VmId, GuestOs)> {
+        Vec::new()
+    }
+
+    fn disks(&self, _: &Disks) -> Vec<(VdiskId, Allocation)> {
+        Vec::new()
+    }
+
+    fn policy(&self, _: &str) -> Result<Allocation, Refusal> {
+        Err("none".into())
+    }
+}
+
+/// Follows the plans of a report and the way back. Returns what hosts were set to between the two.
+fn follow(hosts: &[DrawnHost], report: &Value) -> Vec<Vec<String>> {
+    let mut typed: Vec<Host> = hosts.iter().map(Host::of).collect();
+    let before: Vec<_> = typed.iter().map(Host::state).collect();
+    let plans = report["plans"].as_array().unwrap();
+    let place = |plan: &Value| {
+        hosts.iter().position(|host| host.name == plan["host"].as_str().unwrap()).unwrap()
+    };
+    let all = |which: &str, typed: &mut Vec<Host>| {
+        for plan in plans {
+            let host = &mut typed[place(plan)];
+            if let Err(refusal) = host.follow(&plan[which]) {
+                panic!("{which} of {}: {refusal}\n{plan:#}", plan["host"]);
+            }
+        }
+        typed.iter().map(Host::state).collect::<Vec<_>>()
+    };
+    let between = all("plan", &mut typed);
+    let after = all("undo", &mut typed);
+    for plan in plans {
+        let place = place(plan);
+        assert_eq!(plan["not_undone"], 0, "{plan:#}");
+        assert_eq!(after[place], before[place], "the way back ends elsewhere: {plan:#}");
+    }
+    between
+}
+
+#[test]
+fn every_line_is_taken_and_hosts_are_alike_then_and_as_before_after_the_way_back() {
+    for seed in SEEDS {
+        let (hosts, _) = draw(seed, SIZE);
+        let folder = folder(&hosts);
+        let states = follow(&hosts, &json(folder.path(), &[]));
+        assert!(states.iter().all(|state| *state == states[0]), "seed {seed}");
+        let states = follow(&hosts, &json(folder.path(), &["--like", "esx0003"]));
+        assert!(states.iter().all(|state| *state == Host::of(&hosts[3]).state()), "seed {seed}");
+    }
+}
+
+#[test]
+fn lines_that_are_set_everywhere_are_taken_or_refused_with_a_reason() {
+    for seed in SEEDS {
+        let (hosts, _) = draw(seed, SIZE);
+        let folder = folder(&hosts);
+        let (module, parameter, _) = hosts[0].driver;
+        let depths = [24, 36, 50, 100, 200, 250];
+        let depth = |at: u64| depths[((seed * 7 + at * 5) % 6) as usize];
+        let module =
+            format!("system module parameters set -m {module} -p {parameter}={}", depth(1));
+        let dsnro = format!("storage core device set -d naa.624a9370* -O {}", depth(2));
+        let most = format!("storage core device set -d *3 -m {}", depth(3));
+        let some = format!("esx000*: storage core device set -d *1 -m {}", depth(4));
+        for lines in [
+            vec![&module],
+            vec![&dsnro],
+            vec![&most],
+            vec![&dsnro, &most],
+            vec![&module, &dsnro],
+            vec![&module, &dsnro, &most, &some],
+            vec![&dsnro, &some],
+        ] {
+            let sets: Vec<&str> = lines.iter().flat_map(|line| ["--set", line]).collect();
+            let report = json(folder.path(), &sets);
+            follow(&hosts, &report);
+            let refused = report["plans"].as_array().unwrap().iter();
+            let refused = refused.flat_map(|plan| plan["refused"].as_array().unwrap());
+            // Only a depth that something else does not give is out of reach of these.
+            for refused in refused {
+                let why = refused["why"].as_str().unwrap();
+                let is_known = ["its Device Max Queue Depth is ", "its driver gives "];
+                assert!(is_known.iter().any(|known| why.starts_with(known)), "{why}");
+            }
+        }
+    }
+}
+
+/// Five hosts: one boots with another depth, one has another DSNRO.
+fn five() -> Vec<DrawnHost> {
+    let (mut hosts, _) = draw(2, Size { hosts: 5, devices: 3, one_in: u64::MAX });
+    for (place, host) in hosts.iter_mut().enumerate() {
+        host.depth = (place == 1).then_some(16);
+        let depth = host.depth.unwrap_or(host.driver.2);
+        host.devices.iter_mut().for_each(|device| device.max_depth = depth);
+    }
+    hosts[4].devices[2].dsnro = 8;
+    hosts
+}
+
+#[test]
+fn a_screen_says_what_differs_and_what_to_type() {
+    let folder = folder(&five());
+    let said = settings(folder.path(), &[]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    insta::assert_snapshot!(said.out);
+}
+
+#[test]
+fn a_plan_is_printed_for_each_of_three_tools() {
+    let folder = folder(&five());
+    for form in ["esxcli", "powercli", "ansible"] {
+        let said = settings(folder.path(), &["--plan", form]);
+        assert_eq!((said.code, said.err.as_str()), (1, ""));
+        insta::assert_snapshot!(form, said.out);
+    }
+}
+
+#[test]
+fn a_line_that_is_refused_says_why_and_becomes_possible_with_the_one_before() {
+    let hosts = five();
+    let folder = folder(&hosts);
+    let dsnro = "storage core device set -d naa.624a9370* -O 100";
+    let said = settings(folder.path(), &["--set", dsnro]);
+    insta::assert_snapshot!(said.out);
+    let (module, parameter, _) = hosts[0].driver;
+    let module = format!("system module parameters set -m {module} -p {parameter}=128");
+    let report = json(folder.path(), &["--set", dsnro, "--set", &module]);
+    let states = follow(&hosts, &report);
+    assert!(states.iter().all(|state| state[..3].iter().all(|device| device == "128 100")));
+    assert_eq!(report["plans"][0]["plan"]["after_reboot"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn hosts_that_are_alike_are_told_so() {
+    let hosts = &five()[2..4];
+    let said = settings(folder(hosts).path(), &[]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.ends_with("All hosts are set alike, as far as their outputs tell.\n"));
+    assert_eq!(settings(folder(hosts).path(), &["--plan", "esxcli"]).out, "");
+}
+
+#[test]
+fn outputs_of_a_host_may_lie_in_a_folder_of_its_name_or_in_folders_of_each_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for host in five() {
+        let text = host.outputs();
+        let (devices, nmp) = text.split_at(text.find("   Device Display Name").unwrap() - 40);
+        for (kind, text) in [("devices", devices), ("nmp", nmp)] {
+            for path in [format!("each/{}/{kind}", host.name), format!("{kind}/{}.out", host.name)]
+            {
+                let path = folder.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+        }
+    }
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let each = kavg(&["settings", &path("each")]);
+    assert_eq!((each.code, each.err.as_str()), (1, ""));
+    let kinds = kavg(&["settings", &path("devices"), &path("nmp")]);
+    assert_eq!(each.out, kinds.out);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_a_line() {
+    let hosts = five();
+    let good = folder(&hosts);
+    let good = good.path();
+    let bad = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = bad.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let depth = file("depth.txt", "naa.1\n   Devfs Path: x\n   Device Max Queue Depth: many\n");
+    let other = file("other.txt", "Hello\n");
+    let empty = tempfile::tempdir().unwrap();
+    let empty = empty.path().to_str().unwrap();
+    let good = good.to_str().unwrap();
+    let own = format!("{good}/esx0001.txt");
+    let cases: &[(&[&str], &str)] = &[
+        (&["nowhere"], "kavg: nowhere: "),
+        (&[empty], "holds no file; a host has a file, or a folder of files, of its name"),
+        (&[&depth], "depth.txt:3: 'Device Max Queue Depth' is 'many'; expected a whole number"),
+        (&[good, &other], "other.txt: this is no output of esxcli that is understood"),
+        (&[good, "--like", "esx9"], "there is no host `esx9`; it is one of `esx0000`"),
+        (&[good, "--set", "reboot"], "there is no command `reboot`"),
+        (&[good, "--set", "storage core device set -d naa.5 -O 64"], "no host has what it sets"),
+        (&[good, "--set", "sql: DiskLimitIOPerSecond 5"], "esxcli sets nothing of that kind"),
+        (&[good, "-o", &own], "esx0001.txt: is read from; name another file"),
+        (&[good, "--plan", "salt"], "there are"),
+    ];
+    for (arguments, expected) in cases {
+        let said = kavg(&[&["settings"], *arguments].concat());
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
+        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_is_written_to_a_file_is_what_is_printed() {
+    let folder = folder(&five());
+    let other = tempfile::tempdir().unwrap();
+    let file = other.path().join("plan.json");
+    let said = settings(folder.path(), &["--plan", "ansible", "-o", file.to_str().unwrap()]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    let printed = settings(folder.path(), &["--plan", "ansible"]).out;
+    assert_eq!(fs::read_to_string(file).unwrap(), printed);
+}
