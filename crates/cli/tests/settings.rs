@@ -412,7 +412,7 @@ fn what_cannot_be_compared_is_refused_in_a_line() {
         (&[good, "--set", "storage core device set -d naa.5 -O 64"], "no host has what it sets"),
         (&[good, "--set", "sql: DiskLimitIOPerSecond 5"], "esxcli sets nothing of that kind"),
         (&[good, "-o", &own], "esx0001.txt: is read from; name another file"),
-        (&[good, "--plan", "salt"], "there are"),
+        (&[good, "--plan", "salt"], "[possible values: esxcli, powercli, ansible]"),
     ];
     for (arguments, expected) in cases {
         let said = kavg(&[&["settings"], *arguments].concat());

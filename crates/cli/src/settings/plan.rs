@@ -76,9 +76,9 @@ impl Plan {
 /// The plans of those hosts that have one.
 pub(crate) fn plans(fleet: &Fleet, wanted: &[Vec<Knob>]) -> Vec<HostPlan> {
     let plans = (0..).zip(fleet.hosts.iter().zip(wanted)).map(|(place, (host, wanted))| {
-        let forth = Planning::of(fleet, host, wanted);
+        let forth = Planning::of(fleet, host, wanted, false);
         let before: Vec<Knob> = forth.plan.steps().filter_map(|step| step.was).collect();
-        let back = Planning::of(fleet, &forth.after, &before);
+        let back = Planning::of(fleet, &forth.after, &before, true);
         let unknown = forth.plan.steps().filter(|step| step.was.is_none()).count();
         HostPlan {
             host: place,
@@ -96,6 +96,8 @@ struct Planning<'a> {
     fleet: &'a Fleet,
     host: &'a Host,
     wanted: &'a [Knob],
+    /// Whether it is the way back: then what was is had again, whatever that takes.
+    restores: bool,
     /// The host as it is after the lines so far.
     after: Host,
     plan: Plan,
@@ -103,10 +105,10 @@ struct Planning<'a> {
 }
 
 impl<'a> Planning<'a> {
-    fn of(fleet: &'a Fleet, host: &'a Host, wanted: &'a [Knob]) -> Self {
+    fn of(fleet: &'a Fleet, host: &'a Host, wanted: &'a [Knob], restores: bool) -> Self {
         let (plan, refused) = (Plan::default(), Vec::new());
         let after = host.clone();
-        let mut planning = Self { fleet, host, wanted, after, plan, refused };
+        let mut planning = Self { fleet, host, wanted, restores, after, plan, refused };
         planning.host_wide();
         let depths: Vec<Option<u32>> =
             (0..host.drivers.len()).map(|module| planning.module(module)).collect();
@@ -204,16 +206,14 @@ impl<'a> Planning<'a> {
         // What the driver does not give later is refused, and what it brings anyway takes no line.
         let depth = depth.filter(|depth| *depth <= later);
         let lower = depth.filter(|depth| *depth < now && *depth != later);
-        let raise = depth.filter(|depth| {
-            let module = self.after.device(id).and_then(|device| device.module);
-            let reach = module.and_then(|module| self.after.depth_in_force(module));
-            *depth > now && reach.is_some_and(|reach| *depth <= reach)
-        });
+        let reach = self.reach(id);
+        let is_reached = |depth: &u32| reach.is_some_and(|reach| *depth <= reach);
+        let raise = depth.filter(|depth| *depth > now && is_reached(depth));
         if let Some(value) = raise {
             self.try_add(Knob::MaxQueueDepth { device: id, value }, When::Now);
         }
-        let most = lower.or(raise).unwrap_or(now).min(later);
-        if let Some(value) = dsnro.filter(|dsnro| *dsnro <= most) {
+        // What is lower later takes DSNRO now, and has what it had without a plan: DSNRO above its depth.
+        if let Some(value) = dsnro.filter(|dsnro| *dsnro <= raise.unwrap_or(now)) {
             self.try_add(Knob::SchedNumReqOutstanding { device: id, value }, When::Now);
         }
         if let Some(value) = lower {
@@ -228,9 +228,7 @@ impl<'a> Planning<'a> {
         let is = self.after.device(id).and_then(|device| device.max_depth);
         if let (Some(value), true) = (depth, depth != is) {
             let knob = Knob::MaxQueueDepth { device: id, value };
-            let module = self.after.device(id).and_then(|device| device.module);
-            let reach = module.and_then(|module| self.after.depth_in_force(module));
-            match reach {
+            match self.reach(id) {
                 _ if is.is_some_and(|is| value < is) => self.try_add(knob, when),
                 Some(reach) if value <= reach => self.try_add(knob, when),
                 Some(reach) => self.refuse(&knob, format!("its driver gives {reach} at most")),
@@ -242,16 +240,36 @@ impl<'a> Planning<'a> {
                 ),
             }
         }
-        let Some(value) = dsnro else { return };
+        if let Some(value) = dsnro {
+            self.dsnro_at_last(id, value, when);
+        }
+    }
+
+    fn dsnro_at_last(&mut self, id: DeviceId, value: u32, when: When) {
         let knob = Knob::SchedNumReqOutstanding { device: id, value };
         let is = self.after.device(id).and_then(|device| device.max_depth);
         let refuses = self.host.version().refuses_dsnro_above_depth();
         match is {
-            Some(is) if refuses && value > is => {
-                self.refuse(&knob, format!("its Device Max Queue Depth is {is}"));
+            Some(is) if refuses && value > is && self.after.is_set_to(&knob) != Some(knob) => {
+                let reach = self.reach(id);
+                if !self.restores || reach.is_none_or(|reach| value > reach) {
+                    self.refuse(&knob, format!("its Device Max Queue Depth is {is}"));
+                    return;
+                }
+                // It was lowered after DSNRO had been set.
+                for value in [value, is] {
+                    self.try_add(Knob::MaxQueueDepth { device: id, value }, when);
+                    self.try_add(knob, when);
+                }
             }
             _ => self.try_add(knob, when),
         }
+    }
+
+    /// The depth that its driver gives a device.
+    fn reach(&self, id: DeviceId) -> Option<u32> {
+        let module = self.after.device(id)?.module?;
+        self.after.depth_in_force(module)
     }
 
     fn wanted_of(&self, id: DeviceId) -> (Option<u32>, Option<u32>) {
