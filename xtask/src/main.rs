@@ -9,6 +9,7 @@
 mod checks;
 mod corpus;
 mod dist;
+mod fleet;
 mod house;
 mod rust;
 mod soak;
@@ -24,6 +25,7 @@ const USAGE: &str = "usage: cargo xtask check   the checks of the house
        cargo xtask soak    random hosts, every invariant checked: --ios N --seed S
        cargo xtask corpus  precision and recall of the diagnosis
        cargo xtask whatif  answers of what-if held against the truth
+       cargo xtask fleet   outputs of esxcli of many hosts: FOLDER --hosts N --devices N --seed S
        cargo xtask dist    static binaries in an archive, a .deb and a wheel";
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         "soak" => soak::soak(&arguments[1..]),
         "corpus" => corpus::corpus(&arguments[1..]),
         "dist" => dist::dist(),
+        "fleet" => fleet::fleet(&arguments[1..]),
         "whatif" => whatif::whatif(&arguments[1..]),
         _ => Err(USAGE.to_owned()),
     };

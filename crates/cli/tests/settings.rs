@@ -355,6 +355,68 @@ fn a_line_that_is_refused_says_why_and_becomes_possible_with_the_one_before() {
 }
 
 #[test]
+fn a_driver_is_set_as_deep_as_the_devices_of_most_hosts_are() {
+    let mut hosts = five();
+    let [qlogic, cisco] =
+        [("qlnativefc", "ql2xmaxqdepth", 64), ("nfnic", "lun_queue_depth_per_path", 32)];
+    for (place, host) in hosts.iter_mut().enumerate() {
+        (host.driver, host.depth) = (if place == 3 { cisco } else { qlogic }, None);
+        host.devices.iter_mut().for_each(|device| device.max_depth = host.driver.2);
+    }
+    // One device of the other host was lowered, and stays behind when the driver is raised.
+    hosts[3].devices[1].max_depth = 20;
+    let report = json(folder(&hosts).path(), &[]);
+    let states = follow(&hosts, &report);
+    assert!(states.iter().all(|state| *state == states[0]));
+    let plan = &report["plans"][0];
+    assert_eq!(plan["host"], "esx0003");
+    let line = "esxcli system module parameters set -m nfnic -p lun_queue_depth_per_path=64";
+    assert_eq!(texts(&plan["plan"]["before_reboot"]).collect::<Vec<_>>(), [line]);
+    let line = format!("esxcli storage core device set -d {} -m 64", hosts[3].devices[1].name);
+    assert_eq!(texts(&plan["plan"]["after_reboot"]).collect::<Vec<_>>(), [line]);
+}
+
+#[test]
+fn what_is_wanted_of_a_module_with_other_parameters_is_left_to_people() {
+    let hosts = five();
+    let folder = folder(&hosts);
+    let file = folder.path().join("esx0001.txt");
+    let (_, parameter, _) = hosts[1].driver;
+    let others = "ql2xother                 int   7      Another\n";
+    let text = fs::read_to_string(&file).unwrap();
+    let at = text.find(&format!("{parameter:<24}  int")).unwrap();
+    fs::write(&file, format!("{}{others}{}", &text[..at], &text[at..])).unwrap();
+    let report = json(folder.path(), &[]);
+    let plan = &report["plans"][0];
+    assert!(plan["plan"]["before_reboot"].as_array().unwrap().is_empty(), "{plan:#}");
+    let why = plan["refused"][0]["why"].as_str().unwrap();
+    assert!(
+        why.contains("replaces all parameters of the module, and `ql2xother=7` is set"),
+        "{why}"
+    );
+}
+
+#[test]
+fn captures_show_the_limit_that_was_in_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = |name: &str, set: &[&str]| {
+        let path = folder.path().join(format!("{name}.csv"));
+        let run = ["run", "two-queues.toml", "-q", "--csv", path.to_str().unwrap()];
+        assert_eq!(kavg(&[&run, set].concat()).code, 0);
+    };
+    ["a", "b"].into_iter().for_each(|name| capture(name, &[]));
+    let line = "storage core device set -d naa.60000000000000000000000000000001 -m 8";
+    capture("c", &["--set", line]);
+    let report = json(folder.path(), &[]);
+    let differs = &report["differences"][0];
+    assert_eq!(
+        (&differs["kind"], &differs["values"][1]["hosts"][0]),
+        (&"dqlen".into(), &"c".into())
+    );
+    assert_eq!(report["plans"].as_array().unwrap().len(), 0);
+}
+
+#[test]
 fn hosts_that_are_alike_are_told_so() {
     let hosts = &five()[2..4];
     let said = settings(folder(hosts).path(), &[]);

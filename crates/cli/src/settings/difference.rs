@@ -2,7 +2,7 @@
 //! to different values on all hosts alike.
 
 use counters::DeviceId;
-use knobs::{Driver, Knob, PathPolicy, Target};
+use knobs::{Driver, Knob, PathPolicy, Target, Version};
 
 use super::fleet::Fleet;
 
@@ -47,6 +47,19 @@ impl Value {
         }
     }
 
+    /// The same on a host of a version: an option whose default another version changed is compared with
+    /// those of the same default.
+    fn key_on(&self, version: Version) -> (usize, usize) {
+        let (rank, place) = self.key();
+        let is_other = match self {
+            Self::Set(Knob::Advanced { option, .. }) => {
+                option.default_in(version) != option.info().default
+            }
+            _ => false,
+        };
+        (rank, 2 * place + usize::from(is_other))
+    }
+
     /// The device that it is of.
     pub(crate) fn device(&self) -> Option<DeviceId> {
         match self {
@@ -65,7 +78,7 @@ impl Value {
             Self::Set(Knob::Advanced { option, .. }) => option.info().path,
             Self::Set(Knob::MaxQueueDepth { .. }) => "Device Max Queue Depth",
             Self::Set(Knob::SchedNumReqOutstanding { .. }) => "DSNRO",
-            Self::Set(Knob::QueueFull { .. }) => "Queue Full Sample Size/Threshold",
+            Self::Set(Knob::QueueFull { .. }) => "Queue Full Size/Threshold",
             Self::Set(_) => "Path Selection Policy",
             Self::Dqlen(..) => "DQLEN (captured)",
         }
@@ -152,7 +165,7 @@ fn all(fleet: &Fleet) -> Vec<Difference> {
             device.is_none_or(|device| device.is_comparable && device.hosts > 1)
         };
         let values = values.filter(is_comparable);
-        entries.extend(values.map(|value| (value.key(), place, value)));
+        entries.extend(values.map(|value| (value.key_on(host.version()), place, value)));
     }
     entries.sort_unstable_by_key(|(key, place, _)| (*key, *place));
     let one = |same: &[((usize, usize), u32, Value)]| {

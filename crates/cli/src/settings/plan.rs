@@ -253,7 +253,7 @@ impl<'a> Planning<'a> {
             Some(is) if refuses && value > is && self.after.is_set_to(&knob) != Some(knob) => {
                 let reach = self.reach(id);
                 if !self.restores || reach.is_none_or(|reach| value > reach) {
-                    self.refuse(&knob, format!("its Device Max Queue Depth is {is}"));
+                    self.refuse(&knob, format!("its Device Max Queue Depth is {is}; set the depth of its driver as well"));
                     return;
                 }
                 // It was lowered after DSNRO had been set.

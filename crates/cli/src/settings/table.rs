@@ -31,7 +31,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         }
     };
     section("What differs", differing(comparison));
-    section("Devices of one array that are not alike, left as they are", uneven(comparison));
+    section("Devices of one array that differ, left as they are", uneven(comparison));
     section("What vendors say of DSNRO", vendors(fleet));
     section("Not in the plan", refused(comparison));
     section("The plan", planned(comparison));
@@ -174,7 +174,10 @@ fn uneven(comparison: &Comparison) -> String {
     let mut out = String::new();
     for one in comparison.uneven.iter().take(ROWS) {
         let values = one.values.iter().map(|(value, ids)| {
-            let ids = some(ids.iter().map(|id| comparison.fleet.name_of(*id)));
+            let ids = match &ids[..] {
+                [id] => clean(comparison.fleet.name_of(*id)),
+                _ => counted(ids.len(), "device"),
+            };
             format!("{} ({ids})", value.text())
         });
         let values = values.collect::<Vec<_>>().join(", ");
