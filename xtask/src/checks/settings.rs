@@ -13,6 +13,8 @@ use crate::house::{File, Finding, House};
 use crate::rust::{self, Literal};
 
 const TABLES: &str = "crates/knobs/";
+/// What only tests use.
+const TESTS: &str = "crates/testing/";
 /// The crates in which numbers are looked at.
 const JUDGES: [&str; 5] = ["levels", "diagnose", "whatif", "scenario", "cli"];
 /// Below it a number may be anything.
@@ -20,7 +22,8 @@ const LEAST: u32 = 32;
 
 pub(crate) fn check(house: &House) -> Vec<Finding> {
     let tests = tests(house);
-    let is_source = |file: &&File| file.path.contains("/src/") && !file.path.starts_with(TABLES);
+    let is_apart = |file: &File| [TABLES, TESTS].iter().any(|part| file.path.starts_with(part));
+    let is_source = |file: &&File| file.path.contains("/src/") && !is_apart(file);
     let ours = |file: &&File| file.path.starts_with("crates/") || file.path.starts_with("xtask/");
     let files = house.rust().filter(ours).filter(is_source);
     files.filter(|file| !tests.contains(&file.path)).flat_map(of_file).collect()

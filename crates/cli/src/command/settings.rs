@@ -62,11 +62,10 @@ impl Settings {
     }
 
     fn print(&self, comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
-        let text = match self.plan {
-            Some(form) => settings::script(comparison, form),
-            None if self.json => return json::write(&settings::render_json(comparison), out),
-            None => settings::render(comparison),
-        };
-        Ok(out.write_all(text.as_bytes())?)
+        match self.plan {
+            Some(form) => settings::script(comparison, form, out),
+            None if self.json => json::write(&settings::render_json(comparison), out),
+            None => Ok(out.write_all(settings::render(comparison).as_bytes())?),
+        }
     }
 }

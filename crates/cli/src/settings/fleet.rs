@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     fs,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     thread,
 };
 
 use capture::{CoreDevice, Esxcli, NmpDevice, ReadOptions, parse_outputs, read_output};
 use counters::{Counter, DeviceId, Kind};
-use knobs::{Advanced, Driver, Version};
+use knobs::{Advanced, Driver, Knob, Version};
 
 use super::host::{Device, Host, Module};
 use crate::{Result, captures};
@@ -77,7 +78,10 @@ impl Fleet {
             let parts = told.chunks(share);
             let parts = parts.map(|part| scope.spawn(|| part.iter().map(read).collect()));
             let parts: Vec<_> = parts.collect();
-            parts.into_iter().map(|part| part.join().unwrap_or_else(|_| Ok(Vec::new()))).collect()
+            parts
+                .into_iter()
+                .map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
         });
         let mut ids = Ids::default();
         let mut hosts = Vec::with_capacity(told.len());
@@ -226,16 +230,18 @@ impl<'a> Reading<'a> {
             local: Vec::new(),
             lacks_depths: false,
         };
-        files.into_iter().flatten().for_each(|output| reading.add(output));
+        for output in files.into_iter().flatten() {
+            reading.add(output)?;
+        }
         Ok(reading.whole())
     }
 
-    fn add(&mut self, output: Output) {
+    fn add(&mut self, output: Output) -> Result<()> {
         match output {
             Output::Esxcli(Esxcli::Devices(devices)) => {
                 let told = |device: &CoreDevice| device.max_queue_depth.is_some();
                 self.lacks_depths |= !devices.is_empty() && !devices.iter().any(told);
-                devices.into_iter().for_each(|device| self.device(device));
+                return devices.into_iter().try_for_each(|device| self.device(device));
             }
             Output::Esxcli(Esxcli::Nmp(devices)) => {
                 devices.into_iter().for_each(|device| self.nmp(device));
@@ -249,10 +255,11 @@ impl<'a> Reading<'a> {
                 self.parameters.extend(named);
             }
             Output::Esxcli(Esxcli::Options(options)) => {
-                let known = |(path, value): (String, u32)| {
-                    Advanced::from_path(&path).map(|option| (option, value))
-                };
-                self.host.options.extend(options.into_iter().filter_map(known));
+                for (path, value) in options {
+                    let option = Advanced::from_path(&path);
+                    let knob = option.map(|option| Knob::Advanced { option, value });
+                    knob.iter().for_each(|knob| self.host.set(knob));
+                }
             }
             Output::Esxcli(Esxcli::Version(release)) => {
                 self.host.version = Version::of_release(&release);
@@ -265,6 +272,7 @@ impl<'a> Reading<'a> {
                 }
             }
         }
+        Ok(())
     }
 
     fn named(&mut self, name: &str) -> &mut Device {
@@ -280,10 +288,24 @@ impl<'a> Reading<'a> {
         &mut devices[place]
     }
 
-    fn device(&mut self, told: CoreDevice) {
+    fn device(&mut self, told: CoreDevice) -> Result<()> {
+        let host = self.host.name.clone();
         let device = self.named(&told.name);
-        device.max_depth = told.max_queue_depth.or(device.max_depth);
-        device.dsnro = told.dsnro.or(device.dsnro);
+        let numbers = [
+            (&mut device.max_depth, told.max_queue_depth, "Device Max Queue Depth"),
+            (&mut device.dsnro, told.dsnro, "No of outstanding IOs with competing worlds"),
+        ];
+        for (known, says, key) in numbers {
+            if let (Some(before), Some(now)) = (*known, says)
+                && before != now
+            {
+                let name = &told.name;
+                let what =
+                    format!("'{key}' of {name} is {before} in one output and {now} in another");
+                return Err(format!("{host}: {what}; keep the one that holds").into());
+            }
+            *known = known.or(says);
+        }
         device.queue_full =
             told.queue_full_sample_size.zip(told.queue_full_threshold).or(device.queue_full);
         let id = device.id;
@@ -294,6 +316,7 @@ impl<'a> Reading<'a> {
             known.model = told.model.unwrap_or_default();
         }
         self.local.extend((told.is_local == Some(true)).then_some(id));
+        Ok(())
     }
 
     fn nmp(&mut self, told: NmpDevice) {

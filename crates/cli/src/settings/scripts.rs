@@ -1,14 +1,16 @@
 //! The plan as it is typed: for the shells of hosts, for PowerCLI, or as variables of hosts for Ansible.
 
+use std::io::Write;
+
 use clap::ValueEnum;
-use knobs::{Setting, get_esxcli};
-use serde_json::{Map, Value, json};
+use knobs::get_esxcli;
+use serde_json::{Map, Value, json as value};
 
 use super::{
     Comparison,
     plan::{HostPlan, Plan, Step},
 };
-use crate::text::clean;
+use crate::{Result, json, text::clean};
 
 /// What the plan is written for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,13 +24,10 @@ pub(crate) enum Form {
 }
 
 /// The whole plan, with its way back.
-pub(crate) fn script(comparison: &Comparison, form: Form) -> String {
+pub(crate) fn script(comparison: &Comparison, form: Form, out: &mut dyn Write) -> Result<()> {
     match form {
-        Form::Ansible => {
-            let text = serde_json::to_string_pretty(&ansible(comparison));
-            text.map(|text| text + "\n").unwrap_or_default()
-        }
-        Form::Esxcli | Form::Powercli => lines(comparison, form),
+        Form::Ansible => json::write(&ansible(comparison), out),
+        Form::Esxcli | Form::Powercli => Ok(out.write_all(lines(comparison, form).as_bytes())?),
     }
 }
 
@@ -37,29 +36,23 @@ type Part = fn(&Plan) -> &[Step];
 
 fn lines(comparison: &Comparison, form: Form) -> String {
     let mut out = String::new();
-    let halves: [(&str, fn(&HostPlan) -> &Plan); 2] =
-        [("The plan", |plan| &plan.plan), ("The way back", |plan| &plan.undo)];
-    for (title, of) in halves {
-        let commented = title == "The way back";
-        let now: Part = |plan| &plan.now;
-        let mut text = part(comparison, form, &of, now, false);
+    let halves: [(&str, &str, fn(&HostPlan) -> &Plan); 2] =
+        [("The plan", "", |plan| &plan.plan), ("The way back", "# ", |plan| &plan.undo)];
+    for (title, before, of) in halves {
+        let mut text = part(comparison, form, of, |plan| &plan.now, false);
         if !text.is_empty() {
             text = format!("# At once\n{text}");
         }
-        let reboots = part(comparison, form, &of, |plan| &plan.before_reboot, true);
+        let reboots = part(comparison, form, of, |plan| &plan.before_reboot, true);
         if !reboots.is_empty() {
             text +=
                 "# One host after the other: maintenance mode, its lines, its reboot, its lines\n";
             text += &reboots;
         }
-        if text.is_empty() {
-            continue;
+        if !text.is_empty() {
+            out.push_str(&format!("# {title}\n"));
+            text.lines().for_each(|line| out.push_str(&format!("{before}{line}\n")));
         }
-        let text = match commented {
-            true => text.lines().map(|line| format!("# {line}\n")).collect(),
-            false => text,
-        };
-        out.push_str(&format!("# {title}\n{text}"));
     }
     out
 }
@@ -68,7 +61,7 @@ fn lines(comparison: &Comparison, form: Form) -> String {
 fn part(
     comparison: &Comparison,
     form: Form,
-    of: &fn(&HostPlan) -> &Plan,
+    of: fn(&HostPlan) -> &Plan,
     steps: Part,
     reboots: bool,
 ) -> String {
@@ -84,23 +77,21 @@ fn part(
         if form == Form::Powercli {
             out.push_str(&format!("{}\n", clean(&get_esxcli(name))));
         }
-        let mut add = |steps: &[Step]| {
-            for line in steps.iter().filter_map(|step| line(&step.setting, form)) {
-                out.push_str(&format!("{}\n", clean(&line)));
-            }
-        };
-        add(steps(plan));
+        out.push_str(&typed(steps(plan), form));
         if reboots {
             out.push_str(&format!("# reboot {}\n", clean(name)));
-            let after = plan.after_reboot.iter().filter_map(|step| line(&step.setting, form));
-            after.for_each(|line| out.push_str(&format!("{}\n", clean(&line))));
+            out.push_str(&typed(&plan.after_reboot, form));
         }
     }
     out
 }
 
-fn line(setting: &Setting, form: Form) -> Option<String> {
-    if form == Form::Powercli { setting.powercli() } else { setting.esxcli() }
+fn typed(steps: &[Step], form: Form) -> String {
+    let line = |step: &Step| match form {
+        Form::Powercli => step.setting.powercli(),
+        Form::Esxcli | Form::Ansible => step.setting.esxcli(),
+    };
+    steps.iter().filter_map(line).map(|line| clean(&line) + "\n").collect()
 }
 
 /// The lines of a plan, by when they are typed.
@@ -108,7 +99,7 @@ pub(super) fn by_time(plan: &Plan) -> Value {
     let lines = |steps: &[Step]| -> Vec<String> {
         steps.iter().filter_map(|step| step.setting.esxcli()).collect()
     };
-    json!({
+    value!({
         "now": lines(&plan.now),
         "before_reboot": lines(&plan.before_reboot),
         "reboot": plan.reboots,
@@ -122,7 +113,7 @@ fn ansible(comparison: &Comparison) -> Value {
     for host in &comparison.plans {
         let name = &comparison.fleet.hosts[host.host as usize].name;
         let (plan, undo) = (by_time(&host.plan), by_time(&host.undo));
-        hosts.insert(name.clone(), json!({ "kavg_plan": plan, "kavg_undo": undo }));
+        hosts.insert(name.clone(), value!({ "kavg_plan": plan, "kavg_undo": undo }));
     }
-    json!({ "all": { "hosts": hosts } })
+    value!({ "all": { "hosts": hosts } })
 }

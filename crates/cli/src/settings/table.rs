@@ -291,13 +291,8 @@ fn planned(comparison: &Comparison) -> String {
     let reboots = with_lines.clone().filter(|plan| plan.plan.reboots).count();
     let reboot = match reboots {
         0 => "none of them reboots".to_owned(),
-        _ => format!(
-            "{} once, one after the other",
-            match reboots {
-                1 => "1 host reboots".to_owned(),
-                _ => format!("{} reboot", counted(reboots, "host")),
-            }
-        ),
+        1 => "1 host reboots".to_owned(),
+        _ => format!("{} reboot, one after the other", counted(reboots, "host")),
     };
     let mut out = format!(
         "{} for {}; {reboot}\n",
