@@ -404,7 +404,7 @@ fn policy(start: PathPolicy, config: &str) -> PathPolicy {
 
 /// Whether a line is the one of dashes below headings.
 fn is_rule(line: &str) -> bool {
-    line.contains("--") && line.chars().all(|c| matches!(c, '-' | ' ' | '\r'))
+    line.chars().all(|c| matches!(c, '-' | ' ' | '\r')) && line.contains("--")
 }
 
 /// Headings, a line of dashes that says how wide the columns are, and rows.
